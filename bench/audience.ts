@@ -5,10 +5,10 @@
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readKeyFile } from '../src/base/keys/key-file.ts';
+import { systemRuntime } from '../src/base/runtime.ts';
 import { keyFromSeed } from '../src/client/keys.ts';
 import { createOperatorClient, type OperatorClient } from '../src/client/operator-client.ts';
-import { readKeyFile } from '../src/keys/key-file.ts';
-import { systemRuntime } from '../src/runtime.ts';
 import { rateOf } from './contest.ts';
 import type { Load } from './load.ts';
 import { assertAccepted, type RoundResult } from './round.ts';

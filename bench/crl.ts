@@ -6,10 +6,10 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { signerFromSeed } from '../src/crypto/ed25519.ts';
-import { jsonText } from '../src/json/write.ts';
-import { readKeyFile } from '../src/keys/key-file.ts';
-import { systemRuntime } from '../src/runtime.ts';
+import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
+import { jsonText } from '../src/base/json/write.ts';
+import { readKeyFile } from '../src/base/keys/key-file.ts';
+import { systemRuntime } from '../src/base/runtime.ts';
 import { openLmdbStore } from '../src/store/lmdb/store.ts';
 import { operatorHeaders } from '../test/support/signing.ts';
 import { openConnection } from './connection.ts';

@@ -4,9 +4,9 @@
  */
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { ImportFeed } from '../src/contract/inputs.ts';
-import { importRows } from '../src/routes/recognition.ts';
-import { systemRuntime } from '../src/runtime.ts';
+import { systemRuntime } from '../src/base/runtime.ts';
+import { importRows } from '../src/edge/routes/recognition.ts';
+import type { ImportFeed } from '../src/protocol/contract/inputs.ts';
 import { scratchFolder } from '../test/support/scratch.ts';
 import { ownMilliseconds } from './cpu.ts';
 import { openSimulatedNetwork } from './simulated-network.ts';

@@ -1,11 +1,11 @@
 /** The requests of a fleet, signed beforehand: invites by an operator, joins and heartbeats by nodes. */
 
+import { SEED_BYTES, signerFromSeed } from '../src/base/crypto/ed25519.ts';
+import type { Signer } from '../src/base/crypto/primitives.ts';
+import type { JsonObject } from '../src/base/json/value.ts';
+import { jsonText } from '../src/base/json/write.ts';
+import { systemRuntime } from '../src/base/runtime.ts';
 import type { Query } from '../src/client/http.ts';
-import { SEED_BYTES, signerFromSeed } from '../src/crypto/ed25519.ts';
-import type { Signer } from '../src/crypto/primitives.ts';
-import type { JsonObject } from '../src/json/value.ts';
-import { jsonText } from '../src/json/write.ts';
-import { systemRuntime } from '../src/runtime.ts';
 import { operatorHeaders, signNodeBody } from '../test/support/signing.ts';
 
 /** What clients of an authority have to know, as a plain value that can be sent between processes. */

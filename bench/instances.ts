@@ -3,7 +3,7 @@ import { symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { systemRuntime } from '../src/runtime.ts';
+import { systemRuntime } from '../src/base/runtime.ts';
 import { startCluster, type TestCluster } from '../test/support/postgresql.ts';
 import { migratedDatabase } from '../test/support/postgresql-store.ts';
 import { scratchFolder } from '../test/support/scratch.ts';

@@ -1,7 +1,7 @@
 /** A viewer of a live page: a WebSocket whose messages are read whole. */
 import { EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';
-import { LIVE_PATH, type LiveForm } from '../src/http/live-pages.ts';
+import { LIVE_PATH, type LiveForm } from '../src/edge/live-pages.ts';
 import type { LiveTopic } from '../src/pages/live-topics.ts';
 
 export interface Viewer {

@@ -2,17 +2,20 @@
 import { performance } from 'node:perf_hooks';
 import type { AgentRegistration } from '../machines/agent-registration.ts';
 import type { Treaty } from '../machines/recognition-treaty.ts';
-import { createAgentIndex } from '../src/authority/enrollment/agent-index.ts';
-import { publishedDocument } from '../src/contract/documents.ts';
+import { createAgentIndex } from '../src/authority/derived/agent-index.ts';
+import { connectomeText } from '../src/authority/views/recognition-graph.ts';
+import {
+  createRecognitionIndex,
+  type RecognitionIndex,
+} from '../src/authority/views/recognition-index.ts';
+import { explainTrust } from '../src/authority/views/trust-explanation.ts';
+import { copyGraph } from '../src/authority/views/trust-graph.ts';
+import { findTrustPath } from '../src/authority/views/trust-path.ts';
+import { presentView } from '../src/authority/views/trust-view.ts';
 import { drawnGraph } from '../src/pages/graph-drawing.ts';
 import { graphModel } from '../src/pages/graph-model.ts';
 import { readGraph } from '../src/pages/graph-reading.ts';
-import { connectomeText } from '../src/views/recognition-graph.ts';
-import { createRecognitionIndex, type RecognitionIndex } from '../src/views/recognition-index.ts';
-import { explainTrust } from '../src/views/trust-explanation.ts';
-import { copyGraph } from '../src/views/trust-graph.ts';
-import { findTrustPath } from '../src/views/trust-path.ts';
-import { presentView } from '../src/views/trust-view.ts';
+import { publishedDocument } from '../src/protocol/contract/documents.ts';
 import type { Settings } from './contest.ts';
 import { ownMilliseconds } from './cpu.ts';
 import { FEED_ENTRIES, longestSlicesOfImports } from './feed-import.ts';

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import pg from 'pg';
-import { systemRuntime } from '../src/runtime.ts';
+import { systemRuntime } from '../src/base/runtime.ts';
 import { contest, type Settings, type Standing } from './contest.ts';
 import { type Instances, startInstances } from './instances.ts';
 import type { Load } from './load.ts';

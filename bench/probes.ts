@@ -1,6 +1,6 @@
 /** Requests that are sent one at a time while something else happens, and how long each took. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { systemRuntime } from '../src/runtime.ts';
+import { systemRuntime } from '../src/base/runtime.ts';
 import { openConnection } from './connection.ts';
 import { getRequest } from './fleet.ts';
 

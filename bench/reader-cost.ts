@@ -1,8 +1,8 @@
 /** What readers of events cost an authority that does nothing else: memory of each, and CPU of each event for each. */
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { systemRuntime } from '../src/base/runtime.ts';
 import type { OperatorClient } from '../src/client/operator-client.ts';
-import { systemRuntime } from '../src/runtime.ts';
 import type { Listener } from './audience.ts';
 import { cpuSecondsOf } from './cpu.ts';
 import { delayText } from './probes.ts';

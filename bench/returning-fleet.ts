@@ -4,7 +4,7 @@
  * with a new request, as it does when it is turned away.
  */
 import TinyQueue from 'tinyqueue';
-import { systemRuntime } from '../src/runtime.ts';
+import { systemRuntime } from '../src/base/runtime.ts';
 import { type Connection, openConnection } from './connection.ts';
 import { cpuSecondsOf } from './cpu.ts';
 import { type FleetNode, heartbeatRequest } from './fleet.ts';

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
-import { systemRuntime } from '../src/runtime.ts';
+import { systemRuntime } from '../src/base/runtime.ts';
 import { contest, type Settings, type Standing } from './contest.ts';
 import { operatorSigner } from './fleet.ts';
 import { fillWithLargeNetwork } from './large-network.ts';

@@ -4,7 +4,7 @@
  * due, so that a server that stalls cannot hide it (no coordinated omission).
  */
 import { build } from 'hdr-histogram-js';
-import { systemRuntime } from '../src/runtime.ts';
+import { systemRuntime } from '../src/base/runtime.ts';
 import { type Connection, openConnection } from './connection.ts';
 import { cpuSecondsOf, mainThreadSecondsOf } from './cpu.ts';
 

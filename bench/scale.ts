@@ -1,7 +1,7 @@
 /** A large network: time to ready, memory, and heartbeats, compared to an authority without other nodes. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemRuntime } from '../src/runtime.ts';
+import { systemRuntime } from '../src/base/runtime.ts';
 import { contest, type Settings, type Standing } from './contest.ts';
 import { fillWithLargeNetwork } from './large-network.ts';
 import { type Load, startLoad } from './load.ts';

@@ -5,10 +5,10 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, Option } from 'commander';
+import { systemRuntime } from '../src/base/runtime.ts';
 import { commandReference } from '../src/cli/command-reference.ts';
 import { wholeNumber } from '../src/cli/options.ts';
 import { buildProgram } from '../src/cli/program.ts';
-import { systemRuntime } from '../src/runtime.ts';
 import { startTestAuthority } from '../test/support/authority.ts';
 import { NARROW, startBrowser, type TestBrowser } from '../test/support/browser.ts';
 import { testClock } from '../test/support/clock.ts';

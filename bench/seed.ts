@@ -8,15 +8,15 @@ import type { AgentRegistration } from '../machines/agent-registration.ts';
 import { type Certificate, UNTOUCHED } from '../machines/certificate.ts';
 import type { Crl } from '../machines/crl.ts';
 import type { Invite } from '../machines/invite.ts';
-import { createCrlDigest, crlEntry } from '../src/authority/publication/crl.ts';
+import { createCrlDigest, crlEntry } from '../src/authority/lists/crl.ts';
+import { sha256Hex } from '../src/base/crypto/digest.ts';
+import { canonicalJson } from '../src/base/json/write.ts';
+import { systemRuntime } from '../src/base/runtime.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import { initNetwork } from '../src/cli/init-network.ts';
 import { wholeNumber } from '../src/cli/options.ts';
-import { sha256Hex } from '../src/crypto/digest.ts';
-import { canonicalJson } from '../src/json/write.ts';
-import { systemRuntime } from '../src/runtime.ts';
 import { openLmdbStore } from '../src/store/lmdb/store.ts';
 import type { Store, SubjectWrite, Unit } from '../src/store/store.ts';
-import { formatInstant } from '../src/timestamp.ts';
 
 export interface SeedCounts {
   readonly nodes: number;

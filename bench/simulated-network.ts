@@ -3,12 +3,12 @@
  * network in minutes. Proofs count as verified; everything after them is real.
  */
 import { openAuthority } from '../src/authority/open.ts';
-import type { OperatorClaim } from '../src/contract/claims.ts';
-import type { ImportFeed } from '../src/contract/inputs.ts';
-import { createDocumentPublisher } from '../src/contract/publications.ts';
-import { SEED_BYTES, signerFromSeed } from '../src/crypto/ed25519.ts';
-import { type Runtime, systemRuntime } from '../src/runtime.ts';
-import { heldHere } from '../src/signer/authority-signer.ts';
+import { SEED_BYTES, signerFromSeed } from '../src/base/crypto/ed25519.ts';
+import { type Runtime, systemRuntime } from '../src/base/runtime.ts';
+import { heldHere } from '../src/base/signer/authority-signer.ts';
+import type { OperatorClaim } from '../src/protocol/contract/claims.ts';
+import type { ImportFeed } from '../src/protocol/contract/inputs.ts';
+import { createDocumentPublisher } from '../src/protocol/contract/publications.ts';
 import { openLmdbStore } from '../src/store/lmdb/store.ts';
 
 export const HOUR = 3_600_000;

@@ -4,8 +4,8 @@
  */
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
-import { readKeyFile } from '../src/keys/key-file.ts';
-import { systemRuntime } from '../src/runtime.ts';
+import { readKeyFile } from '../src/base/keys/key-file.ts';
+import { systemRuntime } from '../src/base/runtime.ts';
 import { type Answered, type Lane, openLane } from './connection.ts';
 import type { Settings } from './contest.ts';
 import {

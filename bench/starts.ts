@@ -7,7 +7,7 @@ import type { Settings } from './contest.ts';
 import type { Load } from './load.ts';
 import { median, type Report } from './report.ts';
 
-const PROGRAM = 'src/start.js';
+const PROGRAM = 'src/build/start.js';
 /** By their arguments; the first is Node.js alone. */
 const COMMANDS: readonly (readonly string[])[] = [
   ['--eval', ''],

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { cpSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemRuntime } from '../src/runtime.ts';
+import { systemRuntime } from '../src/base/runtime.ts';
 import { parseStoreAddress } from '../src/store/postgresql/address.ts';
 import { migrateDatabase } from '../src/store/postgresql/status.ts';
 import { startCluster } from '../test/support/postgresql.ts';

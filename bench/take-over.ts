@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { systemRuntime } from '../src/runtime.ts';
+import { systemRuntime } from '../src/base/runtime.ts';
 import { openConnection } from './connection.ts';
 import type { Settings } from './contest.ts';
 import { inviteSigner } from './fleet.ts';

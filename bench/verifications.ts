@@ -3,33 +3,33 @@
  * checks over texts that it has in memory. It reads the body without parsing it.
  */
 import { join } from 'node:path';
-import { SHA256 } from '../src/crypto/digest.ts';
-import { SEED_BYTES, signerFromSeed, verifySignature } from '../src/crypto/ed25519.ts';
-import type { JsonObject } from '../src/json/value.ts';
-import { jsonText } from '../src/json/write.ts';
+import { SHA256 } from '../src/base/crypto/digest.ts';
+import { SEED_BYTES, signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
+import type { JsonObject } from '../src/base/json/value.ts';
+import { jsonText } from '../src/base/json/write.ts';
+import { systemRuntime } from '../src/base/runtime.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import {
   type AgreementRecord,
   acceptCounter,
   agreementText,
   buildCounter,
   buildOffer,
-} from '../src/records/agreement.ts';
-import { buildBoundaryDecision } from '../src/records/boundary-decision.ts';
-import { buildCommitment, proveMembership } from '../src/records/capability-disclosure.ts';
-import { assembleConsensusProof } from '../src/records/consensus-proof.ts';
-import { buildAccessIntent, buildLicensePolicy } from '../src/records/data-usage.ts';
-import type { Issuer, Unbuilt } from '../src/records/issuer.ts';
-import { readJustificationProof } from '../src/records/justification-proof.ts';
-import type { SignatureItem } from '../src/records/record.ts';
-import { signedText, singlySignedText } from '../src/records/signed-record.ts';
+} from '../src/protocol/records/agreement.ts';
+import { buildBoundaryDecision } from '../src/protocol/records/boundary-decision.ts';
+import { buildCommitment, proveMembership } from '../src/protocol/records/capability-disclosure.ts';
+import { assembleConsensusProof } from '../src/protocol/records/consensus-proof.ts';
+import { buildAccessIntent, buildLicensePolicy } from '../src/protocol/records/data-usage.ts';
+import type { Issuer, Unbuilt } from '../src/protocol/records/issuer.ts';
+import { readJustificationProof } from '../src/protocol/records/justification-proof.ts';
+import type { SignatureItem } from '../src/protocol/records/record.ts';
+import { signedText, singlySignedText } from '../src/protocol/records/signed-record.ts';
 import {
   buildTrustEvidence,
   type TrustDecision,
   type TrustEvidence,
-} from '../src/records/trust-evidence.ts';
-import { buildValidatorVote } from '../src/records/validator-vote.ts';
-import { systemRuntime } from '../src/runtime.ts';
-import { formatInstant } from '../src/timestamp.ts';
+} from '../src/protocol/records/trust-evidence.ts';
+import { buildValidatorVote } from '../src/protocol/records/validator-vote.ts';
 import type { SignatureCheck } from './bare-server.ts';
 import { contest, type Settings, type Standing } from './contest.ts';
 import { httpRequest } from './fleet.ts';

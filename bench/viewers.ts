@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { systemRuntime } from '../src/runtime.ts';
+import { systemRuntime } from '../src/base/runtime.ts';
 import { type Audience, CONNECTIONS, enrolledSide, type Listener, NODES } from './audience.ts';
 import { contest, type Settings, type Standing } from './contest.ts';
 import { newKeys } from './fleet.ts';

@@ -4,7 +4,7 @@
  * added by an operator; the tier of a configured key is that of the configuration.
  */
 import { assign, emit, setup } from 'xstate';
-import type { Tier } from '../src/contract/claims.ts';
+import type { Tier } from '../src/protocol/contract/claims.ts';
 import type { Refused } from './refused.ts';
 
 /** Instants are milliseconds since the epoch. */

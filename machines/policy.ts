@@ -3,7 +3,7 @@
  * retires the active one. The first read of a network without a policy creates the default.
  */
 import { emit, setup } from 'xstate';
-import type { PolicyManifest } from '../src/records/policy-manifest.ts';
+import type { PolicyManifest } from '../src/protocol/records/policy-manifest.ts';
 import type { Refused } from './refused.ts';
 
 export interface Policy {

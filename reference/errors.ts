@@ -1,7 +1,7 @@
 /** `docs/errors.md`: every refusal, what it means and what to do about it. */
 import { STATUS_CODES } from 'node:http';
+import { REFUSALS, type RefusalName } from '../src/base/refusal.ts';
 import { CURES } from '../src/cli/cures.ts';
-import { REFUSALS, type RefusalName } from '../src/refusal.ts';
 import { code, page, table } from './markdown.ts';
 
 const INTRODUCTION = `Every refusal has the same form:

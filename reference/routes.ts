@@ -1,10 +1,11 @@
 /** `docs/routes.md`: every route, with its request, answer and refusals. */
-import { maxBodyBytes, type RouteDescription } from '../src/http/route-description.ts';
-import { REFUSALS, type RefusalName } from '../src/refusal.ts';
-import { ROUTES } from '../src/routes/table.ts';
-import { ACCESS_REFUSALS, AUTH_HINTS } from '../src/views/openapi.ts';
-import { routeGroups } from '../src/views/route-groups.ts';
-import { type Field, fieldsOf, parameterFields } from '../src/views/schema-fields.ts';
+
+import { REFUSALS, type RefusalName } from '../src/base/refusal.ts';
+import { ROUTES } from '../src/edge/routes/table.ts';
+import { ACCESS_REFUSALS, AUTH_HINTS } from '../src/pages/reference/openapi.ts';
+import { routeGroups } from '../src/pages/reference/route-groups.ts';
+import { type Field, fieldsOf, parameterFields } from '../src/pages/reference/schema-fields.ts';
+import { maxBodyBytes, type RouteDescription } from '../src/protocol/route-description.ts';
 import { errorAnchor } from './errors.ts';
 import { code, page, sentence, table } from './markdown.ts';
 

@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { HANDLERS } from '../src/authority/commands.ts';
 import { admitCalls, type Handlers } from '../src/authority/engine/admission.ts';
-import { CALLS, type CallName } from '../src/contract/calls.ts';
-import { withAccess } from '../src/http/route.ts';
-import { ROUTES } from '../src/routes/table.ts';
+import { withAccess } from '../src/edge/route.ts';
+import { ROUTES } from '../src/edge/routes/table.ts';
+import { CALLS, type CallName } from '../src/protocol/contract/calls.ts';
 import { PROJECT_PATH } from './support/project.ts';
 
-const ROUTE_FILES = join(PROJECT_PATH, 'src/routes');
+const ROUTE_FILES = join(PROJECT_PATH, 'src/edge/routes');
 
 test('a handler whose call states no access stops the start', () => {
   const unstated = { ...HANDLERS, unstated: () => null } as unknown as Handlers;

@@ -2,15 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createAgentIndex } from '../src/authority/enrollment/agent-index.ts';
+import { createAgentIndex } from '../src/authority/derived/agent-index.ts';
+import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
+import type { Signer } from '../src/base/crypto/primitives.ts';
+import { parseJson } from '../src/base/json/parse.ts';
+import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
+import { jsonText } from '../src/base/json/write.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import type { Agent } from '../src/client/sign-agent.ts';
 import { NODE_PROOF_HEADER } from '../src/client/sign-node.ts';
-import { signerFromSeed } from '../src/crypto/ed25519.ts';
-import type { Signer } from '../src/crypto/primitives.ts';
-import { parseJson } from '../src/json/parse.ts';
-import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
-import { jsonText } from '../src/json/write.ts';
-import { formatInstant } from '../src/timestamp.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND, testClock } from './support/clock.ts';
 import {

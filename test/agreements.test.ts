@@ -5,9 +5,9 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
-import { canonicalJson } from '../src/json/write.ts';
-import { formatInstant } from '../src/timestamp.ts';
+import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
+import { canonicalJson } from '../src/base/json/write.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { HOUR, SECOND } from './support/clock.ts';
 import { FORGED_SIGNATURE, valuesExcept, WEAK_KEYS, WRONG_TIMESTAMPS } from './support/hostile.ts';

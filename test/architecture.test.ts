@@ -39,11 +39,11 @@ test('the sources are read, with the imports that hold the house together', () =
     imports.some((i) => i.file === file && i.target === target && i.isType === isType);
   assert.ok(found('machines/invite.ts', 'xstate', false));
   assert.ok(found('machines/invite.ts', 'machines/refused.ts', true));
-  assert.ok(found('src/http/server.ts', 'uWebSockets.js', false), 'by require');
-  assert.ok(found('src/http/response.ts', 'uWebSockets.js', true), 'its types');
+  assert.ok(found('src/edge/server.ts', 'uWebSockets.js', false), 'by require');
+  assert.ok(found('src/edge/response.ts', 'uWebSockets.js', true), 'its types');
   assert.ok(found('src/cli/serve.ts', 'src/cli/serve-authority.ts', false), 'at run time');
   assert.ok(found('src/cli/serve.ts', 'src/cli/serve-authority.ts', true), 'its types');
-  assert.ok(found('src/http/reply.ts', 'src/refusal.ts', false), 'types and values in one');
+  assert.ok(found('src/edge/reply.ts', 'src/base/refusal.ts', false), 'types and values in one');
 });
 
 test('every import of a file of our own names a file that exists', () => {
@@ -59,7 +59,8 @@ test('machines are pure: they import xstate, each other, and types of records an
     offending(({ file, target, isType }) => {
       if (!isIn(file, 'machines')) return false;
       const isRecordType =
-        isType && (isIn(target, 'src/records') || target === 'src/contract/claims.ts');
+        isType &&
+        (isIn(target, 'src/protocol/records') || target === 'src/protocol/contract/claims.ts');
       return target !== 'xstate' && !isIn(target, 'machines') && !isRecordType;
     }),
     [],
@@ -70,7 +71,7 @@ test('one module runs the machines', () => {
   assert.deepEqual(
     offending(
       ({ file, target, isType }) =>
-        target === 'machines/step.ts' && !isType && file !== 'src/authority/engine/kinds.ts',
+        target === 'machines/step.ts' && !isType && file !== 'src/authority/subjects/kinds.ts',
     ),
     [],
   );
@@ -96,29 +97,29 @@ for (const [name, owners] of [
   [
     'uWebSockets.js',
     [
-      'src/http/apps.ts',
-      'src/http/listener.ts',
-      'src/http/paced-body.ts',
-      'src/http/piecewise.ts',
-      'src/http/request-head.ts',
-      'src/http/response.ts',
-      'src/http/server.ts',
-      'src/http/uploads.ts',
-      'src/http/viewers.ts',
+      'src/edge/apps.ts',
+      'src/edge/listener.ts',
+      'src/edge/paced-body.ts',
+      'src/edge/piecewise.ts',
+      'src/edge/request-head.ts',
+      'src/edge/response.ts',
+      'src/edge/server.ts',
+      'src/edge/uploads.ts',
+      'src/edge/viewers.ts',
     ],
   ],
-  ['sodium-native', ['src/crypto/ed25519.ts']],
-  ['tweetnacl', ['src/crypto/strict-ed25519.ts']],
+  ['sodium-native', ['src/base/crypto/ed25519.ts']],
+  ['tweetnacl', ['src/base/crypto/strict-ed25519.ts']],
   ['@noble/hashes/sha2.js', ['src/client']],
   ['commander', ['src/cli']],
   ['string-width', ['src/cli/table.ts']],
   ['d3-force', ['src/pages']],
-  ['esbuild', ['src/build-browser.cjs', 'src/build-program.js']],
-  ['prom-client', ['src/metrics']],
-  ['ipaddr.js', ['src/http/source-address.ts', 'src/webhooks/address.ts']],
-  ['fresh', ['src/http/reply.ts']],
-  ['negotiator', ['src/http/reply.ts']],
-  ['age-encryption', ['src/backup/encryption.ts']],
+  ['esbuild', ['src/build/build-browser.cjs', 'src/build/build-program.js']],
+  ['prom-client', ['src/edge/metrics.ts', 'src/server/metrics']],
+  ['ipaddr.js', ['src/edge/source-address.ts', 'src/server/webhooks/address.ts']],
+  ['fresh', ['src/edge/reply.ts']],
+  ['negotiator', ['src/edge/reply.ts']],
+  ['age-encryption', ['src/maintenance/backup/encryption.ts']],
 ] as const) {
   test(`${name} is known only to ${owners.join(' and ')}`, () => {
     assert.deepEqual(
@@ -133,15 +134,15 @@ for (const [name, owners] of [
 test('the client is portable: what it loads is portable, and types are of anything', () => {
   const allowed = [
     'src/client',
-    'src/answers',
-    'src/views/rows',
-    'src/records',
-    'src/json',
-    'src/timestamp.ts',
-    'src/refusal.ts',
+    'src/protocol/answers',
+    'src/protocol/rows',
+    'src/protocol/records',
+    'src/base/json',
+    'src/base/timestamp.ts',
+    'src/base/refusal.ts',
     'typebox',
     'typebox/value',
-    'src/crypto/strict-ed25519.ts',
+    'src/base/crypto/strict-ed25519.ts',
     '@noble/hashes/sha2.js',
     '@noble/hashes/utils.js',
   ];
@@ -155,7 +156,12 @@ test('the client is portable: what it loads is portable, and types are of anythi
 });
 
 test('the client, and the JSON it uses, import nothing of Node', () => {
-  const portable = ['src/client', 'src/json/parse.ts', 'src/json/write.ts', 'src/json/value.ts'];
+  const portable = [
+    'src/client',
+    'src/base/json/parse.ts',
+    'src/base/json/write.ts',
+    'src/base/json/value.ts',
+  ];
   assert.deepEqual(
     offending(
       ({ file, target }) =>
@@ -165,10 +171,8 @@ test('the client, and the JSON it uses, import nothing of Node', () => {
   );
 });
 
-const EDGE = ['src/http', 'src/auth', 'src/routes'];
-
 test('the edge knows the authority by its contract alone, not even by types', () => {
-  const places = [...EDGE, 'src/pages', 'src/log', 'src/metrics'];
+  const places = ['src/edge', 'src/pages'];
   assert.deepEqual(
     offending(
       ({ file, target }) =>
@@ -179,11 +183,11 @@ test('the edge knows the authority by its contract alone, not even by types', ()
 });
 
 test('the contract knows neither edge nor authority, nor how state is stored', () => {
-  const hidden = ['src/authority', 'src/store', 'src/threads', ...EDGE];
+  const hidden = ['src/authority', 'src/store', 'src/server', 'src/edge'];
   assert.deepEqual(
     offending(
       ({ file, target }) =>
-        isIn(file, 'src/contract') && hidden.some((place) => isIn(target, place)),
+        isIn(file, 'src/protocol/contract') && hidden.some((place) => isIn(target, place)),
     ),
     [],
   );
@@ -191,14 +195,13 @@ test('the contract knows neither edge nor authority, nor how state is stored', (
 
 test('the edge never sees subjects, units of work or the store, not even their types', () => {
   const hidden = [
-    'src/authority/engine/subjects.ts',
-    'src/authority/engine/unit-of-work.ts',
+    'src/authority/subjects/subjects.ts',
+    'src/authority/subjects/unit-of-work.ts',
     'src/store',
   ];
   assert.deepEqual(
     offending(
-      ({ file, target }) =>
-        EDGE.some((place) => isIn(file, place)) && hidden.some((place) => isIn(target, place)),
+      ({ file, target }) => isIn(file, 'src/edge') && hidden.some((place) => isIn(target, place)),
     ),
     [],
   );
@@ -206,14 +209,12 @@ test('the edge never sees subjects, units of work or the store, not even their t
 
 test('nothing that the edge imports at run time leads to subjects, store or machines', () => {
   const hidden = [
-    'src/authority/engine/subjects.ts',
-    'src/authority/engine/unit-of-work.ts',
+    'src/authority/subjects/subjects.ts',
+    'src/authority/subjects/unit-of-work.ts',
     'src/store',
     'machines',
   ];
-  const starts = sources
-    .map(({ file }) => file)
-    .filter((file) => EDGE.some((at) => isIn(file, at)));
+  const starts = sources.map(({ file }) => file).filter((file) => isIn(file, 'src/edge'));
   const reached = reachableFrom(starts);
   const found = [...reached].filter((file) => hidden.some((place) => isIn(file, place)));
   assert.deepEqual(found, []);
@@ -221,12 +222,15 @@ test('nothing that the edge imports at run time leads to subjects, store or mach
 
 test('no layer calls back up: json, crypto and records know nothing above them', () => {
   const below: readonly (readonly [string, readonly string[]])[] = [
-    ['src/json', ['src/json']],
-    ['src/crypto', ['src/crypto', 'src/json']],
-    ['src/timestamp.ts', []],
-    ['src/records', ['src/records', 'src/crypto', 'src/json', 'src/timestamp.ts']],
-    ['src/keys', ['src/keys', 'src/crypto']],
-    ['src/runtime.ts', []],
+    ['src/base/json', ['src/base/json']],
+    ['src/base/crypto', ['src/base/crypto', 'src/base/json']],
+    ['src/base/timestamp.ts', []],
+    [
+      'src/protocol/records',
+      ['src/protocol/records', 'src/base/crypto', 'src/base/json', 'src/base/timestamp.ts'],
+    ],
+    ['src/base/keys', ['src/base/keys', 'src/base/crypto']],
+    ['src/base/runtime.ts', []],
   ];
   for (const [place, allowed] of below) {
     assert.deepEqual(
@@ -239,35 +243,102 @@ test('no layer calls back up: json, crypto and records know nothing above them',
   }
 });
 
-test('the store knows no authority and no edge, and the authority no edge', () => {
-  const above = ['src/http', 'src/routes', 'src/auth', 'src/cli', 'src/config', 'src/boot.ts'];
+/** Each room of the house, and the rooms that it may import from. */
+const ROOMS: Readonly<Record<string, readonly string[]>> = {
+  'src/base': [],
+  'src/protocol': ['src/base'],
+  machines: ['src/protocol'],
+  'src/client': ['src/base', 'src/protocol'],
+  'src/store': ['src/base', 'src/protocol'],
+  'src/pages': ['src/base', 'src/protocol', 'src/build'],
+  'src/authority': ['src/base', 'src/protocol', 'src/store', 'machines'],
+  'src/maintenance': ['src/base', 'src/protocol', 'src/store', 'src/authority', 'machines'],
+  'src/edge': ['src/base', 'src/protocol', 'src/pages'],
+  'src/server': [
+    'src/base',
+    'src/protocol',
+    'src/store',
+    'src/pages',
+    'src/authority',
+    'src/maintenance',
+    'src/edge',
+    'machines',
+  ],
+  'src/cli': [
+    'src/base',
+    'src/protocol',
+    'src/client',
+    'src/store',
+    'src/pages',
+    'src/authority',
+    'src/maintenance',
+    'src/edge',
+    'src/server',
+    'machines',
+  ],
+  'src/build': [],
+};
+
+test('every file is in a room, and no arrow between rooms runs up', () => {
+  const roomOf = (file: string) => Object.keys(ROOMS).find((room) => isIn(file, room));
   assert.deepEqual(
-    offending(({ file, target }) => {
-      if (isIn(file, 'src/store'))
-        return [...above, 'src/authority'].some((at) => isIn(target, at));
-      return isIn(file, 'src/authority') && above.some((place) => isIn(target, place));
+    sources.map(({ file }) => file).filter((file) => roomOf(file) === undefined),
+    [],
+  );
+  assert.deepEqual(
+    offending(({ file, target, isPackage }) => {
+      const [from = '', to = ''] = [roomOf(file), roomOf(target)];
+      return !isPackage && from !== to && ROOMS[from]?.includes(to) !== true;
     }),
     [],
   );
 });
 
+test('no folders need each other, directly or around a corner, at any depth', () => {
+  const folders = new Set(sources.flatMap(({ file }) => foldersAbove(file)));
+  const rings = [...folders].flatMap((folder) => {
+    const next = new Map<string, string[]>();
+    for (const { file, target, isPackage } of imports) {
+      const [from, to] = [partOf(file, folder), partOf(target, folder)];
+      if (isPackage || from === null || to === null || from === to) continue;
+      next.set(from, [...(next.get(from) ?? []), to]);
+    }
+    const after = (part: string) => next.get(part) ?? [];
+    return [...next.keys()].filter((part) => reachableFrom(after(part), after).has(part));
+  });
+  assert.deepEqual(rings, []);
+});
+
+/** `src/a/b.ts` is below `src/a` and `src`. */
+function foldersAbove(file: string): string[] {
+  const above = dirname(file);
+  return above === '.' ? [] : [above, ...foldersAbove(above)];
+}
+
+/** The file or folder directly in the folder that the file belongs to; null when it is elsewhere. */
+function partOf(file: string, folder: string): string | null {
+  if (!file.startsWith(`${folder}/`)) return null;
+  const [part = ''] = file.slice(folder.length + 1).split('/');
+  return `${folder}/${part}`;
+}
+
 test('schemas of rows know records alone, so that routes, views, pages and client can share them', () => {
-  const allowed = ['src/views/rows', 'src/records', 'typebox'];
+  const allowed = ['src/protocol/rows', 'src/protocol/records', 'typebox'];
   assert.deepEqual(
     offending(
       ({ file, target }) =>
-        isIn(file, 'src/views/rows') && !allowed.some((place) => isIn(target, place)),
+        isIn(file, 'src/protocol/rows') && !allowed.some((place) => isIn(target, place)),
     ),
     [],
   );
 });
 
 test('schemas of answers know records and rows alone, so that routes and client can share them', () => {
-  const allowed = ['src/answers', 'src/views/rows', 'src/records', 'typebox'];
+  const allowed = ['src/protocol/answers', 'src/protocol/rows', 'src/protocol/records', 'typebox'];
   assert.deepEqual(
     offending(
       ({ file, target }) =>
-        isIn(file, 'src/answers') && !allowed.some((place) => isIn(target, place)),
+        isIn(file, 'src/protocol/answers') && !allowed.some((place) => isIn(target, place)),
     ),
     [],
   );
@@ -286,24 +357,24 @@ test('scripts of the browser import each other and types alone, and the server n
 
 test('only the command line is above boot, and nothing imports main', () => {
   assert.deepEqual(
-    offending(({ file, target }) => target === 'src/boot.ts' && !isIn(file, 'src/cli')),
+    offending(({ file, target }) => target === 'src/server/boot.ts' && !isIn(file, 'src/cli')),
     [],
   );
   assert.deepEqual(
-    offending(({ target }) => target === 'src/main.ts'),
+    offending(({ target }) => target === 'src/cli/main.ts'),
     [],
   );
 });
 
 test('records are portable: signatures and digests are handed in, and nothing of Node is used', () => {
   const portable = new Set([
-    'src/crypto/primitives.ts',
+    'src/base/crypto/primitives.ts',
     'typebox',
     'typebox/compile',
     'typebox/format',
   ]);
-  const places = ['src/records', 'src/json', 'src/timestamp.ts'];
-  const ofNode = new Set(['src/json/bytes.ts']);
+  const places = ['src/protocol/records', 'src/base/json', 'src/base/timestamp.ts'];
+  const ofNode = new Set(['src/base/json/bytes.ts']);
   const isPortable = (file: string) =>
     !ofNode.has(file) && (portable.has(file) || places.some((place) => isIn(file, place)));
   assert.deepEqual(
@@ -342,7 +413,7 @@ test('wall clock, monotonic clock and randomness are read in one file, the clien
     /\bcrypto\.(random|getRandom)/,
     /\brandomInt\b/,
   ];
-  const allowed = ['src/runtime.ts', 'src/client', BROWSER];
+  const allowed = ['src/base/runtime.ts', 'src/client', BROWSER];
   const found = sources.flatMap(({ file, code }) =>
     allowed.some((place) => isIn(file, place))
       ? []
@@ -367,13 +438,13 @@ test('the process is ended only by the command line', () => {
     .filter(({ code }) => /\bprocess\.exit\b/.test(code))
     .map(({ file }) => file);
   assert.deepEqual(
-    enders.filter((file) => file !== 'src/main.ts' && !isIn(file, 'src/cli')),
+    enders.filter((file) => file !== 'src/cli/main.ts' && !isIn(file, 'src/cli')),
     [],
   );
 });
 
 test('nothing is loaded while requests are served, when no file descriptor may be left', () => {
-  const starts = ['src/cli', ...filesBelow('src/threads').filter(isLauncher)];
+  const starts = ['src/cli', ...filesBelow('src/server/threads').filter(isLauncher)];
   assert.deepEqual(
     offending(
       ({ file, isDeferred, isType }) =>

@@ -1,12 +1,12 @@
 /** Membership attestations issued here [service-states-attestation], [core-4-11], [core-5-7], [core-5-11]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { verifySignature } from '../src/crypto/ed25519.ts';
-import { parseJson } from '../src/json/parse.ts';
-import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
-import { readMembershipAttestation } from '../src/records/membership-attestation.ts';
-import { isSignedByAny } from '../src/records/signed-record.ts';
-import { formatInstant } from '../src/timestamp.ts';
+import { verifySignature } from '../src/base/crypto/ed25519.ts';
+import { parseJson } from '../src/base/json/parse.ts';
+import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
+import { readMembershipAttestation } from '../src/protocol/records/membership-attestation.ts';
+import { isSignedByAny } from '../src/protocol/records/signed-record.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { valuesExcept, WRONG_HOURS } from './support/hostile.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { suite, test } from 'node:test';
-import { verifyAuditChain } from '../src/authority/engine/audit.ts';
-import type { JsonObject } from '../src/json/value.ts';
-import { canonicalJson, jsonText } from '../src/json/write.ts';
+import { verifyAuditChain } from '../src/authority/subjects/audit.ts';
+import type { JsonObject } from '../src/base/json/value.ts';
+import { canonicalJson, jsonText } from '../src/base/json/write.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import { type AuditEntry, GENESIS_HASH } from '../src/store/store.ts';
-import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, SECOND } from './support/clock.ts';
 import {

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import type { Signer } from '../src/crypto/primitives.ts';
-import { maxBodyBytes, maxBodyValues } from '../src/http/route-description.ts';
-import { jsonText } from '../src/json/write.ts';
-import { ROUTES } from '../src/routes/table.ts';
+import type { Signer } from '../src/base/crypto/primitives.ts';
+import { jsonText } from '../src/base/json/write.ts';
+import { ROUTES } from '../src/edge/routes/table.ts';
+import { maxBodyBytes, maxBodyValues } from '../src/protocol/route-description.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE } from './support/clock.ts';
 import {

@@ -55,7 +55,7 @@ test('the installed package has one program, with the worker of every kind of th
 });
 
 const INSTALLED = [program];
-const SOURCES = ['--import', import.meta.resolve('tsx'), join(PROJECT_PATH, 'src/main.ts')];
+const SOURCES = ['--import', import.meta.resolve('tsx'), join(PROJECT_PATH, 'src/cli/main.ts')];
 
 for (const [what, served, threads] of [
   ['the installed package', INSTALLED, '1'],
@@ -100,9 +100,10 @@ test('npm run prune-binaries leaves the one binary of uWebSockets.js that is loa
   const library = join(place, 'node_modules', 'uWebSockets.js');
   const original = dirname(createRequire(import.meta.url).resolve('uWebSockets.js'));
   const own = `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`;
-  mkdirSync(join(place, 'src'));
+  mkdirSync(join(place, 'src', 'build'), { recursive: true });
   cpSync(join(packed, 'package.json'), join(place, 'package.json'));
-  cpSync(join(packed, 'src', 'prune-binaries.js'), join(place, 'src', 'prune-binaries.js'));
+  const script = join('src', 'build', 'prune-binaries.js');
+  cpSync(join(packed, script), join(place, script));
   mkdirSync(library, { recursive: true });
   for (const name of ['package.json', 'uws.js']) cpSync(join(original, name), join(library, name));
   const prune = () =>

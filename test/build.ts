@@ -9,7 +9,7 @@ import { copyFileSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync 
 import { dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build, type Plugin } from 'esbuild';
-import { BESIDE, builtProgram, REQUIRING } from '../src/build-program.js';
+import { BESIDE, builtProgram, REQUIRING } from '../src/build/build-program.js';
 import { IMPORTS_FILE, type Imports } from './support/imports.ts';
 import { PROJECT_PATH } from './support/project.ts';
 
@@ -21,7 +21,7 @@ const BY_PATH = [
   'test/run.ts',
   ...namedByPath(),
   ...filesIn('machines', '.ts'),
-  ...filesIn('src/threads', '-worker.ts'),
+  ...filesIn('src/server/threads', '-worker.ts'),
 ];
 
 rmSync(TARGET, { recursive: true, force: true });
@@ -48,7 +48,10 @@ const { metafile } = await build({
 });
 writeFileSync(join(TARGET, IMPORTS_FILE), JSON.stringify(ownImports()));
 const browser = join(TARGET, 'src', 'pages', 'browser');
-execFileSync('node', ['src/build-browser.cjs', browser], { cwd: PROJECT_PATH, stdio: 'inherit' });
+execFileSync('node', ['src/build/build-browser.cjs', browser], {
+  cwd: PROJECT_PATH,
+  stdio: 'inherit',
+});
 copyFileSync(join(PROJECT_PATH, 'package.json'), join(TARGET, 'package.json'));
 cpSync(dirname(builtProgram()), join(TARGET, 'program'), { recursive: true });
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { createSortedTexts } from '../src/authority/tables/sorted-texts.ts';
-import { formatInstant } from '../src/timestamp.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
 import {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
+import { canonicalJson, jsonText } from '../src/base/json/write.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import { verifyText } from '../src/client/keys.ts';
-import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
-import { canonicalJson, jsonText } from '../src/json/write.ts';
-import { readJoinCertificate } from '../src/records/join-certificate.ts';
-import { formatInstant } from '../src/timestamp.ts';
+import { readJoinCertificate } from '../src/protocol/records/join-certificate.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { valuesExcept, WRONG_HOURS } from './support/hostile.ts';

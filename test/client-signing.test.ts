@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { verifySignature } from '../src/base/crypto/ed25519.ts';
+import { parseJson } from '../src/base/json/parse.ts';
+import { JsonFloat, type JsonValue } from '../src/base/json/value.ts';
+import { jsonText } from '../src/base/json/write.ts';
 import { decodeBase64, encodeBase64 } from '../src/client/base64.ts';
 import { keyFromSeed, newKey, signText, verifyText } from '../src/client/keys.ts';
 import { signAgentDescriptor, signDeleteEnvelope } from '../src/client/sign-agent.ts';
@@ -10,12 +14,11 @@ import {
   operatorHeaders,
   operatorPayload,
 } from '../src/client/sign-operator.ts';
-import { verifySignature } from '../src/crypto/ed25519.ts';
-import { parseJson } from '../src/json/parse.ts';
-import { JsonFloat, type JsonValue } from '../src/json/value.ts';
-import { jsonText } from '../src/json/write.ts';
-import { type AgentDescriptor, readAgentDescriptor } from '../src/records/agent-descriptor.ts';
-import { isSignedByAny, signedText } from '../src/records/signed-record.ts';
+import {
+  type AgentDescriptor,
+  readAgentDescriptor,
+} from '../src/protocol/records/agent-descriptor.ts';
+import { isSignedByAny, signedText } from '../src/protocol/records/signed-record.ts';
 import { PROJECT } from './support/project.ts';
 
 interface OperatorVector {

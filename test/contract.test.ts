@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { GROUPS, OPTIONS, type OptionEntry } from '../src/config/options.ts';
-import { REFUSALS } from '../src/refusal.ts';
-import { ROUTES } from '../src/routes/table.ts';
-import { AUDIT_EVENTS } from '../src/views/rows/audit-event.ts';
+import { REFUSALS } from '../src/base/refusal.ts';
+import { ROUTES } from '../src/edge/routes/table.ts';
+import { AUDIT_EVENTS } from '../src/protocol/rows/audit-event.ts';
+import { GROUPS, OPTIONS, type OptionEntry } from '../src/server/config/options.ts';
 import { PROJECT } from './support/project.ts';
 
 const service = textOf('docs/wire/service.md');
@@ -85,8 +85,8 @@ test('every rate limit is a row of both limit tables, with its default', () => {
 
 test('every metric is named on both pages', () => {
   const metric = /\bmesh_na_[a-z_0-9]*[a-z0-9]/g;
-  const modules = readdirSync(new URL('src/metrics', PROJECT));
-  const sources = modules.map((name) => textOf(`src/metrics/${name}`));
+  const modules = readdirSync(new URL('src/server/metrics', PROJECT));
+  const sources = modules.map((name) => textOf(`src/server/metrics/${name}`));
   const kept = matches(sources.join('\n'), metric);
   assert.ok(kept.length > 15);
   assert.deepEqual(

@@ -7,19 +7,19 @@ import {
   type ListEntry,
   type ListForm,
   type ListHead,
-} from '../src/authority/publication/list-document.ts';
+} from '../src/authority/lists/list-document.ts';
 import {
   createListRenderer,
   createListThreads,
   type ListThreading,
-} from '../src/authority/publication/list-renderer.ts';
+} from '../src/authority/lists/list-renderer.ts';
+import { longTextSignerFromSeed, signerFromSeed } from '../src/base/crypto/ed25519.ts';
+import { parseJsonBytes } from '../src/base/json/bytes.ts';
+import { canonicalJson } from '../src/base/json/write.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import { verifyText } from '../src/client/keys.ts';
-import type { PublishedDocument } from '../src/contract/documents.ts';
-import { longTextSignerFromSeed, signerFromSeed } from '../src/crypto/ed25519.ts';
-import { parseJsonBytes } from '../src/json/bytes.ts';
-import { canonicalJson } from '../src/json/write.ts';
-import { startListThread } from '../src/threads/list-thread.ts';
-import { formatInstant } from '../src/timestamp.ts';
+import type { PublishedDocument } from '../src/protocol/contract/documents.ts';
+import { startListThread } from '../src/server/threads/list-thread.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 import { get, joinedNode, operate, type TestNode } from './support/requests.ts';

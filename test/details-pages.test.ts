@@ -1,7 +1,7 @@
 /** The pages of single treaties, sovereigns, attestations and capabilities, by addresses that can be shared. */
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
-import { jsonText } from '../src/json/write.ts';
+import { jsonText } from '../src/base/json/write.ts';
 import { reference } from '../src/pages/graph-names.ts';
 import { sovereignPage } from '../src/pages/sovereign.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';

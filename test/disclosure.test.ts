@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
-import { formatInstant } from '../src/timestamp.ts';
+import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { MINUTE, SECOND } from './support/clock.ts';
 import { type Fault, faultsTogether } from './support/faults.ts';

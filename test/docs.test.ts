@@ -176,7 +176,7 @@ function compile(): string {
   const folder = join(scratch, 'checkout');
   makeCheckout(folder);
   const dist = join(folder, 'dist');
-  execFileSync(process.execPath, [join(folder, 'src', 'start.js'), '--version']);
+  execFileSync(process.execPath, [join(folder, 'src', 'build', 'start.js'), '--version']);
   return dist;
 }
 

@@ -3,17 +3,21 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { verifySignature } from '../src/base/crypto/ed25519.ts';
+import { parseJson } from '../src/base/json/parse.ts';
+import type { JsonObject } from '../src/base/json/value.ts';
+import { jsonText } from '../src/base/json/write.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import { verifyText } from '../src/client/keys.ts';
-import { verifySignature } from '../src/crypto/ed25519.ts';
-import { parseJson } from '../src/json/parse.ts';
-import type { JsonObject } from '../src/json/value.ts';
-import { jsonText } from '../src/json/write.ts';
-import { isSignedByRoot, readGenesisBlock } from '../src/records/genesis.ts';
-import { readPolicyManifest } from '../src/records/policy-manifest.ts';
-import { readCertificateRevocationList } from '../src/records/revocation-list.ts';
-import { isSignedByAny, type SignedRecord, signedText } from '../src/records/signed-record.ts';
+import { isSignedByRoot, readGenesisBlock } from '../src/protocol/records/genesis.ts';
+import { readPolicyManifest } from '../src/protocol/records/policy-manifest.ts';
+import { readCertificateRevocationList } from '../src/protocol/records/revocation-list.ts';
+import {
+  isSignedByAny,
+  type SignedRecord,
+  signedText,
+} from '../src/protocol/records/signed-record.ts';
 import { SCHEMA_VERSION } from '../src/store/postgresql/schema.ts';
-import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, SECOND } from './support/clock.ts';
 import {

@@ -10,9 +10,9 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import nacl from 'tweetnacl';
+import { decodeBase64 } from '../src/base/crypto/base64.ts';
+import { isPublicKey, signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
 import { verifyText } from '../src/client/keys.ts';
-import { decodeBase64 } from '../src/crypto/base64.ts';
-import { isPublicKey, signerFromSeed, verifySignature } from '../src/crypto/ed25519.ts';
 import { PROJECT } from './support/project.ts';
 
 interface SignatureVector {

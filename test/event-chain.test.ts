@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { eventText } from '../src/authority/publication/event-tail.ts';
+import { eventText } from '../src/authority/derived/event-tail.ts';
 import { AuthorityError } from '../src/client/authority-error.ts';
 import {
   BEFORE_FIRST,
@@ -12,7 +12,7 @@ import {
 } from '../src/client/event-chain.ts';
 import { readEvents } from '../src/client/events.ts';
 import type { Fetch } from '../src/client/options.ts';
-import { createEventLog, type EventForm } from '../src/http/event-log.ts';
+import { createEventLog, type EventForm } from '../src/edge/event-log.ts';
 import { PROJECT } from './support/project.ts';
 
 interface Vectors {

@@ -1,7 +1,7 @@
 /** Events [events-1]: the audit log as it happens, to any number of readers, without a gap. */
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
-import { verifyAuditChain } from '../src/authority/engine/audit.ts';
+import { verifyAuditChain } from '../src/authority/subjects/audit.ts';
 import { httpFetch } from '../src/cli/http-fetch.ts';
 import { type LoggedEvent, nextEvent } from '../src/client/event-chain.ts';
 import { createOperatorClient } from '../src/client/operator-client.ts';

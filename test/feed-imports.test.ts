@@ -1,9 +1,9 @@
 /** Imports of long feeds: bounded, indexed in slices, stored whole, and the same after a restart. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createImportedFeeds } from '../src/authority/recognition/imported-feeds.ts';
-import { sha256Hex } from '../src/crypto/digest.ts';
-import { createRecognitionIndex } from '../src/views/recognition-index.ts';
+import { createImportedFeeds } from '../src/authority/derived/imported-feeds.ts';
+import { createRecognitionIndex } from '../src/authority/views/recognition-index.ts';
+import { sha256Hex } from '../src/base/crypto/digest.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { get, outcome } from './support/requests.ts';
 import { loadAll } from './support/stored.ts';

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Certificate, UNTOUCHED } from '../machines/certificate.ts';
-import { createSubjects } from '../src/authority/engine/subjects.ts';
-import { createCertificateIndex } from '../src/authority/enrollment/certificate-index.ts';
+import { createCertificateIndex } from '../src/authority/derived/certificate-index.ts';
+import { createFleetCensus } from '../src/authority/derived/fleet-census.ts';
 import { createLiveness } from '../src/authority/liveness/last-contact.ts';
-import { createFleetCensus } from '../src/authority/publication/fleet-census.ts';
+import { createSubjects } from '../src/authority/subjects/subjects.ts';
 import { createCertificateNumbers } from '../src/authority/tables/certificate-numbers.ts';
 import { HOUR, SECOND } from './support/clock.ts';
 

@@ -3,13 +3,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Certificate } from '../machines/certificate.ts';
-import type { UnitOfWork } from '../src/authority/engine/unit-of-work.ts';
-import { CRL_ID, createRevocations, crlEntry } from '../src/authority/publication/crl.ts';
-import { crlDigest } from '../src/authority/publication/stored-lists.ts';
-import { documentText } from '../src/contract/documents.ts';
-import { createDocumentCache, createDocumentPublisher } from '../src/contract/publications.ts';
-import { signerFromSeed } from '../src/crypto/ed25519.ts';
-import { withoutPause } from '../src/slices.ts';
+import { CRL_ID, createRevocations, crlEntry } from '../src/authority/lists/crl.ts';
+import { crlDigest } from '../src/authority/lists/stored-lists.ts';
+import type { UnitOfWork } from '../src/authority/subjects/unit-of-work.ts';
+import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
+import { withoutPause } from '../src/base/slices.ts';
+import { documentText } from '../src/protocol/contract/documents.ts';
+import {
+  createDocumentCache,
+  createDocumentPublisher,
+} from '../src/protocol/contract/publications.ts';
 
 const SIGNER = { ...signerFromSeed(Buffer.alloc(32, 7)), keyId: 'na' };
 

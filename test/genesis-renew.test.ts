@@ -3,10 +3,14 @@ import assert from 'node:assert/strict';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import { genesisProblem } from '../src/client/network-trust.ts';
-import { verifySignature } from '../src/crypto/ed25519.ts';
-import { type GenesisBlock, isSignedByRoot, readGenesisBlock } from '../src/records/genesis.ts';
-import { signRecord } from '../src/records/signed-record.ts';
+import {
+  type GenesisBlock,
+  isSignedByRoot,
+  readGenesisBlock,
+} from '../src/protocol/records/genesis.ts';
+import { signRecord } from '../src/protocol/records/signed-record.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { runProgram } from './support/child-server.ts';
 import { makeNetworkFolder } from './support/folders.ts';

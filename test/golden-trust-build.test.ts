@@ -1,7 +1,7 @@
 /** Every record that operators have made of the golden vectors, over HTTP [trust-5]. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { JsonObject } from '../src/json/value.ts';
+import type { JsonObject } from '../src/base/json/value.ts';
 import {
   assertAnswered,
   caseNamed,

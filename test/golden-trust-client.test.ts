@@ -1,9 +1,9 @@
 /** The golden vectors, verified by the client without a server: the same records have the same reasons. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { parseJson } from '../src/base/json/parse.ts';
+import type { JsonObject, JsonValue } from '../src/base/json/value.ts';
 import { createVerifier } from '../src/client/offline.ts';
-import { parseJson } from '../src/json/parse.ts';
-import type { JsonObject, JsonValue } from '../src/json/value.ts';
 import { casesOf, GOLDEN } from './support/golden-trust.ts';
 
 const verifier = createVerifier({ now: () => Date.parse(GOLDEN.meta.clock) });

@@ -4,11 +4,13 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SHA256, sha256Hex } from '../src/crypto/digest.ts';
-import { verifySignature } from '../src/crypto/ed25519.ts';
-import { parseJson } from '../src/json/parse.ts';
-import type { JsonFloat, JsonObject, JsonValue } from '../src/json/value.ts';
-import { canonicalJson, compareCodePoints, jsonText } from '../src/json/write.ts';
+import { recognitionGraph } from '../src/authority/views/recognition-graph.ts';
+import { createRecognitionIndex } from '../src/authority/views/recognition-index.ts';
+import { SHA256, sha256Hex } from '../src/base/crypto/digest.ts';
+import { verifySignature } from '../src/base/crypto/ed25519.ts';
+import { parseJson } from '../src/base/json/parse.ts';
+import type { JsonFloat, JsonObject, JsonValue } from '../src/base/json/value.ts';
+import { canonicalJson, compareCodePoints, jsonText } from '../src/base/json/write.ts';
 import {
   type AgreedMembers,
   agreementText,
@@ -16,13 +18,13 @@ import {
   readAgreementRecord,
   readCapabilityCounter,
   readCapabilityOffer,
-} from '../src/records/agreement.ts';
-import { FreshnessProof, readBoundaryDecision } from '../src/records/boundary-decision.ts';
+} from '../src/protocol/records/agreement.ts';
+import { FreshnessProof, readBoundaryDecision } from '../src/protocol/records/boundary-decision.ts';
 import {
   CapabilityNullifier,
   readCapabilityCommitment,
   readCapabilityMembershipProof,
-} from '../src/records/capability-disclosure.ts';
+} from '../src/protocol/records/capability-disclosure.ts';
 import {
   leafHash,
   merklePath,
@@ -30,18 +32,21 @@ import {
   type PathNode,
   pathLength,
   rootOfPath,
-} from '../src/records/capability-tree.ts';
-import { CASCADE_THRESHOLD, scoreCascade } from '../src/records/cascade.ts';
-import { readConsensusProof } from '../src/records/consensus-proof.ts';
+} from '../src/protocol/records/capability-tree.ts';
+import { CASCADE_THRESHOLD, scoreCascade } from '../src/protocol/records/cascade.ts';
+import { readConsensusProof } from '../src/protocol/records/consensus-proof.ts';
 import {
   readDataAccessIntent,
   readDataLicensePolicy,
   readDataSourceDescriptor,
-} from '../src/records/data-usage.ts';
-import { justificationDigest, readJustificationProof } from '../src/records/justification-proof.ts';
-import { readMembershipAttestation } from '../src/records/membership-attestation.ts';
-import { readRecognitionTreaty } from '../src/records/recognition-treaty.ts';
-import { recordReader, type SignatureItem } from '../src/records/record.ts';
+} from '../src/protocol/records/data-usage.ts';
+import {
+  justificationDigest,
+  readJustificationProof,
+} from '../src/protocol/records/justification-proof.ts';
+import { readMembershipAttestation } from '../src/protocol/records/membership-attestation.ts';
+import { readRecognitionTreaty } from '../src/protocol/records/recognition-treaty.ts';
+import { recordReader, type SignatureItem } from '../src/protocol/records/record.ts';
 import {
   isSignedByAny,
   isSinglySignedByAny,
@@ -49,11 +54,9 @@ import {
   type SinglySignedRecord,
   signedText,
   singlySignedText,
-} from '../src/records/signed-record.ts';
-import { readTrustDecision, readTrustEvidence } from '../src/records/trust-evidence.ts';
-import { readValidatorVote } from '../src/records/validator-vote.ts';
-import { recognitionGraph } from '../src/views/recognition-graph.ts';
-import { createRecognitionIndex } from '../src/views/recognition-index.ts';
+} from '../src/protocol/records/signed-record.ts';
+import { readTrustDecision, readTrustEvidence } from '../src/protocol/records/trust-evidence.ts';
+import { readValidatorVote } from '../src/protocol/records/validator-vote.ts';
 import { GOLDEN, type GoldenRecord, goldenKey, signedTextOf } from './support/golden-trust.ts';
 
 type Reader = (received: unknown) => JsonObject | null;

@@ -1,21 +1,24 @@
 /** The revocation list on the link: whole once, then as what each version adds, and never another than was signed. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createCrlDigest, crlEntry } from '../src/authority/publication/crl.ts';
+import { createCrlDigest, crlEntry } from '../src/authority/lists/crl.ts';
 import {
   type CrlHead,
   createListContent,
   LIST_PERIOD,
   type ListEntry,
-} from '../src/authority/publication/list-document.ts';
-import { revisionDocument } from '../src/authority/publication/list-revisions.ts';
-import type { PublishedDocument } from '../src/contract/documents.ts';
-import { createDocumentPublisher, type DocumentPublisher } from '../src/contract/publications.ts';
-import type { FromWriter, GrownList, SentDocument } from '../src/link/messages.ts';
-import { createReceivedList } from '../src/link/received-list.ts';
-import { grownSince, sentListOf } from '../src/link/sent-list.ts';
-import type { Wires } from '../src/link/wires.ts';
-import { systemRuntime } from '../src/runtime.ts';
+} from '../src/authority/lists/list-document.ts';
+import { revisionDocument } from '../src/authority/lists/list-revisions.ts';
+import { systemRuntime } from '../src/base/runtime.ts';
+import type { PublishedDocument } from '../src/protocol/contract/documents.ts';
+import {
+  createDocumentPublisher,
+  type DocumentPublisher,
+} from '../src/protocol/contract/publications.ts';
+import type { FromWriter, GrownList, SentDocument } from '../src/server/link/messages.ts';
+import { createReceivedList } from '../src/server/link/received-list.ts';
+import { grownSince, sentListOf } from '../src/server/link/sent-list.ts';
+import type { Wires } from '../src/server/link/wires.ts';
 import { HOUR } from './support/clock.ts';
 import {
   createTestClient,

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { decodePath, matchedPath, parseQuery } from '../src/http/query.ts';
-import { acceptsGzip } from '../src/http/reply.ts';
+import { decodePath, matchedPath, parseQuery } from '../src/edge/query.ts';
+import { acceptsGzip } from '../src/edge/reply.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { rawConnection } from './support/raw-http.ts';
 import {

@@ -17,12 +17,12 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import { sha256Hex } from '../src/base/crypto/digest.ts';
+import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
+import { canonicalJson } from '../src/base/json/write.ts';
+import { readKeyFile } from '../src/base/keys/key-file.ts';
 import { finishInterruptedInit, type InitSummary, initNetwork } from '../src/cli/init-network.ts';
-import { sha256Hex } from '../src/crypto/digest.ts';
-import { signerFromSeed, verifySignature } from '../src/crypto/ed25519.ts';
-import { canonicalJson } from '../src/json/write.ts';
-import { readKeyFile } from '../src/keys/key-file.ts';
-import { isSignedByRoot, readGenesisBlock } from '../src/records/genesis.ts';
+import { isSignedByRoot, readGenesisBlock } from '../src/protocol/records/genesis.ts';
 import { spawnNode } from './support/processes.ts';
 import { LOADER, modulePath, PROGRAM } from './support/project.ts';
 

@@ -1,8 +1,8 @@
 /** Invites as operators read and withdraw them [core-4-18]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sha256Hex } from '../src/crypto/digest.ts';
-import { formatInstant } from '../src/timestamp.ts';
+import { sha256Hex } from '../src/base/crypto/digest.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
 import {

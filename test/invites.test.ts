@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sha256Hex } from '../src/crypto/digest.ts';
-import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
-import { formatInstant } from '../src/timestamp.ts';
+import { sha256Hex } from '../src/base/crypto/digest.ts';
+import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 import { misspelledKeys, valuesExcept, WEAK_KEYS, WRONG_HOURS } from './support/hostile.ts';

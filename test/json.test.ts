@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseJsonBytes } from '../src/json/bytes.ts';
-import { MAX_DEPTH, parseJson } from '../src/json/parse.ts';
-import { isJsonObject, JsonFloat, type JsonValue } from '../src/json/value.ts';
-import { canonicalJson, compareCodePoints, jsonText } from '../src/json/write.ts';
+import { parseJsonBytes } from '../src/base/json/bytes.ts';
+import { MAX_DEPTH, parseJson } from '../src/base/json/parse.ts';
+import { isJsonObject, JsonFloat, type JsonValue } from '../src/base/json/value.ts';
+import { canonicalJson, compareCodePoints, jsonText } from '../src/base/json/write.ts';
 import { PROJECT } from './support/project.ts';
 
 interface CanonicalVector {

@@ -3,11 +3,11 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
+import { parseKeyText, readKeyFile, writeKeyFile } from '../src/base/keys/key-file.ts';
+import { blobOfKey } from '../src/base/keys/openssh-key.ts';
+import { publicKeyOf, readPublicKey } from '../src/base/keys/public-key.ts';
 import { EXIT } from '../src/cli/exit-codes.ts';
-import { signerFromSeed } from '../src/crypto/ed25519.ts';
-import { parseKeyText, readKeyFile, writeKeyFile } from '../src/keys/key-file.ts';
-import { blobOfKey } from '../src/keys/openssh-key.ts';
-import { publicKeyOf, readPublicKey } from '../src/keys/public-key.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { endOf } from './support/failed-command.ts';
 import { makeNetworkFolder } from './support/folders.ts';

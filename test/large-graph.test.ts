@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import { MOST_DRAWN_NODES } from '../src/pages/graph-layout.ts';
 import { MOST_NEIGHBORS, neighborhoodOf } from '../src/pages/graph-neighborhood.ts';
-import type { Connectome, EdgeRow } from '../src/views/rows/graph.ts';
+import type { Connectome, EdgeRow } from '../src/protocol/rows/graph.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { NARROW, startBrowser, type TestBrowser, type Visit, WIDE } from './support/browser.ts';
 import { connectomeOf, graphOf } from './support/connectome.ts';

@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
-import { connectionsPerThread } from '../src/config/descriptors.ts';
-import { type Listener, openListener } from '../src/http/listener.ts';
+import { type Listener, openListener } from '../src/edge/listener.ts';
+import { connectionsPerThread } from '../src/server/config/descriptors.ts';
 import { ownPort } from './support/own-port.ts';
 
 const MOST = 20;

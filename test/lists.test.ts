@@ -1,13 +1,10 @@
 /** Long lists are sent whole in pieces, or a page at a time; no page is expensive, whatever the request. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { changesDashboard, createDashboardPace } from '../src/authority/derived/dashboard-pace.ts';
 import { pageOf } from '../src/authority/engine/page.ts';
-import {
-  changesDashboard,
-  createDashboardPace,
-} from '../src/authority/publication/dashboard-pace.ts';
-import type { ListPlace } from '../src/contract/pages.ts';
-import { createOrderedList } from '../src/ordered-list.ts';
+import { createOrderedList } from '../src/base/ordered-list.ts';
+import type { ListPlace } from '../src/protocol/contract/pages.ts';
 import type { SealedEntry, SubjectWrite } from '../src/store/store.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE } from './support/clock.ts';

@@ -3,16 +3,16 @@ import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
+import { createLivePages, type LiveForm } from '../src/edge/live-pages.ts';
+import { connectomeMain } from '../src/pages/connectome.ts';
+import { LivePageContent } from '../src/pages/live-content.ts';
+import type { LiveTopic } from '../src/pages/live-topics.ts';
 import {
   documentText,
   type PublishedDocument,
   publishedDocument,
-} from '../src/contract/documents.ts';
-import { createDocumentCache } from '../src/contract/publications.ts';
-import { createLivePages, type LiveForm } from '../src/http/live-pages.ts';
-import { connectomeMain } from '../src/pages/connectome.ts';
-import { LivePageContent } from '../src/pages/live-content.ts';
-import type { LiveTopic } from '../src/pages/live-topics.ts';
+} from '../src/protocol/contract/documents.ts';
+import { createDocumentCache } from '../src/protocol/contract/publications.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { startBrowser, type TestBrowser, type Visit } from './support/browser.ts';
 import { connectomeOf, graphOf } from './support/connectome.ts';

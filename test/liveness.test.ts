@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { createSubjects } from '../src/authority/engine/subjects.ts';
-import { createCertificateIndex } from '../src/authority/enrollment/certificate-index.ts';
+import { createCertificateIndex } from '../src/authority/derived/certificate-index.ts';
 import { createLiveness } from '../src/authority/liveness/last-contact.ts';
 import type { ContactView } from '../src/authority/liveness/roster-walk.ts';
 import { createNonceWindows } from '../src/authority/replay/nonce-window.ts';
+import { createSubjects } from '../src/authority/subjects/subjects.ts';
 import { createCertificateNumbers } from '../src/authority/tables/certificate-numbers.ts';
 
 const WINDOW = 1000;

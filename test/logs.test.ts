@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { readKeyFile } from '../src/base/keys/key-file.ts';
+import { createLogger, LOG_LEVELS, type LogLevel } from '../src/base/log/logger.ts';
+import { redact } from '../src/base/log/redact.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import { NODE_PROOF_HEADER } from '../src/client/sign-node.ts';
-import { readKeyFile } from '../src/keys/key-file.ts';
-import { createLogger, LOG_LEVELS, type LogLevel } from '../src/log/logger.ts';
-import { redact } from '../src/log/redact.ts';
-import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import {
   auditEvents,

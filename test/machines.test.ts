@@ -37,7 +37,7 @@ import {
 import { type SovereignFeed, sovereignFeedMachine } from '../machines/sovereign-feed.ts';
 import { type Resting, step } from '../machines/step.ts';
 import { webhookMachine } from '../machines/webhook.ts';
-import { readPolicyManifest } from '../src/records/policy-manifest.ts';
+import { readPolicyManifest } from '../src/protocol/records/policy-manifest.ts';
 import { modulePath, PROJECT } from './support/project.ts';
 
 /** One row of a state table: what an event does to a subject that is in a state. */

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { linkSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
 import { folderStorage } from '../src/cli/node-run.ts';
 import type { AgentRecord, AgentStorage } from '../src/client/agent-storage.ts';
 import { keyFromSeed, type SigningKey } from '../src/client/keys.ts';
@@ -14,8 +15,7 @@ import {
   type NodeAgentOptions,
 } from '../src/client/node-agent.ts';
 import type { Fetch } from '../src/client/options.ts';
-import { signerFromSeed, verifySignature } from '../src/crypto/ed25519.ts';
-import { renewalOf } from '../src/records/renewal-window.ts';
+import { renewalOf } from '../src/protocol/records/renewal-window.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND, testClock } from './support/clock.ts';
 import { networkFolder, scratchFolder } from './support/folders.ts';

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { judgeNode } from '../src/auth/node.ts';
-import type { SignedRequest as JudgedRequest } from '../src/auth/signed-request.ts';
+import type { Signer } from '../src/base/crypto/primitives.ts';
+import { parseJson } from '../src/base/json/parse.ts';
+import { JsonFloat, type JsonObject } from '../src/base/json/value.ts';
+import { jsonText } from '../src/base/json/write.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import { NODE_PROOF_HEADER, type NodeRequest } from '../src/client/sign-node.ts';
-import type { Signer } from '../src/crypto/primitives.ts';
-import { parseJson } from '../src/json/parse.ts';
-import { JsonFloat, type JsonObject } from '../src/json/value.ts';
-import { jsonText } from '../src/json/write.ts';
-import { formatInstant } from '../src/timestamp.ts';
+import { judgeNode } from '../src/edge/auth/node.ts';
+import type { SignedRequest as JudgedRequest } from '../src/edge/auth/signed-request.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import {

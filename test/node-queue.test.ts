@@ -1,7 +1,7 @@
 /** Nodes that come faster than they can be answered: who waits, who passes, and who is turned away. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createNodeQueue } from '../src/http/node-queue.ts';
+import { createNodeQueue } from '../src/edge/node-queue.ts';
 import { type ChildServer, NO_LIMITS, startChildServer } from './support/child-server.ts';
 import { networkFolder } from './support/folders.ts';
 import { rawConnection } from './support/raw-http.ts';

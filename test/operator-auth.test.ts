@@ -2,17 +2,17 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { parseJson } from '../src/base/json/parse.ts';
+import { JsonFloat, type JsonObject } from '../src/base/json/value.ts';
+import { canonicalJson } from '../src/base/json/write.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import {
   judgeOperatorHeaders,
   judgeSignature,
   type OperatorHeaders,
   operatorPayload,
-} from '../src/auth/operator.ts';
-import type { SignedRequest } from '../src/auth/signed-request.ts';
-import { parseJson } from '../src/json/parse.ts';
-import { JsonFloat, type JsonObject } from '../src/json/value.ts';
-import { canonicalJson } from '../src/json/write.ts';
-import { formatInstant } from '../src/timestamp.ts';
+} from '../src/edge/auth/operator.ts';
+import type { SignedRequest } from '../src/edge/auth/signed-request.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE, SECOND } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';

@@ -4,8 +4,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { signerFromSeed } from '../src/crypto/ed25519.ts';
-import { readKeyFile } from '../src/keys/key-file.ts';
+import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
+import { readKeyFile } from '../src/base/keys/key-file.ts';
 import { runProgram } from './support/child-server.ts';
 
 const USAGE = 2;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { formatInstant } from '../src/timestamp.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import { startTestAuthority, type TestAuthority, type TestOperator } from './support/authority.ts';
 import { MINUTE } from './support/clock.ts';
 import { valuesExcept } from './support/hostile.ts';

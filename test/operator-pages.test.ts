@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { withoutPause } from '../src/base/slices.ts';
 import { connectomeMain, connectomePage } from '../src/pages/connectome.ts';
 import { layoutGraph } from '../src/pages/graph-layout.ts';
 import { nameInCell, reference } from '../src/pages/graph-names.ts';
@@ -16,8 +17,7 @@ import {
   TREATY_ORDERS,
   treatyQuery,
 } from '../src/pages/treaty-query.ts';
-import { withoutPause } from '../src/slices.ts';
-import type { Connectome } from '../src/views/rows/graph.ts';
+import type { Connectome } from '../src/protocol/rows/graph.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOSTILE_NAME, NARROW, startBrowser, type TestBrowser, WIDE } from './support/browser.ts';
 import { HOUR } from './support/clock.ts';

@@ -4,17 +4,20 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openAuthority } from '../src/authority/open.ts';
-import { createDocumentCache, createDocumentPublisher } from '../src/contract/publications.ts';
-import { sha256Hex } from '../src/crypto/digest.ts';
-import { signerFromSeed } from '../src/crypto/ed25519.ts';
-import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
-import { canonicalJson } from '../src/json/write.ts';
-import { readKeyFile } from '../src/keys/key-file.ts';
-import { signRecord } from '../src/records/signed-record.ts';
-import { systemRuntime } from '../src/runtime.ts';
-import { heldHere } from '../src/signer/authority-signer.ts';
+import { sha256Hex } from '../src/base/crypto/digest.ts';
+import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
+import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
+import { canonicalJson } from '../src/base/json/write.ts';
+import { readKeyFile } from '../src/base/keys/key-file.ts';
+import { systemRuntime } from '../src/base/runtime.ts';
+import { heldHere } from '../src/base/signer/authority-signer.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
+import {
+  createDocumentCache,
+  createDocumentPublisher,
+} from '../src/protocol/contract/publications.ts';
+import { signRecord } from '../src/protocol/records/signed-record.ts';
 import { openLmdbStore } from '../src/store/lmdb/store.ts';
-import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { makeNetworkFolder, networkFolder } from './support/folders.ts';

@@ -6,7 +6,7 @@ import {
   judgePosture,
   POSTURE_RULES,
   type PostureFacts,
-} from '../src/views/posture.ts';
+} from '../src/authority/views/posture.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { get, joinedNode, nodeRequest, operate, type TestNode } from './support/requests.ts';

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { JsonObject } from '../src/base/json/value.ts';
+import { jsonText } from '../src/base/json/write.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import { NODE_PROOF_HEADER } from '../src/client/sign-node.ts';
-import type { JsonObject } from '../src/json/value.ts';
-import { jsonText } from '../src/json/write.ts';
-import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import {
   freshNonce,

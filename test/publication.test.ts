@@ -1,9 +1,9 @@
 /** Published documents: their renewal, their order, and how much work a reader can cause. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sha256Hex } from '../src/crypto/digest.ts';
-import { canonicalJson } from '../src/json/write.ts';
-import { formatInstant } from '../src/timestamp.ts';
+import { sha256Hex } from '../src/base/crypto/digest.ts';
+import { canonicalJson } from '../src/base/json/write.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 import { get, joinedNode, operate, outcome } from './support/requests.ts';

@@ -2,18 +2,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type PublishedDocument, publishedDocument } from '../src/contract/documents.ts';
-import { parseJson } from '../src/json/parse.ts';
-import { JsonText, jsonText } from '../src/json/write.ts';
+import { createDashboardTreaties } from '../src/authority/views/dashboard-treaties.ts';
+import { connectomeText } from '../src/authority/views/recognition-graph.ts';
+import {
+  createRecognitionIndex,
+  type RecognitionIndex,
+} from '../src/authority/views/recognition-index.ts';
+import { parseJson } from '../src/base/json/parse.ts';
+import { JsonText, jsonText } from '../src/base/json/write.ts';
+import { withoutPause } from '../src/base/slices.ts';
+import { createSharedBuild } from '../src/edge/routes/shared-build.ts';
 import { dashboardMain, MOST_URGENT } from '../src/pages/dashboard.ts';
 import { readDashboard } from '../src/pages/dashboard-reading.ts';
 import { readGraph } from '../src/pages/graph-reading.ts';
-import { createSharedBuild } from '../src/routes/shared-build.ts';
-import { withoutPause } from '../src/slices.ts';
-import { createDashboardTreaties } from '../src/views/dashboard-treaties.ts';
-import { connectomeText } from '../src/views/recognition-graph.ts';
-import { createRecognitionIndex, type RecognitionIndex } from '../src/views/recognition-index.ts';
-import type { Dashboard } from '../src/views/rows/dashboard.ts';
+import { type PublishedDocument, publishedDocument } from '../src/protocol/contract/documents.ts';
+import type { Dashboard } from '../src/protocol/rows/dashboard.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 import { get, heartbeat, joinedNode, outcome, type Received } from './support/requests.ts';

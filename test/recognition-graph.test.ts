@@ -1,11 +1,11 @@
 /** The recognition graph, the Connectome and the atlas [service-read-endpoints], [core-6-2] to [core-6-4]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sha256Hex } from '../src/crypto/digest.ts';
-import { parseJson } from '../src/json/parse.ts';
-import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
-import { canonicalJson } from '../src/json/write.ts';
-import { formatInstant } from '../src/timestamp.ts';
+import { sha256Hex } from '../src/base/crypto/digest.ts';
+import { parseJson } from '../src/base/json/parse.ts';
+import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
+import { canonicalJson } from '../src/base/json/write.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { get, newKey, outcome, type Received, send } from './support/requests.ts';

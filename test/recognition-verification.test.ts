@@ -5,16 +5,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { verifySignature } from '../src/crypto/ed25519.ts';
-import { parseJson } from '../src/json/parse.ts';
-import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
-import { canonicalJson, jsonText } from '../src/json/write.ts';
-import { readAgentDescriptor } from '../src/records/agent-descriptor.ts';
-import { readMembershipAttestation } from '../src/records/membership-attestation.ts';
-import { readRecognitionTreaty } from '../src/records/recognition-treaty.ts';
-import { readRevocationFeed } from '../src/records/revocation-feed.ts';
-import { isSignedByAny, type SignedRecord, signedText } from '../src/records/signed-record.ts';
-import { formatInstant } from '../src/timestamp.ts';
+import { verifySignature } from '../src/base/crypto/ed25519.ts';
+import { parseJson } from '../src/base/json/parse.ts';
+import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
+import { canonicalJson, jsonText } from '../src/base/json/write.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
+import { readAgentDescriptor } from '../src/protocol/records/agent-descriptor.ts';
+import { readMembershipAttestation } from '../src/protocol/records/membership-attestation.ts';
+import { readRecognitionTreaty } from '../src/protocol/records/recognition-treaty.ts';
+import { readRevocationFeed } from '../src/protocol/records/revocation-feed.ts';
+import {
+  isSignedByAny,
+  type SignedRecord,
+  signedText,
+} from '../src/protocol/records/signed-record.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
 import { FORGED_SIGNATURE, misspelledKeys, valuesExcept, WEAK_KEYS } from './support/hostile.ts';

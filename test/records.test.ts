@@ -1,15 +1,19 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { verifySignature } from '../src/crypto/ed25519.ts';
-import { parseJson } from '../src/json/parse.ts';
-import type { JsonObject } from '../src/json/value.ts';
-import { jsonText } from '../src/json/write.ts';
-import { readGenesisBlock } from '../src/records/genesis.ts';
-import { readJoinCertificate } from '../src/records/join-certificate.ts';
-import { readPolicyManifest } from '../src/records/policy-manifest.ts';
-import { readCertificateRevocationList } from '../src/records/revocation-list.ts';
-import { isSignedByAny, type SignedRecord, signedText } from '../src/records/signed-record.ts';
+import { verifySignature } from '../src/base/crypto/ed25519.ts';
+import { parseJson } from '../src/base/json/parse.ts';
+import type { JsonObject } from '../src/base/json/value.ts';
+import { jsonText } from '../src/base/json/write.ts';
+import { readGenesisBlock } from '../src/protocol/records/genesis.ts';
+import { readJoinCertificate } from '../src/protocol/records/join-certificate.ts';
+import { readPolicyManifest } from '../src/protocol/records/policy-manifest.ts';
+import { readCertificateRevocationList } from '../src/protocol/records/revocation-list.ts';
+import {
+  isSignedByAny,
+  type SignedRecord,
+  signedText,
+} from '../src/protocol/records/signed-record.ts';
 import { PROJECT } from './support/project.ts';
 
 const readers = {

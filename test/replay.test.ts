@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import { createNonceLedger } from '../src/authority/replay/nonce-ledger.ts';
 import { createNonceWindows } from '../src/authority/replay/nonce-window.ts';
-import { formatInstant } from '../src/timestamp.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { startChildServer } from './support/child-server.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';

@@ -1,11 +1,11 @@
 /** Revocation feeds, our own and imported ones [service-states-imported-feed], [core-4-14], [core-5-10]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { verifyAuditChain } from '../src/authority/engine/audit.ts';
-import { parseJson } from '../src/json/parse.ts';
-import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
+import { verifyAuditChain } from '../src/authority/subjects/audit.ts';
+import { parseJson } from '../src/base/json/parse.ts';
+import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import { GENESIS_HASH } from '../src/store/store.ts';
-import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { FORGED_SIGNATURE, misspelledKeys, valuesExcept, WEAK_KEYS } from './support/hostile.ts';

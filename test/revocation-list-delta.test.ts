@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, suite, test } from 'node:test';
-import { createRevisionLog } from '../src/authority/publication/list-revisions.ts';
+import { createRevisionLog } from '../src/authority/lists/list-revisions.ts';
+import { canonicalJson } from '../src/base/json/write.ts';
 import { keyFromSeed, signText, verifyText } from '../src/client/keys.ts';
 import { createVerifier } from '../src/client/offline.ts';
 import { createPublicClient } from '../src/client/public-client.ts';
@@ -15,10 +16,12 @@ import {
   newestSequence,
   noteEnd,
   takeEnds,
-} from '../src/contract/revision-ends.ts';
-import { canonicalJson } from '../src/json/write.ts';
-import type { CertificateRevocationList } from '../src/records/revocation-list.ts';
-import { readRevocationListDelta, revisionText } from '../src/records/revocation-list-delta.ts';
+} from '../src/protocol/contract/revision-ends.ts';
+import type { CertificateRevocationList } from '../src/protocol/records/revocation-list.ts';
+import {
+  readRevocationListDelta,
+  revisionText,
+} from '../src/protocol/records/revocation-list-delta.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 import { PROJECT } from './support/project.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import type { JsonObject } from '../src/base/json/value.ts';
+import { canonicalJson } from '../src/base/json/write.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import { verifyText } from '../src/client/keys.ts';
-import type { JsonObject } from '../src/json/value.ts';
-import { canonicalJson } from '../src/json/write.ts';
-import { readCertificateRevocationList } from '../src/records/revocation-list.ts';
-import { formatInstant } from '../src/timestamp.ts';
+import { readCertificateRevocationList } from '../src/protocol/records/revocation-list.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { valuesExcept } from './support/hostile.ts';

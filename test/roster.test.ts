@@ -9,7 +9,7 @@ import { after, before, beforeEach, test } from 'node:test';
 import { type Certificate, UNTOUCHED } from '../machines/certificate.ts';
 import { createRosters } from '../src/authority/liveness/open-rosters.ts';
 import type { RosterWalk } from '../src/authority/liveness/roster-walk.ts';
-import { formatInstant } from '../src/timestamp.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, SECOND, testClock } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import Type, { type TSchema } from 'typebox';
-import type { Route } from '../src/http/route.ts';
-import type { Access } from '../src/http/route-description.ts';
-import { createRouter } from '../src/http/router.ts';
-import type { JsonObject } from '../src/json/value.ts';
-import { ROUTES } from '../src/routes/table.ts';
-import { bodyExample, pathExamples, queryExamples } from '../src/views/route-example.ts';
+import type { JsonObject } from '../src/base/json/value.ts';
+import type { Route } from '../src/edge/route.ts';
+import { createRouter } from '../src/edge/router.ts';
+import { ROUTES } from '../src/edge/routes/table.ts';
+import { bodyExample, pathExamples, queryExamples } from '../src/pages/reference/route-example.ts';
+import type { Access } from '../src/protocol/route-description.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import {
   get,

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import type { TSchema } from 'typebox';
 import Value from 'typebox/value';
-import type { JsonValue } from '../src/json/value.ts';
-import { AttestationRow } from '../src/views/rows/attestation.ts';
+import type { JsonValue } from '../src/base/json/value.ts';
+import { AttestationRow } from '../src/protocol/rows/attestation.ts';
 import {
   Dashboard,
   DashboardFeed,
@@ -13,7 +13,7 @@ import {
   RecentChangeRow,
   TreatySummary,
   TrustCycleSummary,
-} from '../src/views/rows/dashboard.ts';
+} from '../src/protocol/rows/dashboard.ts';
 import {
   Atlas,
   BlastRadiusRow,
@@ -25,8 +25,8 @@ import {
   RevokedTreaty,
   SovereignRow,
   TrustPath,
-} from '../src/views/rows/graph.ts';
-import { TreatyRow } from '../src/views/rows/treaty.ts';
+} from '../src/protocol/rows/graph.ts';
+import { TreatyRow } from '../src/protocol/rows/treaty.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 import { get } from './support/requests.ts';

@@ -1,8 +1,8 @@
 /** Calls between threads, and the barrier that releases the memory of replaced documents. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createTraffic } from '../src/http/traffic.ts';
-import { answerCall, createRpcCaller, type RpcAnswer } from '../src/threads/rpc.ts';
+import { createTraffic } from '../src/edge/traffic.ts';
+import { answerCall, createRpcCaller, type RpcAnswer } from '../src/server/threads/rpc.ts';
 
 type Served = {
   double(value: number): Promise<number>;

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { after, before, test } from 'node:test';
-import type { FinishedReply } from '../src/http/finish.ts';
-import type { PieceTaker } from '../src/http/piecewise.ts';
-import type { PiecewiseBody } from '../src/http/reply.ts';
-import type { Closing } from '../src/http/response.ts';
-import { sendReply } from '../src/http/send-reply.ts';
+import type { FinishedReply } from '../src/edge/finish.ts';
+import type { PieceTaker } from '../src/edge/piecewise.ts';
+import type { PiecewiseBody } from '../src/edge/reply.ts';
+import type { Closing } from '../src/edge/response.ts';
+import { sendReply } from '../src/edge/send-reply.ts';
 import { rawConnection } from './support/raw-http.ts';
 
 const LARGE = 'large '.repeat(100_000);

@@ -13,15 +13,20 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { loadConfig } from '../src/config/load.ts';
-import { signerFromSeed } from '../src/crypto/ed25519.ts';
-import { parseJson } from '../src/json/parse.ts';
-import type { JsonObject } from '../src/json/value.ts';
-import { canonicalJson } from '../src/json/write.ts';
-import { readKeyFile } from '../src/keys/key-file.ts';
-import { kindOf } from '../src/signer/kinds.ts';
-import { challengeText, createSignerReader, MESSAGE, message } from '../src/signer/protocol.ts';
-import { startSignerService } from '../src/signer/service.ts';
+import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
+import { parseJson } from '../src/base/json/parse.ts';
+import type { JsonObject } from '../src/base/json/value.ts';
+import { canonicalJson } from '../src/base/json/write.ts';
+import { readKeyFile } from '../src/base/keys/key-file.ts';
+import { kindOf } from '../src/base/signer/kinds.ts';
+import {
+  challengeText,
+  createSignerReader,
+  MESSAGE,
+  message,
+} from '../src/base/signer/protocol.ts';
+import { startSignerService } from '../src/base/signer/service.ts';
+import { loadConfig } from '../src/server/config/load.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { NO_LIMITS, runProgram, startChildServer } from './support/child-server.ts';
 import { HOUR } from './support/clock.ts';

@@ -13,8 +13,16 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite, type TestContext, test } from 'node:test';
 import { Ajv } from 'ajv';
-import { configFileSchema } from '../src/config/config-file.ts';
-import { type Config, checkConfig, loadConfig } from '../src/config/load.ts';
+import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
+import type { Signer } from '../src/base/crypto/primitives.ts';
+import {
+  type GenesisBlock,
+  isSignedByRoot,
+  readGenesisBlock,
+} from '../src/protocol/records/genesis.ts';
+import { signRecord } from '../src/protocol/records/signed-record.ts';
+import { configFileSchema } from '../src/server/config/config-file.ts';
+import { type Config, checkConfig, loadConfig } from '../src/server/config/load.ts';
 import {
   type Environment,
   type Flags,
@@ -22,11 +30,7 @@ import {
   OPTIONS,
   type OptionEntry,
   type OptionName,
-} from '../src/config/options.ts';
-import { signerFromSeed, verifySignature } from '../src/crypto/ed25519.ts';
-import type { Signer } from '../src/crypto/primitives.ts';
-import { type GenesisBlock, isSignedByRoot, readGenesisBlock } from '../src/records/genesis.ts';
-import { signRecord } from '../src/records/signed-record.ts';
+} from '../src/server/config/options.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { type Ended, REAL_TIME, runProgram, startChildServer } from './support/child-server.ts';
 import { makeNetworkFolder } from './support/folders.ts';

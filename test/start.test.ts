@@ -17,8 +17,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { freePort } from '../src/http/free-port.ts';
-import { notLoaded } from '../src/native-parts.ts';
+import { notLoaded } from '../src/base/native-parts.ts';
+import { freePort } from '../src/edge/free-port.ts';
 import { makeCheckout } from './support/checkout.ts';
 import { childrenOf, isRunning, spawnNode } from './support/processes.ts';
 
@@ -43,7 +43,7 @@ interface Ended {
 
 /** The version as `npm run mesh-na` prints it, by the process that npm starts. */
 function version(folder: string): Promise<Ended> {
-  return endOf(spawnNode(['src/start.js', '--version'], { cwd: folder, stdio: 'pipe' }));
+  return endOf(spawnNode(['src/build/start.js', '--version'], { cwd: folder, stdio: 'pipe' }));
 }
 
 async function endOf(child: ChildProcess): Promise<Ended> {
@@ -78,7 +78,7 @@ test('two first starts at once compile, and leave one whole program', async () =
 });
 
 test('a program of these sources is not compiled again, whatever the times of the files', async () => {
-  const main = join(compiled, 'src', 'main.ts');
+  const main = join(compiled, 'src', 'cli', 'main.ts');
   const later = new Date(Date.now() + 3_600_000);
   utimesSync(main, later, later);
   assert.equal((await version(compiled)).stderr, '');
@@ -91,7 +91,7 @@ test('a changed source is compiled, and the program of a server that runs stays'
   const folder = copyOf('changed');
   cpSync(join(compiled, 'dist'), join(folder, 'dist'), { recursive: true });
   const [before] = programsOf(folder);
-  const source = join(folder, 'src', 'main.ts');
+  const source = join(folder, 'src', 'cli', 'main.ts');
   writeFileSync(source, `${readFileSync(source, 'utf8')}\nprocess.stdout.write('changed\\n');\n`);
   const { stdout, stderr } = await version(folder);
   assert.match(stdout, /\nchanged\n$/);
@@ -110,7 +110,7 @@ test('what a killed compilation has left is not taken for the program', async ()
       resolve(String(name));
     });
   });
-  const child = spawnNode(['src/start.js', '--version'], { cwd: folder, stdio: 'pipe' });
+  const child = spawnNode(['src/build/start.js', '--version'], { cwd: folder, stdio: 'pipe' });
   const killed = endOf(child);
   const left = await begun;
   child.kill('SIGKILL');
@@ -156,10 +156,10 @@ test('a folder that cannot hold the program is named', async () => {
 
 test('sources that do not compile end the start with the reason', async () => {
   const folder = copyOf('broken');
-  writeFileSync(join(folder, 'src', 'main.ts'), 'const = 1;\n');
+  writeFileSync(join(folder, 'src', 'cli', 'main.ts'), 'const = 1;\n');
   const { code, stderr } = await version(folder);
   assert.equal(code, UNUSABLE);
-  assert.match(stderr, /src\/main\.ts:1:6/);
+  assert.match(stderr, /src\/cli\/main\.ts:1:6/);
   assert.match(stderr, /\nmesh-na: The sources cannot be compiled, for the reasons above\n$/);
 });
 
@@ -167,7 +167,7 @@ for (const part of ['uWebSockets.js', 'lmdb', 'sodium-native', 'fs-native-extens
   test(`where ${part} does not load, a start ends with one sentence and makes no network`, async () => {
     const folder = copyOf(`without-${part}`, [part]);
     cpSync(join(compiled, 'dist'), join(folder, 'dist'), { recursive: true });
-    const start = ['src/start.js', 'serve', '--create', '--port', '0'];
+    const start = ['src/build/start.js', 'serve', '--create', '--port', '0'];
     const ended = await endOf(spawnNode(start, { cwd: folder, stdio: 'pipe' }));
     assert.deepEqual([ended.code, ended.stdout], [UNUSABLE, '']);
     assert.match(ended.stderr, new RegExp(`^mesh-na: ${part} does not load with Node[^\\n]+\\n$`));

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { cpSync } from 'node:fs';
 import { after, before, suite, type TestContext, test } from 'node:test';
+import { verifySignature } from '../src/base/crypto/ed25519.ts';
+import { systemRuntime } from '../src/base/runtime.ts';
 import { placeOf } from '../src/cli/move-places.ts';
-import { verifySignature } from '../src/crypto/ed25519.ts';
-import { abandonMove, checkMove, type MoveStep, moveState } from '../src/move/move.ts';
-import type { Place } from '../src/move/ports.ts';
-import { systemRuntime } from '../src/runtime.ts';
+import { abandonMove, checkMove, type MoveStep, moveState } from '../src/maintenance/move/move.ts';
+import type { Place } from '../src/maintenance/move/ports.ts';
 import { readAuditEntries } from '../src/store/lmdb/audit.ts';
 import { openLmdbStore } from '../src/store/lmdb/store.ts';
 import type { StateReceiver } from '../src/store/move/ports.ts';

@@ -1,11 +1,11 @@
 /** Bounds of texts of callers: in records, and in the audit log. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { verifyAuditChain } from '../src/authority/engine/audit.ts';
-import type { JsonObject } from '../src/json/value.ts';
-import { jsonText } from '../src/json/write.ts';
+import { verifyAuditChain } from '../src/authority/subjects/audit.ts';
+import type { JsonObject } from '../src/base/json/value.ts';
+import { jsonText } from '../src/base/json/write.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import { GENESIS_HASH } from '../src/store/store.ts';
-import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 import {

@@ -1,11 +1,11 @@
 /** Records of other implementers: trust evidence, disclosure, consensus and data usage [trust-11]. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { SHA256 } from '../src/crypto/digest.ts';
-import { verifySignature } from '../src/crypto/ed25519.ts';
-import type { Signer } from '../src/crypto/primitives.ts';
-import type { JsonObject } from '../src/json/value.ts';
-import { canonicalJson } from '../src/json/write.ts';
+import { SHA256 } from '../src/base/crypto/digest.ts';
+import { verifySignature } from '../src/base/crypto/ed25519.ts';
+import type { Signer } from '../src/base/crypto/primitives.ts';
+import type { JsonObject } from '../src/base/json/value.ts';
+import { canonicalJson } from '../src/base/json/write.ts';
 import {
   buildNullifier,
   CapabilityNullifier,
@@ -13,22 +13,25 @@ import {
   readCapabilityCommitment,
   readCapabilityMembershipProof,
   verifyMembership,
-} from '../src/records/capability-disclosure.ts';
-import { readConsensusProof, verifyConsensusProof } from '../src/records/consensus-proof.ts';
+} from '../src/protocol/records/capability-disclosure.ts';
+import {
+  readConsensusProof,
+  verifyConsensusProof,
+} from '../src/protocol/records/consensus-proof.ts';
 import {
   findViolations,
   readDataAccessIntent,
   readDataLicensePolicy,
-} from '../src/records/data-usage.ts';
-import type { Issuer } from '../src/records/issuer.ts';
-import { recordReader } from '../src/records/record.ts';
-import { isSinglySignedByAny } from '../src/records/signed-record.ts';
+} from '../src/protocol/records/data-usage.ts';
+import type { Issuer } from '../src/protocol/records/issuer.ts';
+import { recordReader } from '../src/protocol/records/record.ts';
+import { isSinglySignedByAny } from '../src/protocol/records/signed-record.ts';
 import {
   buildTrustEvidence,
   readTrustDecision,
   readTrustEvidence,
   verifyTrustEvidence,
-} from '../src/records/trust-evidence.ts';
+} from '../src/protocol/records/trust-evidence.ts';
 import { MINUTE, testClock } from './support/clock.ts';
 import { goldenKey } from './support/golden-trust.ts';
 import { newKey, operate, outcome } from './support/requests.ts';

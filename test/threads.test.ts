@@ -4,21 +4,21 @@ import { rmSync } from 'node:fs';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
-import type { Answer } from '../src/contract/answers.ts';
-import type { Heartbeat } from '../src/contract/inputs.ts';
-import { createRateLimits } from '../src/http/rate-limit.ts';
-import { parseJson } from '../src/json/parse.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../src/json/value.ts';
-import { canonicalJson } from '../src/json/write.ts';
-import { fromCloneable, toCloneable } from '../src/threads/cloneable.ts';
-import { carryOut, createOutbox, edgeThreadOn } from '../src/threads/edge-threads.ts';
-import type { Answers } from '../src/threads/messages.ts';
+import { parseJson } from '../src/base/json/parse.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
+import { canonicalJson } from '../src/base/json/write.ts';
+import { createRateLimits } from '../src/edge/rate-limit.ts';
+import type { Answer } from '../src/protocol/contract/answers.ts';
+import type { Heartbeat } from '../src/protocol/contract/inputs.ts';
+import { fromCloneable, toCloneable } from '../src/server/threads/cloneable.ts';
+import { carryOut, createOutbox, edgeThreadOn } from '../src/server/threads/edge-threads.ts';
+import type { Answers } from '../src/server/threads/messages.ts';
 import {
   copyHeartbeat,
   HEARTBEAT_ROW,
   packHeartbeat,
   unpackHeartbeat,
-} from '../src/threads/packed-heartbeat.ts';
+} from '../src/server/threads/packed-heartbeat.ts';
 import { startTestAuthority, type TestAuthority, type TestOptions } from './support/authority.ts';
 import { NO_LIMITS, startChildServer } from './support/child-server.ts';
 import { MINUTE } from './support/clock.ts';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { readJoinCertificate } from '../src/records/join-certificate.ts';
-import { formatInstant, parseDatetime, parseRequestTimestamp } from '../src/timestamp.ts';
+import { formatInstant, parseDatetime, parseRequestTimestamp } from '../src/base/timestamp.ts';
+import { readJoinCertificate } from '../src/protocol/records/join-certificate.ts';
 import { PROJECT } from './support/project.ts';
 
 interface DatetimeVector {

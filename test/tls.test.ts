@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
-import { readTlsPair } from '../src/tls/pair.ts';
+import { readTlsPair } from '../src/base/tls/pair.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { runProgram, startChildServer } from './support/child-server.ts';
 import { makeNetworkFolder } from './support/folders.ts';

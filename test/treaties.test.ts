@@ -1,12 +1,12 @@
 /** Recognition treaties [service-states-treaty], [core-4-13], [core-5-9], [core-5-11], [core-6-1]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { verifySignature } from '../src/crypto/ed25519.ts';
-import { parseJson } from '../src/json/parse.ts';
-import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
-import { readRecognitionTreaty } from '../src/records/recognition-treaty.ts';
-import { isSignedByAny } from '../src/records/signed-record.ts';
-import { formatInstant } from '../src/timestamp.ts';
+import { verifySignature } from '../src/base/crypto/ed25519.ts';
+import { parseJson } from '../src/base/json/parse.ts';
+import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
+import { readRecognitionTreaty } from '../src/protocol/records/recognition-treaty.ts';
+import { isSignedByAny } from '../src/protocol/records/signed-record.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { valuesExcept, WRONG_HOURS } from './support/hostile.ts';

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { walkTrustCycle } from '../src/authority/recognition/trust-cycle.ts';
-import { SHA256, sha256Hex } from '../src/crypto/digest.ts';
-import type { Signer } from '../src/crypto/primitives.ts';
-import { canonicalJson } from '../src/json/write.ts';
-import type { Issuer } from '../src/records/issuer.ts';
-import { systemRuntime } from '../src/runtime.ts';
-import { formatInstant } from '../src/timestamp.ts';
+import { SHA256, sha256Hex } from '../src/base/crypto/digest.ts';
+import type { Signer } from '../src/base/crypto/primitives.ts';
+import { canonicalJson } from '../src/base/json/write.ts';
+import { systemRuntime } from '../src/base/runtime.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
+import type { Issuer } from '../src/protocol/records/issuer.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 import { get, newKey, operate, sendRaw } from './support/requests.ts';

@@ -1,11 +1,11 @@
 /** How the recognition graph judges a sovereign: alone, and inside offers and counters [trust-4-1]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../src/json/value.ts';
-import type { TrustDecision } from '../src/records/trust-evidence.ts';
-import { formatInstant } from '../src/timestamp.ts';
-import { createRecognitionIndex } from '../src/views/recognition-index.ts';
-import { evaluateTrust } from '../src/views/trust-evaluation.ts';
+import { createRecognitionIndex } from '../src/authority/views/recognition-index.ts';
+import { evaluateTrust } from '../src/authority/views/trust-evaluation.ts';
+import type { JsonObject } from '../src/base/json/value.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
+import type { TrustDecision } from '../src/protocol/records/trust-evidence.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { HOUR, SECOND } from './support/clock.ts';
 import { operate, outcome } from './support/requests.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
-import { formatInstant } from '../src/timestamp.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOSTILE_NAME, NARROW, startBrowser, type TestBrowser, WIDE } from './support/browser.ts';
 import { HOUR, SECOND } from './support/clock.ts';

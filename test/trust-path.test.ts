@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Treaty } from '../machines/recognition-treaty.ts';
-import { createTrustPaths } from '../src/authority/recognition/trust-paths.ts';
-import { formatInstant } from '../src/timestamp.ts';
-import { createRecognitionIndex } from '../src/views/recognition-index.ts';
-import { findTrustPath } from '../src/views/trust-path.ts';
+import { createTrustPaths } from '../src/authority/derived/trust-paths.ts';
+import { createRecognitionIndex } from '../src/authority/views/recognition-index.ts';
+import { findTrustPath } from '../src/authority/views/trust-path.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import { cpuOf } from './support/cpu.ts';
 
 const NOW = Date.UTC(2026, 2, 1, 10);

@@ -4,11 +4,17 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { SHA256 } from '../src/crypto/digest.ts';
-import { verifySignature } from '../src/crypto/ed25519.ts';
-import { parseJson } from '../src/json/parse.ts';
-import { isJsonObject, JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
-import { canonicalJson, compareCodePoints, jsonText } from '../src/json/write.ts';
+import { SHA256 } from '../src/base/crypto/digest.ts';
+import { verifySignature } from '../src/base/crypto/ed25519.ts';
+import { parseJson } from '../src/base/json/parse.ts';
+import {
+  isJsonObject,
+  JsonFloat,
+  type JsonObject,
+  type JsonValue,
+} from '../src/base/json/value.ts';
+import { canonicalJson, compareCodePoints, jsonText } from '../src/base/json/write.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import {
   type AgreementRecord,
   agreementText,
@@ -17,8 +23,11 @@ import {
   readCapabilityCounter,
   readCapabilityOffer,
   verifyAgreement,
-} from '../src/records/agreement.ts';
-import { readBoundaryDecision, verifyBoundaryDecision } from '../src/records/boundary-decision.ts';
+} from '../src/protocol/records/agreement.ts';
+import {
+  readBoundaryDecision,
+  verifyBoundaryDecision,
+} from '../src/protocol/records/boundary-decision.ts';
 import {
   type CapabilityCommitment,
   type CapabilityMembershipProof,
@@ -28,14 +37,18 @@ import {
   readCapabilityMembershipProof,
   revealsItsLeaf,
   verifyMembership,
-} from '../src/records/capability-disclosure.ts';
-import { leafHash, merklePath, merkleRoot } from '../src/records/capability-tree.ts';
-import { CASCADE_THRESHOLD, firstOfEachValidator, scoreCascade } from '../src/records/cascade.ts';
+} from '../src/protocol/records/capability-disclosure.ts';
+import { leafHash, merklePath, merkleRoot } from '../src/protocol/records/capability-tree.ts';
+import {
+  CASCADE_THRESHOLD,
+  firstOfEachValidator,
+  scoreCascade,
+} from '../src/protocol/records/cascade.ts';
 import {
   assembleConsensusProof,
   readConsensusProof,
   verifyConsensusProof,
-} from '../src/records/consensus-proof.ts';
+} from '../src/protocol/records/consensus-proof.ts';
 import {
   type DataAccessIntent,
   type DataLicensePolicy,
@@ -43,23 +56,30 @@ import {
   readDataAccessIntent,
   readDataLicensePolicy,
   readDataSourceDescriptor,
-} from '../src/records/data-usage.ts';
-import type { Issuer } from '../src/records/issuer.ts';
-import { justificationDigest, readJustificationProof } from '../src/records/justification-proof.ts';
-import { type Fresh, instantOf, type RecordReader, recordReader } from '../src/records/record.ts';
+} from '../src/protocol/records/data-usage.ts';
+import type { Issuer } from '../src/protocol/records/issuer.ts';
+import {
+  justificationDigest,
+  readJustificationProof,
+} from '../src/protocol/records/justification-proof.ts';
+import {
+  type Fresh,
+  instantOf,
+  type RecordReader,
+  recordReader,
+} from '../src/protocol/records/record.ts';
 import {
   isSinglySignedByAny,
   signatureOver,
   signRecord,
   signSingly,
-} from '../src/records/signed-record.ts';
+} from '../src/protocol/records/signed-record.ts';
 import {
   readTrustDecision,
   readTrustEvidence,
   verifyTrustEvidence,
-} from '../src/records/trust-evidence.ts';
-import { readValidatorVote, type ValidatorVote } from '../src/records/validator-vote.ts';
-import { formatInstant } from '../src/timestamp.ts';
+} from '../src/protocol/records/trust-evidence.ts';
+import { readValidatorVote, type ValidatorVote } from '../src/protocol/records/validator-vote.ts';
 import {
   isLeaf,
   type Node,

@@ -1,9 +1,9 @@
 /** The whole trust protocol between two authorities that recognize each other. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseJson } from '../src/json/parse.ts';
-import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
-import { formatInstant } from '../src/timestamp.ts';
+import { parseJson } from '../src/base/json/parse.ts';
+import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND, testClock } from './support/clock.ts';
 import { networkFolder } from './support/folders.ts';

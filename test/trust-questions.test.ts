@@ -6,17 +6,20 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Treaty } from '../machines/recognition-treaty.ts';
-import { formatInstant } from '../src/timestamp.ts';
-import { createRecognitionIndex, type RecognitionIndex } from '../src/views/recognition-index.ts';
+import {
+  createRecognitionIndex,
+  type RecognitionIndex,
+} from '../src/authority/views/recognition-index.ts';
 import {
   type ExplanationText,
   explainTrust,
   MAX_CANDIDATES,
   MAX_CUT,
-} from '../src/views/trust-explanation.ts';
-import { copyGraph } from '../src/views/trust-graph.ts';
-import { findTrustPath, findTrustPathIn } from '../src/views/trust-path.ts';
-import { trustView } from '../src/views/trust-view.ts';
+} from '../src/authority/views/trust-explanation.ts';
+import { copyGraph } from '../src/authority/views/trust-graph.ts';
+import { findTrustPath, findTrustPathIn } from '../src/authority/views/trust-path.ts';
+import { trustView } from '../src/authority/views/trust-view.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 
 const START = Date.UTC(2026, 0, 1);
 const HOUR = 3_600_000;

@@ -4,18 +4,25 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { verifySignature } from '../src/crypto/ed25519.ts';
-import { parseJson } from '../src/json/parse.ts';
-import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
-import { canonicalJson } from '../src/json/write.ts';
-import { readAgentDescriptor } from '../src/records/agent-descriptor.ts';
-import { readMembershipAttestation } from '../src/records/membership-attestation.ts';
-import { readPolicyManifest } from '../src/records/policy-manifest.ts';
-import { readRecognitionPolicy } from '../src/records/recognition-policy.ts';
-import { readRecognitionTreaty } from '../src/records/recognition-treaty.ts';
-import { verifyAttestation, verifyTreaty } from '../src/records/recognition-verification.ts';
-import { readRevocationFeed } from '../src/records/revocation-feed.ts';
-import { isSignedByAny, type SignedRecord, signedText } from '../src/records/signed-record.ts';
+import { verifySignature } from '../src/base/crypto/ed25519.ts';
+import { parseJson } from '../src/base/json/parse.ts';
+import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
+import { canonicalJson } from '../src/base/json/write.ts';
+import { readAgentDescriptor } from '../src/protocol/records/agent-descriptor.ts';
+import { readMembershipAttestation } from '../src/protocol/records/membership-attestation.ts';
+import { readPolicyManifest } from '../src/protocol/records/policy-manifest.ts';
+import { readRecognitionPolicy } from '../src/protocol/records/recognition-policy.ts';
+import { readRecognitionTreaty } from '../src/protocol/records/recognition-treaty.ts';
+import {
+  verifyAttestation,
+  verifyTreaty,
+} from '../src/protocol/records/recognition-verification.ts';
+import { readRevocationFeed } from '../src/protocol/records/revocation-feed.ts';
+import {
+  isSignedByAny,
+  type SignedRecord,
+  signedText,
+} from '../src/protocol/records/signed-record.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { valuesExcept } from './support/hostile.ts';
 import { newKey, outcome } from './support/requests.ts';

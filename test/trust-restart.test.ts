@@ -5,10 +5,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { verifyAuditChain } from '../src/authority/engine/audit.ts';
-import { parseJson } from '../src/json/parse.ts';
-import type { JsonObject, JsonValue } from '../src/json/value.ts';
-import { jsonText } from '../src/json/write.ts';
+import { verifyAuditChain } from '../src/authority/subjects/audit.ts';
+import { parseJson } from '../src/base/json/parse.ts';
+import type { JsonObject, JsonValue } from '../src/base/json/value.ts';
+import { jsonText } from '../src/base/json/write.ts';
 import { GENESIS_HASH } from '../src/store/store.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';

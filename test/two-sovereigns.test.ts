@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sha256Hex } from '../src/crypto/digest.ts';
-import type { JsonObject } from '../src/json/value.ts';
+import { sha256Hex } from '../src/base/crypto/digest.ts';
+import type { JsonObject } from '../src/base/json/value.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, testClock } from './support/clock.ts';
 import { networkFolder } from './support/folders.ts';

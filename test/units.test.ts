@@ -55,7 +55,7 @@ function documentedInit(): string {
 async function start(port: number): Promise<Systemd> {
   const checkout = join(scratch, 'checkout');
   makeCheckout(checkout);
-  execFileSync(process.execPath, [join(checkout, 'src', 'start.js'), '--version']);
+  execFileSync(process.execPath, [join(checkout, 'src', 'build', 'start.js'), '--version']);
   const pairs = ['first', 'second'].map((name) => makeTlsPair(scratch, name));
   const [first] = pairs;
   assert.ok(first !== undefined);

@@ -7,7 +7,7 @@ import {
   type ReceivedBody,
   type UploadLimits,
   type Uploads,
-} from '../src/http/uploads.ts';
+} from '../src/edge/uploads.ts';
 import { type RawConnection, rawConnection } from './support/raw-http.ts';
 
 interface Receiver {

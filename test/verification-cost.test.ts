@@ -5,23 +5,23 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SHA256 } from '../src/crypto/digest.ts';
-import { verifySignature } from '../src/crypto/ed25519.ts';
-import type { Signer, VerifySignature } from '../src/crypto/primitives.ts';
-import type { JsonObject } from '../src/json/value.ts';
-import { readAgreementRecord, verifyAgreement } from '../src/records/agreement.ts';
-import { merkleRoot } from '../src/records/capability-tree.ts';
-import { readMembershipAttestation } from '../src/records/membership-attestation.ts';
-import { readRecognitionPolicy } from '../src/records/recognition-policy.ts';
-import { readRecognitionTreaty } from '../src/records/recognition-treaty.ts';
+import { SHA256 } from '../src/base/crypto/digest.ts';
+import { verifySignature } from '../src/base/crypto/ed25519.ts';
+import type { Signer, VerifySignature } from '../src/base/crypto/primitives.ts';
+import type { JsonObject } from '../src/base/json/value.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
+import { readAgreementRecord, verifyAgreement } from '../src/protocol/records/agreement.ts';
+import { merkleRoot } from '../src/protocol/records/capability-tree.ts';
+import { readMembershipAttestation } from '../src/protocol/records/membership-attestation.ts';
+import { readRecognitionPolicy } from '../src/protocol/records/recognition-policy.ts';
+import { readRecognitionTreaty } from '../src/protocol/records/recognition-treaty.ts';
 import {
   verifyAttestation,
   verifyAttestationWithTreaty,
-} from '../src/records/recognition-verification.ts';
-import type { SignatureItem } from '../src/records/record.ts';
-import { isSignedByAny } from '../src/records/signed-record.ts';
-import { readTrustEvidence, verifyTrustEvidence } from '../src/records/trust-evidence.ts';
-import { formatInstant } from '../src/timestamp.ts';
+} from '../src/protocol/records/recognition-verification.ts';
+import type { SignatureItem } from '../src/protocol/records/record.ts';
+import { isSignedByAny } from '../src/protocol/records/signed-record.ts';
+import { readTrustEvidence, verifyTrustEvidence } from '../src/protocol/records/trust-evidence.ts';
 import { cpuOf } from './support/cpu.ts';
 import { newKey, operate, outcome, send } from './support/requests.ts';
 import { parsed, post, signedBy, sovereign, startUnlimited } from './support/trust.ts';

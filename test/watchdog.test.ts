@@ -2,7 +2,12 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createBeats, createLook, isAuthoritySilent, startBeating } from '../src/threads/beats.ts';
+import {
+  createBeats,
+  createLook,
+  isAuthoritySilent,
+  startBeating,
+} from '../src/server/threads/beats.ts';
 import { startArmed } from './support/armed-server.ts';
 import type { ChildServer } from './support/child-server.ts';
 import { AUTHORITY_HANGS, EDGE_HANGS, MANY_INVITES } from './support/injected-faults.ts';

@@ -1,7 +1,7 @@
 /** Webhooks of real processes that are killed, stopped and take over from each other [events-5]: nothing is left out. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { loadConfig } from '../src/config/load.ts';
+import { loadConfig } from '../src/server/config/load.ts';
 import { NO_LIMITS, REAL_TIME, startChildServer } from './support/child-server.ts';
 import { networkFolder } from './support/folders.ts';
 import { placeOf, testInstances, until } from './support/instances.ts';

@@ -7,9 +7,9 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { isPublicAddress } from '../src/webhooks/address.ts';
-import { createLookup } from '../src/webhooks/lookup.ts';
-import { createPoster } from '../src/webhooks/post.ts';
+import { isPublicAddress } from '../src/server/webhooks/address.ts';
+import { createLookup } from '../src/server/webhooks/lookup.ts';
+import { createPoster } from '../src/server/webhooks/post.ts';
 import { makeTlsPair } from './support/tls-files.ts';
 
 const LIMIT_MS = 400;

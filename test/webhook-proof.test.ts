@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
+import { SHA256, sha256Hex } from '../src/base/crypto/digest.ts';
+import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
 import type { EventPlace } from '../src/client/event-chain.ts';
 import { readWebhook } from '../src/client/webhook.ts';
-import { SHA256, sha256Hex } from '../src/crypto/digest.ts';
-import { signerFromSeed, verifySignature } from '../src/crypto/ed25519.ts';
-import { webhookProof, webhookProofText } from '../src/records/webhook-proof.ts';
+import { webhookProof, webhookProofText } from '../src/protocol/records/webhook-proof.ts';
 import { PROJECT } from './support/project.ts';
 
 interface Case {

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { loadConfig } from '../src/config/load.ts';
+import { loadConfig } from '../src/server/config/load.ts';
 import {
   type ChildServer,
   NO_LIMITS,

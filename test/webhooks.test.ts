@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { LoggedEvent } from '../src/client/event-chain.ts';
-import { loadConfig } from '../src/config/load.ts';
-import type { Environment } from '../src/config/options.ts';
+import { loadConfig } from '../src/server/config/load.ts';
+import type { Environment } from '../src/server/config/options.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, testClock } from './support/clock.ts';
 import { networkFolder } from './support/folders.ts';

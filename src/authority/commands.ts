@@ -1,4 +1,4 @@
-/** Every command and query with its handler. `contract/calls.ts` says who may call it. */
+/** Every command and query with its handler. `protocol/contract/calls.ts` says who may call it. */
 import type { Handlers } from './engine/admission.ts';
 import {
   countAgents,
@@ -34,7 +34,7 @@ import {
   rollBackPolicy,
 } from './enrollment/policies.ts';
 import { revokeCertificate } from './enrollment/revocations.ts';
-import { closeRoster, countNodes, openRoster, readRoster } from './liveness/roster.ts';
+import { closeRoster, countNodes, openRoster, readRoster } from './enrollment/roster.ts';
 import { acceptAgreement, counterOffer, offerCapabilities } from './protocol/agreements.ts';
 import { decideBoundary } from './protocol/boundary.ts';
 import { assembleConsensus, castVote } from './protocol/consensus.ts';

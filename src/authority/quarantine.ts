@@ -2,13 +2,13 @@
  * An authority whose state was rolled back [backup-9]: it decides nothing, changes nothing, and publishes only
  * the lists that are provably the newest. Every call is refused until the state is restored.
  */
-import type { Answer } from '../contract/answers.ts';
-import type { DocumentPublisher } from '../contract/publications.ts';
-import type { StateHead } from '../records/state-head.ts';
+import type { Answer } from '../protocol/contract/answers.ts';
+import type { DocumentPublisher } from '../protocol/contract/publications.ts';
+import type { StateHead } from '../protocol/records/state-head.ts';
 import type { Store } from '../store/store.ts';
+import { createListContent, type ListSigner } from './lists/list-document.ts';
+import { createStoredLists } from './lists/stored-lists.ts';
 import type { OpenAuthority } from './open.ts';
-import { createListContent, type ListSigner } from './publication/list-document.ts';
-import { createStoredLists } from './publication/stored-lists.ts';
 
 export interface QuarantineOptions {
   readonly store: Store;

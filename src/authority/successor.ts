@@ -2,7 +2,7 @@
  * What an instance that waits for its turn keeps ready: the state in memory, brought up to date while another writes
  * it. A state that cannot be followed any further is dropped, and read again.
  */
-import type { Runtime } from '../runtime.ts';
+import type { Runtime } from '../base/runtime.ts';
 import type { PreviousOwner, StateFollower, StatePosition } from '../store/store.ts';
 import type { ReadyState } from './open.ts';
 import type { AuthorityState } from './state.ts';

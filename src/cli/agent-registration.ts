@@ -1,8 +1,8 @@
 /** `agent register` and `agent unregister`, for the agent of this node. */
 import { type Command, Option } from 'commander';
+import type { JsonObject } from '../base/json/value.ts';
 import { createNodeClient } from '../client/node-client.ts';
 import type { Agent } from '../client/sign-agent.ts';
-import type { JsonObject } from '../json/value.ts';
 import { onLocalFiles, usageFailure } from './exit-codes.ts';
 import { readCertificate, readNodeKey } from './node-folder.ts';
 import { beatUntilStopped } from './node-heartbeat.ts';

@@ -1,6 +1,6 @@
 /** `mesh-na agent`: finds agents by capability, and registers that of a node. */
 import type { Command } from 'commander';
-import type { AgentList } from '../answers/enrollment.ts';
+import type { AgentList } from '../protocol/answers/enrollment.ts';
 import { defineRegister, defineUnregister } from './agent-registration.ts';
 import { defineRenamed } from './earlier-name.ts';
 import { addPublicOptions, type PublicOptions } from './options.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { isJsonObject, type JsonObject } from '../json/value.ts';
-import type { AgreementTerms } from '../records/agreement.ts';
+import { isJsonObject, type JsonObject } from '../base/json/value.ts';
+import type { AgreementTerms } from '../protocol/records/agreement.ts';
 import { notHolding, readJsonFile, readJsonFiles } from './json-file.ts';
 import { type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { collect } from './options.ts';

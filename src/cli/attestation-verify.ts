@@ -1,6 +1,6 @@
 /** `attestation verify`: under a recognition policy, or under a treaty. */
 import { type Command, Option } from 'commander';
-import type { JsonObject } from '../json/value.ts';
+import type { JsonObject } from '../base/json/value.ts';
 import { usageFailure } from './exit-codes.ts';
 import { readJsonFile } from './json-file.ts';
 import { collectAs, publicKey } from './options.ts';

@@ -1,7 +1,7 @@
 /** `mesh-na attestation`: signed evidence of membership. */
 import { type Command, Option } from 'commander';
-import type { JsonObject } from '../json/value.ts';
-import type { AttestationRow } from '../views/rows/attestation.ts';
+import type { JsonObject } from '../base/json/value.ts';
+import type { AttestationRow } from '../protocol/rows/attestation.ts';
 import { defineVerify } from './attestation-verify.ts';
 import { defineRenamed } from './earlier-name.ts';
 import { eachOf, pagesOf, printList } from './listing.ts';

@@ -1,9 +1,9 @@
 /** `mesh-na audit show`: who did what, from the audit log of a data folder or of a database. */
 import { type Command, Option } from 'commander';
-import type { JsonValue } from '../json/value.ts';
-import { isJsonObject } from '../json/value.ts';
+import type { JsonValue } from '../base/json/value.ts';
+import { isJsonObject } from '../base/json/value.ts';
+import { parseRequestTimestamp } from '../base/timestamp.ts';
 import type { AuditEntry } from '../store/store.ts';
-import { parseRequestTimestamp } from '../timestamp.ts';
 import { noteEmptyLog, openLog } from './audit-log.ts';
 import { eventTypeOption, examples, jsonOption, timeAgo, wholeNumber } from './options.ts';
 import { type OutputOptions, printNote, printResult, printText } from './output.ts';

@@ -1,7 +1,7 @@
 /** `mesh-na audit`: reads the audit log of a data folder or a database, also while an authority is running on it. */
 import type { Command } from 'commander';
-import { verifyAuditChain } from '../authority/engine/audit.ts';
-import { jsonText } from '../json/write.ts';
+import { verifyAuditChain } from '../authority/subjects/audit.ts';
+import { jsonText } from '../base/json/write.ts';
 import { type AuditEntry, GENESIS_HASH } from '../store/store.ts';
 import { noteEmptyLog, openLog } from './audit-log.ts';
 import { defineAuditShow } from './audit-show.ts';

@@ -1,8 +1,8 @@
 /** `mesh-na backup`: makes backups of a state, also while an authority serves it, and checks them. */
 import { readFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
-import type { ListedBackup } from '../backup/list.ts';
-import { systemRuntime } from '../runtime.ts';
+import { systemRuntime } from '../base/runtime.ts';
+import type { ListedBackup } from '../maintenance/backup/list.ts';
 import type { Manifest } from '../store/stream/manifest.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { readGenesisFile } from './genesis-file.ts';
@@ -82,9 +82,9 @@ async function create(options: CreateOptions): Promise<void> {
   const { to, dataDir, store, recipient: recipients = [], force = false } = options;
   const { signer: signedBy } = options;
   onLocalFiles(() => assertCanSave(to, { overwrites: force }));
-  const { verifySignature: verify } = await import('../crypto/ed25519.ts');
-  const { createBackup } = await import('../backup/create.ts');
-  const { openSigner } = await import('../threads/open-signer.ts');
+  const { verifySignature: verify } = await import('../base/crypto/ed25519.ts');
+  const { createBackup } = await import('../maintenance/backup/create.ts');
+  const { openSigner } = await import('../server/threads/open-signer.ts');
   const { manifest, bytes } = await onState(async () => {
     const flags = {
       dataDir,
@@ -110,9 +110,9 @@ async function create(options: CreateOptions): Promise<void> {
 }
 
 async function verify(file: string, options: VerifyOptions): Promise<void> {
-  const { verifySignature } = await import('../crypto/ed25519.ts');
-  const { readBackup } = await import('../backup/file.ts');
-  const { verifyBackup } = await import('../backup/verify.ts');
+  const { verifySignature } = await import('../base/crypto/ed25519.ts');
+  const { readBackup } = await import('../maintenance/backup/file.ts');
+  const { verifyBackup } = await import('../maintenance/backup/verify.ts');
   const identities = identitiesIn(options.identity);
   const trusted = options.genesis === undefined ? null : await readGenesisFile(options.genesis);
   const { manifest, signedRecords } = await sound(file, () =>
@@ -158,8 +158,8 @@ export function identitiesIn(file: string | undefined): string[] {
 }
 
 async function list(folder: string, options: OutputOptions & TableOptions): Promise<void> {
-  const { verifySignature } = await import('../crypto/ed25519.ts');
-  const { listBackups } = await import('../backup/list.ts');
+  const { verifySignature } = await import('../base/crypto/ed25519.ts');
+  const { listBackups } = await import('../maintenance/backup/list.ts');
   const backups = await listBackups(folder, verifySignature);
   const rows = backups.map(({ name, bytes, content }) => [name, String(bytes), ...rowOf(content)]);
   printResult(

@@ -1,9 +1,9 @@
 /** `mesh-na certificate revoke`: one certificate, those of one node key, or all that filters choose. */
 import { type Command, Option } from 'commander';
-import type { Revocation } from '../answers/operators.ts';
 import type { OperatorClient } from '../client/operator-client.ts';
-import { REVOCATION_REASONS, type RevocationReason } from '../records/revocation-list.ts';
-import type { CertificateRow } from '../views/rows/certificate.ts';
+import type { Revocation } from '../protocol/answers/operators.ts';
+import { REVOCATION_REASONS, type RevocationReason } from '../protocol/records/revocation-list.ts';
+import type { CertificateRow } from '../protocol/rows/certificate.ts';
 import {
   addCertificateFilters,
   CERTIFICATE_COLUMNS,

@@ -1,9 +1,9 @@
 /** Certificates as commands choose and show them: what those about certificates and about nodes share. */
 import { type Command, Option } from 'commander';
+import { reportsHealth } from '../authority/views/posture.ts';
+import { parseRequestTimestamp } from '../base/timestamp.ts';
 import type { OperatorClient } from '../client/operator-client.ts';
-import { parseRequestTimestamp } from '../timestamp.ts';
-import { reportsHealth } from '../views/posture.ts';
-import type { CertificateRow, CertificateStatus } from '../views/rows/certificate.ts';
+import type { CertificateRow, CertificateStatus } from '../protocol/rows/certificate.ts';
 import { eachOf, pagesOf } from './listing.ts';
 import { timeAgo, timeAhead } from './options.ts';
 import { wholeId, wholeKey } from './short-id.ts';

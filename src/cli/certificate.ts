@@ -1,6 +1,6 @@
 /** `mesh-na certificate`: the certificates of nodes. */
 import type { Command } from 'commander';
-import { CERTIFICATE_STATUSES } from '../views/rows/certificate.ts';
+import { CERTIFICATE_STATUSES } from '../protocol/rows/certificate.ts';
 import { defineRevoke } from './certificate-revoke.ts';
 import {
   addCertificateFilters,

@@ -1,7 +1,7 @@
 /** The command tree as plain data. */
 import type { EventEmitter } from 'node:events';
 import type { Command } from 'commander';
-import type { CommandEntry, CommandReference, Term } from '../views/command-reference.ts';
+import type { CommandEntry, CommandReference, Term } from '../pages/reference/command-reference.ts';
 
 export function commandReference(program: Command): CommandReference {
   return {

@@ -1,14 +1,14 @@
 /** `mesh-na config`: the settings that `serve` would take, and where each comes from. */
 import type { Command } from 'commander';
+import type { JsonValue } from '../base/json/value.ts';
+import { jsonText } from '../base/json/write.ts';
 import {
   type Flags,
   nameOf,
   OPTIONS,
   type OptionEntry,
   type OptionName,
-} from '../config/options.ts';
-import type { JsonValue } from '../json/value.ts';
-import { jsonText } from '../json/write.ts';
+} from '../server/config/options.ts';
 import { EXIT, failure } from './exit-codes.ts';
 import { examples, jsonOption } from './options.ts';
 import { type OutputOptions, printLines, printResult } from './output.ts';
@@ -36,7 +36,7 @@ export function addConfigCommands(program: Command): void {
     .description('print the JSON schema of mesh-na.json, for editors')
     .addHelpText('after', examples(['mesh-na config schema > mesh-na.schema.json']))
     .action(async () => {
-      const { configFileSchema } = await import('../config/config-file.ts');
+      const { configFileSchema } = await import('../server/config/config-file.ts');
       printLines([JSON.stringify(configFileSchema(), null, 2)]);
     });
 }
@@ -50,7 +50,7 @@ interface Row {
 }
 
 async function show(options: Flags & OutputOptions): Promise<void> {
-  const { readSettings } = await import('../config/settings.ts');
+  const { readSettings } = await import('../server/config/settings.ts');
   const { setting, operators, configFile, problems } = readSettings(options, environment());
   const rows = (Object.keys(OPTIONS) as OptionName[]).map((name): Row => {
     const { member, isSecret = false }: OptionEntry = OPTIONS[name];

@@ -1,7 +1,7 @@
 /** `mesh-na connect`: saves how to reach an authority, and the key that it must be. */
 import { resolve } from 'node:path';
 import { Argument, type Command, Option } from 'commander';
-import { readPrivateKey } from '../keys/private-key.ts';
+import { readPrivateKey } from '../base/keys/private-key.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { FIRST_OPERATORS } from './first-operators.ts';
 import { examples, jsonOption, publicKey, serverUrl } from './options.ts';

@@ -1,6 +1,7 @@
 /** What a client or an operator does about each refusal, and about other errors: a sentence in the imperative. */
+
+import { REFUSALS, type RefusalName } from '../base/refusal.ts';
 import type { AuthorityError } from '../client/authority-error.ts';
-import { REFUSALS, type RefusalName } from '../refusal.ts';
 
 const COMPLETE =
   'Send the members that the message names; `details.cause` says which one was wrong.';

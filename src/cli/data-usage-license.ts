@@ -1,4 +1,4 @@
-import type { DataLicensePolicy } from '../records/data-usage.ts';
+import type { DataLicensePolicy } from '../protocol/records/data-usage.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
 import { type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { deliverRecord, type RecordOptions } from './record-output.ts';

@@ -1,7 +1,7 @@
 /** `mesh-na data-usage`: the data that a sovereign licenses, and the access declared under a license. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { JsonValue } from '../base/json/value.ts';
 import type { DataSource } from '../client/operator-protocol.ts';
-import type { JsonValue } from '../json/value.ts';
 import { type LicenseOptions, runLicense } from './data-usage-license.ts';
 import { defineRenamed } from './earlier-name.ts';
 import { readJsonFiles, readJsonList } from './json-file.ts';

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../json/value.ts';
+import { isJsonObject, type JsonObject } from '../base/json/value.ts';
 import { usageFailure } from './exit-codes.ts';
 import { notHolding, readJsonFile, readJsonFiles } from './json-file.ts';
 import { type OperatorOptions, operatorClient } from './operator-connection.ts';

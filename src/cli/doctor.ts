@@ -2,11 +2,11 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Command, Option } from 'commander';
-import { FILES } from '../config/data-folder.ts';
-import { CHECKS, type Finding, OUTCOMES, type Outcome } from '../doctor/finding.ts';
-import type { GenesisBlock } from '../records/genesis.ts';
-import { systemRuntime } from '../runtime.ts';
+import { systemRuntime } from '../base/runtime.ts';
+import type { GenesisBlock } from '../protocol/records/genesis.ts';
+import { FILES } from '../server/config/data-folder.ts';
 import { STATE_IN_DATABASE, signerOption } from './backup.ts';
+import { CHECKS, type Finding, OUTCOMES, type Outcome } from './doctor/finding.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { httpFetch } from './http-fetch.ts';
 import { collect, dataDirOption, examples, jsonOption, serverUrl } from './options.ts';
@@ -89,8 +89,8 @@ function mayHold(dataDir: string): boolean {
 
 /** Only the state of an authority needs native code. */
 async function localReport(options: DoctorOptions, command: Command) {
-  const { checkLocal } = await import('../doctor/local.ts');
-  const { thisMachine } = await import('../doctor/machine.ts');
+  const { checkLocal } = await import('./doctor/local.ts');
+  const { thisMachine } = await import('./doctor/machine.ts');
   const { dataDir, config, store, signer, headFile, tlsCert, tlsKey, backupTo } = options;
   const { deep = false } = options;
   const flags = {
@@ -119,7 +119,7 @@ async function remoteFindings(
   { url = '', ca }: DoctorOptions,
   genesis: GenesisBlock | null = null,
 ): Promise<Finding[]> {
-  const { checkRemote } = await import('../doctor/remote.ts');
+  const { checkRemote } = await import('./doctor/remote.ts');
   return whileWaiting('Asking the authority', () =>
     checkRemote({
       url,

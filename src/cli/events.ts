@@ -1,7 +1,7 @@
 /** `mesh-na events`: what happens at an authority, from its audit log. */
 import { type Command, InvalidArgumentError } from 'commander';
+import type { JsonObject } from '../base/json/value.ts';
 import { EventChainError, type LoggedEvent } from '../client/event-chain.ts';
-import type { JsonObject } from '../json/value.ts';
 import { inWords } from './duration.ts';
 import { EXIT, failure } from './exit-codes.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';

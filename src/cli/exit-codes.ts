@@ -1,10 +1,10 @@
 /** How a command ends: the exit code, and the code and the one-sentence message of an error. */
 
 import { CommanderError } from 'commander';
+import { messageOf } from '../base/error-message.ts';
+import type { JsonObject } from '../base/json/value.ts';
+import { systemRuntime } from '../base/runtime.ts';
 import { AuthorityError, isUnreachable } from '../client/authority-error.ts';
-import { messageOf } from '../error-message.ts';
-import type { JsonObject } from '../json/value.ts';
-import { systemRuntime } from '../runtime.ts';
 import { cureOf, cureOfSilence, cureOfSystemError } from './cures.ts';
 import { inWords } from './duration.ts';
 import { wrongClock, wrongOperatorKey } from './refused-proof.ts';

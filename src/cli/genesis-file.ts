@@ -1,5 +1,5 @@
 import { createVerifier } from '../client/offline.ts';
-import { type GenesisBlock, readGenesisBlock } from '../records/genesis.ts';
+import { type GenesisBlock, readGenesisBlock } from '../protocol/records/genesis.ts';
 import { notHolding, readJsonFile } from './json-file.ts';
 
 /** The genesis in a file that its user vouches for. */

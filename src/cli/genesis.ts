@@ -1,11 +1,11 @@
 /** `mesh-na genesis`: what only the root key may do, beside the file that it signed. */
 import type { Command } from 'commander';
-import { readPrivateKey } from '../keys/private-key.ts';
-import type { GenesisBlock } from '../records/genesis.ts';
-import { instantOf } from '../records/record.ts';
-import { signRecord } from '../records/signed-record.ts';
-import { systemRuntime } from '../runtime.ts';
-import { formatInstant } from '../timestamp.ts';
+import { readPrivateKey } from '../base/keys/private-key.ts';
+import { systemRuntime } from '../base/runtime.ts';
+import { formatInstant } from '../base/timestamp.ts';
+import type { GenesisBlock } from '../protocol/records/genesis.ts';
+import { instantOf } from '../protocol/records/record.ts';
+import { signRecord } from '../protocol/records/signed-record.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { readGenesisFile } from './genesis-file.ts';
 import { examples, jsonOption, wholeNumber } from './options.ts';
@@ -47,7 +47,7 @@ export function addGenesisCommands(program: Command): void {
 
 async function renew({ rootKey, genesis: file, days, out, ...options }: RenewOptions) {
   const earlier = await readGenesisFile(file);
-  const { signerFromSeed } = await import('../crypto/ed25519.ts');
+  const { signerFromSeed } = await import('../base/crypto/ed25519.ts');
   const seed = onLocalFiles(() => readPrivateKey(rootKey));
   const root = signerFromSeed(seed);
   if (root.publicKey !== earlier.root_public_key) {

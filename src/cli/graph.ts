@@ -1,6 +1,6 @@
 /** `mesh-na graph`: who recognizes whom. */
 import type { Command } from 'commander';
-import type { RecognitionGraph, TrustAnswer } from '../views/rows/graph.ts';
+import type { RecognitionGraph, TrustAnswer } from '../protocol/rows/graph.ts';
 import { defineRenamed } from './earlier-name.ts';
 import { EXIT, failure } from './exit-codes.ts';
 import { addPublicOptions, collect, type PublicOptions, timeAgo } from './options.ts';

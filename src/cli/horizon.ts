@@ -1,6 +1,6 @@
 /** `mesh-na horizon`: what lapses, and when. */
 import type { Command } from 'commander';
-import type { Horizon } from '../views/rows/horizon.ts';
+import type { Horizon } from '../protocol/rows/horizon.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { asJson, printResult } from './output.ts';
 import type { Line } from './printable.ts';

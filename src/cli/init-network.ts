@@ -13,17 +13,17 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { FILES, traceOfNetwork } from '../config/data-folder.ts';
-import { SHA256 } from '../crypto/digest.ts';
-import { signerFromSeed } from '../crypto/ed25519.ts';
-import type { Signer } from '../crypto/primitives.ts';
-import { parseJson } from '../json/parse.ts';
-import { readKeyFile, writeKeyFile } from '../keys/key-file.ts';
-import { firstPolicyHash } from '../records/first-policy.ts';
-import { type GenesisBlock, readGenesisBlock } from '../records/genesis.ts';
-import { signRecord } from '../records/signed-record.ts';
+import { SHA256 } from '../base/crypto/digest.ts';
+import { signerFromSeed } from '../base/crypto/ed25519.ts';
+import type { Signer } from '../base/crypto/primitives.ts';
+import { parseJson } from '../base/json/parse.ts';
+import { readKeyFile, writeKeyFile } from '../base/keys/key-file.ts';
+import { formatInstant } from '../base/timestamp.ts';
+import { firstPolicyHash } from '../protocol/records/first-policy.ts';
+import { type GenesisBlock, readGenesisBlock } from '../protocol/records/genesis.ts';
+import { signRecord } from '../protocol/records/signed-record.ts';
+import { FILES, traceOfNetwork } from '../server/config/data-folder.ts';
 import { LOCK_FILE, lockFolder } from '../store/lmdb/folder-lock.ts';
-import { formatInstant } from '../timestamp.ts';
 import { FIRST_OPERATORS } from './first-operators.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { systemRuntime } from '../runtime.ts';
+import { systemRuntime } from '../base/runtime.ts';
 import { onLocalFiles } from './exit-codes.ts';
 import { FIRST_OPERATORS } from './first-operators.ts';
 import type { InitSummary } from './init-network.ts';

@@ -1,13 +1,13 @@
 /** `mesh-na invite`: lets nodes in, and says who was let in or may still come. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { Invite } from '../answers/operators.ts';
 import type { OperatorClient } from '../client/operator-client.ts';
+import type { Invite } from '../protocol/answers/operators.ts';
 import {
   INVITE_STATUSES,
   type InviteRow,
   type InviteStatus,
   isBatchLabel,
-} from '../views/rows/invite.ts';
+} from '../protocol/rows/invite.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
 import { eachOf, pagesOf, printList } from './listing.ts';
 import { assertMeant, type Many, printDryRun } from './many.ts';

@@ -1,8 +1,8 @@
 /** Records in files: read with their number tokens preserved, so that signatures stay valid. */
 import { readFileSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
-import { parseJsonBytes } from '../json/bytes.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts';
+import { parseJsonBytes } from '../base/json/bytes.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../base/json/value.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
 import { systemCode } from './saved-file.ts';
 

@@ -1,7 +1,8 @@
 /** Signed records at an address of anybody's, who is not trusted: what is read has an end in time, bytes and values. */
+
+import { parseJson } from '../base/json/parse.ts';
+import type { JsonValue } from '../base/json/value.ts';
 import { textOf } from '../client/body.ts';
-import { parseJson } from '../json/parse.ts';
-import type { JsonValue } from '../json/value.ts';
 import { EXIT, failure } from './exit-codes.ts';
 import { httpFetch } from './http-fetch.ts';
 

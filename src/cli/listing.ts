@@ -1,5 +1,5 @@
 /** Long lists: read a page at a time, and printed as they come. A page that is cut off is requested again. */
-import type { JsonObject } from '../json/value.ts';
+import type { JsonObject } from '../base/json/value.ts';
 import { asJson, type OutputOptions, printJsonList, printText } from './output.ts';
 import { countedParts } from './progress.ts';
 import { type Column, openTable, type TableOptions } from './table.ts';

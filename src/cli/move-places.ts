@@ -1,8 +1,8 @@
 /** The places between which `mesh-na store move` moves a state. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Place } from '../move/ports.ts';
-import { systemRuntime } from '../runtime.ts';
+import { systemRuntime } from '../base/runtime.ts';
+import type { Place } from '../maintenance/move/ports.ts';
 import { storeAddress } from './store-address.ts';
 
 const FOLDER = /^lmdb:(.+)$/;

@@ -1,13 +1,13 @@
 /** `node join` and `node renew`: a certificate is saved only if it is for this node and network. */
 import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
+import { parseKeyText } from '../base/keys/key-file.ts';
+import { saysPrivate, saysPublic } from '../base/keys/public-key.ts';
+import { systemRuntime } from '../base/runtime.ts';
 import { certificateProblem, certificateReason } from '../client/network-trust.ts';
 import { createNodeClient } from '../client/node-client.ts';
-import { parseKeyText } from '../keys/key-file.ts';
-import { saysPrivate, saysPublic } from '../keys/public-key.ts';
-import type { GenesisBlock } from '../records/genesis.ts';
-import { readJoinCertificate } from '../records/join-certificate.ts';
-import { systemRuntime } from '../runtime.ts';
+import type { GenesisBlock } from '../protocol/records/genesis.ts';
+import { readJoinCertificate } from '../protocol/records/join-certificate.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { notHolding } from './json-file.ts';
 import {

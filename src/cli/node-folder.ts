@@ -1,17 +1,17 @@
 /** The files of a node: its key, its certificate, and what it trusts its network by; readable only by its owner. */
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { isJsonObject, type JsonObject } from '../base/json/value.ts';
+import { jsonText } from '../base/json/write.ts';
+import { writeKeyFile } from '../base/keys/key-file.ts';
+import { readPrivateKey } from '../base/keys/private-key.ts';
 import { keyFromSeed, newSeed, type SigningKey } from '../client/keys.ts';
-import { isJsonObject, type JsonObject } from '../json/value.ts';
-import { jsonText } from '../json/write.ts';
-import { writeKeyFile } from '../keys/key-file.ts';
-import { readPrivateKey } from '../keys/private-key.ts';
-import { type GenesisBlock, readGenesisBlock } from '../records/genesis.ts';
-import { type JoinCertificate, readJoinCertificate } from '../records/join-certificate.ts';
+import { type GenesisBlock, readGenesisBlock } from '../protocol/records/genesis.ts';
+import { type JoinCertificate, readJoinCertificate } from '../protocol/records/join-certificate.ts';
 import {
   type CertificateRevocationList,
   readCertificateRevocationList,
-} from '../records/revocation-list.ts';
+} from '../protocol/records/revocation-list.ts';
 import { readSaved, replaceFile } from './saved-file.ts';
 
 export function keyPath(folder: string): string {

@@ -1,6 +1,7 @@
 /** `node heartbeat`: once, or at an interval until a signal. */
+
+import { systemRuntime } from '../base/runtime.ts';
 import { createNodeClient } from '../client/node-client.ts';
-import { systemRuntime } from '../runtime.ts';
 import { onLocalFiles, outcomeOf } from './exit-codes.ts';
 import { type HeartbeatLoop, keepBeating } from './heartbeat-loop.ts';
 import { readCertificate, readNodeKey } from './node-folder.ts';

@@ -2,9 +2,9 @@
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { systemRuntime } from '../base/runtime.ts';
 import type { AgentRecord, AgentStorage } from '../client/agent-storage.ts';
 import { type AgentEvent, type ChangedRecord, createNodeAgent } from '../client/node-agent.ts';
-import { systemRuntime } from '../runtime.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { inviteTokenIn } from './node-enroll.ts';
 import { hasNodeKey, makeNodeKey, readNodeKey } from './node-folder.ts';

@@ -1,8 +1,8 @@
 /** `node status`: the saved certificate, judged by the genesis, the clock and the revocation list. */
 
+import { systemRuntime } from '../base/runtime.ts';
 import { certificateProblem, certificateReason } from '../client/network-trust.ts';
-import { instantOf } from '../records/record.ts';
-import { systemRuntime } from '../runtime.ts';
+import { instantOf } from '../protocol/records/record.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { readAgentState, readCertificate, readNodeKey } from './node-folder.ts';
 import { type OfflineTrustOptions, updateNetwork, verifyHeldNetwork } from './node-trust.ts';

@@ -3,15 +3,15 @@
  * revocation list has to follow from what the node folder holds.
  */
 import type { Command } from 'commander';
+import { publicKeyOf } from '../base/keys/public-key.ts';
+import { systemRuntime } from '../base/runtime.ts';
 import { genesisProblem, type Pin, revocationListProblem } from '../client/network-trust.ts';
 import type { PublicClient } from '../client/public-client.ts';
-import { publicKeyOf } from '../keys/public-key.ts';
-import { type GenesisBlock, readGenesisBlock } from '../records/genesis.ts';
+import { type GenesisBlock, readGenesisBlock } from '../protocol/records/genesis.ts';
 import {
   type CertificateRevocationList,
   readCertificateRevocationList,
-} from '../records/revocation-list.ts';
-import { systemRuntime } from '../runtime.ts';
+} from '../protocol/records/revocation-list.ts';
 import { isConfirmed, isTerminal } from './confirm.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { readGenesisFile } from './genesis-file.ts';

@@ -2,37 +2,41 @@
  * The verdicts of `verify` commands without an authority: what its public routes answer, from the records and keys
  * alone. What only an authority knows, such as what it has revoked, is named as not checked.
  */
+
+import type { JsonObject } from '../base/json/value.ts';
+import type { REFUSALS } from '../base/refusal.ts';
+import type { Runtime } from '../base/runtime.ts';
 import { verifyText } from '../client/keys.ts';
 import type { PublicClient } from '../client/public-client.ts';
 import { portableSha256 } from '../client/sha256.ts';
-import type { JsonObject } from '../json/value.ts';
-import { readAgreementRecord, verifyAgreement } from '../records/agreement.ts';
-import { readBoundaryDecision, verifyBoundaryDecision } from '../records/boundary-decision.ts';
+import { readAgreementRecord, verifyAgreement } from '../protocol/records/agreement.ts';
+import {
+  readBoundaryDecision,
+  verifyBoundaryDecision,
+} from '../protocol/records/boundary-decision.ts';
 import {
   readCapabilityCommitment,
   readCapabilityMembershipProof,
   verifyMembership,
-} from '../records/capability-disclosure.ts';
-import { readConsensusProof, verifyConsensusProof } from '../records/consensus-proof.ts';
+} from '../protocol/records/capability-disclosure.ts';
+import { readConsensusProof, verifyConsensusProof } from '../protocol/records/consensus-proof.ts';
 import {
   findViolations,
   readDataAccessIntent,
   readDataLicensePolicy,
   violationRows,
-} from '../records/data-usage.ts';
-import { readMembershipAttestation } from '../records/membership-attestation.ts';
-import { readRecognitionPolicy } from '../records/recognition-policy.ts';
-import { readRecognitionTreaty } from '../records/recognition-treaty.ts';
+} from '../protocol/records/data-usage.ts';
+import { readMembershipAttestation } from '../protocol/records/membership-attestation.ts';
+import { readRecognitionPolicy } from '../protocol/records/recognition-policy.ts';
+import { readRecognitionTreaty } from '../protocol/records/recognition-treaty.ts';
 import {
   verifyAttestation,
   verifyAttestationWithTreaty,
   verifyTreaty,
-} from '../records/recognition-verification.ts';
-import { keyOfFeed, readRevocationFeed } from '../records/revocation-feed.ts';
-import type { CandidateKeys } from '../records/signature-search.ts';
-import { readTrustEvidence, verifyTrustEvidence } from '../records/trust-evidence.ts';
-import type { REFUSALS } from '../refusal.ts';
-import type { Runtime } from '../runtime.ts';
+} from '../protocol/records/recognition-verification.ts';
+import { keyOfFeed, readRevocationFeed } from '../protocol/records/revocation-feed.ts';
+import type { CandidateKeys } from '../protocol/records/signature-search.ts';
+import { readTrustEvidence, verifyTrustEvidence } from '../protocol/records/trust-evidence.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
 
 /** What commands have verified. */

@@ -2,12 +2,12 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Command, Option } from 'commander';
+import { readPrivateKey } from '../base/keys/private-key.ts';
 import { keyFromSeed, type SigningKey } from '../client/keys.ts';
 import { createOperatorClient, type OperatorClient } from '../client/operator-client.ts';
 import type { SignatureVersion } from '../client/sign-operator.ts';
-import { FILES } from '../config/data-folder.ts';
-import { readPrivateKey } from '../keys/private-key.ts';
-import { readGenesisBlock } from '../records/genesis.ts';
+import { readGenesisBlock } from '../protocol/records/genesis.ts';
+import { FILES } from '../server/config/data-folder.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { FIRST_OPERATORS } from './first-operators.ts';
 import { addServerOptions, dataDirOption, examples, jsonOption, publicKey } from './options.ts';

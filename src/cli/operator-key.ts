@@ -1,12 +1,12 @@
 /** `mesh-na operator-key`: the keys of operators. */
 import { join } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { OperatorKeyList } from '../answers/operators.ts';
+import { writeKeyFile } from '../base/keys/key-file.ts';
+import { readPublicKey } from '../base/keys/public-key.ts';
 import { keyFromSeed, newSeed } from '../client/keys.ts';
 import type { OperatorTier } from '../client/operator-client.ts';
-import { writeKeyFile } from '../keys/key-file.ts';
-import { readPublicKey } from '../keys/public-key.ts';
-import { TIERS } from '../views/rows/operator-key.ts';
+import type { OperatorKeyList } from '../protocol/answers/operators.ts';
+import { TIERS } from '../protocol/rows/operator-key.ts';
 import { defineRenamed } from './earlier-name.ts';
 import { onLocalFiles, usageFailure } from './exit-codes.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';

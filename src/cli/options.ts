@@ -1,13 +1,13 @@
 /** Options that several commands share. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { parseJson } from '../base/json/parse.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../base/json/value.ts';
+import { publicKeyProblem, saysPrivate } from '../base/keys/public-key.ts';
+import { systemRuntime } from '../base/runtime.ts';
+import { formatInstant, parseRequestTimestamp } from '../base/timestamp.ts';
 import { decodeBase64 } from '../client/base64.ts';
 import type { ProofForm } from '../client/node-client.ts';
-import { parseJson } from '../json/parse.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts';
-import { publicKeyProblem, saysPrivate } from '../keys/public-key.ts';
-import { systemRuntime } from '../runtime.ts';
-import { formatInstant, parseRequestTimestamp } from '../timestamp.ts';
-import { AUDIT_EVENTS, type AuditEvent } from '../views/rows/audit-event.ts';
+import { AUDIT_EVENTS, type AuditEvent } from '../protocol/rows/audit-event.ts';
 import { parseDuration } from './duration.ts';
 import { usageFailure } from './exit-codes.ts';
 import type { OutputOptions } from './output.ts';

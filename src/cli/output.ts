@@ -1,6 +1,6 @@
 /** What a command prints: for people by default, exactly one JSON object with `--json`. */
 
-import type { JsonObject } from '../json/value.ts';
+import type { JsonObject } from '../base/json/value.ts';
 import { EXIT, type ExitCode, failure, outcomeOf } from './exit-codes.ts';
 import { type Line, printable, printableJson, shownLine } from './printable.ts';
 import { painted } from './style.ts';

@@ -1,8 +1,8 @@
 /** `mesh-na policy`: the policy of the network, published by operators and readable by anyone. */
 import type { Command } from 'commander';
-import type { PolicyHistory } from '../answers/recognition.ts';
 import type { PolicyRequest } from '../client/operator-trust.ts';
-import type { PolicyManifest } from '../records/policy-manifest.ts';
+import type { PolicyHistory } from '../protocol/answers/recognition.ts';
+import type { PolicyManifest } from '../protocol/records/policy-manifest.ts';
 import { defineRenamed } from './earlier-name.ts';
 import { readJsonFile } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';

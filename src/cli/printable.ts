@@ -1,5 +1,5 @@
-import type { JsonObject } from '../json/value.ts';
-import { jsonText } from '../json/write.ts';
+import type { JsonObject } from '../base/json/value.ts';
+import { jsonText } from '../base/json/write.ts';
 
 /** Control and formatting characters: text from nodes and servers must not control the terminal. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;

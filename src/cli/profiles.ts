@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
 import Type, { type Static } from 'typebox';
 import { Value } from 'typebox/value';
-import { jsonText } from '../json/write.ts';
+import { jsonText } from '../base/json/write.ts';
 import { readSaved, replaceFile } from './saved-file.ts';
 
 export const DEFAULT_PROFILE = 'default';

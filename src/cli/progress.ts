@@ -1,6 +1,6 @@
 /** Tells a person at a terminal that a command is still at work, once that takes longer than a second. */
 import { clearLine, cursorTo } from 'node:readline';
-import { systemRuntime } from '../runtime.ts';
+import { systemRuntime } from '../base/runtime.ts';
 
 const PATIENCE_MS = 1000;
 /** How many items a loop takes before it looks at the clock. */

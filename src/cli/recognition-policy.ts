@@ -1,6 +1,6 @@
 /** `mesh-na recognition-policy`: whose attestations this sovereign accepts. */
 import type { Command } from 'commander';
-import type { RecognitionPolicy } from '../records/recognition-policy.ts';
+import type { RecognitionPolicy } from '../protocol/records/recognition-policy.ts';
 import { EXIT, failure } from './exit-codes.ts';
 import { readJsonFile } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';

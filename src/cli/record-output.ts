@@ -3,8 +3,8 @@
  * saved in a file with `--out`, and printed where that fails, or where no file is named.
  */
 import type { Command } from 'commander';
-import type { JsonObject } from '../json/value.ts';
-import { jsonText } from '../json/write.ts';
+import type { JsonObject } from '../base/json/value.ts';
+import { jsonText } from '../base/json/write.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { type OutputOptions, printLines, printNote, printResult } from './output.ts';
 import { type Line, printableJson } from './printable.ts';

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AuthorityError } from '../client/authority-error.ts';
-import { readConfigFile } from '../config/config-file.ts';
-import { FILES } from '../config/data-folder.ts';
+import { readConfigFile } from '../server/config/config-file.ts';
+import { FILES } from '../server/config/data-folder.ts';
 import { inWords } from './duration.ts';
 
 /** As good as clocks of machines have to be; authorities tolerate some minutes. */

@@ -2,12 +2,12 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Command, Option } from 'commander';
-import { FILES } from '../config/data-folder.ts';
-import { jsonText } from '../json/write.ts';
-import type { ForeignEvidence, GivenEvidence } from '../restore/evidence.ts';
-import type { RestorePlan } from '../restore/plan.ts';
-import { systemRuntime } from '../runtime.ts';
-import { formatInstant } from '../timestamp.ts';
+import { jsonText } from '../base/json/write.ts';
+import { systemRuntime } from '../base/runtime.ts';
+import { formatInstant } from '../base/timestamp.ts';
+import type { ForeignEvidence, GivenEvidence } from '../maintenance/restore/evidence.ts';
+import type { RestorePlan } from '../maintenance/restore/plan.ts';
+import { FILES } from '../server/config/data-folder.ts';
 import { identitiesIn, identityOption, sound, summaryText } from './backup.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { readGenesisFile } from './genesis-file.ts';
@@ -92,7 +92,7 @@ function addEvidence(command: Command): Command {
 
 async function plan(options: PlanOptions): Promise<void> {
   const found = await planned(options);
-  const { lossOf } = await import('../restore/plan.ts');
+  const { lossOf } = await import('../maintenance/restore/plan.ts');
   const loss = lossOf(found);
   printResult(options, { ...jsonOf(found), loss }, [
     ...summaryText(found.manifest),
@@ -106,13 +106,13 @@ async function plan(options: PlanOptions): Promise<void> {
 async function apply(options: ApplyOptions): Promise<void> {
   const { dataDir, acceptLoss, clockTolerance, backup } = options;
   const found = await planned(options);
-  const { lossOf } = await import('../restore/plan.ts');
+  const { lossOf } = await import('../maintenance/restore/plan.ts');
   const loss = lossOf(found);
   if (loss !== null && acceptLoss !== loss) throw notAccepted(loss, acceptLoss);
   await assertSameGenesis(dataDir, found);
-  const { verifySignature } = await import('../crypto/ed25519.ts');
-  const { readBackup } = await import('../backup/file.ts');
-  const { applyRestore } = await import('../restore/apply.ts');
+  const { verifySignature } = await import('../base/crypto/ed25519.ts');
+  const { readBackup } = await import('../maintenance/backup/file.ts');
+  const { applyRestore } = await import('../maintenance/restore/apply.ts');
   const { facts, refusedUntil } = await onState(async () => {
     const address = await databaseOf(options);
     onLocalFiles(() => mkdirSync(dataDir, { recursive: true, mode: 0o700 }));
@@ -149,10 +149,10 @@ function notAccepted(loss: string, given: string | undefined) {
 }
 
 async function planned(options: PlanOptions): Promise<RestorePlan> {
-  const { verifySignature } = await import('../crypto/ed25519.ts');
-  const { readBackup } = await import('../backup/file.ts');
-  const { planRestore } = await import('../restore/plan.ts');
-  const { ForeignEvidence } = await import('../restore/evidence.ts');
+  const { verifySignature } = await import('../base/crypto/ed25519.ts');
+  const { readBackup } = await import('../maintenance/backup/file.ts');
+  const { planRestore } = await import('../maintenance/restore/plan.ts');
+  const { ForeignEvidence } = await import('../maintenance/restore/evidence.ts');
   const { ca, crl = [], feed = [], head } = options;
   const evidence: GivenEvidence = {
     crls: await Promise.all(crl.map((place) => readDocument(place, ca))),

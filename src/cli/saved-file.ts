@@ -15,8 +15,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { parseJson } from '../json/parse.ts';
-import { systemRuntime } from '../runtime.ts';
+import { parseJson } from '../base/json/parse.ts';
+import { systemRuntime } from '../base/runtime.ts';
 
 /** Null when there is no file. Throws when it does not hold `what`: damaged is not the same as absent. */
 export function readSaved<T>(

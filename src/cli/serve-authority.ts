@@ -1,23 +1,23 @@
 /** Runs the authority in this process, from the settings to the last log line. */
 
 import type { Command } from 'commander';
-import { type RunningAuthority, startAuthority } from '../boot.ts';
-import { bringsIdentity, type Config, checkConfig, loadConfig } from '../config/load.ts';
-import type { Environment, Flags } from '../config/options.ts';
-import { readSettings } from '../config/settings.ts';
-import { messageOf } from '../error-message.ts';
-import { createFatal } from '../lifecycle/fatal.ts';
-import { notifyManager } from '../lifecycle/service-manager.ts';
-import { openLogFile } from '../log/log-file.ts';
-import { type LogOutput, standardOutput } from '../log/log-output.ts';
-import { createLogger, type Logger } from '../log/logger.ts';
-import { problemText } from '../log/problem.ts';
-import { systemRuntime } from '../runtime.ts';
+import { messageOf } from '../base/error-message.ts';
+import { openLogFile } from '../base/log/log-file.ts';
+import { type LogOutput, standardOutput } from '../base/log/log-output.ts';
+import { createLogger, type Logger } from '../base/log/logger.ts';
+import { problemText } from '../base/log/problem.ts';
+import { systemRuntime } from '../base/runtime.ts';
+import type { CommandReference } from '../pages/reference/command-reference.ts';
+import { type RunningAuthority, startAuthority } from '../server/boot.ts';
+import { bringsIdentity, type Config, checkConfig, loadConfig } from '../server/config/load.ts';
+import type { Environment, Flags } from '../server/config/options.ts';
+import { readSettings } from '../server/config/settings.ts';
+import { createFatal } from '../server/lifecycle/fatal.ts';
+import { notifyManager } from '../server/lifecycle/service-manager.ts';
+import { startEdgeThread } from '../server/threads/edge-threads.ts';
+import { startWatchdog } from '../server/threads/watchdog.ts';
 import { awaitArrival } from '../store/lmdb/await-arrival.ts';
 import { DamagedState } from '../store/rows.ts';
-import { startEdgeThread } from '../threads/edge-threads.ts';
-import { startWatchdog } from '../threads/watchdog.ts';
-import type { CommandReference } from '../views/command-reference.ts';
 import { commandReference } from './command-reference.ts';
 import { EXIT, type ExitCode, failure, onLocalFiles } from './exit-codes.ts';
 import { makeNetwork, summaryText } from './init.ts';
@@ -95,7 +95,7 @@ async function assertRecipients(config: Config): Promise<void> {
 /** The library takes a while to load, and most services do not encrypt. */
 async function recipientsProblem({ backups }: Config): Promise<string[]> {
   if (backups === null || backups.recipients.length === 0) return [];
-  const { encryptionFor } = await import('../backup/encryption.ts');
+  const { encryptionFor } = await import('../maintenance/backup/encryption.ts');
   try {
     await encryptionFor(backups.recipients);
     return [];

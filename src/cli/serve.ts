@@ -1,7 +1,7 @@
 /** `mesh-na serve`: its options. What it does is loaded with the server's native parts, which no other command needs. */
 import { type Command, Option } from 'commander';
-import { OPTIONS, type OptionEntry, plain } from '../config/options.ts';
-import { loadNativeParts } from '../native-parts.ts';
+import { loadNativeParts } from '../base/native-parts.ts';
+import { OPTIONS, type OptionEntry, plain } from '../server/config/options.ts';
 import { EXIT, failure } from './exit-codes.ts';
 import { collect, examples } from './options.ts';
 import type { ServeOptions } from './serve-authority.ts';

@@ -1,6 +1,6 @@
 /** `mesh-na signer`: holds the key of an authority, and signs for it over a socket. */
 import { type Command, Option } from 'commander';
-import { systemRuntime } from '../runtime.ts';
+import { systemRuntime } from '../base/runtime.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { examples } from './options.ts';
 import { awaitStop } from './stop-request.ts';
@@ -38,13 +38,13 @@ const TELL_MS = 1000;
 const LAST_LINES_MS = 1000;
 
 async function serveSigner({ key, listen, group = false }: SignerOptions): Promise<void> {
-  const { signerFromSeed } = await import('../crypto/ed25519.ts');
-  const { readPrivateKey } = await import('../keys/private-key.ts');
-  const { createFatal } = await import('../lifecycle/fatal.ts');
-  const { createLogger } = await import('../log/logger.ts');
-  const { standardOutput } = await import('../log/log-output.ts');
-  const { socketPath } = await import('../signer/address.ts');
-  const { startSignerService } = await import('../signer/service.ts');
+  const { signerFromSeed } = await import('../base/crypto/ed25519.ts');
+  const { readPrivateKey } = await import('../base/keys/private-key.ts');
+  const { createFatal } = await import('../server/lifecycle/fatal.ts');
+  const { createLogger } = await import('../base/log/logger.ts');
+  const { standardOutput } = await import('../base/log/log-output.ts');
+  const { socketPath } = await import('../base/signer/address.ts');
+  const { startSignerService } = await import('../base/signer/service.ts');
   const path = socketPath(listen);
   if (path === null) {
     throw failure(

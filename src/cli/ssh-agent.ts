@@ -5,9 +5,9 @@
 
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { messageOf } from '../base/error-message.ts';
+import { blobOfKey, keyInBlob, sshString } from '../base/keys/openssh-key.ts';
 import type { SigningKey } from '../client/keys.ts';
-import { messageOf } from '../error-message.ts';
-import { blobOfKey, keyInBlob, sshString } from '../keys/openssh-key.ts';
 import { EXIT, failure } from './exit-codes.ts';
 
 const REQUEST_IDENTITIES = 11;

@@ -1,8 +1,8 @@
 /** Where the commands find the state: in a data folder, or in a database. */
 import { type Command, Option } from 'commander';
-import type { Config } from '../config/load.ts';
-import type { Environment, Flags } from '../config/options.ts';
-import { systemRuntime } from '../runtime.ts';
+import { systemRuntime } from '../base/runtime.ts';
+import type { Config } from '../server/config/load.ts';
+import type { Environment, Flags } from '../server/config/options.ts';
 import type { StoreAddress } from '../store/postgresql/address.ts';
 import type { StateSource, StateTarget } from '../store/stream/ports.ts';
 import { EXIT, failure } from './exit-codes.ts';
@@ -33,7 +33,7 @@ export function storeOption(description: string): Option {
 
 /** The database that `serve` would take with these options; null when the data folder holds the state. */
 export async function databaseOf({ dataDir, store }: StatePlace): Promise<StoreAddress | null> {
-  const { readSettings } = await import('../config/settings.ts');
+  const { readSettings } = await import('../server/config/settings.ts');
   const { MESH_CONFIG } = process.env;
   const { setting, problems } = readSettings({ dataDir, store: store ?? '' }, { MESH_CONFIG });
   const [problem] = problems;
@@ -49,7 +49,7 @@ export function environment(): Environment {
 
 /** The settings that `serve` would take with these flags. */
 export async function settingsOf(flags: Flags): Promise<Config> {
-  const { loadConfig } = await import('../config/load.ts');
+  const { loadConfig } = await import('../server/config/load.ts');
   return loadConfig(flags, process.env, systemRuntime.now());
 }
 

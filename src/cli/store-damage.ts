@@ -49,8 +49,8 @@ export function addDamageCommands(store: Command): void {
 }
 
 async function verify(options: VerifyOptions): Promise<void> {
-  const { verifySignature } = await import('../crypto/ed25519.ts');
-  const { soundTables } = await import('../backup/sound-state.ts');
+  const { verifySignature } = await import('../base/crypto/ed25519.ts');
+  const { soundTables } = await import('../maintenance/backup/sound-state.ts');
   const { facts, tables } = await refusedWhenUnsound(async () => {
     const source = await openSource(options.dataDir, await databaseOf(options));
     try {
@@ -78,7 +78,7 @@ async function verify(options: VerifyOptions): Promise<void> {
 /** A state that is not sound is something else than one that cannot be reached. */
 async function refusedWhenUnsound<T>(work: () => Promise<T>): Promise<T> {
   const { DamagedState } = await import('../store/rows.ts');
-  const { UnsoundState } = await import('../backup/check-state.ts');
+  const { UnsoundState } = await import('../maintenance/backup/check-state.ts');
   return onState(async () => {
     try {
       return await work();

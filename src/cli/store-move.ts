@@ -2,9 +2,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Command, Option } from 'commander';
-import { FILES } from '../config/data-folder.ts';
-import type { Moved, MoveStep } from '../move/move.ts';
-import { systemRuntime } from '../runtime.ts';
+import { systemRuntime } from '../base/runtime.ts';
+import type { Moved, MoveStep } from '../maintenance/move/move.ts';
+import { FILES } from '../server/config/data-folder.ts';
 import { isConfirmed, isTerminal } from './confirm.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
 import { placeOf } from './move-places.ts';
@@ -67,14 +67,14 @@ async function move({ from, to, dataDir, yes = false, ...options }: MoveOptions)
     target: await placeOf(to, dataDir),
   }));
   if (abandon) {
-    const { abandonMove } = await import('../move/move.ts');
+    const { abandonMove } = await import('../maintenance/move/move.ts');
     await onState(() => abandonMove(places.source, places.target));
     printResult(options, { from, to, moved: false }, [`Removed from ${to} what was left there.`]);
     return;
   }
   const moved = await onState(async () => {
-    const { verifySignature: verify } = await import('../crypto/ed25519.ts');
-    const { checkMove, moveState } = await import('../move/move.ts');
+    const { verifySignature: verify } = await import('../base/crypto/ed25519.ts');
+    const { checkMove, moveState } = await import('../maintenance/move/move.ts');
     if (dryRun) return checkMove(places.source, verify);
     return moveState({
       from: places.source,

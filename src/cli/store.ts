@@ -1,7 +1,7 @@
 /** `mesh-na store`: tends the state, in a data folder or in a database. */
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { FILES } from '../config/data-folder.ts';
+import { FILES } from '../server/config/data-folder.ts';
 import type { StoreAddress } from '../store/postgresql/address.ts';
 import type { StatusOfFollower, StatusOfLease, StoreStatus } from '../store/postgresql/status.ts';
 import { usageFailure } from './exit-codes.ts';
@@ -52,8 +52,8 @@ async function migrate(options: StoreCommandOptions): Promise<void> {
 async function migrateDataFolder(dataDir: string, options: OutputOptions): Promise<void> {
   const genesis = await readGenesisFile(join(dataDir, FILES.genesis));
   const { from, to, kept } = await onState(async () => {
-    const { verifySignature } = await import('../crypto/ed25519.ts');
-    const { migrateFolder } = await import('../move/migrate.ts');
+    const { verifySignature } = await import('../base/crypto/ed25519.ts');
+    const { migrateFolder } = await import('../maintenance/move/migrate.ts');
     const { networkOf } = await import('../store/network-identity.ts');
     return whileWaiting('Migrating the state', () =>
       migrateFolder(dataDir, networkOf(genesis), verifySignature),

@@ -1,8 +1,8 @@
 /** Tables: plain and whole in a pipe or a file; on a terminal colored, as wide as it, with ids and times in short. */
 import type { Command } from 'commander';
 import stringWidth from 'string-width';
-import { systemRuntime } from '../runtime.ts';
-import { parseRequestTimestamp } from '../timestamp.ts';
+import { systemRuntime } from '../base/runtime.ts';
+import { parseRequestTimestamp } from '../base/timestamp.ts';
 import { fromNow } from './duration.ts';
 import { type Line, printable, type StyledLine } from './printable.ts';
 import { shortForms } from './short-id.ts';

@@ -1,5 +1,5 @@
+import type { JsonObject } from '../base/json/value.ts';
 import type { TreatyRequest } from '../client/operator-trust.ts';
-import type { JsonObject } from '../json/value.ts';
 import { readJsonFile } from './json-file.ts';
 import { type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { type RecordOptions, showRecord } from './record-output.ts';

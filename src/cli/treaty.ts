@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander';
 import type { PublicClient } from '../client/public-client.ts';
 import type { TreatyFilters } from '../client/public-trust.ts';
-import type { TreatyRow } from '../views/rows/treaty.ts';
+import type { TreatyRow } from '../protocol/rows/treaty.ts';
 import { eachOf, pagesOf, printList } from './listing.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import {

@@ -1,6 +1,6 @@
 /** An answer about trust, and treaties as edges of the graph, for people. */
-import { canonicalJson } from '../json/write.ts';
-import type { Candidate, EdgeRow, TrustAnswer, TrustExplanation } from '../views/rows/graph.ts';
+import { canonicalJson } from '../base/json/write.ts';
+import type { Candidate, EdgeRow, TrustAnswer, TrustExplanation } from '../protocol/rows/graph.ts';
 import type { Line } from './printable.ts';
 import { idColumn, type TableOptions, tableOf, timeColumn } from './table.ts';
 

@@ -1,7 +1,7 @@
 /** Options for the validity of agreements and licenses. */
 import { type Command, Option } from 'commander';
-import { systemRuntime } from '../runtime.ts';
-import { formatInstant, parseRequestTimestamp } from '../timestamp.ts';
+import { systemRuntime } from '../base/runtime.ts';
+import { formatInstant, parseRequestTimestamp } from '../base/timestamp.ts';
 import { usageFailure } from './exit-codes.ts';
 import { timeAhead, wholeNumber } from './options.ts';
 

@@ -1,8 +1,8 @@
 /** What the `verify` commands share: who verifies, the authority or, with `--offline`, this program. */
 import { type Command, Option } from 'commander';
+import { systemRuntime } from '../base/runtime.ts';
 import { genesisProblem } from '../client/network-trust.ts';
-import type { GenesisBlock } from '../records/genesis.ts';
-import { systemRuntime } from '../runtime.ts';
+import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { readGenesisFile } from './genesis-file.ts';
 import { readJsonFile } from './json-file.ts';

@@ -3,19 +3,19 @@
  * what is older, differs under the same number, or is another network's. What is refused is reported, and what is held
  * stays.
  */
-import type { VerifySignature } from '../crypto/primitives.ts';
-import { parseJson } from '../json/parse.ts';
-import type { JsonObject } from '../json/value.ts';
-import { jsonText } from '../json/write.ts';
-import type { Bulletin } from '../records/bulletin.ts';
-import { type GenesisBlock, genesisDigest, readGenesisBlock } from '../records/genesis.ts';
-import { type PolicyManifest, readPolicyManifest } from '../records/policy-manifest.ts';
-import { instantOf } from '../records/record.ts';
+import type { VerifySignature } from '../base/crypto/primitives.ts';
+import { parseJson } from '../base/json/parse.ts';
+import type { JsonObject } from '../base/json/value.ts';
+import { jsonText } from '../base/json/write.ts';
+import type { Bulletin } from '../protocol/records/bulletin.ts';
+import { type GenesisBlock, genesisDigest, readGenesisBlock } from '../protocol/records/genesis.ts';
+import { type PolicyManifest, readPolicyManifest } from '../protocol/records/policy-manifest.ts';
+import { instantOf } from '../protocol/records/record.ts';
 import {
   type CertificateRevocationList,
   readCertificateRevocationList,
-} from '../records/revocation-list.ts';
-import { entriesDigest } from '../records/revocation-list-delta.ts';
+} from '../protocol/records/revocation-list.ts';
+import { entriesDigest } from '../protocol/records/revocation-list-delta.ts';
 import type { AgentStorage } from './agent-storage.ts';
 import { AuthorityError } from './authority-error.ts';
 import { deltaProblem, genesisProblem, revocationListProblem } from './network-trust.ts';

@@ -1,6 +1,6 @@
-import { parseJson } from '../json/parse.ts';
-import type { JsonObject } from '../json/value.ts';
-import { jsonText } from '../json/write.ts';
+import { parseJson } from '../base/json/parse.ts';
+import type { JsonObject } from '../base/json/value.ts';
+import { jsonText } from '../base/json/write.ts';
 
 /**
  * The object as the authority will read it, to be signed: a plain number such as 1e-7 becomes the float

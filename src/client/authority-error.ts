@@ -1,5 +1,5 @@
-import type { JsonObject } from '../json/value.ts';
-import { REFUSALS, type RefusalName } from '../refusal.ts';
+import type { JsonObject } from '../base/json/value.ts';
+import { REFUSALS, type RefusalName } from '../base/refusal.ts';
 
 /** Codes that an authority refuses with. */
 export type RefusalCode = (typeof REFUSALS)[RefusalName]['code'];

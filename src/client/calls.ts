@@ -1,7 +1,7 @@
 /** How the methods of a client reach their routes: by a schema of the answer, a path, and what is sent. */
 import type { Static, TSchema } from 'typebox';
-import type { JsonObject } from '../json/value.ts';
-import { jsonText } from '../json/write.ts';
+import type { JsonObject } from '../base/json/value.ts';
+import { jsonText } from '../base/json/write.ts';
 import { type Query, send } from './http.ts';
 import type { CallOptions, ServerOptions } from './options.ts';
 

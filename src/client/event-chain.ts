@@ -1,7 +1,7 @@
 /** Checks that events are the audit log without a gap and unaltered [events-4]. */
 import { Value } from 'typebox/value';
-import { LoggedEntry } from '../answers/events.ts';
-import { parseJson } from '../json/parse.ts';
+import { parseJson } from '../base/json/parse.ts';
+import { LoggedEntry } from '../protocol/answers/events.ts';
 import { portableSha256 } from './sha256.ts';
 
 /** A place in the audit log: the index of an entry, and its hash. */

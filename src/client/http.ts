@@ -1,8 +1,8 @@
 /** One exchange with the authority: JSON text out, an answer of the given schema or an `AuthorityError` back. */
 import type { Static, TSchema } from 'typebox';
 import { Value } from 'typebox/value';
-import { parseJson } from '../json/parse.ts';
-import { isJsonObject, type JsonObject } from '../json/value.ts';
+import { parseJson } from '../base/json/parse.ts';
+import { isJsonObject, type JsonObject } from '../base/json/value.ts';
 import { AuthorityError } from './authority-error.ts';
 import { textOf } from './body.ts';
 import type { CallOptions, FetchAnswer, Headers, ServerOptions } from './options.ts';

@@ -1,6 +1,6 @@
 /** Ed25519 in portable JavaScript: for nodes and operators, never on the authority's request path. */
-import type { Signer } from '../crypto/primitives.ts';
-import { keyPairFromSeed, verifyStrictly } from '../crypto/strict-ed25519.ts';
+import type { Signer } from '../base/crypto/primitives.ts';
+import { keyPairFromSeed, verifyStrictly } from '../base/crypto/strict-ed25519.ts';
 import { decodeBase64, encodeBase64 } from './base64.ts';
 
 export const SEED_BYTES = 32;

@@ -4,13 +4,13 @@
  * the reason for a refusal, or null.
  */
 
-import type { VerifySignature } from '../crypto/primitives.ts';
-import { canonicalJson } from '../json/write.ts';
-import type { GenesisBlock } from '../records/genesis.ts';
-import type { JoinCertificate } from '../records/join-certificate.ts';
-import { instantOf } from '../records/record.ts';
-import type { CertificateRevocationList } from '../records/revocation-list.ts';
-import { signedText } from '../records/signed-record.ts';
+import type { VerifySignature } from '../base/crypto/primitives.ts';
+import { canonicalJson } from '../base/json/write.ts';
+import type { GenesisBlock } from '../protocol/records/genesis.ts';
+import type { JoinCertificate } from '../protocol/records/join-certificate.ts';
+import { instantOf } from '../protocol/records/record.ts';
+import type { CertificateRevocationList } from '../protocol/records/revocation-list.ts';
+import { signedText } from '../protocol/records/signed-record.ts';
 import { verifyText } from './keys.ts';
 import { createVerifier } from './offline.ts';
 

@@ -4,13 +4,13 @@
  * it nothing but time: it keeps what it has, says why, and tries again with growing pauses. While nothing can be stored it
  * goes on with what it has, and neither spends an invite nor renews before it has to.
  */
-import type { VerifySignature } from '../crypto/primitives.ts';
-import { parseJson } from '../json/parse.ts';
-import { jsonText } from '../json/write.ts';
-import { readBulletin } from '../records/bulletin.ts';
-import { type JoinCertificate, readJoinCertificate } from '../records/join-certificate.ts';
-import { instantOf } from '../records/record.ts';
-import { type Lifetime, renewalOf, windowEnd } from '../records/renewal-window.ts';
+import type { VerifySignature } from '../base/crypto/primitives.ts';
+import { parseJson } from '../base/json/parse.ts';
+import { jsonText } from '../base/json/write.ts';
+import { readBulletin } from '../protocol/records/bulletin.ts';
+import { type JoinCertificate, readJoinCertificate } from '../protocol/records/join-certificate.ts';
+import { instantOf } from '../protocol/records/record.ts';
+import { type Lifetime, renewalOf, windowEnd } from '../protocol/records/renewal-window.ts';
 import { type AgentNetwork, type NetworkRecord, openAgentNetwork } from './agent-network.ts';
 import type { AgentStorage } from './agent-storage.ts';
 import { AuthorityError, isUnreachable } from './authority-error.ts';

@@ -1,9 +1,13 @@
 /** A node's requests with proof of its key [core-4-3] to [core-4-6]. */
 import type { Static, TSchema } from 'typebox';
-import { Acknowledgement, AgentRegistered, AgentUnregistered } from '../answers/enrollment.ts';
-import type { JsonObject } from '../json/value.ts';
-import { jsonText } from '../json/write.ts';
-import { JoinCertificate } from '../records/join-certificate.ts';
+import type { JsonObject } from '../base/json/value.ts';
+import { jsonText } from '../base/json/write.ts';
+import {
+  Acknowledgement,
+  AgentRegistered,
+  AgentUnregistered,
+} from '../protocol/answers/enrollment.ts';
+import { JoinCertificate } from '../protocol/records/join-certificate.ts';
 import { audienceSource } from './audience.ts';
 import { type Prepared, send } from './http.ts';
 import type { SigningKey } from './keys.ts';

@@ -3,43 +3,43 @@
  * a record as it was received, its JSON text or the parsed value of `parseJson`, and answers the reason; what is no
  * such record at all is `malformed`.
  */
-import type { Sha256, VerifySignature } from '../crypto/primitives.ts';
-import { parseJson } from '../json/parse.ts';
-import { readAgentDescriptor } from '../records/agent-descriptor.ts';
+import type { Sha256, VerifySignature } from '../base/crypto/primitives.ts';
+import { parseJson } from '../base/json/parse.ts';
+import { readAgentDescriptor } from '../protocol/records/agent-descriptor.ts';
 import {
   type AgreementReason,
   readAgreementRecord,
   verifyAgreement,
-} from '../records/agreement.ts';
+} from '../protocol/records/agreement.ts';
 import {
   type BoundaryReason,
   readBoundaryDecision,
   verifyBoundaryDecision,
-} from '../records/boundary-decision.ts';
-import { isBulletinOf, readBulletin } from '../records/bulletin.ts';
+} from '../protocol/records/boundary-decision.ts';
+import { isBulletinOf, readBulletin } from '../protocol/records/bulletin.ts';
 import {
   type DisclosureReason,
   readCapabilityCommitment,
   readCapabilityMembershipProof,
   verifyMembership,
-} from '../records/capability-disclosure.ts';
+} from '../protocol/records/capability-disclosure.ts';
 import {
   type ConsensusReason,
   readConsensusProof,
   verifyConsensusProof,
-} from '../records/consensus-proof.ts';
+} from '../protocol/records/consensus-proof.ts';
 import {
   findViolations,
   readDataAccessIntent,
   readDataLicensePolicy,
   type ViolationType,
-} from '../records/data-usage.ts';
-import { isSignedByRoot, readGenesisBlock } from '../records/genesis.ts';
-import { readJoinCertificate } from '../records/join-certificate.ts';
-import { readMembershipAttestation } from '../records/membership-attestation.ts';
-import { readPolicyManifest } from '../records/policy-manifest.ts';
-import { readRecognitionPolicy } from '../records/recognition-policy.ts';
-import { readRecognitionTreaty } from '../records/recognition-treaty.ts';
+} from '../protocol/records/data-usage.ts';
+import { isSignedByRoot, readGenesisBlock } from '../protocol/records/genesis.ts';
+import { readJoinCertificate } from '../protocol/records/join-certificate.ts';
+import { readMembershipAttestation } from '../protocol/records/membership-attestation.ts';
+import { readPolicyManifest } from '../protocol/records/policy-manifest.ts';
+import { readRecognitionPolicy } from '../protocol/records/recognition-policy.ts';
+import { readRecognitionTreaty } from '../protocol/records/recognition-treaty.ts';
 import {
   type AttestationReason,
   type TreatyAttestationReason,
@@ -47,25 +47,25 @@ import {
   verifyAttestation,
   verifyAttestationWithTreaty,
   verifyTreaty,
-} from '../records/recognition-verification.ts';
-import { instantOf } from '../records/record.ts';
-import { keyOfFeed, readRevocationFeed } from '../records/revocation-feed.ts';
+} from '../protocol/records/recognition-verification.ts';
+import { instantOf } from '../protocol/records/record.ts';
+import { keyOfFeed, readRevocationFeed } from '../protocol/records/revocation-feed.ts';
 import {
   type CertificateRevocationList,
   readCertificateRevocationList,
-} from '../records/revocation-list.ts';
+} from '../protocol/records/revocation-list.ts';
 import {
   applyDelta,
   type DeltaReason,
   readRevocationListDelta,
-} from '../records/revocation-list-delta.ts';
-import type { CandidateKeys } from '../records/signature-search.ts';
-import { isSignedByAny, signedText } from '../records/signed-record.ts';
+} from '../protocol/records/revocation-list-delta.ts';
+import type { CandidateKeys } from '../protocol/records/signature-search.ts';
+import { isSignedByAny, signedText } from '../protocol/records/signed-record.ts';
 import {
   type EvidenceReason,
   readTrustEvidence,
   verifyTrustEvidence,
-} from '../records/trust-evidence.ts';
+} from '../protocol/records/trust-evidence.ts';
 import { verifyText } from './keys.ts';
 import { portableSha256 } from './sha256.ts';
 

@@ -3,6 +3,8 @@
  * `operator-trust.ts` and `operator-protocol.ts`.
  */
 import type { Static, TSchema } from 'typebox';
+import type { JsonObject } from '../base/json/value.ts';
+import { jsonText } from '../base/json/write.ts';
 import {
   CertificateList,
   Invite,
@@ -15,14 +17,12 @@ import {
   OperatorKeyRevocation,
   OperatorKeyTier,
   Revocation,
-} from '../answers/operators.ts';
-import type { JsonObject } from '../json/value.ts';
-import { jsonText } from '../json/write.ts';
-import { Whole } from '../records/record.ts';
-import type { RevocationReason } from '../records/revocation-list.ts';
-import { CertificateRow, type CertificateStatus } from '../views/rows/certificate.ts';
-import { Horizon } from '../views/rows/horizon.ts';
-import type { InviteStatus } from '../views/rows/invite.ts';
+} from '../protocol/answers/operators.ts';
+import { Whole } from '../protocol/records/record.ts';
+import type { RevocationReason } from '../protocol/records/revocation-list.ts';
+import { CertificateRow, type CertificateStatus } from '../protocol/rows/certificate.ts';
+import { Horizon } from '../protocol/rows/horizon.ts';
+import type { InviteStatus } from '../protocol/rows/invite.ts';
 import { asRead } from './as-read.ts';
 import { audienceSource } from './audience.ts';
 import { type Calls, queryOf } from './calls.ts';

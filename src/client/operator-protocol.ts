@@ -1,12 +1,19 @@
 /** An operator's requests of the trust protocol [trust-5]; every answer is a signed record. */
-import type { JsonObject } from '../json/value.ts';
-import { AgreementRecord, CapabilityCounter, CapabilityOffer } from '../records/agreement.ts';
-import { BoundaryDecision } from '../records/boundary-decision.ts';
-import { CapabilityCommitment, CapabilityNullifier } from '../records/capability-disclosure.ts';
-import { ConsensusProof } from '../records/consensus-proof.ts';
-import { DataAccessIntent, DataLicensePolicy } from '../records/data-usage.ts';
-import { TrustEvidence } from '../records/trust-evidence.ts';
-import { ValidatorVote } from '../records/validator-vote.ts';
+import type { JsonObject } from '../base/json/value.ts';
+import {
+  AgreementRecord,
+  CapabilityCounter,
+  CapabilityOffer,
+} from '../protocol/records/agreement.ts';
+import { BoundaryDecision } from '../protocol/records/boundary-decision.ts';
+import {
+  CapabilityCommitment,
+  CapabilityNullifier,
+} from '../protocol/records/capability-disclosure.ts';
+import { ConsensusProof } from '../protocol/records/consensus-proof.ts';
+import { DataAccessIntent, DataLicensePolicy } from '../protocol/records/data-usage.ts';
+import { TrustEvidence } from '../protocol/records/trust-evidence.ts';
+import { ValidatorVote } from '../protocol/records/validator-vote.ts';
 import type { Calls } from './calls.ts';
 import type { CallOptions } from './options.ts';
 

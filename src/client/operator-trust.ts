@@ -1,15 +1,16 @@
 /** An operator's requests about policy and trust between sovereigns [core-4-10] to [core-4-14]. */
+
+import type { JsonObject } from '../base/json/value.ts';
 import {
   AttestationRevocation,
   FeedImported,
   PolicyHistory,
   RecognitionPolicySaved,
   TreatyRevocation,
-} from '../answers/recognition.ts';
-import type { JsonObject } from '../json/value.ts';
-import { MembershipAttestation } from '../records/membership-attestation.ts';
-import { PolicyManifest } from '../records/policy-manifest.ts';
-import { RecognitionTreaty, type TreatyScope } from '../records/recognition-treaty.ts';
+} from '../protocol/answers/recognition.ts';
+import { MembershipAttestation } from '../protocol/records/membership-attestation.ts';
+import { PolicyManifest } from '../protocol/records/policy-manifest.ts';
+import { RecognitionTreaty, type TreatyScope } from '../protocol/records/recognition-treaty.ts';
 import type { Calls } from './calls.ts';
 import type { CallOptions } from './options.ts';
 import type { Page, PublicKeys } from './public-trust.ts';

@@ -1,11 +1,11 @@
 /** What anyone may ask: the documents of [core-4-15], all of `public-trust.ts` and `public-protocol.ts`. */
-import { Health, SovereignDocument } from '../answers/documents.ts';
-import { NodeCount } from '../answers/operators.ts';
-import { Bulletin } from '../records/bulletin.ts';
-import { GenesisBlock } from '../records/genesis.ts';
-import { PolicyManifest } from '../records/policy-manifest.ts';
-import { CertificateRevocationList } from '../records/revocation-list.ts';
-import { RevocationListDelta } from '../records/revocation-list-delta.ts';
+import { Health, SovereignDocument } from '../protocol/answers/documents.ts';
+import { NodeCount } from '../protocol/answers/operators.ts';
+import { Bulletin } from '../protocol/records/bulletin.ts';
+import { GenesisBlock } from '../protocol/records/genesis.ts';
+import { PolicyManifest } from '../protocol/records/policy-manifest.ts';
+import { CertificateRevocationList } from '../protocol/records/revocation-list.ts';
+import { RevocationListDelta } from '../protocol/records/revocation-list-delta.ts';
 import { publicCalls } from './calls.ts';
 import type { CallOptions, ServerOptions } from './options.ts';
 import { type PublicProtocol, publicProtocol } from './public-protocol.ts';

@@ -1,4 +1,6 @@
 /** What anyone may have verified, proved and read of the trust protocol [trust-6]. */
+
+import type { JsonObject } from '../base/json/value.ts';
 import {
   AgreementVerdict,
   BoundaryVerdict,
@@ -6,10 +8,9 @@ import {
   DisclosureVerdict,
   EvidenceVerdict,
   IntentVerdict,
-} from '../answers/verdicts.ts';
-import type { JsonObject } from '../json/value.ts';
-import { CapabilityMembershipProof } from '../records/capability-disclosure.ts';
-import { DataLicensePolicy } from '../records/data-usage.ts';
+} from '../protocol/answers/verdicts.ts';
+import { CapabilityMembershipProof } from '../protocol/records/capability-disclosure.ts';
+import { DataLicensePolicy } from '../protocol/records/data-usage.ts';
 import { AuthorityError } from './authority-error.ts';
 import type { Calls } from './calls.ts';
 import type { CallOptions } from './options.ts';

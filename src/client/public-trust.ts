@@ -2,18 +2,19 @@
  * What anyone may read and have verified about trust between sovereigns [core-4-6], [core-4-11] to
  * [core-4-15].
  */
-import { AgentList } from '../answers/enrollment.ts';
-import { AttestationList, TreatyList } from '../answers/recognition.ts';
+
+import type { JsonObject } from '../base/json/value.ts';
+import { AgentList } from '../protocol/answers/enrollment.ts';
+import { AttestationList, TreatyList } from '../protocol/answers/recognition.ts';
 import {
   AttestationVerdict,
   TreatyAttestationVerdict,
   TreatyVerdict,
-} from '../answers/verdicts.ts';
-import type { JsonObject } from '../json/value.ts';
-import { AgentDescriptor } from '../records/agent-descriptor.ts';
-import { RecognitionPolicy } from '../records/recognition-policy.ts';
-import { SovereignRevocationFeed } from '../records/revocation-feed.ts';
-import { AttestationRow } from '../views/rows/attestation.ts';
+} from '../protocol/answers/verdicts.ts';
+import { AgentDescriptor } from '../protocol/records/agent-descriptor.ts';
+import { RecognitionPolicy } from '../protocol/records/recognition-policy.ts';
+import { SovereignRevocationFeed } from '../protocol/records/revocation-feed.ts';
+import { AttestationRow } from '../protocol/rows/attestation.ts';
 import {
   Atlas,
   Connectome,
@@ -21,8 +22,8 @@ import {
   ExplainedTrust,
   RecognitionGraph,
   TrustPath,
-} from '../views/rows/graph.ts';
-import { TreatyRow, type TreatyStatus } from '../views/rows/treaty.ts';
+} from '../protocol/rows/graph.ts';
+import { TreatyRow, type TreatyStatus } from '../protocol/rows/treaty.ts';
 import { AuthorityError } from './authority-error.ts';
 import type { Calls } from './calls.ts';
 import type { CallOptions } from './options.ts';

@@ -1,4 +1,4 @@
-import { jsonText, type Writable } from '../json/write.ts';
+import { jsonText, type Writable } from '../base/json/write.ts';
 
 /**
  * The JSON text of a record, or of any answer, with each number as it was received. `JSON.stringify` writes 1.0 as 1

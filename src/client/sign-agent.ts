@@ -2,9 +2,9 @@
  * What a node signs to be found, and to be found no more: descriptor and delete envelope [core-3-2],
  * [core-5-6].
  */
-import type { JsonObject } from '../json/value.ts';
-import { canonicalJson } from '../json/write.ts';
-import type { AgentDescriptor } from '../records/agent-descriptor.ts';
+import type { JsonObject } from '../base/json/value.ts';
+import { canonicalJson } from '../base/json/write.ts';
+import type { AgentDescriptor } from '../protocol/records/agent-descriptor.ts';
 import { asRead } from './as-read.ts';
 import { type SigningKey, signText } from './keys.ts';
 

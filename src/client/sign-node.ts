@@ -1,6 +1,6 @@
 /** Node proofs: the signed body [core-3-1] and the header `X-Mesh-Node-Proof` [core-3-3]. */
-import type { JsonObject } from '../json/value.ts';
-import { canonicalJson } from '../json/write.ts';
+import type { JsonObject } from '../base/json/value.ts';
+import { canonicalJson } from '../base/json/write.ts';
 import type { Query } from './http.ts';
 import { type SigningKey, signText } from './keys.ts';
 import type { Stamp } from './options.ts';

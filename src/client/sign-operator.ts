@@ -1,6 +1,6 @@
 /** Operator signatures [core-2-2]. Version 1 is for authorities that do not accept version 2. */
-import type { JsonObject } from '../json/value.ts';
-import { canonicalJson } from '../json/write.ts';
+import type { JsonObject } from '../base/json/value.ts';
+import { canonicalJson } from '../base/json/write.ts';
 import type { Query } from './http.ts';
 import { type SigningKey, signText } from './keys.ts';
 import type { Headers, Stamp } from './options.ts';

@@ -1,6 +1,7 @@
 /** What the receiver of a webhook checks before it takes the events that were posted to it [events-7]. */
-import { readWebhookProof, webhookProofText } from '../records/webhook-proof.ts';
-import { parseRequestTimestamp } from '../timestamp.ts';
+
+import { parseRequestTimestamp } from '../base/timestamp.ts';
+import { readWebhookProof, webhookProofText } from '../protocol/records/webhook-proof.ts';
 import {
   BEFORE_FIRST,
   EventChainError,
@@ -13,7 +14,7 @@ import { verifyText } from './keys.ts';
 import type { VerifierOptions } from './offline.ts';
 import { portableSha256 } from './sha256.ts';
 
-export { WEBHOOK_PROOF_HEADER } from '../records/webhook-proof.ts';
+export { WEBHOOK_PROOF_HEADER } from '../protocol/records/webhook-proof.ts';
 
 export interface WebhookRequest {
   /** The value of the header `X-Mesh-Authority-Proof`; anything but a text when there is none, or several. */

@@ -1,19 +1,23 @@
 /** `/api-reference`: the route table, for people. */
 
-import { type Access, isOperatorRoute, type RouteDescription } from '../http/route-description.ts';
-import type { JsonValue } from '../json/value.ts';
-import { REFUSALS, type RefusalName } from '../refusal.ts';
-import { visitInSlices } from '../slices.ts';
-import { type CurlContext, curlCommand, signingSetup } from '../views/curl.ts';
-import { ACCESS_REFUSALS, AUTH_HINTS } from '../views/openapi.ts';
-import { answerExample, bodyExample } from '../views/route-example.ts';
-import { anchorOf, type RouteGroup, routeGroups } from '../views/route-groups.ts';
-import { type Field, fieldsOf, parameterFields } from '../views/schema-fields.ts';
+import type { JsonValue } from '../base/json/value.ts';
+import { REFUSALS, type RefusalName } from '../base/refusal.ts';
+import { visitInSlices } from '../base/slices.ts';
+import {
+  type Access,
+  isOperatorRoute,
+  type RouteDescription,
+} from '../protocol/route-description.ts';
 import { ADDRESS_PLACE, addressNote } from './address.ts';
 import { browserScript } from './browser-script.ts';
 import { renderPage } from './frame.ts';
 import { type Html, html, NO_HTML } from './html.ts';
 import type { HtmlPage } from './html-page.ts';
+import { type CurlContext, curlCommand, signingSetup } from './reference/curl.ts';
+import { ACCESS_REFUSALS, AUTH_HINTS } from './reference/openapi.ts';
+import { answerExample, bodyExample } from './reference/route-example.ts';
+import { anchorOf, type RouteGroup, routeGroups } from './reference/route-groups.ts';
+import { type Field, fieldsOf, parameterFields } from './reference/schema-fields.ts';
 import { nothingFits, referenceContents } from './reference-contents.ts';
 import { REFERENCE_STYLE } from './reference-style.ts';
 

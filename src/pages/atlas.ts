@@ -2,8 +2,8 @@
  * `/atlas`: the recognition graph to explore [service-read-endpoints], [core-6-4]. Every query is a plain
  * address, so it works without scripts and can be bookmarked and shared.
  */
-import { sha256Hex } from '../crypto/digest.ts';
-import type { BlastRadiusRow, EdgeRow, TrustPath } from '../views/rows/graph.ts';
+import { sha256Hex } from '../base/crypto/digest.ts';
+import type { BlastRadiusRow, EdgeRow, TrustPath } from '../protocol/rows/graph.ts';
 import { ATLAS_STYLE } from './atlas-style.ts';
 import { browserScript } from './browser-script.ts';
 import { shownCount } from './counts.ts';

@@ -1,7 +1,7 @@
 /** `/attestation`: one membership attestation as this authority issued it [core-4-11]. */
 
-import { instantOf } from '../records/record.ts';
-import type { AttestationRow } from '../views/rows/attestation.ts';
+import { instantOf } from '../protocol/records/record.ts';
+import type { AttestationRow } from '../protocol/rows/attestation.ts';
 import { detailsPage, facts, section } from './details-page.ts';
 import { nameInCell, nameInFull } from './graph-names.ts';
 import { badge } from './graph-tables.ts';

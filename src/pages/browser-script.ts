@@ -22,5 +22,5 @@ function placeOf(name: string): URL {
 }
 
 function bundler(): Bundler {
-  return createRequire(import.meta.url)('../build-browser.cjs') as Bundler;
+  return createRequire(import.meta.url)('../build/build-browser.cjs') as Bundler;
 }

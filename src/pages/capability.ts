@@ -1,6 +1,6 @@
 /** `/capability`: the registered agents with one capability [core-4-6]. */
 
-import type { AgentDescriptor } from '../records/agent-descriptor.ts';
+import type { AgentDescriptor } from '../protocol/records/agent-descriptor.ts';
 import { detailsPage, section } from './details-page.ts';
 import { emptyState } from './empty-state.ts';
 import { counted } from './graph-drawing.ts';

@@ -1,6 +1,6 @@
 /** `/connectome`: the whole recognition graph on one page [service-read-endpoints], [core-6-3]. */
 
-import type { ConnectomeSummary } from '../views/rows/graph.ts';
+import type { ConnectomeSummary } from '../protocol/rows/graph.ts';
 import { browserScript } from './browser-script.ts';
 import { shownCount } from './counts.ts';
 import { emptyState } from './empty-state.ts';

@@ -1,6 +1,6 @@
 /** Reads what the page shows of the published dashboard: of thousands of treaties the first few. */
-import { parseJson } from '../json/parse.ts';
-import type { Dashboard } from '../views/rows/dashboard.ts';
+import { parseJson } from '../base/json/parse.ts';
+import type { Dashboard } from '../protocol/rows/dashboard.ts';
 import { firstRows } from './json-rows.ts';
 
 /** What is around the treaties; no member before them is of free form. */

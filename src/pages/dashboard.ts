@@ -10,7 +10,7 @@ import type {
   RecentChangeRow,
   TreatySummary,
   TrustCycleSummary,
-} from '../views/rows/dashboard.ts';
+} from '../protocol/rows/dashboard.ts';
 import { browserScript } from './browser-script.ts';
 import { shownCount } from './counts.ts';
 import { DASHBOARD_STYLE } from './dashboard-style.ts';

@@ -3,7 +3,7 @@
  * nothing else to load. Links are relative, so that the pages also work below a path of a proxy; for that,
  * all pages of routes are one segment deep.
  */
-import { ownDocument } from '../contract/documents.ts';
+import { ownDocument } from '../protocol/contract/documents.ts';
 import { browserScript } from './browser-script.ts';
 import { Html, html, NO_HTML } from './html.ts';
 import type { HtmlPage } from './html-page.ts';

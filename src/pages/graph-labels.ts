@@ -2,7 +2,7 @@
  * Chooses the names that the drawing always shows: those with most links first, none overlapping another
  * name or a node.
  */
-import { visitInSlices } from '../slices.ts';
+import { visitInSlices } from '../base/slices.ts';
 import type { Point } from './graph-layout.ts';
 
 export interface LabeledNode extends Point {

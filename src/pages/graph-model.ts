@@ -1,6 +1,6 @@
 /** The recognition graph as it is drawn and explored: made from the published Connectome document. */
-import { visitInSlices } from '../slices.ts';
-import type { BlastRadiusRow, Connectome, EdgeRow } from '../views/rows/graph.ts';
+import { visitInSlices } from '../base/slices.ts';
+import type { BlastRadiusRow, Connectome, EdgeRow } from '../protocol/rows/graph.ts';
 
 export type EdgeState = EdgeRow['lifecycle_state'];
 

@@ -2,7 +2,7 @@
  * Names of sovereigns are any text that somebody signed, and must not break a page: invisible characters
  * and direction overrides are shown by their number, and long names are truncated.
  */
-import { sha256Hex } from '../crypto/digest.ts';
+import { sha256Hex } from '../base/crypto/digest.ts';
 
 /** Controls, formats (direction overrides, joiners), line ends, lone surrogates and private characters. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}]/gu;

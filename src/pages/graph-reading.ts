@@ -2,7 +2,7 @@
  * Reads the recognition graph of a published Connectome document, in slices: parsing the rows of thousands of
  * treaties at once would hold up everything else on the thread.
  */
-import { parseJson } from '../json/parse.ts';
+import { parseJson } from '../base/json/parse.ts';
 import type { GraphDocument } from './graph-model.ts';
 import { readRows } from './json-rows.ts';
 

@@ -1,5 +1,5 @@
 /** Treaties and revocations as tables: they contain everything that the drawing shows. */
-import type { BlastRadiusRow, EdgeRow, RevokedMaterial } from '../views/rows/graph.ts';
+import type { BlastRadiusRow, EdgeRow, RevokedMaterial } from '../protocol/rows/graph.ts';
 import { EDGE_STATES, type EdgeState, type GraphModel, STATE_WORDS } from './graph-model.ts';
 import { nameInCell } from './graph-names.ts';
 import { type Content, type Html, html, NO_HTML } from './html.ts';

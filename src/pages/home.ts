@@ -1,8 +1,7 @@
 /** `/`: what this network is, its pages and routes, and how to start. */
 
-import type { RouteDescription } from '../http/route-description.ts';
-import type { GenesisBlock } from '../records/genesis.ts';
-import { anchorOf, isPage, type RouteGroup, routeGroups } from '../views/route-groups.ts';
+import type { GenesisBlock } from '../protocol/records/genesis.ts';
+import type { RouteDescription } from '../protocol/route-description.ts';
 import { ADDRESS_PLACE, addressNote } from './address.ts';
 import { browserScript } from './browser-script.ts';
 import { FORM_STYLE } from './form-style.ts';
@@ -10,6 +9,7 @@ import { renderPage } from './frame.ts';
 import { type Content, type Html, html, NO_HTML } from './html.ts';
 import type { HtmlPage } from './html-page.ts';
 import { inlineCode } from './inline-code.ts';
+import { anchorOf, isPage, type RouteGroup, routeGroups } from './reference/route-groups.ts';
 import { trustTeaser } from './trust-form.ts';
 import { timeText } from './values.ts';
 

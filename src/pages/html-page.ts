@@ -1,4 +1,4 @@
-import type { PublishedDocument } from '../contract/documents.ts';
+import type { PublishedDocument } from '../protocol/contract/documents.ts';
 
 /** A rendered page, with the policy that allows only its own style and script. */
 export interface HtmlPage {

@@ -1,5 +1,5 @@
 /** The instances that answer together [core-6-5]: which one writes, and which could take its place at once. */
-import type { Dashboard, DashboardInstance } from '../views/rows/dashboard.ts';
+import type { Dashboard, DashboardInstance } from '../protocol/rows/dashboard.ts';
 import { counted } from './graph-drawing.ts';
 import { badge } from './graph-tables.ts';
 import { type Html, html, keyed, NO_HTML } from './html.ts';

@@ -1,5 +1,5 @@
 /** Rows of a JSON list as bytes: found without parsing all of them. They have no objects in them. */
-import { parseJson } from '../json/parse.ts';
+import { parseJson } from '../base/json/parse.ts';
 
 /** Parsing these takes a few milliseconds. */
 const BYTES_PER_SLICE = 128 * 1024;

@@ -1,5 +1,5 @@
 /** The content of a live page, with a version by which pages and server know what a viewer holds. */
-import { sha256Hex } from '../crypto/digest.ts';
+import { sha256Hex } from '../base/crypto/digest.ts';
 import type { Html } from './html.ts';
 import { patchBetween } from './live-patch.ts';
 import type { LiveContent } from './live-topics.ts';

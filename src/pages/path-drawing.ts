@@ -2,7 +2,12 @@
  * A path of trust as a drawing: the sovereigns in a row, and between them the treaties as arrows. Where the
  * answer is no, the link that is missing is drawn broken. It is text and boxes, so that it fits any width.
  */
-import type { Candidate, EdgeRow, ExplainedTrust, TrustExplanation } from '../views/rows/graph.ts';
+import type {
+  Candidate,
+  EdgeRow,
+  ExplainedTrust,
+  TrustExplanation,
+} from '../protocol/rows/graph.ts';
 import { nameInCell, nameInDrawing, nameInFull } from './graph-names.ts';
 import { badge, type StateBadge, stateBadge } from './graph-tables.ts';
 import { type Content, type Html, html, NO_HTML } from './html.ts';

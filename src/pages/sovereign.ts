@@ -1,7 +1,7 @@
 /** `/sovereign`: one sovereign with its treaties, its feed and what has been revoked [core-4-14], [core-6-2]. */
 
-import type { DashboardFeed } from '../views/rows/dashboard.ts';
-import type { BlastRadiusRow, EdgeRow } from '../views/rows/graph.ts';
+import type { DashboardFeed } from '../protocol/rows/dashboard.ts';
+import type { BlastRadiusRow, EdgeRow } from '../protocol/rows/graph.ts';
 import { detailsPage, type Fact, facts, section } from './details-page.ts';
 import { emptyState } from './empty-state.ts';
 import { counted } from './graph-drawing.ts';

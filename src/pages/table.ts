@@ -2,7 +2,7 @@
  * Tables of any length: they are shown page by page, their rows become cards on a narrow screen, and live updates
  * change the rows one by one.
  */
-import { sha256Hex } from '../crypto/digest.ts';
+import { sha256Hex } from '../base/crypto/digest.ts';
 import { shownCount } from './counts.ts';
 import { type Content, type Html, html, keyed, NO_HTML } from './html.ts';
 

@@ -1,5 +1,5 @@
 /** Treaties as a table for spreadsheets (RFC 4180). */
-import type { EdgeRow } from '../views/rows/graph.ts';
+import type { EdgeRow } from '../protocol/rows/graph.ts';
 
 const COLUMNS = [
   'from',

@@ -1,5 +1,5 @@
 /** Which treaties a list shows, in which order: a plain address, that can be bookmarked and shared. */
-import type { EdgeRow } from '../views/rows/graph.ts';
+import type { EdgeRow } from '../protocol/rows/graph.ts';
 import { EDGE_STATES, type EdgeState } from './graph-model.ts';
 
 export const TREATY_ORDERS = ['from', 'to', 'state', 'begins', 'ends', 'id'] as const;

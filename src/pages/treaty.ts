@@ -1,7 +1,7 @@
 /** `/treaty`: one recognition treaty with its parties, keys, scope and history [core-4-13], [core-6-1]. */
 
-import { successorIn } from '../records/recognition-treaty.ts';
-import type { TreatyRow } from '../views/rows/treaty.ts';
+import { successorIn } from '../protocol/records/recognition-treaty.ts';
+import type { TreatyRow } from '../protocol/rows/treaty.ts';
 import { detailsPage, facts, section } from './details-page.ts';
 import type { GraphModel } from './graph-model.ts';
 import { nameInCell, nameInFull, reference } from './graph-names.ts';

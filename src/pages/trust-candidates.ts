@@ -1,5 +1,5 @@
 /** Treaties that were considered and did not count, and which test each failed. */
-import type { Candidate, ExplainedTrust, TrustExplanation } from '../views/rows/graph.ts';
+import type { Candidate, ExplainedTrust, TrustExplanation } from '../protocol/rows/graph.ts';
 import { nameInCell } from './graph-names.ts';
 import { badge, type StateBadge } from './graph-tables.ts';
 import { type Content, type Html, html } from './html.ts';

@@ -2,14 +2,14 @@
  * `/trust`: why one sovereign trusts another or does not [service-read-endpoints], [core-6-3-1]. Every question
  * is a plain address, so it works without scripts and can be bookmarked and shared.
  */
-import { MAX_LEFT_OUT } from '../contract/inputs.ts';
+import { MAX_LEFT_OUT } from '../protocol/contract/inputs.ts';
 import type {
   EdgeRow,
   ExplainedTrust,
   TreatyEnds,
   TrustCut,
   TrustExplanation,
-} from '../views/rows/graph.ts';
+} from '../protocol/rows/graph.ts';
 import { ATLAS_STYLE } from './atlas-style.ts';
 import { FORM_STYLE } from './form-style.ts';
 import { renderPage } from './frame.ts';

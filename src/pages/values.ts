@@ -1,5 +1,5 @@
 /** Names, ids and times as every page shows them. */
-import { displayTime } from '../timestamp.ts';
+import { displayTime } from '../base/timestamp.ts';
 import { nameInCell, nameInFull, nameInLink, reference } from './graph-names.ts';
 import { type Html, html, NO_HTML } from './html.ts';
 

@@ -1,6 +1,6 @@
 /** Rows of the audit log: the entries of one flush in order, each a line of hash and hashed text. */
-import { parseJson } from '../json/parse.ts';
-import { canonicalJson } from '../json/write.ts';
+import { parseJson } from '../base/json/parse.ts';
+import { canonicalJson } from '../base/json/write.ts';
 import { DamagedState, decodeText, encodeText } from './rows.ts';
 import type { AuditEntry, SealedEntry } from './store.ts';
 

@@ -1,6 +1,6 @@
 /** Whose state it is. None of the members changes when the genesis block is signed again. */
 import Type, { type Static } from 'typebox';
-import type { GenesisBlock } from '../records/genesis.ts';
+import type { GenesisBlock } from '../protocol/records/genesis.ts';
 
 export const NetworkIdentity = Type.Object({
   network_name: Type.String(),

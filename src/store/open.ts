@@ -1,6 +1,6 @@
 /** Opens the store that the settings name: in the data folder, or in a database. */
 import { hostname } from 'node:os';
-import type { Runtime } from '../runtime.ts';
+import type { Runtime } from '../base/runtime.ts';
 import { DATABASE as LMDB, openLmdbStore } from './lmdb/store.ts';
 import type { NetworkIdentity } from './network-identity.ts';
 import type { PgEnvironment, StoreAddress } from './postgresql/address.ts';

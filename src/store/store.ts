@@ -3,7 +3,7 @@
  * conformance suite (test/store/conformance.ts). Revisions are gapless and in commit order. Operations that
  * may wait for a disk or another machine return a promise.
  */
-import type { JsonObject } from '../json/value.ts';
+import type { JsonObject } from '../base/json/value.ts';
 
 export interface Snapshot {
   readonly value: string;

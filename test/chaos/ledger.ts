@@ -1,6 +1,6 @@
 /** What was acknowledged to clients, and what instances say about it afterwards. */
 import assert from 'node:assert/strict';
-import { sha256Hex } from '../../src/crypto/digest.ts';
+import { sha256Hex } from '../../src/base/crypto/digest.ts';
 import type { TestAuthority } from '../support/authority.ts';
 import { operate, outcome, type Received } from '../support/requests.ts';
 

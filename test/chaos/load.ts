@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { fingerprintOf, inviteId } from '../../src/authority/enrollment/invites.ts';
-import type { JsonObject } from '../../src/json/value.ts';
+import type { JsonObject } from '../../src/base/json/value.ts';
 import type { TestAuthority } from '../support/authority.ts';
 import {
   newKey,

@@ -4,13 +4,13 @@
  */
 
 import { readFileSync } from 'node:fs';
-import type { Route } from '../../src/http/route.ts';
-import { parseJson } from '../../src/json/parse.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../src/json/value.ts';
-import { jsonText } from '../../src/json/write.ts';
-import { ROUTES } from '../../src/routes/table.ts';
-import { formatInstant } from '../../src/timestamp.ts';
-import { exampleOf } from '../../src/views/example.ts';
+import { parseJson } from '../../src/base/json/parse.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json/value.ts';
+import { jsonText } from '../../src/base/json/write.ts';
+import { formatInstant } from '../../src/base/timestamp.ts';
+import type { Route } from '../../src/edge/route.ts';
+import { ROUTES } from '../../src/edge/routes/table.ts';
+import { exampleOf } from '../../src/pages/reference/example.ts';
 import type { TestAuthority } from '../support/authority.ts';
 import { PROJECT } from '../support/project.ts';
 import { freshNonce, operatorRequest, type Received, send } from '../support/requests.ts';

@@ -1,5 +1,10 @@
 /** Bodies that are nearly right: a genuine one with a few of its values changed, moved or dropped. */
-import { isJsonObject, JsonFloat, type JsonObject, type JsonValue } from '../../src/json/value.ts';
+import {
+  isJsonObject,
+  JsonFloat,
+  type JsonObject,
+  type JsonValue,
+} from '../../src/base/json/value.ts';
 import type { Random } from './random.ts';
 
 const ODD_VALUES: readonly JsonValue[] = [

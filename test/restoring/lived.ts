@@ -1,12 +1,12 @@
 /** A real authority on a real store, driven by signed requests that can be sent again. */
 import assert from 'node:assert/strict';
 import type { OpenAuthority } from '../../src/authority/open.ts';
-import type { Answer } from '../../src/contract/answers.ts';
-import type { Call, CallOf, OperatorCallName, Taken } from '../../src/contract/calls.ts';
-import { createDocumentPublisher } from '../../src/contract/publications.ts';
-import type { Signer } from '../../src/crypto/primitives.ts';
-import { parseJson } from '../../src/json/parse.ts';
-import type { JsonObject } from '../../src/json/value.ts';
+import type { Signer } from '../../src/base/crypto/primitives.ts';
+import { parseJson } from '../../src/base/json/parse.ts';
+import type { JsonObject } from '../../src/base/json/value.ts';
+import type { Answer } from '../../src/protocol/contract/answers.ts';
+import type { Call, CallOf, OperatorCallName, Taken } from '../../src/protocol/contract/calls.ts';
+import { createDocumentPublisher } from '../../src/protocol/contract/publications.ts';
 import type { Store } from '../../src/store/store.ts';
 import { open } from '../simulation/authority-calls.ts';
 import {

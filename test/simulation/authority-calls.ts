@@ -6,13 +6,18 @@ import {
   type ReadyState,
 } from '../../src/authority/open.ts';
 import type { StateOptions } from '../../src/authority/state.ts';
-import type { Answer } from '../../src/contract/answers.ts';
-import type { CallName, CallOf, OperatorCallName, Taken } from '../../src/contract/calls.ts';
-import type { OperatorClaim } from '../../src/contract/claims.ts';
-import type { DocumentPublisher } from '../../src/contract/publications.ts';
-import { REFUSALS, type RefusalName } from '../../src/refusal.ts';
-import type { Runtime } from '../../src/runtime.ts';
-import { heldHere } from '../../src/signer/authority-signer.ts';
+import { REFUSALS, type RefusalName } from '../../src/base/refusal.ts';
+import type { Runtime } from '../../src/base/runtime.ts';
+import { heldHere } from '../../src/base/signer/authority-signer.ts';
+import type { Answer } from '../../src/protocol/contract/answers.ts';
+import type {
+  CallName,
+  CallOf,
+  OperatorCallName,
+  Taken,
+} from '../../src/protocol/contract/calls.ts';
+import type { OperatorClaim } from '../../src/protocol/contract/claims.ts';
+import type { DocumentPublisher } from '../../src/protocol/contract/publications.ts';
 import type { Store } from '../../src/store/store.ts';
 import { TOLERANCE } from './model/access.ts';
 import { ACTIVE_WINDOW, FLUSH_INTERVAL } from './model/contacts.ts';

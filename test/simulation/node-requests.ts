@@ -1,9 +1,9 @@
 /** What nodes ask for: each step becomes a signed request, the call it makes, and what must come of it. */
-import { verifySignature } from '../../src/crypto/ed25519.ts';
-import { canonicalJson } from '../../src/json/write.ts';
-import { readAgentDescriptor } from '../../src/records/agent-descriptor.ts';
-import { signRecord } from '../../src/records/signed-record.ts';
-import { formatInstant } from '../../src/timestamp.ts';
+import { verifySignature } from '../../src/base/crypto/ed25519.ts';
+import { canonicalJson } from '../../src/base/json/write.ts';
+import { formatInstant } from '../../src/base/timestamp.ts';
+import { readAgentDescriptor } from '../../src/protocol/records/agent-descriptor.ts';
+import { signRecord } from '../../src/protocol/records/signed-record.ts';
 import { call } from './authority-calls.ts';
 import type { Known, KnownInvite } from './known.ts';
 import { TOLERANCE } from './model/access.ts';

@@ -1,12 +1,12 @@
 /** What operators ask for: each step becomes a signed request, the call it makes, and what must come of it. */
-import { SHA256 } from '../../src/crypto/digest.ts';
-import type { JsonObject } from '../../src/json/value.ts';
-import { proveMembership } from '../../src/records/capability-disclosure.ts';
-import { readRecognitionPolicy } from '../../src/records/recognition-policy.ts';
-import { readTreatyScope } from '../../src/records/recognition-treaty.ts';
-import { readRevocationFeed } from '../../src/records/revocation-feed.ts';
-import { signRecord } from '../../src/records/signed-record.ts';
-import { formatInstant } from '../../src/timestamp.ts';
+import { SHA256 } from '../../src/base/crypto/digest.ts';
+import type { JsonObject } from '../../src/base/json/value.ts';
+import { formatInstant } from '../../src/base/timestamp.ts';
+import { proveMembership } from '../../src/protocol/records/capability-disclosure.ts';
+import { readRecognitionPolicy } from '../../src/protocol/records/recognition-policy.ts';
+import { readTreatyScope } from '../../src/protocol/records/recognition-treaty.ts';
+import { readRevocationFeed } from '../../src/protocol/records/revocation-feed.ts';
+import { signRecord } from '../../src/protocol/records/signed-record.ts';
 import { callAsOperator, type OperatorCallName, type Taken } from './authority-calls.ts';
 import type { Known } from './known.ts';
 import { asOperator } from './model/access.ts';

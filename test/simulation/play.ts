@@ -1,5 +1,5 @@
 /** Plays one history against the authority and the model, and compares the two after each step. */
-import { verifyAuditChain } from '../../src/authority/engine/audit.ts';
+import { verifyAuditChain } from '../../src/authority/subjects/audit.ts';
 import { GENESIS_HASH } from '../../src/store/store.ts';
 import { call, DEFAULT_POLICY } from './authority-calls.ts';
 import { type Known, nothingKnown } from './known.ts';

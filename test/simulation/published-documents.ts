@@ -1,9 +1,10 @@
 /** The public documents as readers have got them, in all the lives of the authority. */
-import { documentText } from '../../src/contract/documents.ts';
-import type { Publication } from '../../src/contract/publications.ts';
-import { verifySignature } from '../../src/crypto/ed25519.ts';
-import type { JsonObject } from '../../src/json/value.ts';
-import { canonicalJson } from '../../src/json/write.ts';
+
+import { verifySignature } from '../../src/base/crypto/ed25519.ts';
+import type { JsonObject } from '../../src/base/json/value.ts';
+import { canonicalJson } from '../../src/base/json/write.ts';
+import { documentText } from '../../src/protocol/contract/documents.ts';
+import type { Publication } from '../../src/protocol/contract/publications.ts';
 import { AUTHORITY } from './requests.ts';
 import { insist } from './violation.ts';
 

@@ -1,15 +1,19 @@
 /** Requests as clients sign them, and the verdicts of the edge on them. */
 
-import { judgeNode } from '../../src/auth/node.ts';
-import { judgeOperatorHeaders, judgeSignature, operatorPayload } from '../../src/auth/operator.ts';
-import type { SignedRequest } from '../../src/auth/signed-request.ts';
-import type { NodeClaim, OperatorClaim } from '../../src/contract/claims.ts';
-import { sha256Hex } from '../../src/crypto/digest.ts';
-import { signerFromSeed } from '../../src/crypto/ed25519.ts';
-import type { Signer } from '../../src/crypto/primitives.ts';
-import type { JsonObject } from '../../src/json/value.ts';
-import { canonicalJson } from '../../src/json/write.ts';
-import { formatInstant } from '../../src/timestamp.ts';
+import { sha256Hex } from '../../src/base/crypto/digest.ts';
+import { signerFromSeed } from '../../src/base/crypto/ed25519.ts';
+import type { Signer } from '../../src/base/crypto/primitives.ts';
+import type { JsonObject } from '../../src/base/json/value.ts';
+import { canonicalJson } from '../../src/base/json/write.ts';
+import { formatInstant } from '../../src/base/timestamp.ts';
+import { judgeNode } from '../../src/edge/auth/node.ts';
+import {
+  judgeOperatorHeaders,
+  judgeSignature,
+  operatorPayload,
+} from '../../src/edge/auth/operator.ts';
+import type { SignedRequest } from '../../src/edge/auth/signed-request.ts';
+import type { NodeClaim, OperatorClaim } from '../../src/protocol/contract/claims.ts';
 import { type Proof, TOLERANCE } from './model/access.ts';
 import type { Tier } from './model/state.ts';
 

@@ -1,7 +1,7 @@
 /** Time and randomness of a simulation: everything follows from its seed and its steps. */
 import { createHash } from 'node:crypto';
-import { createClock } from '../../src/clock.ts';
-import type { Runtime } from '../../src/runtime.ts';
+import { createClock } from '../../src/base/clock.ts';
+import type { Runtime } from '../../src/base/runtime.ts';
 
 export interface SimulatedRuntime extends Runtime {
   /** Advances time. */

@@ -1,7 +1,7 @@
 /** The state in memory that another process keeps up to date, from what it finds on the disk of the one that writes. */
 import type { ReadyState } from '../../src/authority/open.ts';
 import { type AuthorityState, createAuthorityState } from '../../src/authority/state.ts';
-import { createDocumentPublisher } from '../../src/contract/publications.ts';
+import { createDocumentPublisher } from '../../src/protocol/contract/publications.ts';
 import { GENESIS_HASH, type PreviousOwner, type StoredSubject } from '../../src/store/store.ts';
 import { inOneBatch } from '../support/stored.ts';
 import { stateOptions } from './authority-calls.ts';

@@ -3,8 +3,8 @@
  * disk.
  */
 import { isDeepStrictEqual } from 'node:util';
-import type { ListPlace } from '../../src/contract/pages.ts';
-import type { JsonObject } from '../../src/json/value.ts';
+import type { JsonObject } from '../../src/base/json/value.ts';
+import type { ListPlace } from '../../src/protocol/contract/pages.ts';
 import type { CallName, CallOf } from './authority-calls.ts';
 import { publicationOf } from './model/enrollment.ts';
 import type { State } from './model/state.ts';

@@ -3,7 +3,7 @@
  * lost and are repeated; after each step the two are compared.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { createDocumentPublisher } from '../../src/contract/publications.ts';
+import { createDocumentPublisher } from '../../src/protocol/contract/publications.ts';
 import type { Store, Unit } from '../../src/store/store.ts';
 import {
   type CallName,

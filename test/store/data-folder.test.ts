@@ -17,7 +17,7 @@ import {
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
-import { canonicalJson } from '../../src/json/write.ts';
+import { canonicalJson } from '../../src/base/json/write.ts';
 import { readAuditEntries } from '../../src/store/lmdb/audit.ts';
 import { checkForReading } from '../../src/store/lmdb/folder-state.ts';
 import { metaNumbers, readMeta } from '../../src/store/lmdb/pages.ts';

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { systemRuntime } from '../../src/runtime.ts';
+import { systemRuntime } from '../../src/base/runtime.ts';
 import { ARRIVING } from '../../src/store/lmdb/arrival.ts';
 import { openEnvironment, openTables } from '../../src/store/lmdb/environment.ts';
 import { openLmdbReceiver } from '../../src/store/lmdb/receiver.ts';

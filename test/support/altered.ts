@@ -1,5 +1,10 @@
 /** JSON values with changes at single places. */
-import { isJsonObject, JsonFloat, type JsonObject, type JsonValue } from '../../src/json/value.ts';
+import {
+  isJsonObject,
+  JsonFloat,
+  type JsonObject,
+  type JsonValue,
+} from '../../src/base/json/value.ts';
 import { FAR } from './trust-drafts.ts';
 
 export type Path = readonly (string | number)[];

@@ -2,15 +2,15 @@
 
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { startAuthority } from '../../src/boot.ts';
-import { loadConfig } from '../../src/config/load.ts';
-import type { Environment, Flags } from '../../src/config/options.ts';
-import { signerFromSeed } from '../../src/crypto/ed25519.ts';
-import type { Signer } from '../../src/crypto/primitives.ts';
-import { readKeyFile } from '../../src/keys/key-file.ts';
-import { systemRuntime } from '../../src/runtime.ts';
-import { NO_WATCHDOG } from '../../src/threads/watchdog.ts';
-import type { CommandReference } from '../../src/views/command-reference.ts';
+import { signerFromSeed } from '../../src/base/crypto/ed25519.ts';
+import type { Signer } from '../../src/base/crypto/primitives.ts';
+import { readKeyFile } from '../../src/base/keys/key-file.ts';
+import { systemRuntime } from '../../src/base/runtime.ts';
+import type { CommandReference } from '../../src/pages/reference/command-reference.ts';
+import { startAuthority } from '../../src/server/boot.ts';
+import { loadConfig } from '../../src/server/config/load.ts';
+import type { Environment, Flags } from '../../src/server/config/options.ts';
+import { NO_WATCHDOG } from '../../src/server/threads/watchdog.ts';
 import { type TestClock, testClock } from './clock.ts';
 import { reusedEdgeThread } from './edge-threads.ts';
 import { makeNetworkFolder } from './folders.ts';

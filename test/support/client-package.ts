@@ -18,7 +18,7 @@ export interface InstalledClient {
 export function installClient(): InstalledClient {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-na-client-'));
   const built = join(folder, 'built');
-  const build = join(PROJECT_PATH, 'src/build-client.js');
+  const build = join(PROJECT_PATH, 'src/build/build-client.js');
   execFileSync(process.execPath, [build, built], { stdio: 'pipe' });
   npm(built, ['pack', '--pack-destination', folder]);
   const { version, dependencies } = readJson(join(built, 'package.json'));

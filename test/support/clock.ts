@@ -1,4 +1,4 @@
-import { type ManualTime, systemRuntime } from '../../src/runtime.ts';
+import { type ManualTime, systemRuntime } from '../../src/base/runtime.ts';
 
 /**
  * Manually set clocks. The wall clock starts at the real time, to the millisecond; both move only on

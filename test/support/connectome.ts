@@ -1,7 +1,7 @@
+import { withoutPause } from '../../src/base/slices.ts';
 import { type DrawnGraph, drawnGraph } from '../../src/pages/graph-drawing.ts';
 import { graphModel } from '../../src/pages/graph-model.ts';
-import { withoutPause } from '../../src/slices.ts';
-import type { Connectome } from '../../src/views/rows/graph.ts';
+import type { Connectome } from '../../src/protocol/rows/graph.ts';
 
 /** As a Connectome document of that many sovereigns and treaties would be. */
 export function connectomeOf(sovereigns: number, treaties: number): Connectome {

@@ -1,6 +1,10 @@
 /** Edge threads that tests reuse: starting new ones for every server would take most of the time. */
 import { Worker } from 'node:worker_threads';
-import { EDGE_WORKER, type EdgeThread, edgeThreadOn } from '../../src/threads/edge-threads.ts';
+import {
+  EDGE_WORKER,
+  type EdgeThread,
+  edgeThreadOn,
+} from '../../src/server/threads/edge-threads.ts';
 
 const idle: Worker[] = [];
 

@@ -2,8 +2,8 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { systemRuntime } from '../../src/base/runtime.ts';
 import { type InitOptions, type InitSummary, initNetwork } from '../../src/cli/init-network.ts';
-import { systemRuntime } from '../../src/runtime.ts';
 import './isolation.ts';
 
 /** `given` sets when it is made, and with which keys: seeds of root, authority, first operators. */

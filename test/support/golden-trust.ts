@@ -3,17 +3,17 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { readFileSync, rmSync } from 'node:fs';
-import { signerFromSeed } from '../../src/crypto/ed25519.ts';
-import type { Signer } from '../../src/crypto/primitives.ts';
-import { parseJson } from '../../src/json/parse.ts';
+import { signerFromSeed } from '../../src/base/crypto/ed25519.ts';
+import type { Signer } from '../../src/base/crypto/primitives.ts';
+import { parseJson } from '../../src/base/json/parse.ts';
 import {
   isJsonObject,
   type JsonFloat,
   type JsonObject,
   type JsonValue,
-} from '../../src/json/value.ts';
-import { canonicalJson, jsonText } from '../../src/json/write.ts';
-import { formatInstant } from '../../src/timestamp.ts';
+} from '../../src/base/json/value.ts';
+import { canonicalJson, jsonText } from '../../src/base/json/write.ts';
+import { formatInstant } from '../../src/base/timestamp.ts';
 import type { TestAuthority } from './authority.ts';
 import { SECOND, testClock } from './clock.ts';
 import { makeNetworkFolder } from './folders.ts';

@@ -4,9 +4,9 @@
  */
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
-import { parseJson } from '../../src/json/parse.ts';
-import type { JsonObject, JsonValue } from '../../src/json/value.ts';
-import { jsonText } from '../../src/json/write.ts';
+import { parseJson } from '../../src/base/json/parse.ts';
+import type { JsonObject, JsonValue } from '../../src/base/json/value.ts';
+import { jsonText } from '../../src/base/json/write.ts';
 import type { HonestBody, SignedPlace, SlotKind } from './honest-body.ts';
 import { newKey } from './requests.ts';
 

@@ -2,21 +2,21 @@
  * One honest body for each public route with a body, and the places where a stranger can grow it.
  * Signatures are left open, so that a body can be grown first and signed afterwards.
  */
-import { SHA256 } from '../../src/crypto/digest.ts';
-import type { Signer } from '../../src/crypto/primitives.ts';
-import type { JsonObject, JsonValue } from '../../src/json/value.ts';
-import { agreementText, readAgreementRecord } from '../../src/records/agreement.ts';
-import { readBoundaryDecision } from '../../src/records/boundary-decision.ts';
-import { readCapabilityCommitment } from '../../src/records/capability-disclosure.ts';
-import { merklePath, merkleRoot } from '../../src/records/capability-tree.ts';
-import { readConsensusProof } from '../../src/records/consensus-proof.ts';
-import { readDataAccessIntent } from '../../src/records/data-usage.ts';
-import { readMembershipAttestation } from '../../src/records/membership-attestation.ts';
-import { readRecognitionTreaty } from '../../src/records/recognition-treaty.ts';
-import { signedText, singlySignedText } from '../../src/records/signed-record.ts';
-import { readTrustEvidence } from '../../src/records/trust-evidence.ts';
-import { readValidatorVote } from '../../src/records/validator-vote.ts';
-import { formatInstant } from '../../src/timestamp.ts';
+import { SHA256 } from '../../src/base/crypto/digest.ts';
+import type { Signer } from '../../src/base/crypto/primitives.ts';
+import type { JsonObject, JsonValue } from '../../src/base/json/value.ts';
+import { formatInstant } from '../../src/base/timestamp.ts';
+import { agreementText, readAgreementRecord } from '../../src/protocol/records/agreement.ts';
+import { readBoundaryDecision } from '../../src/protocol/records/boundary-decision.ts';
+import { readCapabilityCommitment } from '../../src/protocol/records/capability-disclosure.ts';
+import { merklePath, merkleRoot } from '../../src/protocol/records/capability-tree.ts';
+import { readConsensusProof } from '../../src/protocol/records/consensus-proof.ts';
+import { readDataAccessIntent } from '../../src/protocol/records/data-usage.ts';
+import { readMembershipAttestation } from '../../src/protocol/records/membership-attestation.ts';
+import { readRecognitionTreaty } from '../../src/protocol/records/recognition-treaty.ts';
+import { signedText, singlySignedText } from '../../src/protocol/records/signed-record.ts';
+import { readTrustEvidence } from '../../src/protocol/records/trust-evidence.ts';
+import { readValidatorVote } from '../../src/protocol/records/validator-vote.ts';
 import { HOUR } from './clock.ts';
 import { type HonestBody, listed, single } from './honest-body.ts';
 import { newKey } from './requests.ts';

@@ -1,6 +1,6 @@
 /** An honest body, the records in it that are signed, and the places in which it can grow. */
-import type { Signer } from '../../src/crypto/primitives.ts';
-import type { JsonObject } from '../../src/json/value.ts';
+import type { Signer } from '../../src/base/crypto/primitives.ts';
+import type { JsonObject } from '../../src/base/json/value.ts';
 
 /** What a place allows: any JSON, a list of texts, a list of more items like the first, or a text. */
 export type SlotKind = 'free' | 'texts' | 'items' | 'text';

@@ -1,5 +1,5 @@
 /** Nearly valid values: one shared list for every boundary. */
-import { JsonFloat, type JsonValue } from '../../src/json/value.ts';
+import { JsonFloat, type JsonValue } from '../../src/base/json/value.ts';
 
 /** JSON values by their name in test titles. */
 const VALUES = {

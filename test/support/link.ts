@@ -1,19 +1,20 @@
 /** Both ends of a link between two instances, in one process. */
-import { createStandingMemory, standingIn } from '../../src/contract/standing.ts';
-import { signerFromSeed } from '../../src/crypto/ed25519.ts';
-import { createRateLimits, type RateLimitSettings } from '../../src/http/rate-limit.ts';
-import { RATE_BUCKETS } from '../../src/http/route-description.ts';
-import { createLinkClient, type LinkClientOptions } from '../../src/link/client.ts';
+
+import { signerFromSeed } from '../../src/base/crypto/ed25519.ts';
+import { createLogger, type Logger } from '../../src/base/log/logger.ts';
+import { systemRuntime } from '../../src/base/runtime.ts';
+import { createRateLimits, type RateLimitSettings } from '../../src/edge/rate-limit.ts';
+import { createStandingMemory, standingIn } from '../../src/protocol/contract/standing.ts';
+import { RATE_BUCKETS } from '../../src/protocol/route-description.ts';
+import { createLinkClient, type LinkClientOptions } from '../../src/server/link/client.ts';
 import {
   type Lent,
   type LinkHost,
   type LinkHostOptions,
   openLinkHost,
-} from '../../src/link/host.ts';
-import { linkKey } from '../../src/link/key.ts';
-import { tlsWires } from '../../src/link/tls-wires.ts';
-import { createLogger, type Logger } from '../../src/log/logger.ts';
-import { systemRuntime } from '../../src/runtime.ts';
+} from '../../src/server/link/host.ts';
+import { linkKey } from '../../src/server/link/key.ts';
+import { tlsWires } from '../../src/server/link/tls-wires.ts';
 
 const { elapsed, now } = systemRuntime;
 

@@ -1,4 +1,4 @@
-import { freePort } from '../../src/http/free-port.ts';
+import { freePort } from '../../src/edge/free-port.ts';
 
 /** Below the ports that systems give to whoever asks for any, so that none is taken before it is used. */
 const FIRST = 20_000;

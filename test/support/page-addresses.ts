@@ -1,6 +1,6 @@
 /** Every page of an authority, by addresses under which it has something to show. */
-import { ROUTES } from '../../src/routes/table.ts';
-import { isPage } from '../../src/views/route-groups.ts';
+import { ROUTES } from '../../src/edge/routes/table.ts';
+import { isPage } from '../../src/pages/reference/route-groups.ts';
 import type { SampleSubjects } from './sample-networks.ts';
 
 export interface PageAddress {

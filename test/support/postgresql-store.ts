@@ -1,6 +1,6 @@
 /** How tests open a store in PostgreSQL. */
 import { hostname } from 'node:os';
-import { systemRuntime } from '../../src/runtime.ts';
+import { systemRuntime } from '../../src/base/runtime.ts';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
 import type { LeaseClock } from '../../src/store/postgresql/lease-clock.ts';
 import { migrateDatabase } from '../../src/store/postgresql/status.ts';

@@ -13,7 +13,7 @@ export const PROJECT_PATH = fileURLToPath(PROJECT);
 /** What makes Node.js load TypeScript; nothing where there is none. */
 export const LOADER: readonly string[] = isCompiled ? [] : ['--import', import.meta.resolve('tsx')];
 
-/** The path of a module that the sources call so, such as `src/main.ts`. */
+/** The path of a module that the sources call so, such as `src/cli/main.ts`. */
 export function modulePath(source: string): string {
   return fileURLToPath(new URL(isCompiled ? source.replace(/\.ts$/, '.js') : source, code));
 }
@@ -21,7 +21,7 @@ export function modulePath(source: string): string {
 /** The program: once everything is compiled, as it is shipped. */
 export const PROGRAM_PATH = isCompiled
   ? fileURLToPath(new URL('program/main.js', code))
-  : modulePath('src/main.ts');
+  : modulePath('src/cli/main.ts');
 
 /** Arguments for Node.js that run the program. */
 export const PROGRAM: readonly string[] = [...LOADER, PROGRAM_PATH];

@@ -2,12 +2,12 @@
 
 import { randomBytes } from 'node:crypto';
 import { type Agent, type OutgoingHttpHeaders, request } from 'node:http';
+import { signerFromSeed } from '../../src/base/crypto/ed25519.ts';
+import type { Signer } from '../../src/base/crypto/primitives.ts';
+import type { JsonObject } from '../../src/base/json/value.ts';
+import { jsonText } from '../../src/base/json/write.ts';
+import { formatInstant } from '../../src/base/timestamp.ts';
 import type { OperatorRequest } from '../../src/client/sign-operator.ts';
-import { signerFromSeed } from '../../src/crypto/ed25519.ts';
-import type { Signer } from '../../src/crypto/primitives.ts';
-import type { JsonObject } from '../../src/json/value.ts';
-import { jsonText } from '../../src/json/write.ts';
-import { formatInstant } from '../../src/timestamp.ts';
 import type { TestAuthority, TestOperator } from './authority.ts';
 import { exchange } from './exchange.ts';
 import { operatorHeaders, signNodeBody } from './signing.ts';

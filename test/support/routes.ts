@@ -1,6 +1,7 @@
 /** Walks over the route table. */
-import type { RouteDescription } from '../../src/http/route-description.ts';
-import { REFUSALS } from '../../src/refusal.ts';
+
+import { REFUSALS } from '../../src/base/refusal.ts';
+import type { RouteDescription } from '../../src/protocol/route-description.ts';
 
 /**
  * In the order in which the examples of all routes can be sent to one new authority: first those that are refused

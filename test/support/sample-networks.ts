@@ -3,7 +3,7 @@
  * which all names are long. Each is a real authority's, made by the requests of its operators and nodes.
  */
 import assert from 'node:assert/strict';
-import { jsonText } from '../../src/json/write.ts';
+import { jsonText } from '../../src/base/json/write.ts';
 import type { TestAuthority } from './authority.ts';
 import { HOUR, MINUTE } from './clock.ts';
 import { heartbeat, joinedNode, operate, send, type TestNode } from './requests.ts';

@@ -1,6 +1,6 @@
 /** One authority for many tests of a file, each of which would need no more of its own than a moment of it. */
 import { after } from 'node:test';
-import { RATE_BUCKETS } from '../../src/http/route-description.ts';
+import { RATE_BUCKETS } from '../../src/protocol/route-description.ts';
 import { startTestAuthority, type TestAuthority, type TestOptions } from './authority.ts';
 
 const UNLIMITED = Object.fromEntries(

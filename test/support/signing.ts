@@ -1,4 +1,8 @@
 /** Signed requests made at once, by a key of the server's kind; the client's own functions wait for their key. */
+
+import type { Signer } from '../../src/base/crypto/primitives.ts';
+import type { JsonObject } from '../../src/base/json/value.ts';
+import { canonicalJson } from '../../src/base/json/write.ts';
 import type { SigningKey } from '../../src/client/keys.ts';
 import {
   type Agent,
@@ -8,10 +12,7 @@ import {
 } from '../../src/client/sign-agent.ts';
 import * as node from '../../src/client/sign-node.ts';
 import { type OperatorRequest, operatorPayload } from '../../src/client/sign-operator.ts';
-import type { Signer } from '../../src/crypto/primitives.ts';
-import type { JsonObject } from '../../src/json/value.ts';
-import { canonicalJson } from '../../src/json/write.ts';
-import type { AgentDescriptor } from '../../src/records/agent-descriptor.ts';
+import type { AgentDescriptor } from '../../src/protocol/records/agent-descriptor.ts';
 
 interface Stamp {
   readonly timestamp: string;

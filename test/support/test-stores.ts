@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Flags } from '../../src/config/options.ts';
+import type { Flags } from '../../src/server/config/options.ts';
 import { readAuditEntries } from '../../src/store/lmdb/audit.ts';
 import { openLmdbSource } from '../../src/store/lmdb/source.ts';
 import { openLmdbStore } from '../../src/store/lmdb/store.ts';

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { TlsFiles } from '../../src/tls/pair.ts';
+import type { TlsFiles } from '../../src/base/tls/pair.ts';
 
 export interface MadePair extends TlsFiles {
   readonly name: string;

@@ -2,18 +2,18 @@
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { SHA256 } from '../../src/crypto/digest.ts';
-import type { Signer } from '../../src/crypto/primitives.ts';
-import { JsonFloat, type JsonObject, type JsonValue } from '../../src/json/value.ts';
+import { SHA256 } from '../../src/base/crypto/digest.ts';
+import type { Signer } from '../../src/base/crypto/primitives.ts';
+import { JsonFloat, type JsonObject, type JsonValue } from '../../src/base/json/value.ts';
+import { formatInstant } from '../../src/base/timestamp.ts';
 import {
   type CapabilityMembershipProof,
   proveMembership,
-} from '../../src/records/capability-disclosure.ts';
-import { merkleRoot } from '../../src/records/capability-tree.ts';
-import type { ConsensusProof } from '../../src/records/consensus-proof.ts';
-import { signRecord, signSingly } from '../../src/records/signed-record.ts';
-import type { ValidatorVote } from '../../src/records/validator-vote.ts';
-import { formatInstant } from '../../src/timestamp.ts';
+} from '../../src/protocol/records/capability-disclosure.ts';
+import { merkleRoot } from '../../src/protocol/records/capability-tree.ts';
+import type { ConsensusProof } from '../../src/protocol/records/consensus-proof.ts';
+import { signRecord, signSingly } from '../../src/protocol/records/signed-record.ts';
+import type { ValidatorVote } from '../../src/protocol/records/validator-vote.ts';
 import { newKey } from './requests.ts';
 
 export const NOW = Date.UTC(2026, 0, 15, 12);

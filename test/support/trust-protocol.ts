@@ -6,12 +6,12 @@
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { signerFromSeed, verifySignature } from '../../src/crypto/ed25519.ts';
-import type { Signer } from '../../src/crypto/primitives.ts';
-import { JsonFloat, type JsonObject, type JsonValue } from '../../src/json/value.ts';
-import { canonicalJson } from '../../src/json/write.ts';
-import { readKeyFile } from '../../src/keys/key-file.ts';
-import { formatInstant } from '../../src/timestamp.ts';
+import { signerFromSeed, verifySignature } from '../../src/base/crypto/ed25519.ts';
+import type { Signer } from '../../src/base/crypto/primitives.ts';
+import { JsonFloat, type JsonObject, type JsonValue } from '../../src/base/json/value.ts';
+import { canonicalJson } from '../../src/base/json/write.ts';
+import { readKeyFile } from '../../src/base/keys/key-file.ts';
+import { formatInstant } from '../../src/base/timestamp.ts';
 import type { TestAuthority } from './authority.ts';
 import { HOUR, SECOND } from './clock.ts';
 import { misspelledKeys, WEAK_KEYS } from './hostile.ts';

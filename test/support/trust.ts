@@ -1,12 +1,12 @@
 /** Trust between sovereigns: another sovereign with a key of its own, what it signs, and how it is sent. */
 
 import { readFileSync } from 'node:fs';
-import { verifySignature } from '../../src/crypto/ed25519.ts';
-import type { Signer } from '../../src/crypto/primitives.ts';
-import { parseJson } from '../../src/json/parse.ts';
-import type { JsonObject, JsonValue } from '../../src/json/value.ts';
-import { canonicalJson, jsonText } from '../../src/json/write.ts';
-import { formatInstant } from '../../src/timestamp.ts';
+import { verifySignature } from '../../src/base/crypto/ed25519.ts';
+import type { Signer } from '../../src/base/crypto/primitives.ts';
+import { parseJson } from '../../src/base/json/parse.ts';
+import type { JsonObject, JsonValue } from '../../src/base/json/value.ts';
+import { canonicalJson, jsonText } from '../../src/base/json/write.ts';
+import { formatInstant } from '../../src/base/timestamp.ts';
 import { startTestAuthority, type TestAuthority, type TestOptions } from './authority.ts';
 import { HOUR } from './clock.ts';
 import { PROJECT } from './project.ts';

@@ -8,9 +8,9 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import fc from 'fast-check';
-import { signerFromSeed, verifySignature } from '../../src/crypto/ed25519.ts';
-import { maxBodyBytes, maxBodyValues } from '../../src/http/route-description.ts';
-import { ROUTES } from '../../src/routes/table.ts';
+import { signerFromSeed, verifySignature } from '../../src/base/crypto/ed25519.ts';
+import { ROUTES } from '../../src/edge/routes/table.ts';
+import { maxBodyBytes, maxBodyValues } from '../../src/protocol/route-description.ts';
 import { type ChildServer, startChildServer } from './child-server.ts';
 import { networkFolder } from './folders.ts';
 import {

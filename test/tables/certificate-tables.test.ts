@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Certificate, UNTOUCHED } from '../../machines/certificate.ts';
-import type { Subject } from '../../src/authority/engine/subject-table.ts';
-import { createSubjects } from '../../src/authority/engine/subjects.ts';
-import { createCertificateIndex } from '../../src/authority/enrollment/certificate-index.ts';
+import { createCertificateIndex } from '../../src/authority/derived/certificate-index.ts';
+import { createCertificateTable } from '../../src/authority/subjects/certificate-table.ts';
+import type { Subject } from '../../src/authority/subjects/subject-table.ts';
+import { createSubjects } from '../../src/authority/subjects/subjects.ts';
 import { createCertificateNumbers } from '../../src/authority/tables/certificate-numbers.ts';
-import { createCertificateTable } from '../../src/authority/tables/certificate-table.ts';
 import { createTextIndex, NONE } from '../../src/authority/tables/text-index.ts';
 import type { SubjectRemoval, SubjectWrite } from '../../src/store/store.ts';
 

@@ -1,9 +1,11 @@
 /**
- * Admits callers to commands and queries: it enforces the access that `contract/calls.ts` states before a
+ * Admits callers to commands and queries: it enforces the access that `protocol/contract/calls.ts` states before a
  * handler runs. Handlers get values; they never see headers, verdicts on headers, or a body that did not
  * pass its schema.
  */
 
+import type { Writable } from '../../base/json/write.ts';
+import { Refusal } from '../../base/refusal.ts';
 import {
   CALLS,
   type CallName,
@@ -11,16 +13,16 @@ import {
   type OperatorCall,
   requiredTier,
   type Taken,
-} from '../../contract/calls.ts';
+} from '../../protocol/contract/calls.ts';
 import type {
   Input,
   NodeClaim,
   NodeProofVerdict,
   OperatorClaim,
   Tier,
-} from '../../contract/claims.ts';
-import type { Writable } from '../../json/write.ts';
-import { Refusal } from '../../refusal.ts';
+} from '../../protocol/contract/claims.ts';
+import type { Sliced } from '../subjects/sliced.ts';
+import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { Authority } from './authority.ts';
 import type { Run } from './execute.ts';
 import type { Later } from './later.ts';
@@ -35,8 +37,6 @@ import {
 } from './node-proof.ts';
 import { authenticateOperator } from './operator-proof.ts';
 import { type Repeated, repeatedAnswer } from './repeated-request.ts';
-import type { Sliced } from './sliced.ts';
-import type { UnitOfWork } from './unit-of-work.ts';
 
 type AccessOf<Name extends CallName> = (typeof CALLS)[Name]['access'];
 type KindOf<Name extends CallName> = (typeof CALLS)[Name]['kind'];

@@ -2,17 +2,18 @@
  * The one way a call is executed: it decides without waiting, its unit is stored in one transaction, and
  * only then is it answered.
  */
-import type { Answer } from '../../contract/answers.ts';
-import { jsonText, type Writable } from '../../json/write.ts';
-import { Refusal } from '../../refusal.ts';
+
+import { jsonText, type Writable } from '../../base/json/write.ts';
+import { Refusal } from '../../base/refusal.ts';
+import type { Answer } from '../../protocol/contract/answers.ts';
 import type { KeptAnswer, SealedEntry } from '../../store/store.ts';
-import { changesDashboard } from '../publication/dashboard-pace.ts';
+import { changesDashboard } from '../derived/dashboard-pace.ts';
 import { keptText } from '../replay/kept-answers.ts';
+import { Sliced } from '../subjects/sliced.ts';
+import { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { Authority } from './authority.ts';
 import { Later } from './later.ts';
 import { Repeated } from './repeated-request.ts';
-import { Sliced } from './sliced.ts';
-import { UnitOfWork } from './unit-of-work.ts';
 
 /**
  * Decides one call; what it returns is answered once the unit is stored. Only queries, which stage nothing,

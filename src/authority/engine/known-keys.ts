@@ -1,7 +1,7 @@
 /** A private key that is given as a public one must not be stored, audited or published [core-1-5-1]. */
-import { decodeBase64 } from '../../crypto/base64.ts';
-import { SEED_BYTES, signerFromSeed } from '../../crypto/ed25519.ts';
-import { Refusal } from '../../refusal.ts';
+import { decodeBase64 } from '../../base/crypto/base64.ts';
+import { SEED_BYTES, signerFromSeed } from '../../base/crypto/ed25519.ts';
+import { Refusal } from '../../base/refusal.ts';
 import type { Authority } from './authority.ts';
 
 /** Each costs the derivation of a key. */

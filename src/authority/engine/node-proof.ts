@@ -2,13 +2,14 @@
  * What the authority adds to the edge's verdict on a node's proof: whether its nonce was used before
  * [core-3-1-4], [core-3-1-6], and what spending it means.
  */
-import type { NodeCallName } from '../../contract/calls.ts';
-import type { NodeClaim, NodeProofVerdict } from '../../contract/claims.ts';
-import type { RefusalName } from '../../refusal.ts';
+
+import type { RefusalName } from '../../base/refusal.ts';
+import type { NodeCallName } from '../../protocol/contract/calls.ts';
+import type { NodeClaim, NodeProofVerdict } from '../../protocol/contract/claims.ts';
+import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { Authority } from './authority.ts';
 import { auditRefusal } from './refusal-audit.ts';
 import { assertAfterRestore } from './restored-recently.ts';
-import type { UnitOfWork } from './unit-of-work.ts';
 
 export interface NodeProofRule {
   /** The scope within which nonces of one key must not repeat. */

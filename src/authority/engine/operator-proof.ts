@@ -1,14 +1,14 @@
 /** Operator authentication [service-operator-authentication], [core-2-3]. */
 import type { OperatorKeyRefusal } from '../../../machines/operator-key.ts';
 import type { Refused } from '../../../machines/refused.ts';
-import type { OperatorClaim, OperatorProofVerdict, Tier } from '../../contract/claims.ts';
-import { Refusal } from '../../refusal.ts';
+import { Refusal } from '../../base/refusal.ts';
+import type { OperatorClaim, OperatorProofVerdict, Tier } from '../../protocol/contract/claims.ts';
+import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { Authority } from './authority.ts';
 import { auditRefusal } from './refusal-audit.ts';
 import { refusalIn } from './refusals.ts';
 import { type Repeated, repeatedAnswer } from './repeated-request.ts';
 import { assertAfterRestore } from './restored-recently.ts';
-import type { UnitOfWork } from './unit-of-work.ts';
 
 /**
  * Admits an operator or refuses, in the order of [core-2-3]. A genuine request spends its nonce

@@ -1,7 +1,8 @@
 /** Pages of long lists: one page takes the authority about a millisecond, however long the list is. */
-import type { ListPlace, PageRequest } from '../../contract/pages.ts';
-import type { Writable } from '../../json/write.ts';
-import { firstIndex } from '../../ordered-list.ts';
+
+import type { Writable } from '../../base/json/write.ts';
+import { firstIndex } from '../../base/ordered-list.ts';
+import type { ListPlace, PageRequest } from '../../protocol/contract/pages.ts';
 
 const MOST_CHARACTERS = 64 * 1024;
 /** The most items that one page examines, however few pass its filter. */

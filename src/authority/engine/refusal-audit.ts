@@ -1,8 +1,9 @@
 /** Audits refusals of unauthenticated callers, within the bounds of the counter. */
+
+import type { RefusalDetails, RefusalEvent } from '../subjects/refusal-counter.ts';
+import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { Authority } from './authority.ts';
 import type { Run } from './execute.ts';
-import type { RefusalDetails, RefusalEvent } from './refusal-counter.ts';
-import type { UnitOfWork } from './unit-of-work.ts';
 
 /** Audits a refusal, or counts it. */
 export function auditRefusal(

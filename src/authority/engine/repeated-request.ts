@@ -1,14 +1,15 @@
 /** Requests that are sent again byte for byte [core-2-5], answered from what was kept of the first answer. */
-import type { Answer } from '../../contract/answers.ts';
-import type { Sending } from '../../contract/claims.ts';
-import type { JsonObject } from '../../json/value.ts';
-import { jsonText } from '../../json/write.ts';
-import type { RefusalName } from '../../refusal.ts';
-import { storedCertificate } from '../enrollment/signed-certificate.ts';
+
+import type { JsonObject } from '../../base/json/value.ts';
+import { jsonText } from '../../base/json/write.ts';
+import type { RefusalName } from '../../base/refusal.ts';
+import type { Answer } from '../../protocol/contract/answers.ts';
+import type { Sending } from '../../protocol/contract/claims.ts';
 import { ANSWER, type KeptForm } from '../replay/kept-answers.ts';
 import { nonceDigest } from '../replay/nonce-ledger.ts';
+import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { Authority } from './authority.ts';
-import type { UnitOfWork } from './unit-of-work.ts';
+import { storedCertificate } from './signed-certificate.ts';
 
 /** The answer to a request that has arrived before; nothing is decided. */
 export class Repeated {

@@ -6,12 +6,12 @@ import type {
   StoredLiveness,
   StoredSubject,
 } from '../../store/store.ts';
-import type { OperatorRegistry } from '../enrollment/operator-registry.ts';
+import type { OperatorRegistry } from '../derived/operator-registry.ts';
 import type { StoredContact } from '../liveness/contact-columns.ts';
 import type { Liveness } from '../liveness/last-contact.ts';
-import type { SubjectKind } from './kinds.ts';
-import type { Subject } from './subject-table.ts';
-import { type Subjects, toSubject } from './subjects.ts';
+import type { SubjectKind } from '../subjects/kinds.ts';
+import type { Subject } from '../subjects/subject-table.ts';
+import { type Subjects, toSubject } from '../subjects/subjects.ts';
 
 export interface RestoreTarget {
   readonly subjects: Subjects;

@@ -2,8 +2,8 @@
  * After a restore nobody knows which requests the lost state had accepted, so all that were signed before are refused
  * [backup-6]. The sender of a genuine one learns why, and for how long.
  */
-import { Refusal } from '../../refusal.ts';
-import { formatInstant } from '../../timestamp.ts';
+import { Refusal } from '../../base/refusal.ts';
+import { formatInstant } from '../../base/timestamp.ts';
 import type { Authority } from './authority.ts';
 
 export function assertAfterRestore(na: Authority, isGenuine: boolean, signedAt: number): void {

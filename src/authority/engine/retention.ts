@@ -2,12 +2,12 @@
  * What is kept for how long, and the sweep that removes the rest. The audit log is never thinned: its
  * entries still record whatever is removed here.
  */
-import type { CertificateIndex } from '../enrollment/certificate-index.ts';
+import type { CertificateIndex } from '../derived/certificate-index.ts';
+import type { SubjectKind } from '../subjects/kinds.ts';
+import type { Subject } from '../subjects/subject-table.ts';
+import type { Subjects } from '../subjects/subjects.ts';
+import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { Authority } from './authority.ts';
-import type { SubjectKind } from './kinds.ts';
-import type { Subject } from './subject-table.ts';
-import type { Subjects } from './subjects.ts';
-import type { UnitOfWork } from './unit-of-work.ts';
 
 /** How long subjects are kept after they end, in milliseconds. */
 export interface RetentionPeriods {

@@ -1,17 +1,17 @@
 /** The agent registry [core-4-6]. */
 import { createHash } from 'node:crypto';
 import type { AgentRegistrationRefusal } from '../../../machines/agent-registration.ts';
-import { canonicalJson, compareCodePoints, JsonText } from '../../json/write.ts';
-import { instantOf } from '../../records/record.ts';
-import { signedText } from '../../records/signed-record.ts';
-import { Refusal } from '../../refusal.ts';
+import { canonicalJson, compareCodePoints, JsonText } from '../../base/json/write.ts';
+import { Refusal } from '../../base/refusal.ts';
+import { instantOf } from '../../protocol/records/record.ts';
+import { signedText } from '../../protocol/records/signed-record.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Run } from '../engine/execute.ts';
 import { pageOf } from '../engine/page.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import { assertAfterRestore } from '../engine/restored-recently.ts';
-import type { UnitOfWork } from '../engine/unit-of-work.ts';
-import { assertRoom } from './room.ts';
+import { assertRoom } from '../engine/room.ts';
+import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 
 export const registerAgent: Handler<'registerAgent'> = (na, unit, given) => {
   const { descriptor, signatureValid, remoteAddr } = given;

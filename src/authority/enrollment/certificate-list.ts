@@ -1,13 +1,14 @@
 /** Certificates as operators read them: all that are kept, whatever has become of them [core-4-17]. */
-import type { CertificateFilter } from '../../contract/inputs.ts';
-import { Refusal } from '../../refusal.ts';
-import { formatInstant, formatInstantIfAny } from '../../timestamp.ts';
-import type { CertificateRow, CertificateStatus } from '../../views/rows/certificate.ts';
+
+import { Refusal } from '../../base/refusal.ts';
+import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
+import type { CertificateFilter } from '../../protocol/contract/inputs.ts';
+import type { CertificateRow, CertificateStatus } from '../../protocol/rows/certificate.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { pageFrom } from '../engine/page.ts';
-import type { Subject } from '../engine/subject-table.ts';
 import type { LastContact } from '../liveness/last-contact.ts';
+import type { Subject } from '../subjects/subject-table.ts';
 
 /** Approximate characters of a row beside its roles. */
 const ROW_CHARACTERS = 600;

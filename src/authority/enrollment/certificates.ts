@@ -7,20 +7,20 @@ import {
 import { MAX_LIVE_CERTIFICATES } from '../../../machines/certificate-limit.ts';
 import type { InviteRefusal } from '../../../machines/invite.ts';
 import type { Refused } from '../../../machines/refused.ts';
-import type { NodeClaim } from '../../contract/claims.ts';
-import { compareCodePoints } from '../../json/write.ts';
-import { Refusal } from '../../refusal.ts';
-import { formatInstant } from '../../timestamp.ts';
+import { compareCodePoints } from '../../base/json/write.ts';
+import { Refusal } from '../../base/refusal.ts';
+import { formatInstant } from '../../base/timestamp.ts';
+import type { NodeClaim } from '../../protocol/contract/claims.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { auditRefusal } from '../engine/refusal-audit.ts';
-import type { RefusalEvent } from '../engine/refusal-counter.ts';
 import { refusalIn } from '../engine/refusals.ts';
-import type { UnitOfWork } from '../engine/unit-of-work.ts';
+import { assertRoom } from '../engine/room.ts';
+import { signedCertificate } from '../engine/signed-certificate.ts';
 import { noticesOf, renewAfter } from '../liveness/beat-advice.ts';
+import type { RefusalEvent } from '../subjects/refusal-counter.ts';
+import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import { fingerprintOf, inviteId } from './invites.ts';
-import { assertRoom } from './room.ts';
-import { signedCertificate } from './signed-certificate.ts';
 
 const HOUR = 3_600_000;
 /** Consumes the invite and issues the certificate in one transaction, after the proof was judged. */

@@ -1,15 +1,15 @@
 /** Invites as operators read and withdraw them [core-4-18]. */
 import type { Invite, InviteRefusal } from '../../../machines/invite.ts';
-import type { OperatorClaim } from '../../contract/claims.ts';
-import { Refusal } from '../../refusal.ts';
-import { formatInstant, formatInstantIfAny } from '../../timestamp.ts';
-import type { InviteRow, InviteStatus } from '../../views/rows/invite.ts';
+import { Refusal } from '../../base/refusal.ts';
+import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
+import type { OperatorClaim } from '../../protocol/contract/claims.ts';
+import type { InviteRow, InviteStatus } from '../../protocol/rows/invite.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { pageFrom } from '../engine/page.ts';
 import { refusalIn } from '../engine/refusals.ts';
-import type { Subject } from '../engine/subject-table.ts';
-import type { UnitOfWork } from '../engine/unit-of-work.ts';
+import type { Subject } from '../subjects/subject-table.ts';
+import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import { fingerprintOf } from './invites.ts';
 
 /** Approximate characters of a row beside its roles. */

@@ -1,13 +1,13 @@
 /** POST /admin/invite [core-4-7]. A token is shown once; only its hash is stored. */
 import type { Invite } from '../../../machines/invite.ts';
-import type { InviteTerms } from '../../contract/inputs.ts';
-import { sha256Hex } from '../../crypto/digest.ts';
-import { formatInstant } from '../../timestamp.ts';
+import { sha256Hex } from '../../base/crypto/digest.ts';
+import { formatInstant } from '../../base/timestamp.ts';
+import type { InviteTerms } from '../../protocol/contract/inputs.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
-import type { UnitOfWork } from '../engine/unit-of-work.ts';
-import { assertRoom } from './room.ts';
+import { assertRoom } from '../engine/room.ts';
+import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 
 const HOUR = 3_600_000;
 const TOKEN_BYTES = 24;

@@ -1,19 +1,19 @@
 /** Operator keys [core-4-9], [core-4-19]. A change is answered once the head of the state is signed, where one is kept. */
 import type { OperatorKeyRefusal } from '../../../machines/operator-key.ts';
-import type { Tier } from '../../contract/claims.ts';
-import { publishedDocument } from '../../contract/documents.ts';
-import { compareCodePoints, jsonText } from '../../json/write.ts';
-import { Refusal } from '../../refusal.ts';
-import { formatInstant, formatInstantIfAny } from '../../timestamp.ts';
-import type { OperatorKeyRow } from '../../views/rows/operator-key.ts';
+import { compareCodePoints, jsonText } from '../../base/json/write.ts';
+import { Refusal } from '../../base/refusal.ts';
+import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
+import type { Tier } from '../../protocol/contract/claims.ts';
+import { publishedDocument } from '../../protocol/contract/documents.ts';
+import type { OperatorKeyRow } from '../../protocol/rows/operator-key.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
-import type { SubjectTypes } from '../engine/kinds.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
 import { refusalIn } from '../engine/refusals.ts';
-import type { Subject } from '../engine/subject-table.ts';
-import type { Subjects } from '../engine/subjects.ts';
-import type { UnitOfWork } from '../engine/unit-of-work.ts';
+import type { SubjectTypes } from '../subjects/kinds.ts';
+import type { Subject } from '../subjects/subject-table.ts';
+import type { Subjects } from '../subjects/subjects.ts';
+import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 
 export const listOperatorKeys: Handler<'listOperatorKeys'> = (na) => {
   const keys = [...na.subjects.allCommitted('operator-key')];

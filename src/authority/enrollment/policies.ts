@@ -1,19 +1,19 @@
 /** Policy versions [core-4-10]. The authority stamps and signs; what a client signed is ignored. */
 import type { Policy, PolicyRefusal } from '../../../machines/policy.ts';
-import { publishedDocument } from '../../contract/documents.ts';
-import type { ListPlace } from '../../contract/pages.ts';
-import { compareCodePoints, jsonText } from '../../json/write.ts';
-import { defaultPolicyId, MIN_CLIENT_VERSION } from '../../records/first-policy.ts';
-import { type PolicyManifest, readPolicyManifest } from '../../records/policy-manifest.ts';
-import { signRecord } from '../../records/signed-record.ts';
-import { Refusal } from '../../refusal.ts';
-import { formatInstant } from '../../timestamp.ts';
+import { compareCodePoints, jsonText } from '../../base/json/write.ts';
+import { Refusal } from '../../base/refusal.ts';
+import { formatInstant } from '../../base/timestamp.ts';
+import { publishedDocument } from '../../protocol/contract/documents.ts';
+import type { ListPlace } from '../../protocol/contract/pages.ts';
+import { defaultPolicyId, MIN_CLIENT_VERSION } from '../../protocol/records/first-policy.ts';
+import { type PolicyManifest, readPolicyManifest } from '../../protocol/records/policy-manifest.ts';
+import { signRecord } from '../../protocol/records/signed-record.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { pageOf } from '../engine/page.ts';
 import { refusalIn } from '../engine/refusals.ts';
-import type { SubjectListener } from '../engine/subjects.ts';
-import type { UnitOfWork } from '../engine/unit-of-work.ts';
+import type { SubjectListener } from '../subjects/subjects.ts';
+import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 
 /** Publishes the policy document: the active version, or on first read the one that the network begins with. */
 export const ensurePolicy: Handler<'ensurePolicy'> = (na, unit) => {

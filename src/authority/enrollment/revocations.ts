@@ -1,15 +1,15 @@
 /** POST /admin/revoke [core-4-8]: the certificate and the next CRL change in one transaction. */
 import type { CertificateRefusal } from '../../../machines/certificate.ts';
-import type { RevokeCertificate } from '../../contract/inputs.ts';
-import { sha256Hex } from '../../crypto/digest.ts';
-import { compareCodePoints } from '../../json/write.ts';
-import { Refusal } from '../../refusal.ts';
+import { sha256Hex } from '../../base/crypto/digest.ts';
+import { compareCodePoints } from '../../base/json/write.ts';
+import { Refusal } from '../../base/refusal.ts';
+import type { RevokeCertificate } from '../../protocol/contract/inputs.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
 import { refusalIn } from '../engine/refusals.ts';
-import type { UnitOfWork } from '../engine/unit-of-work.ts';
 import { awaitCrl, nextCrlSequence, publishCrl } from '../publication/crl-calls.ts';
+import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 
 /**
  * Key compromise revokes all certificates of the key, as does a request that names the key; any other concerns

@@ -3,7 +3,12 @@
  * it should know of its certificate.
  */
 import type { Certificate } from '../../../machines/certificate.ts';
-import { type Lifetime, placeOf, renewalOf, windowEnd } from '../../records/renewal-window.ts';
+import {
+  type Lifetime,
+  placeOf,
+  renewalOf,
+  windowEnd,
+} from '../../protocol/records/renewal-window.ts';
 
 /** Heartbeats that an authority is asked for at most, each second. */
 const MOST_BEATS_PER_SECOND = 10_000;

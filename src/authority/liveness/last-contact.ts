@@ -3,7 +3,7 @@
  * when it is acknowledged. Active certificates are in a list ordered by last contact, so a heartbeat, the
  * active count and dropping silent certificates cost the same for any fleet size.
  */
-import { detached } from '../../detached.ts';
+import { detached } from '../../base/detached.ts';
 import type { StoredLiveness } from '../../store/store.ts';
 import type { CertificateNumbers } from '../tables/certificate-numbers.ts';
 import { NONE } from '../tables/text-index.ts';

@@ -2,7 +2,8 @@
  * Agreements between sovereigns: offer, counter, acceptance [trust-4-2], [trust-4-3], [trust-5-1] to
  * [trust-5-3].
  */
-import type { VerifySignature } from '../../crypto/primitives.ts';
+import type { VerifySignature } from '../../base/crypto/primitives.ts';
+import type { RefusalName } from '../../base/refusal.ts';
 import {
   type AgreementRecord,
   acceptCounter,
@@ -13,16 +14,15 @@ import {
   type CapabilityOffer,
   counterProblem,
   offerProblem,
-} from '../../records/agreement.ts';
-import type { Issuer } from '../../records/issuer.ts';
-import { buildTrustEvidence, type TrustEvidence } from '../../records/trust-evidence.ts';
-import type { RefusalName } from '../../refusal.ts';
-import { evaluateTrust } from '../../views/trust-evaluation.ts';
+} from '../../protocol/records/agreement.ts';
+import type { Issuer } from '../../protocol/records/issuer.ts';
+import { buildTrustEvidence, type TrustEvidence } from '../../protocol/records/trust-evidence.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
+import { built, issuerOf, refuseFor } from '../engine/issuer.ts';
+import { checksOfCommand } from '../engine/signature-checks.ts';
 import { treatyKeysOf } from '../recognition/treaties.ts';
-import { built, issuerOf, refuseFor } from './issuer.ts';
-import { checksOfCommand } from './signature-checks.ts';
+import { evaluateTrust } from '../views/trust-evaluation.ts';
 
 export const offerCapabilities: Handler<'offerCapabilities'> = (na, unit, request) => {
   const issuer = issuerOf(na, unit);

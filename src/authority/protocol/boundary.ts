@@ -1,8 +1,8 @@
 /** Boundary decisions under an agreement [trust-4-4], [trust-5-4]. */
-import { verifySignature } from '../../crypto/ed25519.ts';
-import { buildBoundaryDecision } from '../../records/boundary-decision.ts';
+import { verifySignature } from '../../base/crypto/ed25519.ts';
+import { buildBoundaryDecision } from '../../protocol/records/boundary-decision.ts';
 import type { Handler } from '../engine/admission.ts';
-import { built, issuerOf } from './issuer.ts';
+import { built, issuerOf } from '../engine/issuer.ts';
 
 export const decideBoundary: Handler<'decideBoundary'> = (na, unit, { agreement, request }) => {
   const result = buildBoundaryDecision(issuerOf(na, unit), agreement, request, verifySignature);

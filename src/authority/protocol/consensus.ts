@@ -1,8 +1,8 @@
 /** Votes cast, and consensus proofs assembled, by this sovereign [trust-4-7], [trust-5-8], [trust-5-9]. */
-import { assembleConsensusProof } from '../../records/consensus-proof.ts';
-import { buildValidatorVote } from '../../records/validator-vote.ts';
+import { assembleConsensusProof } from '../../protocol/records/consensus-proof.ts';
+import { buildValidatorVote } from '../../protocol/records/validator-vote.ts';
 import type { Handler } from '../engine/admission.ts';
-import { built, issuerOf } from './issuer.ts';
+import { built, issuerOf } from '../engine/issuer.ts';
 
 export const castVote: Handler<'castVote'> = (na, unit, { justification, vote, reason }) => {
   const ballot = buildValidatorVote(issuerOf(na, unit), justification, vote, reason);

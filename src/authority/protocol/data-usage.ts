@@ -1,10 +1,10 @@
-import { publishedDocument } from '../../contract/documents.ts';
-import { JsonText, jsonText } from '../../json/write.ts';
-import { buildAccessIntent, buildLicensePolicy } from '../../records/data-usage.ts';
-import { instantOf } from '../../records/record.ts';
+import { JsonText, jsonText } from '../../base/json/write.ts';
+import { publishedDocument } from '../../protocol/contract/documents.ts';
+import { buildAccessIntent, buildLicensePolicy } from '../../protocol/records/data-usage.ts';
+import { instantOf } from '../../protocol/records/record.ts';
 import type { Handler } from '../engine/admission.ts';
-import { transition } from '../engine/kinds.ts';
-import { issuerOf } from './issuer.ts';
+import { issuerOf } from '../engine/issuer.ts';
+import { transition } from '../subjects/kinds.ts';
 
 export const createLicensePolicy: Handler<'createLicensePolicy'> = (na, unit, terms) => {
   const policy = buildLicensePolicy(issuerOf(na, unit), terms);

@@ -1,17 +1,17 @@
 /** Capability commitments and one-time nullifiers [trust-4-5], [trust-5-6], [trust-5-7]. */
-import { SHA256, sha256Hex } from '../../crypto/digest.ts';
-import { verifySignature } from '../../crypto/ed25519.ts';
+import { SHA256, sha256Hex } from '../../base/crypto/digest.ts';
+import { verifySignature } from '../../base/crypto/ed25519.ts';
 import {
   buildCommitment,
   buildNullifier,
   membershipProofDigest,
   NULLIFIER_NONCE_BYTES,
   revealsItsLeaf,
-} from '../../records/capability-disclosure.ts';
-import { instantOf } from '../../records/record.ts';
+} from '../../protocol/records/capability-disclosure.ts';
+import { instantOf } from '../../protocol/records/record.ts';
 import type { Handler } from '../engine/admission.ts';
+import { built, issuerOf, refuseFor } from '../engine/issuer.ts';
 import { refusalIn } from '../engine/refusals.ts';
-import { built, issuerOf, refuseFor } from './issuer.ts';
 
 export const commitCapabilities: Handler<'commitCapabilities'> = (
   na,

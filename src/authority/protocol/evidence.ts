@@ -1,7 +1,7 @@
 /** Trust evidence from an operator's decision [trust-5-5]: signed as stated, without evaluation. */
-import { buildTrustEvidence } from '../../records/trust-evidence.ts';
+import { buildTrustEvidence } from '../../protocol/records/trust-evidence.ts';
 import type { Handler } from '../engine/admission.ts';
-import { issuerOf } from './issuer.ts';
+import { issuerOf } from '../engine/issuer.ts';
 
 export const buildEvidence: Handler<'buildEvidence'> = (na, unit, { decision, graphDigest }) => {
   const digest = graphDigest ?? na.graphDigest.at(unit.at);

@@ -2,9 +2,9 @@
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import type { Run } from '../engine/execute.ts';
-import type { UnitOfWork } from '../engine/unit-of-work.ts';
-import { CRL_ID } from './crl.ts';
-import type { ListEntry } from './list-document.ts';
+import { CRL_ID } from '../lists/crl.ts';
+import type { ListEntry } from '../lists/list-document.ts';
+import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 
 /** The sequence number that the next list will have. */
 export function nextCrlSequence(na: Authority, unit: UnitOfWork): number {

@@ -1,10 +1,10 @@
-import { publishedDocument } from '../../contract/documents.ts';
-import { jsonText } from '../../json/write.ts';
-import { inSlices } from '../../slices.ts';
-import { dashboard } from '../../views/dashboard.ts';
-import { horizonSummary } from '../../views/horizon.ts';
+import { jsonText } from '../../base/json/write.ts';
+import { inSlices } from '../../base/slices.ts';
+import { publishedDocument } from '../../protocol/contract/documents.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
+import { dashboard } from '../views/dashboard.ts';
+import { horizonSummary } from '../views/horizon.ts';
 import { endsOf } from './horizon.ts';
 import { currentPosture } from './posture.ts';
 

@@ -1,10 +1,10 @@
 /** Events as the edges read them [events-2]: the audit log in parts, from any entry on, also before it happens. */
-import { JsonText } from '../../json/write.ts';
-import { Refusal } from '../../refusal.ts';
+import { JsonText } from '../../base/json/write.ts';
+import { Refusal } from '../../base/refusal.ts';
+import { eventText } from '../derived/event-tail.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { Later } from '../engine/later.ts';
-import { eventText } from './event-tail.ts';
 
 /** Larger parts end early, by the length of their text. */
 const MOST_CHARACTERS = 32 * 1024;

@@ -1,13 +1,13 @@
 /** The revocation feeds as calls use them: decide the next version, keep them current. */
-import { sha256Hex } from '../../crypto/digest.ts';
-import type { JsonObject } from '../../json/value.ts';
-import { canonicalJson, JsonText } from '../../json/write.ts';
+import { sha256Hex } from '../../base/crypto/digest.ts';
+import type { JsonObject } from '../../base/json/value.ts';
+import { canonicalJson, JsonText } from '../../base/json/write.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import type { Run } from '../engine/execute.ts';
-import type { UnitOfWork } from '../engine/unit-of-work.ts';
-import { assertOwnIssuer } from '../recognition/own-issuer.ts';
-import { feedEntry, feedRecord, feedSubjectId, signFeed } from './feed.ts';
+import { assertOwnIssuer } from '../engine/own-issuer.ts';
+import { feedEntry, feedRecord, feedSubjectId, signFeed } from '../lists/feed.ts';
+import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 
 /** Decides the issuer's next feed; `added` is what this same unit revokes. */
 export function publishFeed(

@@ -1,16 +1,17 @@
 /** The graph documents: built on request, cached until a treaty, a feed or the clock changes them. */
-import { GRAPH_DOCUMENTS } from '../../contract/documents.ts';
-import type { DocumentPublisher } from '../../contract/publications.ts';
-import { inSlices, withoutPause } from '../../slices.ts';
+
+import { inSlices, withoutPause } from '../../base/slices.ts';
+import { GRAPH_DOCUMENTS } from '../../protocol/contract/documents.ts';
+import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
+import type { Handler } from '../engine/admission.ts';
+import type { Authority } from '../engine/authority.ts';
+import { buildDocument } from '../lists/document-builder.ts';
 import {
   atlasText,
   connectomeText,
   nextGraphChange,
   recognitionGraphText,
-} from '../../views/recognition-graph.ts';
-import type { Handler } from '../engine/admission.ts';
-import type { Authority } from '../engine/authority.ts';
-import { buildDocument } from './document-builder.ts';
+} from '../views/recognition-graph.ts';
 
 export const refreshGraph: Handler<'refreshGraph'> = (na, unit) => {
   const { at } = unit;

@@ -1,10 +1,10 @@
-import type { Readiness } from '../../answers/documents.ts';
-import { Refusal } from '../../refusal.ts';
-import { formatInstant } from '../../timestamp.ts';
+import { Refusal } from '../../base/refusal.ts';
+import { formatInstant } from '../../base/timestamp.ts';
+import type { Readiness } from '../../protocol/answers/documents.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { refusedUntil } from '../engine/restored-recently.ts';
-import { hasRoom } from '../enrollment/room.ts';
+import { hasRoom } from '../engine/room.ts';
 import { currentCrlSequence } from './crl-calls.ts';
 import { soonestEnds } from './horizon.ts';
 import { currentPosture } from './posture.ts';

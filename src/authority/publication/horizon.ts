@@ -1,11 +1,11 @@
 /** What lapses here: as counted, and what the authority knows of itself and its surroundings [core-4-20]. */
 import type { LicensePolicy } from '../../../machines/data-license-policy.ts';
-import type { Writable } from '../../json/write.ts';
-import { type EndTallies, EndTally, horizonOf } from '../../views/horizon.ts';
+import type { Writable } from '../../base/json/write.ts';
+import type { CountedEnds } from '../derived/expiry-census.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
-import { Sliced } from '../engine/sliced.ts';
-import type { CountedEnds } from './expiry-census.ts';
+import { Sliced } from '../subjects/sliced.ts';
+import { type EndTallies, EndTally, horizonOf } from '../views/horizon.ts';
 
 export const readHorizon: Handler<'readHorizon'> = (na) => new Sliced(horizon(na));
 

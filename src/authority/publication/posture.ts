@@ -1,9 +1,10 @@
 /** The posture of this authority, from committed state and what it knows of its surroundings. */
-import { judgePosture, type PostureFacts } from '../../views/posture.ts';
-import type { Posture, PostureFinding } from '../../views/rows/posture.ts';
+
+import type { Posture, PostureFinding } from '../../protocol/rows/posture.ts';
 import type { Authority } from '../engine/authority.ts';
 import { refusedUntil } from '../engine/restored-recently.ts';
-import { CRL_ID } from './crl.ts';
+import { CRL_ID } from '../lists/crl.ts';
+import { judgePosture, type PostureFacts } from '../views/posture.ts';
 
 export function currentPosture(na: Authority, now: number): Posture {
   const { findings, unknown } = judgePosture({

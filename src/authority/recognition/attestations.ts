@@ -1,26 +1,26 @@
 /** Membership attestations issued here [core-4-11]. */
 import type { Attestation, AttestationRefusal } from '../../../machines/attestation.ts';
-import type { AttestationFilter, AttestationTerms } from '../../contract/inputs.ts';
-import { canonicalJson, JsonText, type WithText } from '../../json/write.ts';
-import type { Issuer } from '../../records/issuer.ts';
+import { canonicalJson, JsonText, type WithText } from '../../base/json/write.ts';
+import { Refusal } from '../../base/refusal.ts';
+import { formatInstant } from '../../base/timestamp.ts';
+import type { AttestationFilter, AttestationTerms } from '../../protocol/contract/inputs.ts';
+import type { Issuer } from '../../protocol/records/issuer.ts';
 import {
   type MembershipAttestation,
   readMembershipAttestation,
-} from '../../records/membership-attestation.ts';
-import { signRecord } from '../../records/signed-record.ts';
-import { Refusal } from '../../refusal.ts';
-import { formatInstant } from '../../timestamp.ts';
-import type { AttestationRow } from '../../views/rows/attestation.ts';
+} from '../../protocol/records/membership-attestation.ts';
+import { signRecord } from '../../protocol/records/signed-record.ts';
+import type { AttestationRow } from '../../protocol/rows/attestation.ts';
+import { comparePlaces } from '../derived/attestation-list.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
+import { issuerOf } from '../engine/issuer.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
+import { assertOwnIssuer } from '../engine/own-issuer.ts';
 import { pageOf } from '../engine/page.ts';
 import { refusalIn } from '../engine/refusals.ts';
-import type { Subject } from '../engine/subject-table.ts';
-import { issuerOf } from '../protocol/issuer.ts';
 import { publishFeed } from '../publication/feed-calls.ts';
-import { comparePlaces } from './attestation-list.ts';
-import { assertOwnIssuer } from './own-issuer.ts';
+import type { Subject } from '../subjects/subject-table.ts';
 
 const HOUR = 3_600_000;
 

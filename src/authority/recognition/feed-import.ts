@@ -1,12 +1,12 @@
 /** The import of another sovereign's revocation feed [core-4-14]. */
 import type { ImportedFeed, ImportedFeedRefusal } from '../../../machines/revocation-feed.ts';
-import type { ImportFeed } from '../../contract/inputs.ts';
-import { sha256Hex } from '../../crypto/digest.ts';
-import { Refusal, type RefusalName } from '../../refusal.ts';
+import { sha256Hex } from '../../base/crypto/digest.ts';
+import { Refusal, type RefusalName } from '../../base/refusal.ts';
+import type { ImportFeed } from '../../protocol/contract/inputs.ts';
 import type { Handler } from '../engine/admission.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
 import { refusalIn } from '../engine/refusals.ts';
-import type { UnitOfWork } from '../engine/unit-of-work.ts';
+import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import { treatyKeysOf } from './treaties.ts';
 
 /** Keys that verify a feed of the issuer when the importer names none. */

@@ -1,6 +1,6 @@
 /** Whom this sovereign recognizes: the recognition policy [core-4-12]. */
-import { canonicalJson, JsonText } from '../../json/write.ts';
-import { Refusal } from '../../refusal.ts';
+import { canonicalJson, JsonText } from '../../base/json/write.ts';
+import { Refusal } from '../../base/refusal.ts';
 import type { Handler } from '../engine/admission.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
 

@@ -1,5 +1,5 @@
 /** What the state knows of revocations that concern an attestation or a treaty under verification. */
-import type { RevocationKnowledge } from '../../contract/inputs.ts';
+import type { RevocationKnowledge } from '../../protocol/contract/inputs.ts';
 import type { Handler } from '../engine/admission.ts';
 import { isRevokedHere } from './attestations.ts';
 import { isTreatyRevoked } from './treaties.ts';

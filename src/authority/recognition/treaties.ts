@@ -1,22 +1,30 @@
 /** Recognition treaties [core-4-13]. */
 import type { Treaty, TreatyRefusal } from '../../../machines/recognition-treaty.ts';
-import type { TreatyFilter, TreatyTerms } from '../../contract/inputs.ts';
-import { canonicalJson, compareCodePoints, JsonText, type WithText } from '../../json/write.ts';
-import type { Issuer } from '../../records/issuer.ts';
-import { type RecognitionTreaty, readRecognitionTreaty } from '../../records/recognition-treaty.ts';
-import { signRecord } from '../../records/signed-record.ts';
-import { Refusal } from '../../refusal.ts';
-import { formatInstant } from '../../timestamp.ts';
-import { isLifecycleActive, lifecycleOf } from '../../views/lifecycle.ts';
-import type { Edge } from '../../views/recognition-index.ts';
-import type { TreatyRow, TreatyStatus } from '../../views/rows/treaty.ts';
+import {
+  canonicalJson,
+  compareCodePoints,
+  JsonText,
+  type WithText,
+} from '../../base/json/write.ts';
+import { Refusal } from '../../base/refusal.ts';
+import { formatInstant } from '../../base/timestamp.ts';
+import type { TreatyFilter, TreatyTerms } from '../../protocol/contract/inputs.ts';
+import type { Issuer } from '../../protocol/records/issuer.ts';
+import {
+  type RecognitionTreaty,
+  readRecognitionTreaty,
+} from '../../protocol/records/recognition-treaty.ts';
+import { signRecord } from '../../protocol/records/signed-record.ts';
+import type { TreatyRow, TreatyStatus } from '../../protocol/rows/treaty.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
+import { issuerOf } from '../engine/issuer.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
+import { assertOwnIssuer } from '../engine/own-issuer.ts';
 import { pageOf } from '../engine/page.ts';
 import { refusalIn } from '../engine/refusals.ts';
-import { issuerOf } from '../protocol/issuer.ts';
-import { assertOwnIssuer } from './own-issuer.ts';
+import { isLifecycleActive, lifecycleOf } from '../views/lifecycle.ts';
+import type { Edge } from '../views/recognition-index.ts';
 
 const HOUR = 3_600_000;
 

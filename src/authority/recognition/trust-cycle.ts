@@ -5,30 +5,33 @@
  */
 import type { ImportedFeed, ImportedFeedRefusal } from '../../../machines/revocation-feed.ts';
 import type { Resting } from '../../../machines/step.ts';
-import { SHA256, sha256Hex } from '../../crypto/digest.ts';
-import { SEED_BYTES, signerFromSeed, verifySignature } from '../../crypto/ed25519.ts';
-import { parseJson } from '../../json/parse.ts';
-import type { JsonObject } from '../../json/value.ts';
-import { canonicalJson } from '../../json/write.ts';
-import type { Issuer } from '../../records/issuer.ts';
+import { SHA256, sha256Hex } from '../../base/crypto/digest.ts';
+import { SEED_BYTES, signerFromSeed, verifySignature } from '../../base/crypto/ed25519.ts';
+import { parseJson } from '../../base/json/parse.ts';
+import type { JsonObject } from '../../base/json/value.ts';
+import { canonicalJson } from '../../base/json/write.ts';
+import type { Issuer } from '../../protocol/records/issuer.ts';
 import {
   type MembershipAttestation,
   readMembershipAttestation,
-} from '../../records/membership-attestation.ts';
-import { type RecognitionTreaty, readRecognitionTreaty } from '../../records/recognition-treaty.ts';
-import { verifyAttestationWithTreaty } from '../../records/recognition-verification.ts';
+} from '../../protocol/records/membership-attestation.ts';
+import {
+  type RecognitionTreaty,
+  readRecognitionTreaty,
+} from '../../protocol/records/recognition-treaty.ts';
+import { verifyAttestationWithTreaty } from '../../protocol/records/recognition-verification.ts';
 import {
   keyOfFeed,
   readRevocationFeed,
   type SovereignRevocationFeed,
-} from '../../records/revocation-feed.ts';
+} from '../../protocol/records/revocation-feed.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
-import { transition } from '../engine/kinds.ts';
+import { issuerOf } from '../engine/issuer.ts';
 import { refusalIn } from '../engine/refusals.ts';
-import type { UnitOfWork } from '../engine/unit-of-work.ts';
-import { issuerOf } from '../protocol/issuer.ts';
-import { feedRecord, signFeed } from '../publication/feed.ts';
+import { feedRecord, signFeed } from '../lists/feed.ts';
+import { transition } from '../subjects/kinds.ts';
+import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import { buildAttestation } from './attestations.ts';
 import { buildTreaty } from './treaties.ts';
 

@@ -1,16 +1,17 @@
 /** Questions about trust that go beyond its path now: why, as of when, without which treaties [core-6-3-1]. */
-import type { TrustQuestion } from '../../contract/inputs.ts';
-import type { Writable } from '../../json/write.ts';
-import { Refusal } from '../../refusal.ts';
-import { formatInstant } from '../../timestamp.ts';
-import type { ConsideredTrust } from '../../views/rows/graph.ts';
-import { explainTrust } from '../../views/trust-explanation.ts';
-import { findTrustPathIn } from '../../views/trust-path.ts';
-import { trustView } from '../../views/trust-view.ts';
+
+import type { Writable } from '../../base/json/write.ts';
+import { Refusal } from '../../base/refusal.ts';
+import { formatInstant } from '../../base/timestamp.ts';
+import type { TrustQuestion } from '../../protocol/contract/inputs.ts';
+import type { ConsideredTrust } from '../../protocol/rows/graph.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
-import { Sliced } from '../engine/sliced.ts';
 import { publishGraph } from '../publication/graph.ts';
+import { Sliced } from '../subjects/sliced.ts';
+import { explainTrust } from '../views/trust-explanation.ts';
+import { findTrustPathIn } from '../views/trust-path.ts';
+import { trustView } from '../views/trust-view.ts';
 
 export const considerTrust: Handler<'considerTrust'> = (na, question, at) => {
   assertAnswerable(na, question, at);

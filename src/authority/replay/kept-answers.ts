@@ -3,9 +3,10 @@
  * connection or a crash, their senders cannot know what became of them. They are kept as long as the nonces
  * that the requests spent, and stored in the same transaction.
  */
-import type { Answer } from '../../contract/answers.ts';
-import type { JsonObject } from '../../json/value.ts';
-import { jsonText } from '../../json/write.ts';
+
+import type { JsonObject } from '../../base/json/value.ts';
+import { jsonText } from '../../base/json/write.ts';
+import type { Answer } from '../../protocol/contract/answers.ts';
 import type { KeptAnswer } from '../../store/store.ts';
 
 export interface KeptAnswers {

@@ -2,7 +2,7 @@
  * Replay protection of heartbeats [core-2-3]: a bounded window of nonces per node key, as IPsec's
  * anti-replay window is (RFC 4303, 3.4.3). It lives in memory; a stored floor replaces it after a restart.
  */
-import { detached } from '../../detached.ts';
+import { detached } from '../../base/detached.ts';
 
 /** A nonce is held this much longer than any timestamp it could come with is acceptable. */
 const MARGIN_MS = 60_000;

@@ -1,14 +1,15 @@
 /** What `mesh-network-authority-client` exports: the clients, keys, offline verification and errors. */
-export type * from '../../answers/documents.ts';
-export type * from '../../answers/enrollment.ts';
-export type * from '../../answers/events.ts';
-export type * from '../../answers/operators.ts';
-export type * from '../../answers/recognition.ts';
-export type * from '../../answers/verdicts.ts';
-export type { Sha256, Signer, VerifySignature } from '../../crypto/primitives.ts';
-export type * from '../../views/rows/attestation.ts';
-export type * from '../../views/rows/graph.ts';
-export type * from '../../views/rows/treaty.ts';
+
+export type { Sha256, Signer, VerifySignature } from '../../base/crypto/primitives.ts';
+export type * from '../../protocol/answers/documents.ts';
+export type * from '../../protocol/answers/enrollment.ts';
+export type * from '../../protocol/answers/events.ts';
+export type * from '../../protocol/answers/operators.ts';
+export type * from '../../protocol/answers/recognition.ts';
+export type * from '../../protocol/answers/verdicts.ts';
+export type * from '../../protocol/rows/attestation.ts';
+export type * from '../../protocol/rows/graph.ts';
+export type * from '../../protocol/rows/treaty.ts';
 export type * from '../agent-storage.ts';
 export {
   AuthorityError,

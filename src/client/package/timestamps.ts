@@ -1,2 +1,2 @@
 /** Datetimes as records spell them. */
-export * from '../../timestamp.ts';
+export * from '../../base/timestamp.ts';

@@ -11,7 +11,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RootDatabase } from 'lmdb';
-import { parseJson } from '../../json/parse.ts';
+import { parseJson } from '../../base/json/parse.ts';
 import { decodeLine } from '../audit-rows.ts';
 import type { NetworkIdentity } from '../network-identity.ts';
 import { decodeUnchecked } from '../rows.ts';

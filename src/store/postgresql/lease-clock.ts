@@ -1,4 +1,4 @@
-import type { Runtime } from '../../runtime.ts';
+import type { Runtime } from '../../base/runtime.ts';
 
 /** The clock of the holder; not that of the service, which tests may set. */
 export interface LeaseClock {

@@ -5,7 +5,7 @@
  * own monotonic clock: the holder from before it sent the renewal, and a process that waits from after it has seen that
  * renewal first. So one gives up before another begins, also when the clock of the database is set.
  */
-import { messageOf } from '../../error-message.ts';
+import { messageOf } from '../../base/error-message.ts';
 import type { PreviousOwner } from '../store.ts';
 import { createConfirmations } from './confirmations.ts';
 import { isTimeout } from './connect.ts';

@@ -13,7 +13,7 @@
  */
 
 import type { Client, QueryResultRow } from 'pg';
-import { messageOf } from '../../error-message.ts';
+import { messageOf } from '../../base/error-message.ts';
 import { disconnect } from './connect.ts';
 import type { Lease } from './lease.ts';
 import type { LeaseClock } from './lease-clock.ts';

@@ -1,13 +1,17 @@
 /** What a portable stream says of itself, signed by the authority [backup-2]. */
 import Type, { type Static } from 'typebox';
 import Value from 'typebox/value';
-import { sha256Hex } from '../../crypto/digest.ts';
-import type { Signer, VerifySignature } from '../../crypto/primitives.ts';
-import type { JsonObject } from '../../json/value.ts';
-import { canonicalJson } from '../../json/write.ts';
-import { type GenesisBlock, isSignedByRoot, readGenesisBlock } from '../../records/genesis.ts';
-import { Datetime, Signatures } from '../../records/record.ts';
-import { isSignedByAny, signRecord } from '../../records/signed-record.ts';
+import { sha256Hex } from '../../base/crypto/digest.ts';
+import type { Signer, VerifySignature } from '../../base/crypto/primitives.ts';
+import type { JsonObject } from '../../base/json/value.ts';
+import { canonicalJson } from '../../base/json/write.ts';
+import {
+  type GenesisBlock,
+  isSignedByRoot,
+  readGenesisBlock,
+} from '../../protocol/records/genesis.ts';
+import { Datetime, Signatures } from '../../protocol/records/record.ts';
+import { isSignedByAny, signRecord } from '../../protocol/records/signed-record.ts';
 import { NetworkIdentity } from '../network-identity.ts';
 import type { TimeRange } from '../store.ts';
 import type { StateFacts } from './ports.ts';

@@ -1,7 +1,7 @@
 /** Reads a portable stream, and finds whatever was changed, cut off or added since it was written [backup-4]. */
 import { createHash } from 'node:crypto';
-import type { VerifySignature } from '../../crypto/primitives.ts';
-import { parseJson } from '../../json/parse.ts';
+import type { VerifySignature } from '../../base/crypto/primitives.ts';
+import { parseJson } from '../../base/json/parse.ts';
 import { type Manifest, readManifest } from './manifest.ts';
 import { DamagedStream, rowIn, STREAM_TABLES, type StreamRows, type StreamTable } from './rows.ts';
 

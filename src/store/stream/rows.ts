@@ -1,9 +1,9 @@
 /** Rows of the portable stream: one line of JSON each, whatever database they come from [backup-3]. */
 import Type, { type Static, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { parseJson } from '../../json/parse.ts';
-import { isJsonObject, type JsonObject } from '../../json/value.ts';
-import { canonicalJson } from '../../json/write.ts';
+import { parseJson } from '../../base/json/parse.ts';
+import { isJsonObject, type JsonObject } from '../../base/json/value.ts';
+import { canonicalJson } from '../../base/json/write.ts';
 import type { AuditEntry, StoredLiveness, StoredSubject } from '../store.ts';
 
 /** In the order in which they follow each other in a stream. */

@@ -1,6 +1,6 @@
 /** Writes a state as a portable stream: the manifest, then the rows, a line each [backup-1]. */
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '../../json/write.ts';
+import { canonicalJson } from '../../base/json/write.ts';
 import type { Manifest, TableSummaries } from './manifest.ts';
 import type { StateSource } from './ports.ts';
 import { lineOf, STREAM_TABLES, type StreamRows, type StreamTable } from './rows.ts';

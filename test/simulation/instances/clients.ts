@@ -1,5 +1,5 @@
 /** Those who ask the instances, and hold every answer against all that was acknowledged before. */
-import type { Answer } from '../../../src/contract/answers.ts';
+import type { Answer } from '../../../src/protocol/contract/answers.ts';
 import { insist } from '../violation.ts';
 import type { Chance } from './chance.ts';
 import type { Clockwork } from './clockwork.ts';

@@ -1,18 +1,23 @@
 /** One instance, put together as the program does it, but for the machine, the network and the database. */
-import type { Answer } from '../../../src/contract/answers.ts';
-import { type Call, onceConfirmed, whileHeld } from '../../../src/contract/calls.ts';
-import { documentText } from '../../../src/contract/documents.ts';
+
+import { createLogger } from '../../../src/base/log/logger.ts';
+import { createRateLimits, type RateLimitSettings } from '../../../src/edge/rate-limit.ts';
+import type { Answer } from '../../../src/protocol/contract/answers.ts';
+import { type Call, onceConfirmed, whileHeld } from '../../../src/protocol/contract/calls.ts';
+import { documentText } from '../../../src/protocol/contract/documents.ts';
 import {
   createDocumentCache,
   createDocumentPublisher,
-} from '../../../src/contract/publications.ts';
-import { createStandingMemory, noteWriter, standingIn } from '../../../src/contract/standing.ts';
-import { createRateLimits, type RateLimitSettings } from '../../../src/http/rate-limit.ts';
-import { RATE_BUCKETS } from '../../../src/http/route-description.ts';
-import { createLinkClient, withdrawAll } from '../../../src/link/client.ts';
-import { createDesk } from '../../../src/link/desk.ts';
-import { openLinkHost } from '../../../src/link/host.ts';
-import { createLogger } from '../../../src/log/logger.ts';
+} from '../../../src/protocol/contract/publications.ts';
+import {
+  createStandingMemory,
+  noteWriter,
+  standingIn,
+} from '../../../src/protocol/contract/standing.ts';
+import { RATE_BUCKETS } from '../../../src/protocol/route-description.ts';
+import { createLinkClient, withdrawAll } from '../../../src/server/link/client.ts';
+import { createDesk } from '../../../src/server/link/desk.ts';
+import { openLinkHost } from '../../../src/server/link/host.ts';
 import { acquireLease, type Lease } from '../../../src/store/postgresql/lease.ts';
 import type { Machine } from './clockwork.ts';
 import type { Database } from './database.ts';

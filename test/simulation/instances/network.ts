@@ -2,8 +2,8 @@
  * What carries messages between machines: late, in order on each connection, and not at all while it is cut.
  */
 import { deserialize, serialize } from 'node:v8';
-import type { FrameListener, Frames } from '../../../src/link/frames.ts';
-import type { Wire, Wires } from '../../../src/link/wires.ts';
+import type { FrameListener, Frames } from '../../../src/server/link/frames.ts';
+import type { Wire, Wires } from '../../../src/server/link/wires.ts';
 import type { Chance } from './chance.ts';
 import type { Clockwork, Machine } from './clockwork.ts';
 

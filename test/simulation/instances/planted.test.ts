@@ -1,7 +1,7 @@
 /** A check of the simulation of instances itself: each of these defects has to be found. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { FromWriter } from '../../../src/link/messages.ts';
+import type { FromWriter } from '../../../src/server/link/messages.ts';
 import type { Defect } from './play.ts';
 import { describe, simulate } from './simulate.ts';
 

@@ -1,5 +1,5 @@
 /** Plays one history to its end. */
-import type { Answer } from '../../../src/contract/answers.ts';
+import type { Answer } from '../../../src/protocol/contract/answers.ts';
 import { chanceOf } from './chance.ts';
 import { createClients } from './clients.ts';
 import { Clockwork, Machine, withTimersOfMachines } from './clockwork.ts';

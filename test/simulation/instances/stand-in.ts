@@ -2,11 +2,12 @@
  * In place of the authority, what instances have to keep in order: revocations, which a public list shows, and invites,
  * each for one node. It decides in memory, and answers when the database has stored it.
  */
-import type { Answer } from '../../../src/contract/answers.ts';
-import type { Call } from '../../../src/contract/calls.ts';
-import { publishedDocument } from '../../../src/contract/documents.ts';
-import type { DocumentPublisher } from '../../../src/contract/publications.ts';
-import { sha256Hex } from '../../../src/crypto/digest.ts';
+
+import { sha256Hex } from '../../../src/base/crypto/digest.ts';
+import type { Answer } from '../../../src/protocol/contract/answers.ts';
+import type { Call } from '../../../src/protocol/contract/calls.ts';
+import { publishedDocument } from '../../../src/protocol/contract/documents.ts';
+import type { DocumentPublisher } from '../../../src/protocol/contract/publications.ts';
 import type { Machine } from './clockwork.ts';
 import type { Database, Entry } from './database.ts';
 

@@ -1,0 +1,131 @@
+/**
+ * Committed agent registrations, indexed by capability and by expiry: neither look-ups nor eviction cost
+ * more as the registry grows.
+ */
+import TinyQueue from 'tinyqueue';
+import type { AgentRegistration } from '../../../machines/agent-registration.ts';
+import { compareCodePoints } from '../../base/json/write.ts';
+import { createOrderedList, type OrderedList } from '../../base/ordered-list.ts';
+import type { SubjectListener } from '../subjects/subjects.ts';
+
+export interface AgentIndex {
+  readonly follow: SubjectListener;
+  count(): number;
+  find(nodePublicKey: string): AgentRegistration | undefined;
+  /** Registrations with exactly this tag, newest first. */
+  withCapability(tag: string): readonly RegisteredAgent[];
+  /** Stops listing registrations whose time has passed. */
+  expire(now: number): void;
+  /** Node keys of the registrations that expired since the last call and have to be evicted. */
+  takeExpired(now: number): string[];
+  /** How many expiries are waited for. */
+  awaited(): number;
+}
+
+export interface RegisteredAgent {
+  readonly key: string;
+  readonly registration: AgentRegistration;
+}
+
+interface Expiry {
+  readonly at: number;
+  readonly key: string;
+}
+
+/** A registration, and the one expiry in the queue that counts for it: its own, or an earlier one. */
+interface Held {
+  readonly registration: AgentRegistration;
+  awaited: Expiry;
+}
+
+/** More expiries that count for nothing than this, and than there are registrations, are cleared away. */
+const MOST_PASSED_OVER = 1000;
+
+export function createAgentIndex(): AgentIndex {
+  const registered = new Map<string, Held>();
+  const byTag = new Map<string, OrderedList<RegisteredAgent>>();
+  let expiries = queueOf([]);
+  let toEvict = new Set<string>();
+
+  function awaitEnd(registration: AgentRegistration, key: string): Expiry {
+    const expiry = { at: registration.expiresAt, key };
+    expiries.push(expiry);
+    return expiry;
+  }
+
+  /** Clients that register and leave repeatedly leave expiries behind, which may be years ahead. */
+  function clearAway(): void {
+    if (expiries.length <= 2 * registered.size + MOST_PASSED_OVER) return;
+    expiries = queueOf(Array.from(registered.values(), ({ awaited }) => awaited));
+  }
+
+  function drop(key: string): void {
+    const held = registered.get(key);
+    if (held === undefined) return;
+    const { registration } = held;
+    registered.delete(key);
+    for (const tag of new Set(registration.capabilities)) {
+      const tagged = byTag.get(tag);
+      tagged?.remove({ key, registration });
+      if (tagged?.items().length === 0) byTag.delete(tag);
+    }
+  }
+
+  function put(key: string, registration: AgentRegistration): void {
+    const before = registered.get(key)?.awaited;
+    drop(key);
+    // A refresh expires later, and is looked at again when the expiry before it has come.
+    const isInTime = before !== undefined && before.at <= registration.expiresAt;
+    const awaited = isInTime ? before : awaitEnd(registration, key);
+    registered.set(key, { registration, awaited });
+    clearAway();
+    for (const tag of new Set(registration.capabilities)) {
+      const tagged = byTag.get(tag) ?? createOrderedList(newestFirst);
+      tagged.add({ key, registration });
+      byTag.set(tag, tagged);
+    }
+  }
+
+  function expire(now: number): void {
+    for (let next = expiries.peek(); next !== undefined && next.at <= now; ) {
+      expiries.pop();
+      const held = registered.get(next.key);
+      if (held?.awaited === next) {
+        if (held.registration.expiresAt <= now) {
+          drop(next.key);
+          toEvict.add(next.key);
+        } else held.awaited = awaitEnd(held.registration, next.key);
+      }
+      next = expiries.peek();
+    }
+  }
+
+  return {
+    follow(kind, id, { value, context }) {
+      if (kind !== 'agent-registration') return;
+      if (value === 'registered') put(id, context as AgentRegistration);
+      else drop(id);
+    },
+    count: () => registered.size,
+    find: (nodePublicKey) => registered.get(nodePublicKey)?.registration,
+    withCapability: (tag) => byTag.get(tag)?.items() ?? [],
+    expire,
+    takeExpired(now) {
+      expire(now);
+      const taken = [...toEvict];
+      toEvict = new Set();
+      return taken;
+    },
+    awaited: () => expiries.length,
+  };
+}
+
+function queueOf(expiries: Expiry[]): TinyQueue<Expiry> {
+  return new TinyQueue(expiries, (a, b) => a.at - b.at);
+}
+
+function newestFirst(a: RegisteredAgent, b: RegisteredAgent): number {
+  return (
+    b.registration.registeredAt - a.registration.registeredAt || compareCodePoints(a.key, b.key)
+  );
+}

@@ -1,0 +1,147 @@
+/**
+ * The certificates that each node key owns, as decided. The keys themselves stay in the certificates; the
+ * certificates of one key form a chain that begins with the newest.
+ */
+import type { Certificate } from '../../../machines/certificate.ts';
+import type { RemovalListener, SubjectListener, Subjects } from '../subjects/subjects.ts';
+import { createBlocks } from '../tables/blocks.ts';
+import type { CertificateNumbers } from '../tables/certificate-numbers.ts';
+import { createTextIndex, NONE } from '../tables/text-index.ts';
+
+export interface CertificateIndex {
+  readonly follow: SubjectListener;
+  readonly followRemovals: RemovalListener;
+  /** Whether the key owns a certificate that is neither revoked, expired nor superseded. */
+  hasActive(nodePublicKey: string, now: number): boolean;
+  /** Ids of the certificates of the key that are neither revoked, expired nor superseded. */
+  liveOf(nodePublicKey: string, now: number): string[];
+  /** Ids of the certificates of the key that have not expired, superseded and revoked ones included. */
+  unexpiredOf(nodePublicKey: string, now: number): string[];
+  /** Ids of the certificates the key owns or owned. */
+  ownedBy(nodePublicKey: string): string[];
+  /** Whether the certificate is the newest of its key. */
+  isNewest(certId: string, nodePublicKey: string): boolean;
+}
+
+/** Neighbors in the chain, by number; `NONE` at the ends. */
+class Block {
+  readonly older: Int32Array;
+  readonly newer: Int32Array;
+  /** 1 where the number is in a chain. */
+  readonly chained: Uint8Array;
+
+  constructor(rows: number) {
+    this.older = new Int32Array(rows);
+    this.newer = new Int32Array(rows);
+    this.chained = new Uint8Array(rows);
+  }
+}
+
+export interface CertificateIndexOptions {
+  readonly subjects: Subjects;
+  readonly numbers: CertificateNumbers;
+  /** A random number of 32 bits, because nodes choose their keys. */
+  readonly seed: number;
+  readonly rowsBits?: number;
+  readonly firstSlots?: number;
+}
+
+export function createCertificateIndex({
+  subjects,
+  numbers,
+  seed,
+  rowsBits,
+  firstSlots,
+}: CertificateIndexOptions): CertificateIndex {
+  const { of: blockOf, rowOf } = createBlocks((rows) => new Block(rows), rowsBits);
+  const newest = createTextIndex((number) => keyOf(number), seed, firstSlots);
+
+  function certificateOf(number: number): Certificate | undefined {
+    return subjects.current('certificate', numbers.idOf(number) ?? '')?.context;
+  }
+
+  function keyOf(number: number): string {
+    return certificateOf(number)?.nodePublicKey ?? '';
+  }
+
+  function olderThan(number: number): number {
+    return blockOf(number).older[rowOf(number)] ?? NONE;
+  }
+
+  function newerThan(number: number): number {
+    return blockOf(number).newer[rowOf(number)] ?? NONE;
+  }
+
+  function link(newer: number, older: number): void {
+    if (newer !== NONE) blockOf(newer).older[rowOf(newer)] = older;
+    if (older !== NONE) blockOf(older).newer[rowOf(older)] = newer;
+  }
+
+  function isChained(number: number): boolean {
+    return blockOf(number).chained[rowOf(number)] === 1;
+  }
+
+  /**
+   * The newest certificate becomes the first of the chain; the others follow in any order, because a start
+   * restores them in the order of their ids.
+   */
+  function add(number: number, { nodePublicKey, issuedAt }: Certificate): void {
+    blockOf(number).chained[rowOf(number)] = 1;
+    const first = newest.find(nodePublicKey);
+    if (first !== NONE && issuedAt < (certificateOf(first)?.issuedAt ?? 0)) {
+      link(number, olderThan(first));
+      link(first, number);
+      return;
+    }
+    newest.put(nodePublicKey, number);
+    link(NONE, number);
+    link(number, first);
+  }
+
+  function drop(number: number, { nodePublicKey }: Certificate): void {
+    const [newer, older] = [newerThan(number), olderThan(number)];
+    if (newer === NONE && older === NONE) newest.remove(nodePublicKey);
+    else if (newer === NONE) newest.put(nodePublicKey, older);
+    link(newer, older);
+    const block = blockOf(number);
+    const row = rowOf(number);
+    block.older[row] = NONE;
+    block.newer[row] = NONE;
+    block.chained[row] = 0;
+  }
+
+  function ownedBy(nodePublicKey: string): string[] {
+    const owned: string[] = [];
+    let number = newest.find(nodePublicKey);
+    for (; number !== NONE; number = olderThan(number)) owned.push(numbers.idOf(number) ?? '');
+    return owned;
+  }
+
+  function isActive(certId: string, now: number): boolean {
+    const certificate = subjects.current('certificate', certId);
+    if (certificate === undefined || certificate.value === 'revoked') return false;
+    const { expiresAt, supersededFrom } = certificate.context;
+    return expiresAt > now && (supersededFrom === null || supersededFrom > now);
+  }
+
+  return {
+    follow(kind, id, { context }) {
+      if (kind !== 'certificate') return;
+      const number = numbers.take(id);
+      if (!isChained(number)) add(number, context as Certificate);
+    },
+    followRemovals(kind, id, { context }) {
+      if (kind === 'certificate') drop(numbers.find(id), context as Certificate);
+    },
+    hasActive: (nodePublicKey, now) =>
+      ownedBy(nodePublicKey).some((certId) => isActive(certId, now)),
+    liveOf: (nodePublicKey, now) =>
+      ownedBy(nodePublicKey).filter((certId) => isActive(certId, now)),
+    unexpiredOf: (nodePublicKey, now) =>
+      ownedBy(nodePublicKey).filter(
+        (certId) => (subjects.current('certificate', certId)?.context.expiresAt ?? 0) > now,
+      ),
+    ownedBy,
+    isNewest: (certId, nodePublicKey) => newest.find(nodePublicKey) === numbers.find(certId),
+  };
+}

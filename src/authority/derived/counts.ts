@@ -1,0 +1,36 @@
+import { KINDS, type SubjectKind } from '../subjects/kinds.ts';
+import type { Subjects } from '../subjects/subjects.ts';
+
+/** Counts over committed state; their cost does not grow with the fleet. */
+export interface Counts {
+  /** All certificates ever issued, including removed ones. */
+  issuedCertificates(): number;
+  keptCertificates(): number;
+  revokedCertificates(): number;
+  policyVersions(): number;
+  /** Subjects held now, and subjects removed so far, by kind. */
+  kept(): ByKind;
+  removed(): ByKind;
+}
+
+export type ByKind = { readonly [Kind in SubjectKind]?: number };
+
+export function createCounts(subjects: Subjects): Counts {
+  let revoked = 0;
+  // Revoked is a final state, so each certificate comes to it once.
+  subjects.onCommitted((kind, _id, { value }) => {
+    if (kind === 'certificate' && value === 'revoked') revoked += 1;
+  });
+  const removedOf = (kind: SubjectKind) =>
+    subjects.committed('removal-count', kind)?.context.removed ?? 0;
+  const byKind = (count: (kind: SubjectKind) => number): ByKind =>
+    Object.fromEntries(KINDS.map((kind) => [kind, count(kind)]));
+  return {
+    issuedCertificates: () => subjects.countCommitted('certificate') + removedOf('certificate'),
+    keptCertificates: () => subjects.countCommitted('certificate'),
+    revokedCertificates: () => revoked,
+    policyVersions: () => subjects.countCommitted('policy'),
+    kept: () => byKind(subjects.countCommitted),
+    removed: () => byKind(removedOf),
+  };
+}

@@ -1,0 +1,90 @@
+/**
+ * Counts what lapses, by kind. That takes a look at every certificate, treaty and attestation, so it is done in
+ * slices, and its result is shared for a pause that keeps it at a sixtieth of the time.
+ */
+
+import type { Runtime } from '../../base/runtime.ts';
+import { instantOf } from '../../protocol/records/record.ts';
+import type { Subjects } from '../subjects/subjects.ts';
+import { EndTally } from '../views/horizon.ts';
+
+/** Ends that are ahead, as of `asOf`, milliseconds since the epoch. */
+export interface CountedEnds {
+  readonly asOf: number;
+  readonly certificate: EndTally;
+  readonly treaty: EndTally;
+  readonly attestation: EndTally;
+}
+
+export interface ExpiryCensus {
+  /** Counts anew if the last count is too old, and yields after each slice. */
+  take(): Generator<void, CountedEnds>;
+  /** As counted last; null before the first count. */
+  readonly latest: CountedEnds | null;
+}
+
+export interface ExpiryCensusOptions {
+  readonly subjects: Subjects;
+  readonly now: Runtime['now'];
+  readonly elapsed: Runtime['elapsed'];
+}
+
+const PAUSE_PER_COUNT = 60;
+const RECORDS_PER_SLICE = 1000;
+
+export function createExpiryCensus({ subjects, now, elapsed }: ExpiryCensusOptions): ExpiryCensus {
+  let latest: CountedEnds | null = null;
+  let nextFrom = Number.NEGATIVE_INFINITY;
+
+  function* count(): Generator<void, CountedEnds> {
+    const asOf = now();
+    const ends = {
+      asOf,
+      certificate: new EndTally(asOf),
+      treaty: new EndTally(asOf),
+      attestation: new EndTally(asOf),
+    };
+    for (const block of subjects.certificateEnds()) {
+      for (const end of block) ends.certificate.addIfAhead(end);
+      yield;
+    }
+    let seen = 0;
+    for (const [, { context }] of subjects.allCommitted('recognition-treaty')) {
+      if (context.revokedAt === null) ends.treaty.addIfAhead(context.expiresAt);
+      seen += 1;
+      if (seen % RECORDS_PER_SLICE === 0) yield;
+    }
+    for (const [, { context }] of subjects.allCommitted('attestation')) {
+      if (context.revokedAt === null) ends.attestation.addIfAhead(endOf(context.json));
+      seen += 1;
+      if (seen % RECORDS_PER_SLICE === 0) yield;
+    }
+    return ends;
+  }
+
+  return {
+    *take() {
+      const started = elapsed();
+      if (latest !== null && started < nextFrom) return latest;
+      const counted = yield* count();
+      latest = counted;
+      const ended = elapsed();
+      nextFrom = ended + PAUSE_PER_COUNT * (ended - started);
+      return counted;
+    },
+    get latest() {
+      return latest;
+    },
+  };
+}
+
+const END_MEMBER = '"expires_at":"';
+
+/**
+ * The end of an attestation, found in its canonical text, which takes a hundredth of the time of reading it. No
+ * member after `expires_at` has free content, and inside a string the quotes would be escaped.
+ */
+function endOf(json: string): number {
+  const at = json.lastIndexOf(END_MEMBER) + END_MEMBER.length;
+  return instantOf(json.slice(at, json.indexOf('"', at)));
+}

@@ -1,0 +1,120 @@
+/**
+ * Counts what is wrong with nodes. That takes a look at every certificate, so a large fleet is counted in slices
+ * with rests between them, and not again before a pause that keeps it at a sixtieth of the time.
+ */
+import type { Certificate } from '../../../machines/certificate.ts';
+import type { Runtime } from '../../base/runtime.ts';
+import { inRestingSlices } from '../../base/slices.ts';
+import type { Liveness } from '../liveness/last-contact.ts';
+import type { Subjects } from '../subjects/subjects.ts';
+import { type FleetFacts, reportsHealth } from '../views/posture.ts';
+import type { CertificateIndex } from './certificate-index.ts';
+
+export interface FleetCensus {
+  /**
+   * Counts anew if the last count is too old. A promise only while there is none: a later count of a large
+   * fleet goes on beside its readers, who get the last one.
+   */
+  take(now: number): Promise<void> | undefined;
+  /** As counted last; null before the first count. */
+  readonly latest: FleetFacts | null;
+}
+
+export interface FleetCensusOptions {
+  readonly subjects: Subjects;
+  readonly certificates: CertificateIndex;
+  readonly liveness: Liveness;
+  /** How long a node may be silent, in milliseconds. */
+  readonly activeWindow: number;
+  /** Nobody could report before, in milliseconds since the epoch. */
+  readonly startedAt: number;
+  readonly elapsed: Runtime['elapsed'];
+}
+
+const DAY = 86_400_000;
+/** An expired certificate is a node that was given up by then. */
+const LAPSED_MS = 30 * DAY;
+/** A certificate is lapsing in the last tenth of its life, at most this long. */
+const LONGEST_LAPSING_MS = 3 * DAY;
+const SHORTEST_PAUSE_MS = 1000;
+/** A count rests for two thirds of its time. */
+const PAUSE_PER_COUNT = 20;
+const CERTIFICATES_PER_SLICE = 500;
+/** What stands in place of a report until a node sends one. */
+const NOT_REPORTED = new Set(['joined', 'renewed']);
+
+export function createFleetCensus(options: FleetCensusOptions): FleetCensus {
+  const { subjects, certificates, liveness, activeWindow, startedAt, elapsed } = options;
+  const silentKnownFrom = startedAt + activeWindow;
+  let latest: FleetFacts | null = null;
+  let nextFrom = Number.NEGATIVE_INFINITY;
+  let underWay: Promise<void> | undefined;
+
+  /** The last report of the node, under this certificate or the one before it; null when there is none. */
+  function reportOf(id: string, { renewedFrom }: Certificate): string | null {
+    const own = liveness.statusOf(id);
+    if (!NOT_REPORTED.has(own)) return own;
+    const before = renewedFrom === null ? own : liveness.statusOf(renewedFrom);
+    return NOT_REPORTED.has(before) || before === '' ? null : before;
+  }
+
+  function* count(now: number): Generator<void, FleetFacts> {
+    const counts = { expected: 0, unwell: 0, lapsing: 0, lapsed: 0 };
+    let silent = 0;
+    let seen = 0;
+    for (const [id, { value, context }] of subjects.allCommitted('certificate')) {
+      seen += 1;
+      if (seen % CERTIFICATES_PER_SLICE === 0) yield;
+      const { nodePublicKey, expiresAt, issuedAt, renewedAt } = context;
+      if (value === 'revoked' || renewedAt !== null || expiresAt <= now - LAPSED_MS) continue;
+      const report = reportOf(id, context);
+      if (report === null || !certificates.isNewest(id, nodePublicKey)) continue;
+      if (expiresAt <= now) {
+        counts.lapsed += 1;
+        continue;
+      }
+      counts.expected += 1;
+      if (now - liveness.lastSeen(id) >= activeWindow) silent += 1;
+      if (!reportsHealth(report)) counts.unwell += 1;
+      const lapsingMs = Math.min((expiresAt - issuedAt) / 10, LONGEST_LAPSING_MS);
+      if (expiresAt - now < lapsingMs) counts.lapsing += 1;
+    }
+    // Those that were not heard of may not have had the time to report since the start.
+    const isKnown = silent === 0 || now >= silentKnownFrom;
+    return { ...counts, silent: isKnown ? silent : null, silentKnownFrom };
+  }
+
+  function start(now: number): Promise<void> | undefined {
+    const started = elapsed();
+    const done = (counts: FleetFacts) => {
+      latest = counts;
+      const ended = elapsed();
+      nextFrom = ended + Math.max(SHORTEST_PAUSE_MS, PAUSE_PER_COUNT * (ended - started));
+    };
+    const counting = inRestingSlices(count(now), elapsed);
+    if (!(counting instanceof Promise)) {
+      done(counting);
+      return undefined;
+    }
+    const finished = counting.then(done).finally(() => {
+      underWay = undefined;
+    });
+    // Whoever needs the next count gets the error of one that fails again.
+    finished.catch(() => {
+      latest = null;
+    });
+    return finished;
+  }
+
+  return {
+    take(now) {
+      if (underWay === undefined && (latest === null || elapsed() >= nextFrom)) {
+        underWay = start(now);
+      }
+      return latest === null ? underWay : undefined;
+    },
+    get latest() {
+      return latest;
+    },
+  };
+}

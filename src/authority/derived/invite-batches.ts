@@ -1,0 +1,55 @@
+/**
+ * The invites of each batch, as decided, and those of them that are unused: a batch is read and withdrawn at a cost
+ * that depends neither on the invites of others nor on those of it that were used.
+ */
+import type { Invite } from '../../../machines/invite.ts';
+import type { RemovalListener, SubjectListener } from '../subjects/subjects.ts';
+import { createSortedTexts, type SortedTexts } from '../tables/sorted-texts.ts';
+
+export interface InviteBatches {
+  readonly follow: SubjectListener;
+  readonly followRemovals: RemovalListener;
+  /** Undefined when no invite has the batch. */
+  find(batch: string): InviteBatch | undefined;
+}
+
+/** Ids in order. Read them before anything else is decided. */
+export interface InviteBatch {
+  readonly ids: Pick<SortedTexts, 'after' | 'size'>;
+  readonly unused: Pick<SortedTexts, 'after' | 'size'>;
+}
+
+interface Held {
+  readonly ids: SortedTexts;
+  readonly unused: SortedTexts;
+}
+
+export function createInviteBatches(): InviteBatches {
+  const batches = new Map<string, Held>();
+
+  function heldAs(batch: string): Held {
+    const held = batches.get(batch) ?? { ids: createSortedTexts(), unused: createSortedTexts() };
+    batches.set(batch, held);
+    return held;
+  }
+
+  return {
+    follow(kind, id, { value, context }) {
+      const batch = kind === 'invite' ? (context as Invite).batch : undefined;
+      if (batch === undefined) return;
+      const { ids, unused } = heldAs(batch);
+      ids.add(id);
+      if (value === 'unused') unused.add(id);
+      else unused.remove(id);
+    },
+    followRemovals(kind, id, { context }) {
+      const batch = kind === 'invite' ? (context as Invite).batch : undefined;
+      const held = batch === undefined ? undefined : batches.get(batch);
+      if (batch === undefined || held === undefined) return;
+      held.ids.remove(id);
+      held.unused.remove(id);
+      if (held.ids.size() === 0) batches.delete(batch);
+    },
+    find: (batch) => batches.get(batch),
+  };
+}

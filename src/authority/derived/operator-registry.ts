@@ -1,0 +1,77 @@
+/**
+ * Which operator keys count [core-2-4]: those of the configuration, which governs what it names, and those
+ * that operators have added.
+ */
+import type { OperatorKey } from '../../../machines/operator-key.ts';
+import { decodeBase64 } from '../../base/crypto/base64.ts';
+import { SEED_BYTES, signerFromSeed } from '../../base/crypto/ed25519.ts';
+import type { Tier } from '../../protocol/contract/claims.ts';
+import { transition } from '../subjects/kinds.ts';
+import type { Subject } from '../subjects/subject-table.ts';
+import type { Subjects } from '../subjects/subjects.ts';
+
+export interface ConfiguredOperator {
+  readonly tier: Tier;
+  /** Base64. */
+  readonly publicKey: string;
+}
+
+export interface OperatorRegistry {
+  isConfigured(keyId: string): boolean;
+  /** The stored key as it counts in this process; null when it does not. Throws when it contradicts the configuration. */
+  restored(keyId: string, stored: Subject<'operator-key'>): Subject<'operator-key'> | null;
+  /** Adds the configured keys of which nothing is stored; call when everything is restored. */
+  addConfigured(subjects: Subjects): void;
+  /** Whether the public key belongs to an operator of now or of earlier, usable or revoked. */
+  isKnown(subjects: Subjects, publicKey: string): boolean;
+  /** Whether the id or the public key belongs to such a key. */
+  isTaken(subjects: Subjects, keyId: string, publicKey: string): boolean;
+}
+
+export function createOperatorRegistry(
+  configured: ReadonlyMap<string, ConfiguredOperator>,
+): OperatorRegistry {
+  /** Revoked keys of earlier configurations: their ids stay used up. */
+  const former = new Map<string, OperatorKey>();
+
+  function isKnown(subjects: Subjects, publicKey: string): boolean {
+    const known = [...subjects.allCommitted('operator-key')].map(([, { context }]) => context);
+    return [...known, ...former.values()].some((key) => key.publicKey === publicKey);
+  }
+
+  return {
+    isConfigured: (keyId) => configured.has(keyId),
+    restored(keyId, stored) {
+      const { value, context } = stored;
+      const given = configured.get(keyId);
+      if (given === undefined) {
+        if (context.addedAt !== undefined) return stored;
+        former.set(keyId, context);
+        return null;
+      }
+      if (value === 'revoked') return stored;
+      if (context.publicKey !== given.publicKey) {
+        throw new Error(
+          `Operator key ${keyId} was added by an operator with another public key than the configuration has; choose another id`,
+        );
+      }
+      return { ...stored, context: { ...context, tier: given.tier } };
+    },
+    addConfigured(subjects) {
+      for (const [keyId, given] of configured) {
+        if (subjects.current('operator-key', keyId) !== undefined) continue;
+        const seed = decodeBase64(given.publicKey, SEED_BYTES);
+        if (seed !== null && isKnown(subjects, signerFromSeed(seed).publicKey)) {
+          throw new Error(
+            `Operator key ${keyId} is configured with the private key of another operator; give the public one, of the .pub file`,
+          );
+        }
+        const { next } = transition('operator-key', undefined, { type: 'configure', ...given });
+        const context = next.context as OperatorKey;
+        subjects.restore('operator-key', keyId, { version: 0, value: next.value, context });
+      }
+    },
+    isKnown,
+    isTaken: (subjects, keyId, publicKey) => former.has(keyId) || isKnown(subjects, publicKey),
+  };
+}

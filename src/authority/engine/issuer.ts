@@ -1,0 +1,29 @@
+/** Records the authority makes as this sovereign. */
+import { SHA256 } from '../../base/crypto/digest.ts';
+import { Refusal, type RefusalName } from '../../base/refusal.ts';
+import type { Issuer, Unbuilt } from '../../protocol/records/issuer.ts';
+import type { UnitOfWork } from '../subjects/unit-of-work.ts';
+import type { Authority } from './authority.ts';
+
+export function issuerOf({ settings, signer, runtime }: Authority, { at }: UnitOfWork): Issuer {
+  const { networkName, keyId } = settings;
+  return {
+    sovereignId: networkName,
+    keyId,
+    signer,
+    sha256: SHA256,
+    now: at,
+    uuid: () => runtime.uuid(),
+  };
+}
+
+/** The record, or a refusal with the cause why it could not be built. */
+export function built<T extends object>(result: T | Unbuilt<string>, refusal: RefusalName): T {
+  if ('unbuilt' in result) return refuseFor(refusal, result.unbuilt);
+  return result;
+}
+
+/** Refuses with the finer cause that the codes of the wire do not name [trust-1-4]. */
+export function refuseFor(refusal: RefusalName, cause: string): never {
+  throw new Refusal(refusal, { cause });
+}

@@ -1,0 +1,29 @@
+/** The join certificate as its node gets it [core-4-3]. */
+import type { Certificate } from '../../../machines/certificate.ts';
+import type { JsonObject } from '../../base/json/value.ts';
+import { formatInstant } from '../../base/timestamp.ts';
+import { signRecord } from '../../protocol/records/signed-record.ts';
+import type { Authority } from './authority.ts';
+
+export function signedCertificate(
+  { settings: { networkName, keyId }, signer }: Authority,
+  certId: string,
+  { nodePublicKey, roles, issuedAt, expiresAt }: Certificate,
+) {
+  const record = {
+    cert_id: certId,
+    node_public_key: nodePublicKey,
+    network_name: networkName,
+    roles,
+    issued_at: formatInstant(issuedAt),
+    expires_at: formatInstant(expiresAt),
+    issued_by: keyId,
+  };
+  return signRecord(record, signer, keyId);
+}
+
+/** The certificate as it was issued: signatures are deterministic. Null when it is not stored any more. */
+export function storedCertificate(na: Authority, certId: string): JsonObject | null {
+  const stored = na.subjects.current('certificate', certId);
+  return stored === undefined ? null : signedCertificate(na, certId, stored.context);
+}

@@ -1,0 +1,101 @@
+/**
+ * The bulletin [core-5-14]: signed when something has changed and someone asks, at most once a second, and sent to
+ * all nodes as the same bytes. It says only what is on disk and served.
+ */
+
+import { canonicalJson } from '../../base/json/write.ts';
+import { isSignerUnavailable } from '../../base/refusal.ts';
+import { formatInstant } from '../../base/timestamp.ts';
+import { type PublishedDocument, publishedDocument } from '../../protocol/contract/documents.ts';
+import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
+import type { Bulletin } from '../../protocol/records/bulletin.ts';
+import { signSingly } from '../../protocol/records/signed-record.ts';
+import type { SubjectListener } from '../subjects/subjects.ts';
+import type { Revocations } from './crl.ts';
+import type { ListSigner } from './list-document.ts';
+
+/** How often it may change, in milliseconds. */
+const PERIOD = 1000;
+
+export interface BulletinIssuer {
+  readonly followCommitted: SubjectListener;
+  /** So many entries of the audit log were committed. */
+  logged(entries: number): void;
+  /** Publishes what has changed, unless that was done a moment ago. */
+  keepCurrent(at: number): void;
+}
+
+export interface BulletinOptions {
+  readonly networkName: string;
+  readonly genesisDigest: string;
+  readonly revocations: Pick<Revocations, 'newestShown'>;
+  readonly signer: ListSigner;
+  readonly publisher: DocumentPublisher;
+  /** Monotonic milliseconds. */
+  elapsed(): number;
+}
+
+interface PublishedBulletin {
+  readonly said: Said;
+  readonly document: PublishedDocument;
+}
+
+type Said = Omit<Bulletin, 'issued_at' | 'signature'>;
+
+export function createBulletinIssuer(options: BulletinOptions): BulletinIssuer {
+  const { signer, publisher, elapsed } = options;
+  let logSize = 0;
+  let policyId: string | null = null;
+  let nextAt = -Infinity;
+  let published: PublishedBulletin | null = null;
+
+  function news(): Said {
+    const { sequence, digest } = options.revocations.newestShown();
+    return {
+      version: 1,
+      network_name: options.networkName,
+      crl_sequence: sequence,
+      crl_digest: digest,
+      policy_id: policyId,
+      genesis_digest: options.genesisDigest,
+      log_size: logSize,
+    };
+  }
+
+  function signed(said: Said, at: number): PublishedDocument {
+    const bulletin = signSingly({ ...said, issued_at: formatInstant(at) }, signer, signer.keyId);
+    return publishedDocument(canonicalJson(bulletin));
+  }
+
+  /** The last one goes on while no newer one can be signed: heartbeats do not wait for a signer. */
+  function current(said: Said, at: number): PublishedBulletin | null {
+    if (published !== null && isSame(published.said, said)) return published;
+    try {
+      return { said, document: signed(said, at) };
+    } catch (cause) {
+      if (!isSignerUnavailable(cause)) throw cause;
+      return published;
+    }
+  }
+
+  return {
+    followCommitted(kind, id, { value }) {
+      if (kind === 'policy' && value === 'active') policyId = id;
+    },
+    logged(entries) {
+      logSize += entries;
+    },
+    keepCurrent(at) {
+      const now = elapsed();
+      if (now < nextAt) return;
+      nextAt = now + PERIOD;
+      published = current(news(), at);
+      if (published === null) return;
+      publisher.publish('bulletin', { ...published.document, freshUntil: at + PERIOD });
+    },
+  };
+}
+
+function isSame(before: Said, said: Said): boolean {
+  return (Object.keys(said) as (keyof Said)[]).every((name) => before[name] === said[name]);
+}

@@ -1,0 +1,226 @@
+/**
+ * The signed feeds of attestations revoked here [core-4-14]: ours, and one for each other issuer in
+ * whose name attestations are issued here. Each is a signed sequence whose entries are the revoked
+ * attestations.
+ */
+import type { Attestation } from '../../../machines/attestation.ts';
+import type { RestoredRevocation } from '../../../machines/restored-revocation.ts';
+import type { SovereignFeed } from '../../../machines/sovereign-feed.ts';
+import type { Resting } from '../../../machines/step.ts';
+import { sha256Hex } from '../../base/crypto/digest.ts';
+import type { Signer } from '../../base/crypto/primitives.ts';
+import type { JsonObject } from '../../base/json/value.ts';
+import { canonicalJson } from '../../base/json/write.ts';
+import { formatInstant } from '../../base/timestamp.ts';
+import { foreignFeedName } from '../../protocol/contract/documents.ts';
+import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
+import { sortedSet } from '../../protocol/records/recognition-policy.ts';
+import { signedText, signRecord } from '../../protocol/records/signed-record.ts';
+import type { SubjectListener } from '../subjects/subjects.ts';
+import type { UnitOfWork } from '../subjects/unit-of-work.ts';
+import type { ListEntry, ListSigner } from './list-document.ts';
+import { createListRenderer, type ListThreads } from './list-renderer.ts';
+import { createSignedSequence, type EntryDigest, type SignedSequence } from './signed-sequence.ts';
+
+export interface Feeds {
+  readonly followDecided: SubjectListener;
+  readonly followCommitted: SubjectListener;
+  /** The feed of an issuer, created if it does not exist. */
+  of(issuer: string): SignedSequence;
+  /** Every feed that has a version. */
+  all(): Iterable<SignedSequence>;
+  /** Call when everything in the store was loaded, and before anything is decided. */
+  endLoading(): void;
+}
+
+export interface FeedsOptions {
+  readonly signer: Signer;
+  readonly ownName: string;
+  readonly publisher: DocumentPublisher;
+  readonly threads: ListThreads | null;
+  uuid(): string;
+  /** Throws `signer_unavailable`. */
+  assertSigner(): void;
+}
+
+interface Feed {
+  readonly sequence: SignedSequence;
+  /** Entries loaded from the store; null once they are sorted in. */
+  loaded: ListEntry[] | null;
+}
+
+export function createFeeds(options: FeedsOptions): Feeds {
+  const feeds = new Map<string, Feed>();
+  let isLoading = true;
+
+  function feedOf(issuer: string): Feed {
+    const known = feeds.get(issuer);
+    if (known !== undefined) return known;
+    const loaded: ListEntry[] = [];
+    const sequence = createFeed(issuer, options, loaded);
+    const feed: Feed = { sequence, loaded: isLoading ? loaded : null };
+    feeds.set(issuer, feed);
+    return feed;
+  }
+
+  return {
+    of: (issuer) => feedOf(issuer).sequence,
+    all: () => [...feeds.values()].map(({ sequence }) => sequence),
+    followDecided(kind, id, { value, context }) {
+      const revoked = attestationRevokedBy({ kind, id, value, context });
+      if (revoked !== null) feedOf(revoked.issuer).sequence.decided(revoked.entry);
+    },
+    followCommitted(kind, id, { value, context }) {
+      if (kind === 'sovereign-feed') feedOf((context as SovereignFeed).issuer);
+      const revoked = attestationRevokedBy({ kind, id, value, context });
+      if (revoked === null) return;
+      const { entry } = revoked;
+      const { sequence, loaded } = feedOf(revoked.issuer);
+      if (loaded !== null) loaded.push(entry);
+      else sequence.committed([entry]);
+    },
+    endLoading() {
+      isLoading = false;
+      for (const feed of feeds.values()) {
+        feed.sequence.committed(feed.loaded ?? []);
+        feed.loaded = null;
+      }
+    },
+  };
+}
+
+/** A revoked attestation as it is stored. */
+export interface RevokedAttestation {
+  readonly issuer: string;
+  readonly entry: ListEntry;
+}
+
+/** What a subject adds to the feed of an issuer, if anything. */
+export function attestationRevokedBy({
+  kind,
+  id,
+  value,
+  context,
+}: Resting & { readonly kind: string; readonly id: string }): RevokedAttestation | null {
+  if (value !== 'revoked') return null;
+  if (kind === 'attestation') {
+    const { issuer, revocationReason } = context as Attestation;
+    return { issuer, entry: feedEntry(id, revocationReason) };
+  }
+  if (kind !== 'restored-revocation') return null;
+  const { list, issuer, revokedId, reason } = context as RestoredRevocation;
+  return list === 'feed' ? { issuer, entry: feedEntry(revokedId, reason) } : null;
+}
+
+function createFeed(
+  issuer: string,
+  { signer, ownName, publisher, threads, uuid, assertSigner }: FeedsOptions,
+  loaded: readonly ListEntry[],
+): SignedSequence {
+  const digest = createSetDigest();
+  const id = feedSubjectId(issuer);
+  const name = issuer === ownName ? 'sovereign_revocation_feed' : foreignFeedName(issuer);
+  return createSignedSequence<SovereignFeed>({
+    damage: `its revoked attestations are not those of the published feed of ${issuer}`,
+    digest,
+    renderer: createListRenderer({
+      form: 'feed',
+      signer: feedSigner(signer),
+      threads,
+      show: (document) => publisher.publish(name, document),
+    }),
+    first: (unit) => (issuer === ownName && isFirstStart(unit) ? 0 : 1),
+    matches: (stored) =>
+      stored.digest === digest.value([]) ||
+      stored.digest === formerDigest(signer.publicKey, stored, loaded),
+    current: (unit) => unit.current('sovereign-feed', id)?.context,
+    send: (unit, event) => unit.send('sovereign-feed', id, event),
+    next: ({ at }, sequence, digest) => ({
+      issuer,
+      sequence,
+      feedId: uuid(),
+      issuedAt: at,
+      digest,
+    }),
+    headOf: (version) => ({ form: 'feed', ...version }),
+    assertSigner,
+  });
+}
+
+/**
+ * An empty feed may have been served as sequence 0 without being stored; sequence 0 never names another
+ * one.
+ */
+function isFirstStart(unit: UnitOfWork): boolean {
+  return unit.current('crl', 'certificates') === undefined;
+}
+
+export function feedEntry(attestationId: string, reason: string | null): ListEntry {
+  return { id: attestationId, text: canonicalJson(reason ?? 'unspecified') };
+}
+
+const MODULUS_BITS = 256;
+
+/**
+ * The sum of the entries' digests: it does not depend on their order, and adding an entry costs the same
+ * for any number of them. It detects damage, not forgery: all entries are our own.
+ */
+export function createSetDigest(): EntryDigest {
+  let sum = 0n;
+  return {
+    add(entry) {
+      sum = BigInt.asUintN(MODULUS_BITS, sum + digestOf(entry));
+    },
+    value(added) {
+      const whole = added.reduce((total, entry) => total + digestOf(entry), sum);
+      return `sum:${BigInt.asUintN(MODULUS_BITS, whole).toString(16).padStart(64, '0')}`;
+    },
+  };
+}
+
+function digestOf({ id, text }: ListEntry): bigint {
+  return BigInt(`0x${sha256Hex(`${canonicalJson(id)}:${text}`)}`);
+}
+
+/** Versions stored in the earlier format have the digest of the signed text instead of a sum. */
+export function formerDigest(
+  publicKey: string,
+  head: SovereignFeed,
+  entries: readonly ListEntry[],
+): string {
+  const reasons = new Map(entries.map(({ id, text }) => [id, JSON.parse(text) as string]));
+  return sha256Hex(signedText(feedRecord({ publicKey }, head, reasons)));
+}
+
+type Head = Pick<SovereignFeed, 'issuer' | 'sequence' | 'feedId' | 'issuedAt'>;
+
+/** A feed without its signature. */
+export function feedRecord(
+  { publicKey }: Pick<Signer, 'publicKey'>,
+  { issuer, sequence, feedId, issuedAt }: Head,
+  entries: ReadonlyMap<string, string>,
+) {
+  return {
+    feed_id: feedId,
+    issuer_sovereign_id: issuer,
+    sequence,
+    issued_at: formatInstant(issuedAt),
+    revoked_attestation_ids: sortedSet([...entries.keys()]),
+    revocation_reasons: Object.fromEntries(entries),
+    issued_by: publicKey,
+  };
+}
+
+/** A feed's signature is labeled with the public key, whatever the configured label of the key is. */
+export function signFeed<T extends JsonObject>(record: T, signer: Signer) {
+  return signRecord(record, signer, signer.publicKey);
+}
+
+function feedSigner(signer: Signer): ListSigner {
+  return { ...signer, keyId: signer.publicKey };
+}
+
+/** Names of sovereigns are free text; store keys are not. */
+export function feedSubjectId(issuer: string): string {
+  return sha256Hex(issuer);
+}

@@ -1,0 +1,181 @@
+/**
+ * The bytes of the signed lists: the certificate revocation list [core-5-5] and revocation feeds
+ * [core-5-10]. They are written in canonical order by hand, because serializing a long list again would be
+ * most of the cost of a revocation.
+ */
+
+import { sha256Hex } from '../../base/crypto/digest.ts';
+import type { Signer } from '../../base/crypto/primitives.ts';
+import { canonicalJson, compareCodePoints } from '../../base/json/write.ts';
+import { formatInstant } from '../../base/timestamp.ts';
+import { type PublishedDocument, withHeadroom } from '../../protocol/contract/documents.ts';
+
+/** How long a list is valid; it is re-issued when half of this is over. */
+export const LIST_PERIOD = 24 * 3_600_000;
+
+/** Instants are milliseconds since the epoch. */
+export interface CrlHead {
+  readonly form: 'crl';
+  readonly sequence: number;
+  readonly crlId: string;
+  readonly issuedAt: number;
+  readonly nextUpdate: number;
+  /** Over all entries. */
+  readonly digest: string;
+}
+
+export interface FeedHead {
+  readonly form: 'feed';
+  readonly sequence: number;
+  readonly feedId: string;
+  readonly issuedAt: number;
+  /** The sovereign whose attestations were revoked. */
+  readonly issuer: string;
+}
+
+export type ListHead = CrlHead | FeedHead;
+export type ListForm = ListHead['form'];
+
+/** One entry of a list: its id and its canonical text. */
+export interface ListEntry {
+  readonly id: string;
+  readonly text: string;
+}
+
+export interface ListSigner extends Signer {
+  /** Label of the key in the signature. */
+  readonly keyId: string;
+}
+
+/** Allocates shared memory of at least this many bytes for one document. */
+export type AllocateBytes = (length: number) => Buffer;
+
+/** The entries of one list, in serialized form. */
+export interface ListContent {
+  add(entries: readonly ListEntry[]): void;
+  document(head: ListHead, signer: ListSigner, allocate?: AllocateBytes): PublishedDocument;
+}
+
+export function createListContent(form: ListForm): ListContent {
+  return form === 'crl' ? createCrlContent() : createFeedContent();
+}
+
+/** A certificate revocation list has its entries in the order in which they were added. */
+function createCrlContent(): ListContent {
+  let bytes = Buffer.alloc(0);
+  let length = 0;
+
+  function append(text: string): void {
+    if (length + text.length > bytes.length) {
+      const larger = Buffer.alloc(withHeadroom(length + text.length));
+      bytes.copy(larger);
+      bytes = larger;
+    }
+    length += bytes.write(text, length, 'latin1');
+  }
+
+  return {
+    add(entries) {
+      if (entries.length === 0) return;
+      const joined = entries.map(({ text }) => text).join(',');
+      append(length === 0 ? joined : `,${joined}`);
+    },
+    document(head, signer, allocate) {
+      if (head.form !== 'crl') throw new Error('The head is not that of a revocation list');
+      const { crlId, issuedAt, nextUpdate, sequence } = head;
+      const before =
+        `{"crl_id":${canonicalJson(crlId)}` +
+        `,"issued_at":${canonicalJson(formatInstant(issuedAt))}` +
+        `,"issuer":${canonicalJson(signer.publicKey)}` +
+        `,"next_update":${canonicalJson(formatInstant(nextUpdate))}` +
+        ',"revoked_certificates":[';
+      const parts = [before, bytes.subarray(0, length), `],"sequence":${sequence}`];
+      return signedDocument(parts, signer, freshUntil(head), allocate);
+    },
+  };
+}
+
+/** A revocation feed is sorted by id. */
+function createFeedContent(): ListContent {
+  let sorted: ListEntry[] = [];
+
+  return {
+    add(entries) {
+      const [only] = entries;
+      if (only !== undefined && entries.length === 1) sorted.splice(placeOf(only, sorted), 0, only);
+      else sorted = [...sorted, ...entries].sort((a, b) => compareCodePoints(a.id, b.id));
+    },
+    document(head, signer, allocate) {
+      if (head.form !== 'feed') throw new Error('The head is not that of a feed');
+      const { feedId, issuedAt, issuer, sequence } = head;
+      const ids = sorted.map(({ id }) => canonicalJson(id));
+      const reasons = sorted.map(({ text }, index) => `${ids[index]}:${text}`);
+      const text =
+        `{"feed_id":${canonicalJson(feedId)}` +
+        `,"issued_at":${canonicalJson(formatInstant(issuedAt))}` +
+        `,"issued_by":${canonicalJson(signer.publicKey)}` +
+        `,"issuer_sovereign_id":${canonicalJson(issuer)}` +
+        `,"revocation_reasons":{${reasons.join(',')}}` +
+        `,"revoked_attestation_ids":[${ids.join(',')}],"sequence":${sequence}`;
+      return signedDocument([text], signer, freshUntil(head), allocate);
+    },
+  };
+}
+
+/** The instant from which the list has to be re-issued. */
+function freshUntil({ issuedAt }: ListHead): number {
+  return issuedAt + LIST_PERIOD / 2;
+}
+
+/** The position of the entry in the sorted list. */
+function placeOf({ id }: ListEntry, sorted: readonly ListEntry[]): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (compareCodePoints(sorted[middle]?.id ?? '', id) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+const SIGNATURE_OF_NOTHING = 'A'.repeat(88);
+
+/**
+ * `parts` are the canonical text of all members except `signatures`, which come last, without the closing
+ * brace.
+ */
+function signedDocument(
+  parts: readonly (string | Uint8Array)[],
+  signer: ListSigner,
+  freshUntil: number,
+  allocate: AllocateBytes = allocateShared,
+): PublishedDocument {
+  const signedLength = parts.reduce((sum, { length }) => sum + length, 0) + 1;
+  const length = signedLength - 1 + closing(signer, SIGNATURE_OF_NOTHING).length;
+  const bytes = allocate(length).subarray(0, length);
+  let at = 0;
+  for (const part of [...parts, '}']) {
+    // Canonical JSON is ASCII: a character is a byte.
+    if (typeof part === 'string') bytes.write(part, at, 'latin1');
+    else bytes.set(part, at);
+    at += part.length;
+  }
+  // The signed text is the document without its signatures: it is signed in place, then completed.
+  const end = closing(signer, signer.sign(bytes.subarray(0, signedLength)));
+  bytes.write(end, signedLength - 1, 'latin1');
+  return { bytes, etag: etagOf(end), freshUntil };
+}
+
+function closing({ keyId }: ListSigner, signature: string): string {
+  return `,"signatures":[${canonicalJson({ key_id: keyId, sig: signature })}]}`;
+}
+
+/** The signature covers every byte before it. */
+function etagOf(end: string): string {
+  return `"${sha256Hex(end).slice(0, 32)}"`;
+}
+
+function allocateShared(length: number): Buffer {
+  return Buffer.from(new SharedArrayBuffer(length));
+}

@@ -1,0 +1,123 @@
+/**
+ * The audit log: append-only entries in a hash chain, stored in the same transaction as the change they
+ * record [core-4-16]. A removed or altered entry breaks the chain.
+ */
+import { sha256Hex } from '../../base/crypto/digest.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.ts';
+import { canonicalJson } from '../../base/json/write.ts';
+import type { Runtime } from '../../base/runtime.ts';
+import { formatInstant } from '../../base/timestamp.ts';
+import type { AuditEvent } from '../../protocol/rows/audit-event.ts';
+import type { AuditEntry, SealedEntry } from '../../store/store.ts';
+
+export interface AuditDraft {
+  readonly type: AuditEvent;
+  readonly details: JsonObject;
+  /** The operator key that caused it, if one did. */
+  readonly actorKeyId: string | null;
+}
+
+export interface AuditChain {
+  /** Makes the next entries of the chain; they must be stored in the order in which they were made. */
+  extend(drafts: readonly AuditDraft[], at: number): SealedEntry[];
+}
+
+export function createAuditChain(head: string, runtime: Runtime): AuditChain {
+  let last = head;
+  return {
+    extend(drafts, at) {
+      return drafts.map(({ type, details, actorKeyId }) => {
+        const entry = {
+          event_id: runtime.uuid(),
+          event_type: type,
+          details: boundedDetails(details),
+          created_at: formatInstant(at),
+          ...(actorKeyId !== null && { actor_key_id: actorKeyId }),
+          prev_hash: last,
+        };
+        const text = canonicalJson(entry);
+        last = sha256Hex(text);
+        return { entry: { ...entry, hash: last }, text };
+      });
+    },
+  };
+}
+
+/** Bounds on what an entry copies from a caller: characters of a text, items of a list. */
+const MAX_TEXT = 256;
+const MAX_ITEMS = 64;
+
+/** The log is kept for ever, so callers must not decide how long its entries are. */
+function boundedDetails(details: JsonObject): JsonObject {
+  if (areBounded(details)) return details;
+  return Object.fromEntries(Object.entries(details).map(([name, value]) => [name, bounded(value)]));
+}
+
+/** Most details are a few short texts, and stay as they are. */
+function areBounded(details: JsonObject): boolean {
+  for (const name in details) {
+    const value = details[name];
+    const isShort =
+      typeof value === 'string' ? value.length <= MAX_TEXT : typeof value !== 'object';
+    if (!isShort && value !== null) return false;
+  }
+  return true;
+}
+
+function bounded(value: JsonValue): JsonValue {
+  if (typeof value === 'string') return cut(value);
+  if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map(bounded);
+  return isJsonObject(value) ? boundedDetails(value) : value;
+}
+
+function cut(text: string): string {
+  if (text.length <= MAX_TEXT) return text;
+  // Never end in half of a surrogate pair.
+  const end = (text.codePointAt(MAX_TEXT - 1) ?? 0) > 0xffff ? MAX_TEXT - 1 : MAX_TEXT;
+  return text.slice(0, end);
+}
+
+export type ChainVerdict =
+  | { readonly valid: true; readonly length: number; readonly head: string }
+  | { readonly valid: false; readonly position: number; readonly reason: string };
+
+/** Checks a chain entry by entry. */
+export interface ChainCheck {
+  /** Null while the chain holds; otherwise why this entry breaks it. */
+  add(entry: AuditEntry): 'broken_link' | 'altered_entry' | null;
+  readonly length: number;
+  readonly head: string;
+}
+
+export function createChainCheck(genesisHash: string): ChainCheck {
+  let head = genesisHash;
+  let length = 0;
+  return {
+    add({ hash, ...entry }) {
+      if (entry.prev_hash !== head) return 'broken_link';
+      if (sha256Hex(canonicalJson(entry)) !== hash) return 'altered_entry';
+      head = hash;
+      length += 1;
+      return null;
+    },
+    get length() {
+      return length;
+    },
+    get head() {
+      return head;
+    },
+  };
+}
+
+/** Checks a whole chain from its first entry; `position` counts from 1. */
+export async function verifyAuditChain(
+  entries: Iterable<AuditEntry> | AsyncIterable<AuditEntry>,
+  genesisHash: string,
+): Promise<ChainVerdict> {
+  const check = createChainCheck(genesisHash);
+  for await (const entry of entries) {
+    const reason = check.add(entry);
+    if (reason !== null) return { valid: false, position: check.length + 1, reason };
+  }
+  return { valid: true, length: check.length, head: check.head };
+}

@@ -1,0 +1,48 @@
+/** Queries that take longer than a slice of the authority's time. */
+import type { Writable } from '../../base/json/write.ts';
+import { Refusal } from '../../base/refusal.ts';
+import { oneSliceATurn } from '../../base/slices.ts';
+
+/** What such a query returns: work that pauses between slices and ends with the answer. */
+export class Sliced {
+  readonly work: Generator<void, Writable>;
+
+  constructor(work: Generator<void, Writable>) {
+    this.work = work;
+  }
+}
+
+/** Further ones are refused instead of waiting. */
+const MOST_WAITING = 64;
+
+/**
+ * Runs sliced queries one after the other, one slice per turn of the event loop: all of them together then
+ * hold up other calls by one slice a turn.
+ */
+export interface SliceQueue {
+  run(sliced: Sliced): Promise<Writable>;
+}
+
+export function createSliceQueue(): SliceQueue {
+  let last: Promise<unknown> = Promise.resolve();
+  let waiting = 0;
+
+  async function runAfter(earlier: Promise<unknown>, { work }: Sliced): Promise<Writable> {
+    try {
+      await earlier;
+      return await oneSliceATurn(work);
+    } finally {
+      waiting -= 1;
+    }
+  }
+
+  return {
+    run(sliced) {
+      if (waiting >= MOST_WAITING) throw new Refusal('rate_limit_exceeded');
+      waiting += 1;
+      const turn = runAfter(last, sliced);
+      last = turn.catch(() => undefined);
+      return turn;
+    },
+  };
+}

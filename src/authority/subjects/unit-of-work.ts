@@ -1,0 +1,195 @@
+/**
+ * Everything one command decides: next snapshots, spent nonces, audit entries. A command runs to its end
+ * without waiting, so no other command sees or disturbs a half-made decision; the unit is then stored in
+ * one transaction. When the command is refused, its changes of subjects are dropped, but what the refusal
+ * itself leaves behind (audit entries, the nonce of a genuine request) is stored.
+ */
+import type { Emitted } from '../../../machines/step.ts';
+import { detached } from '../../base/detached.ts';
+import type { JsonObject } from '../../base/json/value.ts';
+import type { Sending } from '../../protocol/contract/claims.ts';
+import type { AuditEvent } from '../../protocol/rows/audit-event.ts';
+import type { KeptAnswer, SpentNonce, SubjectRemoval, SubjectWrite } from '../../store/store.ts';
+import type { KeptForm } from '../replay/kept-answers.ts';
+import type { AuditDraft } from './audit.ts';
+import { addressOf, type SubjectKind, type SubjectTypes, transition } from './kinds.ts';
+import type { Subject } from './subject-table.ts';
+import { type Subjects, toSubject } from './subjects.ts';
+
+/** A request that spent a nonce, and whose answer is kept. */
+export type SpentRequest = Omit<KeptAnswer, 'answer'>;
+
+/** An effect that runs after the commit; the answer waits for the promise it may return. */
+export type Effect = () => Promise<void> | void;
+
+/**
+ * A class, because every heartbeat creates one: methods on a prototype cost nothing per instance, and most
+ * units never need their lists.
+ */
+export class UnitOfWork {
+  /** The one clock reading of the command, milliseconds since the epoch. */
+  readonly at: number;
+  readonly #subjects: Subjects;
+  #staged: Map<string, SubjectWrite> | null = null;
+  /** What is staged, as a list, once it was asked for. */
+  #writes: readonly SubjectWrite[] | null = null;
+  #removals: SubjectRemoval[] | null = null;
+  #nonces: SpentNonce[] | null = null;
+  #request: SpentRequest | null = null;
+  #keptForm: KeptForm | null = null;
+  #auditDrafts: AuditDraft[] | null = null;
+  #effects: Effect[] | null = null;
+  #actorKeyId: string | null = null;
+
+  constructor(subjects: Subjects, at: number) {
+    this.#subjects = subjects;
+    this.at = at;
+  }
+
+  /** The subject with the changes of this command. */
+  current<Kind extends SubjectKind>(kind: Kind, id: string): Subject<Kind> | undefined {
+    const write = this.#staged?.get(addressOf(kind, id));
+    return write === undefined
+      ? this.#subjects.current(kind, id)
+      : (toSubject(write) as Subject<Kind>);
+  }
+
+  /** The context of a subject that is known to exist, because it just took an event. */
+  existing<Kind extends SubjectKind>(kind: Kind, id: string): SubjectTypes[Kind]['context'] {
+    const subject = this.current(kind, id);
+    if (subject === undefined) throw new Error(`${addressOf(kind, id)} does not exist`);
+    return subject.context;
+  }
+
+  /** Sends an event to a subject and stages the result; returns what the machine emitted. */
+  send<Kind extends SubjectKind>(
+    kind: Kind,
+    id: string,
+    event: SubjectTypes[Kind]['event'],
+  ): readonly Emitted[] {
+    const before = this.#subjects.current(kind, id);
+    const staged = this.#staged?.get(addressOf(kind, id));
+    const current = staged === undefined ? before : (toSubject(staged) as Subject<Kind>);
+    const { next, emitted, changed } = transition(kind, current, event);
+    if (changed) {
+      const replaces = before?.version ?? 0;
+      this.#staged ??= new Map();
+      const snapshot = { ...next, context: ownTexts(kind, next.context, before?.context) };
+      const write = { kind, id: detached(id), version: replaces + 1, replaces, snapshot };
+      this.#staged.set(addressOf(kind, id), write);
+      this.#writes = null;
+    }
+    return emitted;
+  }
+
+  /** Removes a subject that this unit does not change otherwise; its machine is not involved. */
+  remove(kind: SubjectKind, id: string): void {
+    const subject = this.#subjects.current(kind, id);
+    if (subject === undefined) throw new Error(`${kind} ${id} does not exist`);
+    this.#removals ??= [];
+    this.#removals.push({ kind, id, replaces: subject.version });
+  }
+
+  /** An operator has proven possession of this key: what is audited from here on, the operator caused. */
+  actAs(operatorKeyId: string): void {
+    this.#actorKeyId = operatorKeyId;
+  }
+
+  audit(type: AuditEvent, details: JsonObject): void {
+    this.#auditDrafts ??= [];
+    this.#auditDrafts.push({ type, details, actorKeyId: this.#actorKeyId });
+  }
+
+  /** Spends the nonce of the request; `sending` is null where no answer is kept. */
+  spend(nonce: SpentNonce, sending: Sending | null): void {
+    this.#nonces ??= [];
+    this.#nonces.push(nonce);
+    if (sending !== null) this.#request = { ...nonce, request: sending.request };
+  }
+
+  /** What is kept of the answer for a repeated request, in place of its text. */
+  keepAs(form: KeptForm): void {
+    this.#keptForm = form;
+  }
+
+  /** Runs when the unit is on disk, before the answer is sent. */
+  whenCommitted(effect: Effect): void {
+    this.#effects ??= [];
+    this.#effects.push(effect);
+  }
+
+  /** Makes the answer wait for everything decided before it, although this unit stores nothing itself. */
+  awaitEarlierCommits(): void {
+    this.whenCommitted(() => undefined);
+  }
+
+  /** Drops the changes of subjects and their effects. */
+  refuse(): void {
+    this.#staged = null;
+    this.#writes = null;
+    this.#removals = null;
+    this.#effects = null;
+    this.#keptForm = null;
+  }
+
+  get isEmpty(): boolean {
+    return (
+      this.#staged === null &&
+      this.#removals === null &&
+      this.#nonces === null &&
+      this.#auditDrafts === null
+    );
+  }
+
+  get removals(): readonly SubjectRemoval[] {
+    return this.#removals ?? [];
+  }
+
+  get writes(): readonly SubjectWrite[] {
+    this.#writes ??= this.#staged === null ? [] : [...this.#staged.values()];
+    return this.#writes;
+  }
+
+  get nonces(): readonly SpentNonce[] {
+    return this.#nonces ?? [];
+  }
+
+  /** The request whose answer is kept, if any. */
+  get request(): SpentRequest | null {
+    return this.#request;
+  }
+
+  get keptForm(): KeptForm | null {
+    return this.#keptForm;
+  }
+
+  get auditDrafts(): readonly AuditDraft[] {
+    return this.#auditDrafts ?? [];
+  }
+
+  get effects(): readonly Effect[] {
+    return this.#effects ?? [];
+  }
+}
+
+/** Kinds with lists from requests. Those of certificates come from their invites, and many share one. */
+const HAVE_LISTS: ReadonlySet<SubjectKind> = new Set<SubjectKind>([
+  'invite',
+  'agent-registration',
+  'recognition-treaty',
+]);
+
+/** The context without references to the body of the request that changed it. */
+function ownTexts(kind: SubjectKind, context: object, before: object = {}): object {
+  const own: { [member: string]: unknown } = { ...context };
+  const known = before as { readonly [member: string]: unknown };
+  for (const name in own) {
+    const value = own[name];
+    if (value === known[name]) continue;
+    if (typeof value === 'string') own[name] = detached(value);
+    else if (Array.isArray(value) && HAVE_LISTS.has(kind)) {
+      own[name] = value.map((item: unknown) => (typeof item === 'string' ? detached(item) : item));
+    }
+  }
+  return own;
+}

@@ -1,0 +1,75 @@
+/** What lapses and when, as counts by week [core-4-20]. Instants are milliseconds since the epoch. */
+import { formatInstant } from '../../base/timestamp.ts';
+import {
+  type Horizon,
+  type HorizonSummary,
+  LAPSING_KINDS,
+  type Lapsing,
+  type LapsingKind,
+} from '../../protocol/rows/horizon.ts';
+
+const DAY = 86_400_000;
+const WEEK = 7 * DAY;
+/** The first Monday after the epoch. */
+const FIRST_MONDAY = 4 * DAY;
+
+/** Counts the ends of one kind as they were found. */
+export class EndTally {
+  soonest = Number.POSITIVE_INFINITY;
+  count = 0;
+  withinDay = 0;
+  withinWeek = 0;
+  withinMonth = 0;
+  readonly #byWeek = new Map<number, number>();
+  readonly #now: number;
+
+  constructor(now: number) {
+    this.#now = now;
+  }
+
+  add(end: number): void {
+    this.count += 1;
+    if (end < this.soonest) this.soonest = end;
+    const left = end - this.#now;
+    if (left <= DAY) this.withinDay += 1;
+    if (left <= WEEK) this.withinWeek += 1;
+    if (left <= 30 * DAY) this.withinMonth += 1;
+    const week = Math.floor((end - FIRST_MONDAY) / WEEK);
+    this.#byWeek.set(week, (this.#byWeek.get(week) ?? 0) + 1);
+  }
+
+  /** What is in force still counts; whatever has ended has lapsed. */
+  addIfAhead(end: number): void {
+    if (end > this.#now) this.add(end);
+  }
+
+  weeks(): Lapsing['weeks'] {
+    return [...this.#byWeek]
+      .sort(([a], [b]) => a - b)
+      .map(([week, count]) => ({ week_from: formatInstant(week * WEEK + FIRST_MONDAY), count }));
+  }
+}
+
+export type EndTallies = { readonly [Kind in LapsingKind]?: EndTally };
+
+/** `asOf` is when the ends were counted. */
+export function horizonOf(tallies: EndTallies, asOf: number): Horizon {
+  return { as_of: formatInstant(asOf), lapsing: LAPSING_KINDS.flatMap((kind) => rowOf(kind)) };
+
+  function rowOf(kind: LapsingKind): Lapsing[] {
+    const tally = tallies[kind];
+    if (tally === undefined || tally.count === 0) return [];
+    const { count, soonest } = tally;
+    return [{ kind, count, soonest: formatInstant(soonest), weeks: tally.weeks() }];
+  }
+}
+
+export function horizonSummary(tallies: EndTallies): HorizonSummary {
+  const all = Object.values(tallies);
+  const sum = (of: (tally: EndTally) => number) => all.reduce((total, each) => total + of(each), 0);
+  return {
+    within_day: sum(({ withinDay }) => withinDay),
+    within_week: sum(({ withinWeek }) => withinWeek),
+    within_month: sum(({ withinMonth }) => withinMonth),
+  };
+}

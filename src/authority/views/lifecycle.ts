@@ -1,0 +1,71 @@
+/** The lifecycle of a treaty at a given time [core-6-1]. Instants in milliseconds. */
+
+import { formatInstant } from '../../base/timestamp.ts';
+import { successorIn } from '../../protocol/records/recognition-treaty.ts';
+import type { ExpiryRisk, Lifecycle, LifecycleState } from '../../protocol/rows/treaty.ts';
+
+export interface TreatyFacts {
+  readonly expiresAt: number;
+  readonly revokedAt: number | null;
+  readonly revocationReason: string | null;
+}
+
+const HIGH_RISK_SECONDS = 24 * 3600;
+const MEDIUM_RISK_SECONDS = 72 * 3600;
+
+export function lifecycleOf(treaty: TreatyFacts, now: number): Lifecycle {
+  const replacement = replacementOf(treaty);
+  const revoked = treaty.revokedAt !== null;
+  const seconds = secondsUntilExpiry(treaty, now);
+  const [state, risk] = revoked ? revokedState(replacement) : runningState(seconds);
+  return {
+    state,
+    expiry_risk: risk,
+    seconds_until_expiry: revoked ? null : Math.max(0, seconds),
+    expires_at: formatInstant(treaty.expiresAt),
+    revoked_at: treaty.revokedAt === null ? null : formatInstant(treaty.revokedAt),
+    revocation_reason: treaty.revocationReason,
+    replacement_treaty_id: replacement,
+  };
+}
+
+/** Active or expiring soon: the treaty is in force. */
+export function isLifecycleActive(treaty: TreatyFacts, now: number): boolean {
+  // At least one whole second is left.
+  return treaty.revokedAt === null && now <= lastInstantInForce(treaty);
+}
+
+/** The last instant at which the treaty is in force, unless it is revoked. */
+export function lastInstantInForce({ expiresAt }: TreatyFacts): number {
+  return expiresAt - 1000;
+}
+
+/** When the lifecycle next changes by time alone; infinity if never. */
+export function nextLifecycleChange(treaty: TreatyFacts, now: number): number {
+  if (treaty.revokedAt !== null) return Number.POSITIVE_INFINITY;
+  const changes = [MEDIUM_RISK_SECONDS, HIGH_RISK_SECONDS, 0].map(
+    // The whole seconds reach the bound just after one second more than the bound is left.
+    (bound) => treaty.expiresAt - (bound + 1) * 1000 + 1,
+  );
+  return changes.find((change) => change > now) ?? Number.POSITIVE_INFINITY;
+}
+
+/** Whole seconds, the fraction cut off. */
+function secondsUntilExpiry({ expiresAt }: TreatyFacts, now: number): number {
+  return Math.trunc((expiresAt - now) / 1000);
+}
+
+function replacementOf({ revokedAt, revocationReason }: TreatyFacts): string | null {
+  return revokedAt === null ? null : successorIn(revocationReason);
+}
+
+function revokedState(replacement: string | null): [LifecycleState, ExpiryRisk] {
+  return [replacement === null ? 'revoked' : 'replaced', 'none'];
+}
+
+function runningState(seconds: number): [LifecycleState, ExpiryRisk] {
+  if (seconds <= 0) return ['expired', 'expired'];
+  if (seconds <= HIGH_RISK_SECONDS) return ['expiring_soon', 'high'];
+  if (seconds <= MEDIUM_RISK_SECONDS) return ['expiring_soon', 'medium'];
+  return ['active', 'low'];
+}

@@ -1,0 +1,94 @@
+/**
+ * Recent trust changes for the public dashboard [core-6-5], [core-g36]: of each audit event only the public
+ * fields, never an address, a key or a token fingerprint.
+ */
+import type { JsonObject, JsonValue } from '../../base/json/value.ts';
+import { displayTime } from '../../base/timestamp.ts';
+import type { RecentChangeRow } from '../../protocol/rows/dashboard.ts';
+
+export interface RecentChange {
+  readonly event_type: string;
+  readonly created_at: string;
+  readonly details: JsonObject;
+}
+
+export const RECENT_CHANGES = 8;
+
+/** Trust-relevant events, each with its public details. */
+const SHOWN: Readonly<
+  Record<string, { readonly title: string; readonly fields: readonly string[] }>
+> = {
+  certificate_issued: { title: 'Certificate issued', fields: ['cert_id', 'roles'] },
+  certificate_renewed: {
+    title: 'Certificate renewed',
+    fields: ['old_cert_id', 'new_cert_id'],
+  },
+  certificate_revoked: {
+    title: 'Certificate revoked',
+    fields: ['cert_id', 'reason', 'crl_sequence'],
+  },
+  operator_key_revoked: { title: 'Operator key revoked', fields: ['key_id', 'reason'] },
+  policy_published: { title: 'Policy published', fields: ['policy_id'] },
+  policy_rolled_back: { title: 'Policy rolled back', fields: ['policy_id'] },
+  membership_attestation_issued: {
+    title: 'Attestation issued',
+    fields: ['attestation_id', 'issuer_sovereign_id', 'subject_id', 'roles'],
+  },
+  membership_attestation_revoked: {
+    title: 'Attestation revoked',
+    fields: ['attestation_id', 'reason'],
+  },
+  recognition_policy_saved: {
+    title: 'Recognition policy set',
+    fields: ['policy_id', 'local_sovereign_id', 'recognized_issuer_count'],
+  },
+  recognition_treaty_issued: {
+    title: 'Treaty issued',
+    fields: ['treaty_id', 'issuer_sovereign_id', 'subject_sovereign_id', 'allowed_roles'],
+  },
+  recognition_treaty_revoked: { title: 'Treaty revoked', fields: ['treaty_id', 'reason'] },
+  sovereign_revocation_feed_imported: {
+    title: 'Revocation feed imported',
+    fields: ['feed_id', 'issuer_sovereign_id', 'sequence', 'revoked_count'],
+  },
+  sovereign_revocation_feed_rejected: {
+    title: 'Revocation feed rejected',
+    fields: ['feed_id', 'issuer_sovereign_id', 'sequence', 'reason'],
+  },
+};
+
+export function isShown(eventType: string): boolean {
+  return Object.hasOwn(SHOWN, eventType);
+}
+
+export function recentChangeRow({
+  event_type,
+  created_at,
+  details,
+}: RecentChange): RecentChangeRow {
+  const { title = event_type, fields = [] } = SHOWN[event_type] ?? {};
+  const shown = Object.fromEntries(
+    fields.filter((name) => details[name] !== undefined).map((name) => [name, details[name]]),
+  ) as JsonObject;
+  return {
+    event_type,
+    created_at,
+    created_at_display: displayTime(created_at),
+    details: shown,
+    summary: {
+      title,
+      state: stateOf(event_type),
+      fields: Object.entries(shown).map(([label, value]) => ({ label, value: fieldText(value) })),
+    },
+  };
+}
+
+function stateOf(eventType: string): RecentChangeRow['summary']['state'] {
+  if (eventType.endsWith('_rejected')) return 'rejected';
+  if (eventType.endsWith('_revoked')) return 'revoked';
+  return 'recorded';
+}
+
+function fieldText(value: JsonValue): string {
+  return Array.isArray(value) ? value.join(', ') : String(value);
+}

@@ -1,0 +1,235 @@
+/**
+ * The recognition graph in memory, updated as treaties and imported revocations are committed, so that
+ * paths and the graph can be read at any time. It only follows commits and decides nothing.
+ */
+import type { Treaty } from '../../../machines/recognition-treaty.ts';
+import type { ImportedRevocation } from '../../../machines/revocation-feed.ts';
+import { compareCodePoints } from '../../base/json/write.ts';
+
+/** One treaty as an edge from its issuer to its subject. */
+export interface Edge {
+  readonly treatyId: string;
+  readonly from: Sovereign;
+  readonly to: Sovereign;
+  readonly treaty: Treaty;
+}
+
+export interface Sovereign {
+  readonly id: string;
+  /** Sovereigns are numbered from 0 in order of arrival, so that a reader can store results in arrays. */
+  readonly number: number;
+  /** Sorted by subject, then treaty id: the order in which a path search tries them. */
+  readonly outgoing: readonly Edge[];
+  readonly incoming: readonly Edge[];
+}
+
+/** The mutable form, for the index only. */
+interface GrowingSovereign extends Sovereign {
+  readonly outgoing: Edge[];
+  readonly incoming: Edge[];
+}
+
+interface GrowingEdge extends Edge {
+  treaty: Treaty;
+}
+
+export interface RecognitionIndex {
+  putTreaty(treatyId: string, treaty: Treaty): void;
+  putRevocation(revocation: ImportedRevocation): void;
+  /** Begins an import; none of its ids counts as revoked before it ends. */
+  beginImport(about: ImportedBy): ImportLayer;
+  absorb(layer: ImportLayer, rows: readonly (readonly [string, string | null])[]): void;
+  endImport(layer: ImportLayer): void;
+  sovereign(id: string): Sovereign | undefined;
+  /** Every sovereign that is issuer or subject of a treaty, sorted by id. */
+  sovereigns(): readonly Sovereign[];
+  sovereignCount(): number;
+  /** Every treaty, oldest first. */
+  edges(): readonly Edge[];
+  /** Every treaty, by issuer, subject and treaty id. */
+  edgesByParties(): readonly Edge[];
+  edge(treatyId: string): Edge | undefined;
+  /** Whether an imported feed of the issuer has revoked the attestation. */
+  isRevoked(issuer: string, attestationId: string): boolean;
+  /** The imported revocations of an issuer, sorted by attestation id. */
+  revokedBy(issuer: string): readonly RevokedRow[];
+  /** Issuers of imported feeds, sorted. */
+  revokingIssuers(): readonly string[];
+  /** The number of imported revocations. */
+  revocationCount(): number;
+  /** Increases with every change. */
+  version(): number;
+}
+
+/** The state of one import. */
+export interface ImportedBy {
+  readonly issuer: string;
+  readonly feedId: string;
+  /** Decimal digits. */
+  readonly sequence: string;
+  /** Time of the import, milliseconds since the epoch. */
+  readonly revokedAt: number;
+}
+
+export interface ImportLayer extends ImportedBy {
+  readonly order: bigint;
+  /** Whether the import has ended. */
+  isVisible: boolean;
+  /** Ids that no later import has named. */
+  owned: number;
+  /** Ids that no earlier import has named. */
+  added: number;
+}
+
+/** One attestation revoked by imported feeds, according to the newest of them. */
+export interface RevokedRow {
+  readonly id: string;
+  reason: string | null;
+  layer: ImportLayer;
+  /** The import that revoked it first. */
+  readonly since: ImportLayer;
+}
+
+interface IssuerRevocations {
+  readonly rows: Map<string, RevokedRow>;
+  /** Null when it has to be sorted again. */
+  sorted: readonly RevokedRow[] | null;
+}
+
+export function createRecognitionIndex(): RecognitionIndex {
+  const sovereigns = new Map<string, GrowingSovereign>();
+  const byTreaty = new Map<string, GrowingEdge>();
+  const imported = new Map<string, IssuerRevocations>();
+  let revocationCount = 0;
+  // Sorted as they grow: to sort thousands takes longer than a request may.
+  const byAge: Edge[] = [];
+  const byParties: Edge[] = [];
+  const sovereignsById: Sovereign[] = [];
+  let version = 0;
+
+  function sovereign(id: string): GrowingSovereign {
+    const known = sovereigns.get(id);
+    if (known !== undefined) return known;
+    const created = { id, number: sovereigns.size, outgoing: [], incoming: [] };
+    sovereigns.set(id, created);
+    insert<Sovereign>(sovereignsById, created, compareIds);
+    return created;
+  }
+
+  function importedOf(issuer: string): IssuerRevocations {
+    const known = imported.get(issuer) ?? { rows: new Map(), sorted: [] };
+    imported.set(issuer, known);
+    return known;
+  }
+
+  function beginImport({ issuer, feedId, sequence, revokedAt }: ImportedBy): ImportLayer {
+    const order = BigInt(sequence);
+    return { issuer, feedId, sequence, revokedAt, order, isVisible: false, owned: 0, added: 0 };
+  }
+
+  function absorb(layer: ImportLayer, rows: readonly (readonly [string, string | null])[]): void {
+    const ofIssuer = importedOf(layer.issuer);
+    for (const [id, reason] of rows) {
+      const known = ofIssuer.rows.get(id);
+      if (known === undefined) {
+        ofIssuer.rows.set(id, { id, reason, layer, since: layer });
+        layer.owned += 1;
+        layer.added += 1;
+      } else if (layer.order >= known.layer.order) {
+        known.layer.owned -= 1;
+        layer.owned += 1;
+        known.layer = layer;
+        known.reason = reason;
+      }
+    }
+  }
+
+  function endImport(layer: ImportLayer): void {
+    layer.isVisible = true;
+    importedOf(layer.issuer).sorted = null;
+    revocationCount += layer.added;
+    version += 1;
+  }
+
+  function revokedBy(issuer: string): readonly RevokedRow[] {
+    const ofIssuer = imported.get(issuer);
+    if (ofIssuer === undefined) return [];
+    ofIssuer.sorted ??= [...ofIssuer.rows.values()]
+      .filter(({ since }) => since.isVisible)
+      .sort((a, b) => compareCodePoints(a.id, b.id));
+    return ofIssuer.sorted;
+  }
+
+  return {
+    beginImport,
+    absorb,
+    endImport,
+    revokedBy,
+    isRevoked: (issuer, id) => imported.get(issuer)?.rows.get(id)?.since.isVisible ?? false,
+    revokingIssuers: () => sortedKeys(imported),
+    revocationCount: () => revocationCount,
+    putTreaty(treatyId, treaty) {
+      version += 1;
+      const known = byTreaty.get(treatyId);
+      if (known !== undefined) {
+        known.treaty = treaty;
+        return;
+      }
+      const from = sovereign(treaty.issuer);
+      const to = sovereign(treaty.subject);
+      const edge = { treatyId, from, to, treaty };
+      byTreaty.set(treatyId, edge);
+      insert(from.outgoing, edge, compareEdges);
+      insert(to.incoming, edge, compareEdges);
+      insert(byAge, edge, compareAge);
+      insert(byParties, edge, compareEdges);
+    },
+    putRevocation(revocation) {
+      const layer = beginImport(revocation);
+      absorb(layer, [[revocation.attestationId, revocation.reason]]);
+      endImport(layer);
+    },
+    sovereign: (id) => sovereigns.get(id),
+    sovereigns: () => sovereignsById,
+    sovereignCount: () => sovereigns.size,
+    edges: () => byAge,
+    edgesByParties: () => byParties,
+    edge: (treatyId) => byTreaty.get(treatyId),
+    version: () => version,
+  };
+}
+
+/** By issuer, subject and treaty id. */
+export function compareEdges(a: Edge, b: Edge): number {
+  return (
+    compareCodePoints(a.from.id, b.from.id) ||
+    compareCodePoints(a.to.id, b.to.id) ||
+    compareCodePoints(a.treatyId, b.treatyId)
+  );
+}
+
+function compareIds(a: Sovereign, b: Sovereign): number {
+  return compareCodePoints(a.id, b.id);
+}
+
+function compareAge(a: Edge, b: Edge): number {
+  return a.treaty.issuedAt - b.treaty.issuedAt || compareCodePoints(a.treatyId, b.treatyId);
+}
+
+/** Inserts into a sorted list; what is new often belongs at its end. */
+function insert<Item>(list: Item[], item: Item, compare: (a: Item, b: Item) => number): void {
+  let low = 0;
+  let high = list.length;
+  const last = list[high - 1];
+  if (last !== undefined && compare(last, item) <= 0) low = high;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (compare(list[middle] as Item, item) <= 0) low = middle + 1;
+    else high = middle;
+  }
+  list.splice(low, 0, item);
+}
+
+function sortedKeys(map: ReadonlyMap<string, unknown>): string[] {
+  return [...map.keys()].sort(compareCodePoints);
+}

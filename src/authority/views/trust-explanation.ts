@@ -1,0 +1,261 @@
+/**
+ * Why one sovereign trusts another or does not [core-6-3-1]: until when, under which terms, which treaties
+ * were considered and failed which test, and which smallest set of treaties the trust rests on.
+ */
+import { parseJson } from '../../base/json/parse.ts';
+import { isJsonObject } from '../../base/json/value.ts';
+import { canonicalJson, JsonText } from '../../base/json/write.ts';
+import { formatInstant } from '../../base/timestamp.ts';
+import { MAX_PATH_NODES } from '../../protocol/records/bounds.ts';
+import type {
+  Candidate,
+  FailedTest,
+  TreatyEnds,
+  TrustCut,
+  TrustExplanation,
+  TrustPath,
+} from '../../protocol/rows/graph.ts';
+import type { LifecycleState } from '../../protocol/rows/treaty.ts';
+import { lastInstantInForce, lifecycleOf } from './lifecycle.ts';
+import { compareEdges, type Edge } from './recognition-index.ts';
+import { smallestCut } from './trust-cut.ts';
+import {
+  EDGES_PER_SLICE,
+  hopsFrom,
+  hopsTo,
+  type Lasting,
+  type Reach,
+  type TrustGraph,
+  UNREACHED,
+} from './trust-graph.ts';
+import type { TrustView } from './trust-view.ts';
+
+/** The most candidates that are listed; the others are counted. */
+export const MAX_CANDIDATES = 64;
+/** The most treaties of a smallest set; a larger one is not determined. */
+export const MAX_CUT = 256;
+/** The most characters of treaties that are read for their terms. */
+const MAX_TERMS_CHARACTERS = 64 * 1024;
+
+/** What the search for a path found. */
+export type FoundPath = Pick<TrustPath, 'trusted' | 'path' | 'hop_count'>;
+
+export interface TrustSearch {
+  readonly graph: TrustGraph;
+  readonly view: TrustView;
+  readonly found: FoundPath;
+  /** Numbers of the sovereigns; null for one without treaties. */
+  readonly source: number | null;
+  readonly target: number | null;
+}
+
+/** As it is answered: terms are text already. */
+export type ExplanationText = Omit<TrustExplanation, 'terms'> & {
+  readonly terms: readonly { readonly treaty_id: string; readonly scope: JsonText | null }[];
+};
+
+/** Works in slices; the graph is a copy, so it stays as it is in between. */
+export function* explainTrust(search: TrustSearch): Generator<void, ExplanationText> {
+  const { graph, view } = search;
+  const lasting = yield* lastingOf(search);
+  const reach: Reach = { graph, lasting, until: view.at };
+  const trustedUntil = yield* lastInstantOfTrust(search, reach);
+  const terms = termsOf(search);
+  yield;
+  const candidates = yield* candidatesOf(search, reach);
+  const cut = yield* cutOf(search, reach);
+  return {
+    trusted_until: trustedUntil === null ? null : formatInstant(trustedUntil),
+    path_until: pathUntil(search),
+    terms,
+    ...candidates,
+    cut,
+  };
+}
+
+function* lastingOf({ graph, view }: TrustSearch): Generator<void, Lasting> {
+  const lasting = new Float64Array(graph.edges.length);
+  for (const [number, edge] of graph.edges.entries()) {
+    const isInForce = view.isInForce(edge);
+    lasting[number] = isInForce ? lastInstantInForce(edge.treaty) : Number.NEGATIVE_INFINITY;
+    if (number % EDGES_PER_SLICE === EDGES_PER_SLICE - 1) yield;
+  }
+  return lasting;
+}
+
+/**
+ * Time alone only takes treaties out of force. So the trust lasts as long as there is a path over treaties
+ * that last as long: the latest of their last instants for which that holds.
+ */
+function* lastInstantOfTrust(
+  { found, source, target }: TrustSearch,
+  reach: Reach,
+): Generator<void, number | null> {
+  if (!found.trusted || source === null || target === null) return null;
+  const choices = reach.lasting.toSorted();
+  yield;
+  let low = choices.findIndex((instant) => instant >= reach.until);
+  let high = choices.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >>> 1;
+    const until = choices[middle] as number;
+    const isReached = hopsFrom({ ...reach, until }, source, target)[target] !== UNREACHED;
+    if (isReached) low = middle;
+    else high = middle - 1;
+    yield;
+  }
+  return choices[low] as number;
+}
+
+/** The path stays the first of the shortest as long as all of its treaties are in force. */
+function pathUntil({ graph, found }: TrustSearch): string | null {
+  if (!found.trusted) return null;
+  const instants = pathEdges(graph, found).map(({ treaty }) => lastInstantInForce(treaty));
+  return formatInstant(instants.reduce((first, instant) => Math.min(first, instant)));
+}
+
+/** The treaties of the path, in its order. */
+function pathEdges({ edges }: TrustGraph, { path }: FoundPath): Edge[] {
+  const places = new Map(path.map(({ treaty_id }, place) => [treaty_id, place]));
+  const found: Edge[] = [];
+  for (const edge of edges) {
+    const place = places.get(edge.treatyId);
+    if (place !== undefined) found[place] = edge;
+  }
+  return found;
+}
+
+/** The scope of each treaty of the path; null from where too much would have to be read. */
+function termsOf({ graph, found }: TrustSearch): ExplanationText['terms'] {
+  if (!found.trusted) return [];
+  let left = MAX_TERMS_CHARACTERS;
+  return pathEdges(graph, found)
+    .slice(0, MAX_PATH_NODES)
+    .map(({ treatyId, treaty }) => {
+      left -= treaty.json.length;
+      return { treaty_id: treatyId, scope: left < 0 ? null : scopeOf(treaty.json) };
+    });
+}
+
+function scopeOf(json: string): JsonText | null {
+  const record = parseJson(json);
+  const scope = isJsonObject(record) ? record.scope : undefined;
+  return scope === undefined ? null : new JsonText(canonicalJson(scope));
+}
+
+/** A treaty that is not on the path, and how near it is to carrying the trust. */
+interface Ranked {
+  readonly edge: Edge;
+  /** Whether `from` reaches its issuer, and whether its subject leads to `to`. */
+  readonly fits: 'both' | 'issuer' | 'subject';
+  /** Hops of the way over it; with one fitting end, of the part of the way that there is. */
+  readonly hops: number;
+}
+
+function* candidatesOf(
+  search: TrustSearch,
+  reach: Reach,
+): Generator<void, Pick<TrustExplanation, 'candidates' | 'candidate_count' | 'more_candidates'>> {
+  const { graph, found } = search;
+  const ranked = ranking(search, reach);
+  yield;
+  const onPath = new Set(found.trusted ? found.path.map(({ treaty_id }) => treaty_id) : []);
+  const nearest: Ranked[] = [];
+  let count = 0;
+  for (const [number, edge] of graph.edges.entries()) {
+    const candidate = ranked(edge, number);
+    if (candidate !== null && !onPath.has(edge.treatyId)) {
+      count += 1;
+      keepNearest(nearest, candidate);
+    }
+    if (number % EDGES_PER_SLICE === EDGES_PER_SLICE - 1) yield;
+  }
+  return {
+    candidates: nearest.map((candidate) => candidateRow(search, candidate)),
+    candidate_count: count,
+    more_candidates: count - nearest.length,
+  };
+}
+
+/** A treaty is a candidate when `from` reaches its issuer, or its subject leads to `to`. */
+function ranking({ graph, source, target }: TrustSearch, reach: Reach) {
+  const isSame = source === target;
+  const reached = source === null || isSame ? null : hopsFrom(reach, source, target);
+  const leading = target === null || isSame ? null : hopsTo(reach, target, source);
+  return (edge: Edge, number: number): Ranked | null => {
+    const from = graph.from[number] as number;
+    const to = graph.to[number] as number;
+    // No path leads on from its end, or back to its start.
+    if (from === target || to === source) return null;
+    const before = reached?.[from] ?? UNREACHED;
+    const after = leading?.[to] ?? UNREACHED;
+    if (before === UNREACHED && after === UNREACHED) return null;
+    if (before === UNREACHED) return { edge, fits: 'subject', hops: after + 1 };
+    if (after === UNREACHED) return { edge, fits: 'issuer', hops: before + 1 };
+    return { edge, fits: 'both', hops: before + 1 + after };
+  };
+}
+
+/** Inserts into the sorted list and drops what exceeds its length. */
+function keepNearest(nearest: Ranked[], candidate: Ranked): void {
+  const last = nearest[MAX_CANDIDATES - 1];
+  if (last !== undefined && compareRanked(last, candidate) < 0) return;
+  let at = nearest.length;
+  while (at > 0 && compareRanked(nearest[at - 1] as Ranked, candidate) > 0) at -= 1;
+  nearest.splice(at, 0, candidate);
+  if (nearest.length > MAX_CANDIDATES) nearest.pop();
+}
+
+const ORDER = { both: 0, issuer: 1, subject: 2 } as const;
+
+function compareRanked(a: Ranked, b: Ranked): number {
+  return ORDER[a.fits] - ORDER[b.fits] || a.hops - b.hops || compareEdges(a.edge, b.edge);
+}
+
+function candidateRow(search: TrustSearch, candidate: Ranked): Candidate {
+  const { edge, fits, hops } = candidate;
+  const { at } = search.view;
+  const treaty = search.view.treatyOf(edge);
+  const { revoked_at, revocation_reason, expires_at } = lifecycleOf(treaty, at);
+  return {
+    ...endsOf(edge),
+    failed_test: failedTest(search, candidate),
+    hops: fits === 'both' ? hops : null,
+    valid_from: treaty.validFrom,
+    expires_at,
+    revoked_at,
+    revocation_reason,
+  };
+}
+
+/** The first test that the treaty fails. */
+function failedTest({ view, found }: TrustSearch, { edge, fits, hops }: Ranked): FailedTest {
+  const absence = view.absence(edge);
+  if (absence !== null) return absence;
+  if (!view.isInForce(edge)) return endedState(lifecycleOf(view.treatyOf(edge), view.at).state);
+  if (fits === 'subject') return 'not_reached';
+  if (fits === 'issuer') return 'leads_elsewhere';
+  return hops > found.hop_count ? 'longer' : 'later';
+}
+
+function endedState(state: LifecycleState): 'revoked' | 'replaced' | 'expired' {
+  if (state === 'active' || state === 'expiring_soon') throw new Error('The treaty is in force');
+  return state;
+}
+
+function* cutOf(
+  { graph, found, source, target }: TrustSearch,
+  reach: Reach,
+): Generator<void, TrustCut> {
+  if (!found.trusted || source === null || target === null) {
+    return { state: 'none', size: 0, treaties: [] };
+  }
+  const cut = yield* smallestCut(reach, source, target, MAX_CUT);
+  if (cut === null) return { state: 'indeterminate', size: MAX_CUT + 1, treaties: [] };
+  const edges = cut.map((number) => graph.edges[number] as Edge).sort(compareEdges);
+  return { state: 'found', size: edges.length, treaties: edges.map(endsOf) };
+}
+
+function endsOf({ treatyId, from, to }: Edge): TreatyEnds {
+  return { treaty_id: treatyId, from: from.id, to: to.id };
+}

@@ -1,0 +1,162 @@
+/**
+ * The trust path between two sovereigns [core-6-3]: the result of a breadth-first search that tries edges
+ * in (from, to, treaty_id) order and visits each sovereign once.
+ *
+ * Of all shortest paths, such a search finds the first in the order of its hops. So it is enough to find
+ * the distances of sovereigns from the target and then to walk from the source, taking at each step the
+ * first edge that leads one step nearer. The distances come from two searches that meet in the middle and
+ * so visit only a small part of a large graph.
+ */
+
+import type { EdgeRow, TrustPath } from '../../protocol/rows/graph.ts';
+import { createDistances } from './distances.ts';
+import { edgeRow } from './recognition-graph.ts';
+import type { Edge, RecognitionIndex, Sovereign } from './recognition-index.ts';
+import { presentView, type TrustView } from './trust-view.ts';
+
+export function findTrustPath(
+  index: RecognitionIndex,
+  from: string,
+  to: string,
+  now: number,
+): TrustPath {
+  return findTrustPathIn(presentView(now), index, from, to);
+}
+
+export function findTrustPathIn(
+  view: TrustView,
+  index: RecognitionIndex,
+  from: string,
+  to: string,
+): TrustPath {
+  const source = index.sovereign(from);
+  const target = index.sovereign(to);
+  if (source === undefined || target === undefined || source === target) {
+    return { from, to, trusted: false, reason: 'no_active_treaty_path', path: [], hop_count: 0 };
+  }
+  const path = shortestPath(index, source, target, view);
+  if (path !== null) {
+    const rows = path.map((edge) => rowIn(view, edge));
+    const reason = 'active_treaty_path';
+    return { from, to, trusted: true, reason, path: rows, hop_count: rows.length };
+  }
+  const revoked = source.outgoing.find(
+    (edge) =>
+      edge.to === target && view.treatyOf(edge).revokedAt !== null && view.absence(edge) === null,
+  );
+  return {
+    from,
+    to,
+    trusted: false,
+    reason: revoked === undefined ? 'no_active_treaty_path' : 'direct_treaty_revoked',
+    path: revoked === undefined ? [] : [rowIn(view, revoked)],
+    hop_count: 0,
+  };
+}
+
+function rowIn(view: TrustView, edge: Edge): EdgeRow {
+  return edgeRow({ ...edge, treaty: view.treatyOf(edge) }, view.at);
+}
+
+/** Searches run one after the other, so they share these. */
+const fromSource = createDistances();
+const toTarget = createDistances();
+
+function shortestPath(
+  index: RecognitionIndex,
+  source: Sovereign,
+  target: Sovereign,
+  view: TrustView,
+): Edge[] | null {
+  fromSource.begin(index.sovereignCount());
+  toTarget.begin(index.sovereignCount());
+  fromSource.note(source.number, 0);
+  toTarget.note(target.number, 0);
+  const met = meet(source, target, view);
+  if (met === null) return null;
+  noteShortestPaths(met, view);
+  const path: Edge[] = [];
+  for (let at = source, left = met.length - 1; at !== target; left -= 1) {
+    const edge = at.outgoing.find(
+      (candidate) => toTarget.of(candidate.to.number) === left && view.isInForce(candidate),
+    );
+    if (edge === undefined) throw new Error('A shortest path was measured but cannot be walked');
+    path.push(edge);
+    at = edge.to;
+  }
+  return path;
+}
+
+interface Meeting {
+  readonly length: number;
+  /** The depth of the search from the source, and where it met the other one. */
+  readonly reach: number;
+  readonly middle: readonly Sovereign[];
+}
+
+/** Searches from both ends, the smaller side first, one whole step at a time, until they meet. */
+function meet(source: Sovereign, target: Sovereign, view: TrustView): Meeting | null {
+  let forward = [source];
+  let backward = [target];
+  let reach = 0;
+  let back = 0;
+  while (forward.length > 0 && backward.length > 0) {
+    if (forward.length <= backward.length) {
+      reach += 1;
+      forward = stepForward(forward, reach, view);
+    } else {
+      back += 1;
+      backward = stepBackward(backward, back, view);
+    }
+    const middle =
+      forward.length <= backward.length
+        ? forward.filter((each) => toTarget.of(each.number) === back)
+        : backward.filter((each) => fromSource.of(each.number) === reach);
+    if (middle.length > 0) return { length: reach + back, reach, middle };
+  }
+  return null;
+}
+
+function stepForward(from: Sovereign[], distance: number, view: TrustView) {
+  const next: Sovereign[] = [];
+  for (const { outgoing } of from) {
+    for (const edge of outgoing) {
+      const { to } = edge;
+      if (fromSource.of(to.number) !== -1 || !view.isInForce(edge)) continue;
+      fromSource.note(to.number, distance);
+      next.push(to);
+    }
+  }
+  return next;
+}
+
+function stepBackward(from: Sovereign[], distance: number, view: TrustView) {
+  const next: Sovereign[] = [];
+  for (const { incoming } of from) {
+    for (const edge of incoming) {
+      const { from: before } = edge;
+      if (toTarget.of(before.number) !== -1 || !view.isInForce(edge)) continue;
+      toTarget.note(before.number, distance);
+      next.push(before);
+    }
+  }
+  return next;
+}
+
+/** Records the distance of every sovereign between source and middle that lies on a shortest path. */
+function noteShortestPaths({ length, reach, middle }: Meeting, view: TrustView): void {
+  let layer = middle;
+  for (let distance = reach - 1; distance >= 0; distance -= 1) {
+    const before: Sovereign[] = [];
+    for (const { incoming } of layer) {
+      for (const edge of incoming) {
+        const { from } = edge;
+        if (fromSource.of(from.number) !== distance) continue;
+        if (toTarget.of(from.number) !== -1 || !view.isInForce(edge)) continue;
+        toTarget.note(from.number, length - distance);
+        before.push(from);
+      }
+    }
+    layer = before;
+  }
+}

@@ -1,0 +1,55 @@
+/** The treaties as a question about trust sees them: now or at an earlier time, and without some of them. */
+import type { Treaty } from '../../../machines/recognition-treaty.ts';
+import { isLifecycleActive } from './lifecycle.ts';
+import type { Edge } from './recognition-index.ts';
+
+/** A treaty that the index holds; `Edge` is one. */
+type HeldTreaty = Pick<Edge, 'treatyId' | 'treaty'>;
+
+export interface TrustView {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** Why the treaty is not part of the view; null when it is. */
+  absence(held: HeldTreaty): 'left_out' | 'not_issued' | null;
+  /** The treaty as it was then. */
+  treatyOf(held: HeldTreaty): Treaty;
+  isInForce(held: HeldTreaty): boolean;
+}
+
+/** All treaties as they are. */
+export function presentView(at: number): TrustView {
+  return {
+    at,
+    absence: () => null,
+    treatyOf: ({ treaty }) => treaty,
+    isInForce: ({ treaty }) => isLifecycleActive(treaty, at),
+  };
+}
+
+/** The present, or the state at the earlier time `asOf`, without the named treaties. */
+export function trustView(
+  now: number,
+  asOf: number | null,
+  without: ReadonlySet<string>,
+): TrustView {
+  if (asOf === null && without.size === 0) return presentView(now);
+  const at = asOf ?? now;
+  const absence = ({ treatyId, treaty }: HeldTreaty) => {
+    if (without.has(treatyId)) return 'left_out';
+    return asOf !== null && treaty.issuedAt > asOf ? 'not_issued' : null;
+  };
+  const treatyOf = ({ treaty }: HeldTreaty) =>
+    asOf === null ? treaty : beforeLaterRevocation(treaty, asOf);
+  return {
+    at,
+    absence,
+    treatyOf,
+    isInForce: (held) => isLifecycleActive(treatyOf(held), at) && absence(held) === null,
+  };
+}
+
+/** Records do not tell when a revocation got another reason: the last one is shown. */
+function beforeLaterRevocation(treaty: Treaty, at: number): Treaty {
+  const isLater = treaty.revokedAt !== null && treaty.revokedAt > at;
+  return isLater ? { ...treaty, revokedAt: null, revocationReason: null } : treaty;
+}

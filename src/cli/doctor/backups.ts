@@ -1,0 +1,87 @@
+/** Whether there is a backup of this network that is young enough, and sound. */
+
+import { join } from 'node:path';
+import { verifySignature } from '../../base/crypto/ed25519.ts';
+import { messageOf } from '../../base/error-message.ts';
+import { readBackup } from '../../maintenance/backup/file.ts';
+import { createKeptFiles } from '../../maintenance/backup/kept-files.ts';
+import { type ListedBackup, listBackups } from '../../maintenance/backup/list.ts';
+import type { BackupSettings } from '../../maintenance/backup/schedule.ts';
+import { verifyBackup } from '../../maintenance/backup/verify.ts';
+import type { GenesisBlock } from '../../protocol/records/genesis.ts';
+import { instantOf } from '../../protocol/records/record.ts';
+import { type Finding, fine, unknown, warning, wrong } from './finding.ts';
+
+export interface BackupOptions {
+  /** Null when no folder is named. */
+  readonly settings: BackupSettings | null;
+  readonly genesis: GenesisBlock;
+  /** Whether the newest one is read to its end. */
+  readonly deep: boolean;
+  readonly now: number;
+}
+
+const HOUR = 3_600_000;
+const MAKE = 'Run mesh-na backup create, and see why the service makes none';
+
+export async function checkBackups(options: BackupOptions): Promise<Finding> {
+  const { settings } = options;
+  if (settings === null) {
+    return unknown('backups', 'No folder of backups is named', 'Name it by --backup-to');
+  }
+  try {
+    return await checkFolder(settings, options);
+  } catch (cause) {
+    return wrong('backups', messageOf(cause), 'Name the folder of the backups by --backup-to');
+  }
+}
+
+async function checkFolder(
+  { folder, every }: BackupSettings,
+  { genesis, deep, now }: BackupOptions,
+): Promise<Finding> {
+  const listed = await listBackups(folder, verifySignature);
+  const newest = listed
+    .flatMap((backup) => ownBackup(backup, genesis))
+    .toSorted((a, b) => b.madeAt - a.madeAt)[0];
+  const problem = deep && newest !== undefined ? await problemOf(join(folder, newest.name)) : null;
+  if (problem !== null) {
+    return wrong('backups', `The newest, ${newest?.name}, is not sound: ${problem}`, MAKE);
+  }
+  // The names of those that a schedule makes tell their age, also when they are encrypted.
+  const named = await createKeptFiles(folder, genesis).newest();
+  const madeAt = Math.max(newest?.madeAt ?? 0, named ?? 0);
+  if (madeAt === 0) return nothingKnown(folder, listed);
+  const found = `The newest is ${Math.floor((now - madeAt) / HOUR)} hours old`;
+  return now - madeAt < 2 * every ? fine('backups', found) : warning('backups', found, MAKE);
+}
+
+interface OwnBackup {
+  readonly name: string;
+  readonly madeAt: number;
+}
+
+function ownBackup({ name, content }: ListedBackup, genesis: GenesisBlock): OwnBackup[] {
+  if (typeof content === 'string') return [];
+  if (content.network.root_public_key !== genesis.root_public_key) return [];
+  return [{ name, madeAt: instantOf(content.created_at) }];
+}
+
+function nothingKnown(folder: string, listed: readonly ListedBackup[]): Finding {
+  const encrypted = listed.filter(({ content }) => content === 'encrypted').length;
+  if (encrypted === 0) return wrong('backups', `${folder} has no backup of this network`, MAKE);
+  return unknown(
+    'backups',
+    `${folder} has ${encrypted} encrypted backups, whose age and content cannot be seen`,
+    'Run mesh-na backup verify with the identity that opens them',
+  );
+}
+
+async function problemOf(path: string): Promise<string | null> {
+  try {
+    await verifyBackup(await readBackup(path, []), verifySignature);
+    return null;
+  } catch (cause) {
+    return messageOf(cause);
+  }
+}

@@ -1,0 +1,93 @@
+/** What is checked on the machine of the authority; nothing is changed, and a service that runs is not disturbed. */
+import { messageOf } from '../../base/error-message.ts';
+import { openLmdbSource } from '../../store/lmdb/source.ts';
+import type { DatabaseSetting } from '../../store/open.ts';
+import { openPostgresqlSource } from '../../store/postgresql/source.ts';
+import { readSafety, type Safety } from '../../store/postgresql/status.ts';
+import { checkBackups } from './backups.ts';
+import { type Finding, fine, unknown, warning, wrong } from './finding.ts';
+import {
+  checkHolder,
+  checkOpenFiles,
+  checkPrograms,
+  checkSpace,
+  type Holder,
+  holderOf,
+  type Machine,
+} from './machine.ts';
+import { checkSettings, type Settings, type SettingsOptions } from './settings.ts';
+import { checkSigner } from './signer.ts';
+import { checkState } from './state.ts';
+import { checkWebhooks } from './webhooks.ts';
+
+export interface LocalOptions extends Omit<SettingsOptions, 'now'> {
+  readonly machine: Machine;
+  /** Whether every row is read, and the newest backup. */
+  readonly deep: boolean;
+}
+
+export interface LocalReport {
+  /** Null when the folder has none. */
+  readonly genesis: Settings['genesis'];
+  readonly findings: readonly Finding[];
+}
+
+export async function checkLocal(options: LocalOptions): Promise<LocalReport> {
+  const { machine, deep } = options;
+  const settings = checkSettings({ ...options, now: machine.now() });
+  const { genesis, config, dataDir } = settings;
+  const findings = [...checkPrograms(machine), ...settings.findings];
+  if (genesis === null || config === null) {
+    const cure = 'Mend the settings first';
+    return { genesis, findings: [...findings, unknown('store', 'It was not opened', cure)] };
+  }
+  const { database } = config;
+  findings.push(...(await checkSigner(config.keySource())));
+  const settled = database === null ? null : await readDatabase(database);
+  const holder = settled === null ? holderOf(dataDir) : settled.holder;
+  findings.push(
+    await checkSpace(machine, dataDir, config.minFree),
+    checkOpenFiles(machine, holder),
+    checkHolder(holder),
+    ...(settled === null ? [] : [settled.finding]),
+    ...(await checkState({
+      dataDir,
+      genesis,
+      headFiles: config.heads.paths,
+      isInDatabase: database !== null,
+      holder,
+      deep,
+      now: machine.now(),
+      open: async () =>
+        database === null ? openLmdbSource(dataDir) : openPostgresqlSource(database.address()),
+    })),
+    await checkBackups({ settings: config.backups, genesis, deep, now: machine.now() }),
+    ...(await checkWebhooks(config.webhooks)),
+  );
+  return { genesis, findings };
+}
+
+async function readDatabase({ address }: DatabaseSetting) {
+  try {
+    const safety = await readSafety(address());
+    const { writer } = safety;
+    const holder: Holder | null = writer === null ? null : { pid: null, shown: writer };
+    return { finding: judgeSafety(safety), holder };
+  } catch (cause) {
+    const cure = 'Make it answer, and let this user in';
+    return { finding: wrong('database', messageOf(cause), cure), holder: null };
+  }
+}
+
+export function judgeSafety(safety: Omit<Safety, 'writer'>): Finding {
+  const { place, full_page_writes, synchronous_commit, synchronous_standby_names } = safety;
+  if (full_page_writes !== 'on') {
+    const found = `The database at ${place} runs with full_page_writes=${full_page_writes}`;
+    return wrong('database', found, 'Switch it on, or a crash of the machine tears pages');
+  }
+  if (synchronous_standby_names !== '' && synchronous_commit === 'local') {
+    const found = `The database at ${place} waits for no standby, although it names some`;
+    return warning('database', found, 'Set synchronous_commit to on');
+  }
+  return fine('database', `${place}, synchronous_commit=${synchronous_commit}`);
+}

@@ -1,0 +1,231 @@
+/** The settings that `serve` would take: genesis, keys, operators, TLS. Each part is judged by itself. */
+
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { SHA256 } from '../../base/crypto/digest.ts';
+import { signerFromSeed, verifySignature } from '../../base/crypto/ed25519.ts';
+import { messageOf } from '../../base/error-message.ts';
+import { parseKeyText, readKeyFile } from '../../base/keys/key-file.ts';
+import { exposedKeyFiles } from '../../base/keys/key-permissions.ts';
+import { formatInstant } from '../../base/timestamp.ts';
+import { readTlsPair } from '../../base/tls/pair.ts';
+import { namedFirstPolicy } from '../../protocol/records/first-policy.ts';
+import { type GenesisBlock, isSignedByRoot } from '../../protocol/records/genesis.ts';
+import { instantOf } from '../../protocol/records/record.ts';
+import { FILES } from '../../server/config/data-folder.ts';
+import { loadGenesis, signingKeyFile } from '../../server/config/identity.ts';
+import { type Config, checkConfig, exposureWarnings } from '../../server/config/load.ts';
+import type { Environment, Flags, Setting } from '../../server/config/options.ts';
+import { readSettings } from '../../server/config/settings.ts';
+import { unknownVariables } from '../../server/config/unknown-variables.ts';
+import { ending, type Finding, fine, unknown, warning, wrong } from './finding.ts';
+
+export interface Settings {
+  readonly dataDir: string;
+  /** Null when it cannot be read. */
+  readonly genesis: GenesisBlock | null;
+  /** Null when a start would be refused. */
+  readonly config: Config | null;
+  readonly findings: readonly Finding[];
+}
+
+export interface SettingsOptions {
+  readonly flags: Flags;
+  readonly environment: Environment;
+  /** Variables that other commands read. */
+  readonly otherVariables: readonly string[];
+  readonly now: number;
+}
+
+export function checkSettings(options: SettingsOptions): Settings {
+  const { flags, environment, now } = options;
+  const { dataDir, setting } = readSettings(flags, environment);
+  const folder = checkFolder(dataDir);
+  if (folder.outcome === 'wrong')
+    return { dataDir, genesis: null, config: null, findings: [folder] };
+  const { genesis, findings } = checkGenesis(setting, dataDir, now);
+  const parts = [
+    ...findings,
+    checkAuthorityKey(setting, dataDir, genesis),
+    checkModes(setting, dataDir),
+    checkRootKey(dataDir),
+    ...checkTls(setting, now),
+  ];
+  const { config, findings: whole } = checkWhole(options, setting, parts);
+  return { dataDir, genesis, config, findings: [folder, ...parts, ...whole] };
+}
+
+/** What the work returns, or what it complains of. */
+function attempt<T>(work: () => T): [T, null] | [null, string] {
+  try {
+    return [work(), null];
+  } catch (cause) {
+    return [null, messageOf(cause)];
+  }
+}
+
+const WRITABLE_BY_OTHERS = 0o022;
+
+function checkFolder(dataDir: string): Finding {
+  const found = statSync(dataDir, { throwIfNoEntry: false });
+  const cure = 'Name the folder of the authority by --data-dir; mesh-na init makes one';
+  if (found === undefined) return wrong('data_folder', `${dataDir} does not exist`, cure);
+  if (!found.isDirectory()) return wrong('data_folder', `${dataDir} is no folder`, cure);
+  const [, problem] = attempt(() => accessSync(dataDir, constants.R_OK | constants.W_OK));
+  if (problem !== null) {
+    const own = 'Run this as the user of the authority, or give the folder to that user';
+    return wrong('data_folder', `${dataDir} cannot be read and written by this user`, own);
+  }
+  if ((found.mode & WRITABLE_BY_OTHERS) !== 0) {
+    const found = `Other users may write to ${dataDir}`;
+    return warning('data_folder', found, `Run chmod go-w ${dataDir}`);
+  }
+  return fine('data_folder', dataDir);
+}
+
+const RESTORE_GENESIS = 'Restore it from a copy that you trust';
+
+function checkGenesis(setting: Setting, dataDir: string, now: number) {
+  const [genesis, problem] = attempt(() => loadGenesis(setting, dataDir, true));
+  if (genesis === null) {
+    return { genesis, findings: [wrong('genesis', problem, RESTORE_GENESIS)] };
+  }
+  const { network_name: name, root_public_key: root } = genesis;
+  const isSigned = isSignedByRoot(genesis, verifySignature);
+  const findings = [
+    fine('genesis', `The genesis of ${name}`),
+    isSigned
+      ? fine('root_signature', `Signed by the root key ${root}`)
+      : wrong('root_signature', 'The root key has not signed this genesis', RESTORE_GENESIS),
+    checkFirstPolicy(genesis),
+    checkDelegation(genesis, now),
+    checkClock(genesis, now),
+  ];
+  return { genesis, findings };
+}
+
+/** Those of earlier versions name none, and nothing of a genesis that nodes know may change. */
+function checkFirstPolicy(genesis: GenesisBlock): Finding {
+  const { hash } = genesis.policy_manifest;
+  if (namedFirstPolicy(genesis, SHA256) !== null) {
+    return fine(
+      'first_policy',
+      'The genesis has the digest of the policy that the network begins with',
+    );
+  }
+  return hash === NO_POLICY
+    ? fine('first_policy', 'The genesis is of an earlier version, which named no policy')
+    : warning(
+        'first_policy',
+        `The genesis has another digest than that of the policy that a service begins with: ${hash}`,
+        'Compare it with the first policy that mesh-na policy list shows',
+      );
+}
+
+const NO_POLICY = 'sha256:placeholder';
+
+const RENEW =
+  'Run mesh-na genesis renew where the root key is, and replace genesis.json by the result';
+
+/** Nothing of this network is older than its delegation. */
+function checkClock({ network_authority: { valid_from } }: GenesisBlock, now: number): Finding {
+  return instantOf(valid_from) > now
+    ? wrong('clock', `It is before ${valid_from}, when this network began`, 'Set the clock')
+    : fine('clock', `It is ${formatInstant(now)}`);
+}
+
+function checkDelegation({ network_authority }: GenesisBlock, now: number): Finding {
+  const end = instantOf(network_authority.valid_to);
+  return ending('delegation', 'The delegation of the root key', end, now, RENEW);
+}
+
+function checkAuthorityKey(
+  setting: Setting,
+  dataDir: string,
+  genesis: GenesisBlock | null,
+): Finding {
+  if (setting('signer') !== null) return fine('authority_key', 'A signer holds the private key');
+  const cure = 'Restore the private key of the authority that belongs to the genesis';
+  const [seed, problem] = attempt(() => authoritySeed(setting, dataDir));
+  if (seed === null) return wrong('authority_key', problem, cure);
+  if (genesis === null)
+    return unknown('authority_key', 'There is no genesis to compare it with', cure);
+  return signerFromSeed(seed).publicKey === genesis.network_authority.public_key
+    ? fine('authority_key', 'The private key belongs to the genesis')
+    : wrong('authority_key', 'The private key is not the one that the genesis names', cure);
+}
+
+function authoritySeed(setting: Setting, dataDir: string): Buffer {
+  const file = signingKeyFile(setting, dataDir);
+  if (file !== null) return readKeyFile(file);
+  const seed = parseKeyText(setting('naPrivateKeyText') ?? '');
+  if (seed === null) throw new Error('NA_PRIVATE_KEY is not base64 of 32 bytes');
+  return seed;
+}
+
+function checkModes(setting: Setting, dataDir: string): Finding {
+  const file = signingKeyFile(setting, dataDir);
+  const exposed = exposedKeyFiles(join(dataDir, FILES.keys), file === null ? [] : [file]);
+  if (exposed.length === 0) return fine('key_modes', 'No other user can open a private key');
+  const paths = exposed.join(' ');
+  return wrong(
+    'key_modes',
+    `Every user of this machine can open ${paths}`,
+    `Run chmod 600 ${paths}`,
+  );
+}
+
+function checkRootKey(dataDir: string): Finding {
+  const path = join(dataDir, FILES.keys, 'root.key');
+  return existsSync(path)
+    ? warning('root_key', `${path} is on this machine`, 'Move it to a place offline')
+    : fine('root_key', 'The root key is not in the data folder');
+}
+
+function checkTls(setting: Setting, now: number): Finding[] {
+  const [certFile, keyFile] = [setting('tlsCert'), setting('tlsKey')];
+  if (certFile === null || keyFile === null) return [];
+  const cure = 'Put a certificate and its key in place that are valid and belong together';
+  const [pair, problem] = attempt(() => readTlsPair({ certFile, keyFile }, now));
+  if (pair === null) return [wrong('tls', problem, cure)];
+  return [ending('tls', `The TLS certificate ${certFile}`, pair.notAfter, now, cure)];
+}
+
+const CORRECT = 'Correct the setting';
+
+/** Whether a start would take the settings as a whole. */
+function checkWhole(
+  { flags, environment, now, otherVariables }: SettingsOptions,
+  setting: Setting,
+  parts: readonly Finding[],
+): { readonly config: Config | null; readonly findings: readonly Finding[] } {
+  const { config, problems } = checkConfig(flags, environment, now, otherVariables);
+  // What is wrong with a part has been found already.
+  const isKnown = parts.some(({ outcome }) => outcome === 'wrong');
+  const judge = config === null && isKnown ? unknown : wrong;
+  const found = problems.map((problem) => judge('configuration', problem, CORRECT));
+  if (config === null) return { config, findings: found };
+  const misspelt = unknownVariables(environment, otherVariables);
+  const exposure = exposureWarnings(setting);
+  return {
+    config,
+    findings: [
+      ...found,
+      ...(found.length === 0 && misspelt.length === 0
+        ? [fine('configuration', 'A start would take the settings')]
+        : []),
+      ...(misspelt.length === 0 ? [] : [warning('configuration', misspelt.join('; '), CORRECT)]),
+      checkOperators(config),
+      exposure.length === 0
+        ? fine('exposure', 'Nothing travels in the clear over a network')
+        : warning('exposure', exposure.join('; '), 'See docs/operating.md on TLS and on proxies'),
+    ],
+  };
+}
+
+function checkOperators({ operators }: Config): Finding {
+  const privileged = operators.filter(({ tier }) => tier === 'privileged').length;
+  const found = `${operators.length} operator keys are configured, ${privileged} of them privileged`;
+  const cure = 'Configure a privileged operator key';
+  return privileged === 0 ? warning('operator_keys', found, cure) : fine('operator_keys', found);
+}

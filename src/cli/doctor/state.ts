@@ -1,0 +1,210 @@
+/** The state that a service would start from: whether it is whole, whose it is, and what its heads say. */
+
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { verifySignature } from '../../base/crypto/ed25519.ts';
+import { messageOf } from '../../base/error-message.ts';
+import { createStateCheck, UnsoundState } from '../../maintenance/backup/check-state.ts';
+import type { GenesisBlock } from '../../protocol/records/genesis.ts';
+import { instantOf } from '../../protocol/records/record.ts';
+import { judgeHeads, type KeptHead } from '../../server/head/judge.ts';
+import { headIn } from '../../server/head/open.ts';
+import { assertSameNetwork, networkOf } from '../../store/network-identity.ts';
+import { OtherSchema } from '../../store/other-schema.ts';
+import { NoStateYet } from '../../store/postgresql/source.ts';
+import { DamagedState } from '../../store/rows.ts';
+import type { StateFacts, StateSource } from '../../store/stream/ports.ts';
+import { STREAM_TABLES, type StreamRows } from '../../store/stream/rows.ts';
+import { assertNeverUsed } from '../../store/usage-mark.ts';
+import { type Finding, fine, unknown, warning, wrong } from './finding.ts';
+import type { Holder } from './machine.ts';
+
+export interface StateOptions {
+  readonly dataDir: string;
+  readonly genesis: GenesisBlock;
+  /** Where heads are kept. */
+  readonly headFiles: readonly string[];
+  /** Whether a database holds the state, instead of the data folder. */
+  readonly isInDatabase: boolean;
+  readonly holder: Holder | null;
+  /** Whether every row is read. */
+  readonly deep: boolean;
+  readonly now: number;
+  open(): Promise<StateSource>;
+}
+
+const RESTORE = 'Restore the state from a backup, with the revocations that came later';
+const STATE_FILE = 'state/data.mdb';
+
+/** What helps when the state cannot be read, or is not sound. */
+function cureFor(cause: unknown, { isInDatabase }: StateOptions): string {
+  if (cause instanceof OtherSchema) return 'Let the state and the program be of one version';
+  const isDamage = cause instanceof DamagedState || cause instanceof UnsoundState;
+  if (!isInDatabase) return isDamage ? `${RESTORE}; ${SALVAGE}` : RESTORE;
+  return isDamage ? `${STANDBY}; else restore it ${INTO_ANOTHER}` : MEND_DATABASE;
+}
+
+const SALVAGE = 'mesh-na store salvage exports what can be read';
+/** What a disk has damaged is not sent to standbys. */
+const STANDBY =
+  'Promote a standby where mesh-na store verify then finds the state sound, if there is one';
+const INTO_ANOTHER =
+  'from a backup into an empty database, with the revocations that came later (mesh-na restore apply --store)';
+const MEND_DATABASE = 'Mend the database, or name by --store the one that holds the state';
+
+export async function checkState(options: StateOptions): Promise<Finding[]> {
+  const { dataDir, isInDatabase } = options;
+  if (!isInDatabase && !existsSync(join(dataDir, STATE_FILE))) {
+    return [unusedState(dataDir, `${STATE_FILE} is missing`, RESTORE)];
+  }
+  // Before the state is read: a service that runs goes on to write both.
+  const kept = options.headFiles.map((path) => keptHead(path, options.genesis));
+  let source: StateSource;
+  try {
+    source = await options.open();
+  } catch (cause) {
+    if (cause instanceof NoStateYet) {
+      const cure = `${MEND_DATABASE}; if it is lost, restore it ${INTO_ANOTHER}`;
+      return [unusedState(dataDir, 'the database holds no state', cure)];
+    }
+    return [wrong('store', messageOf(cause), cureFor(cause, options))];
+  }
+  try {
+    const own = checkOwner(source, options);
+    if (own.outcome === 'wrong') return [own];
+    const history = await historyOf(source, kept, options);
+    return [own, lastStop(source.facts, options.holder), ...history];
+  } finally {
+    await source.close();
+  }
+}
+
+function unusedState(dataDir: string, missing: string, cure: string): Finding {
+  try {
+    assertNeverUsed(dataDir, missing);
+    return fine('store', 'There is no state yet, and the first start makes it');
+  } catch (cause) {
+    return wrong('store', messageOf(cause), cure);
+  }
+}
+
+function checkOwner({ facts, database }: StateSource, { genesis }: StateOptions): Finding {
+  try {
+    assertSameNetwork(facts.network, networkOf(genesis), 'the store');
+  } catch (cause) {
+    return wrong('store', messageOf(cause), 'Name the folder, or the database, of this network');
+  }
+  const place = `${database.backend}, schema version ${database.schemaVersion}`;
+  const found = `Revision ${facts.revision} of epoch ${facts.epoch} (${place})`;
+  return fine('store', found);
+}
+
+function lastStop({ isClosed }: StateFacts, holder: Holder | null): Finding {
+  if (isClosed) return fine('last_stop', 'The last process stored everything before it ended');
+  if (holder !== null) return fine('last_stop', 'A process is at work');
+  return warning(
+    'last_stop',
+    'The last process ended without storing everything, or one is at work on another machine',
+    'Look for the cause in its log; what was acknowledged is kept, and the next start takes care of the rest',
+  );
+}
+
+/** A head file as it was found; a text when it has none that counts. */
+type FoundHead = { readonly path: string; readonly head: KeptHead['head'] | string };
+
+function keptHead(path: string, genesis: GenesisBlock): FoundHead {
+  try {
+    const text = existsSync(path) ? readFileSync(path, 'utf8') : null;
+    return { path, head: headIn(path, text, genesis.network_authority.public_key) };
+  } catch (cause) {
+    return { path, head: messageOf(cause) };
+  }
+}
+
+async function historyOf(
+  source: StateSource,
+  found: readonly FoundHead[],
+  options: StateOptions,
+): Promise<Finding[]> {
+  const hashes = options.deep ? await hashesOf(source, found, options) : null;
+  if (hashes !== null && 'outcome' in hashes) {
+    const cure = 'Mend the state first';
+    return [hashes, ...found.map(({ path }) => unknown('head', `${path} was not compared`, cure))];
+  }
+  const heads = await Promise.all(
+    found.map((each) => checkHead(each, source, hashes, options.now)),
+  );
+  const rows =
+    hashes === null ? [] : [fine('rows', 'Every row, signature and audit entry is sound')];
+  return [...rows, ...(found.length === 0 ? [NO_HEAD] : heads)];
+}
+
+const NO_HEAD = warning(
+  'head',
+  'No head of the state is kept, so an older copy that is put back would not be noticed',
+  'Keep it in another place by --head-file, or MESH_HEAD_FILE',
+);
+
+/** The hash of each audit entry that a head names, by its number. */
+type Hashes = ReadonlyMap<number, string>;
+
+/** Reads all that there is, as a backup does; the finding when something is off. */
+async function hashesOf(
+  source: StateSource,
+  heads: readonly FoundHead[],
+  options: StateOptions,
+): Promise<Hashes | Finding> {
+  const named = new Set(heads.map(({ head }) => (isHead(head) ? head.audit_length : 0)));
+  const hashes = new Map<number, string>();
+  const authorityKey = options.genesis.network_authority.public_key;
+  const check = createStateCheck(authorityKey, verifySignature);
+  let entries = 0;
+  try {
+    for (const table of STREAM_TABLES) {
+      for await (const rows of source.rows(table)) {
+        for (const row of rows) {
+          check.watch(table, row);
+          if (table !== 'audit') continue;
+          entries += 1;
+          if (named.has(entries)) hashes.set(entries, (row as StreamRows['audit']).hash);
+        }
+      }
+    }
+    check.finish(source.facts);
+    return hashes;
+  } catch (cause) {
+    return wrong('rows', messageOf(cause), cureFor(cause, options));
+  }
+}
+
+function isHead(head: FoundHead['head']) {
+  return head !== null && typeof head === 'object';
+}
+
+const CLOCK_TOLERANCE_MS = 300_000;
+
+async function checkHead(
+  { path, head }: FoundHead,
+  { facts }: StateSource,
+  hashes: Hashes | null,
+  now: number,
+): Promise<Finding> {
+  if (typeof head === 'string')
+    return wrong('head', head, `Restore ${path} from where it was kept`);
+  const { epoch, revision, auditLength, auditHead } = facts;
+  const position = { epoch, revision, auditLength, auditHead };
+  const hashAt = async (entry: number) => {
+    if (entry === auditLength) return auditHead;
+    return hashes === null ? (head?.audit_head ?? null) : (hashes.get(entry) ?? null);
+  };
+  const verdict = await judgeHeads([{ path, head }], { position, hashAt }, false);
+  if (verdict.kind !== 'serve') {
+    return wrong('head', verdict.reason, 'Find out what became of the state before you start it');
+  }
+  if (head !== null && instantOf(head.written_at) > now + CLOCK_TOLERANCE_MS) {
+    const found = `The head in ${path} was written at ${head.written_at}, which is yet to come`;
+    return wrong('clock', found, 'Set the clock of this machine');
+  }
+  const extent = hashes === null ? ', as far as its end shows' : '';
+  return fine('head', `The state contains the head in ${path}${extent}`);
+}

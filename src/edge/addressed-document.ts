@@ -1,0 +1,67 @@
+/**
+ * A document whose end names the base URL. Clients choose that, so no form of the document is kept for it: what comes
+ * before is made once, plain and compressed, and the end is added while it is sent.
+ */
+import { constants, crc32, deflateRawSync } from 'node:zlib';
+import { etagOf } from '../protocol/contract/documents.ts';
+
+export interface AddressedDocument {
+  etag(baseUrl: string): string;
+  /** To be sent one by one. */
+  pieces(baseUrl: string): readonly string[];
+  /** As one gzip file. */
+  compressed(baseUrl: string): Uint8Array;
+}
+
+export interface AddressedText {
+  readonly beginning: string;
+  /** At most 64 KiB. */
+  end(baseUrl: string): string;
+}
+
+/** Characters of a piece: what is not accepted at once is copied for each reader. */
+const PIECE_LENGTH = 32 * 1024;
+
+export function addressedDocument({ beginning, end }: AddressedText): AddressedDocument {
+  const bytes = Buffer.from(beginning);
+  const digest = etagOf(bytes);
+  const checksum = crc32(bytes);
+  const start = Buffer.concat([GZIP_HEADER, deflateRawSync(bytes, TO_BE_CONTINUED)]);
+  const pieces = piecesOf(beginning);
+  return {
+    etag: (baseUrl) => etagOf(`${digest}${end(baseUrl)}`),
+    pieces: (baseUrl) => [...pieces, end(baseUrl)],
+    compressed(baseUrl) {
+      const last = Buffer.from(end(baseUrl));
+      const size = bytes.length + last.length;
+      return Buffer.concat([start, storedBlock(last), trailer(crc32(last, checksum), size)]);
+    },
+  };
+}
+
+/** None of them ends between the halves of a character. */
+function piecesOf(text: string): readonly string[] {
+  return text.match(new RegExp(`.{1,${PIECE_LENGTH}}`, 'gsu')) ?? [];
+}
+
+/** RFC 1952, 2.3: deflated, without a name, a time or a system. */
+const GZIP_HEADER = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
+
+/** Ends at a whole byte, and is not the last block. */
+const TO_BE_CONTINUED = { finishFlush: constants.Z_SYNC_FLUSH };
+
+/** RFC 1951, 3.2.4: the last block, not compressed. */
+function storedBlock(content: Buffer): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt8(1, 0);
+  head.writeUInt16LE(content.length, 1);
+  head.writeUInt16LE(content.length ^ 0xffff, 3);
+  return Buffer.concat([head, content]);
+}
+
+function trailer(checksum: number, size: number): Buffer {
+  const numbers = Buffer.alloc(8);
+  numbers.writeUInt32LE(checksum, 0);
+  numbers.writeUInt32LE(size, 4);
+  return numbers;
+}

@@ -1,0 +1,101 @@
+/**
+ * The apps of uWebSockets.js that one edge serves with. The newest takes new connections. With TLS there is one for
+ * each pair of certificate and key: earlier ones serve the connections that they have to their end.
+ */
+import type { HttpResponse, TemplatedApp } from 'uWebSockets.js';
+import type { TlsFiles } from '../base/tls/pair.ts';
+import { type Listener, openListener } from './listener.ts';
+import type { Peers } from './peers.ts';
+import { addressOf } from './request-head.ts';
+
+type Uws = typeof import('uWebSockets.js');
+
+export interface Apps {
+  readonly port: number;
+  /** Resolves when new connections get this pair. Rejects, and changes nothing, when it cannot be used. */
+  useTls(files: TlsFiles): Promise<void>;
+  /** Ends all connections. */
+  close(): void;
+}
+
+export interface AppsOptions {
+  readonly uws: Uws;
+  readonly host: string;
+  readonly port: number;
+  /** Null for plain HTTP. */
+  readonly tls: TlsFiles | null;
+  /** Connections that may be open at a time, over all apps. */
+  readonly maxConnections: number;
+  readonly peers: Peers;
+  /** Adds the routes to an app. `ended` is to be called for each connection that left HTTP and has ended. */
+  serve(app: TemplatedApp, ended: () => void): void;
+  /** The app has served its last connection. */
+  served(app: TemplatedApp): void;
+  onPaused(): void;
+}
+
+export function openApps(options: AppsOptions): Apps {
+  const { uws, host, port, maxConnections, peers, onPaused } = options;
+  /** How many connections each app has. */
+  const open = new Map<TemplatedApp, number>();
+  let connections = 0;
+  let listener: Listener | null = null;
+  let newest = openApp(options.tls);
+
+  function openApp(tls: TlsFiles | null): TemplatedApp {
+    const app = appFor(uws, tls);
+    open.set(app, 0);
+    app.filter((res, change) => noteConnection(app, res, Number(change)));
+    options.serve(app, () => count(app, -1));
+    return app;
+  }
+
+  function noteConnection(app: TemplatedApp, res: HttpResponse, change: number): void {
+    if (change > 0) peers.opened(addressOf(res));
+    else peers.closed();
+    count(app, change);
+  }
+
+  function count(app: TemplatedApp, change: number): void {
+    open.set(app, (open.get(app) ?? 0) + change);
+    connections += change;
+    listener?.noteConnections(connections);
+    // The library is still ending this connection.
+    if (app !== newest && open.get(app) === 0) setImmediate(() => retire(app));
+  }
+
+  function retire(app: TemplatedApp): void {
+    if (app === newest || !open.has(app) || open.get(app) !== 0) return;
+    open.delete(app);
+    options.served(app);
+    app.close();
+  }
+
+  listener = openListener({ app: newest, uws, host, port, maxConnections, onPaused });
+  return {
+    port: listener.port,
+    async useTls(files) {
+      const [before, next] = [newest, openApp(files)];
+      newest = next;
+      try {
+        await listener?.moveTo(next);
+        retire(before);
+      } catch (cause) {
+        newest = before;
+        retire(next);
+        throw cause;
+      }
+    },
+    close() {
+      listener?.close();
+      const apps = [...open.keys()];
+      open.clear();
+      for (const app of apps) app.close();
+    },
+  };
+}
+
+function appFor(uws: Uws, tls: TlsFiles | null): TemplatedApp {
+  if (tls === null) return uws.App();
+  return uws.SSLApp({ cert_file_name: tls.certFile, key_file_name: tls.keyFile });
+}

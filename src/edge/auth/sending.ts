@@ -1,0 +1,18 @@
+import { hash } from 'node:crypto';
+import type { Sending } from '../../protocol/contract/claims.ts';
+import type { SignedRequest } from './signed-request.ts';
+
+const DIGEST_LENGTH = 24;
+
+/**
+ * Tells signed requests apart. A signature depends on all that it covers, but not every form of it covers
+ * method and path.
+ */
+export function sendingOf(
+  { method, path }: SignedRequest,
+  signature: string,
+  isRepeat: boolean,
+): Sending {
+  const text = `${method} ${path}\n${signature}`;
+  return { request: hash('sha256', text, 'base64').slice(0, DIGEST_LENGTH), isRepeat };
+}

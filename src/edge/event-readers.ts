@@ -1,0 +1,308 @@
+/**
+ * The readers of events on an edge [events-2]. Each is sent what comes after the event that it got last, as soon as it
+ * has taken that: nothing is stored up for a slow one. All of them together take a bounded share of the thread's time.
+ */
+
+import type { Logger } from '../base/log/logger.ts';
+import { problemText } from '../base/log/problem.ts';
+import type { EdgeRuntime } from '../base/runtime.ts';
+import type { Call } from '../protocol/contract/calls.ts';
+import { createEventLog, type EventForm, type Piece } from './event-log.ts';
+import type { EdgeMetrics } from './metrics.ts';
+import type { StreamBody, StreamTaker } from './reply.ts';
+
+/** Who reads, and from where on. */
+export interface EventReader {
+  readonly keyId: string;
+  readonly form: EventForm;
+  /** The index of the event after which it begins. */
+  readonly after: number;
+  /** Where it ends; null when it goes on with what happens next. */
+  readonly until: number | null;
+}
+
+export interface EventReaders {
+  /** The body of the answer to a reader, who was admitted when the log was so long; null when there are too many. */
+  admit(reader: EventReader, logSize: number): StreamBody | null;
+  /** Ends all of them, and every later one at once. */
+  end(): void;
+}
+
+export interface EventReadersOptions {
+  readonly call: Call;
+  /** The most readers. */
+  readonly most: number;
+  /** Monotonic milliseconds. */
+  elapsed(): number;
+  /** The number of readers has changed by so many. */
+  counted(difference: 1 | -1): void;
+  /** One was ended because it took nothing. */
+  cut(): void;
+  /** The log could not be read. */
+  failed(cause: unknown): void;
+}
+
+/** How many are sent something in one turn of the event loop, so that others wait for less than a millisecond. */
+const READERS_PER_TURN = 64;
+/** What readers are not given of the thread's time, for each millisecond that they are. */
+const REST = 3;
+const LEAST_REST_MS = 0.1;
+/** Events that are read at once when they have happened. */
+const MOST_EVENTS = 256;
+
+const TICK_MS = 1000;
+/** A reader who takes nothing for so long is ended. */
+const STALLED_MS = 10_000;
+/** Whoever hears nothing for much longer than this has lost the connection. */
+const ALIVE_MS = 15_000;
+
+/** Makes the head of the answer arrive before the first event, and shows that the connection lives [events-3]. */
+const NOTHING_NEW: Readonly<Record<EventForm, string>> = { sse: ':\n\n', ndjson: '\n' };
+
+interface Reading extends EventReader {
+  /** Null until its answer is begun. */
+  taker: StreamTaker | null;
+  /** The index of the event that it was sent last. */
+  last: number;
+  /** What was read for it. */
+  piece: Piece | null;
+  isReading: boolean;
+  isQueued: boolean;
+  /** When it began not to take what it was sent; null while it takes it. */
+  stalledAt: number | null;
+  sentAt: number;
+}
+
+export function createEventReaders(options: EventReadersOptions): EventReaders {
+  const { call, elapsed } = options;
+  const readers = new Set<Reading>();
+  const revokedKeys = new Set<string>();
+  const log = createEventLog(async (after, most) => {
+    const answer = await call('readEvents', { after, most, waits: false });
+    if (!answer.ok) throw new Error(`The events cannot be read: ${answer.refusal}`);
+    return linesIn(answer.json);
+  });
+  let queue: Reading[] = [];
+  let isScheduled = false;
+  let restUntil = 0;
+  let isFollowing = false;
+  let isEnded = false;
+  let ticking: NodeJS.Timeout | undefined;
+
+  /** Asks for what happens next while there is anybody to tell. */
+  async function follow(): Promise<void> {
+    isFollowing = true;
+    ticking = setInterval(tick, TICK_MS);
+    try {
+      while (readers.size > 0) {
+        const question = { after: log.end(), most: MOST_EVENTS, waits: true };
+        const answer = await call('readEvents', question);
+        if (!answer.ok) break;
+        happened(linesIn(answer.json));
+      }
+    } catch (cause) {
+      options.failed(cause);
+    }
+    clearInterval(ticking);
+    isFollowing = false;
+    // They come back, and are told why if there is a reason to.
+    endAll();
+    revokedKeys.clear();
+  }
+
+  function happened(events: readonly string[]): void {
+    log.append(events);
+    for (const reader of readers) enqueue(reader);
+    for (const event of events) if (REVOKED_KEY.test(event)) endOf(revokedKeyIn(event));
+  }
+
+  function endOf(keyId: string): void {
+    revokedKeys.add(keyId);
+    for (const reader of readers) if (reader.keyId === keyId) finish(reader);
+  }
+
+  function enqueue(reader: Reading): void {
+    const { taker, isQueued, isReading, stalledAt } = reader;
+    if (taker === null || isQueued || isReading || stalledAt !== null) return;
+    reader.isQueued = true;
+    queue.push(reader);
+    schedule();
+  }
+
+  function schedule(): void {
+    if (isScheduled || queue.length === 0) return;
+    isScheduled = true;
+    const rest = restUntil - elapsed();
+    if (rest < LEAST_REST_MS) setImmediate(turn);
+    else setTimeout(turn, rest);
+  }
+
+  function turn(): void {
+    isScheduled = false;
+    const began = elapsed();
+    const some = queue.slice(0, READERS_PER_TURN);
+    queue = queue.slice(READERS_PER_TURN);
+    for (const reader of some) {
+      reader.isQueued = false;
+      if (readers.has(reader)) proceed(reader);
+    }
+    const ended = elapsed();
+    restUntil = ended + REST * (ended - began);
+    schedule();
+  }
+
+  function proceed(reader: Reading): void {
+    if (reader.until !== null && reader.last >= reader.until) {
+      finish(reader);
+      return;
+    }
+    const piece = reader.piece ?? log.after(reader.last, reader.form);
+    reader.piece = null;
+    if (piece instanceof Promise) {
+      void readFor(reader, piece);
+      return;
+    }
+    if (piece !== null) {
+      reader.last = piece.last;
+      send(reader, piece.text);
+      enqueue(reader);
+    } else if (elapsed() - reader.sentAt >= ALIVE_MS) {
+      send(reader, NOTHING_NEW[reader.form]);
+    }
+  }
+
+  async function readFor(reader: Reading, late: Promise<Piece>): Promise<void> {
+    reader.isReading = true;
+    try {
+      reader.piece = await late;
+    } catch (cause) {
+      if (readers.has(reader)) options.failed(cause);
+      finish(reader);
+    }
+    reader.isReading = false;
+    enqueue(reader);
+  }
+
+  function send(reader: Reading, text: string): void {
+    const { taker } = reader;
+    if (taker === null) return;
+    reader.sentAt = elapsed();
+    taker.res.cork(() => {
+      if (!taker.res.write(text)) reader.stalledAt = elapsed();
+    });
+  }
+
+  function tick(): void {
+    const now = elapsed();
+    for (const reader of readers) {
+      if (reader.stalledAt === null) {
+        if (now - reader.sentAt >= ALIVE_MS) enqueue(reader);
+      } else if (now - reader.stalledAt >= STALLED_MS) {
+        options.cut();
+        finish(reader);
+      }
+    }
+  }
+
+  function begin(reader: Reading, taker: StreamTaker): void {
+    reader.taker = taker;
+    taker.onGone = () => leave(reader);
+    taker.res.onWritable(() => {
+      reader.stalledAt = null;
+      enqueue(reader);
+      return true;
+    });
+    send(reader, NOTHING_NEW[reader.form]);
+    if (isEnded || !isFollowing || revokedKeys.has(reader.keyId)) finish(reader);
+    else enqueue(reader);
+  }
+
+  function leave(reader: Reading): void {
+    if (readers.delete(reader)) options.counted(-1);
+  }
+
+  /** What it has not taken is lost to a reader who has stalled. */
+  function finish(reader: Reading): void {
+    const { taker, stalledAt } = reader;
+    if (taker === null || !readers.has(reader)) return;
+    leave(reader);
+    if (taker.aborted) return;
+    taker.onGone = null;
+    if (stalledAt !== null) taker.res.close();
+    else taker.res.cork(() => taker.res.end());
+  }
+
+  function endAll(): void {
+    for (const reader of readers) finish(reader);
+  }
+
+  return {
+    admit(wanted, logSize) {
+      if (readers.size >= options.most) return null;
+      const reader: Reading = {
+        ...wanted,
+        taker: null,
+        last: wanted.after,
+        piece: null,
+        isReading: false,
+        isQueued: false,
+        stalledAt: null,
+        sentAt: elapsed(),
+      };
+      readers.add(reader);
+      options.counted(1);
+      if (!isFollowing) {
+        log.beginAfter(logSize);
+        void follow();
+      }
+      return {
+        begin: (taker) => begin(reader, taker),
+        abandon: () => leave(reader),
+      };
+    },
+    end() {
+      isEnded = true;
+      endAll();
+      clearInterval(ticking);
+    },
+  };
+}
+
+interface Bounds {
+  readonly maxEventReaders: number;
+  readonly maxConnections: number;
+}
+
+interface Surroundings {
+  readonly call: Call;
+  readonly runtime: Pick<EdgeRuntime, 'elapsed'>;
+  readonly metrics: Pick<EdgeMetrics, 'eventReaders' | 'eventReaderCut'>;
+  readonly logger: Pick<Logger, 'write'>;
+}
+
+/** Those of an edge: they leave it half of its connections. */
+export function eventReadersOf(
+  { maxEventReaders, maxConnections }: Bounds,
+  { call, runtime, metrics, logger }: Surroundings,
+): EventReaders {
+  return createEventReaders({
+    call,
+    most: Math.min(maxEventReaders, Math.ceil(maxConnections / 2)),
+    elapsed: runtime.elapsed,
+    counted: metrics.eventReaders,
+    cut: metrics.eventReaderCut,
+    failed: (cause) => logger.write('ERROR', 'events', problemText(cause)),
+  });
+}
+
+function linesIn(text: string): readonly string[] {
+  return text === '' ? [] : text.split('\n');
+}
+
+/** Inside a text, its quotes would be escaped. */
+const REVOKED_KEY = /"event_type":"operator_key_revoked"/;
+
+function revokedKeyIn(event: string): string {
+  const { entry } = JSON.parse(event) as { entry: { details: { key_id?: string } } };
+  return entry.details.key_id ?? '';
+}

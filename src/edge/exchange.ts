@@ -1,0 +1,202 @@
+/**
+ * Reads what is needed of a request's head before its handler returns. Nothing here knows sockets:
+ * `server.ts` passes a head whose accessors are valid only until `openExchange` returns.
+ */
+
+import type { JsonObject } from '../base/json/value.ts';
+import { isOperatorRoute, maxBodyBytes } from '../protocol/route-description.ts';
+import type { JudgedHeaders, OperatorHeaders } from './auth/operator.ts';
+import { type CorsRequest, corsRequest } from './cors.ts';
+import type { Edge } from './edge.ts';
+import { decodePath, matchedPath, type Query } from './query.ts';
+import { acceptsGzip, prefersHtml } from './reply.ts';
+import type { RequestHead } from './request-head.ts';
+import type { Route, RouteRequest, StreamHead } from './route.ts';
+import type { Match, Router } from './router.ts';
+import { noteForwarded, sourceAddress } from './source-address.ts';
+
+/** A request whose head was read and whose body is still arriving. */
+export interface Exchange {
+  /** The process is stopping and accepts no new work. */
+  readonly isRefused: boolean;
+  /** False when the answer does not depend on a body. */
+  readonly takesBody: boolean;
+  /** Bytes a body may have. */
+  readonly maxBodyBytes: number;
+  readonly requestId: string;
+  /** Milliseconds on the monotonic clock. */
+  readonly started: number;
+  readonly method: string;
+  /** Percent-decoded; as sent when it cannot be decoded. */
+  readonly path: string;
+  /** As sent. */
+  readonly rawPath: string;
+  readonly query: string;
+  readonly remoteAddr: string;
+  readonly match: Match | 'undecodable';
+  readonly operatorHeaders: OperatorHeaders | null;
+  readonly nodeProof: string;
+  /** The request may have arrived before, and its answer is kept. */
+  readonly isRepeat: boolean;
+  readonly ifNoneMatch: string;
+  readonly acceptsGzip: boolean;
+  /** Only of routes that answer with a stream. */
+  readonly stream: StreamHead | null;
+  /** Set when whoever reads a path prefers to be told by a page that it, or what it names, does not exist. */
+  readonly wantsErrorPage: boolean;
+  readonly baseUrl: string;
+  /** Null while no origin is named. */
+  readonly cors: CorsRequest | null;
+}
+
+/** A request with a body and a route; the steps of the pipeline fill in what they find out. */
+export interface Received {
+  readonly exchange: Exchange;
+  readonly route: Route;
+  /** The bytes belong to uWebSockets.js and are valid until the first wait, or are a copy. */
+  body: Uint8Array | 'too_large';
+  /** What the headers of an operator are worth by themselves; null before they are judged, and without them. */
+  headers: JudgedHeaders | null;
+  readonly request: { -readonly [Member in keyof RouteRequest]: RouteRequest[Member] };
+}
+
+/** Answered as long as the process lives. */
+const LIVENESS_PATH = '/healthz';
+const NO_QUERY: Query = {};
+const NO_BODY: JsonObject = {};
+const CLIENT_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
+const HOST = /^[A-Za-z0-9.:[\]_-]{1,255}$/;
+
+export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): Exchange {
+  const { proxyHops, corsOrigins } = edge.settings;
+  const decodedPath = decodePath(head.path);
+  const match =
+    decodedPath === null ? 'undecodable' : findRoute(head.method, matchedPath(head.path));
+  const route = routeOf(match);
+  const isRead = route?.method === 'GET';
+  const isRefused = edge.draining.refusesWork && route?.path !== LIVENESS_PATH;
+  if (proxyHops === 0 && route !== null && countsByAddress(edge, route)) noteForwarded(edge, head);
+  return {
+    isRefused,
+    takesBody: route !== null && !isRead && !isRefused,
+    maxBodyBytes: route === null ? 0 : Math.min(edge.settings.maxRequestBytes, maxBodyBytes(route)),
+    requestId: requestIdOf(head, edge),
+    started: edge.runtime.elapsed(),
+    method: head.method,
+    path: decodedPath ?? head.path,
+    rawPath: head.path,
+    query: head.query,
+    remoteAddr: sourceAddress(head, proxyHops),
+    match,
+    operatorHeaders: route === null ? null : operatorHeadersOf(route, head),
+    nodeProof: route?.access === 'node' ? head.header('x-mesh-node-proof') : '',
+    isRepeat: route?.keepsAnswer === true && head.header('x-mesh-retry') === '1',
+    ifNoneMatch: isRead ? head.header('if-none-match') : '',
+    acceptsGzip: isRead && acceptsGzip(head.header('accept-encoding')),
+    stream: route?.isStream === true ? streamHeadOf(head) : null,
+    wantsErrorPage:
+      (match === 'not_found' || route?.hasErrorPage === true) &&
+      isReading(head) &&
+      prefersHtml(head.header('accept')),
+    baseUrl: isRead ? baseUrlOf(head, edge) : '',
+    cors: corsOrigins === null ? null : corsRequest(corsOrigins, head),
+  };
+}
+
+/** A request as its handler sees it, before anything but its head was read. */
+export function received(
+  exchange: Exchange,
+  { route, params }: Extract<Match, { readonly route: Route }>,
+  body: Received['body'],
+): Received {
+  const request = {
+    method: route.method,
+    path: exchange.path,
+    query: NO_QUERY,
+    body: NO_BODY,
+    id: exchange.requestId,
+    params,
+    now: 0,
+    remoteAddr: exchange.remoteAddr,
+    baseUrl: exchange.baseUrl,
+    ifNoneMatch: exchange.ifNoneMatch,
+    acceptsGzip: exchange.acceptsGzip,
+    stream: exchange.stream,
+    wantsErrorPage: exchange.wantsErrorPage,
+    operator: null,
+    node: null,
+  };
+  return { exchange, route, body, headers: null, request };
+}
+
+function streamHeadOf(head: RequestHead): StreamHead {
+  return { accept: head.header('accept'), lastEventId: head.header('last-event-id') };
+}
+
+function isReading({ method }: RequestHead): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
+
+/** Then it matters that the address is that of the client. */
+function countsByAddress({ limits }: Edge, { limit }: Route): boolean {
+  return limit !== 'none' && limits.isOn(limit);
+}
+
+/**
+ * False when a proxy may have read another body length than uWebSockets.js, which uses the first of several
+ * Content-Length lines and reads any Transfer-Encoding but `identity` as chunks. Repeated lines are checked
+ * only behind a proxy: a direct client can only mislead itself.
+ */
+export function hasOneLength(head: RequestHead, proxyHops: number): boolean {
+  const encoding = head.header('transfer-encoding');
+  if (encoding !== '' && encoding.toLowerCase() !== 'chunked') return false;
+  if (proxyHops === 0) return true;
+  return BODY_LENGTHS.every((name) => head.headerLines(name).length <= 1);
+}
+
+const BODY_LENGTHS = ['content-length', 'transfer-encoding'];
+
+export function routeOf(match: Match | 'undecodable'): Route | null {
+  return typeof match === 'string' || 'allow' in match ? null : match.route;
+}
+
+function requestIdOf(head: RequestHead, edge: Edge): string {
+  const claimed = head.header('x-request-id');
+  return claimed !== '' && CLIENT_REQUEST_ID.test(claimed) ? claimed : edge.runtime.uuid();
+}
+
+/** The four headers of an operator route, or of a public route with any of them. */
+function operatorHeadersOf(route: Route, head: RequestHead): OperatorHeaders | null {
+  const optional = route.access === 'public-or-operator';
+  if (!optional && !isOperatorRoute(route)) return null;
+  const headers = {
+    keyId: head.header('x-admin-key-id'),
+    timestamp: head.header('x-admin-timestamp'),
+    nonce: head.header('x-admin-nonce'),
+    signature: head.header('x-admin-signature'),
+  };
+  return optional && !OPERATOR_HEADERS.some((name) => isPresent(head, name)) ? null : headers;
+}
+
+const OPERATOR_HEADERS = [
+  'x-admin-key-id',
+  'x-admin-timestamp',
+  'x-admin-nonce',
+  'x-admin-signature',
+] as const;
+
+/** An empty header counts as present: a caller that sends one claims to be an operator. */
+function isPresent(head: RequestHead, name: string): boolean {
+  return head.header(name) !== '' || head.headerLines(name).length > 0;
+}
+
+/** The configured public URL, else what a trusted proxy forwarded, else the host that the client named. */
+function baseUrlOf(head: RequestHead, edge: Edge): string {
+  const { publicUrl, proxyHops, scheme } = edge.settings;
+  if (publicUrl !== null) return publicUrl;
+  const forwardedHost = proxyHops > 0 ? head.header('x-forwarded-host') : '';
+  const forwardedProto = proxyHops > 0 ? head.header('x-forwarded-proto') : '';
+  const host = forwardedHost || head.header('host');
+  const shown = /^https?$/.test(forwardedProto) ? forwardedProto : scheme;
+  return `${shown}://${HOST.test(host) ? host : 'localhost'}`;
+}

@@ -1,0 +1,127 @@
+/**
+ * Live pages: viewers learn of every change of the underlying document. What they are sent is made once for
+ * each change, for any number of viewers: the difference for those that say which version they hold, the
+ * whole content for others.
+ */
+
+import { LIVE_TOPICS, type LiveContent, type LiveTopic } from '../pages/live-topics.ts';
+import type { PublishedDocument } from '../protocol/contract/documents.ts';
+import type { DocumentCache } from '../protocol/contract/publications.ts';
+
+export const LIVE_PATH = '/live';
+
+/** What a viewer wants to be sent. */
+export const LIVE_FORMS = ['whole', 'patches'] as const;
+export type LiveForm = (typeof LIVE_FORMS)[number];
+
+/** Renders the content of a page from its document; a promise when that takes a while. */
+export type RenderLive = (
+  topic: LiveTopic,
+  document: PublishedDocument,
+) => LiveContent | Promise<LiveContent>;
+
+export interface LivePages {
+  /**
+   * Calls back, at once if it can, with what a viewer is sent first; null while there is no document. Changes
+   * after that lead on from there.
+   */
+  first(topic: LiveTopic, form: LiveForm, send: (message: string | null) => void): void;
+  /** Calls back with what viewers are sent on a change. */
+  onChange(listener: (topic: LiveTopic, form: LiveForm, message: string) => void): void;
+}
+
+/** Viewers fetch the page rather than a longer patch: then it comes compressed, and at their pace. */
+const MOST_PATCH_CHARACTERS = 64 * 1024;
+
+export function isLiveTopic(text: string): text is LiveTopic {
+  return LIVE_TOPICS.some((topic) => topic === text);
+}
+
+/** `isWatched` avoids rendering without viewers. */
+export function createLivePages(
+  documents: DocumentCache,
+  render: RenderLive,
+  isWatched: (topic: LiveTopic, form: LiveForm) => boolean,
+): LivePages {
+  const contents = new Map<LiveTopic, { readonly etag: string; readonly content: LiveContent }>();
+  const rendering = new Map<LiveTopic, Promise<void>>();
+  const listeners: ((topic: LiveTopic, form: LiveForm, message: string) => void)[] = [];
+
+  function watchedForms(topic: LiveTopic): readonly LiveForm[] {
+    return LIVE_FORMS.filter((form) => isWatched(topic, form));
+  }
+
+  /** Renders the newest version, unless one is being rendered; those who wait share that. */
+  function refresh(topic: LiveTopic): void | Promise<void> {
+    const underWay = rendering.get(topic);
+    if (underWay !== undefined) return underWay;
+    const document = documents.latest(topic);
+    if (document === undefined || document.etag === contents.get(topic)?.etag) return;
+    const { etag } = document;
+    const content = render(topic, document);
+    if (!(content instanceof Promise)) return show(topic, etag, content);
+    const shown = content
+      .then((late) => show(topic, etag, late))
+      .finally(() => rendering.delete(topic));
+    rendering.set(topic, shown);
+    // The document may have changed meanwhile.
+    void shown.then(() => follow(topic));
+    return shown;
+  }
+
+  function follow(topic: LiveTopic): void {
+    if (watchedForms(topic).length > 0) void refresh(topic);
+  }
+
+  function show(topic: LiveTopic, etag: string, after: LiveContent): void {
+    const before = contents.get(topic)?.content;
+    contents.set(topic, { etag, content: after });
+    if (before?.version === after.version) return;
+    for (const form of watchedForms(topic)) {
+      const message =
+        form === 'whole' ? wholeMessage(topic, after) : patchMessage(topic, before, after);
+      for (const listener of listeners) listener(topic, form, message);
+    }
+  }
+
+  function firstMessage(topic: LiveTopic, form: LiveForm): string | null {
+    const content = contents.get(topic)?.content;
+    if (content === undefined) return null;
+    return form === 'whole' ? wholeMessage(topic, content) : versionMessage(topic, content);
+  }
+
+  documents.onChange((name) => {
+    if (isLiveTopic(name)) follow(name);
+  });
+
+  return {
+    first(topic, form, send) {
+      const refreshed = refresh(topic);
+      if (refreshed === undefined) send(firstMessage(topic, form));
+      else void refreshed.then(() => send(firstMessage(topic, form)));
+    },
+    onChange: (listener) => listeners.push(listener),
+  };
+}
+
+function wholeMessage(topic: LiveTopic, { html }: LiveContent): string {
+  return JSON.stringify({ topic, html });
+}
+
+/** A viewer that holds another version fetches the page. */
+function versionMessage(topic: LiveTopic, { version }: LiveContent): string {
+  return JSON.stringify({ topic, version });
+}
+
+function patchMessage(
+  topic: LiveTopic,
+  before: LiveContent | undefined,
+  after: LiveContent,
+): string {
+  const patch = before === undefined ? null : after.patchFrom(before);
+  if (before === undefined || patch === null || patch.length > MOST_PATCH_CHARACTERS) {
+    return versionMessage(topic, after);
+  }
+  const head = JSON.stringify({ topic, from: before.version, version: after.version });
+  return `${head.slice(0, -1)},"patch":${patch}}`;
+}

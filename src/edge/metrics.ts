@@ -1,0 +1,133 @@
+/** What one edge counts of the requests that it serves ([core-4-15] and more). */
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { RateBucket } from '../protocol/route-description.ts';
+import { REQUEST_SECONDS } from './metric-buckets.ts';
+
+/** The media type of all metrics as text. */
+export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+
+/** What an edge has counted so far, as plain values. */
+export type MetricsReport = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
+
+export interface EdgeMetrics {
+  request(method: string, route: string, status: number, seconds: number): void;
+  rateLimited(bucket: RateBucket): void;
+  /** A request of a node was turned away because it had waited too long. */
+  shed(): void;
+  verified(what: string, accepted: boolean): void;
+  /** The number of readers of events has changed by so many. */
+  eventReaders(difference: 1 | -1): void;
+  /** One of them was ended because it took nothing. */
+  eventReaderCut(): void;
+  report(): Promise<MetricsReport>;
+}
+
+export function createEdgeMetrics(): EdgeMetrics {
+  const registry = new Registry();
+  const registers = [registry];
+  const requests = new Counter({
+    name: 'mesh_na_http_requests_total',
+    help: 'HTTP requests answered',
+    labelNames: ['method', 'route', 'status'] as const,
+    registers,
+  });
+  const durations = new Histogram({
+    name: 'mesh_na_http_request_duration_seconds',
+    help: 'Time from the head of a request to its answer',
+    labelNames: ['route'] as const,
+    buckets: REQUEST_SECONDS,
+    registers,
+  });
+  const limited = new Counter({
+    name: 'mesh_na_rate_limited_total',
+    help: 'Requests refused by a rate limit',
+    labelNames: ['bucket'] as const,
+    registers,
+  });
+  const shed = new Counter({
+    name: 'mesh_na_requests_shed_total',
+    help: 'Requests of nodes turned away because they had waited too long',
+    registers,
+  });
+  const verifications = new Counter({
+    name: 'mesh_na_verifications_total',
+    help: 'Public verifications answered',
+    labelNames: ['event', 'accepted'] as const,
+    registers,
+  });
+
+  const eventReaders = new Gauge({
+    name: 'mesh_na_event_readers',
+    help: 'Readers of events that are connected',
+    registers,
+  });
+  const eventReadersCut = new Counter({
+    name: 'mesh_na_event_readers_cut_total',
+    help: 'Readers of events that were ended because they took nothing',
+    registers,
+  });
+
+  const answers = new Map<string, Tally>();
+  const acceptances = new Map<string, Tally>();
+  const rejections = new Map<string, Tally>();
+  /** Looking up children by label costs more than counting, so these few are cached. */
+  const durationTimers = new Map<string, Histogram.Internal<'route'>>();
+
+  return {
+    request(method, route, status, seconds) {
+      const known = HTTP_METHODS.has(method) ? method : 'other';
+      const key = `${known} ${route} ${status}`;
+      const tally =
+        answers.get(key) ?? tallyOf(answers, key, requests.labels(known, route, String(status)));
+      tally.pending += 1;
+      const timer = durationTimers.get(route) ?? durations.labels(route);
+      durationTimers.set(route, timer);
+      timer.observe(seconds);
+    },
+    rateLimited: (bucket) => limited.inc({ bucket }),
+    shed: () => shed.inc(),
+    verified(event, accepted) {
+      const tallies = accepted ? acceptances : rejections;
+      const tally =
+        tallies.get(event) ??
+        tallyOf(tallies, event, verifications.labels(event, String(accepted)));
+      tally.pending += 1;
+    },
+    eventReaders: (difference) => eventReaders.inc(difference),
+    eventReaderCut: () => eventReadersCut.inc(),
+    report() {
+      for (const tallies of [answers, acceptances, rejections]) report(tallies);
+      return registry.getMetricsAsJSON();
+    },
+  };
+}
+
+/** Counts of every request are kept here and added to the counters when they are read. */
+interface Tally {
+  readonly counter: Counter.Internal;
+  pending: number;
+}
+
+function tallyOf(tallies: Map<string, Tally>, key: string, counter: Counter.Internal): Tally {
+  const tally = { counter, pending: 0 };
+  tallies.set(key, tally);
+  return tally;
+}
+
+function report(tallies: ReadonlyMap<string, Tally>): void {
+  for (const tally of tallies.values()) {
+    tally.counter.inc(tally.pending);
+    tally.pending = 0;
+  }
+}
+
+/** Clients may send any method: only known ones become label values. */
+const HTTP_METHODS: ReadonlySet<string> = new Set([
+  'GET',
+  'HEAD',
+  'POST',
+  'PUT',
+  'PATCH',
+  'DELETE',
+  'OPTIONS',
+]);

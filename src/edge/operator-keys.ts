@@ -1,0 +1,28 @@
+/** The public keys of operators as an edge knows them: those that the authority has published. */
+import { documentText } from '../protocol/contract/documents.ts';
+import type { DocumentCache } from '../protocol/contract/publications.ts';
+import type { Edge } from './edge.ts';
+
+/** Key id to base64 public key; the configured ones until the authority has published them all. */
+export function publishedKeys(
+  configured: Iterable<readonly [string, string]>,
+  documents: DocumentCache,
+): ReadonlyMap<string, string> {
+  const keys = new Map(configured);
+  documents.onChange((name, document) => {
+    if (name !== 'operator_keys') return;
+    keys.clear();
+    for (const [id, key] of JSON.parse(documentText(document)) as [string, string][]) {
+      keys.set(id, key);
+    }
+  });
+  return keys;
+}
+
+/** Whether the key is unknown here, but may be among those that were published and have not arrived. */
+export function isBeingPublished({ settings, documents, standing }: Edge, keyId: string): boolean {
+  if (settings.operatorAuth.keys.has(keyId)) return false;
+  if (standing !== null) return true;
+  const isOutdated = documents.get('operator_keys') === undefined;
+  return isOutdated && documents.latest('operator_keys') !== undefined;
+}

@@ -1,0 +1,138 @@
+/**
+ * Sliding-window rate limits: events older than the window are forgotten, a request is refused when the
+ * count has reached the limit, and refused requests are not counted. [service-rate-limits] and [core-4-1]
+ * fix exactly this; the common libraries count in fixed windows, or count what they refuse.
+ */
+import { detached } from '../base/detached.ts';
+import { oldestFirst } from '../base/oldest-first.ts';
+import { RATE_BUCKETS, type RateBucket } from '../protocol/route-description.ts';
+
+export interface RateLimit {
+  readonly count: number;
+  readonly windowSeconds: number;
+}
+
+/** Keys remembered per bucket; beyond this the key that has been idle longest is dropped. */
+const MAX_KEYS = 50_000;
+
+export interface RateLimiter {
+  /** Seconds until a request would pass; 0 when it passes now. */
+  retryAfter(key: string, now: number): number;
+  count(key: string, now: number): void;
+  /** Removes the event that was counted at that time. */
+  giveBack(key: string, counted: number): void;
+  /** The number of keys that are remembered. */
+  keys(): number;
+}
+
+const UNLIMITED: RateLimiter = {
+  retryAfter: () => 0,
+  count: () => undefined,
+  giveBack: () => undefined,
+  keys: () => 0,
+};
+
+export function createRateLimiter(limit: RateLimit | null): RateLimiter {
+  if (limit === null) return UNLIMITED;
+  const windowMs = limit.windowSeconds * 1000;
+  /** Times of the counted events by key, oldest first; keys in the order of their last event. */
+  const events = new Map<string, number[]>();
+  const oldest = oldestFirst(events);
+  let turn = events.entries();
+
+  /** Goes round all keys, two with each one that may be new, so that those of the past do not pile up. */
+  function forgetPast(now: number): void {
+    for (let looked = 0; looked < 2; looked += 1) {
+      const next = turn.next();
+      if (next.done === true) {
+        turn = events.entries();
+        return;
+      }
+      const [key, times] = next.value;
+      if ((times.at(-1) ?? 0) <= now - windowMs) events.delete(key);
+    }
+  }
+
+  function recent(key: string, now: number): number[] {
+    const times = events.get(key);
+    if (times === undefined) return [];
+    // After the clock was set back, no wait exceeds one window.
+    for (let i = times.length - 1; i >= 0 && (times[i] ?? 0) > now; i -= 1) times[i] = now;
+    const firstRecent = times.findIndex((time) => time > now - windowMs);
+    if (firstRecent === -1) events.delete(key);
+    else if (firstRecent > 0) times.splice(0, firstRecent);
+    return firstRecent === -1 ? [] : times;
+  }
+
+  return {
+    retryAfter(key, now) {
+      const times = recent(key, now);
+      if (times.length < limit.count) return 0;
+      const freed = times[times.length - limit.count];
+      return freed === undefined ? limit.windowSeconds : secondsUntil(freed + windowMs, now);
+    },
+    count(key, now) {
+      const times = recent(key, now);
+      times.push(now);
+      events.delete(key);
+      // A node key in it is a part of a body.
+      events.set(detached(key), times);
+      forgetPast(now);
+      if (events.size > MAX_KEYS) oldest.take();
+      else oldest.pass();
+    },
+    giveBack(key, counted) {
+      const times = events.get(key) ?? [];
+      const index = times.lastIndexOf(counted);
+      if (index !== -1) times.splice(index, 1);
+    },
+    keys: () => events.size,
+  };
+}
+
+function secondsUntil(instant: number, now: number): number {
+  return Math.max(1, Math.ceil((instant - now) / 1000));
+}
+
+/** All buckets as an edge sees them; an answer is a promise when another thread holds the counts. */
+export interface RateLimits {
+  isOn(bucket: RateBucket): boolean;
+  /** Counts a request and returns 0, or returns the seconds until one would pass. */
+  take(bucket: RateBucket, key: string, now: number): number | Promise<number>;
+  /** Seconds until a request would pass, without counting one; 0 when it would pass now. */
+  wait(bucket: RateBucket, key: string, now: number): number | Promise<number>;
+  /** Removes the request that was counted at that time. */
+  giveBack(bucket: RateBucket, key: string, counted: number): void;
+}
+
+export type RateLimitSettings = Readonly<Record<RateBucket, RateLimit | null>>;
+
+export function createRateLimits(settings: RateLimitSettings): LocalRateLimits {
+  const limiters = new Map(
+    RATE_BUCKETS.map((bucket) => [bucket, createRateLimiter(settings[bucket])]),
+  );
+
+  function limiterOf(bucket: RateBucket): RateLimiter {
+    const limiter = limiters.get(bucket);
+    if (limiter === undefined) throw new Error(`There is no rate limit ${bucket}`);
+    return limiter;
+  }
+
+  return {
+    isOn: (bucket) => settings[bucket] !== null,
+    take(bucket, key, now) {
+      const limiter = limiterOf(bucket);
+      const seconds = limiter.retryAfter(key, now);
+      if (seconds === 0) limiter.count(key, now);
+      return seconds;
+    },
+    wait: (bucket, key, now) => limiterOf(bucket).retryAfter(key, now),
+    giveBack: (bucket, key, counted) => limiterOf(bucket).giveBack(key, counted),
+  };
+}
+
+/** Limits whose counts are on this thread, so that every answer is synchronous. */
+export interface LocalRateLimits extends RateLimits {
+  take(bucket: RateBucket, key: string, now: number): number;
+  wait(bucket: RateBucket, key: string, now: number): number;
+}

@@ -1,0 +1,96 @@
+/** Routes with their handlers, and how their access is derived. */
+
+import {
+  CALLS,
+  type CallName,
+  keepsAnswer,
+  type OperatorCallName,
+} from '../protocol/contract/calls.ts';
+import type { Input, NodeClaim, OperatorClaim } from '../protocol/contract/claims.ts';
+import type { RouteDescription } from '../protocol/route-description.ts';
+import type { SignedRequest } from './auth/signed-request.ts';
+import type { Edge } from './edge.ts';
+import type { Reply } from './reply.ts';
+
+/** What the reader of a stream says beside its query. */
+export interface StreamHead {
+  readonly accept: string;
+  /** The last event that it has got from an earlier answer; empty when it does not say. */
+  readonly lastEventId: string;
+}
+
+export interface RouteRequest extends SignedRequest {
+  readonly id: string;
+  /** Values of the `{names}` in the path template, percent-decoded. */
+  readonly params: { readonly [name: string]: string };
+  /** Milliseconds since the epoch: the edge's one clock reading for this request. */
+  readonly now: number;
+  readonly remoteAddr: string;
+  readonly baseUrl: string;
+  readonly ifNoneMatch: string;
+  readonly acceptsGzip: boolean;
+  /** Only on routes with `isStream`. */
+  readonly stream: StreamHead | null;
+  /** Only on routes with `hasErrorPage`. */
+  readonly wantsErrorPage: boolean;
+  /** Set where the route names the key that a request proves possession of, and the request has one. */
+  readonly node: NodeClaim | null;
+  /** Set on operator routes, and on public ones that were called with operator headers. */
+  readonly operator: OperatorClaim | null;
+}
+
+/** The key whose possession a request to a node route proves. */
+export interface NodeProofRule {
+  /** The key that the request claims; null when it has none. */
+  keyOf(request: RouteRequest): string | null;
+  /** Where the body has another signature, only the header form is judged, and it may be absent. */
+  readonly form: 'body or header' | 'header if sent';
+}
+
+interface Handled {
+  /** Set on every node route. */
+  readonly proof?: NodeProofRule;
+  handle(request: RouteRequest, edge: Edge): Reply | Promise<Reply>;
+}
+
+/**
+ * A route as it is declared. Its access is that of the call it makes; a route without a call is public, or
+ * is restricted by the deployment.
+ */
+export type RouteEntry = Omit<RouteDescription, 'access' | 'keepsAnswer'> &
+  Handled &
+  (
+    | {
+        readonly call: CallName;
+        /** The call instead of the public one when operator headers were sent. */
+        readonly operatorCall?: OperatorCallName;
+      }
+    | { readonly call?: never; readonly access: 'public' | 'internal' }
+  );
+
+export interface Route extends RouteDescription, Handled {
+  /** Null when the edge answers itself. */
+  readonly call: CallName | null;
+}
+
+/** Derives the access class of a route from its call, and whether its answers are kept. */
+export function withAccess(entry: RouteEntry): Route {
+  if (entry.call === undefined) return { ...entry, call: null, keepsAnswer: false };
+  const { access } = CALLS[entry.call];
+  const isKept = keepsAnswer(entry.call);
+  return {
+    ...entry,
+    access: entry.operatorCall === undefined ? access : 'public-or-operator',
+    keepsAnswer: isKept,
+    refusals: isKept ? [...entry.refusals, 'already_done'] : entry.refusals,
+  };
+}
+
+/** Returns the claim on a route that only operators can reach. */
+export function operatorOf(request: RouteRequest): OperatorClaim {
+  if (request.operator === null) throw new Error('An operator route was reached without a claim');
+  return request.operator;
+}
+
+/** The input of a call without input. */
+export const NOTHING: Input<null> = { ok: true, value: null };

@@ -1,0 +1,174 @@
+/** Agreements: offer, counter, accept, verify [trust-5-1] to [trust-5-3], [trust-6-1]. */
+import Type from 'typebox';
+import { verifySignature } from '../../base/crypto/ed25519.ts';
+import type { JsonObject, JsonValue } from '../../base/json/value.ts';
+import type { RefusalName } from '../../base/refusal.ts';
+import { AgreementVerdict } from '../../protocol/answers/verdicts.ts';
+import type { Taken } from '../../protocol/contract/calls.ts';
+import {
+  AgreementRecord,
+  CapabilityCounter,
+  CapabilityOffer,
+  type RequestedTerms,
+  readAgreementRecord,
+  readCapabilityCounter,
+  readCapabilityOffer,
+  verifyAgreement,
+} from '../../protocol/records/agreement.ts';
+import { type Fresh, Whole } from '../../protocol/records/record.ts';
+import type { Edge } from '../edge.ts';
+import type { Reply } from '../reply.ts';
+import type { RouteEntry, RouteRequest } from '../route.ts';
+import { recordRoute } from './record-route.ts';
+import { Filled } from './scalars.ts';
+import {
+  areCapabilities,
+  candidateKeys,
+  demand,
+  demandPresent,
+  embedded,
+  freeFormOf,
+  freshFor,
+  isCapabilityList,
+  refuse,
+  timestampOf,
+  windowOf,
+} from './trust-members.ts';
+import { Capabilities, Keys, optional, RequestTimestamp } from './trust-schemas.ts';
+import { verdictReply } from './verdict.ts';
+
+const Terms = {
+  capabilities: Capabilities,
+  scope: optional(Whole),
+  valid_from: RequestTimestamp,
+  valid_until: RequestTimestamp,
+};
+
+export const agreementRoutes: readonly RouteEntry[] = [
+  recordRoute({
+    path: '/admin/agreements/offer',
+    summary: 'Offer capabilities to another sovereign',
+    body: Type.Object({
+      responder_sovereign_id: Filled,
+      ...Terms,
+      expires_at: RequestTimestamp,
+    }),
+    answer: CapabilityOffer,
+    refusals: ['missing_offer_fields', 'invalid_timestamps', 'offer_rejected'],
+    command: 'offerCapabilities',
+    read: offerInput,
+  }),
+  recordRoute({
+    path: '/admin/agreements/counter',
+    summary: 'Answer an offer with narrower terms',
+    body: Type.Object({ offer: CapabilityOffer, ...Terms }),
+    exampleNeeds: { what: 'an offer that its maker signed', otherwise: 'counter_rejected' },
+    answer: CapabilityCounter,
+    refusals: ['missing_counter_fields', 'invalid_offer', 'counter_rejected'],
+    command: 'counterOffer',
+    read: counterInput,
+  }),
+  recordRoute({
+    path: '/admin/agreements/accept',
+    summary: 'Accept an offer, or the counter to our own',
+    description: 'Give offer, or counter with original_offer; the counter wins when all are there.',
+    body: Type.Object({
+      offer: Type.Optional(CapabilityOffer),
+      counter: Type.Optional(CapabilityCounter),
+      original_offer: Type.Optional(CapabilityOffer),
+    }),
+    exampleNeeds: { what: 'an offer that its maker signed', otherwise: 'accept_rejected' },
+    answer: AgreementRecord,
+    refusals: ['missing_accept_fields', 'accept_rejected'],
+    command: 'acceptAgreement',
+    read: acceptInput,
+  }),
+  {
+    method: 'POST',
+    path: '/agreements/verify',
+    access: 'public',
+    limit: 'VERIFY',
+    summary: 'Verify who signed an agreement',
+    description: 'Keys left out are those of this authority; neither age nor evidence is judged.',
+    body: Type.Object({
+      agreement: AgreementRecord,
+      offerer_public_keys: Keys,
+      responder_public_keys: Keys,
+    }),
+    answer: AgreementVerdict,
+    refusals: ['missing_agreement', 'invalid_agreement'],
+    handle: verify,
+  },
+];
+
+function offerInput(body: JsonObject): Taken<'offerCapabilities'> {
+  demandPresent(body, ['responder_sovereign_id'], 'missing_offer_fields');
+  const capabilities = capabilityList(body, 'missing_offer_fields');
+  const window = windowOf(body, 'invalid_timestamps');
+  const { text: expiresAt } = timestampOf(body, 'expires_at', 'invalid_timestamps');
+  const { responder_sovereign_id: responder } = body;
+  demand(typeof responder === 'string', 'offer_rejected', 'invalid_responder_sovereign_id');
+  const terms = termsOf(body, capabilities, window, 'offer_rejected');
+  return { responder, terms, expiresAt };
+}
+
+function counterInput(body: JsonObject, fresh: Fresh): Taken<'counterOffer'> {
+  demandPresent(body, ['offer'], 'missing_counter_fields');
+  const capabilities = capabilityList(body, 'missing_counter_fields');
+  const offer = readCapabilityOffer(body.offer, fresh);
+  if (offer === null) return refuse('invalid_offer', 'invalid_offer');
+  const window = windowOf(body, 'missing_counter_fields');
+  return { offer, terms: termsOf(body, capabilities, window, 'counter_rejected') };
+}
+
+/** The presence of members selects the way, whatever their values are. */
+function acceptInput(body: JsonObject, fresh: Fresh): Taken<'acceptAgreement'> {
+  const { offer, counter, original_offer: original } = body;
+  if (counter !== undefined && original !== undefined) {
+    return {
+      counter: embedded(
+        readCapabilityCounter(counter, fresh),
+        'accept_rejected',
+        'invalid_counter',
+      ),
+      offer: acceptable(original, fresh),
+    };
+  }
+  demand(offer !== undefined, 'missing_accept_fields', 'missing_offer');
+  return { counter: null, offer: acceptable(offer, fresh) };
+}
+
+function acceptable(offer: JsonValue, fresh: Fresh): CapabilityOffer {
+  return embedded(readCapabilityOffer(offer, fresh), 'accept_rejected', 'invalid_offer');
+}
+
+function capabilityList(body: JsonObject, refusal: RefusalName): readonly JsonValue[] {
+  const { capabilities } = body;
+  demand(isCapabilityList(capabilities), refusal, 'invalid_capabilities');
+  return capabilities;
+}
+
+function termsOf(
+  body: JsonObject,
+  capabilities: readonly JsonValue[],
+  window: Pick<RequestedTerms, 'validFrom' | 'validUntil'>,
+  refusal: RefusalName,
+): RequestedTerms {
+  demand(areCapabilities(capabilities), refusal, 'invalid_capabilities');
+  const scope = embedded(freeFormOf(body.scope), refusal, 'invalid_scope');
+  return { capabilities, scope, ...window };
+}
+
+function verify(request: RouteRequest, edge: Edge): Reply {
+  const { body } = request;
+  demandPresent(body, ['agreement'], 'missing_agreement');
+  const agreement = readAgreementRecord(body.agreement, freshFor(request, edge));
+  if (agreement === null) return refuse('invalid_agreement', 'invalid_agreement');
+  const offererKeys = candidateKeys(body.offerer_public_keys, edge, 'invalid_agreement');
+  const responderKeys = candidateKeys(body.responder_public_keys, edge, 'invalid_agreement');
+  const reason = verifyAgreement(agreement, offererKeys, responderKeys, verifySignature);
+  const { agreement_id } = agreement;
+  const accepted = reason === 'accepted';
+  const answer = { accepted, reason, agreement_id };
+  return verdictReply(edge, 'agreement_verified', answer, { agreement_id, accepted });
+}

@@ -1,0 +1,143 @@
+/** Certificates of nodes, as operators read and end them [core-4-8], [core-4-17]. */
+import Type from 'typebox';
+import { isPublicKey } from '../../base/crypto/ed25519.ts';
+import type { RefusalName } from '../../base/refusal.ts';
+import { parseRequestTimestamp } from '../../base/timestamp.ts';
+import { CertificateList, Revocation } from '../../protocol/answers/operators.ts';
+import type { Input } from '../../protocol/contract/claims.ts';
+import type { CertificateFilter } from '../../protocol/contract/inputs.ts';
+import { REVOCATION_REASONS } from '../../protocol/records/revocation-list.ts';
+import { CERTIFICATE_STATUSES, CertificateRow } from '../../protocol/rows/certificate.ts';
+import { bodyReader, mapped } from '../body.ts';
+import { firstValue, type Query } from '../query.ts';
+import { answerReply } from '../reply.ts';
+import { operatorOf, type RouteEntry } from '../route.ts';
+import { filter, filtered, listReply, operatorPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
+import { Filled, PublicKey } from './scalars.ts';
+
+const NEEDS_CERTIFICATE = {
+  what: 'a certificate of this network',
+  otherwise: 'certificate_not_found',
+} as const;
+
+const revokeBody = bodyReader(
+  Type.Object({
+    cert_id: Type.Optional(Filled),
+    node_public_key: Type.Optional(PublicKey),
+    reason: Type.Optional(Type.Enum([...REVOCATION_REASONS])),
+  }),
+  {
+    tests: {
+      target: ({ cert_id, node_public_key }) =>
+        cert_id !== undefined || node_public_key !== undefined,
+    },
+    codes: {
+      target: 'missing_cert_id',
+      cert_id: 'missing_cert_id',
+      node_public_key: 'invalid_node_key',
+      reason: 'invalid_revocation_reason',
+    },
+  },
+);
+
+export const certificateRoutes: readonly RouteEntry[] = [
+  {
+    method: 'GET',
+    path: '/admin/certificates',
+    call: 'listCertificates',
+    limit: 'none',
+    query: Type.Object({
+      status: Type.Optional(
+        Type.Enum([...CERTIFICATE_STATUSES], { description: 'Only those with this status' }),
+      ),
+      role: filter('Only those with this role'),
+      expires_before: filter('Only those that expire before this time'),
+      key: filter('Only those of this node key'),
+      ...PAGE_QUERY,
+    }),
+    summary: 'Certificates of nodes in every state, by id',
+    description:
+      'Silent, superseded, expired and revoked certificates are listed until retention removes them.',
+    answer: CertificateList,
+    refusals: [
+      ...PAGE_REFUSALS,
+      'invalid_certificate_status',
+      'invalid_expires_before',
+      'invalid_node_key',
+    ],
+    handle(request, edge) {
+      const operator = operatorOf(request);
+      const wanted = certificateFilter(request.query);
+      const page = operatorPage(
+        (first) => edge.call('listCertificates', { operator, input: filtered(first, wanted) }),
+        (next) => {
+          const input = filtered({ ok: true, value: next }, wanted);
+          return input.ok ? edge.call('readCertificatePage', input.value) : input;
+        },
+      );
+      return listReply({ member: 'certificates', isCounted: true, page }, request.query);
+    },
+  },
+  {
+    method: 'GET',
+    path: '/admin/certificates/{cert_id}',
+    call: 'readCertificate',
+    limit: 'none',
+    summary: 'One certificate of a node',
+    answer: CertificateRow,
+    exampleNeeds: NEEDS_CERTIFICATE,
+    refusals: ['certificate_not_found'],
+    async handle(request, edge) {
+      const input = { ok: true, value: { certId: request.params.cert_id ?? '' } } as const;
+      return answerReply(
+        await edge.call('readCertificate', { operator: operatorOf(request), input }),
+      );
+    },
+  },
+  {
+    method: 'POST',
+    path: '/admin/revoke',
+    call: 'revokeCertificate',
+    limit: 'ADMIN',
+    summary: 'Revoke a node certificate, or all of a node key, and publish a new CRL',
+    description: 'cert_id names the certificate; without it, node_public_key names the key.',
+    body: revokeBody.schema,
+    exampleNeeds: NEEDS_CERTIFICATE,
+    answer: Revocation,
+    refusals: [
+      'missing_cert_id',
+      'invalid_node_key',
+      'invalid_revocation_reason',
+      'private_key_given',
+      'certificate_not_found',
+    ],
+    async handle(request, edge) {
+      const input = mapped(revokeBody.read(request.body), (body) => ({
+        target:
+          body.cert_id === undefined
+            ? { nodePublicKey: body.node_public_key ?? '' }
+            : { certId: body.cert_id },
+        reason: body.reason ?? 'unspecified',
+      }));
+      const command = { operator: operatorOf(request), input };
+      return answerReply(await edge.call('revokeCertificate', command));
+    },
+  },
+];
+
+function certificateFilter(query: Query): Input<CertificateFilter> {
+  const status = firstValue(query, 'status');
+  const known = CERTIFICATE_STATUSES.find((name) => name === status) ?? null;
+  if (known !== status) return refused('invalid_certificate_status');
+  const before = firstValue(query, 'expires_before');
+  const expiresBefore = before === null ? null : parseRequestTimestamp(before);
+  if (before !== null && expiresBefore === null) return refused('invalid_expires_before');
+  const key = firstValue(query, 'key');
+  if (key !== null && !isPublicKey(key)) return refused('invalid_node_key');
+  const value = { status: known, role: firstValue(query, 'role'), expiresBefore, key };
+  return { ok: true, value };
+}
+
+function refused(refusal: RefusalName): Input<never> {
+  return { ok: false, refusal, details: {} };
+}

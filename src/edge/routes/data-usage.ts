@@ -1,0 +1,194 @@
+/**
+ * Data usage: license policy, access intent, verification [trust-5-10], [trust-5-11], [trust-6-7],
+ * [trust-6-8].
+ */
+import Type from 'typebox';
+import { verifySignature } from '../../base/crypto/ed25519.ts';
+import type { JsonObject, JsonValue } from '../../base/json/value.ts';
+import { jsonText } from '../../base/json/write.ts';
+import type { RefusalName } from '../../base/refusal.ts';
+import { IntentVerdict } from '../../protocol/answers/verdicts.ts';
+import type { Taken } from '../../protocol/contract/calls.ts';
+import { MAX_ACCESS_TYPES, MAX_SOURCES } from '../../protocol/records/bounds.ts';
+import {
+  DataAccessIntent,
+  DataLicensePolicy,
+  DataSourceDescriptor,
+  findViolations,
+  readDataAccessIntent,
+  readDataLicensePolicy,
+  readDataSourceDescriptor,
+  violationRows,
+} from '../../protocol/records/data-usage.ts';
+import type { Edge } from '../edge.ts';
+import { documentReply, jsonReply, type Reply, refusalReply } from '../reply.ts';
+import type { RouteEntry, RouteRequest } from '../route.ts';
+import { currentDocument } from './documents.ts';
+import { recordRoute } from './record-route.ts';
+import { Filled } from './scalars.ts';
+import {
+  areTexts,
+  candidateKeys,
+  demand,
+  demandPresent,
+  freshFor,
+  integerOf,
+  isList,
+  isMissing,
+  refuse,
+  windowOf,
+} from './trust-members.ts';
+import { Keys, optional, RequestTimestamp } from './trust-schemas.ts';
+import { logVerdict } from './verdict.ts';
+
+const Texts = Type.Array(Type.String());
+const Volume = optional(Type.Integer({ minimum: 0 }));
+
+/** Every violation repeats two ids of the intent: this many characters of them, and no more. */
+const MAX_REPEATED = 1 << 20;
+
+export const dataUsageRoutes: readonly RouteEntry[] = [
+  {
+    method: 'GET',
+    path: '/data-usage/policy',
+    access: 'public',
+    limit: 'POLICY_READ',
+    hasEtag: true,
+    summary: 'Data-license policy in force',
+    description: 'Kept in process memory only: after a restart there is none.',
+    answer: DataLicensePolicy,
+    refusals: ['no_policy'],
+    async handle(request, edge) {
+      const policy = await currentDocument('data_license_policy', request.now, edge);
+      if (policy === undefined) return refusalReply('no_policy');
+      return documentReply(policy, request);
+    },
+  },
+  recordRoute({
+    path: '/admin/data-usage/policy',
+    summary: 'License data to another sovereign',
+    description: 'Replaces the policy in force.',
+    body: Type.Object({
+      licensee_sovereign_id: Filled,
+      allowed_source_ids: Texts,
+      allowed_access_types: Texts,
+      max_volume_bytes_per_session: Volume,
+      prohibited_classification_tags: optional(Texts),
+      valid_from: RequestTimestamp,
+      valid_until: RequestTimestamp,
+    }),
+    answer: DataLicensePolicy,
+    refusals: ['missing_policy_fields', 'invalid_timestamps'],
+    command: 'createLicensePolicy',
+    read: policyInput,
+  }),
+  recordRoute({
+    path: '/admin/data-usage/intent',
+    summary: 'Declare an access to data as this sovereign',
+    body: Type.Object({
+      sources: Type.Array(DataSourceDescriptor, { minItems: 1, maxItems: MAX_SOURCES }),
+      access_types: Type.Array(Type.String(), { minItems: 1, maxItems: MAX_ACCESS_TYPES }),
+      decision_id: optional(Type.String()),
+      estimated_volume_bytes: Volume,
+    }),
+    answer: DataAccessIntent,
+    refusals: ['missing_intent_fields', 'invalid_source', 'intent_create_failed'],
+    command: 'declareIntent',
+    read: intentInput,
+  }),
+  {
+    method: 'POST',
+    path: '/data-usage/verify',
+    access: 'public',
+    limit: 'VERIFY',
+    summary: 'Verify an access intent against a license policy',
+    description: "The policy's own signature, and who is licensed by it, are not examined.",
+    body: Type.Object({
+      intent: DataAccessIntent,
+      policy: DataLicensePolicy,
+      agent_public_keys: Keys,
+    }),
+    answer: IntentVerdict,
+    refusals: ['missing_verify_fields', 'invalid_input'],
+    handle: verify,
+  },
+];
+
+function policyInput(body: JsonObject): Taken<'createLicensePolicy'> {
+  demandPresent(body, ['licensee_sovereign_id'], 'missing_policy_fields');
+  const { licensee_sovereign_id: licensee, max_volume_bytes_per_session: cap } = body;
+  const { allowed_source_ids: sourceIds, allowed_access_types: accessTypes } = body;
+  demand(isList(sourceIds), 'missing_policy_fields', 'invalid_allowed_source_ids');
+  demand(isList(accessTypes), 'missing_policy_fields', 'invalid_allowed_access_types');
+  const window = windowOf(body, 'invalid_timestamps');
+  demandText(licensee, 'licensee_sovereign_id');
+  const { prohibited_classification_tags: tags } = body;
+  return {
+    licensee,
+    sourceIds: textList(sourceIds, 'allowed_source_ids'),
+    accessTypes: textList(accessTypes, 'allowed_access_types'),
+    maxVolume: volumeOf(cap, 'request_validation_failed', 'max_volume_bytes_per_session'),
+    prohibitedTags: isMissing(tags) ? [] : textList(tags, 'prohibited_classification_tags'),
+    ...window,
+  };
+}
+
+function demandText(value: JsonValue | undefined, name: string): asserts value is string {
+  demand(typeof value === 'string', 'request_validation_failed', `invalid_${name}`);
+}
+
+function textList(value: JsonValue | undefined, name: string): readonly string[] {
+  const isTextList = isList(value) && areTexts(value);
+  demand(isTextList, 'request_validation_failed', `invalid_${name}`);
+  return value;
+}
+
+/** A number of bytes; null when none is given. */
+function volumeOf(value: JsonValue | undefined, refusal: RefusalName, name: string) {
+  if (value === undefined || value === null) return null;
+  const bytes = integerOf(value);
+  demand(bytes !== null && bytes >= 0, refusal, `invalid_${name}`);
+  return bytes;
+}
+
+function intentInput(body: JsonObject): Taken<'declareIntent'> {
+  const { sources, access_types: accessTypes, decision_id: decision } = body;
+  const areSources = isList(sources) && sources.length > 0;
+  demand(areSources, 'missing_intent_fields', 'missing_sources');
+  const areTypes = isList(accessTypes) && accessTypes.length > 0;
+  demand(areTypes, 'missing_intent_fields', 'missing_access_types');
+  const areFew = accessTypes.length <= MAX_ACCESS_TYPES;
+  demand(areFew, 'missing_intent_fields', 'too_many_access_types');
+  demand(sources.length <= MAX_SOURCES, 'invalid_source', 'too_many_sources');
+  const declared = sources.map(
+    (source) => readDataSourceDescriptor(source) ?? refuse('invalid_source', 'invalid_source'),
+  );
+  demand(areTexts(accessTypes), 'intent_create_failed', 'invalid_access_types');
+  const decisionId = isMissing(decision) ? null : decision;
+  const isId = decisionId === null || typeof decisionId === 'string';
+  demand(isId, 'intent_create_failed', 'invalid_decision_id');
+  const estimate = body.estimated_volume_bytes;
+  const volume = volumeOf(estimate, 'intent_create_failed', 'estimated_volume_bytes');
+  return { sources: declared, accessTypes, decisionId, estimatedVolume: volume };
+}
+
+function verify(request: RouteRequest, edge: Edge): Reply {
+  const { body, now } = request;
+  demandPresent(body, ['intent', 'policy'], 'missing_verify_fields');
+  const fresh = freshFor(request, edge);
+  const intent = readDataAccessIntent(body.intent, fresh);
+  if (intent === null) return refuse('invalid_input', 'invalid_intent');
+  const policy = readDataLicensePolicy(body.policy, fresh);
+  if (policy === null) return refuse('invalid_input', 'invalid_policy');
+  const keys = candidateKeys(body.agent_public_keys, edge, 'invalid_input');
+  const { intent_id, agent_sovereign_id } = intent;
+  const found = findViolations(intent, policy, keys, now, verifySignature);
+  const repeated = found.length * (intent_id.length + agent_sovereign_id.length);
+  demand(repeated <= MAX_REPEATED, 'invalid_input', 'too_many_violations');
+  const violations = violationRows(found, intent, { now, uuid: edge.runtime.uuid });
+  const valid = violations.length === 0;
+  const violation_count = violations.length;
+  logVerdict(edge, 'data_access_intent_verified', { intent_id, valid, violation_count });
+  const violation_reason = violations[0]?.violation_type ?? null;
+  return jsonReply(200, jsonText({ valid, violation_reason, violation_count, violations }));
+}

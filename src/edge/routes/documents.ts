@@ -1,0 +1,234 @@
+/** The public documents: served from cached bytes, with a validator for conditional requests. */
+import Type from 'typebox';
+import { jsonText } from '../../base/json/write.ts';
+import { Refusal, type RefusalName } from '../../base/refusal.ts';
+import { SovereignDocument } from '../../protocol/answers/documents.ts';
+import type { Answer } from '../../protocol/contract/answers.ts';
+import {
+  type DocumentName,
+  ownDocument,
+  type PublishedDocument,
+} from '../../protocol/contract/documents.ts';
+import { Bulletin } from '../../protocol/records/bulletin.ts';
+import { GenesisBlock } from '../../protocol/records/genesis.ts';
+import { PolicyManifest } from '../../protocol/records/policy-manifest.ts';
+import { CertificateRevocationList } from '../../protocol/records/revocation-list.ts';
+import { RevocationListDelta } from '../../protocol/records/revocation-list-delta.ts';
+import { type Edge, oncePerEdge, withAnswer } from '../edge.ts';
+import { firstValue } from '../query.ts';
+import { documentReply, type Reply, refusalReply, staleDocumentReply } from '../reply.ts';
+import type { RouteEntry, RouteRequest } from '../route.ts';
+import { deltaReply, heldSequence } from './revocation-list-delta.ts';
+import { sovereignMetadata } from './sovereign-metadata.ts';
+
+export const documentRoutes: readonly RouteEntry[] = [
+  {
+    method: 'GET',
+    path: '/genesis',
+    access: 'public',
+    limit: 'none',
+    hasEtag: true,
+    summary: 'Active signed genesis block',
+    answer: GenesisBlock,
+    refusals: [],
+    handle: (request, edge) => serveDocument('genesis', request, edge),
+  },
+  {
+    method: 'GET',
+    path: '/sovereign.json',
+    access: 'public',
+    limit: 'none',
+    hasEtag: true,
+    summary: 'Public metadata of the sovereign',
+    answer: SovereignDocument,
+    refusals: [],
+    handle: ({ baseUrl, ...request }, edge) =>
+      documentReply(
+        ownDocument(jsonText(sovereignMetadata(edge.settings.genesis, baseUrl))),
+        request,
+      ),
+  },
+  {
+    method: 'GET',
+    path: '/policy',
+    access: 'public',
+    limit: 'none',
+    hasEtag: true,
+    hasLastCopy: true,
+    summary: 'Active signed policy manifest',
+    answer: PolicyManifest,
+    refusals: [],
+    handle: (request, edge) => serveDocument('policy', request, edge),
+  },
+  {
+    method: 'GET',
+    path: '/crl',
+    access: 'public',
+    limit: 'none',
+    hasEtag: true,
+    hasLastCopy: true,
+    query: Type.Object({
+      since: Type.Optional(
+        Type.String({
+          description: 'Only what the list gained since its version of this sequence',
+        }),
+      ),
+    }),
+    summary: 'Active signed certificate revocation list, or what it gained since a version',
+    answer: Type.Union([CertificateRevocationList, RevocationListDelta]),
+    refusals: ['invalid_since', 'since_ahead', 'delta_unavailable'],
+    handle(request, edge) {
+      const since = firstValue(request.query, 'since');
+      if (since === null) return serveDocument('crl', request, edge);
+      const held = heldSequence(since);
+      return withAnswer(currentDocument('crl', request.now, edge), () =>
+        deltaReply(held, request, edge),
+      );
+    },
+  },
+  {
+    method: 'GET',
+    path: '/bulletin',
+    access: 'public',
+    limit: 'none',
+    hasEtag: true,
+    summary: 'What is newest here, signed: revocation list, policy, genesis, audit log',
+    answer: Bulletin,
+    refusals: [],
+    handle: (request, edge) => serveDocument('bulletin', request, edge),
+  },
+];
+
+/** The others are published at the start, and by every change. */
+function isRenewable(name: DocumentName): name is keyof typeof RENEWALS {
+  return name in RENEWALS;
+}
+
+/** The calls that make a document current when the edge has none, or an outdated one. */
+const RENEWALS = {
+  policy: 'ensurePolicy',
+  crl: 'refreshCrl',
+  bulletin: 'refreshBulletin',
+  sovereign_revocation_feed: 'refreshFeed',
+  recognition_graph: 'refreshGraph',
+  connectome: 'refreshGraph',
+  atlas: 'refreshGraph',
+  dashboard: 'refreshDashboard',
+} as const;
+
+/** Serves a public document from its cached bytes, after renewing an outdated one. */
+export function serveDocument(
+  name: DocumentName,
+  request: RouteRequest,
+  edge: Edge,
+): Reply | Promise<Reply> {
+  const lastCopy = lastCopyReply(name, request, edge);
+  if (lastCopy !== null) return lastCopy;
+  const current = currentDocument(name, request.now, edge);
+  return current instanceof Promise
+    ? awaitedReply(name, current, request, edge)
+    : documentReply(current, request);
+}
+
+async function awaitedReply(
+  name: DocumentName,
+  current: Promise<PublishedDocument | undefined>,
+  request: RouteRequest,
+  edge: Edge,
+): Promise<Reply> {
+  try {
+    const document = await current;
+    return document === undefined
+      ? refusalReply('service_not_ready')
+      : await documentReply(document, request);
+  } catch (cause) {
+    // While the request was held, the last instance that wrote may have become unknown.
+    const isElsewhere = cause instanceof Refusal && ELSEWHERE.has(cause.refusal);
+    const reply = isElsewhere ? lastCopyReply(name, request, edge) : null;
+    if (reply === null) throw cause;
+    return reply;
+  }
+}
+
+/** What is signed, and says by itself from when until when it holds. */
+const LAST_COPIES: ReadonlySet<DocumentName> = new Set([
+  'policy',
+  'crl',
+  'sovereign_revocation_feed',
+]);
+
+/** The last copy of a signed document while nobody is known who writes [link-6]; null when there is none to serve. */
+function lastCopyReply(
+  name: DocumentName,
+  request: RouteRequest,
+  { standing, documents }: Edge,
+): Reply | Promise<Reply> | null {
+  const since = standing?.staleSince() ?? null;
+  if (since === null || !LAST_COPIES.has(name)) return null;
+  const copy = documents.get(name);
+  return copy === undefined ? null : staleDocumentReply(copy, since, request);
+}
+
+/** The current document; a promise when the authority has to be asked, undefined when there is none. */
+export function currentDocument(
+  name: DocumentName,
+  now: number,
+  edge: Edge,
+): PublishedDocument | Promise<PublishedDocument | undefined> {
+  const held = heldDocument(name, now, edge);
+  if (held === undefined) return renewedDocument(name, edge);
+  return edge.standing === null || name === 'genesis' ? held : confirmedDocument(name, now, edge);
+}
+
+/** Undefined when the authority has to be asked. */
+function heldDocument(
+  name: DocumentName,
+  now: number,
+  { documents }: Edge,
+): PublishedDocument | undefined {
+  const held = documents.get(name);
+  return held !== undefined && now < held.freshUntil ? held : undefined;
+}
+
+/** Another instance may have replaced the document that is held here: what has replaced it comes before the answer. */
+async function confirmedDocument(
+  name: DocumentName,
+  now: number,
+  edge: Edge,
+): Promise<PublishedDocument | undefined> {
+  assertNotElsewhere(await confirmationOf(edge)(), edge);
+  return heldDocument(name, now, edge) ?? renewedDocument(name, edge);
+}
+
+/** All requests of one turn of the event loop share one question, which is sent when all of them have come. */
+const confirmationOf = oncePerEdge(({ call }: Edge) => {
+  let gathering: Promise<Answer> | null = null;
+  return () => {
+    gathering ??= new Promise((resolve, reject) => {
+      setImmediate(() => {
+        gathering = null;
+        Promise.resolve(call('awaitPublications', null)).then(resolve, reject);
+      });
+    });
+    return gathering;
+  };
+});
+
+/** Another instance writes, or is about to. */
+const ELSEWHERE: ReadonlySet<RefusalName> = new Set(['authority_unavailable', 'shutting_down']);
+
+async function renewedDocument(
+  name: DocumentName,
+  edge: Edge,
+): Promise<PublishedDocument | undefined> {
+  const renewal = isRenewable(name) ? RENEWALS[name] : 'awaitPublications';
+  assertNotElsewhere(await edge.call(renewal, null), edge);
+  return edge.documents.latest(name);
+}
+
+/** Whatever is held here may be older than what another instance has published. */
+function assertNotElsewhere(answer: Answer, { standing }: Edge): void {
+  if (!answer.ok && standing !== null && ELSEWHERE.has(answer.refusal)) {
+    throw new Refusal(answer.refusal, answer.details);
+  }
+}

@@ -1,0 +1,122 @@
+/** Trust evidence: build, verify [trust-5-5], [trust-6-3]. */
+import Type from 'typebox';
+import { verifySignature } from '../../base/crypto/ed25519.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.ts';
+import { EvidenceVerdict } from '../../protocol/answers/verdicts.ts';
+import type { Taken } from '../../protocol/contract/calls.ts';
+import {
+  readTrustDecision,
+  readTrustEvidence,
+  TrustDecision,
+  TrustEvidence,
+  VERDICTS,
+  verifyTrustEvidence,
+} from '../../protocol/records/trust-evidence.ts';
+import type { Edge } from '../edge.ts';
+import type { Reply } from '../reply.ts';
+import type { RouteEntry, RouteRequest } from '../route.ts';
+import { recordRoute } from './record-route.ts';
+import {
+  candidateKeys,
+  demand,
+  demandPresent,
+  embedded,
+  freshFor,
+  integerOf,
+  isList,
+  isMissing,
+  refuse,
+} from './trust-members.ts';
+import { Keys, optional } from './trust-schemas.ts';
+import { verdictReply } from './verdict.ts';
+
+export const evidenceRoutes: readonly RouteEntry[] = [
+  recordRoute({
+    path: '/admin/trust-evidence',
+    summary: 'Sign a trust decision as evidence',
+    description: 'The decision is signed as stated; it is not compared with the graph.',
+    body: Type.Object({
+      decision: TrustDecision,
+      graph_digest: optional(Type.String({ description: 'else that of our graph' })),
+    }),
+    answer: TrustEvidence,
+    refusals: ['missing_decision', 'invalid_decision', 'evidence_build_failed'],
+    command: 'buildEvidence',
+    read: buildInput,
+  }),
+  {
+    method: 'POST',
+    path: '/trust-evidence/verify',
+    access: 'public',
+    limit: 'VERIFY',
+    summary: 'Verify trust evidence',
+    description: 'Evidence of a block is accepted as evidence; it does not expire.',
+    body: Type.Object({
+      evidence: TrustEvidence,
+      issuer_public_keys: Keys,
+      expected_graph_digest: optional(Type.String()),
+    }),
+    answer: EvidenceVerdict,
+    refusals: ['missing_evidence', 'invalid_evidence'],
+    handle: verify,
+  },
+];
+
+function buildInput(body: JsonObject): Taken<'buildEvidence'> {
+  const { decision, graph_digest: digest } = body;
+  const isThere = isJsonObject(decision) && !isMissing(decision);
+  demand(isThere, 'missing_decision', 'missing_decision');
+  demandForm(decision);
+  const read = readTrustDecision(decision);
+  const record = embedded(read, 'evidence_build_failed', 'invalid_decision');
+  if (isMissing(digest)) return { decision: record, graphDigest: null };
+  demand(typeof digest === 'string', 'evidence_build_failed', 'invalid_graph_digest');
+  return { decision: record, graphDigest: digest };
+}
+
+/** The members that a decision must have; the types of the others are checked when the evidence is built. */
+function demandForm(decision: JsonObject): void {
+  const { verdict, hop_count: hops, trusted } = decision;
+  demand(
+    VERDICTS.some((known) => known === verdict),
+    'invalid_decision',
+    'invalid_verdict',
+  );
+  for (const name of ['source_sovereign_id', 'target_sovereign_id']) {
+    demand((decision[name] ?? null) !== null, 'invalid_decision', `missing_${name}`);
+  }
+  for (const name of ['signals', 'requested_roles']) {
+    const list = decision[name];
+    demand(list === undefined || isList(list), 'invalid_decision', `invalid_${name}`);
+  }
+  demand(listOf(decision.signals).every(isSignal), 'invalid_decision', 'invalid_signals');
+  const isCount = hops === undefined || integerOf(hops) !== null;
+  demand(isCount, 'invalid_decision', 'invalid_hop_count');
+  const isFlag = trusted === undefined || typeof trusted === 'boolean';
+  demand(isFlag, 'invalid_decision', 'invalid_trusted');
+}
+
+function listOf(value: JsonValue | undefined): readonly JsonValue[] {
+  return isList(value) ? value : [];
+}
+
+function isSignal(value: JsonValue): boolean {
+  if (!isJsonObject(value)) return false;
+  return (value.code ?? null) !== null && (value.severity ?? null) !== null;
+}
+
+function verify(request: RouteRequest, edge: Edge): Reply {
+  const { body } = request;
+  demandPresent(body, ['evidence'], 'missing_evidence');
+  const evidence = readTrustEvidence(body.evidence, freshFor(request, edge));
+  if (evidence === null) return refuse('invalid_evidence', 'invalid_evidence');
+  const keys = candidateKeys(body.issuer_public_keys, edge, 'invalid_evidence');
+  const expected = body.expected_graph_digest ?? null;
+  const isText = expected === null || typeof expected === 'string';
+  demand(isText, 'invalid_evidence', 'invalid_expected_graph_digest');
+  const reason = verifyTrustEvidence(evidence, keys, expected, verifySignature);
+  const { evidence_id, issuer_sovereign_id, verdict } = evidence;
+  const accepted = reason === 'accepted';
+  const answer = { accepted, reason, evidence_id, issuer_sovereign_id, verdict };
+  return verdictReply(edge, 'trust_evidence_verified', answer, { evidence_id, accepted });
+}

@@ -1,0 +1,130 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { JsonObject } from '../../base/json/value.ts';
+import { jsonText } from '../../base/json/write.ts';
+import type { RefusalName } from '../../base/refusal.ts';
+import { Health, Liveness, Readiness } from '../../protocol/answers/documents.ts';
+import type { Answer } from '../../protocol/contract/answers.ts';
+import type { Standing } from '../../protocol/contract/standing.ts';
+import type { Edge } from '../edge.ts';
+import { EXPOSITION_TYPE } from '../metrics.ts';
+import { jsonReply, type Reply, refusalReply, textReply } from '../reply.ts';
+import type { RouteEntry } from '../route.ts';
+
+export const healthRoutes: readonly RouteEntry[] = [
+  {
+    method: 'GET',
+    path: '/healthz',
+    access: 'public',
+    limit: 'none',
+    summary: 'Liveness of the process; checks no dependency',
+    answer: Liveness,
+    refusals: [],
+    handle: () => jsonReply(200, '{"status":"ok"}'),
+  },
+  {
+    method: 'GET',
+    path: '/readyz',
+    call: 'checkReadiness',
+    limit: 'none',
+    summary: 'Readiness: database connectivity and migration state',
+    answer: Readiness,
+    refusals: ['service_not_ready', 'restore_pending'],
+    handle: (_request, edge) => readiness(edge),
+  },
+  {
+    method: 'GET',
+    path: '/health',
+    call: 'checkReadiness',
+    limit: 'none',
+    summary: 'Expanded health summary',
+    answer: Health,
+    refusals: ['service_not_ready', 'restore_pending'],
+    async handle(_request, edge) {
+      const answer = await checkedReadiness(edge);
+      if (answer.ok) return jsonReply(200, healthSummary(edge));
+      return refusalReply(readinessOf(answer.refusal), answer.details);
+    },
+  },
+  {
+    method: 'GET',
+    path: '/metrics',
+    access: 'internal',
+    limit: 'none',
+    summary: 'Metrics in the Prometheus text format',
+    answer: { contentType: EXPOSITION_TYPE },
+    refusals: [],
+    handle: async (_request, edge) => textReply(EXPOSITION_TYPE, await edge.exposition()),
+  },
+];
+
+/** A draining server is alive, but should get no new requests. */
+async function readiness(edge: Edge): Promise<Reply> {
+  const answer = await checkedReadiness(edge);
+  const described = description(edge, answer.ok);
+  if (!answer.ok)
+    return refusalReply(readinessOf(answer.refusal), { ...answer.details, ...described });
+  const found = { ...JSON.parse(answer.json), ...described };
+  if (edge.draining.isAnnounced) return refusalReply('service_not_ready', found);
+  return jsonReply(200, jsonText({ status: 'ready', ...found }));
+}
+
+/** The authority's own state; an authority that does not answer is not ready. */
+async function checkedReadiness(edge: Edge): Promise<Answer> {
+  if (edge.isAuthoritySilent()) return SILENT;
+  const answered = new AbortController();
+  const silence = silent(edge.standing, answered.signal).catch(() => SILENT);
+  const answer = await Promise.race([edge.call('checkReadiness', null), silence]);
+  answered.abort();
+  return answer;
+}
+
+function silent(standing: Standing | null, signal: AbortSignal): Promise<Answer> {
+  const patience = standing === null ? LONGEST_CHECK_MS : LONGEST_CHECK_AMONG_OTHERS_MS;
+  return delay(patience, SILENT, { signal });
+}
+
+/** An instance that waits for its turn is not ready, like one that cannot. */
+function readinessOf(refusal: RefusalName): RefusalName {
+  return refusal === 'authority_unavailable' ? 'service_not_ready' : refusal;
+}
+
+const SILENT: Answer = { ok: false, refusal: 'service_not_ready', details: {} };
+
+/** An authority that does not answer within this time is not ready. */
+const LONGEST_CHECK_MS = 2000;
+/** Balancers wait for a second, and take an instance for dead that has not said that it is not ready. */
+const LONGEST_CHECK_AMONG_OTHERS_MS = 500;
+
+/** The identity of this authority; never the location of its files. */
+function description({ settings, standing }: Edge, writable: boolean): JsonObject {
+  const { id, database, haMode, signingKeyId, signingKeyFingerprint } = settings.instance;
+  return {
+    instance: id,
+    ha_mode: haMode,
+    ...(standing === null ? {} : placeAmong(standing)),
+    database: { backend: database.backend, writable, schema_version: database.schemaVersion },
+    signing_key: { key_id: signingKeyId, fingerprint: signingKeyFingerprint },
+  };
+}
+
+/** Among the instances on one database. */
+function placeAmong(standing: Standing): JsonObject {
+  return {
+    role: standing.isWriter() ? 'writer' : 'follower',
+    epoch: standing.epoch(),
+    lag_revisions: standing.lag(),
+    ...(standing.isMoving() ? { moving: true } : {}),
+  };
+}
+
+function healthSummary(edge: Edge): string {
+  const { network_name: network, network_version: version } = edge.settings.genesis;
+  return jsonText({
+    status: 'healthy',
+    network,
+    version,
+    uptime_seconds: Math.floor((edge.runtime.elapsed() - edge.startedAt) / 1000),
+    database: 'ok',
+    migrations: 'current',
+  });
+}

@@ -1,0 +1,152 @@
+/** Invites: made, read and withdrawn by operators [core-4-7], [core-4-18]. */
+import Type from 'typebox';
+import {
+  Invite,
+  InviteBatchWithdrawal,
+  InviteList,
+  InviteWithdrawal,
+} from '../../protocol/answers/operators.ts';
+import type { Input } from '../../protocol/contract/claims.ts';
+import type { InviteFilter } from '../../protocol/contract/inputs.ts';
+import { BatchLabel, INVITE_STATUSES, isBatchLabel } from '../../protocol/rows/invite.ts';
+import { bodyReader, mapped } from '../body.ts';
+import { firstValue, type Query } from '../query.ts';
+import { answerReply } from '../reply.ts';
+import { operatorOf, type RouteEntry } from '../route.ts';
+import { filter, filtered, listReply, operatorPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
+import { areAllowedRoles, hours, MAX_VALIDITY_HOURS, PublicKey } from './scalars.ts';
+
+const MAX_TOKEN_EXPIRY_HOURS = 8760;
+const MAX_INVITES = 1000;
+
+const inviteBody = bodyReader(
+  Type.Object({
+    roles: Type.Optional(Type.Array(Type.String())),
+    max_validity_hours: Type.Optional(hours(MAX_VALIDITY_HOURS)),
+    token_expiry_hours: Type.Optional(hours(MAX_TOKEN_EXPIRY_HOURS)),
+    recipient_public_key: Type.Optional(PublicKey),
+    count: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_INVITES })),
+    batch: Type.Optional(BatchLabel),
+  }),
+  {
+    wholeNumbers: ['max_validity_hours', 'token_expiry_hours'],
+    tests: { allowed_roles: ({ roles }, isAllowed) => areAllowedRoles(roles, isAllowed) },
+    codes: {
+      max_validity_hours: 'invalid_max_validity_hours',
+      token_expiry_hours: 'invalid_token_expiry_hours',
+      roles: 'invalid_role',
+      allowed_roles: 'invalid_role',
+      recipient_public_key: 'invalid_recipient_public_key',
+      count: 'invalid_count',
+      batch: 'invalid_batch',
+    },
+  },
+);
+
+const batchBody = bodyReader(Type.Object({ batch: BatchLabel }), {
+  codes: { batch: 'invalid_batch' },
+});
+
+export const inviteRoutes: readonly RouteEntry[] = [
+  {
+    method: 'POST',
+    path: '/admin/invite',
+    call: 'createInvites',
+    limit: 'ADMIN',
+    created: 'as_configured',
+    summary: 'Create single-use invite tokens',
+    body: inviteBody.schema,
+    answer: Invite,
+    refusals: [
+      'invalid_max_validity_hours',
+      'invalid_token_expiry_hours',
+      'invalid_role',
+      'invalid_recipient_public_key',
+      'invalid_count',
+      'invalid_batch',
+      'private_key_given',
+      'insufficient_storage',
+    ],
+    async handle(request, edge) {
+      const read = inviteBody.read(request.body, edge.settings.isAllowedRole);
+      const input = mapped(read, (body) => ({
+        roles: body.roles ?? ['role:client'],
+        maxValidityHours: body.max_validity_hours ?? 168,
+        tokenExpiryHours: body.token_expiry_hours ?? 24,
+        recipient: body.recipient_public_key ?? null,
+        count: body.count ?? null,
+        batch: body.batch ?? null,
+      }));
+      return answerReply(
+        await edge.call('createInvites', { operator: operatorOf(request), input }),
+      );
+    },
+  },
+  {
+    method: 'GET',
+    path: '/admin/invites',
+    call: 'listInvites',
+    limit: 'none',
+    query: Type.Object({
+      status: Type.Optional(
+        Type.Enum([...INVITE_STATUSES], { description: 'Only those with this status' }),
+      ),
+      batch: filter('Only those of this batch'),
+      ...PAGE_QUERY,
+    }),
+    summary: 'Invites by fingerprint, never with their tokens',
+    answer: InviteList,
+    refusals: [...PAGE_REFUSALS, 'invalid_invite_status', 'invalid_batch'],
+    handle(request, edge) {
+      const operator = operatorOf(request);
+      const wanted = inviteFilter(request.query);
+      const page = operatorPage(
+        (first) => edge.call('listInvites', { operator, input: filtered(first, wanted) }),
+        (next) => {
+          const input = filtered({ ok: true, value: next }, wanted);
+          return input.ok ? edge.call('readInvitePage', input.value) : input;
+        },
+      );
+      return listReply({ member: 'invites', isCounted: true, page }, request.query);
+    },
+  },
+  {
+    method: 'POST',
+    path: '/admin/invites/{fingerprint}/withdraw',
+    call: 'withdrawInvite',
+    limit: 'ADMIN',
+    summary: 'Withdraw an invite that was not used',
+    answer: InviteWithdrawal,
+    exampleNeeds: { what: 'the fingerprint of an invite', otherwise: 'invite_not_found' },
+    refusals: ['invite_not_found', 'invite_consumed'],
+    async handle(request, edge) {
+      const value = { fingerprint: request.params.fingerprint ?? '' };
+      const command = { operator: operatorOf(request), input: { ok: true, value } } as const;
+      return answerReply(await edge.call('withdrawInvite', command));
+    },
+  },
+  {
+    method: 'POST',
+    path: '/admin/invites/withdraw',
+    call: 'withdrawInviteBatch',
+    limit: 'ADMIN',
+    summary: 'Withdraw the unused invites of a batch',
+    body: batchBody.schema,
+    answer: InviteBatchWithdrawal,
+    exampleNeeds: { what: 'a batch of invites', otherwise: 'batch_not_found' },
+    refusals: ['invalid_batch', 'batch_not_found'],
+    async handle(request, edge) {
+      const command = { operator: operatorOf(request), input: batchBody.read(request.body) };
+      return answerReply(await edge.call('withdrawInviteBatch', command));
+    },
+  },
+];
+
+function inviteFilter(query: Query): Input<InviteFilter> {
+  const status = firstValue(query, 'status');
+  const known = INVITE_STATUSES.find((name) => name === status) ?? null;
+  if (known !== status) return { ok: false, refusal: 'invalid_invite_status', details: {} };
+  const batch = firstValue(query, 'batch');
+  if (batch === null || isBatchLabel(batch)) return { ok: true, value: { status: known, batch } };
+  return { ok: false, refusal: 'invalid_batch', details: {} };
+}

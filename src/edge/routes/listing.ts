@@ -1,0 +1,242 @@
+/**
+ * Long lists. A reader may request pages with `limit` and `cursor`; without them the whole list is sent,
+ * read from the authority a page at a time and at the pace of the reader. A row that changes meanwhile is
+ * sent in its new state, and rows added at the end are included.
+ */
+import Type from 'typebox';
+import type { Answer } from '../../protocol/contract/answers.ts';
+import type { Input } from '../../protocol/contract/claims.ts';
+import type { FilteredPage, ListPlace, PageRequest } from '../../protocol/contract/pages.ts';
+import { mapped } from '../body.ts';
+import { firstValue, type Query } from '../query.ts';
+import {
+  answerReply,
+  jsonReply,
+  type PiecewiseBody,
+  piecewiseReply,
+  type Reply,
+} from '../reply.ts';
+
+const MOST_ROWS = 1000;
+const ROWS_PER_PIECE = 250;
+/** A requested page ends early instead of growing beyond this. */
+const MOST_PAGE_CHARACTERS = 1024 * 1024;
+/** A requested page ends early after so many pieces, some 40,000 rows, of which none may pass the filter. */
+const MOST_PIECES = 20;
+
+/** Query parameters of a list. */
+export const PAGE_QUERY = {
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MOST_ROWS,
+      description: 'Rows at most; without it the whole list is sent',
+    }),
+  ),
+  cursor: Type.Optional(Type.String({ description: 'The next_cursor of the page before' })),
+};
+
+/** A query parameter that filters rows. */
+export function filter(description: string) {
+  return Type.Optional(Type.String({ description }));
+}
+
+export const PAGE_REFUSALS = ['invalid_limit', 'invalid_cursor'] as const;
+
+export interface Listing {
+  /** The member that has the rows. */
+  readonly member: string;
+  /** Whether the answer has a count. */
+  readonly isCounted: boolean;
+  /** Further members, as JSON text that ends with a comma. */
+  readonly before?: string;
+  /** A refusal of the query is passed on, so that it is answered only after the caller was admitted. */
+  page(request: Input<PageRequest>): Answer | Promise<Answer>;
+}
+
+interface Page {
+  readonly next: ListPlace | null;
+  readonly count: number;
+  /** JSON text of the rows, joined by commas. */
+  readonly rows: string;
+}
+
+export async function listReply(listing: Listing, query: Query): Promise<Reply> {
+  const limit = limitOf(query);
+  const after = placeOf(query);
+  const first = await listing.page(firstPage(limit, after));
+  if (!first.ok) return answerReply(first);
+  const page = pageIn(first.json);
+  if (typeof limit === 'number') return pageReply(listing, page, limit);
+  return page.next === null
+    ? jsonReply(200, wholeText(listing, page))
+    : piecewiseReply(restOf(listing, page));
+}
+
+function firstPage(
+  limit: number | null | 'invalid',
+  after: ListPlace | null | 'invalid',
+): Input<PageRequest> {
+  if (limit === 'invalid') return { ok: false, refusal: 'invalid_limit', details: {} };
+  if (after === 'invalid') return { ok: false, refusal: 'invalid_cursor', details: {} };
+  return { ok: true, value: { after, limit: limit ?? ROWS_PER_PIECE } };
+}
+
+/** A page of a public list. */
+export function openPage(
+  read: (request: PageRequest) => Answer | Promise<Answer>,
+): Listing['page'] {
+  return (request) => (request.ok ? read(request.value) : request);
+}
+
+/** The pages of a list for operators: whoever reads it is admitted with the first. */
+export function operatorPage(
+  first: Listing['page'],
+  further: (request: PageRequest) => Answer | Promise<Answer>,
+): Listing['page'] {
+  let isAdmitted = false;
+  return (request) => {
+    if (isAdmitted && request.ok) return further(request.value);
+    isAdmitted = true;
+    return first(request);
+  };
+}
+
+/** A page of the rows that pass the filter, or what is wrong with either. */
+export function filtered<Filter>(
+  page: Input<PageRequest>,
+  filter: Input<Filter>,
+): Input<FilteredPage<Filter>> {
+  if (!page.ok) return page;
+  return mapped(filter, (value) => ({ ...page.value, filter: value }));
+}
+
+function wholeText({ member, isCounted, before = '' }: Listing, page: Page): string {
+  const count = isCounted ? `"count":${page.count},` : '';
+  return `{${count}${before}"${member}":[${page.rows}]}`;
+}
+
+/** One page of a list for a page in HTML; a cursor that makes no sense leads to the first. */
+export async function listedRows(
+  listing: Pick<Listing, 'page'>,
+  query: Query,
+  limit: number,
+): Promise<{ readonly rows: readonly unknown[]; readonly cursor: string | null }> {
+  const after = placeOf(query);
+  const first = await pageAfter(listing, after === 'invalid' ? null : after, limit);
+  const { next, rows } = await filledPage(listing, first, limit, Number.POSITIVE_INFINITY);
+  const cursor = next === null ? null : cursorOf(next);
+  return { rows: JSON.parse(`[${rows}]`) as unknown[], cursor };
+}
+
+async function filledPage(
+  listing: Pick<Listing, 'page'>,
+  first: Page,
+  limit: number,
+  mostPieces: number,
+): Promise<Page> {
+  let page = first;
+  for (let pieces = 1; pieces < mostPieces && page.next !== null; pieces += 1) {
+    if (page.count >= limit || page.rows.length >= MOST_PAGE_CHARACTERS) break;
+    const { next, count, rows } = await pageAfter(listing, page.next, limit - page.count);
+    page = { next, count: page.count + count, rows: joined(page.rows, rows) };
+  }
+  return page;
+}
+
+async function pageReply(listing: Listing, first: Page, limit: number): Promise<Reply> {
+  const page = await filledPage(listing, first, limit, MOST_PIECES);
+  const text = wholeText(listing, page);
+  if (page.next === null) return jsonReply(200, text);
+  return jsonReply(
+    200,
+    `${text.slice(0, -1)},"next_cursor":${JSON.stringify(cursorOf(page.next))}}`,
+  );
+}
+
+/** The number of rows is known only at the end, so the count comes last. */
+function restOf(listing: Listing, first: Page): PiecewiseBody {
+  const { member, isCounted, before = '' } = listing;
+  let { next, count } = first;
+  let piece: string | null = `{${before}"${member}":[${first.rows}`;
+  let hasRows = first.rows !== '';
+  let isComplete = false;
+
+  async function nextRows(): Promise<string> {
+    while (next !== null) {
+      const page = await pageAfter(listing, next, ROWS_PER_PIECE);
+      next = page.next;
+      count += page.count;
+      if (page.rows === '') continue;
+      const separator = hasRows ? ',' : '';
+      hasRows = true;
+      return separator + page.rows;
+    }
+    isComplete = true;
+    return isCounted ? `],"count":${count}}` : ']}';
+  }
+
+  return {
+    async next() {
+      if (piece !== null) {
+        const start = piece;
+        piece = null;
+        return start;
+      }
+      return isComplete ? null : nextRows();
+    },
+    abandon: () => undefined,
+  };
+}
+
+async function pageAfter(
+  listing: Pick<Listing, 'page'>,
+  after: ListPlace | null,
+  limit: number,
+): Promise<Page> {
+  const answer = await listing.page({ ok: true, value: { after, limit } });
+  if (!answer.ok) throw new Error(`The list cannot be read on: ${answer.refusal}`);
+  return pageIn(answer.json);
+}
+
+const ROWS = ',"rows":[';
+
+/** The rows are forwarded unchanged; only the text before them is parsed. */
+function pageIn(json: string): Page {
+  // Inside a string, the quotes of this text would be escaped.
+  const end = json.indexOf(ROWS);
+  const { next, count } = JSON.parse(`${json.slice(0, end)}}`) as {
+    next: [number, string] | null;
+    count: number;
+  };
+  const place = next === null ? null : { at: next[0], id: next[1] };
+  return { next: place, count, rows: json.slice(end + ROWS.length, -2) };
+}
+
+function joined(rows: string, more: string): string {
+  return rows === '' || more === '' ? rows + more : `${rows},${more}`;
+}
+
+function limitOf(query: Query): number | null | 'invalid' {
+  const text = firstValue(query, 'limit');
+  if (text === null) return null;
+  const limit = /^[0-9]{1,4}$/.test(text) ? Number(text) : 0;
+  return limit >= 1 && limit <= MOST_ROWS ? limit : 'invalid';
+}
+
+function cursorOf({ at, id }: ListPlace): string {
+  return Buffer.from(JSON.stringify([at, id])).toString('base64url');
+}
+
+function placeOf(query: Query): ListPlace | null | 'invalid' {
+  const cursor = firstValue(query, 'cursor');
+  if (cursor === null) return null;
+  try {
+    const place: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+    if (!Array.isArray(place) || place.length !== 2) return 'invalid';
+    const [at, id]: unknown[] = place;
+    return typeof at === 'number' && typeof id === 'string' ? { at, id } : 'invalid';
+  } catch {
+    return 'invalid';
+  }
+}

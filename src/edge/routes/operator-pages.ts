@@ -1,0 +1,181 @@
+/** Pages for operators of the network: the dashboard, the Connectome and the atlas. */
+import Type from 'typebox';
+import { type AtlasQuestion, atlasPage, sovereignNamed } from '../../pages/atlas.ts';
+import { connectomePage } from '../../pages/connectome.ts';
+import { dashboardPage } from '../../pages/dashboard.ts';
+import { EDGE_STATES, type GraphModel } from '../../pages/graph-model.ts';
+import type { HtmlPage } from '../../pages/html-page.ts';
+import { treatiesCsv } from '../../pages/treaties-csv.ts';
+import {
+  EVERY_TREATY,
+  foundTreaties,
+  parametersOf,
+  TREATY_ORDERS,
+  type TreatyQuery,
+  treatyQuery,
+} from '../../pages/treaty-query.ts';
+import type { TrustPath } from '../../protocol/rows/graph.ts';
+import type { Edge } from '../edge.ts';
+import { firstValue } from '../query.ts';
+import { htmlReply, type Reply, refusalReply, textReply } from '../reply.ts';
+import type { RouteEntry, RouteRequest } from '../route.ts';
+import { keptBeside } from './kept-beside.ts';
+import { filter } from './listing.ts';
+import { connectomeContent, dashboardContent } from './live-renderers.ts';
+import {
+  keptByEtag,
+  networkOf,
+  type PublishedGraph,
+  withDocument,
+  withGraph,
+} from './published-content.ts';
+import { tooManyPaths } from './trust-question.ts';
+
+const HTML = { contentType: 'text/html; charset=utf-8' };
+
+const CSV = 'text/csv; charset=utf-8';
+
+const TREATY_PARAMETERS = {
+  q: filter('Part of the name of either sovereign, or of the id'),
+  state: Type.Optional(Type.Enum([...EDGE_STATES], { description: 'Lifecycle state' })),
+  sort: Type.Optional(
+    Type.Enum(
+      TREATY_ORDERS.flatMap((order) => [order, `-${order}`]),
+      { description: 'Column to sort by; with a minus sign in descending order' },
+    ),
+  ),
+};
+
+function pageNumber(what: string) {
+  const options = { minimum: 1, default: 1, description: `Which page of the ${what}` };
+  return Type.Optional(Type.Integer(options));
+}
+
+export const operatorPageRoutes: readonly RouteEntry[] = [
+  {
+    method: 'GET',
+    path: '/dashboard',
+    access: 'public',
+    limit: 'none',
+    hasEtag: true,
+    summary: 'Health and trust of this sovereign, as a page',
+    answer: HTML,
+    refusals: ['service_not_ready'],
+    handle: (request, edge) =>
+      withDocument('dashboard', request, edge, (document) =>
+        htmlReply(dashboardOf(edge, document), request),
+      ),
+  },
+  {
+    method: 'GET',
+    path: '/connectome',
+    access: 'public',
+    limit: 'none',
+    query: Type.Object({
+      ...TREATY_PARAMETERS,
+      page: pageNumber('treaties'),
+      blast: pageNumber('imported revocations'),
+      material: pageNumber('revoked trust material'),
+    }),
+    hasEtag: true,
+    summary: 'The recognition graph with its counts, treaties and revocations, as a page',
+    answer: HTML,
+    refusals: ['service_not_ready'],
+    handle: (request, edge) =>
+      withGraph(request, edge, (graph) => htmlReply(connectomeFor(request, graph), request)),
+  },
+  {
+    method: 'GET',
+    path: '/connectome/treaties.csv',
+    access: 'public',
+    limit: 'none',
+    query: Type.Object(TREATY_PARAMETERS),
+    summary: 'The treaties of the Connectome for a spreadsheet',
+    answer: { contentType: CSV },
+    refusals: ['service_not_ready'],
+    handle: (request, edge) =>
+      withGraph(request, edge, ({ document: { recognition_edges: edges } }) =>
+        textReply(CSV, treatiesCsv(foundTreaties(edges, queryOf(request)))),
+      ),
+  },
+  {
+    method: 'GET',
+    path: '/atlas',
+    access: 'public',
+    limit: 'none',
+    query: Type.Object({
+      q: filter('Part of the names of sovereigns to show'),
+      state: Type.Optional(
+        Type.Enum([...EDGE_STATES], {
+          description: 'Lifecycle state that a treaty of theirs must have',
+        }),
+      ),
+      sovereign: filter('Sovereign whose treaties and evidence to show'),
+      from: filter('Sovereign that evaluates, for a trust path'),
+      to: filter('Sovereign that is evaluated'),
+    }),
+    hasEtag: true,
+    summary: 'The recognition graph to explore, as a page',
+    description: 'A question for a trust path counts in the bucket TRUST_PATH, per address.',
+    answer: HTML,
+    refusals: ['service_not_ready'],
+    handle: (request, edge) =>
+      withGraph(request, edge, (graph) => answerAtlas(request, edge, graph)),
+  },
+];
+
+const dashboardOf = keptByEtag(
+  (edge, document): HtmlPage => dashboardPage(dashboardContent(edge, document), networkOf(edge)),
+);
+
+function connectomeFor(request: RouteRequest, graph: PublishedGraph): HtmlPage {
+  const query = queryOf(request);
+  return parametersOf(query) === '' ? wholeConnectome(graph) : connectomeView(query, graph);
+}
+
+const wholeConnectome = keptBeside((graph: PublishedGraph) => connectomeView(EVERY_TREATY, graph));
+
+function connectomeView(query: TreatyQuery, graph: PublishedGraph): HtmlPage {
+  return connectomePage(graph, connectomeContent(graph), query);
+}
+
+function queryOf({ query }: RouteRequest): TreatyQuery {
+  return treatyQuery((name) => firstValue(query, name) ?? '');
+}
+
+async function answerAtlas(
+  request: RouteRequest,
+  edge: Edge,
+  graph: PublishedGraph,
+): Promise<Reply> {
+  if (graph.digest === null) return refusalReply('service_not_ready');
+  const question = questionOf(request);
+  const asksForPath = question.from !== '' && question.to !== '';
+  const tooMany = asksForPath ? await tooManyPaths(request, edge) : null;
+  if (tooMany !== null) return tooMany;
+  const path = await trustPathOf(graph, question, edge);
+  return htmlReply(atlasPage(graph, question, { path, graphDigest: graph.digest }), request);
+}
+
+function questionOf({ query }: RouteRequest): AtlasQuestion {
+  const given = (name: string) => firstValue(query, name) ?? '';
+  return {
+    search: given('q').trim(),
+    state: EDGE_STATES.find((state) => state === given('state')) ?? null,
+    sovereign: given('sovereign'),
+    from: given('from'),
+    to: given('to'),
+  };
+}
+
+async function trustPathOf(
+  model: GraphModel,
+  question: AtlasQuestion,
+  edge: Edge,
+): Promise<TrustPath | null> {
+  if (question.from === '' || question.to === '') return null;
+  const from = sovereignNamed(model, question.from)?.id ?? question.from;
+  const to = sovereignNamed(model, question.to)?.id ?? question.to;
+  const answer = await edge.call('trustPath', { from, to });
+  return answer.ok ? (JSON.parse(answer.json) as TrustPath) : null;
+}

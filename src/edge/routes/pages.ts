@@ -1,0 +1,59 @@
+/** Pages about the service itself: rendered once, then served from the same bytes. */
+
+import { inSlices } from '../../base/slices.ts';
+import { apiReferencePage } from '../../pages/api-reference.ts';
+import { cliReferencePage } from '../../pages/cli-reference.ts';
+import { homePage } from '../../pages/home.ts';
+import { oncePerEdge, withAnswer } from '../edge.ts';
+import { htmlReply } from '../reply.ts';
+import type { RouteEntry } from '../route.ts';
+
+export const HTML = { contentType: 'text/html; charset=utf-8' } as const;
+
+export const pageRoutes: readonly RouteEntry[] = [
+  {
+    method: 'GET',
+    path: '/',
+    access: 'public',
+    limit: 'none',
+    hasEtag: true,
+    summary: 'Home page with links to the routes',
+    answer: HTML,
+    refusals: [],
+    handle: (request, edge) => htmlReply(home(edge), request),
+  },
+  {
+    method: 'GET',
+    path: '/api-reference',
+    access: 'public',
+    limit: 'none',
+    hasEtag: true,
+    summary: 'This HTTP surface to read',
+    answer: HTML,
+    refusals: [],
+    handle: (request, edge) => withAnswer(apiReference(edge), (page) => htmlReply(page, request)),
+  },
+  {
+    method: 'GET',
+    path: '/cli-reference',
+    access: 'public',
+    limit: 'none',
+    hasEtag: true,
+    summary: 'The commands of mesh-na to read',
+    answer: HTML,
+    refusals: [],
+    handle: (request, edge) => htmlReply(cliReference(edge), request),
+  },
+];
+
+const home = oncePerEdge(({ settings, routes }) =>
+  homePage(settings.genesis, routes, settings.publicUrl),
+);
+
+const apiReference = oncePerEdge(({ settings, routes }) =>
+  inSlices(apiReferencePage(routes, settings.genesis.network_name, settings.publicUrl)),
+);
+
+const cliReference = oncePerEdge(({ settings }) =>
+  cliReferencePage(settings.commands, settings.genesis.network_name),
+);

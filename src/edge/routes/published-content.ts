@@ -1,0 +1,81 @@
+/** What pages show of the published documents: read once for each version of a document. */
+
+import { MOST_URGENT } from '../../pages/dashboard.ts';
+import { readDashboard } from '../../pages/dashboard-reading.ts';
+import { type DrawnGraph, drawnGraph } from '../../pages/graph-drawing.ts';
+import { graphModel } from '../../pages/graph-model.ts';
+import { readGraph } from '../../pages/graph-reading.ts';
+import type { DocumentName, PublishedDocument } from '../../protocol/contract/documents.ts';
+import { type Edge, withAnswer } from '../edge.ts';
+import { type Reply, refusalReply } from '../reply.ts';
+import type { RouteRequest } from '../route.ts';
+import { currentDocument } from './documents.ts';
+import { builtOnce } from './shared-build.ts';
+
+export function withDocument(
+  name: DocumentName,
+  { now }: RouteRequest,
+  edge: Edge,
+  next: (document: PublishedDocument) => Reply | Promise<Reply>,
+): Reply | Promise<Reply> {
+  return withAnswer(currentDocument(name, now, edge), (document) =>
+    document === undefined ? refusalReply('service_not_ready') : next(document),
+  );
+}
+
+/** Caches the last result computed from a document, as long as the document does not change. */
+export function keptByEtag<Made>(make: (edge: Edge, document: PublishedDocument) => Made) {
+  const kept = new WeakMap<Edge, { readonly etag: string; readonly made: Made }>();
+  return (edge: Edge, document: PublishedDocument): Made => {
+    const known = kept.get(edge);
+    if (known?.etag === document.etag) return known.made;
+    const made = make(edge, document);
+    kept.set(edge, { etag: document.etag, made });
+    return made;
+  };
+}
+
+export const dashboardIn = keptByEtag((_edge, document) =>
+  readDashboard(document.bytes, MOST_URGENT),
+);
+
+/** The recognition graph of one version of the published documents. */
+export interface PublishedGraph extends DrawnGraph {
+  /** Null while the atlas is not published. */
+  readonly digest: string | null;
+}
+
+export function withGraph(
+  request: RouteRequest,
+  edge: Edge,
+  next: (graph: PublishedGraph) => Reply | Promise<Reply>,
+): Reply | Promise<Reply> {
+  return withDocument('connectome', request, edge, (document) =>
+    withAnswer(graphIn(edge, document), next),
+  );
+}
+
+export const graphIn = builtOnce('connectome', function* (edge, { bytes }): Generator<
+  void,
+  PublishedGraph
+> {
+  // Published together with the Connectome, so that the cached one belongs to the same graph.
+  const atlas = edge.documents.latest('atlas');
+  const digest = atlas === undefined ? null : digestIn(atlas);
+  const document = yield* readGraph(bytes);
+  const graph = yield* drawnGraph(yield* graphModel(document, networkOf(edge)));
+  return { ...graph, digest };
+});
+
+/** It is the second member, after a number. */
+const DIGEST = /"graph_digest":"([0-9a-f]{64})"/;
+const BEGINNING = 200;
+
+function digestIn({ bytes }: PublishedDocument): string | null {
+  const beginning = Buffer.from(bytes.subarray(0, BEGINNING)).toString();
+  return DIGEST.exec(beginning)?.[1] ?? null;
+}
+
+export function networkOf({ settings }: Edge): string {
+  return settings.genesis.network_name;
+}

@@ -1,0 +1,13 @@
+import Type from 'typebox';
+import type { JsonObject } from '../../base/json/value.ts';
+import { bodyReader, mapped } from '../body.ts';
+import { Text } from './scalars.ts';
+
+const reader = bodyReader(Type.Object({ reason: Type.Optional(Text) }));
+
+/** The body of revocations whose reason is free text, `unspecified` when none is given. */
+export const reasonBody = {
+  schema: reader.schema,
+  read: (body: JsonObject) =>
+    mapped(reader.read(body), ({ reason = 'unspecified' }) => ({ reason })),
+};

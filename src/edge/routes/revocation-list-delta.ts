@@ -1,0 +1,125 @@
+/**
+ * What the revocation list gained since an earlier version [core-5-5-1]. All of it is at hand, whatever a reader asks
+ * for: the added entries are the end of the published list, and what is signed is the same for every earlier version.
+ */
+
+import { Refusal } from '../../base/refusal.ts';
+import { documentText, type PublishedDocument } from '../../protocol/contract/documents.ts';
+import { endOf, entriesIn, KEPT_REVISIONS } from '../../protocol/contract/revision-ends.ts';
+import type { Edge } from '../edge.ts';
+import { lastingBytes } from '../lasting-bytes.ts';
+import { documentReply, type PiecewiseBody, piecewiseReply, type Reply } from '../reply.ts';
+import type { RouteRequest } from '../route.ts';
+import { keptBeside } from './kept-beside.ts';
+
+/**
+ * Longer ones are neither kept nor compressed, and sent from the one copy of the list that all readers share: whoever
+ * asks slowly for many different ones holds no memory by it.
+ */
+const MOST_KEPT_BYTES = 32 * 1024;
+
+/** A fleet asks for a few: it holds the last versions. */
+const MOST_KEPT = 64;
+
+/** The sequence number that a reader names. */
+export function heldSequence(text: string): number {
+  const sequence = Number(text);
+  if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(sequence)) return sequence;
+  throw new Refusal('invalid_since');
+}
+
+/** Call when the list is current. */
+export function deltaReply(
+  since: number,
+  request: RouteRequest,
+  { documents, revisionEnds }: Edge,
+): Reply | Promise<Reply> {
+  const list = documents.latest('crl');
+  const published = documents.latest('crl_revision');
+  if (list === undefined || published === undefined) throw new Refusal('service_not_ready');
+  const revision = revisionIn(published);
+  const { sequence, kept } = revision;
+  if (since > sequence) throw new Refusal('since_ahead', { sequence });
+  if (since < sequence - KEPT_REVISIONS) throw new Refusal('delta_unavailable', { sequence });
+  const known = kept.get(since);
+  if (known !== undefined) return documentReply(known, request);
+  const from = endOf(revisionEnds, since);
+  const to = endOf(revisionEnds, sequence);
+  if (to - from > MOST_KEPT_BYTES) {
+    const added = addedSince(from, to, lastingBytes(list.bytes));
+    return piecewiseReply(deltaInPieces(since, added, revision));
+  }
+  const delta = deltaOf(since, addedSince(from, to, list.bytes), revision, list);
+  if (kept.size < MOST_KEPT) kept.set(since, delta);
+  return documentReply(delta, request);
+}
+
+/** The entries between two ends, without the comma before them. */
+function addedSince(from: number, to: number, bytes: Uint8Array): Buffer {
+  const list = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const first = entriesIn(list)?.from ?? 0;
+  const isAfterOthers = from > 0 && to > from;
+  return list.subarray(first + from + (isAfterOthers ? 1 : 0), first + to);
+}
+
+/** A copy: the bytes of the list may be overwritten by a later version. */
+function deltaOf(
+  since: number,
+  added: Buffer,
+  revision: RevisionParts,
+  { freshUntil }: PublishedDocument,
+): PublishedDocument {
+  const bytes = Buffer.concat([
+    Buffer.from(BEFORE_ADDED),
+    added,
+    Buffer.from(afterAdded(since, revision)),
+  ]);
+  return { bytes, etag: `"${since}-${revision.etag}"`, freshUntil };
+}
+
+const PIECE_BYTES = 64 * 1024;
+
+function deltaInPieces(since: number, added: Buffer, revision: RevisionParts): PiecewiseBody {
+  let sent = 0;
+  let isWhole = false;
+  return {
+    async next() {
+      if (isWhole) return null;
+      const before = sent === 0 ? BEFORE_ADDED : '';
+      // Canonical JSON is ASCII.
+      const piece = added.toString('latin1', sent, sent + PIECE_BYTES);
+      sent += piece.length;
+      isWhole = sent >= added.length;
+      return `${before}${piece}${isWhole ? afterAdded(since, revision) : ''}`;
+    },
+    abandon: () => undefined,
+  };
+}
+
+const BEFORE_ADDED = '{"added":[';
+
+function afterAdded(since: number, { upToUpdate, rest }: RevisionParts): string {
+  return `],"base_sequence":${since},${upToUpdate},"removed":[],${rest}`;
+}
+
+interface RevisionParts {
+  readonly sequence: number;
+  /** Its canonical text up to where `removed` stands in a delta, and from there on. */
+  readonly upToUpdate: string;
+  readonly rest: string;
+  readonly etag: string;
+  /** Deltas that lead to this version, by the earlier one. */
+  readonly kept: Map<number, PublishedDocument>;
+}
+
+const revisionIn = keptBeside((published: PublishedDocument): RevisionParts => {
+  const text = documentText(published);
+  const place = text.lastIndexOf(',"sequence":');
+  return {
+    sequence: (JSON.parse(text) as { readonly sequence: number }).sequence,
+    upToUpdate: text.slice(1, place),
+    rest: text.slice(place + 1),
+    etag: published.etag.slice(1, -1),
+    kept: new Map(),
+  };
+});

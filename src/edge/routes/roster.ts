@@ -1,0 +1,69 @@
+/** The operators' roster of active nodes, read from the authority in pieces [core-4-15]. */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { OperatorClaim } from '../../protocol/contract/claims.ts';
+import type { Edge } from '../edge.ts';
+import {
+  answerReply,
+  jsonReply,
+  type PiecewiseBody,
+  piecewiseReply,
+  type Reply,
+} from '../reply.ts';
+import { NOTHING } from '../route.ts';
+
+/** A long roster rests for this share of the time that its pieces take, in which heartbeats have the threads for themselves. */
+const REST = 0.25;
+const LEAST_REST_MS = 1;
+const LONGEST_REST_MS = 20;
+
+/** Answers a roster of one piece at once; a longer one is sent while it is read. */
+export async function rosterReply(operator: OperatorClaim, edge: Edge): Promise<Reply> {
+  const opened = await edge.call('openRoster', { operator, input: NOTHING });
+  if (!opened.ok) return answerReply(opened);
+  const { roster, count } = JSON.parse(opened.json) as { roster: number; count: number };
+  const first = await readPiece(roster, edge);
+  const second = first === '' ? '' : await readPiece(roster, edge);
+  const start = `{"count":${count},"nodes":{${first}`;
+  return second === ''
+    ? jsonReply(200, `${start}}}`)
+    : piecewiseReply(rosterBody([start, `,${second}`], roster, edge));
+}
+
+/** The pieces already read, then all others. */
+function rosterBody(ready: string[], roster: number, edge: Edge): PiecewiseBody {
+  const { elapsed } = edge.runtime;
+  let isRead = false;
+  let restMs = 0;
+
+  async function readNext(): Promise<string> {
+    if (restMs >= LEAST_REST_MS) {
+      await pause(Math.min(restMs, LONGEST_REST_MS));
+      restMs = 0;
+    }
+    const askedAt = elapsed();
+    const piece = await readPiece(roster, edge);
+    restMs += REST * (elapsed() - askedAt);
+    return piece;
+  }
+
+  return {
+    async next() {
+      const known = ready.shift();
+      if (known !== undefined) return known;
+      if (isRead) return null;
+      const piece = await readNext();
+      isRead = piece === '';
+      return isRead ? '}}' : `,${piece}`;
+    },
+    abandon() {
+      void edge.call('closeRoster', roster);
+    },
+  };
+}
+
+/** Members of `nodes`; empty at the end. Another roster may have replaced this one meanwhile. */
+async function readPiece(roster: number, edge: Edge): Promise<string> {
+  const answer = await edge.call('readRoster', roster);
+  if (!answer.ok) throw new Error('The roster was closed before it was read to its end');
+  return answer.json;
+}

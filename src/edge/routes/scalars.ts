@@ -1,0 +1,61 @@
+/** Schemas that several routes share. */
+import Type, { type TInteger, type TSchema, type TUnknown } from 'typebox';
+import { isPublicKey } from '../../base/crypto/ed25519.ts';
+import type { JsonValue } from '../../base/json/value.ts';
+import { MAX_TEXT_LENGTH } from '../../protocol/records/bounds.ts';
+import type { RoleRule } from '../body.ts';
+
+/** Base64 of 32 bytes in its one canonical spelling. */
+export const PublicKey = Type.Refine(
+  Type.String({ pattern: '^[A-Za-z0-9+/]{43}=$', description: 'Base64 Ed25519 public key' }),
+  isPublicKey,
+);
+
+export const Filled = Type.String({ minLength: 1 });
+
+/** Free text that is stored and therefore bounded. */
+export const Text = Type.String({ maxLength: MAX_TEXT_LENGTH });
+export const FilledText = Type.String({ minLength: 1, maxLength: MAX_TEXT_LENGTH });
+
+/** A name that becomes a key of the store: its length is bounded. */
+export const Name = Type.String({ minLength: 1, maxLength: 256 });
+
+export const MAX_VALIDITY_HOURS = 87_600;
+
+/** A whole number of hours; an integral float or a string of decimal digits is also accepted. */
+export function hours(maximum?: number): TInteger {
+  return Type.Integer(maximum === undefined ? { minimum: 1 } : { minimum: 1, maximum });
+}
+
+/** A value that is checked elsewhere, so anything passes here; the schema only documents it. */
+export function judgedElsewhere(described: TSchema): TUnknown {
+  return Type.Unknown({ described });
+}
+
+/** Members of a body that proves possession of a node key; the header form replaces all three. */
+export const NodeProofMembers = {
+  timestamp: Type.Optional(
+    judgedElsewhere(Type.String({ description: 'ISO 8601; part of the signed text' })),
+  ),
+  nonce: Type.Optional(
+    judgedElsewhere(
+      Type.String({ minLength: 1, maxLength: 128, description: 'Unique for each request' }),
+    ),
+  ),
+  signature: Type.Optional(
+    judgedElsewhere(
+      Type.String({ description: 'Base64 signature over the canonical body without this member' }),
+    ),
+  ),
+};
+
+/** A test for bodies: a list that was sent has items; other types are checked elsewhere. */
+export function hasItems(list: JsonValue | undefined): boolean {
+  return list !== undefined && !(Array.isArray(list) && list.length === 0);
+}
+
+/** Whether every role of a list is allowed; anything but a list of strings is checked elsewhere. */
+export function areAllowedRoles(roles: JsonValue | undefined, isAllowed: RoleRule): boolean {
+  if (!Array.isArray(roles)) return true;
+  return roles.every((role) => typeof role !== 'string' || isAllowed(role));
+}

@@ -1,0 +1,63 @@
+/** The whole HTTP surface: every route is in this table once. */
+import { type Route, type RouteEntry, withAccess } from '../route.ts';
+import { agentRoutes } from './agents.ts';
+import { agreementRoutes } from './agreements.ts';
+import { attestationRoutes } from './attestations.ts';
+import { boundaryRoutes } from './boundary.ts';
+import { certificateRoutes } from './certificates.ts';
+import { consensusRoutes } from './consensus.ts';
+import { dataUsageRoutes } from './data-usage.ts';
+import { detailsPageRoutes } from './details-pages.ts';
+import { disclosureRoutes } from './disclosure.ts';
+import { documentRoutes } from './documents.ts';
+import { enrollmentRoutes } from './enrollment.ts';
+import { eventRoutes } from './events.ts';
+import { evidenceRoutes } from './evidence.ts';
+import { graphRoutes } from './graph.ts';
+import { healthRoutes } from './health.ts';
+import { horizonRoutes } from './horizon.ts';
+import { inviteRoutes } from './invites.ts';
+import { liveRoutes } from './live.ts';
+import { nodeCountRoutes } from './node-count.ts';
+import { operatorKeyRoutes } from './operator-keys.ts';
+import { operatorPageRoutes } from './operator-pages.ts';
+import { pageRoutes } from './pages.ts';
+import { policyRoutes } from './policies.ts';
+import { recognitionRoutes } from './recognition.ts';
+import { referenceRoutes } from './reference.ts';
+import { treatyRoutes } from './treaties.ts';
+import { trustPageRoutes } from './trust-page.ts';
+import { verificationRoutes } from './verification.ts';
+
+const ENTRIES: readonly RouteEntry[] = [
+  ...pageRoutes,
+  ...liveRoutes,
+  ...healthRoutes,
+  ...documentRoutes,
+  ...enrollmentRoutes,
+  ...nodeCountRoutes,
+  ...horizonRoutes,
+  ...inviteRoutes,
+  ...certificateRoutes,
+  ...operatorKeyRoutes,
+  ...policyRoutes,
+  ...eventRoutes,
+  ...agentRoutes,
+  ...attestationRoutes,
+  ...treatyRoutes,
+  ...recognitionRoutes,
+  ...verificationRoutes,
+  ...agreementRoutes,
+  ...boundaryRoutes,
+  ...evidenceRoutes,
+  ...disclosureRoutes,
+  ...consensusRoutes,
+  ...dataUsageRoutes,
+  ...graphRoutes,
+  ...trustPageRoutes,
+  ...operatorPageRoutes,
+  ...detailsPageRoutes,
+  ...referenceRoutes,
+];
+
+export const ROUTES: readonly Route[] = ENTRIES.map(withAccess);

@@ -1,0 +1,121 @@
+/**
+ * Members of trust-protocol requests. Their checks have an order and a code each [trust-5], [trust-6], so
+ * each route lists them; the shared parts are here. A route has few codes; the finer cause goes into the
+ * details of the refusal.
+ */
+
+import { isJsonObject, JsonFloat, type JsonObject, type JsonValue } from '../../base/json/value.ts';
+import { Refusal, type RefusalName } from '../../base/refusal.ts';
+import { parseRequestDatetime, type RequestDatetime } from '../../base/timestamp.ts';
+import type { Input } from '../../protocol/contract/claims.ts';
+import { MAX_CAPABILITIES, MAX_KEYS } from '../../protocol/records/bounds.ts';
+import type { Fresh } from '../../protocol/records/record.ts';
+import type { Edge } from '../edge.ts';
+import type { RouteRequest } from '../route.ts';
+
+type Member = JsonValue | undefined;
+
+/** The input from a body; a refusal on the way is answered only after the operator was admitted. */
+export function inputOf<T>(read: () => T): Input<T> {
+  try {
+    return { ok: true, value: read() };
+  } catch (cause) {
+    if (!(cause instanceof Refusal)) throw cause;
+    return { ok: false, refusal: cause.refusal, details: cause.details };
+  }
+}
+
+export function refuse(refusal: RefusalName, cause: string): never {
+  throw new Refusal(refusal, { cause });
+}
+
+/** Refuses unless the test of the member passed. */
+export function demand(passed: boolean, refusal: RefusalName, cause: string): asserts passed {
+  if (!passed) refuse(refusal, cause);
+}
+
+/** Absent or empty: null, false, zero, and text, lists and objects with nothing in them. */
+export function isMissing(value: Member): boolean {
+  if (value === undefined || value === null || value === false || value === '') return true;
+  if (value === 0 || (value instanceof JsonFloat && value.value === 0)) return true;
+  if (Array.isArray(value)) return value.length === 0;
+  return isJsonObject(value) && Object.keys(value).length === 0;
+}
+
+/** Refuses when any of the members is missing. */
+export function demandPresent(
+  body: JsonObject,
+  names: readonly string[],
+  refusal: RefusalName,
+): void {
+  for (const name of names) demand(!isMissing(body[name]), refusal, `missing_${name}`);
+}
+
+/** Reads an embedded record, or refuses. */
+export function embedded<T>(record: T | null, refusal: RefusalName, cause: string): T {
+  return record ?? refuse(refusal, cause);
+}
+
+export function isList(value: Member): value is readonly JsonValue[] {
+  return Array.isArray(value);
+}
+
+export function areTexts(list: readonly JsonValue[]): list is readonly string[] {
+  return list.every((item) => typeof item === 'string');
+}
+
+/** A list with items of any type, of at most as many capabilities as one record may have. */
+export function isCapabilityList(value: Member): value is readonly JsonValue[] {
+  return isList(value) && value.length > 0 && value.length <= MAX_CAPABILITIES;
+}
+
+export function areCapabilities(list: readonly JsonValue[]): list is readonly string[] {
+  return areTexts(list) && !list.includes('');
+}
+
+/** The value as a safe integer, also from an integral float; null for anything else. */
+export function integerOf(value: Member): number | null {
+  const number = value instanceof JsonFloat ? value.value : value;
+  return typeof number === 'number' && Number.isSafeInteger(number) ? number : null;
+}
+
+/** A free-form object; a missing one is `{}`, and null is anything else. */
+export function freeFormOf(value: Member): JsonObject | null {
+  if (isMissing(value)) return {};
+  return isJsonObject(value) ? value : null;
+}
+
+/** Refuses a value that is not a timestamp, or that no record can hold. */
+export function timestampOf(body: JsonObject, name: string, refusal: RefusalName): RequestDatetime {
+  const value = body[name];
+  const datetime = typeof value === 'string' ? parseRequestDatetime(value) : null;
+  return datetime ?? refuse(refusal, `invalid_${name}`);
+}
+
+/** A window of validity in the spelling of records; refuses one whose end is not after its beginning. */
+export function windowOf(
+  body: JsonObject,
+  refusal: RefusalName,
+): { readonly validFrom: string; readonly validUntil: string } {
+  const from = timestampOf(body, 'valid_from', refusal);
+  const until = timestampOf(body, 'valid_until', refusal);
+  demand(from.instant < until.instant, refusal, 'timestamp_order');
+  return { validFrom: from.text, validUntil: until.text };
+}
+
+/** Candidate keys: absent or null is our own key, an empty list accepts nothing [trust-1-5]. */
+export function candidateKeys(
+  given: Member,
+  { settings }: Edge,
+  refusal: RefusalName,
+): readonly string[] {
+  if (given === undefined || given === null) return [settings.nodeAuth.audience];
+  demand(isList(given) && areTexts(given), refusal, 'invalid_keys');
+  demand(given.length <= MAX_KEYS, refusal, 'too_many_keys');
+  return given;
+}
+
+/** Ids and times for members that each reader makes up for itself. */
+export function freshFor({ now }: RouteRequest, { runtime }: Edge): Fresh {
+  return { now, uuid: runtime.uuid };
+}

@@ -1,0 +1,240 @@
+/**
+ * Requests and answers on uWebSockets.js, and the only place that deals with its constraints: a request is
+ * read before the first wait, an aborted response is never touched, writes are corked, and a body is
+ * bounded while it streams in.
+ */
+
+import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import { createRequire } from 'node:module';
+import type { TlsFiles } from '../base/tls/pair.ts';
+import { openApps } from './apps.ts';
+import type { Edge } from './edge.ts';
+import { type Exchange, hasOneLength, openExchange, routeOf } from './exchange.ts';
+import { type FinishedReply, shedExchange } from './finish.ts';
+import { createNodeQueue, type NodeQueue } from './node-queue.ts';
+import { createPeers } from './peers.ts';
+import type { PieceTaker } from './piecewise.ts';
+import { finishExchange } from './pipeline.ts';
+import { UwsRequestHead } from './request-head.ts';
+import { orCut } from './response.ts';
+import type { Route } from './route.ts';
+import { createRouter } from './router.ts';
+import { sendReply } from './send-reply.ts';
+import { createTraffic, type Generation, type Traffic } from './traffic.ts';
+import { bytesRead, createUploads, type ReceivedBody, UPLOAD_LIMITS } from './uploads.ts';
+import { createViewers } from './viewers.ts';
+
+export interface Server {
+  readonly port: number;
+  /**
+   * Closes each connection with its next answer; resolves when every request in flight is answered. Call
+   * when new work is refused. Connections are still accepted, so that their requests get an answer.
+   */
+  drain(): Promise<void>;
+  /** Refuses every request whose body is still arriving. */
+  dropUploads(): void;
+  /** Resolves when no answer that was begun before reads published documents. */
+  barrier(): Promise<void>;
+  /** New connections get this pair; open ones go on. Rejects when it cannot be used. */
+  useTls(files: TlsFiles): Promise<void>;
+  /** Ends all connections. */
+  close(): void;
+}
+
+const NO_BODY = new Uint8Array(0);
+
+/** State that the answers of one server share. */
+interface Answers {
+  readonly traffic: Traffic;
+  isDraining: boolean;
+  /** Answers of this turn of the event loop. */
+  ready: Ready[];
+}
+
+interface Ready {
+  readonly connection: Connection;
+  readonly reply: FinishedReply;
+  readonly isCutShort: boolean;
+}
+
+/** One request on its socket. */
+interface Connection extends PieceTaker {
+  readonly exchange: Exchange;
+  /** Null until its answer is begun. */
+  generation: Generation | null;
+}
+
+export interface ListenOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Null for plain HTTP. */
+  readonly tls: TlsFiles | null;
+}
+
+/**
+ * Other threads of this process may listen on the same port. So could another process, which is why the
+ * port is checked first (`freePort`).
+ */
+export function listen(edge: Edge, routes: readonly Route[], options: ListenOptions): Server {
+  const uws = loadUws();
+  const findRoute = createRouter(routes);
+  const traffic = createTraffic();
+  const answers: Answers = { traffic, isDraining: false, ready: [] };
+  const peers = createPeers();
+  const uploads = createUploads(UPLOAD_LIMITS);
+  const nodes = createNodeQueue<Connection>({
+    longestWaitMs: edge.settings.longestWaitMs,
+    elapsed: edge.runtime.elapsed,
+    schedule: setImmediate,
+    answer: (connection, body) => answer(edge, answers, connection, body),
+    shed: (connection) => shed(edge, answers, connection),
+    send: () => sendAll(answers),
+  });
+  omitLibraryName(uws);
+  const { proxyHops, maxConnections } = edge.settings;
+  const viewers = createViewers(edge, {
+    openExchange: (res, req) => openExchange(edge, findRoute, new UwsRequestHead(res, req, peers)),
+    leftHttp: peers.closed,
+  });
+
+  function take(res: HttpResponse, req: HttpRequest): void {
+    const head = new UwsRequestHead(res, req, peers);
+    const exchange = openExchange(edge, findRoute, head);
+    const connection: Connection = {
+      res,
+      exchange,
+      aborted: false,
+      generation: null,
+      onGone: null,
+    };
+    traffic.arrived();
+    res.onAborted(() => {
+      connection.aborted = true;
+      connection.onGone?.();
+      if (connection.generation === null) traffic.left();
+    });
+    if (mayHaveBody(exchange, proxyHops) && !hasOneLength(head, proxyHops)) {
+      answer(edge, answers, connection, 'ambiguous');
+    } else if (!exchange.takesBody) {
+      answer(edge, answers, connection, NO_BODY);
+    } else if (Number(req.getHeader('content-length')) > bytesRead(exchange.maxBodyBytes)) {
+      answer(edge, answers, connection, 'too_large');
+    } else {
+      connection.onGone = uploads.receive(res, exchange.maxBodyBytes, (body) =>
+        received(edge, answers, nodes, connection, body),
+      );
+    }
+  }
+
+  const apps = openApps({
+    ...options,
+    uws,
+    maxConnections,
+    peers,
+    serve(app, ended) {
+      app.any('/*', orCut(take));
+      viewers.serveOn(app, ended);
+    },
+    served: viewers.leave,
+    onPaused: () =>
+      edge.logger.write(
+        'WARNING',
+        'http',
+        `No new connections while ${maxConnections} are open: file descriptors run out`,
+      ),
+  });
+  return {
+    port: apps.port,
+    async drain() {
+      answers.isDraining = true;
+      edge.eventReaders.end();
+      await traffic.idle();
+    },
+    dropUploads: uploads.dropAll,
+    barrier: traffic.barrier,
+    useTls: apps.useTls,
+    close() {
+      viewers.end();
+      edge.eventReaders.end();
+      apps.close();
+    },
+  };
+}
+
+/** With the head and the whole body of a request, or the reason why it has none. */
+function received(
+  edge: Edge,
+  answers: Answers,
+  nodes: NodeQueue<Connection>,
+  connection: Connection,
+  body: ReceivedBody,
+): void {
+  if (typeof body === 'string' || routeOf(connection.exchange.match)?.access !== 'node') {
+    answer(edge, answers, connection, body);
+  } else {
+    const leave = nodes.take(connection, body);
+    if (leave !== null) connection.onGone = leave;
+  }
+}
+
+function answer(edge: Edge, answers: Answers, connection: Connection, body: ReceivedBody): void {
+  connection.generation = answers.traffic.begun();
+  connection.onGone = null;
+  // A sender that was cut short would send the rest of its body as the next request.
+  const isCutShort = typeof body === 'string';
+  const reply = finishExchange(edge, connection.exchange, body);
+  if (reply instanceof Promise) {
+    void reply.then((late) => sendSoon(answers, { connection, reply: late, isCutShort }));
+  } else {
+    sendSoon(answers, { connection, reply, isCutShort });
+  }
+}
+
+function shed(edge: Edge, answers: Answers, connection: Connection): void {
+  connection.generation = answers.traffic.begun();
+  connection.onGone = null;
+  const reply = shedExchange(edge, connection.exchange);
+  sendSoon(answers, { connection, reply, isCutShort: false });
+}
+
+/** A proxy may forward a body of a request that should have none. */
+function mayHaveBody({ takesBody }: Exchange, proxyHops: number): boolean {
+  return takesBody || proxyHops > 0;
+}
+
+/**
+ * Answers of one turn of the event loop are written together at its end. Written individually they would
+ * wake their clients in between, whose next requests would split one large turn into many small ones: that
+ * costs a fifth of all CPU time under load.
+ */
+function sendSoon(answers: Answers, answer: Ready): void {
+  answers.ready.push(answer);
+  if (answers.ready.length === 1) setImmediate(() => sendAll(answers));
+}
+
+function sendAll(answers: Answers): void {
+  const { ready } = answers;
+  answers.ready = [];
+  for (const answer of ready) send(answers, answer);
+}
+
+function send({ traffic, isDraining }: Answers, { connection, reply, isCutShort }: Ready): void {
+  const closing = isCutShort ? 'forced' : isDraining ? 'asked' : 'stays';
+  const sending = sendReply(connection, connection.exchange.method, reply, closing);
+  // What is sent from now on is a copy.
+  if (connection.generation !== null) traffic.read(connection.generation);
+  if (sending === null) traffic.left();
+  else void sending.then(traffic.left);
+}
+
+/**
+ * Answers of this thread have no `uWebSockets` header. The call is not documented, and other builds may lack it.
+ * Requests that the library refuses by itself, with HTTP/1.0 or a broken head, still get its name in their text.
+ */
+function omitLibraryName(uws: object): void {
+  if ('_cfg' in uws && typeof uws._cfg === 'function') uws._cfg('silent');
+}
+
+function loadUws(): typeof import('uWebSockets.js') {
+  return createRequire(import.meta.url)('uWebSockets.js');
+}

@@ -1,0 +1,62 @@
+/** Makes a backup beside a running service, checks the state while it is read, and the file once it is written. */
+import type { Signer, VerifySignature } from '../../base/crypto/primitives.ts';
+import { formatInstant } from '../../base/timestamp.ts';
+import type { GenesisBlock } from '../../protocol/records/genesis.ts';
+import { assertSameNetwork, networkOf } from '../../store/network-identity.ts';
+import { type Manifest, signedManifest } from '../../store/stream/manifest.ts';
+import type { StateSource } from '../../store/stream/ports.ts';
+import { streamOf, summarize } from '../../store/stream/write.ts';
+import { createStateCheck } from './check-state.ts';
+import { encryptionFor } from './encryption.ts';
+import { writeChecked } from './file.ts';
+import { sequencesOf } from './sequences.ts';
+import { verifyBackup } from './verify.ts';
+
+export interface BackupOrder {
+  readonly source: StateSource;
+  readonly genesis: GenesisBlock;
+  readonly signer: Signer;
+  /** Label of the key in the signature. */
+  readonly keyId: string;
+  readonly verify: VerifySignature;
+  readonly path: string;
+  /** None when the file is not encrypted. */
+  readonly recipients: readonly string[];
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+export interface MadeBackup {
+  readonly manifest: Manifest;
+  readonly bytes: number;
+  readonly signedRecords: number;
+}
+
+/** Rejects with one sentence, and leaves no file, when anything is off. */
+export async function createBackup(order: BackupOrder): Promise<MadeBackup> {
+  const { source, path, recipients, verify } = order;
+  const manifest = await describe(order);
+  const encryption = recipients.length === 0 ? null : await encryptionFor(recipients);
+  let signedRecords = 0;
+  const bytes = await writeChecked({
+    path,
+    bytes: streamOf(manifest, source),
+    encryption,
+    async check(written) {
+      signedRecords = (await verifyBackup(written, verify)).signedRecords;
+    },
+  });
+  return { manifest, bytes, signedRecords };
+}
+
+async function describe(order: BackupOrder): Promise<Manifest> {
+  const { source, genesis, signer, keyId, verify, now } = order;
+  const { facts, database } = source;
+  assertSameNetwork(facts.network, networkOf(genesis), 'the store');
+  const check = createStateCheck(signer.publicKey, verify);
+  const tables = await summarize(source, check.watch);
+  check.finish(facts);
+  const sequences = sequencesOf(check.lists, genesis.network_name);
+  const parts = { createdAt: formatInstant(now), genesis, database, facts, tables, ...sequences };
+  return signedManifest(parts, signer, keyId);
+}

@@ -1,0 +1,47 @@
+/** What backups a folder holds, as far as it can be seen without reading all of them. */
+import { open, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { VerifySignature } from '../../base/crypto/primitives.ts';
+import { parseJson } from '../../base/json/parse.ts';
+import { type Manifest, readManifest } from '../../store/stream/manifest.ts';
+import { isEncrypted } from './encryption.ts';
+import { SUFFIX } from './names.ts';
+
+export interface ListedBackup {
+  readonly name: string;
+  readonly bytes: number;
+  /** What the file is, or why it is none. */
+  readonly content: Manifest | 'encrypted' | 'unreadable';
+}
+
+/** By name. */
+export async function listBackups(
+  folder: string,
+  verify: VerifySignature,
+): Promise<readonly ListedBackup[]> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith(SUFFIX)).sort();
+  const listed: ListedBackup[] = [];
+  for (const name of names) {
+    const path = join(folder, name);
+    const { size } = await stat(path);
+    listed.push({ name, bytes: size, content: await contentOf(path, verify) });
+  }
+  return listed;
+}
+
+/** More than any manifest has. */
+const LONGEST_MANIFEST = 1024 ** 2;
+
+async function contentOf(path: string, verify: VerifySignature): Promise<ListedBackup['content']> {
+  const file = await open(path, 'r');
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(LONGEST_MANIFEST), 0);
+    const start = buffer.subarray(0, bytesRead);
+    if (isEncrypted(start)) return 'encrypted';
+    return readManifest(parseJson(start.subarray(0, start.indexOf('\n')).toString()), verify);
+  } catch {
+    return 'unreadable';
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,91 @@
+/**
+ * Backups that the service makes by itself. Whatever becomes of one, the service goes on: a failure is reported
+ * and tried again, and older backups are removed only once a newer one is verified.
+ */
+import type { BackupFacts } from '../../authority/views/posture.ts';
+import type { KeptFiles } from './kept-files.ts';
+
+export interface BackupSettings {
+  readonly folder: string;
+  /** Between two backups, milliseconds. */
+  readonly every: number;
+  /** How many are kept. */
+  readonly keep: number;
+  /** None when they are not encrypted. */
+  readonly recipients: readonly string[];
+}
+
+export interface BackupScheduleOptions {
+  readonly settings: Pick<BackupSettings, 'every' | 'keep'>;
+  readonly files: KeptFiles;
+  readonly now: () => number;
+  /** Writes and verifies one; rejects when anything is off. */
+  make(path: string, now: number): Promise<void>;
+  verified(at: number): void;
+  failed(): void;
+  /** Aborted when the service stops, which is no failure of a backup. */
+  readonly abort: AbortSignal;
+}
+
+export interface BackupSchedule {
+  /** Makes a backup when one is due; rejects when it fails. */
+  check(): Promise<void>;
+  /** What the posture judges. */
+  readonly facts: BackupFacts;
+}
+
+const FIRST_RETRY_MS = 60_000;
+const LONGEST_RETRY_MS = 3_600_000;
+
+export function createBackupSchedule(options: BackupScheduleOptions): BackupSchedule {
+  const { settings, files, now, make, verified, failed, abort } = options;
+  const since = now();
+  let verifiedAt: number | null = null;
+  let isPrepared = false;
+  let failures = 0;
+  let retryAt = 0;
+
+  /** The folder may be away at the start. */
+  async function prepare(): Promise<void> {
+    await files.removePartial();
+    note(await files.newest());
+    isPrepared = true;
+  }
+
+  function note(at: number | null): void {
+    verifiedAt = at;
+    if (at !== null) verified(at);
+  }
+
+  function isDue(at: number): boolean {
+    // The clock may have been set back since the newest was made.
+    return verifiedAt === null || at >= verifiedAt + settings.every || verifiedAt > at;
+  }
+
+  async function makeOne(at: number): Promise<void> {
+    await make(files.pathAt(at), at);
+    note(at);
+    await files.prune(settings.keep, at);
+  }
+
+  return {
+    async check() {
+      const at = now();
+      if (failures > 0 && at < retryAt && retryAt - at <= LONGEST_RETRY_MS) return;
+      try {
+        if (!isPrepared) await prepare();
+        if (isDue(at)) await makeOne(at);
+        failures = 0;
+      } catch (cause) {
+        if (abort.aborted) return;
+        retryAt = at + Math.min(FIRST_RETRY_MS * 2 ** failures, LONGEST_RETRY_MS, settings.every);
+        failures += 1;
+        failed();
+        throw cause;
+      }
+    },
+    get facts() {
+      return { every: settings.every, verifiedAt, since };
+    },
+  };
+}

@@ -1,0 +1,37 @@
+/** Reads a whole backup and checks all of it [backup-5]. */
+import type { VerifySignature } from '../../base/crypto/primitives.ts';
+import { factsOf, type Manifest } from '../../store/stream/manifest.ts';
+import { readStream } from '../../store/stream/read.ts';
+import type { RowWatcher } from '../../store/stream/write.ts';
+import { createStateCheck, type StateCheck, UnsoundState } from './check-state.ts';
+import { sequencesOf } from './sequences.ts';
+
+export interface VerifiedBackup {
+  readonly manifest: Manifest;
+  /** Attestations and treaties whose signatures were checked. */
+  readonly signedRecords: number;
+  readonly check: StateCheck;
+}
+
+/** Rejects with one sentence when anything is off. `watcher` makes what else sees each row. */
+export async function verifyBackup(
+  bytes: AsyncIterable<Uint8Array>,
+  verify: VerifySignature,
+  watcher: (manifest: Manifest) => RowWatcher = () => () => undefined,
+): Promise<VerifiedBackup> {
+  const { manifest, batches } = await readStream(bytes, verify);
+  const check = createStateCheck(manifest.network.authority_public_key, verify);
+  const watch = watcher(manifest);
+  for await (const { table, rows } of batches) {
+    for (const row of rows) {
+      check.watch(table, row);
+      watch(table, row);
+    }
+  }
+  check.finish(factsOf(manifest));
+  const { crlSequence, feedSequence } = sequencesOf(check.lists, manifest.network.network_name);
+  if (crlSequence !== manifest.crl_sequence || feedSequence !== manifest.feed_sequence) {
+    throw new UnsoundState('its lists have other sequence numbers than its manifest says');
+  }
+  return { manifest, signedRecords: check.signedRecords, check };
+}

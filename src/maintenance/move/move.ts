@@ -1,0 +1,325 @@
+/**
+ * Moves a state from one database to another while it is served. What differs between the two places is copied
+ * again and again until that finds little; then the old one is asked for the state, the last difference is copied while
+ * nobody serves it, and the new place may be served from.
+ *
+ * The old place is marked as moved before the new one is let go of, so there is no moment in which both can be served
+ * from. A move that dies before that mark leaves the old place as it was; one that dies after it has nothing left to
+ * copy, and is ended by another with `resumes`.
+ */
+
+import type { VerifySignature } from '../../base/crypto/primitives.ts';
+import type { Runtime } from '../../base/runtime.ts';
+import type {
+  HeldState,
+  StateReader,
+  StateReading,
+  StateReceiver,
+} from '../../store/move/ports.ts';
+import { differingTables, type TableSummaries } from '../../store/stream/manifest.ts';
+import type { StateFacts, StateSource } from '../../store/stream/ports.ts';
+import { soundTables } from '../backup/sound-state.ts';
+import { lastEntry } from './last-entry.ts';
+import type { Asked, Place } from './ports.ts';
+
+export interface MoveOrder {
+  readonly from: Place;
+  readonly to: Place;
+  readonly verify: VerifySignature;
+  readonly runtime: Runtime;
+  /** Goes on with a move that was interrupted. */
+  readonly resumes: boolean;
+  /** A check of everything that took longer, milliseconds, is not repeated while nobody serves the state. */
+  readonly quickCheckMs: number;
+  told(step: MoveStep): void;
+}
+
+/** What a move has done; times in milliseconds. */
+export type MoveStep =
+  | { readonly name: 'copied' | 'compared'; readonly rows: number; readonly took: number }
+  | { readonly name: 'awaited'; readonly instances: number }
+  | { readonly name: 'checked'; readonly revision: number; readonly took: number }
+  | ({ readonly name: 'asked' } & Asked)
+  | { readonly name: 'handed-over'; readonly pause: number };
+
+export interface Moved {
+  readonly facts: StateFacts;
+  readonly tables: TableSummaries;
+  /** How long nobody could serve the state, milliseconds; null where it was not this move that ended it. */
+  readonly pause: number | null;
+}
+
+/** A difference that is copied in less time is little, and clients can wait for the next one. */
+const LITTLE_MS = 1000;
+/** One that takes this share of the time of the one before, or more, is as little as it gets: reading both places takes it. */
+const SAME_SHARE = 0.8;
+/** So long may those who wait to serve from the new place take to read what was copied. */
+const READY_MS = 120_000;
+const READY_LOOK_MS = 250;
+/**
+ * Whoever takes over has the machine for itself for so long, before both places are read once more. Clients wait then,
+ * and the comparison does not.
+ */
+const TAKE_OVER_MS = 5000;
+/**
+ * Between two looks at the old place until nobody serves it: little, so that the pause is short, and a share of the time
+ * that was waited, because each look is a connection to the database or a lock that is tried.
+ */
+const LOOK_MS = 20;
+const LOOK_SHARE = 0.05;
+
+/** What a move would copy; nothing is written. Rejects when the state is not sound. */
+export async function checkMove(
+  from: Pick<Place, 'openSource'>,
+  verify: VerifySignature,
+): Promise<Moved> {
+  const source = await from.openSource();
+  try {
+    return { facts: source.facts, tables: await soundTables(source, verify), pause: null };
+  } finally {
+    await source.close();
+  }
+}
+
+/** Rejects with one sentence when anything is off. Until the old place is marked as moved, it stays as it was. */
+export async function moveState(order: MoveOrder): Promise<Moved> {
+  const { from, to, resumes } = order;
+  const successor = await from.movedTo();
+  if (successor !== null && !(resumes && (await hasArrived(from, to)))) {
+    throw new Error(`The state in ${from.shown} was moved to ${successor}, and goes on there`);
+  }
+  if (successor !== null && (await to.isServable())) return checkMove(from, order.verify);
+  const receiver = await to.receive();
+  try {
+    if (receiver.arrival !== null && !resumes) {
+      throw new Error(
+        `${to.shown} holds what an interrupted move has left; repeat this one with --resume, or remove that with --abandon`,
+      );
+    }
+    return successor === null ? await moveBeside(order, receiver) : await endMove(order, receiver);
+  } catch (cause) {
+    await receiver.leave();
+    throw cause;
+  }
+}
+
+/** Removes what an interrupted move has left in the new place; the old one goes on as it was. */
+export async function abandonMove(from: Place, to: Place): Promise<void> {
+  const successor = await from.movedTo();
+  if (successor !== null) {
+    throw new Error(
+      `The state in ${from.shown} was moved to ${successor}; end that by --resume if nobody can serve it there`,
+    );
+  }
+  const receiver = await to.receive();
+  await receiver.abandon();
+}
+
+/** Whether the new place has what the old one, which is marked as moved, had at its end. */
+async function hasArrived(from: Place, to: Place): Promise<boolean> {
+  const former = await from.openSource();
+  try {
+    const arrived = await to.openSource().catch(() => null);
+    if (arrived === null) return false;
+    await arrived.close();
+    return isContinuedBy(former.facts, arrived.facts);
+  } finally {
+    await former.close();
+  }
+}
+
+function isContinuedBy(former: StateFacts, present: StateFacts): boolean {
+  if (former.network.authority_public_key !== present.network.authority_public_key) return false;
+  if (present.revision > former.revision) return present.auditLength >= former.auditLength;
+  return present.revision === former.revision && present.auditHead === former.auditHead;
+}
+
+async function moveBeside(order: MoveOrder, receiver: StateReceiver): Promise<Moved> {
+  const { from, to } = order;
+  const reader = await from.openReader();
+  let held: HeldState | null = null;
+  try {
+    const copying = createCopying(order, reader, receiver);
+    await copying.begin();
+    await copying.catchUp();
+    const checkTook = await copying.check();
+    await awaitReaders(order, receiver);
+    await copying.catchUp();
+    const handedOver = await handOver(order, copying);
+    held = handedOver.held;
+    const last = await copying.step();
+    const isSmall = checkTook <= order.quickCheckMs;
+    if (isSmall) await copying.check();
+    const entry = lastEntry(last, { from: from.shown, to: to.shown }, order.runtime);
+    await receiver.complete(entry, held.wasClosed);
+    const arrived = await to.openSource();
+    await reader.close();
+    await held.retire(entry, to.shown);
+    const { since } = handedOver;
+    return await letGo(order, receiver, { arrived, isClosed: held.wasClosed, since, isSmall });
+  } finally {
+    await reader.close();
+    await held?.release();
+  }
+}
+
+interface Copying {
+  /** Copies everything. */
+  begin(): Promise<void>;
+  /** Brings the new place to what the old one has now. */
+  step(): Promise<StateReading>;
+  /** Until that finds little. */
+  catchUp(): Promise<void>;
+  /** Compares both places as of the last step; returns how long it took. */
+  check(): Promise<number>;
+}
+
+function createCopying(
+  { from, to, verify, runtime, told }: MoveOrder,
+  reader: StateReader,
+  receiver: StateReceiver,
+): Copying {
+  let last: StateReading;
+  let lastTook = Number.POSITIVE_INFINITY;
+
+  async function copy(name: 'copied' | 'compared'): Promise<void> {
+    const began = runtime.elapsed();
+    last = await reader.next();
+    if (name === 'copied') {
+      await receiver.begin({ from: from.shown, network: last.source.facts.network });
+    }
+    const rows = await receiver.take(last);
+    lastTook = runtime.elapsed() - began;
+    told({ name, rows, took: lastTook });
+  }
+
+  return {
+    begin: () => copy('copied'),
+    async step() {
+      await copy('compared');
+      return last;
+    },
+    async catchUp() {
+      for (;;) {
+        const before = lastTook;
+        await copy('compared');
+        if (lastTook < LITTLE_MS || lastTook >= before * SAME_SHARE) return;
+      }
+    },
+    async check() {
+      const began = runtime.elapsed();
+      const arrived = await to.openSource();
+      try {
+        await assertSame(last.source, arrived, verify);
+      } finally {
+        await arrived.close();
+      }
+      const took = runtime.elapsed() - began;
+      told({ name: 'checked', revision: last.source.facts.revision, took });
+      return took;
+    },
+  };
+}
+
+/** An instance that had not read the state yet would leave clients without an answer until it has. */
+async function awaitReaders({ runtime, told }: MoveOrder, receiver: StateReceiver): Promise<void> {
+  const began = runtime.elapsed();
+  let known = 0;
+  for (;;) {
+    const instances = await receiver.unready();
+    if (instances === 0 || runtime.elapsed() - began >= READY_MS) return;
+    if (instances !== known) told({ name: 'awaited', instances });
+    known = instances;
+    await runtime.pause(READY_LOOK_MS);
+  }
+}
+
+interface HandedOver {
+  readonly held: HeldState;
+  /** When whoever served the state was last seen to have it, by the monotonic clock. */
+  readonly since: number;
+}
+
+/** Asks for the old place until nobody else has it. */
+async function handOver({ from, runtime, told }: MoveOrder, copying: Copying): Promise<HandedOver> {
+  const began = runtime.elapsed();
+  let known: Asked | null = null;
+  let since = began;
+  for (;;) {
+    const lookedAt = runtime.elapsed();
+    const held = await from.hold();
+    if (held !== null) return { held, since };
+    since = lookedAt;
+    const asked = await from.ask();
+    if (asked.holder !== known?.holder || asked.isAsked !== known?.isAsked)
+      told({ name: 'asked', ...asked });
+    known = asked;
+    // A person may take any time to stop it. What was asked stops soon, and clients would wait for the end of a step.
+    if (!asked.isAsked) await copying.step();
+    const waited = runtime.elapsed() - began;
+    await runtime.pause(Math.max(LOOK_MS, waited * LOOK_SHARE));
+  }
+}
+
+/** The end of a move whose old place is marked as moved already. */
+async function endMove(order: MoveOrder, receiver: StateReceiver): Promise<Moved> {
+  const { from, to } = order;
+  const former = await from.openSource();
+  const { isClosed } = former.facts;
+  await former.close();
+  const arrived = await to.openSource();
+  // How large it is was known to the move that was interrupted.
+  return letGo(order, receiver, { arrived, isClosed, since: null, isSmall: true });
+}
+
+interface Letting {
+  /** What has arrived, as it is before anybody serves it. */
+  readonly arrived: StateSource;
+  readonly isClosed: boolean;
+  readonly since: number | null;
+  readonly isSmall: boolean;
+}
+
+/** What is compared after the hand-over stands still on both sides, whoever serves the new place meanwhile. */
+async function letGo(
+  { from, to, verify, runtime, told }: MoveOrder,
+  receiver: StateReceiver,
+  { arrived, isClosed, since, isSmall }: Letting,
+): Promise<Moved> {
+  try {
+    await receiver.publish(isClosed);
+    const pause = since === null ? null : runtime.elapsed() - since;
+    if (pause !== null) told({ name: 'handed-over', pause });
+    if (!isSmall) await runtime.pause(TAKE_OVER_MS);
+    const former = await from.openSource();
+    try {
+      const tables = await assertSame(former, arrived, verify);
+      return { facts: former.facts, tables, pause };
+    } catch (cause) {
+      const what = cause instanceof Error ? cause.message : String(cause);
+      throw new Error(
+        `${what}. ${to.shown} can be served from since the hand-over: stop that, and restore a backup`,
+      );
+    } finally {
+      await former.close();
+    }
+  } finally {
+    await arrived.close();
+  }
+}
+
+/** Returns the digests, which are those of both. */
+async function assertSame(
+  former: StateSource,
+  arrived: StateSource,
+  verify: VerifySignature,
+): Promise<TableSummaries> {
+  const [tables, found] = await Promise.all([
+    soundTables(former, verify),
+    soundTables(arrived, verify),
+  ]);
+  const differing = differingTables(tables, found);
+  const isSame = former.facts.revision === arrived.facts.revision && differing.length === 0;
+  if (isSame) return tables;
+  throw new Error(`What has arrived is not the same state: ${differing.join(', ') || 'revision'}`);
+}

@@ -1,0 +1,224 @@
+/** What the evidence shows and a backup lacks, and what a restore therefore does [backup-6]. */
+import type { Certificate } from '../../../machines/certificate.ts';
+import type { StoredFeed, StoredLists } from '../../authority/lists/stored-lists.ts';
+import { sha256Hex } from '../../base/crypto/digest.ts';
+import type { VerifySignature } from '../../base/crypto/primitives.ts';
+import { canonicalJson } from '../../base/json/write.ts';
+import { GENESIS_HASH } from '../../store/store.ts';
+import type { Manifest } from '../../store/stream/manifest.ts';
+import type { StreamRows, StreamTable } from '../../store/stream/rows.ts';
+import { verifyBackup } from '../backup/verify.ts';
+import {
+  type Evidence,
+  type GivenEvidence,
+  type RevokedAttestation,
+  type RevokedCertificate,
+  readEvidence,
+} from './evidence.ts';
+
+/** How far the lists go on above the highest number that is known: nobody publishes as many in between. */
+const LEAP = 1_000_000;
+
+export interface RestorePlan {
+  readonly manifest: Manifest;
+  /** Hex SHA-256 of the canonical manifest. */
+  readonly restoredFrom: string;
+  readonly epoch: number;
+  /** Revocations to replay on subjects that the backup has. */
+  readonly certificates: ReadonlyMap<string, RevokedCertificate>;
+  readonly attestations: ReadonlyMap<string, RevokedAttestation>;
+  /** Revocations of what the backup does not have. */
+  readonly lostCertificates: readonly RevokedCertificate[];
+  readonly lostAttestations: readonly RevokedAttestation[];
+  readonly operatorKeys: readonly string[];
+  /** Node keys whose agents are no longer listed. */
+  readonly nodeKeys: ReadonlySet<string>;
+  readonly unusedInvites: number;
+  /** Null when nothing says how many are missing. */
+  readonly lostAuditEntries: number | null;
+  /** Of what the evidence does not show what came after the backup. */
+  readonly unknown: readonly ('certificates' | 'attestations' | 'operator_keys')[];
+  /** Whether nothing is missing. */
+  readonly isProven: boolean;
+  readonly lists: StoredLists;
+  readonly crlSequence: number;
+  /** By issuer, for every feed that the backup or the evidence has. */
+  readonly feedSequences: ReadonlyMap<string, number>;
+}
+
+/** Reads the whole backup. Rejects with one sentence when backup or evidence cannot be used. */
+export async function planRestore(
+  bytes: AsyncIterable<Uint8Array>,
+  given: GivenEvidence,
+  verify: VerifySignature,
+): Promise<RestorePlan> {
+  let seen: Seen | null = null;
+  const { manifest, check } = await verifyBackup(bytes, verify, (manifest) => {
+    seen = lookFor(readEvidence(given, manifest.network, verify));
+    return seen.watch;
+  });
+  if (seen === null) throw new Error('The backup was not read');
+  return planOf(manifest, check.lists, seen);
+}
+
+interface Seen {
+  readonly evidence: Evidence;
+  readonly certificates: ReadonlySet<string>;
+  readonly attestations: ReadonlySet<string>;
+  readonly operatorKeysOff: ReadonlySet<string>;
+  readonly nodeKeys: ReadonlySet<string>;
+  unusedInvites(): number;
+  /** The hash of the last entry of the backup that the head covers. */
+  hashAtHead(): string;
+  watch<Table extends StreamTable>(table: Table, row: StreamRows[Table]): void;
+}
+
+function lookFor(evidence: Evidence): Seen {
+  const certificates = new Set<string>();
+  const attestations = new Set<string>();
+  const operatorKeysOff = new Set<string>();
+  const nodeKeys = new Set<string>();
+  const headLength = evidence.head?.audit_length ?? 0;
+  let unusedInvites = 0;
+  let entries = 0;
+  let hashAtHead = GENESIS_HASH;
+
+  function watchSubject({ kind, id, snapshot: { value, context } }: StreamRows['subjects']): void {
+    const isRevoked = value === 'revoked';
+    if (kind === 'invite' && value === 'unused') unusedInvites += 1;
+    if (kind === 'operator-key' && isRevoked) operatorKeysOff.add(id);
+    if (kind === 'attestation' && evidence.attestations.has(id)) attestations.add(id);
+    if (kind !== 'certificate' || !evidence.certificates.has(id)) return;
+    certificates.add(id);
+    if (!isRevoked) nodeKeys.add((context as Certificate).nodePublicKey);
+  }
+
+  return {
+    evidence,
+    certificates,
+    attestations,
+    operatorKeysOff,
+    nodeKeys,
+    unusedInvites: () => unusedInvites,
+    hashAtHead: () => hashAtHead,
+    watch(table, row) {
+      if (table === 'subjects') watchSubject(row as StreamRows['subjects']);
+      if (table !== 'audit') return;
+      entries += 1;
+      if (entries === headLength) hashAtHead = (row as StreamRows['audit']).hash;
+    },
+  };
+}
+
+function planOf(manifest: Manifest, lists: StoredLists, seen: Seen): RestorePlan {
+  const { evidence } = seen;
+  const { head } = evidence;
+  assertSameHistory(manifest, seen);
+  const listed = new Set(lists.crlEntries().map(({ id }) => id));
+  const feeds = lists.feeds();
+  const certificates = [...evidence.certificates.values()].filter(({ id }) => !listed.has(id));
+  const published = new Set(
+    [...feeds].flatMap(([issuer, { entries }]) => entries.map(({ id }) => `${issuer}\n${id}`)),
+  );
+  const attestations = [...evidence.attestations.values()].filter(
+    ({ id, issuer }) => !published.has(`${issuer}\n${id}`),
+  );
+  const operatorKeys = (head?.operator_keys_off ?? []).filter(
+    (id) => !seen.operatorKeysOff.has(id),
+  );
+  const lostAuditEntries = lostEntries(manifest, evidence);
+  const replays = certificates.length + attestations.length + operatorKeys.length;
+  return {
+    manifest,
+    restoredFrom: sha256Hex(canonicalJson(manifest)),
+    epoch: Math.max(manifest.epoch, head?.epoch ?? 0) + 1,
+    certificates: byId(certificates.filter(({ id }) => seen.certificates.has(id))),
+    attestations: byId(attestations.filter(({ id }) => seen.attestations.has(id))),
+    lostCertificates: certificates.filter(({ id }) => !seen.certificates.has(id)),
+    lostAttestations: attestations.filter(({ id }) => !seen.attestations.has(id)),
+    operatorKeys,
+    nodeKeys: seen.nodeKeys,
+    unusedInvites: seen.unusedInvites(),
+    lostAuditEntries,
+    unknown: lostAuditEntries === 0 ? [] : notShown(manifest, lists, evidence),
+    isProven: lostAuditEntries === 0 && replays === 0,
+    lists,
+    crlSequence: Math.max(lists.crl()?.sequence ?? -1, evidence.crlSequence) + LEAP,
+    feedSequences: feedSequences(feeds, evidence, manifest.network.network_name),
+  };
+}
+
+function assertSameHistory(manifest: Manifest, { evidence: { head }, hashAtHead }: Seen): void {
+  if (head === null || head.audit_length > manifest.audit_length) return;
+  if (head.audit_head === hashAtHead()) return;
+  throw new Error(
+    `The head is that of another history: its audit entry ${head.audit_length} is not the one in the backup`,
+  );
+}
+
+/** A later epoch may have begun with an older backup than this one: its entries cannot be compared. */
+function lostEntries(manifest: Manifest, { head }: Evidence): number | null {
+  if (head === null || head.epoch !== manifest.epoch) return null;
+  return Math.max(0, head.audit_length - manifest.audit_length);
+}
+
+/** Without a list, no revocation is shown, which does not mean that there was none. */
+function notShown(
+  { network: { network_name } }: Manifest,
+  lists: StoredLists,
+  { head, given }: Evidence,
+): RestorePlan['unknown'] {
+  const crl = lists.crl()?.sequence ?? -1;
+  const feed = lists.feeds().get(network_name)?.version?.sequence ?? -1;
+  return [
+    ...(isShown(given.crl, crl, head?.crl_sequence) ? [] : (['certificates'] as const)),
+    ...(isShown(given.feed, feed, head?.feed_sequence) ? [] : (['attestations'] as const)),
+    ...(head === null ? (['operator_keys'] as const) : []),
+  ];
+}
+
+/** A head names the newest list; without one, a list that was given has to be taken for it. */
+function isShown(given: number, inBackup: number, newest: number | undefined): boolean {
+  return newest === undefined ? given >= 0 : Math.max(given, inBackup) >= newest;
+}
+
+function feedSequences(
+  feeds: ReadonlyMap<string, StoredFeed>,
+  evidence: Evidence,
+  ownName: string,
+): ReadonlyMap<string, number> {
+  const issuers = new Set([ownName, ...feeds.keys(), ...evidence.feedSequences.keys()]);
+  return new Map(
+    Array.from(issuers, (issuer) => {
+      const stored = feeds.get(issuer)?.version?.sequence ?? -1;
+      return [issuer, Math.max(stored, evidence.feedSequences.get(issuer) ?? -1) + LEAP];
+    }),
+  );
+}
+
+function byId<Item extends { readonly id: string }>(items: readonly Item[]) {
+  return new Map(items.map((item) => [item.id, item]));
+}
+
+/** The number of revisions that the restore adds for revocations. */
+export function replaysOf(plan: RestorePlan): number {
+  const { certificates, attestations, lostCertificates, lostAttestations, operatorKeys } = plan;
+  return (
+    certificates.size +
+    attestations.size +
+    lostCertificates.length +
+    lostAttestations.length +
+    operatorKeys.length
+  );
+}
+
+/** What whoever restores has to accept; null when nothing is missing. */
+export function lossOf(plan: RestorePlan): string | null {
+  if (plan.isProven) return null;
+  const { lostAuditEntries, lostCertificates, lostAttestations } = plan;
+  return [
+    `audit=${lostAuditEntries ?? 'unknown'}`,
+    `certificates=${lostCertificates.length}`,
+    `attestations=${lostAttestations.length}`,
+  ].join(',');
+}

@@ -1,0 +1,95 @@
+/**
+ * Example values, made from a schema in the words of OpenAPI. Members with a meaning of their own have a
+ * value by their name; everything else shows its type.
+ */
+import { isJsonObject, JsonFloat, type JsonObject, type JsonValue } from '../../base/json/value.ts';
+
+/** Belongs to nobody. */
+export const EXAMPLE_KEY = '11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=';
+const SIGNATURE =
+  '5VZDAMNgrHKQhuLMgG6CioSHfx64500UVttSTHJItO+fRoYX61lBCJ+1vqlV+9e7HATXB8ZaYJKPe/FYQU8BCg==';
+const DIGEST = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08';
+const PAST = '2026-01-15T12:00:00Z';
+const FUTURE = '2036-01-15T12:00:00Z';
+const ID = '7d0f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00';
+const DEEPEST = 8;
+
+/** By the end of a member's name, the first that fits. */
+const BY_NAME: readonly (readonly [RegExp, string])[] = [
+  [/public_keys?$|^issuer$|^key$/, EXAMPLE_KEY],
+  [/^sig$|signature$/, SIGNATURE],
+  [/digest$|hash$|_root$|^nonce$/, DIGEST],
+  [/^(local|issuer|source|offerer|licensor|expected_issuer|from)(_sovereign_id)?$/, 'alpha'],
+  [/sovereign_ids?$|^to$/, 'beta'],
+  [/_ids?$/, ID],
+  [/^expires_at$|^valid_(until|to)$/, FUTURE],
+  [/_at$|timestamp$|^valid_|server_time$|_update$|completed/, PAST],
+  [/^roles$|_roles$/, 'role:client'],
+  [/capabilit/, 'read'],
+  [/access_types$/, 'read'],
+  [/^batch$/, 'field-team-7'],
+  [/^fingerprint$/, '5f3c2b1a00de9c4e'],
+  [/^scheme$/, 'wss'],
+  [/^host$/, 'node.example'],
+  [/^q$/, 'beta'],
+  [/^reason$/, 'unspecified'],
+  [/token$/, 'mesh-invite-token'],
+  [/^status$/, 'healthy'],
+  [/url$|endpoint$/, 'https://na.example'],
+];
+
+/** A value that the schema allows, as far as its keywords say, with the name of the network where it has to stand. */
+export function exampleOf(schema: JsonValue | undefined, name = '', networkName = ''): JsonValue {
+  return exampleAt(schema, name, networkName, 0);
+}
+
+function exampleAt(
+  schema: JsonValue | undefined,
+  name: string,
+  networkName: string,
+  depth: number,
+): JsonValue {
+  if (!isJsonObject(schema)) return {};
+  const inner = (member: JsonValue | undefined, memberName: string) =>
+    exampleAt(member, memberName, networkName, depth + 1);
+  if (schema.default !== undefined && showsForm(schema.default)) return schema.default;
+  if (Array.isArray(schema.enum)) return (schema.enum as readonly JsonValue[])[0] ?? null;
+  if (Array.isArray(schema.anyOf)) {
+    return exampleAt((schema.anyOf as readonly JsonValue[])[0], name, networkName, depth);
+  }
+  if (schema.type === 'object') return exampleObject(schema, inner, depth);
+  if (schema.type === 'array') return depth < DEEPEST ? [inner(schema.items, name)] : [];
+  if (schema.type === 'integer') return integerWithin(schema);
+  if (schema.type === 'number') return new JsonFloat(0.5);
+  if (schema.type === 'boolean') return true;
+  if (name === 'network_name') return networkName;
+  return textFor(name, schema);
+}
+
+function exampleObject(
+  { properties }: JsonObject,
+  inner: (member: JsonValue, name: string) => JsonValue,
+  depth: number,
+): JsonObject {
+  if (!isJsonObject(properties) || depth >= DEEPEST) return {};
+  const members = Object.entries(properties).map(
+    ([name, member]) => [name, inner(member, name)] as const,
+  );
+  return Object.fromEntries(members);
+}
+
+function integerWithin({ minimum, maximum }: JsonObject): JsonValue {
+  const least = typeof minimum === 'number' ? minimum : 1;
+  return typeof maximum === 'number' ? Math.min(Math.max(least, 1), maximum) : Math.max(least, 1);
+}
+
+function textFor(name: string, { format }: JsonObject): string {
+  const text = BY_NAME.find(([pattern]) => pattern.test(name))?.[1];
+  return text ?? (format === 'date-time' ? PAST : 'text');
+}
+
+/** A default with nothing in it is a poor example. */
+function showsForm(value: JsonValue): boolean {
+  if (Array.isArray(value)) return value.length > 0;
+  return value !== null && (!isJsonObject(value) || Object.keys(value).length > 0);
+}

@@ -1,0 +1,144 @@
+/**
+ * TypeBox schemas in the words of OpenAPI 3.0.3: a constant is an enumeration of one value, a union with
+ * null is `nullable`, named records are components that others refer to.
+ */
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.ts';
+import { RECORD_NAMES } from './openapi-records.ts';
+
+/**
+ * Who writes a value: a reader makes up members that have a default, so that a client may leave them out,
+ * while answers always have them.
+ */
+export type Direction = 'sent' | 'answered';
+
+/** Schemas of one document, which share its components. */
+export interface Schemas {
+  /** The schema, with references to components. */
+  referring(schema: unknown, direction: Direction): JsonObject;
+  /** Components by name, of everything referred to so far. */
+  components(): JsonObject;
+}
+
+export function createSchemas(): Schemas {
+  const components = new Map<string, JsonObject>();
+
+  function referring(schema: unknown, direction: Direction): JsonObject {
+    const name = isJsonObject(schema) ? RECORD_NAMES.get(schema.properties) : undefined;
+    if (name === undefined) return lowered(schema, direction, referring);
+    const component = direction === 'sent' && hasDefaults(schema) ? `${name}Input` : name;
+    if (!components.has(component))
+      components.set(component, lowered(schema, direction, referring));
+    return { $ref: `#/components/schemas/${component}` };
+  }
+
+  return {
+    referring,
+    components: () =>
+      Object.fromEntries([...components].sort(([one], [other]) => (one < other ? -1 : 1))),
+  };
+}
+
+/** Whether a client may leave out what an answer has. */
+function hasDefaults(schema: unknown): boolean {
+  return JSON.stringify(inFull(schema, 'sent')) !== JSON.stringify(inFull(schema, 'answered'));
+}
+
+/** The schema in full, without references. */
+export function inFull(schema: unknown, direction: Direction): JsonObject {
+  return lowered(schema, direction, inFull);
+}
+
+type Lowering = (schema: unknown, direction: Direction) => JsonObject;
+
+function lowered(schema: unknown, direction: Direction, inner: Lowering): JsonObject {
+  if (!isJsonObject(schema)) return {};
+  const { described, anyOf, description, ...rest } = schema;
+  const told = description === undefined ? {} : { description };
+  if (described !== undefined) return inner(described, direction);
+  if (Array.isArray(anyOf)) {
+    return { ...loweredUnion(anyOf, direction, inner), ...defaultOf(rest, direction), ...told };
+  }
+  return { ...loweredPlain(rest, direction, inner), ...told };
+}
+
+function loweredUnion(
+  branches: readonly JsonValue[],
+  direction: Direction,
+  inner: Lowering,
+): JsonObject {
+  const others = branches.filter((branch) => !isJsonObject(branch) || branch.type !== 'null');
+  const isNullable = others.length < branches.length;
+  const [only] = others;
+  if (others.length === 1) {
+    // Beside a reference nothing else may stand, so that what may be null is written out.
+    return isNullable ? withNull(lowered(only, direction, inner)) : inner(only, direction);
+  }
+  const more = others.slice(1).map((branch) => inner(branch, direction));
+  const first = isNullable ? withNull(lowered(only, direction, inner)) : inner(only, direction);
+  return { anyOf: [first, ...more] };
+}
+
+function withNull({ enum: values, ...schema }: JsonObject): JsonObject {
+  const listed = Array.isArray(values) ? { enum: [...(values as JsonValue[]), null] } : {};
+  return { ...schema, ...listed, nullable: true };
+}
+
+function loweredPlain(schema: JsonObject, direction: Direction, inner: Lowering): JsonObject {
+  const { const: constant, natural, fresh: _, default: __, ...rest } = schema;
+  const fallback = defaultOf(schema, direction);
+  if (natural === true) return { type: 'integer', minimum: 0, ...fallback };
+  if (constant !== undefined) return { ...rest, enum: [constant], ...fallback };
+  if (Array.isArray(rest.enum)) return { type: 'string', ...rest, ...fallback };
+  if (rest.type === 'integer') return { ...withBounds(rest), ...fallback };
+  if (rest.type === 'array') return { ...rest, items: inner(rest.items, direction), ...fallback };
+  if (rest.type === 'object') return { ...loweredObject(rest, direction, inner), ...fallback };
+  return { ...rest, ...fallback };
+}
+
+/** What an answer would have by default says nothing: it always has the member. */
+function defaultOf({ default: fallback }: JsonObject, direction: Direction): JsonObject {
+  return fallback === undefined || direction === 'answered' ? {} : { default: fallback };
+}
+
+const LARGEST_32_BIT = 2 ** 31 - 1;
+
+/** Whole numbers that are not of any size are safe ones, on the wire as in the program. */
+function withBounds({ minimum, maximum, ...rest }: JsonObject): JsonObject {
+  const least = typeof minimum === 'number' ? minimum : Number.MIN_SAFE_INTEGER;
+  const most = typeof maximum === 'number' ? maximum : Number.MAX_SAFE_INTEGER;
+  const isShort = least >= -LARGEST_32_BIT && most <= LARGEST_32_BIT;
+  return { ...rest, format: isShort ? 'int32' : 'int64', minimum: least, maximum: most };
+}
+
+function loweredObject(schema: JsonObject, direction: Direction, inner: Lowering): JsonObject {
+  const { properties, required: _, patternProperties, additionalProperties, ...rest } = schema;
+  if (isJsonObject(patternProperties)) {
+    const [values = {}] = Object.values(patternProperties);
+    return { ...rest, additionalProperties: inner(values, direction) };
+  }
+  const others = additionalProperties === undefined ? {} : { additionalProperties };
+  if (!isJsonObject(properties)) return { ...rest, ...others };
+  const demanded = demandedOf(schema, direction);
+  return {
+    ...rest,
+    ...(demanded.length === 0 ? {} : { required: demanded }),
+    properties: Object.fromEntries(
+      Object.entries(properties).map(([name, member]) => [name, inner(member, direction)]),
+    ),
+    ...others,
+  };
+}
+
+/** Names of the members that must be there. */
+export function demandedOf(
+  { properties = {}, required }: JsonObject,
+  direction: Direction,
+): readonly JsonValue[] {
+  if (!Array.isArray(required) || !isJsonObject(properties)) return [];
+  if (direction === 'answered') return required;
+  return required.filter((name) => !isMadeUp(properties[String(name)]));
+}
+
+function isMadeUp(member: JsonValue | undefined): boolean {
+  return isJsonObject(member) && (member.default !== undefined || member.fresh !== undefined);
+}

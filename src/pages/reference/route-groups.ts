@@ -1,0 +1,71 @@
+/** The routes in the groups that pages show, in the order of the route table. */
+import { isOperatorRoute, type RouteDescription } from '../../protocol/route-description.ts';
+
+export interface RouteGroup {
+  readonly id: string;
+  readonly title: string;
+  readonly note: string;
+  readonly routes: readonly RouteDescription[];
+}
+
+const GROUPS: readonly (Omit<RouteGroup, 'routes'> & {
+  holds(route: RouteDescription): boolean;
+})[] = [
+  {
+    id: 'pages',
+    title: 'Pages',
+    note: 'Public pages.',
+    holds: isPage,
+  },
+  {
+    id: 'health',
+    title: 'Health',
+    note: 'For probes and monitoring. Metrics are not gated here: restrict them by deployment.',
+    holds: ({ path, access }) => access === 'internal' || /^\/(healthz|readyz|health)$/.test(path),
+  },
+  {
+    id: 'public',
+    title: 'Public',
+    note: 'Documents and state that anyone may read.',
+    holds: ({ method, access }) => method === 'GET' && access.startsWith('public'),
+  },
+  {
+    id: 'verification',
+    title: 'Verification',
+    note: 'Public. Nothing is stored: each answer comes from the request and what is public here.',
+    holds: ({ access }) => access === 'public',
+  },
+  {
+    id: 'node',
+    title: 'Node',
+    note: 'A node proves possession of its key with every request.',
+    holds: ({ access }) => access === 'node',
+  },
+  {
+    id: 'operator',
+    title: 'Operator',
+    note: 'Signed with an operator key; some routes take only keys of the privileged tier.',
+    holds: isOperatorRoute,
+  },
+];
+
+/** Each route belongs to the first group that matches it. */
+export function routeGroups(routes: readonly RouteDescription[]): RouteGroup[] {
+  const groupOf = (route: RouteDescription) => GROUPS.find(({ holds }) => holds(route));
+  return GROUPS.map((group) => ({
+    id: group.id,
+    title: group.title,
+    note: group.note,
+    routes: routes.filter((route) => groupOf(route) === group),
+  })).filter(({ routes: held }) => held.length > 0);
+}
+
+export function isPage({ answer }: RouteDescription): boolean {
+  return 'contentType' in answer && String(answer.contentType).startsWith('text/html');
+}
+
+/** The anchor of a route in `/api-reference`: `POST /admin/invite` is at `post-admin-invite`. */
+export function anchorOf({ method, path }: RouteDescription): string {
+  const words = path.replace(/[^A-Za-z0-9]+/g, '-').replace(/^-|-$/g, '');
+  return `${method.toLowerCase()}-${words === '' ? 'home' : words}`;
+}

@@ -1,0 +1,106 @@
+/** Answers to operators about nodes and about operators [core-4-7] to [core-4-9], [core-4-15]. */
+import Type, { type Static } from 'typebox';
+import { CertificateRow } from '../rows/certificate.ts';
+import { InviteRow } from '../rows/invite.ts';
+import { OperatorKeyRow, TIERS } from '../rows/operator-key.ts';
+import { NextCursor, Timestamp } from './scalars.ts';
+
+export const RosterNode = Type.Object({
+  node_public_key: Type.String(),
+  roles: Type.Array(Type.String()),
+  /** What the node said of itself in its last heartbeat: any text. */
+  status: Type.String(),
+  last_heartbeat: Timestamp,
+  remote_addr: Type.String(),
+  expires_at: Timestamp,
+});
+
+/** The active nodes by certificate id; to the public their count alone. */
+export const NodeCount = Type.Object({
+  count: Type.Integer(),
+  nodes: Type.Optional(Type.Record(Type.String(), RosterNode)),
+});
+
+export const InviteToken = Type.Object({ token_id: Type.String(), expires_at: Timestamp });
+
+/** `tokens` is there when a count was asked for; its first element is repeated at the top. */
+export const Invite = Type.Object({
+  ...InviteToken.properties,
+  tokens: Type.Optional(Type.Array(InviteToken)),
+});
+
+export const InviteList = Type.Object({
+  count: Type.Integer(),
+  invites: Type.Array(InviteRow),
+  next_cursor: NextCursor,
+});
+
+export const InviteWithdrawal = Type.Object({
+  token_fingerprint: Type.String(),
+  status: Type.Literal('withdrawn'),
+  already_withdrawn: Type.Boolean(),
+});
+
+export const InviteBatchWithdrawal = Type.Object({
+  batch: Type.String(),
+  withdrawn: Type.Integer(),
+  remaining: Type.Integer({ description: 'Unused invites of the batch for the next call' }),
+});
+
+export const CertificateList = Type.Object({
+  count: Type.Integer(),
+  certificates: Type.Array(CertificateRow),
+  next_cursor: NextCursor,
+});
+
+export const Revocation = Type.Object({
+  crl_sequence: Type.Integer(),
+  revoked_count: Type.Integer(),
+  revoked_cert_ids: Type.Optional(
+    Type.Array(Type.String(), {
+      description:
+        'All that were ended, when a key was named or others of the same key were ended too',
+    }),
+  ),
+  live_certificates_of_key: Type.Optional(
+    Type.Integer({ description: 'Certificates of the same key that still live, if any' }),
+  ),
+});
+
+/** The last three members are absent when the key was revoked before. */
+export const OperatorKeyRevocation = Type.Object({
+  key_id: Type.String(),
+  revoked: Type.Boolean(),
+  already_revoked: Type.Boolean(),
+  revoked_at: Type.Optional(Timestamp),
+  reason: Type.Optional(Type.String()),
+  remaining_active_keys: Type.Optional(Type.Integer()),
+});
+
+export const OperatorKeyList = Type.Object({ operator_keys: Type.Array(OperatorKeyRow) });
+
+export const OperatorKeyAdded = Type.Object({
+  key_id: Type.String(),
+  public_key: Type.String(),
+  tier: Type.Enum([...TIERS]),
+  added_at: Timestamp,
+});
+
+export const OperatorKeyTier = Type.Object({
+  key_id: Type.String(),
+  tier: Type.Enum([...TIERS]),
+});
+
+export type RosterNode = Static<typeof RosterNode>;
+export type NodeCount = Static<typeof NodeCount>;
+export type InviteToken = Static<typeof InviteToken>;
+export type Invite = Static<typeof Invite>;
+export type InviteList = Static<typeof InviteList>;
+export type InviteWithdrawal = Static<typeof InviteWithdrawal>;
+export type InviteBatchWithdrawal = Static<typeof InviteBatchWithdrawal>;
+export type CertificateList = Static<typeof CertificateList>;
+export type Revocation = Static<typeof Revocation>;
+export type OperatorKeyRevocation = Static<typeof OperatorKeyRevocation>;
+export type OperatorKeyList = Static<typeof OperatorKeyList>;
+export type OperatorKeyAdded = Static<typeof OperatorKeyAdded>;
+export type OperatorKeyTier = Static<typeof OperatorKeyTier>;

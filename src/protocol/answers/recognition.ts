@@ -1,0 +1,68 @@
+/** Answers about policies, attestations, treaties and feeds that are no records of their own [core-4-10] to [core-4-14]. */
+import Type, { type Static } from 'typebox';
+import { PolicyManifest } from '../records/policy-manifest.ts';
+import { Natural } from '../records/record.ts';
+import { AttestationRow } from '../rows/attestation.ts';
+import { TreatyRow } from '../rows/treaty.ts';
+import { NextCursor, Timestamp } from './scalars.ts';
+
+export const PolicyVersion = Type.Object({
+  policy_id: Type.String(),
+  active: Type.Boolean(),
+  created_at: Timestamp,
+  policy: PolicyManifest,
+});
+
+/** Newest first. */
+export const PolicyHistory = Type.Object({
+  versions: Type.Array(PolicyVersion),
+  next_cursor: NextCursor,
+});
+
+export const AttestationList = Type.Object({
+  count: Type.Integer(),
+  attestations: Type.Array(AttestationRow),
+  next_cursor: NextCursor,
+});
+
+export const AttestationRevocation = Type.Object({
+  attestation_id: Type.String(),
+  status: Type.Literal('revoked'),
+  already_revoked: Type.Optional(Type.Boolean()),
+});
+
+export const RecognitionPolicySaved = Type.Object({
+  policy_id: Type.String(),
+  local_sovereign_id: Type.String(),
+  active: Type.Boolean(),
+});
+
+export const TreatyList = Type.Object({
+  count: Type.Integer(),
+  recognition_treaties: Type.Array(TreatyRow),
+  next_cursor: NextCursor,
+});
+
+export const TreatyRevocation = Type.Object({
+  treaty_id: Type.String(),
+  status: Type.Literal('revoked'),
+});
+
+/** A feed that is not accepted is refused, so there is one reason. */
+export const FeedImported = Type.Object({
+  accepted: Type.Boolean(),
+  reason: Type.Literal('accepted'),
+  feed_id: Type.String(),
+  issuer_sovereign_id: Type.String(),
+  sequence: Natural,
+  revoked_count: Type.Integer(),
+});
+
+export type PolicyVersion = Static<typeof PolicyVersion>;
+export type PolicyHistory = Static<typeof PolicyHistory>;
+export type AttestationList = Static<typeof AttestationList>;
+export type AttestationRevocation = Static<typeof AttestationRevocation>;
+export type RecognitionPolicySaved = Static<typeof RecognitionPolicySaved>;
+export type TreatyList = Static<typeof TreatyList>;
+export type TreatyRevocation = Static<typeof TreatyRevocation>;
+export type FeedImported = Static<typeof FeedImported>;

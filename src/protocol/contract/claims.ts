@@ -1,0 +1,70 @@
+/**
+ * What the edge reports to the authority: plain, serializable values only. The edge has done HTTP, parsing,
+ * schemas and signatures and reports the results as verdicts; the authority, which alone knows the state,
+ * refuses in the specified order of checks.
+ */
+import type { JsonObject } from '../../base/json/value.ts';
+import type { RefusalName } from '../../base/refusal.ts';
+
+/** What an operator's key may do. */
+export type Tier = 'standard' | 'privileged';
+
+/** A request body that passed its schema, or why it did not. */
+export type Input<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly refusal: RefusalName; readonly details: JsonObject };
+
+/** How a request was sent whose answer is kept [core-2-5]. */
+export interface Sending {
+  /** Digest of method, path and signature: what one key signs twice differs in it, what is sent twice does not. */
+  readonly request: string;
+  /** The sender says that the request may have arrived before: `X-Mesh-Retry: 1`. */
+  readonly isRepeat: boolean;
+}
+
+export type NodeProofVerdict =
+  | 'valid'
+  | 'missing_fields'
+  | 'invalid_timestamp'
+  | 'stale_timestamp'
+  | 'nonce_replay'
+  | 'invalid_signature';
+
+/** A node's proof of possession as the edge found it. */
+export interface NodeClaim {
+  readonly publicKey: string;
+  /** Milliseconds since the epoch; 0 when the timestamp is missing or unreadable. */
+  readonly signedAt: number;
+  readonly nonce: string;
+  readonly verdict: NodeProofVerdict;
+  readonly remoteAddr: string;
+  /** Null where no answer is kept. */
+  readonly sending: Sending | null;
+}
+
+export type OperatorProofVerdict =
+  | 'valid'
+  | 'missing_headers'
+  | 'oversized_headers'
+  | 'invalid_timestamp'
+  | 'stale_timestamp'
+  | 'nonce_replay'
+  | 'invalid_signature'
+  /** A genuine signature of version 1 over an empty body, which binds the request to nothing. */
+  | 'v1_unbound';
+
+/** An operator's signed headers as the edge found them. */
+export interface OperatorClaim {
+  readonly keyId: string;
+  /** Milliseconds since the epoch; 0 when the timestamp is missing, unreadable or not current. */
+  readonly signedAt: number;
+  readonly nonce: string;
+  readonly verdict: OperatorProofVerdict;
+  /** The payload version that a valid signature covers; null without one. */
+  readonly signatureVersion: 1 | 2 | null;
+  /** Path template of the route, for the audit log. */
+  readonly scope: string;
+  readonly remoteAddr: string;
+  /** Null where no answer is kept. */
+  readonly sending: Sending | null;
+}

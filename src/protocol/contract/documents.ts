@@ -1,0 +1,79 @@
+import { sha256Hex } from '../../base/crypto/digest.ts';
+
+/** Documents derived from the recognition graph, which become stale together. */
+export const GRAPH_DOCUMENTS = ['recognition_graph', 'connectome', 'atlas'] as const;
+
+export const DOCUMENT_NAMES = [
+  'genesis',
+  'policy',
+  'crl',
+  /** What is signed of the newest version of the revocation list, for those who hold an earlier one. */
+  'crl_revision',
+  'bulletin',
+  'sovereign_revocation_feed',
+  'dashboard',
+  'data_license_policy',
+  /** For the edges alone: no route serves it. */
+  'operator_keys',
+  ...GRAPH_DOCUMENTS,
+] as const;
+
+export type DocumentName = (typeof DOCUMENT_NAMES)[number];
+
+/** The revocation feed that this authority signs in the name of another issuer. */
+export type ForeignFeedName = `revocation_feed_of:${string}`;
+export type PublishedName = DocumentName | ForeignFeedName;
+
+export function foreignFeedName(issuer: string): ForeignFeedName {
+  return `revocation_feed_of:${issuer}`;
+}
+
+/** A public document as the edge serves it: its bytes, and a strong validator over them. */
+export interface PublishedDocument {
+  /**
+   * Published ones are in shared memory, so that every edge serves the same bytes. They may be overwritten after a
+   * newer version has reached every edge, so copy them if they are needed beyond the current turn.
+   */
+  readonly bytes: Uint8Array;
+  readonly etag: string;
+  /** When a new version must be requested, milliseconds since the epoch. */
+  readonly freshUntil: number;
+}
+
+/** The text of a document. */
+export function documentText({ bytes }: PublishedDocument): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+}
+
+export function publishedDocument(json: string, freshUntil = Number.MAX_VALUE): PublishedDocument {
+  const shared = new SharedArrayBuffer(Buffer.byteLength(json));
+  const bytes = Buffer.from(shared);
+  bytes.write(json);
+  return { bytes, etag: etagOf(bytes), freshUntil };
+}
+
+/** A document of one thread. V8 does not count shared memory, so nothing that is made for a request is in it. */
+export function ownDocument(json: string): PublishedDocument {
+  const bytes = Buffer.from(json);
+  return { bytes, etag: etagOf(bytes), freshUntil: Number.MAX_VALUE };
+}
+
+export function etagOf(content: string | Uint8Array): string {
+  return `"${sha256Hex(content).slice(0, 32)}"`;
+}
+
+/** A document as it came from another instance. */
+export function receivedDocument(
+  bytes: Uint8Array,
+  etag: string,
+  freshUntil: number,
+): PublishedDocument {
+  const copy = Buffer.from(new SharedArrayBuffer(bytes.byteLength));
+  copy.set(bytes);
+  return { bytes: copy, etag, freshUntil };
+}
+
+/** How many bytes to allocate for a document that grows: an eighth more, so that it rarely has to be moved. */
+export function withHeadroom(needed: number): number {
+  return needed + Math.max(65_536, needed >> 3);
+}

@@ -1,0 +1,35 @@
+/**
+ * Bulletin [core-5-14]: what is newest at an authority, for all nodes alike. A node compares it with what it holds, and
+ * fetches only what has changed.
+ */
+import Type, { type Static } from 'typebox';
+import type { VerifySignature } from '../../base/crypto/primitives.ts';
+import { Datetime, nullable, recordReader, SignatureItem } from './record.ts';
+import { singlySignedText } from './signed-record.ts';
+
+export const Bulletin = Type.Object({
+  version: Type.Literal(1),
+  network_name: Type.String(),
+  issued_at: Datetime,
+  crl_sequence: Type.Integer({ minimum: 0 }),
+  crl_digest: Type.String({ description: 'The `entries_digest` of the list of that sequence' }),
+  policy_id: nullable(Type.String({ description: 'Null until a policy was first read' })),
+  genesis_digest: Type.String({ description: 'Hex SHA-256 of the canonical genesis block' }),
+  log_size: Type.Integer({ minimum: 0, description: 'Entries of the audit log' }),
+  signature: SignatureItem,
+});
+
+export type Bulletin = Static<typeof Bulletin>;
+
+export const readBulletin = recordReader(Bulletin);
+
+export function isBulletinOf(
+  bulletin: Bulletin,
+  networkName: string,
+  authorityKey: string,
+  verify: VerifySignature,
+): boolean {
+  const { network_name, signature } = bulletin;
+  if (network_name !== networkName) return false;
+  return verify(authorityKey, singlySignedText(bulletin), signature.sig);
+}

@@ -1,0 +1,186 @@
+/**
+ * Selective disclosure: a commitment to a set of capabilities, the proof that one is in it, and the
+ * nullifier that ends the use of such a proof [trust-2-12] to [trust-2-14], [trust-4-5], [trust-6-4],
+ * [trust-6-5].
+ */
+import Type, { type Static } from 'typebox';
+import type { Sha256, VerifySignature } from '../../base/crypto/primitives.ts';
+import { canonicalJson } from '../../base/json/write.ts';
+import { formatInstant } from '../../base/timestamp.ts';
+import { type AgreementRecord, isAgreedByAny } from './agreement.ts';
+import { MAX_PATH_NODES } from './bounds.ts';
+import { leafHash, merklePath, merkleRoot, pathLength, rootOfPath } from './capability-tree.ts';
+import type { Issuer, Unbuilt } from './issuer.ts';
+import {
+  Datetime,
+  FreshDatetime,
+  FreshId,
+  nullable,
+  recordReader,
+  SignatureItem,
+} from './record.ts';
+import { isSinglySignedByAny, signSingly } from './signed-record.ts';
+
+/** How long a nullifier may be presented, in milliseconds. */
+const NULLIFIER_VALIDITY = 60_000;
+/** Bytes of the random nonce of a nullifier, which is written in hex. */
+export const NULLIFIER_NONCE_BYTES = 16;
+
+export const CapabilityCommitment = Type.Object({
+  commitment_id: FreshId,
+  merkle_root: Type.String(),
+  /** Leaves before padding, repeats counted. */
+  capability_count: Type.Integer(),
+  agreement_id: Type.String(),
+  committed_at: FreshDatetime,
+  /** The network writes the key id of the issuer here. */
+  issuer_sovereign_id: Type.String(),
+  signature: nullable(SignatureItem),
+});
+export type CapabilityCommitment = Static<typeof CapabilityCommitment>;
+
+export const readCapabilityCommitment = recordReader(CapabilityCommitment);
+
+/** Unsigned: ids, prover and time in it prove nothing. */
+export const CapabilityMembershipProof = Type.Object({
+  proof_id: FreshId,
+  commitment_id: Type.String(),
+  revealed_capability: Type.String(),
+  leaf_hash: Type.String(),
+  merkle_path: Type.Array(Type.Object({ sibling_hash: Type.String(), is_left: Type.Boolean() }), {
+    maxItems: MAX_PATH_NODES,
+  }),
+  prover_sovereign_id: Type.String(),
+  proved_at: FreshDatetime,
+});
+export type CapabilityMembershipProof = Static<typeof CapabilityMembershipProof>;
+
+export const readCapabilityMembershipProof = recordReader(CapabilityMembershipProof);
+
+export const CapabilityNullifier = Type.Object({
+  nullifier_id: FreshId,
+  proof_id: Type.String(),
+  nonce: Type.String(),
+  issued_at: FreshDatetime,
+  expires_at: Datetime,
+  /** The network writes the key id of the signer here. */
+  prover_sovereign_id: Type.String(),
+  signature: nullable(SignatureItem),
+});
+export type CapabilityNullifier = Static<typeof CapabilityNullifier>;
+
+export type CommitProblem =
+  | 'empty_capability'
+  | 'capability_not_agreed'
+  | 'agreement_not_signed_here';
+
+/** A setting decides whether capabilities may go beyond those of the agreement. */
+export function buildCommitment(
+  issuer: Issuer,
+  agreement: AgreementRecord,
+  capabilities: readonly string[],
+  withinAgreement: boolean,
+  verify: VerifySignature,
+): CapabilityCommitment | Unbuilt<CommitProblem> {
+  if (capabilities.includes('')) return { unbuilt: 'empty_capability' };
+  const agreed = new Set(agreement.agreed_terms.capabilities);
+  if (withinAgreement && !capabilities.every((capability) => agreed.has(capability))) {
+    return { unbuilt: 'capability_not_agreed' };
+  }
+  if (!isAgreedByAny(agreement, [issuer.signer.publicKey], verify)) {
+    return { unbuilt: 'agreement_not_signed_here' };
+  }
+  const commitment = {
+    commitment_id: issuer.uuid(),
+    merkle_root: merkleRoot(capabilities, issuer.sha256),
+    capability_count: capabilities.length,
+    agreement_id: agreement.agreement_id,
+    committed_at: formatInstant(issuer.now),
+    issuer_sovereign_id: issuer.keyId,
+  };
+  return signSingly(commitment, issuer.signer, issuer.keyId);
+}
+
+export interface Disclosure {
+  readonly commitmentId: string;
+  readonly capability: string;
+  readonly capabilities: readonly string[];
+  readonly prover: string;
+}
+
+/** Built from the given list only; verification shows whether it is the committed one. */
+export function proveMembership(
+  { commitmentId, capability, capabilities, prover }: Disclosure,
+  proofId: string,
+  now: number,
+  sha256: Sha256,
+): CapabilityMembershipProof | null {
+  const path = merklePath(capabilities, capability, sha256);
+  if (path === null) return null;
+  return {
+    proof_id: proofId,
+    commitment_id: commitmentId,
+    revealed_capability: capability,
+    leaf_hash: leafHash(capability, sha256),
+    merkle_path: path.map(({ sibling_hash, is_left }) => ({ sibling_hash, is_left })),
+    prover_sovereign_id: prover,
+    proved_at: formatInstant(now),
+  };
+}
+
+export const DISCLOSURE_REASONS = [
+  'commitment_not_signed',
+  'commitment_invalid_signature',
+  'path_length_inconsistent',
+  'leaf_hash_mismatch',
+  'root_mismatch',
+  'valid',
+] as const;
+export type DisclosureReason = (typeof DISCLOSURE_REASONS)[number];
+
+export function verifyMembership(
+  proof: CapabilityMembershipProof,
+  commitment: CapabilityCommitment,
+  issuerKeys: readonly string[],
+  verify: VerifySignature,
+  sha256: Sha256,
+): DisclosureReason {
+  if (commitment.signature === null) return 'commitment_not_signed';
+  if (!isSinglySignedByAny(commitment, issuerKeys, verify)) return 'commitment_invalid_signature';
+  const { capability_count: count, merkle_root: root } = commitment;
+  if (count < 1 || proof.merkle_path.length !== pathLength(count)) {
+    return 'path_length_inconsistent';
+  }
+  if (!revealsItsLeaf(proof, sha256)) return 'leaf_hash_mismatch';
+  const isMember =
+    proof.commitment_id === commitment.commitment_id &&
+    rootOfPath(proof.leaf_hash, proof.merkle_path, sha256) === root;
+  return isMember ? 'valid' : 'root_mismatch';
+}
+
+/** A padding leaf is the leaf of the empty text, which therefore cannot be a capability. */
+export function revealsItsLeaf(proof: CapabilityMembershipProof, sha256: Sha256): boolean {
+  const { revealed_capability: revealed, leaf_hash } = proof;
+  return revealed !== '' && leaf_hash === leafHash(revealed, sha256);
+}
+
+/** Hex SHA-256 of the canonical proof, for the audit trail. */
+export function membershipProofDigest(proof: CapabilityMembershipProof, sha256: Sha256): string {
+  return sha256.hex(canonicalJson(proof));
+}
+
+export function buildNullifier(
+  issuer: Issuer,
+  proof: CapabilityMembershipProof,
+  nonce: string,
+): CapabilityNullifier {
+  const nullifier = {
+    nullifier_id: issuer.uuid(),
+    proof_id: proof.proof_id,
+    nonce,
+    issued_at: formatInstant(issuer.now),
+    expires_at: formatInstant(issuer.now + NULLIFIER_VALIDITY),
+    prover_sovereign_id: issuer.keyId,
+  };
+  return signSingly(nullifier, issuer.signer, issuer.keyId);
+}

@@ -1,0 +1,199 @@
+/**
+ * ConsensusProof: enough named validators independently approved a decision
+ * [service-consensus-verification-rules], [trust-2-11], [trust-4-6], [trust-4-7].
+ */
+import Type, { type Static } from 'typebox';
+import type { VerifySignature } from '../../base/crypto/primitives.ts';
+import { JsonFloat, type JsonObject, type JsonValue } from '../../base/json/value.ts';
+import { canonicalJson } from '../../base/json/write.ts';
+import { formatInstant } from '../../base/timestamp.ts';
+import { MAX_VALIDATORS, MAX_VOTES } from './bounds.ts';
+import { CASCADE_THRESHOLD, type Cascade, firstOfEachValidator, scoreCascade } from './cascade.ts';
+import type { Issuer, Unbuilt } from './issuer.ts';
+import type { JustificationProof } from './justification-proof.ts';
+import {
+  Datetime,
+  FreshDatetime,
+  FreshId,
+  instantOf,
+  nullable,
+  recordReader,
+  SignatureItem,
+} from './record.ts';
+import { withinBudget } from './signature-search.ts';
+import { isSinglySignedByAny, signSingly, singlySignedText } from './signed-record.ts';
+import { ValidatorVote } from './validator-vote.ts';
+
+/** How long a proof is valid, in milliseconds. */
+const PROOF_VALIDITY = 300_000;
+
+export const ConsensusProof = Type.Object({
+  consensus_id: FreshId,
+  proof_id: Type.String(),
+  decision_id: Type.String(),
+  required_threshold: Type.Integer(),
+  validator_sovereign_ids: Type.Array(Type.String(), { maxItems: MAX_VALIDATORS }),
+  /** All votes handed in, also those that do not count. */
+  votes: Type.Array(ValidatorVote, { default: [], maxItems: MAX_VOTES }),
+  reached_at: FreshDatetime,
+  expires_at: Datetime,
+  cascade_assessment_digest: nullable(Type.String()),
+  signature: nullable(SignatureItem),
+});
+export type ConsensusProof = Static<typeof ConsensusProof>;
+
+export const readConsensusProof = recordReader(ConsensusProof);
+
+export interface Ballots {
+  readonly votes: readonly ValidatorVote[];
+  readonly requiredThreshold: number;
+  readonly validators: readonly string[];
+}
+
+export interface Assembled {
+  readonly proof: ConsensusProof;
+  /** The content behind the digest in the proof; nobody can recompute the digest, so this is logged. */
+  readonly assessment: JsonObject;
+}
+
+export type AssemblyProblem = 'threshold_out_of_range' | 'threshold_not_met' | 'cascade_detected';
+
+/** Signatures of votes are not verified here: no keys are given. */
+export function assembleConsensusProof(
+  issuer: Issuer,
+  justification: JustificationProof,
+  { votes, requiredThreshold, validators }: Ballots,
+): Assembled | Unbuilt<AssemblyProblem> {
+  const named = new Set(validators);
+  if (requiredThreshold < 1 || requiredThreshold > named.size) {
+    return { unbuilt: 'threshold_out_of_range' };
+  }
+  const { proof_id, decision_id } = justification;
+  const supporting = firstOfEachValidator(
+    votes.filter(
+      (vote) => isCounted(vote, named) && vote.signature !== null && concerns(vote, justification),
+    ),
+  );
+  if (supporting.length < requiredThreshold) return { unbuilt: 'threshold_not_met' };
+  const cascade = scoreCascade(supporting);
+  if (cascade.blocked) return { unbuilt: 'cascade_detected' };
+  const consensusId = issuer.uuid();
+  const assessment = assess(issuer, consensusId, cascade);
+  const proof = {
+    consensus_id: consensusId,
+    proof_id,
+    decision_id,
+    required_threshold: requiredThreshold,
+    validator_sovereign_ids: [...validators],
+    votes: [...votes],
+    reached_at: formatInstant(issuer.now),
+    expires_at: formatInstant(issuer.now + PROOF_VALIDITY),
+    cascade_assessment_digest: issuer.sha256.hex(canonicalJson(assessment)),
+  };
+  return { proof: signSingly(proof, issuer.signer, issuer.keyId), assessment };
+}
+
+function assess(issuer: Issuer, consensusId: string, cascade: Cascade): JsonObject {
+  return {
+    assessment_id: issuer.uuid(),
+    consensus_id: consensusId,
+    cascade_score: new JsonFloat(cascade.score),
+    context_divergence_score: new JsonFloat(cascade.contextDivergence),
+    temporal_clustering_score: new JsonFloat(cascade.temporalClustering),
+    modal_context_digest: cascade.modalDigest,
+    approve_vote_count: cascade.approvals,
+    unique_context_count: cascade.uniqueDigests,
+    assessed_at: formatInstant(issuer.now),
+    blocked: cascade.blocked,
+    threshold_used: new JsonFloat(CASCADE_THRESHOLD),
+  };
+}
+
+export const CONSENSUS_REASONS = [
+  'missing_signature',
+  'invalid_assembler_signature',
+  'proof_id_mismatch',
+  'invalid_vote_signature',
+  'unknown_validator_key',
+  'vote_not_in_validator_set',
+  'threshold_not_met',
+  'missing_context_digest',
+  'cascade_detected',
+  'expired',
+  'valid',
+] as const;
+export type ConsensusReason = (typeof CONSENSUS_REASONS)[number];
+
+/** The caller's statement which key belongs to which validator. */
+export type ValidatorKeys = ReadonlyMap<string, JsonValue>;
+
+export function verifyConsensusProof(
+  proof: ConsensusProof,
+  validatorKeys: ValidatorKeys,
+  assemblerKeys: readonly string[],
+  now: number,
+  verify: VerifySignature,
+): ConsensusReason {
+  if (proof.signature === null) return 'missing_signature';
+  const check = withinBudget(verify);
+  if (!isSinglySignedByAny(proof, assemblerKeys, check)) return 'invalid_assembler_signature';
+  const named = new Set(proof.validator_sovereign_ids);
+  const counted = proof.votes.filter((vote) => isCounted(vote, named));
+  if (!counted.every((vote) => concerns(vote, proof))) return 'proof_id_mismatch';
+  const unproven = firstVoteProblem(proof.votes, named, validatorKeys, check);
+  if (unproven !== null) return unproven;
+  if (proof.votes.some((vote) => vote.vote && !isNamed(vote, named))) {
+    return 'vote_not_in_validator_set';
+  }
+  const supporting = firstOfEachValidator(counted);
+  const { required_threshold: required } = proof;
+  if (required < 1 || supporting.length < required) return 'threshold_not_met';
+  if (counted.some(({ context_digest }) => context_digest === null)) {
+    return 'missing_context_digest';
+  }
+  if (scoreCascade(supporting).blocked) return 'cascade_detected';
+  return instantOf(proof.expires_at) <= now ? 'expired' : 'valid';
+}
+
+/** The first vote that does not verify as its validator's; an outsider's only if it is signed. */
+function firstVoteProblem(
+  votes: readonly ValidatorVote[],
+  named: ReadonlySet<string>,
+  keys: ValidatorKeys,
+  verify: VerifySignature,
+): 'invalid_vote_signature' | 'unknown_validator_key' | null {
+  for (const vote of votes) {
+    const problem = voteProblem(vote, named, keys, verify);
+    if (problem !== null) return problem;
+  }
+  return null;
+}
+
+function voteProblem(
+  vote: ValidatorVote,
+  named: ReadonlySet<string>,
+  keys: ValidatorKeys,
+  verify: VerifySignature,
+): 'invalid_vote_signature' | 'unknown_validator_key' | null {
+  if (vote.signature === null) return isNamed(vote, named) ? 'invalid_vote_signature' : null;
+  const key = keys.get(vote.validator_sovereign_id);
+  if (key === undefined) return isCounted(vote, named) ? 'unknown_validator_key' : null;
+  const { sig } = vote.signature;
+  const isGenuine = typeof key === 'string' && verify(key, singlySignedText(vote), sig);
+  return isGenuine ? null : 'invalid_vote_signature';
+}
+
+function isNamed({ validator_sovereign_id }: ValidatorVote, named: ReadonlySet<string>): boolean {
+  return named.has(validator_sovereign_id);
+}
+
+function isCounted(vote: ValidatorVote, named: ReadonlySet<string>): boolean {
+  return vote.vote && isNamed(vote, named);
+}
+
+function concerns(
+  vote: ValidatorVote,
+  { proof_id, decision_id }: Pick<ConsensusProof, 'proof_id' | 'decision_id'>,
+): boolean {
+  return vote.proof_id === proof_id && vote.decision_id === decision_id;
+}

@@ -1,0 +1,18 @@
+import type { Sha256, Signer } from '../../base/crypto/primitives.ts';
+
+/** The signer and the time of a record: everything that a builder needs besides its input. */
+export interface Issuer {
+  readonly sovereignId: string;
+  /** Label of the signing key. */
+  readonly keyId: string;
+  readonly signer: Signer;
+  readonly sha256: Sha256;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  uuid(): string;
+}
+
+/** The result of a builder when the input allows no record: the reason. */
+export interface Unbuilt<Cause extends string> {
+  readonly unbuilt: Cause;
+}

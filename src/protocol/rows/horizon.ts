@@ -1,0 +1,46 @@
+/** What lapses, and when [core-4-20]. */
+import Type, { type Static } from 'typebox';
+import { Datetime } from '../records/record.ts';
+
+export const LAPSING_KINDS = [
+  /** The delegation of the root key to the authority. */
+  'delegation',
+  /** The TLS certificate, where the authority serves TLS itself. */
+  'tls',
+  /** Certificates of nodes that are neither revoked nor renewed. */
+  'certificate',
+  'treaty',
+  'attestation',
+  /** The data-license policy in force; no other policy lapses. */
+  'policy',
+] as const;
+
+export type LapsingKind = (typeof LAPSING_KINDS)[number];
+
+export const LapsingWeek = Type.Object({
+  /** Monday, 00:00 UTC. */
+  week_from: Datetime,
+  count: Type.Integer(),
+});
+
+export const Lapsing = Type.Object({
+  kind: Type.Enum([...LAPSING_KINDS]),
+  count: Type.Integer(),
+  soonest: Datetime,
+  /** Those in which something lapses, the first one first. */
+  weeks: Type.Array(LapsingWeek),
+});
+
+/** Kinds of which nothing lapses are absent. */
+export const Horizon = Type.Object({ as_of: Datetime, lapsing: Type.Array(Lapsing) });
+
+/** How many of everything lapse within so long. */
+export const HorizonSummary = Type.Object({
+  within_day: Type.Integer(),
+  within_week: Type.Integer(),
+  within_month: Type.Integer(),
+});
+
+export type Lapsing = Static<typeof Lapsing>;
+export type Horizon = Static<typeof Horizon>;
+export type HorizonSummary = Static<typeof HorizonSummary>;

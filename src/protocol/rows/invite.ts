@@ -1,0 +1,42 @@
+/** An invite as operators see it, never with its token [core-4-18]. */
+import Type, { type Static } from 'typebox';
+import { Datetime } from '../records/record.ts';
+
+export const INVITE_STATUSES = ['unused', 'consumed', 'expired', 'withdrawn'] as const;
+
+/** From `!` to `~` at both ends, blanks between them. */
+const BATCH = /^[!-~](?:[ -~]{0,62}[!-~])?$/;
+
+/** What a batch of invites is named by. */
+export const BatchLabel = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  pattern: BATCH.source,
+  description: 'Printable ASCII, no blank at either end',
+});
+
+export function isBatchLabel(text: string): boolean {
+  return BATCH.test(text);
+}
+
+export const InviteRow = Type.Object({
+  token_fingerprint: Type.String(),
+  status: Type.Enum([...INVITE_STATUSES]),
+  /** The batch that it was made in. */
+  batch: Type.Union([Type.String(), Type.Null()]),
+  roles: Type.Array(Type.String()),
+  max_validity_hours: Type.Integer(),
+  /** The only node key that may use it. */
+  recipient_public_key: Type.Union([Type.String(), Type.Null()]),
+  created_at: Datetime,
+  expires_at: Datetime,
+  used_at: Type.Union([Datetime, Type.Null()]),
+  /** The node key that joined with it. */
+  used_by: Type.Union([Type.String(), Type.Null()]),
+  withdrawn_at: Type.Union([Datetime, Type.Null()]),
+  /** The operator key that withdrew it. */
+  withdrawn_by: Type.Union([Type.String(), Type.Null()]),
+});
+
+export type InviteRow = Static<typeof InviteRow>;
+export type InviteStatus = InviteRow['status'];

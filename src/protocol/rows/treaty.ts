@@ -1,0 +1,39 @@
+/** A treaty as it is listed, with its lifecycle at the time of the answer [core-4-13], [core-6-1]. */
+import Type, { type Static } from 'typebox';
+import { RecognitionTreaty } from '../records/recognition-treaty.ts';
+import { Datetime } from '../records/record.ts';
+
+export const LifecycleState = Type.Enum([
+  'active',
+  'expiring_soon',
+  'expired',
+  'revoked',
+  'replaced',
+]);
+export const ExpiryRisk = Type.Enum(['none', 'low', 'medium', 'high', 'expired']);
+/** The stored status; time does not change it. */
+export const TreatyStatus = Type.Enum(['active', 'revoked']);
+
+export const Lifecycle = Type.Object({
+  state: LifecycleState,
+  expiry_risk: ExpiryRisk,
+  seconds_until_expiry: Type.Union([Type.Integer(), Type.Null()]),
+  expires_at: Datetime,
+  revoked_at: Type.Union([Datetime, Type.Null()]),
+  revocation_reason: Type.Union([Type.String(), Type.Null()]),
+  replacement_treaty_id: Type.Union([Type.String(), Type.Null()]),
+});
+
+export const TreatyRow = Type.Object({
+  treaty: RecognitionTreaty,
+  status: TreatyStatus,
+  revoked_at: Type.Union([Datetime, Type.Null()]),
+  revocation_reason: Type.Union([Type.String(), Type.Null()]),
+  lifecycle: Lifecycle,
+});
+
+export type LifecycleState = Static<typeof LifecycleState>;
+export type ExpiryRisk = Static<typeof ExpiryRisk>;
+export type TreatyStatus = Static<typeof TreatyStatus>;
+export type Lifecycle = Static<typeof Lifecycle>;
+export type TreatyRow = Static<typeof TreatyRow>;

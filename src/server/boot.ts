@@ -1,0 +1,373 @@
+/** The composition root: wires store, authority and edges once, and shuts them down in order. */
+
+import type { ReadyState, SeenState } from '../authority/open.ts';
+import type { Successor } from '../authority/successor.ts';
+import { createClock } from '../base/clock.ts';
+import { jsonText } from '../base/json/write.ts';
+import { createLogger, type LogDestination, type Logger } from '../base/log/logger.ts';
+import type { RefusalName } from '../base/refusal.ts';
+import { type ManualTime, type Runtime, timeOf, withClocks } from '../base/runtime.ts';
+import type { MetricsReport } from '../edge/metrics.ts';
+import { createRateLimits } from '../edge/rate-limit.ts';
+import type { CommandReference } from '../pages/reference/command-reference.ts';
+import { type Call, UNAVAILABLE } from '../protocol/contract/calls.ts';
+import { publishedDocument } from '../protocol/contract/documents.ts';
+import { createDocumentPublisher } from '../protocol/contract/publications.ts';
+import { newestSequence } from '../protocol/contract/revision-ends.ts';
+import { instantOf } from '../protocol/records/record.ts';
+import { databaseOf, type OpenedStore } from '../store/open.ts';
+import type { Config } from './config/load.ts';
+import { type Front, openFront } from './front.ts';
+import { haModeOf, type Instances, joinInstances } from './instances.ts';
+import { keepReady } from './keep-ready.ts';
+import { createBackground } from './lifecycle/background.ts';
+import { createFatal, type Fatal } from './lifecycle/fatal.ts';
+import { freeSpace } from './lifecycle/free-space.ts';
+import { createLifecycle, type StopPatience } from './lifecycle/lifecycle.ts';
+import { withdrawAll } from './link/client.ts';
+import { type AuthorityMetrics, createAuthorityMetrics } from './metrics/authority.ts';
+import type { AuthorityCounts } from './metrics/state.ts';
+import { type Office, type OfficeJobs, openOffice, type StateSurroundings } from './office.ts';
+import { openServiceSigner } from './service-signer.ts';
+import { AUTHORITY_SLOT, createBeats, startBeating } from './threads/beats.ts';
+import type { EdgeHost, EdgeThread } from './threads/edge-threads.ts';
+import type { StartWatchdog } from './threads/watchdog.ts';
+import { beginUpkeep } from './upkeep.ts';
+
+export interface Surroundings {
+  /** Its time is that of the clocks below. */
+  readonly runtime: Runtime;
+  /** Manually set clocks; null for the system's. */
+  readonly manualTime: ManualTime | null;
+  /** Where log lines go. */
+  readonly destination: LogDestination;
+  /** The number of lines that the log has dropped so far. */
+  droppedLogLines(): number;
+  readonly version: string;
+  /** The command line, for the page that documents it. */
+  readonly commands: CommandReference;
+  startThread(onFailure: (cause: unknown) => void): EdgeThread;
+  readonly startWatchdog: StartWatchdog;
+  /**
+   * Signed lists with at least this many entries are rendered on a thread of their own; null for the
+   * default.
+   */
+  readonly listThreadFrom: number | null;
+  /** Called when memory and disk no longer agree: the process has to end with a non-zero code. */
+  readonly onFatal: (cause: unknown) => void;
+}
+
+export interface RunningAuthority {
+  readonly port: number;
+  readonly logger: Logger;
+  /** Writes liveness now instead of at the next interval. */
+  flush(): Promise<void>;
+  /** Runs one step of retention. */
+  sweep(): Promise<void>;
+  /** Compares the clocks now instead of at the next interval. */
+  checkClock(): Promise<void>;
+  /** Asks how much space is left now instead of at the next interval. */
+  checkDisk(): Promise<void>;
+  /** Re-issues due signed lists now instead of at the next interval. */
+  renewLists(): Promise<void>;
+  /** Runs a trust cycle now instead of at the next interval. */
+  runTrustCycle(): Promise<void>;
+  /** Makes a backup now if the schedule says that one is due, instead of at the next look. */
+  backUp(): Promise<void>;
+  /** Looks through the next part of the stored state now instead of at the next interval. */
+  scrub(): Promise<void>;
+  /** Reads the TLS files now instead of at the next interval; null without TLS. */
+  readonly reloadTls: (() => Promise<void>) | null;
+  /** Resolves when everything that the edges have sent so far has arrived, log lines in particular. */
+  settle(): Promise<void>;
+  /** Resolves when the state is to be moved elsewhere: the process should stop as if it were told to. */
+  readonly wanted: Promise<void>;
+  /** Ends the process because of an uncaught failure. */
+  readonly fatal: Fatal;
+  /** Finishes requests in flight, refuses new ones, flushes and releases the store. */
+  stop(patience?: StopPatience): Promise<void>;
+}
+
+export async function startAuthority(
+  config: Config,
+  surroundings: Surroundings,
+): Promise<RunningAuthority> {
+  const { destination, version, onFatal, manualTime } = surroundings;
+  const { logLevel: level, logFormat: format } = config;
+  const metrics = createAuthorityMetrics(version, surroundings.droppedLogLines);
+  const time = timeOf(manualTime);
+  const clock = createClock(time, {
+    stepped(byMs) {
+      metrics.clockStepped(byMs);
+      logger.write('WARNING', 'clock', `The system clock was set ${inWords(byMs)}`);
+    },
+    followed(byMs) {
+      office?.clockSet();
+      logger.write('WARNING', 'clock', `The service follows a clock that was set ${inWords(byMs)}`);
+    },
+  });
+  const runtime = withClocks(surroundings.runtime, time, clock.timeAt);
+  const logger = createLogger({ level, format, destination, now: runtime.now });
+  const publisher = createDocumentPublisher();
+  publisher.publish('genesis', publishedDocument(jsonText(config.genesis)));
+
+  const lifecycle = createLifecycle();
+  const background = createBackground(logger, (job) => metrics.jobSucceeded(job, runtime.now()));
+  const fatal = createFatal({
+    logger,
+    folder: config.dataDir,
+    async silence() {
+      lifecycle.enter('failed');
+      office?.seal();
+      instances?.close();
+      await front?.abandon();
+    },
+    end: onFatal,
+  });
+  let office: Office | null = null;
+  let jobs: OfficeJobs | null = null;
+  let front: Front | null = null;
+  // Edges may exist already, but cannot be called before the front is open.
+  let frontOpened: (opened: Front) => void = () => undefined;
+  const openedFront = new Promise<Front>((resolve) => {
+    frontOpened = resolve;
+  });
+  const edgesCaughtUp = async () => (front ?? (await openedFront)).barrier();
+  let instances: Instances | null = null;
+  let successor: Successor | null = null;
+  let want: () => void = () => undefined;
+  const wanted = new Promise<void>((resolve) => {
+    want = resolve;
+  });
+
+  const instanceId = runtime.uuid();
+  const limits = createRateLimits(config.rateLimits);
+  const signer = await openServiceSigner({
+    config,
+    logger,
+    metrics,
+    fatal,
+    elapsed: surroundings.runtime.elapsed,
+  });
+  const joined = await joinInstances({
+    config,
+    instanceId,
+    program: version,
+    signer,
+    publisher,
+    limits,
+    logger,
+    metrics,
+    runtime: surroundings.runtime,
+    now: runtime.now,
+    edgesCaughtUp,
+    wanted: want,
+    lost: (problem) => fatal('ownership', new Error(problem)),
+  }).catch(async (cause) => {
+    await signer.close();
+    throw cause;
+  });
+  instances = joined;
+  const { standing, turn } = joined;
+  // They load their modules while the state is read.
+  const threads = startThreads(config, (index) =>
+    surroundings.startThread((cause) => fatal(`edge thread ${index + 1}`, cause)),
+  );
+  const beats = createBeats(threads.length);
+  const watchdog = surroundings.startWatchdog(
+    { beats, logLevel: level, logFormat: format },
+    (cause) => fatal('watchdog thread', cause),
+  );
+  const vitals = {
+    diskFree: await freeSpace(config.dataDir),
+    minFree: config.minFree,
+    tlsNotAfter: config.tls?.notAfter ?? null,
+    delegatedUntil: instantOf(config.genesis.network_authority.valid_to),
+    get backup() {
+      return office?.backupFacts() ?? null;
+    },
+    get damaged() {
+      return office?.damaged() ?? 0;
+    },
+    get webhooks() {
+      return office?.webhooks() ?? [];
+    },
+    get signs() {
+      return signer.isAvailable();
+    },
+    get instances() {
+      return joined.rows();
+    },
+  };
+  const ofState: StateSurroundings = {
+    config,
+    signer,
+    runtime,
+    publisher,
+    logger,
+    fatal,
+    listThreadFrom: surroundings.listThreadFrom,
+    edgesCaughtUp,
+  };
+  const openOn = (opened: OpenedStore, ready: ReadyState | null, seen: SeenState | null) =>
+    openOffice({ ...ofState, opened, ready, seen, metrics, vitals: () => vitals });
+
+  /** The turn of an instance that has waited. */
+  async function take(opened: OpenedStore): Promise<void> {
+    if (lifecycle.state !== 'serving') return opened.store.abandon();
+    joined.unfollow();
+    const ready = opened.tenure && (await successor?.take(opened.tenure.previousOwner));
+    const crlSequence = newestSequence(publisher.revisionEnds);
+    const seen = { position: successor?.newest() ?? null, crlSequence };
+    // The authority publishes them anew: those of the writer before may be older.
+    withdrawAll(publisher);
+    office = await openOn(opened, ready ?? null, seen);
+    if (lifecycle.state !== 'serving') return;
+    if (opened.tenure !== null) joined.lead(office.call, opened.tenure);
+    jobs = await office.begin(background);
+  }
+
+  try {
+    if (turn.opened !== null) {
+      office = await openOn(turn.opened, null, null);
+      if (turn.opened.tenure !== null) joined.lead(office.call, turn.opened.tenure);
+    }
+    const here: Call = (standing === null && office?.call) || joined.desk.call;
+    const host: EdgeHost = {
+      call: here,
+      relay: standing === null ? null : joined.desk.relay,
+      publisher,
+      limits: standing === null ? limits : joined.desk.limits,
+      viewers: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
+      clock: clock.anchor,
+      manualTime,
+      beats,
+      standing: standing?.memory ?? null,
+      log: (lines) => destination.write(lines),
+      exposition(reports) {
+        if (standing !== null)
+          metrics.standing(standing, joined.followers(), joined.leaseRemaining());
+        // What is counted is the writer's to say, once.
+        return exposition(office?.call ?? (() => UNAVAILABLE), metrics, reports);
+      },
+    };
+    const { commands } = surroundings;
+    const instance = {
+      id: instanceId,
+      database: databaseOf(config.database),
+      signingKeyId: config.keyId,
+      haMode: haModeOf(config),
+    };
+    // A thread that starts later may find no free file descriptor to load its modules.
+    await watchdog.ready;
+    const serving = await openFront({
+      config,
+      instance,
+      commands,
+      runtime,
+      logger,
+      host,
+      threads,
+    });
+    front = serving;
+    frontOpened(serving);
+    const stopBeating = startBeating(beats, AUTHORITY_SLOT);
+    lifecycle.enter('serving');
+    const upkeep = beginUpkeep(background, {
+      config,
+      clock,
+      vitals,
+      host,
+      edges: serving,
+      logger,
+      metrics,
+      now: runtime.now,
+    });
+    if (office !== null) jobs = await (office as Office).begin(background);
+    else logger.write('INFO', 'store', `${turn.holder} writes; this instance waits for its turn`);
+    if (turn.opened === null) successor = keepReady(ofState, standing);
+    const taking = turn.opened === null ? turn.opening.then(take) : null;
+    taking?.catch((cause) => {
+      if (lifecycle.state === 'serving') fatal('taking over', cause);
+    });
+    for (const warning of config.warnings) logger.write('WARNING', 'config', warning);
+
+    function inOffice(): OfficeJobs {
+      if (jobs === null) throw new Error('This instance does not write');
+      return jobs;
+    }
+
+    return {
+      port: serving.port,
+      logger,
+      flush: async () => inOffice().flush.runNow(),
+      sweep: async () => inOffice().sweep.runNow(),
+      checkClock: upkeep.checkClock.runNow,
+      checkDisk: upkeep.checkDisk.runNow,
+      renewLists: async () => inOffice().renewLists.runNow(),
+      runTrustCycle: async () => inOffice().runTrustCycle(),
+      backUp: async () => inOffice().backUp?.runNow(),
+      scrub: async () => inOffice().scrub?.runNow(),
+      reloadTls: upkeep.reloadTls?.runNow ?? null,
+      settle: serving.settle,
+      wanted,
+      fatal,
+      stop: (patience = AT_ONCE) =>
+        lifecycle.stop(
+          {
+            announce: serving.announce,
+            async drain() {
+              await Promise.all([serving.drain(), joined.halt()]);
+            },
+            cut: serving.cut,
+            async flush() {
+              turn.giveUp();
+              await taking?.catch(() => undefined);
+              await successor?.close();
+              office?.endReaders();
+              await background.stop();
+              await office?.close();
+            },
+            async close() {
+              joined.close();
+              await serving.close();
+              stopBeating();
+              await Promise.all([watchdog.end(), signer.close()]);
+            },
+          },
+          patience,
+        ),
+    };
+  } catch (cause) {
+    turn.giveUp();
+    await (successor as Successor | null)?.close();
+    joined.close();
+    await (office as Office | null)?.abandon();
+    await Promise.all([...threads.map((thread) => thread.end()), watchdog.end(), signer.close()]);
+    throw cause;
+  }
+}
+
+const AT_ONCE: StopPatience = { announceMs: 0, hurry: new AbortController().signal };
+
+function inWords(byMs: number): string {
+  return `${byMs > 0 ? 'forward' : 'back'} by ${(Math.abs(byMs) / 1000).toFixed(1)} s`;
+}
+
+function startThreads({ threads }: Config, start: (index: number) => EdgeThread): EdgeThread[] {
+  return threads === 1 ? [] : Array.from({ length: threads }, (_, index) => start(index));
+}
+
+async function exposition(
+  call: Call,
+  metrics: AuthorityMetrics,
+  reports: readonly MetricsReport[],
+): Promise<string> {
+  const answer = await call('readCounts', null);
+  if (answer.ok) return metrics.exposition(JSON.parse(answer.json) as AuthorityCounts, reports);
+  if (UNCOUNTED.has(answer.refusal)) return metrics.exposition(answer.refusal, reports);
+  throw new Error(`The counts cannot be read: ${answer.refusal}`);
+}
+
+/** The state was rolled back, or is in the hands of another instance. */
+const UNCOUNTED: ReadonlySet<RefusalName> = new Set(['restore_pending', 'authority_unavailable']);

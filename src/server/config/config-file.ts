@@ -1,0 +1,136 @@
+/**
+ * The configuration file: `mesh-na.json` in the data folder, where `init` writes it, or another that `--config` names.
+ * Its schema is made from the table of settings; flags and variables win over it.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import Type, { type Static, type TSchema } from 'typebox';
+import Value from 'typebox/value';
+import { parseJson } from '../../base/json/parse.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.ts';
+import { jsonText } from '../../base/json/write.ts';
+import { OPTIONS, type OptionEntry, type OptionName, plain } from './options.ts';
+import { nearestName } from './unknown-variables.ts';
+
+const Operators = Type.Array(
+  Type.Object(
+    { key_id: Type.String(), tier: Type.String(), public_key: Type.String() },
+    { additionalProperties: false },
+  ),
+  { description: 'Operator keys, each with its tier, standard or privileged' },
+);
+
+/** Members that are no setting of `serve`. */
+const OWN_MEMBERS: { readonly [name: string]: TSchema } = {
+  $schema: Type.String({ description: 'Where an editor finds this schema' }),
+  network_name: Type.String({ description: 'Name of the network, for people' }),
+  operators: Operators,
+};
+
+const MEMBERS = new Map(
+  Object.entries<OptionEntry>(OPTIONS).flatMap(([name, { member }]) =>
+    member === null ? [] : [[member, name as OptionName] as const],
+  ),
+);
+const GROUPS = new Set([...MEMBERS.keys()].flatMap((path) => path.split('.').slice(0, -1)));
+
+export interface ConfigFile {
+  readonly values: ReadonlyMap<OptionName, JsonValue>;
+  readonly operators: Static<typeof Operators>;
+  readonly problems: readonly string[];
+}
+
+/** A file that is not there configures nothing, unless it `isNamed`. */
+export function readConfigFile(path: string, isNamed: boolean): ConfigFile {
+  const nothing = { values: new Map(), operators: [] };
+  if (!isNamed && !existsSync(path)) return { ...nothing, problems: [] };
+  const read = jsonIn(path);
+  return typeof read === 'string' ? { ...nothing, problems: [read] } : membersOf(read, path);
+}
+
+/** The object in the file, or what is wrong with it. */
+function jsonIn(path: string): JsonObject | string {
+  const what = `The configuration file ${path}`;
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (cause) {
+    return `${what} cannot be read (${(cause as NodeJS.ErrnoException).code}); mend it, or name another by --config`;
+  }
+  try {
+    const value = parseJson(text);
+    return isJsonObject(value) ? value : `${what} must hold an object`;
+  } catch (cause) {
+    return `${what} is not valid JSON: ${(cause as Error).message}`;
+  }
+}
+
+function membersOf(file: JsonObject, path: string): ConfigFile {
+  const values = new Map<OptionName, JsonValue>();
+  const problems: string[] = [];
+  let operators: Static<typeof Operators> = [];
+  const wrong = (name: string, rest: string) => problems.push(`${name} in ${path} ${rest}`);
+
+  function take(name: string, value: JsonValue): void {
+    const setting = MEMBERS.get(name);
+    if (setting !== undefined) return void values.set(setting, value);
+    if (GROUPS.has(name)) {
+      if (!isJsonObject(value)) return void wrong(name, 'must be an object of its settings');
+      for (const [inner, of] of Object.entries(value)) take(`${name}.${inner}`, of);
+      return;
+    }
+    const own = Object.hasOwn(OWN_MEMBERS, name) ? OWN_MEMBERS[name] : undefined;
+    if (own === undefined) {
+      const nearest = nearestName(name, [...MEMBERS.keys(), ...Object.keys(OWN_MEMBERS)]);
+      const hint = nearest === null ? '; leave it out' : `; ${nearest} is the nearest`;
+      wrong(name, `is no setting${hint}`);
+    } else if (!Value.Check(own, value)) {
+      const form =
+        own === Operators ? 'a list of objects with key_id, tier and public_key' : 'text';
+      // A private key may be there by mistake.
+      wrong(name, `must be ${form}`);
+    } else if (own === Operators) {
+      operators = value as Static<typeof Operators>;
+    }
+  }
+
+  for (const [name, value] of Object.entries(file)) take(name, value);
+  return { values, operators, problems };
+}
+
+const LONGEST_SHOWN = 40;
+
+/** A value as a message repeats it. */
+export function shown(value: JsonValue): string {
+  const text = jsonText(value);
+  return text.length <= LONGEST_SHOWN ? text : `${text.slice(0, LONGEST_SHOWN)}…`;
+}
+
+/** The schema of the file, for editors. */
+export function configFileSchema(): TSchema {
+  const tree: { [name: string]: TSchema } = { ...OWN_MEMBERS };
+  const groups = new Map([...GROUPS].map((group) => [group, {} as { [name: string]: TSchema }]));
+  for (const [path, name] of MEMBERS) {
+    const [first = '', inner] = path.split('.');
+    const place = inner === undefined ? tree : groups.get(first);
+    if (place !== undefined) place[inner ?? first] = described(OPTIONS[name]);
+  }
+  for (const [group, members] of groups) tree[group] = objectOf(members);
+  const head = {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title: 'mesh-na.json, the settings of mesh-na serve',
+  };
+  return { ...head, ...objectOf(tree) };
+}
+
+function objectOf(members: { readonly [name: string]: TSchema }): TSchema {
+  const optional = Object.entries(members).map(([name, schema]) => [name, Type.Optional(schema)]);
+  return Type.Object(Object.fromEntries(optional), { additionalProperties: false });
+}
+
+function described({ kind, help, fallback }: OptionEntry): TSchema {
+  return {
+    description: plain(help),
+    ...(fallback !== undefined && { default: kind.read(fallback) }),
+    ...kind.schema,
+  };
+}

@@ -1,0 +1,382 @@
+/**
+ * From flags, environment and the data folder to one checked configuration. A missing, unreadable or
+ * contradictory setting throws an error of one clear sentence, and the authority does not start.
+ */
+
+import { existsSync } from 'node:fs';
+import { isIPv4 } from 'node:net';
+import { availableParallelism } from 'node:os';
+import { join, resolve, sep } from 'node:path';
+import type { RetentionPeriods } from '../../authority/engine/retention.ts';
+import { bareHost } from '../../base/bare-host.ts';
+import { exposedKeyFiles } from '../../base/keys/key-permissions.ts';
+import type { LogFormat, LogLevel } from '../../base/log/logger.ts';
+import { readTlsPair, type TlsPair } from '../../base/tls/pair.ts';
+import type { RateLimit, RateLimitSettings } from '../../edge/rate-limit.ts';
+import type { BackupSettings } from '../../maintenance/backup/schedule.ts';
+import type { GenesisBlock } from '../../protocol/records/genesis.ts';
+import { RATE_BUCKETS } from '../../protocol/route-description.ts';
+import type { DatabaseSetting } from '../../store/open.ts';
+import { parseStoreAddress } from '../../store/postgresql/address.ts';
+import type { HeadSettings } from '../head/open.ts';
+import { type WebhookSettings, webhookUrls } from '../webhooks/settings.ts';
+import { shown } from './config-file.ts';
+import { FILES } from './data-folder.ts';
+import { loadGenesis, loadSigningKey, type SigningKey, signingKeyFile } from './identity.ts';
+import { durationOf } from './kinds.ts';
+import { loadOperators, type OperatorEntry } from './operators.ts';
+import type { Environment, Flags, Setting } from './options.ts';
+import { demandFile, demandFolder } from './places.ts';
+import { readSettings } from './settings.ts';
+import { unknownVariables } from './unknown-variables.ts';
+
+const DAY = 86_400_000;
+/** The limit without a setting: not all cores may be available, and each thread costs time and memory. */
+const MAX_DEFAULT_THREADS = 8;
+
+export interface LinkSetting {
+  readonly host: string;
+  /** 0 picks a free one. */
+  readonly port: number;
+  /** How long a request is held while nobody writes, milliseconds. */
+  readonly holdMs: number;
+}
+
+/** Durations are in milliseconds. */
+export interface Config extends SigningKey {
+  readonly dataDir: string;
+  /** Null when the data folder holds the state. */
+  readonly database: DatabaseSetting | null;
+  /** Null when instances do not talk to each other. */
+  readonly link: LinkSetting | null;
+  /** Bytes free on the disk of the state below which nothing new is enrolled; 0 where that never happens. */
+  readonly minFree: number;
+  /** Within how many hours the stored state is read for damage; null when it is not. */
+  readonly scrubHours: number | null;
+  /** Null when the service makes no backups by itself. */
+  readonly backups: BackupSettings | null;
+  /** Where the head of the state is kept. */
+  readonly heads: HeadSettings;
+  readonly webhooks: WebhookSettings;
+  readonly host: string;
+  readonly port: number;
+  /** Null for plain HTTP. */
+  readonly tls: TlsPair | null;
+  /** Threads that serve HTTP; 1 is the authority's own. */
+  readonly threads: number;
+  readonly logLevel: LogLevel;
+  readonly logFormat: LogFormat;
+  /** Null for a standard stream. */
+  readonly logFile: string | null;
+  readonly publicUrl: string | null;
+  readonly proxyHops: number;
+  /** Null when no page of another origin may use the API. */
+  readonly corsOrigins: readonly string[] | null;
+  readonly maxRequestBytes: number;
+  /** How long a request of a node may wait to be answered; 0 is without bound. */
+  readonly longestWaitMs: number;
+  readonly maxFeedEntries: number;
+  /** Readers of the event stream at most. */
+  readonly eventReaders: number;
+  readonly acceptSignatureV1: boolean;
+  readonly createdStatus: 200 | 201;
+  readonly activeNodeWindow: number;
+  readonly clockTolerance: number;
+  readonly renewalGrace: number | null;
+  readonly rolePrefixes: readonly string[] | null;
+  readonly refuseForeignIssuers: boolean;
+  readonly commitWithinAgreement: boolean;
+  readonly livenessFlush: number;
+  readonly retention: RetentionPeriods;
+  /** Between the announcement of a stop and the refusal of new work; null when it was not set. */
+  readonly drain: number | null;
+  /** Between trust cycles; null when there are none. */
+  readonly trustCycle: number | null;
+  readonly rateLimits: RateLimitSettings;
+  /** How many refusals of one source are audited individually; null means all of them. */
+  readonly singleRefusals: { readonly count: number; readonly windowMs: number } | null;
+  readonly genesis: GenesisBlock;
+  readonly keyId: string;
+  readonly operators: readonly OperatorEntry[];
+  /** Problems that do not prevent the start but that an operator should know about. */
+  readonly warnings: readonly string[];
+}
+
+/** Whether the settings name a genesis or a key, so that the data folder need not hold them. */
+export function bringsIdentity(setting: Setting): boolean {
+  const given = ['genesis', 'genesisJson', 'naPrivateKey', 'naPrivateKeyText'] as const;
+  return given.some((name) => setting(name) !== null);
+}
+
+export interface CheckedConfig {
+  /** Null when what is wrong leaves none. */
+  readonly config: Config | null;
+  /** Each refuses the start: a sentence with the name under which the setting was given. */
+  readonly problems: readonly string[];
+}
+
+/** The configuration, if a start would take it. Throws one clear sentence otherwise. */
+export function loadConfig(
+  flags: Flags,
+  environment: Environment,
+  now: number,
+  otherVariables: readonly string[] = [],
+): Config {
+  const { config, problems } = checkConfig(flags, environment, now, otherVariables);
+  const [first = 'The settings cannot be taken', ...more] = problems;
+  if (config !== null && problems.length === 0) return config;
+  const rest = more.length === 1 ? '1 more problem' : `${more.length} more problems`;
+  throw new Error(more.length === 0 ? first : `${first} (serve --check names ${rest})`);
+}
+
+/**
+ * Everything that can be known before serving. Nothing is opened for writing. `otherVariables` are those that other
+ * commands read.
+ */
+export function checkConfig(
+  flags: Flags,
+  environment: Environment,
+  now: number,
+  otherVariables: readonly string[] = [],
+): CheckedConfig {
+  const settings = readSettings(flags, environment);
+  const { setting, dataDir } = settings;
+  const problems = [...settings.problems];
+  function attempt<T>(work: () => T): T | null {
+    try {
+      return work();
+    } catch (cause) {
+      problems.push(cause instanceof Error ? cause.message : String(cause));
+      return null;
+    }
+  }
+  const genesis = attempt(() =>
+    loadGenesis(setting, dataDir, setting('allowUnsignedGenesis') === true),
+  );
+  const key = attempt(() => loadSigningKey(setting, dataDir, genesis));
+  const otherKeys =
+    genesis === null ? [] : [genesis.root_public_key, genesis.network_authority.public_key];
+  const operators = attempt(() => loadOperators(setting, settings.operators, otherKeys));
+  const database = attempt(() => databaseSetting(setting, environment));
+  const link = attempt(() => linkSetting(setting));
+  const backups = attempt(() => backupSettings(setting));
+  const webhooks = attempt(() => webhookSettings(setting));
+  const tls = attempt(() => tlsPair(setting, now));
+  const isComplete = problems.length === 0;
+  checkPlaces(setting, attempt);
+  if (!isComplete || genesis === null || key === null || operators === null || webhooks === null) {
+    return { config: null, problems };
+  }
+  const { publicKey, keySource } = key;
+  const authFailures = limitOf(setting('rateLimit.AUTH_FAILURES'));
+  const config: Config = {
+    dataDir,
+    database,
+    link,
+    minFree: minFree(setting),
+    scrubHours: setting('scrubHours') || null,
+    backups,
+    heads: { paths: setting('headFile') ?? [], acceptsNew: setting('newHead') === true },
+    webhooks,
+    host: setting('host'),
+    port: setting('port'),
+    tls,
+    threads: setting('threads') ?? Math.min(availableParallelism(), MAX_DEFAULT_THREADS),
+    logLevel: setting('logLevel'),
+    logFormat: setting('logFormat'),
+    logFile: setting('logFile'),
+    publicUrl: setting('publicUrl')?.replace(/\/+$/, '') ?? null,
+    corsOrigins: filled(setting('corsOrigins')),
+    proxyHops: setting('proxyHops'),
+    maxRequestBytes: setting('maxRequestBytes'),
+    longestWaitMs: setting('longestWait'),
+    maxFeedEntries: setting('maxFeedEntries'),
+    eventReaders: setting('eventReaders'),
+    acceptSignatureV1: setting('adminSignatureV1') === 'accept',
+    createdStatus: setting('createdStatus'),
+    activeNodeWindow: setting('activeNodeWindow') * 1000,
+    clockTolerance: setting('clockTolerance') * 1000,
+    renewalGrace: inSeconds(setting('renewalGrace')),
+    rolePrefixes: setting('rolePrefixes'),
+    commitWithinAgreement: setting('commitSubset') === 'on',
+    refuseForeignIssuers: setting('foreignIssuer') === 'refuse',
+    drain: inSeconds(setting('drain')),
+    livenessFlush: setting('livenessFlush'),
+    retention: {
+      certificate: setting('retentionCertificate') * DAY,
+      renewedCertificate: setting('retentionRenewed') * DAY,
+      invite: setting('retentionInvite') * DAY,
+      agent: setting('retentionAgent') * DAY,
+    },
+    trustCycle: setting('trustCycle') * 3_600_000 || null,
+    rateLimits: rateLimits(setting),
+    singleRefusals: authFailures && {
+      count: authFailures.count,
+      windowMs: authFailures.windowSeconds * 1000,
+    },
+    genesis,
+    publicKey,
+    keySource,
+    keyId: setting('keyId') ?? publicKey,
+    operators,
+    warnings: [
+      ...settings.warnings,
+      ...unknownVariables(environment, otherVariables),
+      ...warningsOf(genesis, operators, now),
+      ...surroundingWarnings(setting, dataDir),
+      ...(filled(setting('headFile')) === null ? [NO_HEAD] : []),
+    ],
+  };
+  return { config, problems };
+}
+
+/** Where files will be made. */
+function checkPlaces(setting: Setting, attempt: (work: () => void) => void): void {
+  const [backupTo, logFile] = [setting('backupTo'), setting('logFile')];
+  if (backupTo !== null) attempt(() => demandFolder(setting.labelOf('backupTo'), backupTo));
+  for (const path of setting('headFile') ?? []) {
+    attempt(() => demandFile(setting.labelOf('headFile'), path));
+  }
+  if (logFile !== null) attempt(() => demandFile(setting.labelOf('logFile'), logFile));
+}
+
+function inSeconds(seconds: number | 'off' | null): number | null {
+  return typeof seconds === 'number' ? seconds * 1000 : null;
+}
+
+function filled(list: readonly string[] | null): readonly string[] | null {
+  return list === null || list.length === 0 ? null : list;
+}
+
+function databaseSetting(setting: Setting, environment: Environment): DatabaseSetting | null {
+  const url = setting('store');
+  if (url === null) return null;
+  const address = parseStoreAddress(url, environment);
+  const named = { url, environment: { ...environment } };
+  return { address: () => address, named: () => named, leaseMs: setting('leaseMs') };
+}
+
+/** The disk of a database is watched where the database is. */
+function minFree(setting: Setting): number {
+  return setting('store') === null ? setting('minFree') * 1_048_576 : 0;
+}
+
+/** Other instances connect to this very address, so it names one. */
+function linkSetting(setting: Setting): LinkSetting | null {
+  const text = setting('link');
+  if (text === null) return null;
+  const label = setting.labelOf('link');
+  if (setting('store') === null) throw new Error(`${label} is of no use without --store`);
+  const [, host = '', port = ''] = LINK_ADDRESS.exec(text) ?? [];
+  const bare = bareHost(host);
+  if (host === '' || Number(port) > 65_535 || /^[0:.]+$/.test(bare)) {
+    throw new Error(
+      `${label} must be the host:port at which other instances reach this one, such as 10.0.0.1:8444, not ${shown(text)}`,
+    );
+  }
+  return { host: bare, port: Number(port), holdMs: setting('holdMs') };
+}
+
+const LINK_ADDRESS = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})$/;
+
+function tlsPair(setting: Setting, now: number): TlsPair | null {
+  const [certFile, keyFile] = [setting('tlsCert'), setting('tlsKey')];
+  if (certFile === null && keyFile === null) return null;
+  if (certFile !== null && keyFile !== null) return readTlsPair({ certFile, keyFile }, now);
+  const [given, missing] =
+    certFile === null ? (['tlsKey', '--tls-cert'] as const) : (['tlsCert', '--tls-key'] as const);
+  throw new Error(`${setting.labelOf(given)} is of no use without ${missing}`);
+}
+
+function backupSettings(setting: Setting): BackupSettings | null {
+  const folder = setting('backupTo');
+  const recipients = setting('backupRecipient') ?? [];
+  if (folder === null && recipients.length > 0) {
+    throw new Error(`${setting.labelOf('backupRecipient')} is of no use without --backup-to`);
+  }
+  if (folder === null) return null;
+  return {
+    folder: resolve(folder),
+    every: durationOf(setting('backupEvery')),
+    keep: setting('backupKeep'),
+    recipients,
+  };
+}
+
+function webhookSettings(setting: Setting): WebhookSettings {
+  const allowsPrivate = setting('webhookPrivate');
+  return {
+    urls: webhookUrls(setting('webhook') ?? [], { allowsPrivate }, setting.labelOf('webhook')),
+    allowsPrivate,
+    after: setting('webhookAfter'),
+  };
+}
+
+function rateLimits(setting: Setting): RateLimitSettings {
+  const limits = RATE_BUCKETS.map((bucket) => [bucket, limitOf(setting(`rateLimit.${bucket}`))]);
+  return Object.fromEntries(limits) as RateLimitSettings;
+}
+
+function limitOf(text: string): RateLimit | null {
+  const [count, windowSeconds] = text.split('/').map(Number);
+  return windowSeconds === undefined ? null : { count: Number(count), windowSeconds };
+}
+
+function warningsOf(
+  genesis: GenesisBlock,
+  operators: readonly OperatorEntry[],
+  now: number,
+): string[] {
+  const warnings: string[] = [];
+  if (Date.parse(genesis.network_authority.valid_to) <= now) {
+    warnings.push('The validity of the authority key in the genesis block has passed');
+  }
+  if (!operators.some(({ tier }) => tier === 'privileged')) {
+    warnings.push('No privileged operator key is configured: nothing can be revoked');
+  }
+  return warnings;
+}
+
+function surroundingWarnings(setting: Setting, dataDir: string): string[] {
+  const keyFile = signingKeyFile(setting, dataDir);
+  const warnings = exposedKeyFiles(
+    join(dataDir, FILES.keys),
+    keyFile === null ? [] : [keyFile],
+  ).map((path) => `The key file ${path} is open to every user of this machine`);
+  const ownKey = join(dataDir, FILES.naKey);
+  if (setting('signer') !== null && existsSync(ownKey)) {
+    warnings.push(`${ownKey} is still here: move it to where the signer alone can read it`);
+  }
+  const backupTo = setting('backupTo');
+  if (backupTo !== null && `${resolve(backupTo)}${sep}`.startsWith(`${resolve(dataDir)}${sep}`)) {
+    warnings.push('The backups are in the data folder: whatever happens to it happens to them');
+  }
+  return [...warnings, ...exposureWarnings(setting)];
+}
+
+const NO_HEAD =
+  'An older copy of the state that is put back would not be noticed: keep its head in another place, by --head-file';
+
+/** What may be read by others on its way. */
+export function exposureWarnings(setting: Setting): string[] {
+  const warnings: string[] = [];
+  const host = setting('host') ?? '';
+  if (setting('tlsCert') === null && !isLoopback(host)) {
+    warnings.push(
+      `Without --tls-cert, invite tokens travel in the clear to ${host}: let nothing but a proxy with TLS reach it, over a network that you trust`,
+    );
+  }
+  const isBehindProxy =
+    setting('tlsCert') === null && setting('publicUrl')?.startsWith('https:') === true;
+  if (isBehindProxy && setting('proxyHops') === 0) {
+    warnings.push(
+      'The public URL is https, which a proxy has to serve, but MESH_PROXY_HOPS is 0: all clients share the address and the rate limits of that proxy',
+    );
+  }
+  return warnings;
+}
+
+/** Nothing of what is sent there leaves the machine. */
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
+}

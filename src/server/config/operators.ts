@@ -1,0 +1,106 @@
+/**
+ * Operator keys and tiers from the data folder's configuration, the environment and the flags. Sources are
+ * merged; two that disagree about one key stop the start, as does a key without tier
+ * [service-operator-authentication-1].
+ */
+
+import { parseKeyText } from '../../base/keys/key-file.ts';
+import {
+  publicKeyOf as derivedFrom,
+  readPublicKey,
+  saysPrivate,
+} from '../../base/keys/public-key.ts';
+import type { Tier } from '../../protocol/contract/claims.ts';
+import type { ConfigFile } from './config-file.ts';
+import type { Setting } from './options.ts';
+
+export interface OperatorEntry {
+  readonly keyId: string;
+  /** Base64 of 32 bytes. */
+  readonly publicKey: string;
+  readonly tier: Tier;
+}
+
+/** No key is the private one of `otherKeys` or of another operator. */
+export function loadOperators(
+  setting: Setting,
+  file: ConfigFile['operators'],
+  otherKeys: readonly string[],
+): OperatorEntry[] {
+  const keys = merged('public key', [
+    file.map(({ key_id, public_key }) => [key_id, publicKeyOf(key_id, public_key)] as const),
+    Object.entries(setting('operatorPublicKeys') ?? {}).map(
+      ([id, key]) => [id, publicKeyOf(id, key)] as const,
+    ),
+    pairs(setting, 'operatorPublicKey').map(([id, key]) => [id, publicKeyOrFile(id, key)] as const),
+  ]);
+  const tiers = merged('tier', [
+    file.map(({ key_id, tier }) => [key_id, tierOf(key_id, tier)] as const),
+    Object.entries(setting('operatorKeyTiers') ?? {}).map(
+      ([id, tier]) => [id, tierOf(id, tier)] as const,
+    ),
+    pairs(setting, 'operatorKeyTier').map(([id, tier]) => [id, tierOf(id, tier)] as const),
+  ]);
+  for (const keyId of tiers.keys()) {
+    if (!keys.has(keyId)) throw new Error(`Operator key ${keyId} has a tier but is not configured`);
+  }
+  const known = new Set([...otherKeys, ...keys.values()]);
+  return [...keys].map(([keyId, publicKey]) => {
+    if (known.has(derivedFrom(Buffer.from(publicKey, 'base64')))) throw privateKeyOf(keyId);
+    const tier = tiers.get(keyId);
+    if (tier === undefined) {
+      throw new Error(`Operator key ${keyId} has no tier; give it standard or privileged`);
+    }
+    return { keyId, publicKey, tier };
+  });
+}
+
+/** Values of a repeatable flag, split at their first `=`. */
+function pairs(
+  setting: Setting,
+  name: 'operatorPublicKey' | 'operatorKeyTier',
+): (readonly [string, string])[] {
+  return (setting(name) ?? []).map((value) => {
+    const split = value.indexOf('=');
+    if (split < 1) throw new Error(`${setting.labelOf(name)} takes id=value`);
+    return [value.slice(0, split), value.slice(split + 1)];
+  });
+}
+
+function merged<Value extends string>(
+  what: string,
+  sources: readonly (readonly (readonly [string, Value])[])[],
+): Map<string, Value> {
+  const all = new Map<string, Value>();
+  for (const [keyId, value] of sources.flat()) {
+    if ((all.get(keyId) ?? value) !== value) {
+      throw new Error(`Operator key ${keyId} is given two different values for its ${what}`);
+    }
+    all.set(keyId, value);
+  }
+  return all;
+}
+
+function publicKeyOf(keyId: string, text: string): string {
+  if (saysPrivate(text)) throw privateKeyOf(keyId);
+  const key = parseKeyText(text);
+  if (key === null) throw new Error(`Operator key ${keyId} is not base64 of 32 bytes`);
+  return key.toString('base64');
+}
+
+function publicKeyOrFile(keyId: string, text: string): string {
+  if (parseKeyText(text) !== null || saysPrivate(text)) return publicKeyOf(keyId, text);
+  return readPublicKey(text).toString('base64');
+}
+
+function privateKeyOf(keyId: string): Error {
+  return new Error(
+    `Operator key ${keyId} is given a private key, and a public one is expected: give the key of the .pub file that was made with it`,
+  );
+}
+
+/** There are exactly two tiers; any other is refused. */
+function tierOf(keyId: string, tier: string): Tier {
+  if (tier === 'standard' || tier === 'privileged') return tier;
+  throw new Error(`Operator key ${keyId} has the unknown tier ${JSON.stringify(tier)}`);
+}

@@ -1,0 +1,82 @@
+/** One head file: locked while it is in use, and replaced as a whole. */
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { open, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { systemRuntime } from '../../base/runtime.ts';
+import { lockFile } from '../../store/lmdb/folder-lock.ts';
+
+export interface HeadFile {
+  readonly path: string;
+  /** Null when there is none. Throws when another process has replaced what was written here. */
+  read(): string | null;
+  /** Resolves when it is on disk; rejects when another process has written the file. */
+  write(text: string): Promise<void>;
+  release(): void;
+}
+
+/** Throws one clear sentence when another process uses the file. */
+export function openHeadFile(path: string): HeadFile {
+  const lock = lockFile(
+    `${path}.lock`,
+    (holder) =>
+      `The head file ${path} is in use by another process${holder}: a copy of the state is served already`,
+  );
+  removeDrafts(path);
+  let known = contentOf(path);
+  return {
+    path,
+    read: () => known,
+    async write(text) {
+      await replace(path, known, text);
+      known = text;
+    },
+    release: () => lock.release(),
+  };
+}
+
+/** Call with the lock: processes that were killed have left them behind. */
+function removeDrafts(path: string): void {
+  const draft = basename(draftOf(path));
+  for (const name of readdirSync(dirname(path))) {
+    if (name.startsWith(draft)) rmSync(join(dirname(path), name), { force: true });
+  }
+}
+
+/** How the names of files begin that are to replace it. */
+function draftOf(path: string): string {
+  return join(dirname(path), `.${basename(path)}.new.`);
+}
+
+function contentOf(path: string): string | null {
+  return existsSync(path) ? readFileSync(path, 'utf8') : null;
+}
+
+/** Others may write in its folder: the name is unpredictable and must be new, so that nobody redirects the write. */
+async function replace(path: string, known: string | null, text: string): Promise<void> {
+  const fresh = `${draftOf(path)}${systemRuntime.uuid()}`;
+  const file = await open(fresh, 'wx', 0o644);
+  try {
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    // Compared and replaced in one turn: syncing takes long enough for another process to write the file.
+    if (contentOf(path) !== known) {
+      throw new Error(
+        `The head file ${path} was written by another process: a copy of the state is served elsewhere`,
+      );
+    }
+    renameSync(fresh, path);
+  } catch (cause) {
+    await rm(fresh, { force: true });
+    throw cause;
+  }
+  const folder = await open(dirname(path), 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}

@@ -1,0 +1,167 @@
+/**
+ * Keeps the head of the state in other places while the state changes: before a revocation is answered, and
+ * otherwise when it is asked to [backup-8]. An older copy of the state is then found out at its start.
+ */
+import type { Crl } from '../../../machines/crl.ts';
+import type { SovereignFeed } from '../../../machines/sovereign-feed.ts';
+import type { Signer } from '../../base/crypto/primitives.ts';
+import { canonicalJson } from '../../base/json/write.ts';
+import { isSignerUnavailable } from '../../base/refusal.ts';
+import { formatInstant } from '../../base/timestamp.ts';
+import { signRecord } from '../../protocol/records/signed-record.ts';
+import type {
+  StatePosition,
+  Store,
+  StoreContents,
+  StoredSubject,
+  Unit,
+} from '../../store/store.ts';
+import type { HeadFile } from './head-file.ts';
+
+export interface HeadKeeper {
+  /**
+   * The store to use instead, whose answers wait for the head where it matters. Before it lets others write, the head is
+   * written for the last time, and its files are theirs to use.
+   */
+  readonly store: Store;
+  /** Writes the head if the state has changed since. Call when the store is loaded. */
+  keep(): Promise<void>;
+}
+
+export interface HeadKeeperOptions {
+  readonly store: Store;
+  readonly position: StatePosition;
+  readonly files: readonly HeadFile[];
+  readonly networkName: string;
+  readonly signer: Signer;
+  readonly keyId: string;
+  now(): number;
+}
+
+/** Changes of these kinds are answered only once the head is written. */
+const REVOKING: ReadonlySet<string> = new Set([
+  'crl',
+  'sovereign-feed',
+  'operator-key',
+  'node-key',
+]);
+
+export function createHeadKeeper(options: HeadKeeperOptions): HeadKeeper {
+  const { store, files, networkName } = options;
+  let { epoch, revision, auditLength, auditHead } = options.position;
+  let crlSequence = -1;
+  let feedSequence = -1;
+  const keysOff = new Set<string>();
+  let isChanged = true;
+  let isBegun = false;
+  let writing: Promise<void> = Promise.resolve();
+  let lastAnswer: Promise<unknown> = Promise.resolve();
+
+  function noteSubject({ kind, id, snapshot: { value, context } }: StoredSubject): void {
+    if (kind === 'crl') crlSequence = (context as Crl).sequence;
+    if (kind === 'operator-key' && value === 'revoked') keysOff.add(id);
+    if (kind !== 'sovereign-feed') return;
+    const { issuer, sequence } = context as SovereignFeed;
+    if (issuer === networkName) feedSequence = sequence;
+  }
+
+  function noteUnit({ subjects, audit }: Unit, committed: number): void {
+    for (const subject of subjects) noteSubject(subject);
+    revision = committed;
+    auditLength += audit.length;
+    auditHead = audit.at(-1)?.entry.hash ?? auditHead;
+    isChanged = true;
+  }
+
+  function headText(): string {
+    const record = {
+      format: 'mesh-na-head',
+      format_version: 1,
+      network_name: networkName,
+      epoch,
+      revision,
+      audit_length: auditLength,
+      audit_head: auditHead,
+      crl_sequence: crlSequence,
+      feed_sequence: feedSequence,
+      operator_keys_off: [...keysOff].sort(),
+      written_at: formatInstant(options.now()),
+    };
+    return `${canonicalJson(signRecord(record, options.signer, options.keyId))}\n`;
+  }
+
+  /** Those who ask while the head is written share the next writing. */
+  function keep(): Promise<void> {
+    isBegun = true;
+    const next = writing.then(async () => {
+      if (!isChanged) return;
+      isChanged = false;
+      const text = headText();
+      await Promise.all(files.map((file) => file.write(text)));
+    });
+    writing = next.catch(() => {
+      isChanged = true;
+    });
+    return next;
+  }
+
+  async function* noted(
+    batches: AsyncIterable<readonly StoredSubject[]>,
+  ): AsyncGenerator<readonly StoredSubject[]> {
+    for await (const batch of batches) {
+      for (const subject of batch) noteSubject(subject);
+      yield batch;
+    }
+  }
+
+  async function load(): Promise<StoreContents> {
+    const contents = await store.load();
+    return { ...contents, subjects: noted(contents.subjects) };
+  }
+
+  async function commitAndKeep(unit: Unit): Promise<number> {
+    const committed = await store.commit(unit);
+    noteUnit(unit, committed);
+    if (unit.subjects.some(({ kind }) => REVOKING.has(kind))) await keep();
+    return committed;
+  }
+
+  function commit(unit: Unit): Promise<number> {
+    const done = commitAndKeep(unit);
+    // Whoever waits for the last commit counts on all before it.
+    const answer = lastAnswer.then(() => done);
+    lastAnswer = answer.catch(() => undefined);
+    return answer;
+  }
+
+  /** A head that cannot be signed stays as it is: it is older than the state, as after a crash. */
+  async function keepLast(): Promise<void> {
+    try {
+      if (isBegun) await keep();
+    } catch (cause) {
+      if (!isSignerUnavailable(cause)) throw cause;
+    } finally {
+      for (const file of files) file.release();
+    }
+  }
+
+  /** Whoever writes next needs the files. */
+  async function keepBefore(end: () => Promise<void>): Promise<void> {
+    try {
+      await keepLast();
+    } finally {
+      await end();
+    }
+  }
+
+  return {
+    store: {
+      ...store,
+      load,
+      commit,
+      close: () => keepBefore(store.close),
+      abandon: () => keepBefore(store.abandon),
+    },
+    keep,
+  };
+}

@@ -1,0 +1,61 @@
+/** Opens the heads that the settings name, and judges the state by them. */
+import { verifySignature } from '../../base/crypto/ed25519.ts';
+import { parseJson } from '../../base/json/parse.ts';
+import { isSignedByAny } from '../../protocol/records/signed-record.ts';
+import { readStateHead, type StateHead } from '../../protocol/records/state-head.ts';
+import type { StatePosition, Store } from '../../store/store.ts';
+import { type HeadFile, openHeadFile } from './head-file.ts';
+import { judgeHeads, type Verdict } from './judge.ts';
+
+export interface HeadSettings {
+  readonly paths: readonly string[];
+  /** Whether a missing head, or one from before a restore, is accepted at this start. */
+  readonly acceptsNew: boolean;
+}
+
+export interface OpenedHeads {
+  readonly files: readonly HeadFile[];
+  readonly heads: readonly StateHead[];
+  readonly position: StatePosition;
+  readonly verdict: Exclude<Verdict, { kind: 'refuse' }>;
+}
+
+/** Throws one clear sentence when the start is refused. */
+export async function openHeads(
+  { paths, acceptsNew }: HeadSettings,
+  store: Store,
+  authorityKey: string,
+): Promise<OpenedHeads> {
+  const files: HeadFile[] = [];
+  try {
+    for (const path of paths) files.push(openHeadFile(path));
+    const kept = files.map((file) => ({
+      path: file.path,
+      head: headIn(file.path, file.read(), authorityKey),
+    }));
+    const position = await store.position();
+    const state = { position, hashAt: store.auditHashAt };
+    const verdict = await judgeHeads(kept, state, acceptsNew);
+    if (verdict.kind === 'refuse') throw new Error(verdict.reason);
+    return { files, heads: kept.flatMap(({ head }) => head ?? []), position, verdict };
+  } catch (cause) {
+    for (const file of files) file.release();
+    throw cause;
+  }
+}
+
+/** Null when there is no text. Throws one clear sentence when it is not a head of this authority. */
+export function headIn(path: string, text: string | null, authorityKey: string): StateHead | null {
+  if (text === null) return null;
+  const head = headOf(text);
+  if (head !== null && isSignedByAny(head, [authorityKey], verifySignature)) return head;
+  throw new Error(`The head file ${path} does not hold a head that this authority has signed`);
+}
+
+function headOf(text: string): StateHead | null {
+  try {
+    return readStateHead(parseJson(text));
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,34 @@
+/** What an instance that waits for its turn runs: the state in its database, kept ready in memory. */
+import { createAuthorityState } from '../authority/state.ts';
+import { createSuccessor, type Successor } from '../authority/successor.ts';
+import { problemText } from '../base/log/problem.ts';
+import { noteLag, type Standing } from '../protocol/contract/standing.ts';
+import { networkOf } from '../store/network-identity.ts';
+import { followDatabase } from '../store/open.ts';
+import { leaseClock } from '../store/postgresql/lease-clock.ts';
+import { type StateSurroundings, stateOptions } from './office.ts';
+
+/** Null where no other instance can write. */
+export function keepReady(
+  surroundings: StateSurroundings,
+  standing: Standing | null,
+): Successor | null {
+  const { config, runtime, logger } = surroundings;
+  if (config.database === null || standing === null) return null;
+  const successor = createSuccessor({
+    follower: followDatabase(config.database, networkOf(config.genesis)),
+    createState: () => createAuthorityState(stateOptions(surroundings)),
+    patience: config.database.leaseMs / 3,
+    ...leaseClock(runtime),
+    read: (revision) =>
+      logger.write('INFO', 'store', `The state is kept ready, from revision ${revision} on`),
+    failed: (cause) =>
+      logger.write(
+        'WARNING',
+        'store',
+        `The state cannot be kept ready: ${problemText(cause)}; if it stays so, a turn of this instance begins with reading it`,
+      ),
+    looked: () => noteLag(standing.memory, successor.lag()),
+  });
+  return successor;
+}

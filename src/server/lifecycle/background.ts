@@ -1,0 +1,69 @@
+/**
+ * Periodic work. Runs of one job never overlap, a failure is logged, the last success is reported, and a
+ * stop waits for running jobs.
+ */
+import type { Logger } from '../../base/log/logger.ts';
+import { problemText } from '../../base/log/problem.ts';
+
+export interface Job {
+  /** Runs the job once more, after the current run if there is one; rejects when this run fails. */
+  runNow(): Promise<void>;
+  /** The same, but a failure is logged instead. */
+  attempt(): Promise<void>;
+}
+
+export interface Background {
+  /** Runs the work one period from now, and again one period after each end of it. */
+  start(name: string, periodMs: number, work: () => Promise<void> | void): Job;
+  /** Starts no further run; resolves when all running jobs have ended. */
+  stop(): Promise<void>;
+}
+
+export function createBackground(logger: Logger, succeeded: (job: string) => void): Background {
+  const timers = new Map<string, NodeJS.Timeout>();
+  const running = new Map<string, Promise<void>>();
+  let stopped = false;
+
+  function start(name: string, periodMs: number, work: () => Promise<void> | void): Job {
+    async function run(): Promise<void> {
+      await work();
+      succeeded(name);
+    }
+
+    /** Runs are sequential, whoever requested them. */
+    function runNow(): Promise<void> {
+      const before = running.get(name) ?? Promise.resolve();
+      const current = before.then(run, run);
+      running.set(name, current);
+      return current;
+    }
+
+    function schedule(): void {
+      if (stopped) return;
+      timers.set(
+        name,
+        setTimeout(() => void attempt().then(schedule), periodMs),
+      );
+    }
+
+    async function attempt(): Promise<void> {
+      try {
+        await runNow();
+      } catch (cause) {
+        logger.write('ERROR', 'background', `${name} failed: ${problemText(cause)}`);
+      }
+    }
+
+    schedule();
+    return { runNow, attempt };
+  }
+
+  return {
+    start,
+    async stop() {
+      stopped = true;
+      for (const timer of timers.values()) clearTimeout(timer);
+      await Promise.allSettled(running.values());
+    },
+  };
+}

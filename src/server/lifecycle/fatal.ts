@@ -1,0 +1,48 @@
+/** The end of a process that cannot continue: one line that names the cause, and a non-zero exit code. */
+import type { Logger } from '../../base/log/logger.ts';
+import { problemText } from '../../base/log/problem.ts';
+import { nameFullDisk } from './free-space.ts';
+
+/** Ends the process. `where` names what failed, `cause` is the error. */
+export type Fatal = (where: string, cause: unknown) => void;
+
+export interface FatalSteps {
+  readonly logger: Logger;
+  /** Where the process writes its state; null when it has none. */
+  readonly folder: string | null;
+  /** From now on no answer may be sent; resolves when that is guaranteed. */
+  silence(): Promise<void>;
+  /** Flushes the log and ends the process. */
+  end(cause: unknown): void;
+}
+
+/** LMDB reports the cause of a failed commit after the failure; wait for it at most this long. */
+const TRUE_CAUSE_MS = 1000;
+
+/** Only the first cause is reported: later failures follow from it. */
+export function createFatal({ logger, folder, silence, end }: FatalSteps): Fatal {
+  let failed = false;
+
+  async function fail(where: string, cause: unknown): Promise<void> {
+    const silenced = silence();
+    const reported = await trueCause(cause);
+    const found = folder === null ? reported : nameFullDisk(reported, folder);
+    logger.write('CRITICAL', 'process', `Ending after a failure: ${where}: ${problemText(found)}`);
+    await silenced;
+    end(found);
+  }
+
+  return (where, cause) => {
+    if (failed) return;
+    failed = true;
+    void fail(where, cause);
+  };
+}
+
+/** A failed commit of LMDB carries a promise that rejects with the reason, such as a full disk. */
+async function trueCause(cause: unknown): Promise<unknown> {
+  if (!(cause instanceof Error) || !('commitError' in cause)) return cause;
+  const reason = Promise.resolve(cause.commitError).catch((found: unknown) => found);
+  const patience = new Promise((resolve) => setTimeout(resolve, TRUE_CAUSE_MS));
+  return (await Promise.race([reason, patience])) ?? cause;
+}

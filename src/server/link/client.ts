@@ -1,0 +1,351 @@
+/** The link on the side of a follower: one connection to the instance that writes, whichever that is. */
+
+import type { JsonObject } from '../../base/json/value.ts';
+import type { Logger } from '../../base/log/logger.ts';
+import type { RefusalName } from '../../base/refusal.ts';
+import type { Answer } from '../../protocol/contract/answers.ts';
+import {
+  DOCUMENT_NAMES,
+  type DocumentName,
+  receivedDocument,
+} from '../../protocol/contract/documents.ts';
+import type { Heartbeat } from '../../protocol/contract/inputs.ts';
+import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
+import { takeEnds } from '../../protocol/contract/revision-ends.ts';
+import { noteFollower, type Standing } from '../../protocol/contract/standing.ts';
+import { fromCloneable, toCloneable } from '../threads/cloneable.ts';
+import type { Answers } from '../threads/messages.ts';
+import { copyHeartbeat, packHeartbeat } from '../threads/packed-heartbeat.ts';
+import type { Frames } from './frames.ts';
+import type { FromFollower, FromWriter, News, SentDocument } from './messages.ts';
+import { createPace } from './pace.ts';
+import { createReceivedList } from './received-list.ts';
+import type { Wire, Wires } from './wires.ts';
+
+/** How a request that was sent over the link ended. */
+export type Outcome =
+  | { readonly kind: 'answered'; readonly answer: Answer }
+  | { readonly kind: 'failed'; readonly problem: string }
+  /** The link was lost before the answer. */
+  | { readonly kind: 'lost' };
+
+export interface Writer {
+  readonly epoch: number;
+  /** As `host:port`. */
+  readonly link: string;
+}
+
+export interface LinkClientOptions {
+  readonly wires: Wires;
+  readonly program: string;
+  /** How this instance calls itself. */
+  readonly name: string;
+  /** The id of its start. */
+  readonly instance: string;
+  readonly publisher: DocumentPublisher;
+  readonly standing: Standing;
+  readonly logger: Logger;
+  elapsed(): number;
+  /** Requests can be sent from now on. */
+  linked(): void;
+  /** Resolves when no edge can still be reading a document that was replaced before this call. */
+  edgesCaughtUp(): Promise<void>;
+  /** The writer has answered after so many milliseconds. */
+  answered(milliseconds: number): void;
+}
+
+export interface LinkClient {
+  /** Connects to this instance unless that is done or under way. Call again and again. */
+  follow(writer: Writer): void;
+  /** False when nothing can be sent at this time; otherwise calls back once. */
+  send(name: string, question: unknown, ended: (outcome: Outcome) => void): boolean;
+  /** The same for the heartbeat whose row begins at `start` of `rows`. */
+  sendHeartbeat(
+    rows: readonly unknown[],
+    start: number,
+    ended: (outcome: Outcome) => void,
+  ): boolean;
+  isLinked(): boolean;
+  /**
+   * Everything that was acknowledged before this monotonic time is in the copies that are held; null before the first
+   * link.
+   */
+  completeUntil(): number | null;
+  /** Ends the link for good. */
+  close(): void;
+}
+
+/** Between two questions whether the other still writes, of which its silence is known. */
+const ASK_MS = 100;
+const SILENCE_MS = 1000;
+/** Before another attempt at an instance that was not reached, or has turned this one away; twice as long each time. */
+const AGAIN_MS = 100;
+const AGAIN_AT_MOST_MS = 1000;
+/** A link that is missing for longer is reported. */
+const PATIENCE_MS = 5000;
+/**
+ * Nobody waits for the answer to a heartbeat, so that many share a message. Twice as long would save the writer a tenth of
+ * what a heartbeat costs, and take a sixth of the rate of a client that has few of them under way.
+ */
+const HEARTBEATS_APART_MS = 2;
+const MOST_UNANSWERED = 10_000;
+const MOST_UNSENT_BYTES = 16 * 1024 ** 2;
+
+interface Connection {
+  readonly writer: Writer;
+  readonly frames: Frames<FromFollower>;
+  /** Whether requests may be sent. */
+  isOpen: boolean;
+  /** An instance that does not write yet, or is of another version, turns others away. */
+  wasWelcome: boolean;
+  readonly unanswered: Map<unknown, (outcome: Outcome) => void>;
+}
+
+export function createLinkClient(options: LinkClientOptions): LinkClient {
+  const { publisher, standing, logger, elapsed } = options;
+  let connection: Connection | null = null;
+  let connecting: { end(): void } | null = null;
+  let isClosed = false;
+  let tried: Writer | null = null;
+  /** When the next connection to that one may be tried, monotonic milliseconds. */
+  let notBefore = 0;
+  let pause = AGAIN_MS;
+  let unlinkedSince: number | null = null;
+  let hasWarned = false;
+  let completeUntil: number | null = null;
+  let lastId = 0;
+  let heartbeats: unknown[] = [];
+  let requests: unknown[] = [];
+  const schedule = createPace(elapsed, flush);
+  const list = createReceivedList({
+    publish: (document) => publisher.publish('crl', document),
+    edgesCaughtUp: options.edgesCaughtUp,
+  });
+
+  function follow(writer: Writer): void {
+    if (isClosed) return;
+    if (connection !== null && !isSame(connection.writer, writer)) connection.frames.end();
+    if (tried === null || !isSame(tried, writer)) {
+      tried = writer;
+      notBefore = 0;
+      pause = AGAIN_MS;
+    }
+    if (connection === null && connecting === null && elapsed() >= notBefore) open(writer);
+    if (connection?.isOpen !== true) warnIfLong(writer);
+  }
+
+  /** While another instance takes over, a link that is missing is nothing to report. */
+  function warnIfLong({ link }: Writer): void {
+    unlinkedSince ??= elapsed();
+    if (hasWarned || elapsed() - unlinkedSince < PATIENCE_MS) return;
+    hasWarned = true;
+    const problem = `The instance that writes cannot be reached at ${link}, or is of another version: nothing is answered here`;
+    logger.write('WARNING', 'link', problem);
+  }
+
+  function open(writer: Writer): void {
+    connecting = options.wires.connect(writer.link, {
+      opened(wire) {
+        connecting = null;
+        if (isClosed) wire.end();
+        else begin(wire, writer);
+      },
+      ended() {
+        connecting = null;
+        backOff(writer);
+      },
+    });
+  }
+
+  function backOff(writer: Writer): void {
+    if (tried === null || !isSame(tried, writer)) return;
+    notBefore = elapsed() + pause;
+    pause = Math.min(AGAIN_AT_MOST_MS, 2 * pause);
+  }
+
+  function begin(wire: Wire, writer: Writer): void {
+    const frames = wire.open<FromFollower, FromWriter>(SILENCE_MS, {
+      take: (message) => take(current, message),
+      closed(problem) {
+        clearInterval(asking);
+        lose(current, problem);
+      },
+    });
+    const current: Connection = {
+      writer,
+      frames,
+      isOpen: false,
+      wasWelcome: false,
+      unanswered: new Map(),
+    };
+    const asking = setInterval(() => ask(current), ASK_MS);
+    connection = current;
+    const { program, name, instance } = options;
+    frames.send({ type: 'hello', program, name, instance });
+  }
+
+  function ask({ frames }: Connection): void {
+    frames.send({ type: 'ask', at: elapsed(), lag: standing.lag() });
+  }
+
+  function take(current: Connection, message: FromWriter): void {
+    if (connection !== current) return;
+    switch (message.type) {
+      case 'welcome':
+        welcome(current, message.epoch);
+        return;
+      case 'answers':
+        if (message.news !== null) apply(message.news);
+        if (message.answers !== null) answer(current, message.answers);
+        return;
+      case 'complete':
+        if (!current.isOpen) return;
+        options.answered(elapsed() - message.at);
+        completeUntil = message.at;
+        return;
+      case 'halt':
+        halt(current);
+    }
+  }
+
+  function welcome(current: Connection, epoch: number): void {
+    // What an earlier writer has published may be outdated.
+    withdrawAll(publisher);
+    noteFollower(standing.memory, epoch);
+    current.isOpen = true;
+    current.wasWelcome = true;
+    pause = AGAIN_MS;
+    unlinkedSince = null;
+    hasWarned = false;
+    ask(current);
+    logger.write('INFO', 'link', `Linked to the instance that writes, at ${current.writer.link}`);
+    options.linked();
+  }
+
+  function apply({ documents, ends }: News): void {
+    takeEnds(publisher.revisionEnds, ends);
+    for (const sent of documents) applyDocument(sent, documents);
+  }
+
+  function applyDocument({ name, document }: SentDocument, news: readonly SentDocument[]): void {
+    if (document === null) {
+      publisher.withdraw(name as DocumentName);
+      return;
+    }
+    if ('base' in document) {
+      const revision = news.find((other) => other.name === 'crl_revision')?.document;
+      if (!revision || 'base' in revision) throw new Error('a list came without what is signed');
+      list.grow(document, revision);
+      return;
+    }
+    const { bytes, etag, freshUntil } = document;
+    const whole = receivedDocument(bytes, etag, freshUntil);
+    if (name === 'crl') list.begin(whole);
+    publisher.publish(name, whole);
+  }
+
+  function answer({ unanswered }: Connection, answers: Answers): void {
+    function settle(id: unknown, outcome: Outcome): void {
+      const ended = unanswered.get(id);
+      unanswered.delete(id);
+      ended?.(outcome);
+    }
+    const { answered, refused, repeated, failed } = answers;
+    for (let i = 0; i < answered.length; i += 2) {
+      const json = answered[i + 1] as string;
+      settle(answered[i], { kind: 'answered', answer: { ok: true, json } });
+    }
+    for (let i = 0; i < refused.length; i += 3) {
+      const refusal = refused[i + 1] as RefusalName;
+      const details = fromCloneable(refused[i + 2]) as JsonObject;
+      settle(refused[i], { kind: 'answered', answer: { ok: false, refusal, details } });
+    }
+    for (let i = 0; i < repeated.length; i += 2) {
+      settle(repeated[i], { kind: 'answered', answer: fromCloneable(repeated[i + 1]) as Answer });
+    }
+    for (let i = 0; i < failed.length; i += 2) {
+      settle(failed[i], { kind: 'failed', problem: failed[i + 1] as string });
+    }
+  }
+
+  /** Another instance takes over: what was sent is answered first, and what comes now waits. */
+  function halt(current: Connection): void {
+    flush();
+    current.isOpen = false;
+    current.frames.send({ type: 'halted' });
+  }
+
+  function lose(current: Connection, problem: string | null): void {
+    if (connection !== current) return;
+    connection = null;
+    heartbeats = [];
+    requests = [];
+    list.begin(null);
+    if (current.wasWelcome) {
+      const reason = problem === null ? '' : `: ${problem}`;
+      logger.write('INFO', 'link', `The link to ${current.writer.link} has ended${reason}`);
+    } else backOff(current.writer);
+    for (const ended of current.unanswered.values()) ended({ kind: 'lost' });
+    current.unanswered.clear();
+  }
+
+  /** All requests of one turn of the event loop are sent together, and under load those of several. */
+  function flush(): void {
+    if (connection === null || heartbeats.length + requests.length === 0) return;
+    connection.frames.send({ type: 'requests', heartbeats, requests });
+    heartbeats = [];
+    requests = [];
+  }
+
+  /** The id for a request that can be sent at this time; null for none. */
+  function admit(ended: (outcome: Outcome) => void): number | null {
+    if (connection === null || !connection.isOpen) return null;
+    const { unanswered, frames } = connection;
+    if (unanswered.size >= MOST_UNANSWERED || frames.waiting() > MOST_UNSENT_BYTES) return null;
+    lastId += 1;
+    unanswered.set(lastId, ended);
+    return lastId;
+  }
+
+  return {
+    follow,
+    send(name, question, ended) {
+      const id = admit(ended);
+      if (id === null) return false;
+      if (name === 'heartbeat') {
+        packHeartbeat(heartbeats, id, question as Heartbeat);
+        schedule(HEARTBEATS_APART_MS);
+      } else {
+        requests.push(id, name, toCloneable(question));
+        schedule();
+      }
+      return true;
+    },
+    sendHeartbeat(rows, start, ended) {
+      const id = admit(ended);
+      if (id === null) return false;
+      copyHeartbeat(heartbeats, id, rows, start);
+      schedule(HEARTBEATS_APART_MS);
+      return true;
+    },
+    isLinked: () => connection?.isOpen === true,
+    completeUntil: () => completeUntil,
+    close() {
+      isClosed = true;
+      connecting?.end();
+      if (connection === null) return;
+      const { frames } = connection;
+      lose(connection, null);
+      frames.end();
+    },
+  };
+}
+
+/** All but the genesis, which is the same everywhere. */
+export function withdrawAll(publisher: DocumentPublisher): void {
+  for (const name of DOCUMENT_NAMES) if (name !== 'genesis') publisher.withdraw(name);
+}
+
+function isSame(one: Writer, other: Writer): boolean {
+  return one.epoch === other.epoch && one.link === other.link;
+}

@@ -1,0 +1,118 @@
+/**
+ * The revocation list of a follower: it comes whole once, and then as what each version has more than the one before.
+ *
+ * Documents are written to a few reused buffers of shared memory, which the garbage collector does not account for. Each
+ * has the entries of an earlier version already, so that only those after it are written.
+ */
+import { createHash, type Hash } from 'node:crypto';
+import { type PublishedDocument, withHeadroom } from '../../protocol/contract/documents.ts';
+import { entriesIn } from '../../protocol/contract/revision-ends.ts';
+import type { Revision } from '../../protocol/records/revocation-list-delta.ts';
+import type { GrownList, WholeDocument } from './messages.ts';
+
+export interface ReceivedList {
+  /** The list has come whole; null when none is held any more. */
+  begin(whole: PublishedDocument | null): void;
+  /**
+   * Publishes the version that has grown from the one before. `revision` is what is signed of it. Throws when it is not
+   * the version whose entries have the signed digest.
+   */
+  grow(grown: GrownList, revision: WholeDocument): void;
+}
+
+export interface ReceivedListOptions {
+  publish(document: PublishedDocument): void;
+  /** Resolves when no edge can still be reading a document that was replaced before this call. */
+  edgesCaughtUp(): Promise<void>;
+}
+
+interface Version {
+  readonly document: PublishedDocument;
+  /** Where the first entry begins, and the last one ends. */
+  readonly from: number;
+  readonly to: number;
+  /** Null for a version that came whole. */
+  readonly memory: Memory | null;
+}
+
+interface Memory {
+  readonly bytes: Buffer;
+  isFree: boolean;
+  /** The entries that are in it. */
+  from: number;
+  to: number;
+}
+
+export function createReceivedList({ publish, edgesCaughtUp }: ReceivedListOptions): ReceivedList {
+  let newest: Version | null = null;
+  /** Over the issuer and all entries of the newest version; null until there is one to compare it with. */
+  let hash: Hash | null = null;
+  let memories: Memory[] = [];
+
+  function begin(whole: PublishedDocument | null): void {
+    const entries = whole && entriesIn(whole.bytes);
+    newest = whole && entries && { document: whole, ...entries, memory: null };
+    hash = null;
+    memories = [];
+  }
+
+  function assertDigest(base: Version, added: Uint8Array, { bytes }: WholeDocument): void {
+    const { issuer, entries_digest } = JSON.parse(Buffer.from(bytes).toString()) as Revision;
+    hash ??= createHash('sha256').update(`${issuer}\n`).update(entriesOf(base));
+    hash.update(added);
+    if (hash.copy().digest('hex') !== entries_digest) {
+      throw new Error('the revocation list has not grown to the one that was signed');
+    }
+  }
+
+  function written(base: Version, { before, added, after, ...version }: GrownList): Version {
+    const from = before.length;
+    const held = base.to - base.from;
+    const to = from + held + added.length;
+    const memory = freeMemory(to + after.length);
+    const { bytes } = memory;
+    const known = memory.from === from ? memory.to - from : 0;
+    bytes.set(before);
+    bytes.set(entriesOf(base).subarray(known), from + known);
+    bytes.set(added, from + held);
+    bytes.set(after, to);
+    Object.assign(memory, { isFree: false, from, to });
+    const { etag, freshUntil } = version;
+    const document = { bytes: bytes.subarray(0, to + after.length), etag, freshUntil };
+    return { document, from, to, memory };
+  }
+
+  function freeMemory(needed: number): Memory {
+    const fitting = memories.find(({ isFree, bytes }) => isFree && bytes.length >= needed);
+    if (fitting !== undefined) return fitting;
+    const bytes = Buffer.from(new SharedArrayBuffer(withHeadroom(needed)));
+    const made: Memory = { bytes, isFree: true, from: 0, to: 0 };
+    // Those that are free are too small.
+    memories = [...memories.filter(({ isFree }) => !isFree), made];
+    return made;
+  }
+
+  function release(memory: Memory): void {
+    void edgesCaughtUp().then(() => {
+      memory.isFree = true;
+    });
+  }
+
+  return {
+    begin,
+    grow(grown, revision) {
+      const base = newest;
+      if (base === null || base.document.etag !== grown.base) {
+        throw new Error('the revocation list has grown from one that was not sent');
+      }
+      assertDigest(base, grown.added, revision);
+      newest = written(base, grown);
+      publish(newest.document);
+      if (base.memory !== null) release(base.memory);
+    },
+  };
+}
+
+function entriesOf({ document, from, to }: Version): Uint8Array {
+  return document.bytes.subarray(from, to);
+}

@@ -1,0 +1,220 @@
+/**
+ * Metrics in the Prometheus text form ([core-4-15] and more). Labels are route templates, methods, statuses,
+ * closed reason lists and the few instances that are linked: never a node id, a key id or a raw path. Each edge counts
+ * what it serves; the authority counts the rest, and aggregates.
+ */
+import {
+  AggregatorRegistry,
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  Registry,
+} from 'prom-client';
+import type { RefusalName } from '../../base/refusal.ts';
+import { REQUEST_SECONDS, STORE_SECONDS } from '../../edge/metric-buckets.ts';
+import type { MetricsReport } from '../../edge/metrics.ts';
+import { createInstanceMetrics, type InstanceMetrics } from './instances.ts';
+import { type AuthorityCounts, createStateMetrics } from './state.ts';
+
+/** Metrics of instances are there only where the state is in a database. */
+export interface AuthorityMetrics extends InstanceMetrics {
+  /** Counts a refusal by its audit event, if it is a failed authentication. */
+  refused(event: string, reason: string): void;
+  operatorSignatureV1(): void;
+  clockStepped(byMs: number): void;
+  clockSkewed(byMs: number): void;
+  stored(work: 'commit' | 'liveness_flush', seconds: number): void;
+  /** A signature by another process took so long, or was waited for in vain. */
+  signed(seconds: number, signed: boolean): void;
+  /** When the TLS certificate that is served expires, in milliseconds since the epoch. */
+  tlsNotAfter(at: number): void;
+  /** How much of the stored state is known to be damaged. */
+  scrubbed(damaged: number): void;
+  /** All of the stored state was read, in milliseconds since the epoch. */
+  scrubCompleted(at: number): void;
+  /** When the newest verified backup of the schedule was made, in milliseconds since the epoch. */
+  backupVerified(at: number): void;
+  backupFailed(): void;
+  /** A webhook at this host has taken so many events. */
+  webhookTook(host: string, events: number): void;
+  webhookFailed(host: string): void;
+  /** `now` in milliseconds since the epoch. */
+  jobSucceeded(job: string, now: number): void;
+  /**
+   * All metrics as text: state counts, the authority's own, and those of the edges. In place of the counts there
+   * may be the reason why nothing is counted here.
+   */
+  exposition(
+    counts: AuthorityCounts | RefusalName,
+    edges: readonly MetricsReport[],
+  ): Promise<string>;
+}
+
+export function createAuthorityMetrics(
+  version: string,
+  droppedLogLines: () => number,
+): AuthorityMetrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry, prefix: 'mesh_na_' });
+  const setCounts = createStateMetrics(registry);
+  const signatures = new Histogram({
+    name: 'mesh_na_signer_seconds',
+    help: 'Time until the signer has answered, which the authority stands still for',
+    buckets: REQUEST_SECONDS,
+    registers,
+  });
+  const unsigned = new Counter({
+    name: 'mesh_na_signer_failures_total',
+    help: 'Signatures that could not be had from the signer',
+    registers,
+  });
+  const failures = new Counter({
+    name: 'mesh_na_auth_failed_total',
+    help: 'Failed authentications',
+    labelNames: ['kind', 'reason'] as const,
+    registers,
+  });
+  const signaturesV1 = new Counter({
+    name: 'mesh_na_operator_signature_v1_total',
+    help: 'Operator requests admitted by a signature of version 1',
+    registers,
+  });
+  const clockSteps = new Counter({
+    name: 'mesh_na_clock_steps_total',
+    help: 'Times the system clock was set while the service ran',
+    labelNames: ['direction'] as const,
+    registers,
+  });
+  const clockSkew = new Gauge({
+    name: 'mesh_na_clock_skew_seconds',
+    help: 'How far the system clock is ahead of the time the service goes by',
+    registers,
+  });
+  const storeWork = new Histogram({
+    name: 'mesh_na_store_seconds',
+    help: 'Time until written state is on disk',
+    labelNames: ['work'] as const,
+    buckets: STORE_SECONDS,
+    registers,
+  });
+  const restorePending = new Gauge({
+    name: 'mesh_na_restore_pending',
+    help: '1 while nothing is decided because the state is older than what was published',
+    registers,
+  });
+  const scrubDamaged = new Gauge({
+    name: 'mesh_na_scrub_damaged_rows',
+    help: 'Rows and pages of the stored state that are known to be damaged',
+    registers,
+  });
+  const scrubCompleted = new Gauge({
+    name: 'mesh_na_scrub_completed_timestamp_seconds',
+    help: 'When all of the stored state was last read for damage, seconds since the epoch',
+    registers,
+  });
+  scrubCompleted.set(Number.NaN);
+  const backupVerified = new Gauge({
+    name: 'mesh_na_backup_verified_timestamp_seconds',
+    help: 'When the newest verified backup of the schedule was made, seconds since the epoch',
+    registers,
+  });
+  backupVerified.set(Number.NaN);
+  const backupFailures = new Counter({
+    name: 'mesh_na_backup_failures_total',
+    help: 'Scheduled backups that could not be made or verified',
+    registers,
+  });
+  const webhookEvents = new Counter({
+    name: 'mesh_na_webhook_delivered_events_total',
+    help: 'Events that a webhook has taken',
+    labelNames: ['host'] as const,
+    registers,
+  });
+  const webhookFailures = new Counter({
+    name: 'mesh_na_webhook_failures_total',
+    help: 'Requests that a webhook has not taken; they are sent again',
+    labelNames: ['host'] as const,
+    registers,
+  });
+  const jobSuccesses = new Gauge({
+    name: 'mesh_na_background_last_success_timestamp_seconds',
+    help: 'When each background job last succeeded, seconds since the epoch',
+    labelNames: ['job'] as const,
+    registers,
+  });
+  new Counter({
+    name: 'mesh_na_log_lines_dropped_total',
+    help: 'Log lines that were dropped or could not be written',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(droppedLogLines());
+    },
+  });
+  new Gauge({
+    name: 'mesh_na_build_info',
+    help: 'Version of the running program',
+    labelNames: ['version'] as const,
+    registers,
+  }).set({ version }, 1);
+
+  /** Only where the authority itself serves TLS. */
+  let tlsNotAfter: Gauge | null = null;
+
+  let instances: InstanceMetrics | null = null;
+  function ofInstances(): InstanceMetrics {
+    instances ??= createInstanceMetrics(registry);
+    return instances;
+  }
+
+  return {
+    refused(event, reason) {
+      if (event === 'admin_auth_failed') failures.inc({ kind: 'operator', reason });
+      if (event === 'node_auth_failed') failures.inc({ kind: 'node', reason });
+    },
+    clockStepped: (byMs) => clockSteps.inc({ direction: byMs > 0 ? 'forward' : 'back' }),
+    clockSkewed: (byMs) => clockSkew.set(byMs / 1000),
+    tlsNotAfter(at) {
+      tlsNotAfter ??= new Gauge({
+        name: 'mesh_na_tls_not_after_seconds',
+        help: 'When the TLS certificate that is served expires, seconds since the epoch',
+        registers,
+      });
+      tlsNotAfter.set(at / 1000);
+    },
+    standing: (...state) => ofInstances().standing(...state),
+    databaseClock: (aheadMs) => ofInstances().databaseClock(aheadMs),
+    linkAnswered: (milliseconds) => ofInstances().linkAnswered(milliseconds),
+    leaseConfirmed: (milliseconds) => ofInstances().leaseConfirmed(milliseconds),
+    operatorSignatureV1: () => signaturesV1.inc(),
+    signed(seconds, isSigned) {
+      if (isSigned) signatures.observe(seconds);
+      else unsigned.inc();
+    },
+    stored: (work, seconds) => storeWork.observe({ work }, seconds),
+    scrubbed: (damaged) => scrubDamaged.set(damaged),
+    scrubCompleted: (at) => scrubCompleted.set(at / 1000),
+    backupVerified: (at) => backupVerified.set(at / 1000),
+    backupFailed: () => backupFailures.inc(),
+    webhookTook: (host, events) => webhookEvents.inc({ host }, events),
+    webhookFailed: (host) => webhookFailures.inc({ host }),
+    jobSucceeded: (job, now) => jobSuccesses.set({ job }, now / 1000),
+    async exposition(counts, edges) {
+      restorePending.set(counts === 'restore_pending' ? 1 : 0);
+      if (typeof counts !== 'string') setCounts(counts);
+      const ofEdges = AggregatorRegistry.aggregate([...edges]);
+      return withFormerNames(`${await registry.metrics()}\n${await ofEdges.metrics()}`);
+    },
+  };
+}
+
+/** They began with `na_` when others began with `mesh_na_`; until the next release they are there under both names. */
+const FORMERLY_SHORT =
+  /^(?:# (?:HELP|TYPE) )?mesh_na_(?:backup_(?:failures|verified)|database_clock|delegation|disk|event_readers|expiry|follower_lag|instance_role|lease|link|nodes\b|posture|replica_lag|scrub|serving_stale|signer|tls|webhook).*$/gm;
+
+function withFormerNames(text: string): string {
+  const lines = text.match(FORMERLY_SHORT) ?? [];
+  return `${text}${lines.map((line) => `${line.replace('mesh_', '')}\n`).join('')}`;
+}

@@ -1,0 +1,424 @@
+/** What the process that writes the state runs, beside its edges: the authority on its store, and its periodic work. */
+
+import type { Vitals } from '../authority/derived/vitals.ts';
+import { LIST_THREAD_FROM } from '../authority/lists/list-renderer.ts';
+import {
+  type AuthorityOptions,
+  OlderState,
+  type OpenAuthority,
+  openAuthority,
+  type ReadyState,
+  type SeenState,
+} from '../authority/open.ts';
+import { openQuarantine, type QuarantineOptions } from '../authority/quarantine.ts';
+import type { StateOptions } from '../authority/state.ts';
+import { SHA256, sha256Hex } from '../base/crypto/digest.ts';
+import type { JsonObject } from '../base/json/value.ts';
+import { canonicalJson, jsonText } from '../base/json/write.ts';
+import type { Logger } from '../base/log/logger.ts';
+import { problemText } from '../base/log/problem.ts';
+import { isSignerUnavailable } from '../base/refusal.ts';
+import type { Runtime } from '../base/runtime.ts';
+import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
+import { createKeptFiles } from '../maintenance/backup/kept-files.ts';
+import { type BackupSchedule, createBackupSchedule } from '../maintenance/backup/schedule.ts';
+import { type Call, whileHeld } from '../protocol/contract/calls.ts';
+import type { DocumentPublisher } from '../protocol/contract/publications.ts';
+import { namedFirstPolicy } from '../protocol/records/first-policy.ts';
+import { instantOf } from '../protocol/records/record.ts';
+import { measured } from '../store/measured.ts';
+import type { OpenedStore } from '../store/open.ts';
+import type { Store } from '../store/store.ts';
+import type { Config } from './config/load.ts';
+import { createHeadKeeper, type HeadKeeper } from './head/keeper.ts';
+import { type OpenedHeads, openHeads } from './head/open.ts';
+import type { Background, Job } from './lifecycle/background.ts';
+import type { Fatal } from './lifecycle/fatal.ts';
+import { createScrub, type Scrub } from './lifecycle/scrub.ts';
+import type { AuthorityMetrics } from './metrics/authority.ts';
+import { backUpApart } from './threads/backup-process.ts';
+import { type ListThreadIdentity, startListThread } from './threads/list-thread.ts';
+import { scrubApart } from './threads/scrub-process.ts';
+import { openWebhooks, type Webhooks } from './webhooks/webhooks.ts';
+
+/** What the state in memory depends on. */
+export interface StateSurroundings {
+  readonly config: Config;
+  readonly signer: AuthoritySigner;
+  readonly runtime: Runtime;
+  readonly publisher: DocumentPublisher;
+  readonly logger: Logger;
+  readonly fatal: Fatal;
+  /** Null for the default. */
+  readonly listThreadFrom: number | null;
+  /** Resolves when no edge reads a document that was replaced before this call. */
+  edgesCaughtUp(): Promise<void>;
+}
+
+export interface OfficeOptions extends StateSurroundings {
+  readonly opened: OpenedStore;
+  /** The state, if it was kept ready. */
+  readonly ready: ReadyState | null;
+  /** What this instance has seen of the state while it waited; null where it has not. */
+  readonly seen: SeenState | null;
+  readonly metrics: AuthorityMetrics;
+  vitals(): Vitals;
+}
+
+export interface Office {
+  /** The authority; it refuses while another process may have taken its place. */
+  readonly call: Call;
+  readonly clockSet: OpenAuthority['clockSet'];
+  readonly seal: OpenAuthority['seal'];
+  /** Begins the periodic work; the first trust cycle has ended when it resolves. */
+  begin(background: Background): Promise<OfficeJobs>;
+  /** Null without a schedule of backups. */
+  backupFacts(): Vitals['backup'];
+  /** Damage that is known of the stored state. */
+  damaged(): number;
+  webhooks(): Vitals['webhooks'];
+  /** Ends the processes that read the state, and starts no other. */
+  endReaders(): void;
+  /** Flushes for the last time and gives the state up; call when no periodic work is under way. */
+  close(): Promise<void>;
+  /** Gives the state up as if this process had died. */
+  abandon(): Promise<void>;
+}
+
+export interface OfficeJobs {
+  readonly flush: Job;
+  readonly sweep: Job;
+  readonly renewLists: Job;
+  runTrustCycle(): Promise<void>;
+  /** Null without a schedule. */
+  readonly backUp: Job | null;
+  /** Null where the state is not looked through for damage. */
+  readonly scrub: Job | null;
+}
+
+/** How late a backup may begin. */
+const BACKUP_CHECK_MS = 60_000;
+/** Between two parts of the state that are looked through for damage. */
+const SCRUB_PART_MS = 3_600_000;
+/** How often lists are checked; a list that is half a day old is re-issued. */
+const LIST_RENEWAL_MS = 60_000;
+/** A process that has lost its state answers reads from memory for at most this long. */
+const OWNERSHIP_CHECK_MS = 1000;
+const SWEEP_MS = 1000;
+/** A crash forgets this much of what webhooks took, and they get it again. */
+const WEBHOOK_SAVE_MS = 1000;
+/** The head in other places is at most this much behind, revocations apart. */
+const HEAD_MS = 1000;
+/** What is wrong is known this long after it begins, also while nobody reads the dashboard. */
+const POSTURE_MS = 15_000;
+
+/** No list of the state is known to be the newest. */
+const NOT_THE_NEWEST = { crl_sequence: -1, feed_sequence: -1 };
+
+/** A start that is refused leaves the state to others. */
+export async function openOffice(options: OfficeOptions): Promise<Office> {
+  const { config, opened, signer, runtime, metrics, logger, fatal } = options;
+  for (const note of opened.notes) logger.write('INFO', 'store', note);
+  const timed = measured(opened.store, { elapsed: runtime.elapsed, stored: metrics.stored });
+  const heads = await headsFor(config, timed);
+  let quarantine = heads?.verdict.kind === 'quarantine' ? heads.verdict.reason : null;
+  let head = heads === null || quarantine !== null ? null : keeperOf(options, heads, timed);
+  const authority = await openOrAbandon();
+  const keeper = head;
+  const store = keeper?.store ?? timed;
+  const endReaders = new AbortController();
+  // A state that was rolled back must not replace what it may be restored from.
+  const backups = quarantine === null ? backupsOf(options, endReaders.signal) : null;
+  const scrub = scrubOf(options, endReaders.signal);
+  let webhooks: Webhooks | null = null;
+
+  async function openOrAbandon(): Promise<OpenAuthority> {
+    let authority: OpenAuthority | null = null;
+    try {
+      authority = await openState();
+      await head?.keep();
+      return authority;
+    } catch (cause) {
+      releaseUnkept();
+      // Not closed: a holder that was lost before this start must still count as lost at the next.
+      await (authority ?? head?.store ?? timed).abandon();
+      throw cause;
+    }
+  }
+
+  async function openState(): Promise<OpenAuthority> {
+    const known: QuarantineOptions['heads'][number][] = [...(heads?.heads ?? [])];
+    if (quarantine === null) {
+      const store = head?.store ?? timed;
+      try {
+        return await openAuthority(
+          authorityOptions(options, store),
+          await readyFor(store, options),
+        );
+      } catch (cause) {
+        if (!(cause instanceof OlderState)) throw cause;
+        quarantine = cause.message;
+        head = null;
+        known.push(NOT_THE_NEWEST);
+      }
+    } else await options.ready?.state.close();
+    return openQuarantine({
+      store: timed,
+      publisher: options.publisher,
+      heads: known,
+      signer: { ...signer, keyId: config.keyId },
+      networkName: config.genesis.network_name,
+      reason: quarantine,
+    });
+  }
+
+  /** The files of heads that stay as they are. */
+  function releaseUnkept(): void {
+    if (head === null) for (const file of heads?.files ?? []) file.release();
+  }
+
+  const { tenure } = opened;
+  return {
+    call: tenure === null ? authority.call : whileHeld(authority.call, tenure.isHeld),
+    clockSet: authority.clockSet,
+    seal: authority.seal,
+    async begin(background) {
+      const flush = background.start('liveness_flush', config.livenessFlush, authority.flush);
+      const renewLists = background.start('list_renewal', LIST_RENEWAL_MS, authority.renewLists);
+      const sweep = background.start('retention', SWEEP_MS, authority.sweep);
+      background.start('ownership_check', OWNERSHIP_CHECK_MS, () => {
+        if (store.isOwner()) return;
+        const problem = store.health() ?? 'Another process has taken over the state';
+        fatal('ownership', new Error(problem));
+      });
+      if (keeper !== null) {
+        background.start('head', HEAD_MS, () =>
+          keeper.keep().catch((cause) => {
+            // Until it can be signed again it lags behind, as it does after a crash.
+            if (!isSignerUnavailable(cause)) fatal('head file', cause);
+          }),
+        );
+      }
+      background.start('posture', POSTURE_MS, authority.judgePosture);
+      const runTrustCycle = async () => void (await authority.call('runTrustCycle', null));
+      if (config.trustCycle !== null) {
+        await background.start('trust_cycle', config.trustCycle, runTrustCycle).attempt();
+      }
+      if (quarantine !== null) logger.write('CRITICAL', 'store', quarantine);
+      else {
+        webhooks = await webhooksOf(options, authority);
+        if (config.webhooks.urls.length > 0) {
+          background.start('webhook_save', WEBHOOK_SAVE_MS, webhooks.save);
+        }
+      }
+      const backUp = backups && background.start('backup', BACKUP_CHECK_MS, backups.check);
+      void backUp?.attempt();
+      const scrubbing = scrub && background.start('scrub', SCRUB_PART_MS, scrub.check);
+      return { flush, sweep, renewLists, runTrustCycle, backUp, scrub: scrubbing };
+    },
+    backupFacts: () => backups?.facts ?? null,
+    damaged: () => scrub?.damaged ?? 0,
+    webhooks: () => webhooks?.facts ?? [],
+    endReaders: () => endReaders.abort(),
+    async close() {
+      await webhooks?.stop();
+      releaseUnkept();
+      await authority.close();
+    },
+    async abandon() {
+      releaseUnkept();
+      await authority.abandon();
+    },
+  };
+}
+
+/** Null when the state has to be read: what was kept ready must be what the store holds. */
+async function readyFor(
+  store: Store,
+  { ready, logger }: Pick<OfficeOptions, 'ready' | 'logger'>,
+): Promise<ReadyState | null> {
+  if (ready === null) return null;
+  const { revision, auditHead } = await store.position();
+  if (ready.revision === revision && ready.facts.auditHead === auditHead) return ready;
+  const problem = `The state that was kept ready is of revision ${ready.revision}, and the database at ${revision}`;
+  logger.write('WARNING', 'store', `${problem}: it is read again`);
+  await ready.state.close();
+  return null;
+}
+
+/** Null when no head is kept. A start that is refused leaves the state to others. */
+async function headsFor({ heads, publicKey }: Config, store: Store): Promise<OpenedHeads | null> {
+  if (heads.paths.length === 0) return null;
+  try {
+    return await openHeads(heads, store, publicKey);
+  } catch (cause) {
+    await store.abandon();
+    throw cause;
+  }
+}
+
+function keeperOf(
+  { config: { keyId, genesis }, signer, runtime: { now } }: OfficeOptions,
+  { files, position }: OpenedHeads,
+  store: Store,
+): HeadKeeper {
+  const networkName = genesis.network_name;
+  return createHeadKeeper({ store, position, files, networkName, signer, keyId, now });
+}
+
+/** Null without a schedule. */
+function backupsOf(
+  { config, runtime, logger, metrics }: OfficeOptions,
+  abort: AbortSignal,
+): BackupSchedule | null {
+  const { backups: settings, dataDir, database, genesis, keyId } = config;
+  if (settings === null) return null;
+  return createBackupSchedule({
+    settings,
+    files: createKeptFiles(settings.folder, genesis),
+    now: runtime.now,
+    async make(path, now) {
+      const { bytes, revision } = await backUpApart(
+        {
+          dataDir,
+          database: database?.named() ?? null,
+          genesis,
+          keySource: config.keySource(),
+          keyId,
+          recipients: settings.recipients,
+          path,
+          now,
+        },
+        abort,
+      );
+      const what = `of revision ${revision}, ${bytes} bytes, was made and verified`;
+      logger.write('INFO', 'backup', `The backup ${path} ${what}`);
+    },
+    verified: metrics.backupVerified,
+    failed: metrics.backupFailed,
+    abort,
+  });
+}
+
+/** Null where the state is not looked through for damage. */
+function scrubOf(
+  { config: { dataDir, database, scrubHours }, runtime, logger, metrics }: OfficeOptions,
+  abort: AbortSignal,
+): Scrub | null {
+  if (scrubHours === null) return null;
+  const named = database?.named() ?? null;
+  return createScrub({
+    read: (from) => scrubApart({ dataDir, database: named, from, parts: scrubHours }, abort),
+    found: (what) => logger.write('ERROR', 'store', `The stored state is damaged: ${what}`),
+    counted: metrics.scrubbed,
+    completed: () => metrics.scrubCompleted(runtime.now()),
+    abort,
+  });
+}
+
+function webhooksOf(
+  { config, signer, runtime, logger, metrics }: OfficeOptions,
+  { call }: OpenAuthority,
+): Promise<Webhooks> {
+  return openWebhooks({
+    settings: config.webhooks,
+    call,
+    signer,
+    runtime,
+    logger,
+    took: metrics.webhookTook,
+    failed: metrics.webhookFailed,
+  });
+}
+
+function authorityOptions(
+  { config, logger, metrics, fatal, vitals, seen, ...surroundings }: OfficeOptions,
+  store: Store,
+): AuthorityOptions {
+  return {
+    ...stateOptions({ config, logger, fatal, ...surroundings }),
+    flushInterval: config.livenessFlush,
+    retention: config.retention,
+    store,
+    seen,
+    vitals,
+    log: (event, details) => logAudit(logger, metrics, event, details),
+    countRefusal: metrics.refused,
+    fatal,
+  };
+}
+
+/** What decides how the state is held in memory, whether this instance writes it or waits for its turn. */
+export function stateOptions({
+  config,
+  signer,
+  runtime,
+  publisher,
+  logger,
+  fatal,
+  listThreadFrom,
+  edgesCaughtUp,
+}: StateSurroundings): StateOptions {
+  return {
+    settings: {
+      networkName: config.genesis.network_name,
+      networkVersion: config.genesis.network_version,
+      keyId: config.keyId,
+      activeWindow: config.activeNodeWindow,
+      renewalGrace: config.renewalGrace,
+      refuseForeignIssuers: config.refuseForeignIssuers,
+      commitWithinAgreement: config.commitWithinAgreement,
+      singleRefusals: config.singleRefusals,
+      foundedAt: instantOf(config.genesis.network_authority.valid_from),
+      genesisDigest: sha256Hex(canonicalJson(config.genesis)),
+      rootKey: config.genesis.root_public_key,
+      firstPolicy: namedFirstPolicy(config.genesis, SHA256),
+    },
+    operators: new Map(config.operators.map((operator) => [operator.keyId, operator])),
+    clockTolerance: config.clockTolerance,
+    signer,
+    runtime,
+    publisher,
+    listThreading: {
+      from: listThreadFrom ?? LIST_THREAD_FROM,
+      startThread: () =>
+        startListThread(listThreadIdentity(config), (cause) => fatal('signed list thread', cause)),
+      notStarted: (cause) =>
+        logger.write(
+          'ERROR',
+          'lists',
+          `The thread for long signed lists has not started, so they are rendered beside other work until a list has doubled: ${problemText(cause)}`,
+        ),
+      edgesCaughtUp,
+    },
+  };
+}
+
+function listThreadIdentity({ keySource, publicKey, keyId }: Config): ListThreadIdentity {
+  return { keySource: keySource(), publicKey, keyId };
+}
+
+/** Audit entries are logged after they are stored; this logs the true reason of a refusal. */
+function logAudit(
+  logger: Logger,
+  metrics: AuthorityMetrics,
+  event: string,
+  details: JsonObject,
+): void {
+  if (event === 'operator_signature_v1') metrics.operatorSignatureV1();
+  const level = WARNINGS.has(event) ? 'WARNING' : 'INFO';
+  const failed = event === 'trust_cycle_completed' && details.result === 'failed';
+  logger.write(failed ? 'ERROR' : level, 'audit', `${event} ${jsonText(details)}`);
+}
+
+const WARNINGS: ReadonlySet<string> = new Set([
+  'admin_auth_failed',
+  'refusals_summarized',
+  'admin_authz_denied',
+  'node_auth_failed',
+  'join_rejected',
+  'heartbeat_rejected',
+  'renewal_rejected',
+  'no_privileged_operator_key_left',
+  'operator_signature_v1',
+]);

@@ -1,0 +1,33 @@
+/** The key of the authority for the service: what becomes of a signer that holds it is logged and counted. */
+
+import type { Logger } from '../base/log/logger.ts';
+import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
+import type { Config } from './config/load.ts';
+import type { Fatal } from './lifecycle/fatal.ts';
+import type { AuthorityMetrics } from './metrics/authority.ts';
+import { openSigner } from './threads/open-signer.ts';
+
+export interface ServiceSignerOptions {
+  readonly config: Pick<Config, 'keySource'>;
+  readonly logger: Logger;
+  readonly metrics: Pick<AuthorityMetrics, 'signed'>;
+  readonly fatal: Fatal;
+  /** Monotonic milliseconds. */
+  elapsed(): number;
+}
+
+/** Resolves when signatures can be had; rejects with one sentence. */
+export function openServiceSigner(options: ServiceSignerOptions): Promise<AuthoritySigner> {
+  const { config, logger, metrics, fatal, elapsed } = options;
+  const source = config.keySource();
+  if (source.kind === 'seed') return openSigner(source);
+  const who = `The signer at unix:${source.address.path}`;
+  return openSigner(source, {
+    available: () => logger.write('INFO', 'signer', `${who} signs`),
+    unavailable: (problem) => logger.write('ERROR', 'signer', `${who} does not sign: ${problem}`),
+    refused: (problem) => logger.write('ERROR', 'signer', `${who} refuses: ${problem}`),
+    asked: metrics.signed,
+    failed: (cause) => fatal('signer thread', cause),
+    elapsed,
+  });
+}

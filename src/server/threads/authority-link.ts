@@ -1,0 +1,136 @@
+/** The authority as seen by an edge on another thread. */
+
+import type { JsonObject } from '../../base/json/value.ts';
+import { Refusal, type RefusalName } from '../../base/refusal.ts';
+import type { RateLimitSettings, RateLimits } from '../../edge/rate-limit.ts';
+import type { Answer } from '../../protocol/contract/answers.ts';
+import type { Call, CallName, CallOf } from '../../protocol/contract/calls.ts';
+import { createDocumentCache, type DocumentCache } from '../../protocol/contract/publications.ts';
+import type { RateBucket } from '../../protocol/route-description.ts';
+import { fromCloneable, toCloneable } from './cloneable.ts';
+import type { Answers, FromEdge, SharedState } from './messages.ts';
+import { packHeartbeat } from './packed-heartbeat.ts';
+
+export interface AuthorityLink {
+  readonly call: Call;
+  readonly documents: DocumentCache;
+  readonly limits: RateLimits;
+  exposition(): Promise<string>;
+  log(line: string): void;
+  take(answers: Answers): void;
+  /** Sends what has accumulated now, instead of at the end of this turn. */
+  flush(): void;
+}
+
+/** The pending caller. */
+interface Waiting {
+  readonly resolve: (answer: unknown) => void;
+  readonly reject: (problem: Error) => void;
+}
+
+export function createAuthorityLink(
+  post: (message: FromEdge) => void,
+  shared: SharedState,
+  rateLimits: RateLimitSettings,
+): AuthorityLink {
+  const documents = createDocumentCache(shared.documentVersions);
+  const waiting = new Map<number, Waiting>();
+  let lastId = 0;
+  let scheduled = false;
+  let heartbeats: unknown[] = [];
+  let requests: unknown[] = [];
+  let log = '';
+
+  function flush(): void {
+    scheduled = false;
+    if (heartbeats.length === 0 && requests.length === 0 && log === '') return;
+    post({ type: 'batch', heartbeats, requests, log });
+    heartbeats = [];
+    requests = [];
+    log = '';
+  }
+
+  /** All requests of one turn of the event loop are sent together. */
+  function schedule(): void {
+    if (scheduled) return;
+    scheduled = true;
+    setImmediate(flush);
+  }
+
+  function awaitAnswer(id: number): Promise<unknown> {
+    schedule();
+    return new Promise((resolve, reject) => waiting.set(id, { resolve, reject }));
+  }
+
+  function ask(name: string, question: unknown): Promise<unknown> {
+    lastId += 1;
+    requests.push(lastId, name, toCloneable(question));
+    return awaitAnswer(lastId);
+  }
+
+  function takeWaiting(id: unknown): Waiting | undefined {
+    const asked = waiting.get(id as number);
+    waiting.delete(id as number);
+    return asked;
+  }
+
+  return {
+    documents,
+    call<Name extends CallName>(name: Name, command: CallOf<Name>): Promise<Answer> {
+      if (name !== 'heartbeat') return ask(name, command) as Promise<Answer>;
+      lastId += 1;
+      packHeartbeat(heartbeats, lastId, command as CallOf<'heartbeat'>);
+      return awaitAnswer(lastId) as Promise<Answer>;
+    },
+    limits: {
+      isOn: (bucket) => rateLimits[bucket] !== null,
+      take: (bucket, key, now) =>
+        rateLimits[bucket] === null ? 0 : askLimit('take', bucket, key, now),
+      wait: (bucket, key, now) =>
+        rateLimits[bucket] === null ? 0 : askLimit('wait', bucket, key, now),
+      giveBack(bucket, key, counted) {
+        if (rateLimits[bucket] === null) return;
+        void askLimit('give_back', bucket, key, counted).catch(() => undefined);
+      },
+    },
+    exposition: () => ask('#exposition', null).then(jsonOf),
+    log(line) {
+      log += line;
+      schedule();
+    },
+    take({ publications, answered, repeated, refused, failed }) {
+      for (const publication of publications) documents.take(publication);
+      for (let i = 0; i < answered.length; i += 2) {
+        takeWaiting(answered[i])?.resolve({ ok: true, json: answered[i + 1] });
+      }
+      for (let i = 0; i < refused.length; i += 3) {
+        const refusal = refused[i + 1] as RefusalName;
+        const details = fromCloneable(refused[i + 2]) as JsonObject;
+        takeWaiting(refused[i])?.resolve({ ok: false, refusal, details });
+      }
+      for (let i = 0; i < repeated.length; i += 2) {
+        takeWaiting(repeated[i])?.resolve(fromCloneable(repeated[i + 1]));
+      }
+      for (let i = 0; i < failed.length; i += 2) {
+        takeWaiting(failed[i])?.reject(new Error(`In the authority: ${failed[i + 1]}`));
+      }
+    },
+    flush,
+  };
+
+  function askLimit(
+    what: 'take' | 'wait' | 'give_back',
+    bucket: RateBucket,
+    key: string,
+    now: number,
+  ) {
+    return ask(`#${what}`, [bucket, key, now]).then(jsonOf).then(Number);
+  }
+}
+
+/** Throws what another instance refuses, or what is refused because it is gone. */
+function jsonOf(answer: unknown): string {
+  const given = answer as Answer;
+  if (!given.ok) throw new Refusal(given.refusal, given.details);
+  return given.json;
+}

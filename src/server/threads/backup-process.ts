@@ -1,0 +1,30 @@
+/** Makes a backup in a process of its own. */
+
+import type { KeySource } from '../../base/signer/authority-signer.ts';
+import type { GenesisBlock } from '../../protocol/records/genesis.ts';
+import type { NamedDatabase } from '../../store/open.ts';
+import { runApart } from './apart.ts';
+
+export interface BackupTask {
+  readonly dataDir: string;
+  /** Null when the data folder holds the state. */
+  readonly database: NamedDatabase | null;
+  readonly genesis: GenesisBlock;
+  readonly keySource: KeySource;
+  /** Label of the key in the signature of the manifest. */
+  readonly keyId: string;
+  readonly recipients: readonly string[];
+  readonly path: string;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+export interface MadeFile {
+  readonly bytes: number;
+  readonly revision: number;
+}
+
+/** Rejects with one sentence when it fails. After an abort what was written stays incomplete. */
+export function backUpApart(task: BackupTask, abort: AbortSignal): Promise<MadeFile> {
+  return runApart('backup', task, abort);
+}

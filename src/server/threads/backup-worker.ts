@@ -1,0 +1,31 @@
+/** The process that makes one backup. */
+
+import { verifySignature } from '../../base/crypto/ed25519.ts';
+import { createBackup } from '../../maintenance/backup/create.ts';
+import { openLmdbSource } from '../../store/lmdb/source.ts';
+import { parseStoreAddress } from '../../store/postgresql/address.ts';
+import { openPostgresqlSource } from '../../store/postgresql/source.ts';
+import type { StateSource } from '../../store/stream/ports.ts';
+import { carryOutTask } from './apart-task.ts';
+import type { BackupTask, MadeFile } from './backup-process.ts';
+import { openSigner } from './open-signer.ts';
+
+carryOutTask(backUp);
+
+async function backUp({ keySource, ...task }: BackupTask): Promise<MadeFile> {
+  const signer = await openSigner(keySource);
+  const source = await openSource(task);
+  try {
+    const order = { ...task, source, verify: verifySignature };
+    const { bytes, manifest } = await createBackup({ ...order, signer });
+    return { bytes, revision: manifest.revision };
+  } finally {
+    await Promise.all([signer.close(), source.close()]);
+  }
+}
+
+function openSource({ dataDir, database }: Omit<BackupTask, 'keySource'>): Promise<StateSource> {
+  return database === null
+    ? Promise.resolve(openLmdbSource(dataDir))
+    : openPostgresqlSource(parseStoreAddress(database.url, database.environment));
+}

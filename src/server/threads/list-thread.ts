@@ -1,0 +1,89 @@
+/** The thread that renders long signed lists, as seen by the authority. */
+import { Worker } from 'node:worker_threads';
+import type { ListEntry, ListForm, ListHead } from '../../authority/lists/list-document.ts';
+import type { ListThread, RenderedList } from '../../authority/lists/list-renderer.ts';
+import type { KeySource } from '../../base/signer/authority-signer.ts';
+import type { PublishedDocument } from '../../protocol/contract/documents.ts';
+import { endOf } from './thread-end.ts';
+import { threadEntry } from './thread-entry.ts';
+
+/** Who signs the lists; passed once, when the thread starts. */
+export interface ListThreadIdentity {
+  readonly keySource: KeySource;
+  readonly publicKey: string;
+  /** Label of the key in the signature of the certificate revocation list. */
+  readonly keyId: string;
+}
+
+/** `list` is the number of a list, in the order in which they were opened. */
+export type ToListThread =
+  | { readonly type: 'open'; readonly form: ListForm }
+  | { readonly type: 'add'; readonly list: number; readonly entries: readonly ListEntry[] }
+  | { readonly type: 'render'; readonly list: number; readonly head: ListHead }
+  | { readonly type: 'release'; readonly buffer: number }
+  | { readonly type: 'exit' };
+
+export type FromListThread =
+  | { readonly type: 'ready' }
+  /** `buffer` is the memory of the document, until it is released. */
+  | {
+      readonly type: 'rendered';
+      readonly document: PublishedDocument;
+      readonly buffer: number;
+    };
+
+const LIST_WORKER = threadEntry('list');
+
+/** `onFailure` is told of failures once the thread was ready. */
+export function startListThread(
+  identity: ListThreadIdentity,
+  onFailure: (cause: unknown) => void,
+): ListThread {
+  const worker = new Worker(LIST_WORKER, { workerData: identity });
+  let isReady = false;
+  let becomeReady: () => void;
+  let notStarted: (cause: unknown) => void;
+  const ready = new Promise<void>((resolve, reject) => {
+    becomeReady = resolve;
+    notStarted = reject;
+  });
+  const ended = endOf(worker, (cause) => (isReady ? onFailure(cause) : notStarted(cause)));
+  const orders: ((rendered: RenderedList) => void)[] = [];
+  let lists = 0;
+  let closing = false;
+
+  worker.on('message', (message: FromListThread) => {
+    if (message.type === 'ready') {
+      isReady = true;
+      return becomeReady();
+    }
+    const { document, buffer } = message;
+    // Documents arrive in the order in which they were requested.
+    orders.shift()?.({ document, release: () => post({ type: 'release', buffer }) });
+  });
+
+  function post(message: ToListThread): void {
+    if (!closing) worker.postMessage(message);
+  }
+
+  return {
+    ready,
+    open(form) {
+      const list = lists;
+      lists += 1;
+      post({ type: 'open', form });
+      return {
+        add: (entries) => post({ type: 'add', list, entries }),
+        render(head) {
+          post({ type: 'render', list, head });
+          return new Promise((resolve) => orders.push(resolve));
+        },
+      };
+    },
+    close() {
+      post({ type: 'exit' });
+      closing = true;
+      return ended.expected();
+    },
+  };
+}

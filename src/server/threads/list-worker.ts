@@ -1,0 +1,75 @@
+/** The thread that renders long signed lists: it holds their entries, and signs them. */
+import { parentPort, workerData } from 'node:worker_threads';
+import {
+  createListContent,
+  type ListContent,
+  type ListSigner,
+} from '../../authority/lists/list-document.ts';
+import { longTextSignerFromSeed } from '../../base/crypto/ed25519.ts';
+import { withHeadroom } from '../../protocol/contract/documents.ts';
+import type { FromListThread, ListThreadIdentity, ToListThread } from './list-thread.ts';
+import { openSigner } from './open-signer.ts';
+
+const port = parentPort;
+if (port === null) throw new Error('The renderer of signed lists runs as a worker thread');
+const { keySource, publicKey, keyId } = workerData as ListThreadIdentity;
+const source = await openSigner(keySource);
+const sign = keySource.kind === 'seed' ? longTextSignerFromSeed(keySource.seed) : source.sign;
+const signer: ListSigner = { publicKey, keyId, sign };
+/** Feeds are labeled with the key itself. */
+const SIGNERS = { crl: signer, feed: { ...signer, keyId: publicKey } };
+
+const lists: ListContent[] = [];
+
+/**
+ * Documents are written to a few reused buffers. The garbage collector does not account for shared memory:
+ * a new buffer for each document would exhaust the machine before the old ones are collected.
+ */
+const buffers: { readonly bytes: Buffer; isFree: boolean }[] = [];
+
+port.on('message', (message: ToListThread) => {
+  if (message.type === 'open') lists.push(createListContent(message.form));
+  else if (message.type === 'add') listOf(message.list).add(message.entries);
+  else if (message.type === 'render') render(message);
+  else if (message.type === 'release') release(message.buffer);
+  else void source.close().then(() => port.close());
+});
+post({ type: 'ready' });
+
+function post(message: FromListThread): void {
+  port?.postMessage(message);
+}
+
+function listOf(list: number): ListContent {
+  const held = lists[list];
+  if (held === undefined) throw new Error(`The list ${list} was not opened`);
+  return held;
+}
+
+function render({ list, head }: Extract<ToListThread, { type: 'render' }>): void {
+  let buffer = -1;
+  const document = listOf(list).document(head, SIGNERS[head.form], (needed) => {
+    buffer = takeBuffer(needed);
+    return buffers[buffer]?.bytes ?? Buffer.alloc(0);
+  });
+  post({ type: 'rendered', document, buffer });
+}
+
+/** A free buffer that is large enough, or a new one that replaces a free one that is too small. */
+function takeBuffer(needed: number): number {
+  const fitting = buffers.findIndex(({ bytes, isFree }) => isFree && bytes.length >= needed);
+  const outgrown = buffers.findIndex(({ isFree }) => isFree);
+  const buffer = [fitting, outgrown, buffers.length].find((index) => index >= 0) ?? 0;
+  if (fitting < 0) {
+    const shared = new SharedArrayBuffer(withHeadroom(needed));
+    buffers[buffer] = { bytes: Buffer.from(shared), isFree: false };
+  }
+  const taken = buffers[buffer];
+  if (taken !== undefined) taken.isFree = false;
+  return buffer;
+}
+
+function release(index: number): void {
+  const buffer = buffers[index];
+  if (buffer !== undefined) buffer.isFree = true;
+}

@@ -1,0 +1,92 @@
+/**
+ * What edges and the authority send each other. Everything of one turn of the event loop is sent in one
+ * message, and messages arrive in order.
+ */
+import type { ClockAnchor } from '../../base/clock.ts';
+import type { ManualTime } from '../../base/runtime.ts';
+import type { TlsFiles } from '../../base/tls/pair.ts';
+import type { EdgeConfig } from '../../edge/edge-config.ts';
+import type { MetricsReport } from '../../edge/metrics.ts';
+import type { Publication } from '../../protocol/contract/publications.ts';
+import type { RevisionEnds } from '../../protocol/contract/revision-ends.ts';
+import type { StandingMemory } from '../../protocol/contract/standing.ts';
+import type { Beats } from './beats.ts';
+import type { RpcAnswer, RpcCall } from './rpc.ts';
+
+/** Memory shared by all threads. */
+export interface SharedState {
+  /** The newest version of each public document. */
+  readonly documentVersions: Int32Array;
+  /** Where the versions of the revocation list end. */
+  readonly revisionEnds: RevisionEnds;
+  /** One number: the count of live-page viewers. */
+  readonly viewers: Int32Array;
+  /** Offset of the authority's clock to the monotonic time. */
+  readonly clock: ClockAnchor;
+  /** Manually set clocks; null for the system's. */
+  readonly manualTime: ManualTime | null;
+  readonly beats: Beats;
+  /** Null where no other instance can write. */
+  readonly standing: StandingMemory | null;
+}
+
+export interface Service {
+  readonly config: EdgeConfig;
+  readonly port: number;
+  /** The counter in which the edge shows that it lives. */
+  readonly slot: number;
+  readonly shared: SharedState;
+}
+
+/** Calls from the authority to an edge. */
+export type EdgeProcedures = {
+  /** Returns once the edge listens. */
+  serve(service: Service): Promise<void>;
+  /** Reports not ready from now on. */
+  announce(): void;
+  /** Refuses new work; returns when all requests in flight are answered. */
+  drain(): Promise<void>;
+  /** Ends requests whose body is still arriving. */
+  cut(): void;
+  /** Ends all connections. */
+  close(): void;
+  report(): Promise<MetricsReport>;
+  /** Sends what was logged so far. */
+  flush(): void;
+  /** New connections get this pair. */
+  useTls(files: TlsFiles): Promise<void>;
+  /** Returns when every answer begun before has been sent. */
+  barrier(): Promise<void>;
+};
+
+/** Flat lists: cloning one long list of strings and numbers is much cheaper than many small objects. */
+export interface Batch {
+  readonly type: 'batch';
+  /** For each heartbeat: request id and the members of the command, in the order of `packHeartbeat`. */
+  readonly heartbeats: readonly unknown[];
+  /** For each other request: id, name, cloneable command. */
+  readonly requests: readonly unknown[];
+  /** Lines for the log. */
+  readonly log: string;
+}
+
+export interface Answers {
+  readonly type: 'answers';
+  readonly publications: readonly Publication[];
+  /** For each answered request: id and the JSON text, or the seconds of a rate limit. */
+  readonly answered: readonly unknown[];
+  /** For each request that had arrived before: id and its cloneable answer. */
+  readonly repeated: readonly unknown[];
+  /** For each refused request: id, refusal, cloneable details. */
+  readonly refused: readonly unknown[];
+  /** For each request that failed with a bug: id and text for the log. */
+  readonly failed: readonly unknown[];
+}
+
+export type ToEdge = RpcCall | Answers | { readonly type: 'exit' };
+
+export type FromEdge =
+  | RpcAnswer
+  | Batch
+  /** Something was thrown that nobody catches: the thread waits to be closed, and takes no new work. */
+  | { readonly type: 'failed'; readonly problem: string };

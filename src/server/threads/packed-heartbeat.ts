@@ -1,0 +1,42 @@
+/** Most messages between threads are heartbeats, so each is sent as a row of a flat list. */
+import type { NodeProofVerdict } from '../../protocol/contract/claims.ts';
+import type { Heartbeat } from '../../protocol/contract/inputs.ts';
+
+export const HEARTBEAT_ROW = 9;
+
+export function packHeartbeat(
+  list: unknown[],
+  id: number,
+  { node, certId, status, wantsBulletin }: Heartbeat,
+): void {
+  const { publicKey, signedAt, nonce, verdict, remoteAddr } = node;
+  list.push(id, certId, status, publicKey, signedAt, nonce, verdict, remoteAddr, wantsBulletin);
+}
+
+/** The row of `from` that begins at `start`, as it is but for its id. */
+export function copyHeartbeat(
+  list: unknown[],
+  id: number,
+  from: readonly unknown[],
+  start: number,
+): void {
+  list.push(id);
+  for (let i = start + 1; i < start + HEARTBEAT_ROW; i += 1) list.push(from[i]);
+}
+
+/** The command of the row that begins at `start`. */
+export function unpackHeartbeat(list: readonly unknown[], start: number): Heartbeat {
+  return {
+    certId: list[start + 1] as string,
+    status: list[start + 2] as string,
+    wantsBulletin: list[start + 8] as boolean,
+    node: {
+      publicKey: list[start + 3] as string,
+      signedAt: list[start + 4] as number,
+      nonce: list[start + 5] as string,
+      verdict: list[start + 6] as NodeProofVerdict,
+      remoteAddr: list[start + 7] as string,
+      sending: null,
+    },
+  };
+}

@@ -1,0 +1,108 @@
+/** The thread that talks to the signer, so that another can be stopped until it has a signature. */
+
+import { setTimeout as delay } from 'node:timers/promises';
+import { parentPort, workerData } from 'node:worker_threads';
+import { verifySignature } from '../../base/crypto/ed25519.ts';
+import { messageOf } from '../../base/error-message.ts';
+import { systemRuntime } from '../../base/runtime.ts';
+import {
+  connectSigner,
+  type SignerConnection,
+  SignerRefusal,
+  UnfitSigner,
+} from '../../base/signer/connection.ts';
+import { CHALLENGE_BYTES } from '../../base/signer/protocol.ts';
+import {
+  CELL,
+  type FromSignerThread,
+  SIGNATURE_AT,
+  type SignerThreadIdentity,
+  type ToSignerThread,
+} from './signer-thread.ts';
+
+/** Between two attempts to connect, at first and at most. */
+const FIRST_WAIT_MS = 50;
+const LONGEST_WAIT_MS = 1000;
+/** A signer that hangs while nothing is signed is found out within this time. */
+const PROBE_MS = 5000;
+
+const port = parentPort;
+if (port === null) throw new Error('What talks to the signer runs as a worker thread');
+const { address, isAvailable } = workerData as SignerThreadIdentity;
+let connection: SignerConnection | null = null;
+
+let lastTold = '';
+
+port.on('message', (message: ToSignerThread) => {
+  if (message.type === 'drop') return connection?.end('it was not heard in time');
+  if (message.type === 'exit') return exit();
+  const { text, cell } = message;
+  void sign(text).then(
+    (signature) => {
+      Buffer.from(cell).set(signature, SIGNATURE_AT);
+      settle(cell, CELL.signed);
+    },
+    () => settle(cell, CELL.failed),
+  );
+});
+const probing = setInterval(() => void connection?.probe().catch(() => undefined), PROBE_MS);
+const closing = new AbortController();
+await stayConnected();
+
+function exit(): void {
+  closing.abort();
+  clearInterval(probing);
+  connection?.end('it is not needed any more');
+  port?.close();
+}
+
+async function sign(text: Uint8Array): Promise<Buffer> {
+  if (connection === null) throw new Error('There is no connection');
+  try {
+    return await connection.sign(text);
+  } catch (cause) {
+    // Whatever else happens ends the connection, which is told when it has ended.
+    if (cause instanceof SignerRefusal) tell({ type: 'refused', problem: cause.message });
+    throw cause;
+  }
+}
+
+function settle(cell: SharedArrayBuffer, outcome: number): void {
+  const number = new Int32Array(cell, 0, 1);
+  Atomics.store(number, 0, outcome);
+  Atomics.notify(number, 0);
+}
+
+async function stayConnected(): Promise<void> {
+  for (
+    let waitMs = FIRST_WAIT_MS;
+    !closing.signal.aborted;
+    waitMs = Math.min(2 * waitMs, LONGEST_WAIT_MS)
+  ) {
+    try {
+      connection = await connectSigner({
+        ...address,
+        verify: verifySignature,
+        nonce: () => systemRuntime.randomBytes(CHALLENGE_BYTES),
+      });
+      waitMs = FIRST_WAIT_MS;
+      Atomics.store(isAvailable, 0, 1);
+      tell({ type: 'available' });
+      const reason = await connection.ended;
+      connection = null;
+      Atomics.store(isAvailable, 0, 0);
+      tell({ type: 'unavailable', problem: reason, isLasting: false });
+    } catch (cause) {
+      const isLasting = cause instanceof UnfitSigner;
+      tell({ type: 'unavailable', problem: messageOf(cause), isLasting });
+    }
+    await delay(waitMs, undefined, { signal: closing.signal }).catch(() => undefined);
+  }
+}
+
+/** What is the same as before is not told again. */
+function tell(told: FromSignerThread): void {
+  const text = JSON.stringify(told);
+  if (text !== lastTold) port?.postMessage(told);
+  lastTold = text;
+}

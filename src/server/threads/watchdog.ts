@@ -1,0 +1,44 @@
+/** The watchdog, as seen by the process that it watches. */
+import inspector from 'node:inspector';
+import { Worker } from 'node:worker_threads';
+import type { LogFormat, LogLevel } from '../../base/log/logger.ts';
+import type { Beats } from './beats.ts';
+import { endOf } from './thread-end.ts';
+import { threadEntry } from './thread-entry.ts';
+
+export interface WatchdogSettings {
+  readonly beats: Beats;
+  readonly logLevel: LogLevel;
+  readonly logFormat: LogFormat;
+}
+
+export interface Watchdog {
+  /** Resolves when it is watching. */
+  readonly ready: Promise<void>;
+  end(): Promise<void>;
+}
+
+export type StartWatchdog = (
+  settings: WatchdogSettings,
+  onFailure: (cause: unknown) => void,
+) => Watchdog;
+
+const WATCHDOG_WORKER = threadEntry('watchdog');
+
+/** For a process that may stop at a breakpoint, or that shares its threads with others. */
+export const NO_WATCHDOG: Watchdog = { ready: Promise.resolve(), end: () => Promise.resolve() };
+
+export const startWatchdog: StartWatchdog = (settings, onFailure) => {
+  if (inspector.url() !== undefined) return NO_WATCHDOG;
+  const worker = new Worker(WATCHDOG_WORKER, { workerData: settings });
+  const ended = endOf(worker, onFailure);
+  const ready = new Promise<void>((resolve) => worker.once('message', () => resolve()));
+  return {
+    ready,
+    end() {
+      const end = ended.expected();
+      void worker.terminate();
+      return end;
+    },
+  };
+};
