@@ -17,9 +17,11 @@ import { openLmdbTarget } from '../src/store/lmdb/target.ts';
 import { parseStoreAddress } from '../src/store/postgresql/address.ts';
 import { openPostgresqlSource } from '../src/store/postgresql/source.ts';
 import { openPostgresqlTarget } from '../src/store/postgresql/target.ts';
-import { batchesOf, fill } from '../src/store/stream/copy.ts';
+import { fill } from '../src/store/stream/copy.ts';
 import { differingTables } from '../src/store/stream/manifest.ts';
 import type { StateSource } from '../src/store/stream/ports.ts';
+import type { RowBatch } from '../src/store/stream/read.ts';
+import { STREAM_TABLES } from '../src/store/stream/rows.ts';
 import { summarize } from '../src/store/stream/write.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { runProgram } from './support/child-server.ts';
@@ -240,3 +242,9 @@ suite('a state copied to PostgreSQL and to LMDB', { concurrency: false }, () => 
     await Promise.all([source.close(), postgresql.close(), again.close()]);
   });
 });
+
+async function* batchesOf(source: StateSource): AsyncGenerator<RowBatch> {
+  for (const table of STREAM_TABLES) {
+    for await (const rows of source.rows(table)) yield { table, rows } as unknown as RowBatch;
+  }
+}

@@ -309,7 +309,7 @@ suite('an operator signs for one authority, whatever a server says that it is', 
   }
 
   test('that of the data folder', async () => {
-    const args = ['nodes', '--url', hostile.url, '--data-dir', alpha.folder];
+    const args = ['node', 'list', '--url', hostile.url, '--data-dir', alpha.folder];
     assert.equal((await runProgram(args)).code, EXIT.done);
     assert.ok(isSignedFor(alpha.na.publicKey));
   });
@@ -325,16 +325,25 @@ suite('an operator signs for one authority, whatever a server says that it is', 
     const replaced = await endOf([...connect, '--authority-key', other.na.publicKey]);
     assert.deepEqual([replaced.exit, replaced.code], [EXIT.unusable, 'local_files']);
 
-    const ended = await runProgram(['nodes', '--profile', 'far', ...config, ...nowhere]);
+    const ended = await runProgram(['node', 'list', '--profile', 'far', ...config, ...nowhere]);
     assert.equal(ended.code, EXIT.done, ended.stderr);
     assert.ok(isSignedFor(alpha.na.publicKey));
-    const unknown = await endOf(['nodes', '--profile', 'near', ...config]);
+    const unknown = await endOf(['node', 'list', '--profile', 'near', ...config]);
     assert.equal(unknown.exit, EXIT.unusable);
     assert.match(unknown.message, /no profile "near"; mesh-na connect makes one$/);
   });
 
   test('nobody, where no authority is known', async () => {
-    const args = ['nodes', '--url', hostile.url, '--key-file', keyFile, ...nowhere, ...config];
+    const args = [
+      'node',
+      'list',
+      '--url',
+      hostile.url,
+      '--key-file',
+      keyFile,
+      ...nowhere,
+      ...config,
+    ];
     const { exit, message } = await endOf(args);
     assert.equal(exit, EXIT.unusable);
     assert.match(message, /genesis\.json does not exist, so the authority key is not known; give /);

@@ -204,11 +204,11 @@ test('data is licensed, and access to it declared and verified, with files', asy
   const { at, read, write } = recordFolder(t);
   await using na = await startTestAuthority({ clock: REAL_TIME });
   const sources = write('sources.json', [SOURCE]);
-  const intent = ['data-usage', 'intent', sources, '--access', 'read'];
-  const none = await run(na, ['data-usage', 'policy', '--show'], EXIT.refused);
+  const intent = ['data-usage', 'declare', sources, '--access', 'read'];
+  const none = await run(na, ['data-usage', 'license', '--show'], EXIT.refused);
   const [license, declared] = await Promise.all([
     run(na, [
-      ...['data-usage', 'policy', '--licensee', 'beta', '--source', 'src-1', '--access', 'read'],
+      ...['data-usage', 'license', '--licensee', 'beta', '--source', 'src-1', '--access', 'read'],
       ...['--max-volume', '1000', '--prohibit', 'secret', '--out', at('license.json')],
       ...['--valid-from', '2026-01-01T02:00:00+02:00', '--valid-until', '2099-12-31'],
     ]),
@@ -225,7 +225,7 @@ test('data is licensed, and access to it declared and verified, with files', asy
 
   const verify = (name: string) => ['data-usage', 'verify', at(name), at('license.json')];
   const [shown, valid, unsigned, people] = await Promise.all([
-    run(na, ['data-usage', 'policy', '--show', '--out', at('shown.json')]),
+    run(na, ['data-usage', 'license', '--show', '--out', at('shown.json')]),
     run(na, verify('intent.json')),
     refusedFor(na, [...verify('intent.json'), '--agent-key', SOME_KEY]),
     runProgram(verify('much.json'), settingsOf(na)),
@@ -360,11 +360,11 @@ test('a file that does not hold what a command needs is not sent', async (t) => 
     [['agreement', 'counter', empty, ...operator], /empty\.json does not hold an offer$/],
     [['disclosure', 'commit', empty, ...operator], /empty\.json does not hold an agreement$/],
     [
-      ['data-usage', 'intent', empty, '--access', 'read', ...operator],
+      ['data-usage', 'declare', empty, '--access', 'read', ...operator],
       /does not hold a JSON list of objects$/,
     ],
     [
-      ['data-usage', 'intent', write('l.json', '[1.0]'), '--access', 'read', ...operator],
+      ['data-usage', 'declare', write('l.json', '[1.0]'), '--access', 'read', ...operator],
       /does not hold a JSON list of objects$/,
     ],
     [['agreement', 'verify', write('list.json', '[]')], /list\.json does not hold a JSON object$/],

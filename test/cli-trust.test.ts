@@ -32,23 +32,29 @@ test('treaty, attestation and feed travel between two sovereigns as files', asyn
       ...['--role', 'role:client', '--out', file('treaty.json')],
     ]),
     run(beta, [
-      ...['attest', 'agent-7', '--role', 'role:client'],
+      ...['attestation', 'issue', 'agent-7', '--role', 'role:client'],
       ...['--claims', '{"limit":1.0}', '--out', file('attestation.json')],
     ]),
   ]);
   assert.match(readFileSync(file('attestation.json'), 'utf8'), /"limit": ?1\.0/);
 
-  const verify = ['verify-attestation', file('attestation.json'), '--treaty', file('treaty.json')];
+  const verify = [
+    'attestation',
+    'verify',
+    file('attestation.json'),
+    '--treaty',
+    file('treaty.json'),
+  ];
   assert.equal((await run(alpha, verify)).reason, 'accepted');
-  await run(beta, ['revoke-attestation', attestation.attestation_id, '--reason', 'left']);
+  await run(beta, ['attestation', 'revoke', attestation.attestation_id, '--reason', 'left']);
   await run(beta, ['feed', 'export', '--out', file('feed.json')]);
   assert.equal((await run(alpha, ['feed', 'import', file('feed.json')])).accepted, true);
   assert.equal((await run(alpha, verify, 4)).reason, 'attestation_locally_revoked');
 
   const [again, path, none, graph, list, verdict] = await Promise.all([
     run(alpha, ['feed', 'import', file('feed.json')], 4),
-    run(alpha, ['trust-path', 'alpha', 'beta']),
-    run(alpha, ['trust-path', 'beta', 'alpha'], 4),
+    run(alpha, ['graph', 'trace', 'alpha', 'beta']),
+    run(alpha, ['graph', 'trace', 'beta', 'alpha'], 4),
     run(alpha, ['graph', 'show']),
     run(alpha, ['treaty', 'list']),
     run(alpha, ['treaty', 'verify', file('treaty.json')]),
@@ -71,7 +77,7 @@ test('policies, the recognition policy and the agents of a node are kept from th
   await run(na, ['policy', 'publish', '--policy-id', 'first', '--port', '443']);
   await run(na, ['policy', 'publish', '--policy-id', 'second']);
   assert.equal((await run(na, ['policy', 'rollback', 'first'])).policy_id, 'first');
-  const { versions } = await run(na, ['policy', 'history']);
+  const { versions } = await run(na, ['policy', 'list']);
   assert.deepEqual(
     versions.map(({ policy_id, active }: { policy_id: string; active: boolean }) => [
       policy_id,
@@ -88,12 +94,12 @@ test('policies, the recognition policy and the agents of a node are kept from th
   const genesis = ['--genesis', join(na.dataDir, 'genesis.json')];
   await run(na, ['node', 'join', '--token', token, ...genesis, ...node]);
   await run(na, [
-    ...['node', 'agent', 'register', '--agent-id', 'a-1', '--capability', 'llm:chat'],
+    ...['agent', 'register', '--agent-id', 'a-1', '--capability', 'llm:chat'],
     ...['--host', '192.0.2.7', '--port', '7448', ...node],
   ]);
-  assert.equal((await run(na, ['agents', 'llm:chat'])).count, 1);
-  await run(na, ['node', 'agent', 'unregister', ...node]);
-  assert.equal((await run(na, ['agents'])).count, 0);
+  assert.equal((await run(na, ['agent', 'list', 'llm:chat'])).count, 1);
+  await run(na, ['agent', 'unregister', ...node]);
+  assert.equal((await run(na, ['agent', 'list'])).count, 0);
 });
 
 test('the command line says why one sovereign trusts another, what if, and how it was', async () => {
@@ -108,7 +114,7 @@ test('the command line says why one sovereign trusts another, what if, and how i
   const trace = ['graph', 'trace', 'alpha', 'beta'];
   const before = new Date(start - 1000).toISOString();
   const [explained, without, cut, unknown, future] = await Promise.all([
-    run(na, ['trust-path', 'alpha', 'beta', '--explain']),
+    run(na, ['graph', 'trace', 'alpha', 'beta', '--explain']),
     run(na, [...trace, '--without', ids[0]]),
     run(na, [...trace, '--without', ids[0], '--without', ids[1], '--explain'], 4),
     run(na, [...trace, '--as-of', before], 4),

@@ -115,8 +115,8 @@ test('a network lives on the command line: from init to the audit log', async (t
 
   // The roster, and the table for people; the certificate before and after its renewal.
   const [roster, table, renewal] = await Promise.all([
-    cli('nodes', '--key-id', 'ops-standard'),
-    runProgram(['nodes'], settings),
+    cli('node', 'list', '--key-id', 'ops-standard'),
+    runProgram(['node', 'list'], settings),
     node('b', 'renew', '--validity-hours', '1000'),
   ]);
   const { nodes } = printed(roster) as { nodes: Record<string, Record<string, unknown>> };
@@ -135,7 +135,7 @@ test('a network lives on the command line: from init to the audit log', async (t
   const certId = String(a?.cert_id);
   const [status, revoked] = await Promise.all([
     node('b', 'status'),
-    cli('revoke', certId, '--reason', 'key_compromise'),
+    cli('certificate', 'revoke', certId, '--reason', 'key_compromise'),
   ]);
   const { cert_id, revoked: isRevoked, expired, roles } = printed(status);
   assert.deepEqual([cert_id, isRevoked, expired], [renewed.cert_id, false, false]);
@@ -148,7 +148,7 @@ test('a network lives on the command line: from init to the audit log', async (t
     node('a', 'heartbeat'),
     node('a', 'status'),
     runProgram(['node', 'heartbeat', '--node-dir', join(scratch, 'a')], settings),
-    cli('revoke', String(renewed.cert_id), '--key-id', 'ops-standard'),
+    cli('certificate', 'revoke', String(renewed.cert_id), '--key-id', 'ops-standard'),
   ]);
   assert.equal(failed(refused, REFUSED).code, 'certificate_revoked');
   assert.equal(after.code, REFUSED);
@@ -162,7 +162,7 @@ test('a network lives on the command line: from init to the audit log', async (t
   assert.equal(failed(byStandard, REFUSED).code, 'insufficient_operator_tier');
 
   // An operator key is switched off.
-  const off = printed(await cli('revoke-operator-key', 'ops-standard', '--reason', 'rotated'));
+  const off = printed(await cli('operator-key', 'revoke', 'ops-standard', '--reason', 'rotated'));
   assert.deepEqual([off.already_revoked, off.remaining_active_keys], [false, 1]);
 
   // It can no longer invite; the audit log, read beside the running authority, records everything.
@@ -191,7 +191,7 @@ test('a network lives on the command line: from init to the audit log', async (t
   await na.stop();
   const [absent, absentText] = await Promise.all([
     node('b', 'heartbeat'),
-    runProgram(['nodes'], settings),
+    runProgram(['node', 'list'], settings),
   ]);
   assert.equal(failed(absent, UNREACHABLE).code, 'unreachable');
   assert.equal(absentText.code, UNREACHABLE);

@@ -91,11 +91,6 @@ suite('fish', { skip: fish === null && 'fish is not installed' }, () => {
   }
 });
 
-test('earlier names of commands are not offered', () => {
-  const offered = completions.flatMap(({ words }) => words.map(({ word }) => word));
-  for (const earlier of ['attest', 'nodes', 'history']) assert.ok(!offered.includes(earlier));
-});
-
 test('the command prints the script, as text or in JSON', async () => {
   const [text, json] = await Promise.all([
     runProgram(['completion', 'bash']),

@@ -244,13 +244,17 @@ test('mesh-na init reports what it created and never prints a private key', () =
 for (const [fault, args, expected] of [
   ['an unknown option', ['init', '--nope'], /^mesh-na: unknown option '--nope'\n$/],
   ['an unknown command', ['bogus'], /^mesh-na: unknown command 'bogus'\n$/],
-  ['a url that is none', ['nodes', '--url', 'nope'], /must be an http or https URL\.\n$/],
+  ['a url that is none', ['node', 'list', '--url', 'nope'], /must be an http or https URL\.\n$/],
   [
     'a count of zero',
     ['invite', 'create', '--count', '0'],
     /must be a whole number, 1 or more\.\n$/,
   ],
-  ['an unknown reason', ['revoke', 'c', '--reason', 'x'], /Allowed choices are .*\n$/],
+  [
+    'an unknown reason',
+    ['certificate', 'revoke', 'c', '--reason', 'x'],
+    /Allowed choices are .*\n$/,
+  ],
   ['no invite token', ['node', 'join'], /^mesh-na: Give the invite token by .*\n$/],
 ] as const) {
   test(`${fault} ends with 2 and one sentence`, () => {
@@ -264,7 +268,7 @@ for (const [fault, args, expected] of [
 
 test('a missing operator key ends with 3, an absent authority with 5', () => {
   const dataDir = join(scratch, 'absent');
-  const nodes = ['nodes', '--data-dir', dataDir, '--url', 'http://127.0.0.1:1', '--json'];
+  const nodes = ['node', 'list', '--data-dir', dataDir, '--url', 'http://127.0.0.1:1', '--json'];
   const unusable = runCli(nodes);
   assert.equal(unusable.status, 3);
   assert.match(unusable.stderr, /"code":"local_files".*operator-privileged\.key cannot be read/);

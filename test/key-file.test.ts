@@ -249,7 +249,7 @@ for (const [title, args] of Object.entries({
     '--config-home',
     folder,
   ],
-  'an operator’s --key-file, a public one': ['nodes', '--key-file', PUBLIC, ...OPERATOR],
+  'an operator’s --key-file, a public one': ['node', 'list', '--key-file', PUBLIC, ...OPERATOR],
   'genesis renew --root-key, a public one': [
     'genesis',
     'renew',

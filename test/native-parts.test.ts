@@ -56,7 +56,7 @@ suite('commands that touch no authority’s state load no native code', { concur
   }
 
   test('a request to an authority', async () => {
-    const ended = await run(['nodes', '--url', 'http://127.0.0.1:1', '--data-dir', network]);
+    const ended = await run(['node', 'list', '--url', 'http://127.0.0.1:1', '--data-dir', network]);
     assert.equal(ended.code, 5, ended.stderr);
     assert.deepEqual(nativeParts(ended), []);
   });

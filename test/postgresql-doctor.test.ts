@@ -97,17 +97,17 @@ test('keys that were in use and an empty database: the right database, or a rest
 test('tables of another version: not a restore', async () => {
   const url = await migratedDatabase(cluster);
   const database = new URL(url).pathname.slice(1);
-  for (const [version, hint] of [
-    [SCHEMA_VERSION - 1, /mesh-na store migrate, with the same --store, brings it$/],
-    [SCHEMA_VERSION + 1, /this program reads version \d+$/],
-  ] as const) {
+  for (const version of [SCHEMA_VERSION - 1, SCHEMA_VERSION + 1]) {
     await cluster.query(
       database,
       `select mesh_na.put_meta('schema', '\\x${version.toString(16).padStart(2, '0')}')`,
     );
     const { troubles, store } = await examine(url);
     assert.deepEqual(troubles, ['store wrong']);
-    assert.match(String(store?.found), hint);
+    assert.match(
+      String(store?.found),
+      /this program reads version 5: start the program that wrote it$/,
+    );
     assert.equal(store?.cure, 'Let the state and the program be of one version');
   }
 });

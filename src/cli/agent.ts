@@ -2,22 +2,17 @@
 import type { Command } from 'commander';
 import type { AgentList } from '../protocol/answers/enrollment.ts';
 import { defineRegister, defineUnregister } from './agent-registration.ts';
-import { defineRenamed } from './earlier-name.ts';
 import { addPublicOptions, type PublicOptions } from './options.ts';
 import { printResult } from './output.ts';
 import type { Line } from './printable.ts';
 import { publicClient } from './server.ts';
 import { addWideOption, idColumn, type TableOptions, tableOf, timeColumn } from './table.ts';
 
-/** `node` is the group that had the commands of registration before. */
-export function addAgentCommands(program: Command, node: Command): void {
+export function addAgentCommands(program: Command): void {
   const agent = program.command('agent').description('find agents, or register that of this node');
-  const ofNode = node.command('agent', { hidden: true }).description('register the agent');
-  defineRenamed(agent.command('list'), { parent: program, name: 'agents' }, defineList);
-  const register = { parent: ofNode, name: 'register' };
-  defineRenamed(agent.command('register'), register, defineRegister);
-  const unregister = { parent: ofNode, name: 'unregister' };
-  defineRenamed(agent.command('unregister'), unregister, defineUnregister);
+  defineList(agent.command('list'));
+  defineRegister(agent.command('register'));
+  defineUnregister(agent.command('unregister'));
 }
 
 function defineList(list: Command): void {

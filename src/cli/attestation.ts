@@ -3,7 +3,6 @@ import { type Command, Option } from 'commander';
 import type { JsonObject } from '../base/json/value.ts';
 import type { AttestationRow } from '../protocol/rows/attestation.ts';
 import { defineVerify } from './attestation-verify.ts';
-import { defineRenamed } from './earlier-name.ts';
 import { eachOf, pagesOf, printList } from './listing.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import {
@@ -39,14 +38,10 @@ export function addAttestationCommands(program: Command): void {
   const attestation = program
     .command('attestation')
     .description('say who is a member, and verify what others say');
-  for (const [verb, name, define] of [
-    ['issue', 'attest', defineIssue],
-    ['revoke', 'revoke-attestation', defineRevoke],
-    ['list', 'attestations', defineList],
-    ['verify', 'verify-attestation', defineVerify],
-  ] as const) {
-    defineRenamed(attestation.command(verb), { parent: program, name }, define);
-  }
+  defineIssue(attestation.command('issue'));
+  defineRevoke(attestation.command('revoke'));
+  defineList(attestation.command('list'));
+  defineVerify(attestation.command('verify'));
 }
 
 function defineIssue(issue: Command): void {

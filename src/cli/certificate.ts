@@ -12,7 +12,6 @@ import {
   wholeCertificateId,
   wholeNodeKey,
 } from './certificate-rows.ts';
-import { defineRenamed } from './earlier-name.ts';
 import { printList } from './listing.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { asJson, printResult } from './output.ts';
@@ -25,7 +24,7 @@ export function addCertificateCommands(program: Command): void {
     .description('look up and revoke certificates of nodes');
   defineList(certificate.command('list'));
   defineShow(certificate.command('show'));
-  defineRenamed(certificate.command('revoke'), { parent: program, name: 'revoke' }, defineRevoke);
+  defineRevoke(certificate.command('revoke'));
 }
 
 interface ListOptions extends OperatorOptions, CertificateFilter, TableOptions {}

@@ -31,7 +31,7 @@ function entriesOf(command: Command, above: string): CommandEntry[] {
   return [entry];
 }
 
-/** Without `help`, and without the earlier names of commands. */
+/** Without `help`, which the library adds. */
 export function listedBelow(command: Command): Command[] {
   const visible = command.createHelp().visibleCommands(command);
   return visible.filter((below) => command.commands.includes(below));

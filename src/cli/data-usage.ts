@@ -3,7 +3,6 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { JsonValue } from '../base/json/value.ts';
 import type { DataSource } from '../client/operator-protocol.ts';
 import { type LicenseOptions, runLicense } from './data-usage-license.ts';
-import { defineRenamed } from './earlier-name.ts';
 import { readJsonFiles, readJsonList } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { collect, signerKeyOption } from './options.ts';
@@ -38,10 +37,8 @@ export function addDataUsageCommands(program: Command): void {
   const dataUsage = program
     .command('data-usage')
     .description('license data, and declare access to data');
-  const license = { parent: dataUsage, name: 'policy' };
-  defineRenamed(dataUsage.command('license'), license, defineLicense);
-  const declare = { parent: dataUsage, name: 'intent' };
-  defineRenamed(dataUsage.command('declare'), declare, defineDeclare);
+  defineLicense(dataUsage.command('license'));
+  defineDeclare(dataUsage.command('declare'));
 
   const verify = dataUsage
     .command('verify')

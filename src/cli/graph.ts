@@ -1,7 +1,6 @@
 /** `mesh-na graph`: who recognizes whom. */
 import type { Command } from 'commander';
 import type { RecognitionGraph, TrustAnswer } from '../protocol/rows/graph.ts';
-import { defineRenamed } from './earlier-name.ts';
 import { EXIT, failure } from './exit-codes.ts';
 import { addPublicOptions, collect, type PublicOptions, timeAgo } from './options.ts';
 import { printResult } from './output.ts';
@@ -28,7 +27,7 @@ export function addGraphCommands(program: Command): void {
     'mesh-na graph show',
     'mesh-na graph show --json | jq .revoked_trust_material',
   ]);
-  defineRenamed(graph.command('trace'), { parent: program, name: 'trust-path' }, defineTrace);
+  defineTrace(graph.command('trace'));
 }
 
 function defineTrace(trace: Command): void {

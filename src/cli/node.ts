@@ -1,6 +1,5 @@
 /** The node's commands; its key and certificate are in one folder. */
 import { type Command, Option } from 'commander';
-import { defineRenamed } from './earlier-name.ts';
 import { onLocalFiles } from './exit-codes.ts';
 import { runJoin, runRenew } from './node-enroll.ts';
 import { keyPath, makeNodeKey } from './node-folder.ts';
@@ -19,11 +18,11 @@ import {
 import { printResult } from './output.ts';
 import { caOption, waitOption } from './server.ts';
 
-export function addNodeCommands(program: Command): Command {
+export function addNodeCommands(program: Command): void {
   const node = program
     .command('node')
     .description('act as a node of the network, or list its nodes');
-  defineRenamed(node.command('list'), { parent: program, name: 'nodes' }, defineNodeList);
+  defineNodeList(node.command('list'));
 
   const keygen = node
     .command('keygen')
@@ -112,8 +111,6 @@ export function addNodeCommands(program: Command): Command {
     'mesh-na node status --json',
     'mesh-na node status --offline --crl crl.json',
   ]);
-
-  return node;
 }
 
 function validityOption(): Option {

@@ -7,7 +7,6 @@ import { keyFromSeed, newSeed } from '../client/keys.ts';
 import type { OperatorTier } from '../client/operator-client.ts';
 import type { OperatorKeyList } from '../protocol/answers/operators.ts';
 import { TIERS } from '../protocol/rows/operator-key.ts';
-import { defineRenamed } from './earlier-name.ts';
 import { onLocalFiles, usageFailure } from './exit-codes.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { examples, jsonOption, publicKey } from './options.ts';
@@ -23,8 +22,7 @@ export function addOperatorKeyCommands(program: Command): void {
   defineAdd(operatorKey.command('add'));
   defineList(operatorKey.command('list'));
   defineSetTier(operatorKey.command('set-tier'));
-  const earlier = { parent: program, name: 'revoke-operator-key' };
-  defineRenamed(operatorKey.command('revoke'), earlier, defineRevoke);
+  defineRevoke(operatorKey.command('revoke'));
 }
 
 /** On the operator's own machine: the authority needs the public key only. */

@@ -3,7 +3,6 @@ import type { Command } from 'commander';
 import type { PolicyRequest } from '../client/operator-trust.ts';
 import type { PolicyHistory } from '../protocol/answers/recognition.ts';
 import type { PolicyManifest } from '../protocol/records/policy-manifest.ts';
-import { defineRenamed } from './earlier-name.ts';
 import { readJsonFile } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import {
@@ -59,7 +58,7 @@ export function addPolicyCommands(program: Command): void {
     'mesh-na policy rollback spring',
   ]);
 
-  defineRenamed(policy.command('list'), { parent: policy, name: 'history' }, defineList);
+  defineList(policy.command('list'));
 
   const show = policy.command('show').description('show the active policy').action(runShow);
   addPublicOptions(addOutOption(show, 'the policy'), [

@@ -56,8 +56,8 @@ export function buildProgram(): Command {
   addCompletionCommand(program);
   program.commandsGroup('Nodes:');
   addInviteCommands(program);
-  const node = addNodeCommands(program);
-  addAgentCommands(program, node);
+  addNodeCommands(program);
+  addAgentCommands(program);
   addCertificateCommands(program);
   program.commandsGroup('Operators:');
   addOperatorKeyCommands(program);

@@ -1,14 +1,9 @@
-/** `mesh-na store`: tends the state, in a data folder or in a database. */
-import { join } from 'node:path';
+/** `mesh-na store`: manages the state, in a data folder or in a database. */
 import type { Command } from 'commander';
-import { FILES } from '../server/config/data-folder.ts';
-import type { StoreAddress } from '../store/postgresql/address.ts';
 import type { StatusOfFollower, StatusOfLease, StoreStatus } from '../store/postgresql/status.ts';
 import { usageFailure } from './exit-codes.ts';
-import { readGenesisFile } from './genesis-file.ts';
 import { examples, jsonOption } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
-import { whileWaiting } from './progress.ts';
 import { addPlaceOptions, databaseOf, onState, type StatePlace } from './store-address.ts';
 import { addDamageCommands } from './store-damage.ts';
 import { addMoveCommand } from './store-move.ts';
@@ -20,17 +15,9 @@ export function addStoreCommands(program: Command): void {
     .command('store')
     .description('manage the state: migrate, inspect, move, verify or salvage it');
   addPlaceOptions(store.command('migrate'))
-    .description(
-      'bring a state to the version of this program, or make the tables in a new database',
-    )
+    .description('create the tables in a new database')
     .addOption(jsonOption())
-    .addHelpText(
-      'after',
-      examples([
-        'mesh-na store migrate --data-dir /var/lib/mesh',
-        'mesh-na store migrate --store postgresql://mesh@db/mesh',
-      ]),
-    )
+    .addHelpText('after', examples(['mesh-na store migrate --store postgresql://mesh@db/mesh']))
     .action(migrate);
   addPlaceOptions(store.command('status'))
     .description(
@@ -44,33 +31,8 @@ export function addStoreCommands(program: Command): void {
 }
 
 async function migrate(options: StoreCommandOptions): Promise<void> {
-  const address = await onState(() => databaseOf(options));
-  if (address === null) await migrateDataFolder(options.dataDir, options);
-  else await migrateTables(address, options);
-}
-
-async function migrateDataFolder(dataDir: string, options: OutputOptions): Promise<void> {
-  const genesis = await readGenesisFile(join(dataDir, FILES.genesis));
-  const { from, to, kept } = await onState(async () => {
-    const { verifySignature } = await import('../base/crypto/ed25519.ts');
-    const { migrateFolder } = await import('../maintenance/move/migrate.ts');
-    const { networkOf } = await import('../store/network-identity.ts');
-    return whileWaiting('Migrating the state', () =>
-      migrateFolder(dataDir, networkOf(genesis), verifySignature),
-    );
-  });
-  const text =
-    kept === null
-      ? [`The state in ${dataDir} has schema version ${to} already.`]
-      : [
-          `The state in ${dataDir} has schema version ${to}; it had ${from}.`,
-          `The old one is kept as ${kept}: under its former name, the program before reads it.`,
-        ];
-  printResult(options, { place: dataDir, from, to, kept }, text);
-}
-
-async function migrateTables(address: StoreAddress, options: OutputOptions): Promise<void> {
   const { migrateDatabase } = await import('../store/postgresql/status.ts');
+  const address = await namedDatabase(options);
   const { place, from, to } = await onState(() => migrateDatabase(address));
   const text =
     from === to
@@ -81,8 +43,7 @@ async function migrateTables(address: StoreAddress, options: OutputOptions): Pro
 
 async function status(options: StoreCommandOptions): Promise<void> {
   const { readStatus } = await import('../store/postgresql/status.ts');
-  const address = await onState(() => databaseOf(options));
-  if (address === null) throw usageFailure('Name the database by --store');
+  const address = await namedDatabase(options);
   const found = await onState(() => readStatus(address));
   const { place, schemaVersion, contents, durability } = found;
   const result = {
@@ -96,6 +57,12 @@ async function status(options: StoreCommandOptions): Promise<void> {
     durability: { ...durability },
   };
   printResult(options, result, statusText(found));
+}
+
+async function namedDatabase(options: StoreCommandOptions) {
+  const address = await onState(() => databaseOf(options));
+  if (address === null) throw usageFailure('Name the database by --store');
+  return address;
 }
 
 function statusText({ place, schemaVersion, contents, durability }: StoreStatus): string[] {

@@ -37,7 +37,7 @@ function decodeLines(last: number, row: Buffer): readonly string[] {
 }
 
 /** The entry in one line of a row. */
-export function decodeLine(line: string): AuditEntry {
+function decodeLine(line: string): AuditEntry {
   const textAt = line.indexOf('{');
   try {
     const entry = parseJson(line.slice(textAt)) as unknown as Omit<AuditEntry, 'hash'>;

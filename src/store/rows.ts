@@ -44,11 +44,6 @@ export function encodeRow(table: TableName, key: RowKey, value: unknown, version
   return seal(packr.pack(value), seedOf(table, key, version));
 }
 
-/** The value in a row of a layout that had no checksums. */
-export function decodeUnchecked(row: Uint8Array): unknown {
-  return packr.unpack(row);
-}
-
 /** Like `encodeRow`, for rows of text. */
 export function encodeText(table: TableName, key: RowKey, text: string): Buffer {
   return seal(Buffer.from(text), seedOf(table, key, 0));

@@ -155,7 +155,8 @@ test('a folder of another schema version is refused', async () => {
   await env.openDB<unknown, string>({ name: 'meta', useVersions: true }).put('schema', 1);
   await env.close();
   assert.throws(() => openLmdbStore(place.folder), {
-    message: 'The data directory has schema version 1; this program reads version 4',
+    message:
+      'The data directory has schema version 1; this program reads version 4: start the program that wrote it',
   });
 });
 

@@ -15,7 +15,7 @@ import { formatInstant } from '../../base/timestamp.ts';
 import { foreignFeedName } from '../../protocol/contract/documents.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
 import { sortedSet } from '../../protocol/records/recognition-policy.ts';
-import { signedText, signRecord } from '../../protocol/records/signed-record.ts';
+import { signRecord } from '../../protocol/records/signed-record.ts';
 import type { SubjectListener } from '../subjects/subjects.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { ListEntry, ListSigner } from './list-document.ts';
@@ -56,9 +56,8 @@ export function createFeeds(options: FeedsOptions): Feeds {
   function feedOf(issuer: string): Feed {
     const known = feeds.get(issuer);
     if (known !== undefined) return known;
-    const loaded: ListEntry[] = [];
-    const sequence = createFeed(issuer, options, loaded);
-    const feed: Feed = { sequence, loaded: isLoading ? loaded : null };
+    const sequence = createFeed(issuer, options);
+    const feed: Feed = { sequence, loaded: isLoading ? [] : null };
     feeds.set(issuer, feed);
     return feed;
   }
@@ -115,7 +114,6 @@ export function attestationRevokedBy({
 function createFeed(
   issuer: string,
   { signer, ownName, publisher, threads, uuid, assertSigner }: FeedsOptions,
-  loaded: readonly ListEntry[],
 ): SignedSequence {
   const digest = createSetDigest();
   const id = feedSubjectId(issuer);
@@ -130,9 +128,7 @@ function createFeed(
       show: (document) => publisher.publish(name, document),
     }),
     first: (unit) => (issuer === ownName && isFirstStart(unit) ? 0 : 1),
-    matches: (stored) =>
-      stored.digest === digest.value([]) ||
-      stored.digest === formerDigest(signer.publicKey, stored, loaded),
+    matches: (stored) => stored.digest === digest.value([]),
     current: (unit) => unit.current('sovereign-feed', id)?.context,
     send: (unit, event) => unit.send('sovereign-feed', id, event),
     next: ({ at }, sequence, digest) => ({
@@ -180,16 +176,6 @@ export function createSetDigest(): EntryDigest {
 
 function digestOf({ id, text }: ListEntry): bigint {
   return BigInt(`0x${sha256Hex(`${canonicalJson(id)}:${text}`)}`);
-}
-
-/** Versions stored in the earlier format have the digest of the signed text instead of a sum. */
-export function formerDigest(
-  publicKey: string,
-  head: SovereignFeed,
-  entries: readonly ListEntry[],
-): string {
-  const reasons = new Map(entries.map(({ id, text }) => [id, JSON.parse(text) as string]));
-  return sha256Hex(signedText(feedRecord({ publicKey }, head, reasons)));
 }
 
 type Head = Pick<SovereignFeed, 'issuer' | 'sequence' | 'feedId' | 'issuedAt'>;

@@ -12,7 +12,7 @@ import {
   revocationIn,
   type StoredRevocation,
 } from './crl.ts';
-import { attestationRevokedBy, createSetDigest, formerDigest } from './feed.ts';
+import { attestationRevokedBy, createSetDigest } from './feed.ts';
 import type { ListEntry } from './list-document.ts';
 
 export interface StoredFeed {
@@ -80,7 +80,7 @@ export function createStoredLists(issuer: string): StoredLists {
         return 'its revoked certificates are not those of the published revocation list';
       }
       for (const [name, { version, entries }] of feeds()) {
-        if (!matchesFeed(issuer, version, entries)) {
+        if (!matchesFeed(version, entries)) {
           return `its revoked attestations are not those of the published feed of ${name}`;
         }
       }
@@ -101,12 +101,6 @@ export function feedDigest(entries: readonly ListEntry[]): string {
   return createSetDigest().value(entries);
 }
 
-function matchesFeed(
-  issuer: string,
-  version: SovereignFeed | null,
-  entries: readonly ListEntry[],
-): boolean {
-  if (version === null) return entries.length === 0;
-  const { digest } = version;
-  return digest === feedDigest(entries) || digest === formerDigest(issuer, version, entries);
+function matchesFeed(version: SovereignFeed | null, entries: readonly ListEntry[]): boolean {
+  return version === null ? entries.length === 0 : version.digest === feedDigest(entries);
 }

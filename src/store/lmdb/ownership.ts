@@ -13,8 +13,6 @@ import type { PreviousOwner } from '../store.ts';
 import type { Tables } from './environment.ts';
 
 export const SCHEMA_VERSION = 4;
-/** The oldest version that can be brought to the present one. */
-export const OLDEST_READ = 2;
 
 interface OwnerRow {
   readonly pid: number;
@@ -64,10 +62,9 @@ export function assertSchema(row: Buffer | undefined, isNew: boolean): void {
   if (row === undefined && isNew) return;
   const version = row?.length === 1 ? row[0] : undefined;
   if (version === undefined) throw new DamagedState('its schema version cannot be read');
-  if (version === SCHEMA_VERSION) return;
-  const found = `The data directory has schema version ${version}; this program reads version ${SCHEMA_VERSION}`;
-  const cure = ', to which mesh-na store migrate brings it';
-  throw new OtherSchema(version >= OLDEST_READ && version < SCHEMA_VERSION ? found + cure : found);
+  if (version !== SCHEMA_VERSION) {
+    throw new OtherSchema('The data directory', version, SCHEMA_VERSION);
+  }
 }
 
 /** Whether the last owner stored everything before it ended. */

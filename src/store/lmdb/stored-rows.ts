@@ -68,7 +68,7 @@ interface WritableTable {
   removeSync(key: RowKey): unknown;
 }
 
-export async function* inBatches<Row, Item>(
+async function* inBatches<Row, Item>(
   table: TableName,
   rows: Iterable<Row>,
   read: (row: Row) => Item,

@@ -1,12 +1,10 @@
-/** The tables in PostgreSQL and their version. They are made and changed by one command, never by a start. */
+/** The tables in PostgreSQL and their version. One command creates them, never a start. */
 import type { Client } from 'pg';
 import { OtherSchema } from '../other-schema.ts';
 import { DamagedState } from '../rows.ts';
 import { readingProblem } from './unreadable.ts';
 
-/** Each brings the tables from the version of its position to the next. */
-const MIGRATIONS: readonly string[] = [
-  `
+const TABLES = `
 create schema mesh_na;
 
 -- Totals of the other tables, shapes, owner of the state, and the version of these tables.
@@ -41,7 +39,23 @@ create table mesh_na.audit (
 
 create table mesh_na.liveness (
   id bytea primary key,
-  contact bytea not null
+  contact bytea not null,
+  flush bigint not null default 0
+);
+create sequence mesh_na.liveness_flushes;
+
+-- What each flush has changed, for instances that keep the state up to date beside the one that writes it.
+create table mesh_na.changes (
+  -- The last revision of the flush, and the last of the flush before.
+  revision bigint primary key,
+  follows bigint not null,
+  -- Another process may have had the same revision in a database that has lost it.
+  holder uuid,
+  -- Of the subjects that were written or removed.
+  kinds text[] not null,
+  ids bytea[] not null,
+  -- The minutes of the nonces that were spent.
+  buckets bigint[] not null
 );
 
 -- A commit locks the key of the only row, which a renewal does not touch and a change of holder replaces.
@@ -51,7 +65,15 @@ create table mesh_na.writer_lease (
   holder_name text,
   expires_at timestamptz not null,
   released boolean not null,
-  is_only boolean not null default true unique check (is_only)
+  is_only boolean not null default true unique check (is_only),
+  -- What all instances have to agree on, as JSON text: digests by the name of the setting.
+  configuration text,
+  -- Where the holder takes the calls of other instances, as host:port.
+  link text,
+  -- Until then, whoever moves the state elsewhere wants to be the next holder: the one before stops, and others wait.
+  wanted_until timestamptz,
+  -- How long the lease lasts without a renewal: processes that wait count it on clocks of their own.
+  lasts interval
 );
 
 insert into mesh_na.writer_lease (epoch, expires_at, released) values (0, '-infinity', true);
@@ -63,6 +85,26 @@ begin
   if not found then
     raise exception 'Another process has taken over the database' using errcode = 'MN001';
   end if;
+end $$;
+
+-- For this transaction alone: through a pooler, the next one may be in a session without the settings of this service. Without
+-- the second, nobody learns of a commit that has stopped waiting for its standby.
+create function mesh_na.commit_durably() returns void language plpgsql as $$
+begin
+  if current_setting('synchronous_commit') = 'off' then
+    perform set_config('synchronous_commit', 'on', true);
+  end if;
+  perform set_config('client_min_messages', 'warning', true);
+end $$;
+
+-- A database that has lost changes may give two holders one number.
+create function mesh_na.hold_lease(mine bigint, me uuid) returns void language plpgsql as $$
+begin
+  perform 1 from mesh_na.writer_lease where epoch = mine and holder = me for key share;
+  if not found then
+    raise exception 'Another process has taken over the database' using errcode = 'MN001';
+  end if;
+  perform mesh_na.commit_durably();
 end $$;
 
 create function mesh_na.replace_totals(known bytea, next bytea) returns void language plpgsql as $$
@@ -134,14 +176,29 @@ begin
   end if;
 end $$;
 
+create function mesh_na.note_changes(
+  last_revision bigint, before bigint, changed_kinds text[], changed_ids bytea[], spent_buckets bigint[]
+) returns void language sql as $$
+  insert into mesh_na.changes
+    select last_revision, before, l.holder, changed_kinds, changed_ids, spent_buckets
+    from mesh_na.writer_lease as l
+$$;
+
+-- A follower that is further behind than the changes kept here reads everything again.
 create function mesh_na.store_liveness(mine bigint, ids bytea[], contacts bytea[], times bytea)
 returns void language plpgsql as $$
+declare
+  number bigint;
 begin
   perform mesh_na.hold_lease(mine);
-  insert into mesh_na.liveness select * from unnest(ids, contacts)
-    on conflict (id) do update set contact = excluded.contact;
+  number := nextval('mesh_na.liveness_flushes');
+  insert into mesh_na.liveness
+    select c.id, c.contact, number from unnest(ids, contacts) as c (id, contact)
+    on conflict (id) do update set contact = excluded.contact, flush = excluded.flush;
   if times is not null then
     perform mesh_na.put_meta('unstored_times', times);
+    delete from mesh_na.changes
+      where revision <= (select max(newest.revision) from mesh_na.changes as newest) - 300000;
   end if;
 end $$;
 
@@ -162,84 +219,6 @@ begin
     raise exception 'The nonces have changed meanwhile' using errcode = 'MN002';
   end if;
 end $$;
-`,
-  `
--- What all instances have to agree on, as JSON text: digests by the name of the setting.
-alter table mesh_na.writer_lease add column configuration text;
--- Where the holder takes the calls of other instances, as host:port.
-alter table mesh_na.writer_lease add column link text;
-`,
-  `
--- What each flush has changed, for instances that keep the state up to date beside the one that writes it.
-create table mesh_na.changes (
-  -- The last revision of the flush, and the last of the flush before.
-  revision bigint primary key,
-  follows bigint not null,
-  -- Another process may have had the same revision in a database that has lost it.
-  holder uuid,
-  -- Of the subjects that were written or removed.
-  kinds text[] not null,
-  ids bytea[] not null,
-  -- The minutes of the nonces that were spent.
-  buckets bigint[] not null
-);
-
-alter table mesh_na.liveness add column flush bigint not null default 0;
-create sequence mesh_na.liveness_flushes;
-
-create function mesh_na.note_changes(
-  last_revision bigint, before bigint, changed_kinds text[], changed_ids bytea[], spent_buckets bigint[]
-) returns void language sql as $$
-  insert into mesh_na.changes
-    select last_revision, before, l.holder, changed_kinds, changed_ids, spent_buckets
-    from mesh_na.writer_lease as l
-$$;
-
--- Whoever is further behind than what is kept here of the changes reads everything again.
-create or replace function mesh_na.store_liveness(mine bigint, ids bytea[], contacts bytea[], times bytea)
-returns void language plpgsql as $$
-declare
-  number bigint;
-begin
-  perform mesh_na.hold_lease(mine);
-  number := nextval('mesh_na.liveness_flushes');
-  insert into mesh_na.liveness
-    select c.id, c.contact, number from unnest(ids, contacts) as c (id, contact)
-    on conflict (id) do update set contact = excluded.contact, flush = excluded.flush;
-  if times is not null then
-    perform mesh_na.put_meta('unstored_times', times);
-    delete from mesh_na.changes
-      where revision <= (select max(newest.revision) from mesh_na.changes as newest) - 300000;
-  end if;
-end $$;
-`,
-  `
--- Until then, whoever moves the state elsewhere wants to be the next holder: the one before stops, and others wait.
-alter table mesh_na.writer_lease add column wanted_until timestamptz;
-`,
-  `
--- How long the lease lasts without a renewal: processes that wait count it on clocks of their own.
-alter table mesh_na.writer_lease add column lasts interval;
-
--- For this transaction alone: through a pooler, the next one may be in a session without the settings of this service. Without
--- the second, nobody learns of a commit that has stopped waiting for its standby.
-create function mesh_na.commit_durably() returns void language plpgsql as $$
-begin
-  if current_setting('synchronous_commit') = 'off' then
-    perform set_config('synchronous_commit', 'on', true);
-  end if;
-  perform set_config('client_min_messages', 'warning', true);
-end $$;
-
--- A database that has lost changes may give two holders one number.
-create function mesh_na.hold_lease(mine bigint, me uuid) returns void language plpgsql as $$
-begin
-  perform 1 from mesh_na.writer_lease where epoch = mine and holder = me for key share;
-  if not found then
-    raise exception 'Another process has taken over the database' using errcode = 'MN001';
-  end if;
-  perform mesh_na.commit_durably();
-end $$;
 
 -- Fails where there is no room for half a megabyte. It does not compress, so that it takes pages.
 create function mesh_na.try_room() returns void language plpgsql as $$
@@ -249,13 +228,12 @@ begin
     from generate_series(1, 8192) as n;
   delete from mesh_na.meta where key = 'room';
 end $$;
-`,
-];
+`;
 
-export const SCHEMA_VERSION = MIGRATIONS.length;
+export const SCHEMA_VERSION = 5;
 
 /** Any number that no other program in the database is likely to lock. */
-const MIGRATION_LOCK = 6_103_245_771;
+const CREATION_LOCK = 6_103_245_771;
 
 /** The version of the tables; 0 when there are none. */
 export async function readSchemaVersion(client: Client): Promise<number> {
@@ -280,15 +258,17 @@ async function readSchemaRow(client: Client): Promise<number | undefined> {
   }
 }
 
-/** Makes the tables, or brings them to the version of this program; returns the version before. */
-export async function migrate(client: Client): Promise<number> {
+/** Creates the tables unless they are there; returns the version before, which is 0 when there were none. */
+export async function createTables(client: Client, shown: string): Promise<number> {
   await client.query('begin');
   try {
-    await client.query('select pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
+    await client.query('select pg_advisory_xact_lock($1)', [CREATION_LOCK]);
     const version = await readSchemaVersion(client);
-    for (const migration of MIGRATIONS.slice(version)) await client.query(migration);
-    if (version < SCHEMA_VERSION) {
+    if (version === 0) {
+      await client.query(TABLES);
       await client.query(`select mesh_na.put_meta('schema', $1)`, [Buffer.of(SCHEMA_VERSION)]);
+    } else {
+      assertVersion(version, shown);
     }
     await client.query('commit');
     return version;
@@ -298,14 +278,18 @@ export async function migrate(client: Client): Promise<number> {
   }
 }
 
-/** Throws one clear sentence, with the command to run, unless the tables are those of this program. */
+/** Throws one clear sentence that says what to do, unless the tables are those of this program. */
 export async function assertSchema(client: Client, shown: string): Promise<void> {
   const version = await readSchemaVersion(client);
-  if (version === SCHEMA_VERSION) return;
-  const cure = 'mesh-na store migrate, with the same --store,';
   if (version === 0) {
-    throw new Error(`The database at ${shown} has no tables of an authority; ${cure} makes them`);
+    const cure = 'mesh-na store migrate, with the same --store, makes them';
+    throw new Error(`The database at ${shown} has no tables of an authority; ${cure}`);
   }
-  const found = `The database at ${shown} has schema version ${version}; this program reads version ${SCHEMA_VERSION}`;
-  throw new OtherSchema(version < SCHEMA_VERSION ? `${found}, to which ${cure} brings it` : found);
+  assertVersion(version, shown);
+}
+
+function assertVersion(version: number, shown: string): void {
+  if (version !== SCHEMA_VERSION) {
+    throw new OtherSchema(`The database at ${shown}`, version, SCHEMA_VERSION);
+  }
 }

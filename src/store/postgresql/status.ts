@@ -9,7 +9,7 @@ import { readMeta } from './contents.ts';
 import { type Durability, readDurability } from './durability.ts';
 import { readFollowers } from './followers.ts';
 import { leaseIsMissing } from './lease-table.ts';
-import { migrate, readSchemaVersion, SCHEMA_VERSION } from './schema.ts';
+import { createTables, readSchemaVersion, SCHEMA_VERSION } from './schema.ts';
 
 export interface StoreStatus {
   /** Host, port and database. */
@@ -92,8 +92,8 @@ export async function readSafety(address: StoreAddress): Promise<Safety> {
 /** Makes the tables, or brings them to the version of this program. */
 export async function migrateDatabase(address: StoreAddress) {
   return withConnection(address, async (client, place) => {
-    const from = await migrate(client);
-    return { place, from, to: Math.max(from, SCHEMA_VERSION) };
+    const from = await createTables(client, place);
+    return { place, from, to: SCHEMA_VERSION };
   });
 }
 
