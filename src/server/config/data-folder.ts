@@ -12,8 +12,8 @@ export const FILES = {
   staging: '.init',
 } as const;
 
-/** State, the mark that there was some, and what a move, an import or a migration builds it of. */
-const TRACES = ['state', 'mesh-na.state.json', '.arriving', '.import', '.migration'];
+/** State, the mark that there was some, and what a move or an import builds it of. */
+const TRACES = ['state', 'mesh-na.state.json', '.arriving', '.import'];
 
 /** What a network has left in the folder: none may be made beside it. Null when there is nothing. */
 export function traceOfNetwork(dataDir: string): string | null {

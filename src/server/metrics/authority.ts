@@ -205,16 +205,7 @@ export function createAuthorityMetrics(
       restorePending.set(counts === 'restore_pending' ? 1 : 0);
       if (typeof counts !== 'string') setCounts(counts);
       const ofEdges = AggregatorRegistry.aggregate([...edges]);
-      return withFormerNames(`${await registry.metrics()}\n${await ofEdges.metrics()}`);
+      return `${await registry.metrics()}\n${await ofEdges.metrics()}`;
     },
   };
-}
-
-/** They began with `na_` when others began with `mesh_na_`; until the next release they are there under both names. */
-const FORMERLY_SHORT =
-  /^(?:# (?:HELP|TYPE) )?mesh_na_(?:backup_(?:failures|verified)|database_clock|delegation|disk|event_readers|expiry|follower_lag|instance_role|lease|link|nodes\b|posture|replica_lag|scrub|serving_stale|signer|tls|webhook).*$/gm;
-
-function withFormerNames(text: string): string {
-  const lines = text.match(FORMERLY_SHORT) ?? [];
-  return `${text}${lines.map((line) => `${line.replace('mesh_', '')}\n`).join('')}`;
 }
