@@ -87,6 +87,7 @@ test('every metric is named on both pages', () => {
   const metric = /\bmesh_na_[a-z_0-9]*[a-z0-9]/g;
   const modules = readdirSync(new URL('src/server/metrics', PROJECT));
   const sources = modules.map((name) => textOf(`src/server/metrics/${name}`));
+  sources.push(textOf('src/edge/metrics.ts'));
   const kept = matches(sources.join('\n'), metric);
   assert.ok(kept.length > 15);
   assert.deepEqual(
