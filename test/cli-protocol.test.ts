@@ -337,10 +337,10 @@ for (const [command, message] of [
     `consensus verify c.json --validator-key a=${SOME_KEY} --validator-key a=${SOME_KEY}`,
     /Two --validator-key are of the same validator/,
   ],
-  ['data-usage policy', /--licensee is needed/],
-  ['data-usage policy --show --licensee beta', /cannot be used with option '--licensee/],
-  ['data-usage policy --licensee beta --max-volume=-1', /whole number of bytes/],
-  ['data-usage intent s.json', /required option '--access <type>'/],
+  ['data-usage license', /--licensee is needed/],
+  ['data-usage license --show --licensee beta', /cannot be used with option '--licensee/],
+  ['data-usage license --licensee beta --max-volume=-1', /whole number of bytes/],
+  ['data-usage declare s.json', /required option '--access <type>'/],
   ['data-usage verify i.json', /missing required argument 'policy'/],
 ] as const) {
   test(`mesh-na ${command} is wrong usage`, async () => {
