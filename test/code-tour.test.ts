@@ -1,0 +1,27 @@
+/** The tour leads to files and functions that exist. */
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { PROJECT } from './support/project.ts';
+
+const tour = readFileSync(new URL('docs/code-tour.md', PROJECT), 'utf8');
+
+/** A path, and the names in backquotes that follow it without another path between. */
+const STOPS = [...tour.matchAll(/`((?:src|machines|test)\/[\w./-]*)`((?:[^`]*`\w+`)*)/g)];
+
+test('the tour stops at files', () => {
+  assert.ok(STOPS.length > 30);
+  for (const [, path = ''] of STOPS) assert.ok(existsSync(new URL(path, PROJECT)), path);
+});
+
+test('what the tour names in a file is defined there', () => {
+  const named = STOPS.flatMap(([, path = '', names = '']) => {
+    const [first] = [...names.matchAll(/^[\s(]*`(\w+)`/g)].map(([, name = '']) => name);
+    return path.endsWith('.ts') && first !== undefined ? [{ path, name: first }] : [];
+  });
+  assert.ok(named.length > 25);
+  for (const { path, name } of named) {
+    const defined = new RegExp(`\\b(?:function\\*?|const|class|interface) ${name}\\b`);
+    assert.match(readFileSync(new URL(path, PROJECT), 'utf8'), defined, `${name} in ${path}`);
+  }
+});
