@@ -1,7 +1,7 @@
 /** Cached public documents: the authority against static answers of the same bytes. */
 import { join } from 'node:path';
 import type { StaticAnswer } from './bare-server.ts';
-import { contest, type Settings, type Standing } from './contest.ts';
+import { contest, type InstanceStatus, type Settings } from './contest.ts';
 import type { Load } from './load.ts';
 import { busyClientNotes, compare, lineOf, type Report, starvedNotes } from './report.ts';
 import type { Target } from './round.ts';
@@ -53,10 +53,12 @@ async function benchDocument(
       ...(other ? [{ name: OTHER, run: read(other, path) }] : []),
     ],
     settings,
-  )) as [Standing, Standing, Standing, Standing | undefined];
+  )) as [InstanceStatus, InstanceStatus, InstanceStatus, InstanceStatus | undefined];
 
   const standings = [ours, plain, full, ...(others ? [others] : [])];
-  const highest = Math.max(...standings.map((standing) => lineOf(standing).requests_per_second));
+  const highest = Math.max(
+    ...standings.map((instanceStatus) => lineOf(instanceStatus).requests_per_second),
+  );
   return {
     benchmark: `documents GET ${path}`,
     about: `${connections} connections, closed loop`,

@@ -1,5 +1,5 @@
 /** Revocations in three linked instances, against those in one: the time until they are acknowledged. */
-import { contest, type Settings, type Standing } from './contest.ts';
+import { contest, type InstanceStatus, type Settings } from './contest.ts';
 import { revocationSigner } from './crl.ts';
 import { type Instances, isFollowing, startInstances } from './instances.ts';
 import type { Load } from './load.ts';
@@ -41,7 +41,7 @@ export async function benchRevocations(_load: Load, settings: Settings): Promise
       { name: 'three, at a follower', run: revoke(follower, ofThree) },
     ],
     settings,
-  )) as [Standing, Standing, Standing];
+  )) as [InstanceStatus, InstanceStatus, InstanceStatus];
   const [single, ...linked] = standings;
   return {
     benchmark: 'revocations',
@@ -49,7 +49,7 @@ export async function benchRevocations(_load: Load, settings: Settings): Promise
     lines: standings.map(lineOf),
     comparisons: [],
     notes: [
-      ...linked.map((standing) => latencyRatios(standing, single)),
+      ...linked.map((instanceStatus) => latencyRatios(instanceStatus, single)),
       'an answer comes when both followers have the list, of which each is sent what was added',
     ],
   };
@@ -67,7 +67,7 @@ async function certificatesIn({ cluster, database }: Instances): Promise<string[
 }
 
 /** Of rounds that saw the same load on the machine. */
-function latencyRatios(of: Standing, against: Standing): string {
+function latencyRatios(of: InstanceStatus, against: InstanceStatus): string {
   const at = (percentile: 'p50' | 'p99') =>
     of.rounds.map(
       ({ latency }, index) =>

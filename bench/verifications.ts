@@ -20,7 +20,7 @@ import { buildBoundaryDecision } from '../src/protocol/records/boundary-decision
 import { buildCommitment, proveMembership } from '../src/protocol/records/capability-disclosure.ts';
 import { assembleConsensusProof } from '../src/protocol/records/consensus-proof.ts';
 import { buildAccessIntent, buildLicensePolicy } from '../src/protocol/records/data-usage.ts';
-import type { Issuer, Unbuilt } from '../src/protocol/records/issuer.ts';
+import type { BuildFailure, Issuer } from '../src/protocol/records/issuer.ts';
 import { readJustificationProof } from '../src/protocol/records/justification-proof.ts';
 import type { SignatureItem } from '../src/protocol/records/record.ts';
 import { signedText, singlySignedText } from '../src/protocol/records/signed-record.ts';
@@ -31,7 +31,7 @@ import {
 } from '../src/protocol/records/trust-evidence.ts';
 import { buildValidatorVote } from '../src/protocol/records/validator-vote.ts';
 import type { SignatureCheck } from './bare-server.ts';
-import { contest, type Settings, type Standing } from './contest.ts';
+import { contest, type InstanceStatus, type Settings } from './contest.ts';
 import { httpRequest } from './fleet.ts';
 import type { Load } from './load.ts';
 import { busyClientNotes, compare, lineOf, type Report, starvedNotes } from './report.ts';
@@ -91,7 +91,7 @@ async function benchCase(
       ...(other ? [{ name: OTHER, run: verify(other) }] : []),
     ],
     { ...settings, progress: (line) => settings.progress(`${path}, ${line}`) },
-  )) as [Standing, Standing, Standing | undefined];
+  )) as [InstanceStatus, InstanceStatus, InstanceStatus | undefined];
 
   const all = [ours, theirs, ...(others ? [others] : [])];
   const size = `${Buffer.byteLength(body).toLocaleString('en')} bytes`;
@@ -297,7 +297,7 @@ function check({ signer }: Issuer, text: string, { sig }: SignatureItem): Signat
   return { publicKey: signer.publicKey, text, signature: sig };
 }
 
-function built<T extends object>(result: T | Unbuilt<string>): T {
+function built<T extends object>(result: T | BuildFailure<string>): T {
   if ('unbuilt' in result) throw new Error(`A record cannot be built: ${result.unbuilt}`);
   return result;
 }

@@ -8,7 +8,7 @@ import { MAX_LIVE_CERTIFICATES, MAX_UNEXPIRED_CERTIFICATES } from './certificate
 import type { Refused } from './refused.ts';
 
 /** What renewal and revocation record on a certificate. Instants are milliseconds since the epoch. */
-export interface CertificateFate {
+export interface RevocationAndRenewal {
   readonly renewedFrom: string | null;
   readonly renewedAt: number | null;
   /** From when on a renewed certificate is refused; null is never. */
@@ -20,7 +20,7 @@ export interface CertificateFate {
 }
 
 /** The value for a first certificate that was neither renewed nor revoked. */
-export const UNTOUCHED: CertificateFate = {
+export const UNTOUCHED: RevocationAndRenewal = {
   renewedFrom: null,
   renewedAt: null,
   supersededFrom: null,
@@ -30,7 +30,7 @@ export const UNTOUCHED: CertificateFate = {
 };
 
 /** Instants are milliseconds since the epoch. */
-export interface Certificate extends CertificateFate {
+export interface Certificate extends RevocationAndRenewal {
   readonly nodePublicKey: string;
   readonly roles: readonly string[];
   readonly issuedAt: number;

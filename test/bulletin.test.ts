@@ -2,7 +2,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, suite, test } from 'node:test';
-import { createBeatPace, noticesOf, renewAfter } from '../src/authority/liveness/beat-advice.ts';
+import {
+  createHeartbeatInterval,
+  noticesOf,
+  renewAfter,
+} from '../src/authority/liveness/beat-advice.ts';
 import { sha256Hex } from '../src/base/crypto/digest.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
 import { keyFromSeed, signText, verifyText } from '../src/client/keys.ts';
@@ -96,7 +100,7 @@ for (const threads of ['1', '2']) {
 
 test('heartbeats are spread evenly, less often the more nodes there are, and after a start', () => {
   let now = 0;
-  const { next } = createBeatPace(300_000, () => now);
+  const { next } = createHeartbeatInterval(300_000, () => now);
   const some = (nodes: number) => Array.from({ length: 1000 }, () => next(nodes));
   const bounds = (seconds: number[]) => [Math.min(...seconds), Math.max(...seconds)];
   assert.deepEqual(bounds(some(1)), [50, 100]);

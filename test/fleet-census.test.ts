@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Certificate, UNTOUCHED } from '../machines/certificate.ts';
 import { createCertificateIndex } from '../src/authority/derived/certificate-index.ts';
-import { createFleetCensus } from '../src/authority/derived/fleet-census.ts';
+import { createFleetCounts } from '../src/authority/derived/fleet-counts.ts';
 import { createLiveness } from '../src/authority/liveness/last-contact.ts';
 import { createSubjects } from '../src/authority/subjects/subjects.ts';
 import { createCertificateNumbers } from '../src/authority/tables/certificate-numbers.ts';
@@ -30,7 +30,7 @@ function censusOf(nodes: number, time: { now: number }) {
     subjects.restore('certificate', `c-${n}`, { version: 1, value: 'issued', context });
     liveness.touch(`c-${n}`, { at: 0, status: 'healthy', remoteAddr: '' });
   }
-  return createFleetCensus({
+  return createFleetCounts({
     subjects,
     certificates,
     liveness,

@@ -24,8 +24,8 @@ import {
   createTestClient,
   keptLog,
   LINK_SIGNER,
-  lend,
   openTestHost,
+  startServing,
   WIRES,
 } from './support/link.ts';
 
@@ -230,7 +230,7 @@ async function linked() {
 
   const wires = watched(WIRES, onTheWay);
   const host = await openTestHost({ publisher: ours, logger, wires });
-  lend(host, 1, () => ({ ok: true, json: '{}' }));
+  startServing(host, 1, () => ({ ok: true, json: '{}' }));
   const client = createTestClient({ publisher: theirs, logger });
   return state;
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { createLogger } from '../src/base/log/logger.ts';
 import { ROUTES } from '../src/edge/routes/table.ts';
-import { createStandingMemory, standingIn } from '../src/protocol/contract/standing.ts';
+import { createStandingMemory, standingIn } from '../src/protocol/contract/instance-status.ts';
 import { createLastCopies } from '../src/server/link/last-copies.ts';
 import { assertEnded, invite } from './support/broken-disk.ts';
 import { cuttableProxy, placeOf, testInstances, until } from './support/instances.ts';
@@ -31,7 +31,7 @@ test('copies are stale only when neither database nor writer is reached for as l
   let isLinked = false;
   let completeUntil: number | null = null;
   const memory = createStandingMemory();
-  const standing = standingIn(memory);
+  const instanceStatus = standingIn(memory);
   const lines: string[] = [];
   const copies = createLastCopies({
     client: { isLinked: () => isLinked, completeUntil: () => completeUntil },
@@ -49,7 +49,7 @@ test('copies are stale only when neither database nor writer is reached for as l
   function missedAfter(milliseconds: number): number | null {
     at += milliseconds;
     copies.missed();
-    return standing.staleSince();
+    return instanceStatus.staleSince();
   }
 
   assert.equal(missedAfter(5000), null, 'there are no copies');
@@ -64,7 +64,7 @@ test('copies are stale only when neither database nor writer is reached for as l
   assert.equal(missedAfter(1), 1_700_000_000_000 + 20_000, 'in whole seconds, and never too late');
   assert.equal(missedAfter(100), 1_700_000_000_000 + 20_000);
   copies.reached();
-  assert.equal(standing.staleSince(), null);
+  assert.equal(instanceStatus.staleSince(), null);
   assert.deepEqual(
     lines.map((line) => line.split(' ')[1]),
     ['WARNING', 'INFO'],

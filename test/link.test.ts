@@ -12,8 +12,8 @@ import type { Call } from '../src/protocol/contract/calls.ts';
 import { publishedDocument } from '../src/protocol/contract/documents.ts';
 import type { Heartbeat } from '../src/protocol/contract/inputs.ts';
 import { createDocumentPublisher } from '../src/protocol/contract/publications.ts';
+import { createCallRouter } from '../src/server/link/call-router.ts';
 import type { Outcome, Writer } from '../src/server/link/client.ts';
-import { createDesk } from '../src/server/link/desk.ts';
 import { createFollowerLag } from '../src/server/link/follower-lag.ts';
 import type { FrameListener } from '../src/server/link/frames.ts';
 import { linkKey } from '../src/server/link/key.ts';
@@ -28,9 +28,9 @@ import {
   keptLog,
   LINK_KEY,
   LINK_SIGNER,
-  lend,
   NO_LIMITS,
   openTestHost,
+  startServing,
   WIRES,
 } from './support/link.ts';
 
@@ -181,7 +181,7 @@ test('a follower gets documents before the answers that rest on them, and a stra
     const [cause] = await once(stranger, 'error');
     assert.match(String(cause), /alert|disconnected|psk|PSK/);
   }
-  lend(host, 3, call);
+  startServing(host, 3, call);
   await linked;
   const outcome = await new Promise<Outcome>((ended) => {
     assert.ok(client.send('refreshCrl', null, ended));
@@ -246,7 +246,7 @@ test('the heartbeats of a thread are sent on, and each is answered once, whoever
   const publisher = createDocumentPublisher();
   const host = await openTestHost({ publisher, logger });
   const asked: string[] = [];
-  lend(host, 1, (_name, given) => {
+  startServing(host, 1, (_name, given) => {
     const { certId } = given as Heartbeat;
     asked.push(certId);
     if (certId === 'broken') throw new Error('a bug');
@@ -259,17 +259,20 @@ test('the heartbeats of a thread are sent on, and each is answered once, whoever
   const client = createTestClient({
     publisher: createDocumentPublisher(),
     logger,
-    linked: () => desk.resume(),
+    linked: () => callRouter.resume(),
   });
-  const desk = createDesk({ client, holdMs: 60_000, rateLimits: NO_LIMITS, elapsed });
+  const callRouter = createCallRouter({ client, holdMs: 60_000, rateLimits: NO_LIMITS, elapsed });
   const answers = new Map<unknown, unknown>();
   const outbox = createOutbox({ post: (given) => void noteAnswers(answers, given) });
 
-  assert.ok(desk.relay(heartbeats(['early']), outbox), 'it is held while nobody can be asked');
+  assert.ok(
+    callRouter.relay(heartbeats(['early']), outbox),
+    'it is held while nobody can be asked',
+  );
   client.follow({ epoch: 1, link: host.address });
   await until(() => answers.has('early'));
   const others = ['good', 'refused', 'broken', 'stopping', 'unanswered'];
-  assert.ok(desk.relay(heartbeats(others), outbox));
+  assert.ok(callRouter.relay(heartbeats(others), outbox));
   await until(() => asked.includes('unanswered') && answers.has('broken'));
   assert.deepEqual(asked, ['early', ...others]);
   assert.deepEqual(Object.fromEntries(answers), {
@@ -283,13 +286,13 @@ test('the heartbeats of a thread are sent on, and each is answered once, whoever
   await until(() => answers.has('unanswered'));
   assert.deepEqual(answers.get('unanswered'), ['outcome_unknown', { outcome: 'unknown' }]);
   assert.ok(!answers.has('stopping'), 'nothing was done, and it waits for the next writer');
-  desk.lead((name, given) => {
+  callRouter.lead((name, given) => {
     const { certId } = given as Heartbeat;
     return Promise.resolve({ ok: true, json: JSON.stringify([name, certId]) });
   }, createRateLimits(NO_LIMITS));
   await until(() => answers.has('stopping'));
   assert.equal(answers.get('stopping'), '["heartbeat","stopping"]');
-  assert.ok(!desk.relay(heartbeats(['late']), outbox), 'this instance writes');
+  assert.ok(!callRouter.relay(heartbeats(['late']), outbox), 'this instance writes');
   client.close();
 });
 

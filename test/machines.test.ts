@@ -994,9 +994,9 @@ const leftOver = {
 };
 const removed = { value: 'removed', context: leftOver };
 const evicted = { value: 'evicted', context: leftOver };
-const { heldUntil: _, superseded: __, ...standing } = registration;
+const { heldUntil: _, superseded: __, ...instanceStatus } = registration;
 const refreshed = {
-  ...standing,
+  ...instanceStatus,
   json: '{"agent_id":"a-2"}',
   content: 'digest-2',
   registeredAt: NOW - HOUR + 1,
@@ -1108,7 +1108,7 @@ testTable(agentRegistrationMachine, [
     {
       name: `${from.value}, a descriptor that was superseded at the same instant is refused`,
       from,
-      event: { ...register, registration: { ...standing, content: 'digest-0' } },
+      event: { ...register, registration: { ...instanceStatus, content: 'digest-0' } },
       emits: ['descriptor_superseded'],
     },
     {
@@ -1125,7 +1125,7 @@ testTable(agentRegistrationMachine, [
     (from): Row => ({
       name: `${from.value}, the descriptor that ended then is refused`,
       from,
-      event: { ...register, registration: standing },
+      event: { ...register, registration: instanceStatus },
       emits: ['descriptor_superseded'],
     }),
   ),
@@ -1142,13 +1142,13 @@ testTable(agentRegistrationMachine, [
   {
     name: 'the registered descriptor with other signatures changes nothing',
     from: registered,
-    event: { ...register, registration: { ...standing, json: '{"signatures":[]}' } },
+    event: { ...register, registration: { ...instanceStatus, json: '{"signatures":[]}' } },
     emits: ['unchanged'],
   },
   {
     name: 'the registered descriptor, sent again, changes nothing',
     from: registered,
-    event: { ...register, registration: standing },
+    event: { ...register, registration: instanceStatus },
     emits: ['unchanged'],
   },
   {

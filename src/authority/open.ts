@@ -8,12 +8,12 @@ import { createDashboardPace } from './derived/dashboard-pace.ts';
 import { createEventTail } from './derived/event-tail.ts';
 import { createExpiryCensus } from './derived/expiry-census.ts';
 import { createFailureWindow } from './derived/failure-window.ts';
-import { createFleetCensus } from './derived/fleet-census.ts';
+import { createFleetCounts } from './derived/fleet-counts.ts';
 import { createGraphDigest } from './derived/graph-digest.ts';
+import { type HostStatus, NOTHING_COUNTED, NOTHING_KNOWN } from './derived/host-status.ts';
 import { createSharedWork } from './derived/shared-work.ts';
 import { createTrustGraphCopy } from './derived/trust-graph-copy.ts';
 import { createTrustPaths } from './derived/trust-paths.ts';
-import { NOTHING_COUNTED, NOTHING_KNOWN, type Vitals } from './derived/vitals.ts';
 import { admitCalls } from './engine/admission.ts';
 import type { Authority } from './engine/authority.ts';
 import { execute, type Run } from './engine/execute.ts';
@@ -24,7 +24,7 @@ import { publishOperatorKeys } from './enrollment/operator-keys.ts';
 import { policyPublisher } from './enrollment/policies.ts';
 import { CRL_ID } from './lists/crl.ts';
 import type { SignedSequence } from './lists/signed-sequence.ts';
-import { createBeatPace } from './liveness/beat-advice.ts';
+import { createHeartbeatInterval } from './liveness/beat-advice.ts';
 import { createContactWriter } from './liveness/contact-writer.ts';
 import { createRosters } from './liveness/open-rosters.ts';
 import { refreshCrl, restoreCrl } from './publication/crl-calls.ts';
@@ -63,7 +63,7 @@ export interface AuthorityOptions extends StateOptions {
   readonly countRefusal: Authority['countRefusal'];
   readonly fatal: Authority['fatal'];
   /** What the authority cannot tell from its own state. */
-  readonly vitals?: () => Vitals;
+  readonly hostStatus?: () => HostStatus;
 }
 
 /** What has to be known of the store when this process begins to write it. */
@@ -200,7 +200,7 @@ export async function openAuthority(
       await Promise.all(listsOf(na).map((list) => list.settled()));
       await na.listThreads?.close();
       // A stop soon after a crash does not bring back the contacts that the crash lost.
-      if (na.earlierRequests.outliveProcess()) await na.store.abandon();
+      if (na.earlierRequests.mustStartAsCrashed()) await na.store.abandon();
       else await na.store.close();
     },
     async abandon() {
@@ -315,14 +315,14 @@ function authorityOn(
   return {
     ...options,
     ...held,
-    vitals: options.vitals ?? (() => NOTHING_KNOWN),
+    hostStatus: options.hostStatus ?? (() => NOTHING_KNOWN),
     failures,
     countRefusal(event, reason) {
       failures.note(event);
       options.countRefusal(event, reason);
     },
     counted: { facts: NOTHING_COUNTED },
-    fleetCensus: createFleetCensus({
+    fleetCounts: createFleetCounts({
       subjects,
       certificates,
       liveness,
@@ -354,7 +354,7 @@ function authorityOn(
     refusals: createRefusalAudit(settings.singleRefusals, runtime.elapsed),
     audit: createAuditChain(facts.auditHead, runtime),
     rosters: createRosters(),
-    beatPace: createBeatPace(settings.activeWindow, runtime.elapsed),
+    heartbeatInterval: createHeartbeatInterval(settings.activeWindow, runtime.elapsed),
   };
 }
 

@@ -149,7 +149,7 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
   );
   const keptAnswers = createKeptAnswers();
 
-  /** Whoever has gone quiet stays so when the clock is set back, as in a process that serves. */
+  /** Anyone who has gone quiet stays so when the clock is set back, as in a process that serves. */
   function target(): RestoreTarget {
     const activeSince = runtime.now() - settings.activeWindow;
     return { subjects, liveness, operatorKey: operatorRegistry.restored, activeSince };

@@ -42,7 +42,7 @@ export interface Successor {
 const FOLLOW_MS = 250;
 /** How often changes of liveness are looked for, of which there may be one for each node. */
 const LIVENESS_MS = 5000;
-/** A look at them may take one part in so many of the time. */
+/** A look at them may take one part in this many of the time. */
 const LIVENESS_PART = 20;
 /** Before a state is read again that could not be read. */
 const AGAIN_MS = 5000;

@@ -7,7 +7,7 @@ export interface OldestFirst<Key> {
 }
 
 /**
- * A map keeps the places of deleted entries until it grows or shrinks, and whoever begins at its first entry passes
+ * A map keeps the places of deleted entries until it grows or shrinks, and anyone who begins at its first entry passes
  * over all of them: in a map of 50,000 keys whose oldest makes room for each new one, that is 30 µs each time. One
  * iterator that goes on does not look at them again, and what is set meanwhile comes behind it. One that stands still
  * must not be kept: it keeps each table that the map has outgrown since, with all of its entries.

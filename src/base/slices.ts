@@ -52,7 +52,7 @@ export function withoutPause<Made>(work: Generator<void, Made>): Made {
   }
 }
 
-/** Visits all of the items, and pauses after so many of them. */
+/** Visits all of the items, and pauses after this many of them. */
 export function* visitInSlices<Item>(
   items: Iterable<Item>,
   perSlice: number,

@@ -61,7 +61,7 @@ async function showEvents(options: EventsOptions): Promise<void> {
   if (json && !follow) printResult(options, { events: shown }, []);
 }
 
-/** Whoever follows wants to know what happens from now on. */
+/** Anyone who follows wants to know what happens from now on. */
 async function firstIndex(options: EventsOptions): Promise<number> {
   const { follow = false, after } = options;
   if (after !== undefined || !follow) return after ?? 0;

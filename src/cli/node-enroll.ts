@@ -104,7 +104,7 @@ function keepCertificate(options: FolderOptions, received: unknown, expected: Ex
   try {
     saveCertificate(nodeDir, certificate);
   } catch (error) {
-    // The token is spent: whoever repairs the folder can put the certificate there.
+    // The token is spent: anyone who repairs the folder can put the certificate there.
     printResult({ json: true }, certificate, []);
     const place = certificatePath(nodeDir);
     const message = `The certificate is issued, but ${place} cannot be written (${systemCode(error)}); it is on standard output`;

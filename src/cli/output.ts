@@ -36,7 +36,7 @@ export function printJsonList(member: string, parts: readonly (readonly JsonObje
   writeLine(stdout, ']}');
 }
 
-/** Prints lines on stdout as they are, for whoever reads them from a pipe or a file. */
+/** Prints lines on stdout as they are, for anyone who reads them from a pipe or a file. */
 export function printLines(lines: readonly string[]): void {
   for (const line of lines) writeLine(process.stdout, line);
 }

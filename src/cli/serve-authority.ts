@@ -64,7 +64,7 @@ export async function serveAuthority(options: ServeOptions, command: Command): P
   onHangup(authority, reopen);
   announce(config, authority, options, created);
   void notifyManager('ready', process.env, logger);
-  const reason = await Promise.race([stop.requested, authority.wanted.then(() => MOVED)]);
+  const reason = await Promise.race([stop.requested, authority.stopRequested.then(() => MOVED)]);
   logger.write('INFO', 'server', `${reason}: finishing what is in flight`);
   const told = notifyManager('stopping', process.env, logger);
   const announceMs = config.drain ?? (process.stdout.isTTY ? 0 : ANNOUNCE_MS);
@@ -132,7 +132,7 @@ interface OpenLog {
 }
 
 async function openLog({ logFile }: Config, { json = false }: ServeOptions): Promise<OpenLog> {
-  // Whoever reads the one object may close the stream then.
+  // Anyone who reads the one object may close the stream then.
   if (json) process.stdout.removeAllListeners('error').on('error', () => undefined);
   if (logFile === null) {
     return { output: standardOutput(json ? process.stderr : process.stdout), reopen: null };

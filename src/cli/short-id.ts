@@ -56,7 +56,7 @@ export function wholeKey(given: string, ids: AsyncIterable<string>): Promise<str
   return isPublicKey(given) ? Promise.resolve(given) : onlyOne(given, 'node key', ids);
 }
 
-/** The same for what has a fingerprint of so many hex digits. */
+/** The same for what has a fingerprint of this many hex digits. */
 export function wholeFingerprint(
   given: string,
   what: string,

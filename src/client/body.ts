@@ -5,7 +5,7 @@
  */
 import type { AnswerBody, FetchAnswer } from './options.ts';
 
-/** As long as a text of JavaScript may be: whoever sends more has no end. */
+/** As long as a text of JavaScript may be: anyone who sends more has no end. */
 const MOST_BYTES = 512 * 1024 * 1024;
 
 /** Rejects with the reason of the signal when it is aborted before the end. What is not taken is dropped. */
@@ -27,7 +27,7 @@ export async function* piecesOf(body: AnswerBody, signal: AbortSignal): AsyncGen
   }
 }
 
-/** The whole body as text; rejects when it has more than so many bytes. */
+/** The whole body as text; rejects when it has more than this many bytes. */
 export async function textOf(
   answer: FetchAnswer,
   signal: AbortSignal,

@@ -14,7 +14,7 @@ export interface EventOptions extends CallOptions {
   readonly after?: number | EventPlace;
   /** Whether to go on with what happens next; true when absent. */
   readonly follow?: boolean;
-  /** Called when the authority cannot be read, before it is tried again after so many milliseconds. */
+  /** Called when the authority cannot be read, before it is tried again after this many milliseconds. */
   readonly onLost?: (error: AuthorityError, ms: number) => void;
 }
 

@@ -248,7 +248,7 @@ export function createVerifier(options: VerifierOptions = {}) {
       return verifyTreaty(treaty, { issuerKeys, issuer, subject, revoked }, now(), verify);
     },
 
-    /** Whoever holds an older feed compares sequences as well. */
+    /** Anyone who holds an older feed compares sequences as well. */
     feed(received: Received, issuer: string, issuerKeys: Keys): FeedReason | Malformed {
       const feed = readRevocationFeed(parsed(received));
       if (feed === null) return 'malformed';

@@ -18,7 +18,7 @@ export interface PublicClient extends PublicTrust, PublicProtocol {
   crl(call?: CallOptions): Promise<CertificateRevocationList>;
   /** What the list gained since its version of that sequence; `410 delta_unavailable` when that is too old. */
   crlSince(sequence: number, call?: CallOptions): Promise<RevocationListDelta>;
-  /** What is newest, for whoever sends no heartbeats. */
+  /** What is newest, for anyone who sends no heartbeats. */
   bulletin(call?: CallOptions): Promise<Bulletin>;
   health(call?: CallOptions): Promise<Health>;
   nodeCount(call?: CallOptions): Promise<number>;

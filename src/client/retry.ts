@@ -4,7 +4,7 @@ import type { CallOptions, ServerOptions } from './options.ts';
 
 const DEFAULT_RETRIES = 2;
 const FIRST_WAIT_MS = 250;
-/** Whoever is asked to wait longer decides that alone. */
+/** Anyone who is asked to wait longer decides that alone. */
 const LONGEST_WAIT_MS = 30_000;
 
 export interface Repeatable {

@@ -1,7 +1,7 @@
 /** Judges the proofs of a request: the claims that its handler gets. */
 import { judgeNode } from './auth/node.ts';
 import { type JudgedHeaders, judgeSignature } from './auth/operator.ts';
-import { sendingOf } from './auth/sending.ts';
+import { requestIdentityOf } from './auth/request-identity.ts';
 import type { Edge } from './edge.ts';
 import type { Received } from './exchange.ts';
 import { senderOf } from './operator-throttle.ts';
@@ -34,7 +34,7 @@ export function judgeOperatorProof(edge: Edge, received: Received, judged: Judge
     signatureVersion: version,
     scope: route.path,
     remoteAddr,
-    sending: route.keepsAnswer ? sendingOf(request, signature, exchange.isRepeat) : null,
+    sending: route.keepsAnswer ? requestIdentityOf(request, signature, exchange.isRepeat) : null,
   };
 }
 

@@ -7,9 +7,9 @@ import type { LiveContent, LiveTopic } from '../pages/live-topics.ts';
 import type { CommandReference } from '../pages/reference/command-reference.ts';
 import type { Call } from '../protocol/contract/calls.ts';
 import type { PublishedDocument } from '../protocol/contract/documents.ts';
+import type { InstanceStatus } from '../protocol/contract/instance-status.ts';
 import type { DocumentCache } from '../protocol/contract/publications.ts';
 import type { RevisionEnds } from '../protocol/contract/revision-ends.ts';
-import type { Standing } from '../protocol/contract/standing.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import type { RouteDescription } from '../protocol/route-description.ts';
 import type { NodeAuthSettings } from './auth/node.ts';
@@ -70,7 +70,7 @@ export interface Edge {
   /** Whether the authority's thread hangs. */
   isAuthoritySilent(): boolean;
   /** Null where no other instance can write: what is held here is always current. */
-  readonly standing: Standing | null;
+  readonly instanceStatus: InstanceStatus | null;
   /** Milliseconds on the monotonic clock. */
   readonly startedAt: number;
   /** All routes, for the pages and documents that describe them. */

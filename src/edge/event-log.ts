@@ -26,7 +26,7 @@ export interface EventLog {
   after(index: number, form: EventForm): Piece | null | Promise<Piece>;
 }
 
-/** Reads the events after an index, at most so many; each is a line of JSON. */
+/** Reads the events after an index, at most this many; each is a line of JSON. */
 export type ReadPage = (after: number, most: number) => Promise<readonly string[]>;
 
 const MOST_HELD = 2048;

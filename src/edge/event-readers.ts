@@ -34,7 +34,7 @@ export interface EventReadersOptions {
   readonly most: number;
   /** Monotonic milliseconds. */
   elapsed(): number;
-  /** The number of readers has changed by so many. */
+  /** The number of readers has changed by this many. */
   counted(difference: 1 | -1): void;
   /** One was ended because it took nothing. */
   cut(): void;
@@ -53,7 +53,7 @@ const MOST_EVENTS = 256;
 const TICK_MS = 1000;
 /** A reader who takes nothing for so long is ended. */
 const STALLED_MS = 10_000;
-/** Whoever hears nothing for much longer than this has lost the connection. */
+/** Anyone who hears nothing for much longer than this has lost the connection. */
 const ALIVE_MS = 15_000;
 
 /** Makes the head of the answer arrive before the first event, and shows that the connection lives [events-3]. */

@@ -15,7 +15,7 @@ export interface EdgeMetrics {
   /** A request of a node was turned away because it had waited too long. */
   shed(): void;
   verified(what: string, accepted: boolean): void;
-  /** The number of readers of events has changed by so many. */
+  /** The number of readers of events has changed by this many. */
   eventReaders(difference: 1 | -1): void;
   /** One of them was ended because it took nothing. */
   eventReaderCut(): void;

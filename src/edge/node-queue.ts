@@ -1,7 +1,7 @@
 /**
  * Requests of nodes that come faster than they can be answered wait here, in the order in which they came. Their
  * proofs are what costs: between shares of that work everything else is answered, so that health checks,
- * operators and readers never stand behind a fleet that comes back at once. Whoever has waited longer than a
+ * operators and readers never stand behind a fleet that comes back at once. Anyone who has waited longer than a
  * client waits for an answer is turned away before its proof is checked, which leaves the time to those who
  * still listen.
  */

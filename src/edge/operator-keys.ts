@@ -20,9 +20,12 @@ export function publishedKeys(
 }
 
 /** Whether the key is unknown here, but may be among those that were published and have not arrived. */
-export function isBeingPublished({ settings, documents, standing }: Edge, keyId: string): boolean {
+export function isBeingPublished(
+  { settings, documents, instanceStatus }: Edge,
+  keyId: string,
+): boolean {
   if (settings.operatorAuth.keys.has(keyId)) return false;
-  if (standing !== null) return true;
+  if (instanceStatus !== null) return true;
   const isOutdated = documents.get('operator_keys') === undefined;
   return isOutdated && documents.latest('operator_keys') !== undefined;
 }

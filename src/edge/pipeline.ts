@@ -136,7 +136,7 @@ function throttleOperator(edge: Edge, received: Received): Reply | null | Promis
   );
 }
 
-/** Only so many large bodies are read in the name of a key that may turn out not to have signed them. */
+/** Only a limited number of large bodies is read in the name of a key that may turn out not to have signed them. */
 function boundUnprovenBodies(edge: Edge, received: Received): Reply | null {
   const { exchange, body, request } = received;
   const { operatorHeaders } = exchange;

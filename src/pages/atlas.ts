@@ -174,7 +174,7 @@ function sovereignPanel(model: GraphModel, node: GraphNode): Html {
   const link = `./atlas?sovereign=${named}`;
   const ownPage = sovereignAddress(id);
   return html`<section class="section" id="selected" aria-labelledby="selected-heading" tabindex="-1">
-<div class="section-head"><h2 id="selected-heading"><bdi class="full-name">${nameInFull(id)}</bdi></h2><a href="./atlas">Let go</a></div>
+<div class="section-head"><h2 id="selected-heading"><bdi class="full-name">${nameInFull(id)}</bdi></h2><a href="./atlas">Clear selection</a></div>
 <dl class="facts">
 <dt>Is</dt><dd>${isOwn ? 'this authority' : 'another sovereign'}</dd>
 <dt>Recognizes</dt><dd>${counted(outgoing.length, 'treaty', 'treaties')}</dd>

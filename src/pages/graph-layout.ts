@@ -29,7 +29,7 @@ export interface GraphLayout {
 export const MOST_DRAWN_NODES = 300;
 export const MOST_DRAWN_TREATIES = 1500;
 
-/** So many moves of a sovereign or a spring take a few milliseconds. */
+/** This many moves of a sovereign or a spring take a few milliseconds. */
 const STEPS_PER_SLICE = 1500;
 
 const WIDTH = 1200;

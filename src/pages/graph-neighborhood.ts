@@ -15,7 +15,7 @@ export interface Neighborhood {
   readonly all: number;
 }
 
-/** So many names fit around the drawing, and all links among so many into a drawing. */
+/** This many names fit around the drawing, and all links among this many into a drawing. */
 export const MOST_NEIGHBORS = 36;
 
 const NOTE =

@@ -27,14 +27,14 @@ import { createLifecycle, type StopPatience } from './lifecycle/lifecycle.ts';
 import { withdrawAll } from './link/client.ts';
 import { type AuthorityMetrics, createAuthorityMetrics } from './metrics/authority.ts';
 import type { AuthorityCounts } from './metrics/state.ts';
-import { type Office, type OfficeJobs, openOffice, type StateSurroundings } from './office.ts';
 import { openServiceSigner } from './service-signer.ts';
 import { AUTHORITY_SLOT, createBeats, startBeating } from './threads/beats.ts';
 import type { EdgeHost, EdgeThread } from './threads/edge-threads.ts';
 import type { StartWatchdog } from './threads/watchdog.ts';
 import { beginUpkeep } from './upkeep.ts';
+import { openWriter, type StateSurroundings, type Writer, type WriterJobs } from './writer.ts';
 
-export interface Surroundings {
+export interface BootOptions {
   /** Its time is that of the clocks below. */
   readonly runtime: Runtime;
   /** Manually set clocks; null for the system's. */
@@ -81,7 +81,7 @@ export interface RunningAuthority {
   /** Resolves when everything that the edges have sent so far has arrived, log lines in particular. */
   settle(): Promise<void>;
   /** Resolves when the state is to be moved elsewhere: the process should stop as if it were told to. */
-  readonly wanted: Promise<void>;
+  readonly stopRequested: Promise<void>;
   /** Ends the process because of an uncaught failure. */
   readonly fatal: Fatal;
   /** Finishes requests in flight, refuses new ones, flushes and releases the store. */
@@ -90,7 +90,7 @@ export interface RunningAuthority {
 
 export async function startAuthority(
   config: Config,
-  surroundings: Surroundings,
+  surroundings: BootOptions,
 ): Promise<RunningAuthority> {
   const { destination, version, onFatal, manualTime } = surroundings;
   const { logLevel: level, logFormat: format } = config;
@@ -102,7 +102,7 @@ export async function startAuthority(
       logger.write('WARNING', 'clock', `The system clock was set ${inWords(byMs)}`);
     },
     followed(byMs) {
-      office?.clockSet();
+      writer?.clockSet();
       logger.write('WARNING', 'clock', `The service follows a clock that was set ${inWords(byMs)}`);
     },
   });
@@ -118,14 +118,14 @@ export async function startAuthority(
     folder: config.dataDir,
     async silence() {
       lifecycle.enter('failed');
-      office?.seal();
+      writer?.seal();
       instances?.close();
       await front?.abandon();
     },
     end: onFatal,
   });
-  let office: Office | null = null;
-  let jobs: OfficeJobs | null = null;
+  let writer: Writer | null = null;
+  let jobs: WriterJobs | null = null;
   let front: Front | null = null;
   // Edges may exist already, but cannot be called before the front is open.
   let frontOpened: (opened: Front) => void = () => undefined;
@@ -135,9 +135,9 @@ export async function startAuthority(
   const edgesCaughtUp = async () => (front ?? (await openedFront)).barrier();
   let instances: Instances | null = null;
   let successor: Successor | null = null;
-  let want: () => void = () => undefined;
-  const wanted = new Promise<void>((resolve) => {
-    want = resolve;
+  let requestStop: () => void = () => undefined;
+  const stopRequested = new Promise<void>((resolve) => {
+    requestStop = resolve;
   });
 
   const instanceId = runtime.uuid();
@@ -161,14 +161,14 @@ export async function startAuthority(
     runtime: surroundings.runtime,
     now: runtime.now,
     edgesCaughtUp,
-    wanted: want,
+    stopRequested: requestStop,
     lost: (problem) => fatal('ownership', new Error(problem)),
   }).catch(async (cause) => {
     await signer.close();
     throw cause;
   });
   instances = joined;
-  const { standing, turn } = joined;
+  const { instanceStatus, turn } = joined;
   // They load their modules while the state is read.
   const threads = startThreads(config, (index) =>
     surroundings.startThread((cause) => fatal(`edge thread ${index + 1}`, cause)),
@@ -178,19 +178,19 @@ export async function startAuthority(
     { beats, logLevel: level, logFormat: format },
     (cause) => fatal('watchdog thread', cause),
   );
-  const vitals = {
+  const hostStatus = {
     diskFree: await freeSpace(config.dataDir),
     minFree: config.minFree,
     tlsNotAfter: config.tls?.notAfter ?? null,
     delegatedUntil: instantOf(config.genesis.network_authority.valid_to),
     get backup() {
-      return office?.backupFacts() ?? null;
+      return writer?.backupFacts() ?? null;
     },
     get damaged() {
-      return office?.damaged() ?? 0;
+      return writer?.damaged() ?? 0;
     },
     get webhooks() {
-      return office?.webhooks() ?? [];
+      return writer?.webhooks() ?? [];
     },
     get signs() {
       return signer.isAvailable();
@@ -210,7 +210,7 @@ export async function startAuthority(
     edgesCaughtUp,
   };
   const openOn = (opened: OpenedStore, ready: ReadyState | null, seen: SeenState | null) =>
-    openOffice({ ...ofState, opened, ready, seen, metrics, vitals: () => vitals });
+    openWriter({ ...ofState, opened, ready, seen, metrics, hostStatus: () => hostStatus });
 
   /** The turn of an instance that has waited. */
   async function take(opened: OpenedStore): Promise<void> {
@@ -221,34 +221,34 @@ export async function startAuthority(
     const seen = { position: successor?.newest() ?? null, crlSequence };
     // The authority publishes them anew: those of the writer before may be older.
     withdrawAll(publisher);
-    office = await openOn(opened, ready ?? null, seen);
+    writer = await openOn(opened, ready ?? null, seen);
     if (lifecycle.state !== 'serving') return;
-    if (opened.tenure !== null) joined.lead(office.call, opened.tenure);
-    jobs = await office.begin(background);
+    if (opened.tenure !== null) joined.lead(writer.call, opened.tenure);
+    jobs = await writer.begin(background);
   }
 
   try {
     if (turn.opened !== null) {
-      office = await openOn(turn.opened, null, null);
-      if (turn.opened.tenure !== null) joined.lead(office.call, turn.opened.tenure);
+      writer = await openOn(turn.opened, null, null);
+      if (turn.opened.tenure !== null) joined.lead(writer.call, turn.opened.tenure);
     }
-    const here: Call = (standing === null && office?.call) || joined.desk.call;
+    const here: Call = (instanceStatus === null && writer?.call) || joined.callRouter.call;
     const host: EdgeHost = {
       call: here,
-      relay: standing === null ? null : joined.desk.relay,
+      relay: instanceStatus === null ? null : joined.callRouter.relay,
       publisher,
-      limits: standing === null ? limits : joined.desk.limits,
+      limits: instanceStatus === null ? limits : joined.callRouter.limits,
       viewers: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
       clock: clock.anchor,
       manualTime,
       beats,
-      standing: standing?.memory ?? null,
+      instanceStatus: instanceStatus?.memory ?? null,
       log: (lines) => destination.write(lines),
       exposition(reports) {
-        if (standing !== null)
-          metrics.standing(standing, joined.followers(), joined.leaseRemaining());
+        if (instanceStatus !== null)
+          metrics.instanceStatus(instanceStatus, joined.followers(), joined.leaseRemaining());
         // What is counted is the writer's to say, once.
-        return exposition(office?.call ?? (() => UNAVAILABLE), metrics, reports);
+        return exposition(writer?.call ?? (() => UNAVAILABLE), metrics, reports);
       },
     };
     const { commands } = surroundings;
@@ -276,23 +276,23 @@ export async function startAuthority(
     const upkeep = beginUpkeep(background, {
       config,
       clock,
-      vitals,
+      hostStatus,
       host,
       edges: serving,
       logger,
       metrics,
       now: runtime.now,
     });
-    if (office !== null) jobs = await (office as Office).begin(background);
+    if (writer !== null) jobs = await (writer as Writer).begin(background);
     else logger.write('INFO', 'store', `${turn.holder} writes; this instance waits for its turn`);
-    if (turn.opened === null) successor = keepReady(ofState, standing);
+    if (turn.opened === null) successor = keepReady(ofState, instanceStatus);
     const taking = turn.opened === null ? turn.opening.then(take) : null;
     taking?.catch((cause) => {
       if (lifecycle.state === 'serving') fatal('taking over', cause);
     });
     for (const warning of config.warnings) logger.write('WARNING', 'config', warning);
 
-    function inOffice(): OfficeJobs {
+    function writerJobs(): WriterJobs {
       if (jobs === null) throw new Error('This instance does not write');
       return jobs;
     }
@@ -300,17 +300,17 @@ export async function startAuthority(
     return {
       port: serving.port,
       logger,
-      flush: async () => inOffice().flush.runNow(),
-      sweep: async () => inOffice().sweep.runNow(),
+      flush: async () => writerJobs().flush.runNow(),
+      sweep: async () => writerJobs().sweep.runNow(),
       checkClock: upkeep.checkClock.runNow,
       checkDisk: upkeep.checkDisk.runNow,
-      renewLists: async () => inOffice().renewLists.runNow(),
-      runTrustCycle: async () => inOffice().runTrustCycle(),
-      backUp: async () => inOffice().backUp?.runNow(),
-      scrub: async () => inOffice().scrub?.runNow(),
+      renewLists: async () => writerJobs().renewLists.runNow(),
+      runTrustCycle: async () => writerJobs().runTrustCycle(),
+      backUp: async () => writerJobs().backUp?.runNow(),
+      scrub: async () => writerJobs().scrub?.runNow(),
       reloadTls: upkeep.reloadTls?.runNow ?? null,
       settle: serving.settle,
-      wanted,
+      stopRequested,
       fatal,
       stop: (patience = AT_ONCE) =>
         lifecycle.stop(
@@ -324,9 +324,9 @@ export async function startAuthority(
               turn.giveUp();
               await taking?.catch(() => undefined);
               await successor?.close();
-              office?.endReaders();
+              writer?.endReaders();
               await background.stop();
-              await office?.close();
+              await writer?.close();
             },
             async close() {
               joined.close();
@@ -342,7 +342,7 @@ export async function startAuthority(
     turn.giveUp();
     await (successor as Successor | null)?.close();
     joined.close();
-    await (office as Office | null)?.abandon();
+    await (writer as Writer | null)?.abandon();
     await Promise.all([...threads.map((thread) => thread.end()), watchdog.end(), signer.close()]);
     throw cause;
   }

@@ -14,8 +14,8 @@ import { listen } from '../edge/server.ts';
 import { createUnprovenBodies } from '../edge/unproven-bodies.ts';
 import { notFoundPages } from '../pages/not-found.ts';
 import type { CommandReference } from '../pages/reference/command-reference.ts';
+import { standingIn } from '../protocol/contract/instance-status.ts';
 import { createDocumentCache } from '../protocol/contract/publications.ts';
-import { standingIn } from '../protocol/contract/standing.ts';
 import { connectionsPerThread } from './config/descriptors.ts';
 import type { Config } from './config/load.ts';
 import { isAuthoritySilent } from './threads/beats.ts';
@@ -55,7 +55,7 @@ async function serveHere(
   config: EdgeConfig,
   port: number,
 ): Promise<Front> {
-  const { call, publisher, limits, viewers, exposition, beats, standing } = host;
+  const { call, publisher, limits, viewers, exposition, beats, instanceStatus } = host;
   const documents = createDocumentCache(publisher.versions);
   const metrics = createEdgeMetrics();
   const draining: DrainState = { isAnnounced: false, refusesWork: false };
@@ -77,7 +77,7 @@ async function serveHere(
     metrics,
     exposition: async () => exposition([await metrics.report()]),
     isAuthoritySilent: () => isAuthoritySilent(beats),
-    standing: standing && standingIn(standing),
+    instanceStatus: instanceStatus && standingIn(instanceStatus),
     startedAt: runtime.elapsed(),
     routes: ROUTES,
     draining,

@@ -12,15 +12,15 @@ import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
 import type { Instance } from '../edge/instance.ts';
 import type { LocalRateLimits } from '../edge/rate-limit.ts';
 import { type Call, onceConfirmed } from '../protocol/contract/calls.ts';
-import type { DocumentPublisher } from '../protocol/contract/publications.ts';
 import {
   createStandingMemory,
+  type InstanceStatus,
   type LinkedFollower,
   noteMove,
   noteWriter,
-  type Standing,
   standingIn,
-} from '../protocol/contract/standing.ts';
+} from '../protocol/contract/instance-status.ts';
+import type { DocumentPublisher } from '../protocol/contract/publications.ts';
 import type { DashboardInstance } from '../protocol/rows/dashboard.ts';
 import { networkOf } from '../store/network-identity.ts';
 import {
@@ -34,8 +34,8 @@ import {
 import { agreedSettings } from './config/agreed-settings.ts';
 import type { Config } from './config/load.ts';
 import { followDatabaseClock } from './database-clock.ts';
+import { type CallRouter, createCallRouter } from './link/call-router.ts';
 import { createLinkClient } from './link/client.ts';
-import { createDesk, type Desk } from './link/desk.ts';
 import { openLinkHost } from './link/host.ts';
 import { linkKey } from './link/key.ts';
 import { createLastCopies } from './link/last-copies.ts';
@@ -61,17 +61,17 @@ export interface InstancesOptions {
   /** Resolves when no edge can still be reading a document that was replaced before this call. */
   edgesCaughtUp(): Promise<void>;
   /** Called once, when the state is to be moved elsewhere, and this process to stop. */
-  wanted(): void;
+  stopRequested(): void;
   /** Called once, when another process may write. */
   lost(problem: string): void;
 }
 
 export interface Instances {
   /** Null where no other instance can write. */
-  readonly standing: Standing | null;
+  readonly instanceStatus: InstanceStatus | null;
   readonly turn: Turn;
   /** Where edges bring their calls, if another instance can write. */
-  readonly desk: Desk;
+  readonly callRouter: CallRouter;
   /** Those that are linked to this instance. */
   followers(): readonly LinkedFollower[];
   /** Those that answer together, if this one writes; null where none is linked to others. */
@@ -102,7 +102,7 @@ interface Turn {
 export async function joinInstances(options: InstancesOptions): Promise<Instances> {
   const { config, publisher, limits, logger, metrics, runtime } = options;
   const { elapsed } = runtime;
-  const standing = config.database === null ? null : standingIn(createStandingMemory());
+  const instanceStatus = config.database === null ? null : standingIn(createStandingMemory());
   let leaseRemaining = () => 0;
 
   const link = config.link && linkSecrets(options);
@@ -118,38 +118,38 @@ export async function joinInstances(options: InstancesOptions): Promise<Instance
     }));
   const client =
     link &&
-    standing &&
+    instanceStatus &&
     createLinkClient({
       ...link,
       publisher,
-      standing,
+      instanceStatus,
       logger,
       elapsed,
       linked() {
         lastCopies?.reached();
-        desk.resume();
+        callRouter.resume();
       },
       edgesCaughtUp: options.edgesCaughtUp,
       answered: metrics.linkAnswered,
     });
   const lastCopies =
     client &&
-    standing &&
+    instanceStatus &&
     createLastCopies({
       client,
-      memory: standing.memory,
+      memory: instanceStatus.memory,
       leaseMs: config.database?.leaseMs ?? 0,
       logger,
       elapsed,
       now: options.now,
     });
   const holdMs = config.link?.holdMs ?? 0;
-  const desk = createDesk({ client, holdMs, rateLimits: config.rateLimits, elapsed });
+  const callRouter = createCallRouter({ client, holdMs, rateLimits: config.rateLimits, elapsed });
 
   /** Whether this instance waits for the end of a move. */
   function noteMoving(isMoving: boolean): void {
-    if (standing === null || standing.isMoving() === isMoving) return;
-    noteMove(standing.memory, isMoving);
+    if (instanceStatus === null || instanceStatus.isMoving() === isMoving) return;
+    noteMove(instanceStatus.memory, isMoving);
     const text = isMoving
       ? 'A state is being moved into the database, or out of it: this instance waits until that has ended'
       : 'No state is being moved any more';
@@ -179,7 +179,7 @@ export async function joinInstances(options: InstancesOptions): Promise<Instance
       ),
     confirmed: metrics.leaseConfirmed,
     clockCompared: followDatabaseClock(logger, metrics.databaseClock),
-    wanted: options.wanted,
+    stopRequested: options.stopRequested,
     lost: options.lost,
   }).catch((cause) => {
     close();
@@ -187,18 +187,18 @@ export async function joinInstances(options: InstancesOptions): Promise<Instance
   });
 
   return {
-    standing,
+    instanceStatus,
     turn,
-    desk,
+    callRouter,
     followers: () => host?.followers() ?? [],
     rows: () => host && instanceRows(options.instanceId, host.followers()),
     lead(call, { epoch, heldSince, remaining }) {
-      if (standing === null) return;
-      noteWriter(standing.memory, epoch);
+      if (instanceStatus === null) return;
+      noteWriter(instanceStatus.memory, epoch);
       leaseRemaining = remaining;
       const confirmed = onceConfirmed(call, heldSince, elapsed);
-      host?.lend({ epoch, call: confirmed, limits, heldSince });
-      desk.lead(confirmed, limits);
+      host?.startServing({ epoch, call: confirmed, limits, heldSince });
+      callRouter.lead(confirmed, limits);
       logger.write('INFO', 'store', `This instance writes, as holder ${epoch} of the lease`);
     },
     unfollow: () => client?.close(),
@@ -221,7 +221,10 @@ function linkSecrets({ config, instanceId, signer, program, logger }: InstancesO
 }
 
 type TurnOptions = Pick<Candidate, 'link' | 'seen' | 'missed' | 'cannotWrite'> &
-  Pick<StoreOptions, 'instanceId' | 'runtime' | 'confirmed' | 'clockCompared' | 'wanted' | 'lost'>;
+  Pick<
+    StoreOptions,
+    'instanceId' | 'runtime' | 'confirmed' | 'clockCompared' | 'stopRequested' | 'lost'
+  >;
 
 /** Opens the store, or learns that another instance writes to it. */
 async function takeTurn(

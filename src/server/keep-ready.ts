@@ -2,19 +2,19 @@
 import { createAuthorityState } from '../authority/state.ts';
 import { createSuccessor, type Successor } from '../authority/successor.ts';
 import { problemText } from '../base/log/problem.ts';
-import { noteLag, type Standing } from '../protocol/contract/standing.ts';
+import { type InstanceStatus, noteLag } from '../protocol/contract/instance-status.ts';
 import { networkOf } from '../store/network-identity.ts';
 import { followDatabase } from '../store/open.ts';
 import { leaseClock } from '../store/postgresql/lease-clock.ts';
-import { type StateSurroundings, stateOptions } from './office.ts';
+import { type StateSurroundings, stateOptions } from './writer.ts';
 
 /** Null where no other instance can write. */
 export function keepReady(
   surroundings: StateSurroundings,
-  standing: Standing | null,
+  instanceStatus: InstanceStatus | null,
 ): Successor | null {
   const { config, runtime, logger } = surroundings;
-  if (config.database === null || standing === null) return null;
+  if (config.database === null || instanceStatus === null) return null;
   const successor = createSuccessor({
     follower: followDatabase(config.database, networkOf(config.genesis)),
     createState: () => createAuthorityState(stateOptions(surroundings)),
@@ -28,7 +28,7 @@ export function keepReady(
         'store',
         `The state cannot be kept ready: ${problemText(cause)}; if it stays so, a turn of this instance begins with reading it`,
       ),
-    looked: () => noteLag(standing.memory, successor.lag()),
+    looked: () => noteLag(instanceStatus.memory, successor.lag()),
   });
   return successor;
 }

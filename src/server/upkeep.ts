@@ -1,6 +1,6 @@
 /** What every instance looks after while it serves, whether it writes or not: clock, disk, TLS pair and live pages. */
 
-import type { Vitals } from '../authority/derived/vitals.ts';
+import type { HostStatus } from '../authority/derived/host-status.ts';
 import { hasRoom } from '../authority/engine/room.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log/logger.ts';
@@ -15,7 +15,7 @@ export interface UpkeepOptions {
   readonly config: Config;
   readonly clock: Pick<Clock, 'check' | 'skew'>;
   /** What is measured again and again is written to it. */
-  readonly vitals: Vitals & { diskFree: number | null; tlsNotAfter: number | null };
+  readonly hostStatus: HostStatus & { diskFree: number | null; tlsNotAfter: number | null };
   readonly host: Pick<EdgeHost, 'viewers' | 'call'>;
   readonly edges: Pick<Edges, 'useTls'>;
   readonly logger: Logger;
@@ -54,16 +54,16 @@ export function beginUpkeep(background: Background, options: UpkeepOptions): Upk
   };
 }
 
-async function checkDisk({ config, vitals, logger }: UpkeepOptions): Promise<void> {
-  const had = hasRoom({ vitals: () => vitals });
-  vitals.diskFree = await freeSpace(config.dataDir);
-  const has = hasRoom({ vitals: () => vitals });
+async function checkDisk({ config, hostStatus, logger }: UpkeepOptions): Promise<void> {
+  const had = hasRoom({ hostStatus: () => hostStatus });
+  hostStatus.diskFree = await freeSpace(config.dataDir);
+  const has = hasRoom({ hostStatus: () => hostStatus });
   if (had && !has) logger.write('ERROR', 'store', NO_ROOM);
   if (!had && has) logger.write('INFO', 'store', 'There is space again: nodes may be enrolled');
 }
 
 function reloadingTls(background: Background, options: UpkeepOptions): Job | null {
-  const { config, vitals, edges, logger, metrics, now } = options;
+  const { config, hostStatus, edges, logger, metrics, now } = options;
   if (config.tls === null) return null;
   metrics.tlsNotAfter(config.tls.notAfter);
   const { check } = createTlsReload({
@@ -72,7 +72,7 @@ function reloadingTls(background: Background, options: UpkeepOptions): Job | nul
     now,
     use: edges.useTls,
     used({ notAfter }) {
-      vitals.tlsNotAfter = notAfter;
+      hostStatus.tlsNotAfter = notAfter;
       metrics.tlsNotAfter(notAfter);
     },
   });

@@ -40,12 +40,12 @@ export interface StoreOptions {
   readonly runtime: Runtime;
   /** How this instance takes its turn, where several can serve one state. */
   readonly candidate: Candidate;
-  /** A database has said after so many milliseconds whether this process is still the one that writes. */
+  /** A database has said after this many milliseconds whether this process is still the one that writes. */
   confirmed(milliseconds: number): void;
-  /** Called whenever a database was asked who may write: so many milliseconds is this machine ahead of it, or behind. */
+  /** Called whenever a database was asked who may write: this many milliseconds is this machine ahead of it, or behind. */
   clockCompared(aheadMs: number): void;
   /** Called once, when the state is to be moved elsewhere, and this process to stop. */
-  wanted(): void;
+  stopRequested(): void;
   /** Called once, when another process may write. */
   lost(problem: string): void;
 }
@@ -83,7 +83,7 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
     leaseMs: database.leaseMs,
     confirmed: options.confirmed,
     clockCompared: options.clockCompared,
-    wanted: options.wanted,
+    stopRequested: options.stopRequested,
     lost: options.lost,
   });
   const { tenure, durability } = store;

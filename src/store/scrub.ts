@@ -31,7 +31,7 @@ export interface ScrubbedStore {
 const LEAST_ROWS = 1000;
 const MOST_NAMED = 100;
 
-/** The part that begins there is one of so many, if no row were added. */
+/** The part that begins there is one of this many, if no row were added. */
 export async function scrubRows(
   store: ScrubbedStore,
   from: ScrubPlace | null,

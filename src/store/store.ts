@@ -172,7 +172,7 @@ export interface Store {
   /** The hash of the audit entry with this number, from 1; null when there is none. */
   auditHashAt(entry: number): Promise<string | null>;
   /**
-   * The lines of the audit entries after this number, from 0, in order: as many as there are, and at most so many.
+   * The lines of the audit entries after this number, from 0, in order: as many as there are, and at most this many.
    * Each is the hash of the entry, and the canonical text that it covers.
    */
   auditAfter(entry: number, most: number): Promise<readonly string[]>;

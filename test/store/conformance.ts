@@ -578,8 +578,12 @@ export function testStore({ name, open }: StoreUnderTest): void {
         const { revision, subjects, nonces } = await contentsOf(reopened);
         const audit = await place.auditEntries();
         const stored = [revision, subjects.length, nonces.length, audit.length];
-        const wanted = revision === 0 ? [0, 0, 0, 0] : [1, 2, 1, 1];
-        assert.deepEqual(stored, wanted, 'revision, subjects, removals: [], nonces, audit entries');
+        const stopRequested = revision === 0 ? [0, 0, 0, 0] : [1, 2, 1, 1];
+        assert.deepEqual(
+          stored,
+          stopRequested,
+          'revision, subjects, removals: [], nonces, audit entries',
+        );
       });
     }
 

@@ -456,7 +456,7 @@ test('while a standby is away, whoever wants the lease leaves no sessions behind
       return leaseTableOf(url, ttl);
     },
     confirmed: () => undefined,
-    wanted: () => undefined,
+    stopRequested: () => undefined,
     lost: () => undefined,
   });
   await until(() => attempts >= 8);
@@ -598,7 +598,7 @@ test('whoever waits pauses before another connection, also when it was told of s
       };
     },
     confirmed: () => undefined,
-    wanted: () => undefined,
+    stopRequested: () => undefined,
     lost: () => undefined,
   });
   await until(() => clock.isWaiting());
@@ -684,7 +684,7 @@ async function holdBy<Clock extends LeaseClock>(
     ttl,
     connect: () => leaseTableOf(url, ttl),
     confirmed: () => undefined,
-    wanted: () => undefined,
+    stopRequested: () => undefined,
     lost: (problem) => lost.push(problem),
   });
   return { lease, clock, lost };

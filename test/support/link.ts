@@ -4,14 +4,14 @@ import { signerFromSeed } from '../../src/base/crypto/ed25519.ts';
 import { createLogger, type Logger } from '../../src/base/log/logger.ts';
 import { systemRuntime } from '../../src/base/runtime.ts';
 import { createRateLimits, type RateLimitSettings } from '../../src/edge/rate-limit.ts';
-import { createStandingMemory, standingIn } from '../../src/protocol/contract/standing.ts';
+import { createStandingMemory, standingIn } from '../../src/protocol/contract/instance-status.ts';
 import { RATE_BUCKETS } from '../../src/protocol/route-description.ts';
 import { createLinkClient, type LinkClientOptions } from '../../src/server/link/client.ts';
 import {
-  type Lent,
   type LinkHost,
   type LinkHostOptions,
   openLinkHost,
+  type WriterAccess,
 } from '../../src/server/link/host.ts';
 import { linkKey } from '../../src/server/link/key.ts';
 import { tlsWires } from '../../src/server/link/tls-wires.ts';
@@ -52,9 +52,9 @@ export function openTestHost(
 }
 
 /** It answers with `call`, as one whom the database has just confirmed. */
-export function lend(host: LinkHost, epoch: number, call: Lent['call']): void {
+export function startServing(host: LinkHost, epoch: number, call: WriterAccess['call']): void {
   const limits = createRateLimits(NO_LIMITS);
-  host.lend({ epoch, call, limits, heldSince: () => null });
+  host.startServing({ epoch, call, limits, heldSince: () => null });
 }
 
 /** The end of a follower. */
@@ -68,7 +68,7 @@ export function createTestClient(
     program: '1',
     name: 'pid 1',
     instance: 'first',
-    standing: standingIn(createStandingMemory()),
+    instanceStatus: standingIn(createStandingMemory()),
     elapsed,
     linked: () => undefined,
     ...options,

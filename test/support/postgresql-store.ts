@@ -31,7 +31,7 @@ export function storeOptions(
     leaseMs: 5000,
     confirmed: () => undefined,
     clockCompared: () => undefined,
-    wanted: () => undefined,
+    stopRequested: () => undefined,
     lost: () => undefined,
     ...given,
   };

@@ -32,9 +32,9 @@ export async function rawConnection(url: string): Promise<RawConnection> {
     socket,
     received: () => text,
     write: (bytes) => void socket.write(bytes),
-    async until(wanted) {
+    async until(stopRequested) {
       const isThere = () =>
-        typeof wanted === 'string' ? text.includes(wanted) : wanted.test(text);
+        typeof stopRequested === 'string' ? text.includes(stopRequested) : stopRequested.test(text);
       while (!isThere() && !isClosed) await new Promise((resolve) => onNews(socket, resolve));
       return text;
     },

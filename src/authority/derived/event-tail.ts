@@ -4,7 +4,7 @@
  */
 import type { SealedEntry } from '../../store/store.ts';
 
-/** Whoever is further behind reads from the store. */
+/** Anyone who is further behind reads from the store. */
 const MOST_HELD = 1024;
 
 export interface EventTail {
@@ -12,7 +12,7 @@ export interface EventTail {
   length(): number;
   /** These entries were committed. */
   add(entries: readonly SealedEntry[]): void;
-  /** The events after the entry with this number, at most so many; null when they are no longer held. */
+  /** The events after the entry with this number, at most this many; null when they are no longer held. */
   after(entry: number, most: number): readonly string[] | null;
   /** Resolves when there are further events. */
   next(): Promise<void>;

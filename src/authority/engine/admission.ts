@@ -23,9 +23,9 @@ import type {
 } from '../../protocol/contract/claims.ts';
 import type { Sliced } from '../subjects/sliced.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
+import type { AsyncResult } from './async-result.ts';
 import type { Authority } from './authority.ts';
 import type { Run } from './execute.ts';
-import type { Later } from './later.ts';
 import {
   judgeNonce,
   NODE_PROOFS,
@@ -57,7 +57,7 @@ export type QueryHandler<Given> = (
   na: Authority,
   given: Given,
   at: number,
-) => Writable | Sliced | Later;
+) => Writable | Sliced | AsyncResult;
 export type OperatorHandler<Given> = (
   na: Authority,
   unit: UnitOfWork,

@@ -14,8 +14,9 @@ import type { DashboardPace } from '../derived/dashboard-pace.ts';
 import type { EventTail } from '../derived/event-tail.ts';
 import type { ExpiryCensus } from '../derived/expiry-census.ts';
 import type { FailureWindow } from '../derived/failure-window.ts';
-import type { FleetCensus } from '../derived/fleet-census.ts';
+import type { FleetCounts } from '../derived/fleet-counts.ts';
 import type { GraphDigest } from '../derived/graph-digest.ts';
+import type { CountedFacts, HostStatus } from '../derived/host-status.ts';
 import type { ImportedFeeds } from '../derived/imported-feeds.ts';
 import type { InviteBatches } from '../derived/invite-batches.ts';
 import type { OperatorRegistry } from '../derived/operator-registry.ts';
@@ -25,12 +26,11 @@ import type { SharedWork } from '../derived/shared-work.ts';
 import type { TrustCycleLog } from '../derived/trust-cycle-log.ts';
 import type { TrustGraphCopy } from '../derived/trust-graph-copy.ts';
 import type { TrustPaths } from '../derived/trust-paths.ts';
-import type { CountedFacts, Vitals } from '../derived/vitals.ts';
 import type { BulletinIssuer } from '../lists/bulletin.ts';
 import type { Revocations } from '../lists/crl.ts';
 import type { Feeds } from '../lists/feed.ts';
 import type { ListThreads } from '../lists/list-renderer.ts';
-import type { BeatPace } from '../liveness/beat-advice.ts';
+import type { HeartbeatInterval } from '../liveness/beat-advice.ts';
 import type { ContactWriter } from '../liveness/contact-writer.ts';
 import type { Liveness } from '../liveness/last-contact.ts';
 import type { Rosters } from '../liveness/open-rosters.ts';
@@ -90,7 +90,7 @@ export interface Authority {
   readonly liveness: Liveness;
   readonly contactWriter: ContactWriter;
   readonly rosters: Rosters;
-  readonly beatPace: BeatPace;
+  readonly heartbeatInterval: HeartbeatInterval;
   readonly revocations: Revocations;
   readonly feeds: Feeds;
   readonly bulletin: BulletinIssuer;
@@ -119,12 +119,12 @@ export interface Authority {
   readonly dashboardTreaties: DashboardTreaties;
   readonly trustCycles: TrustCycleLog;
   readonly counts: Counts;
-  readonly fleetCensus: FleetCensus;
+  readonly fleetCounts: FleetCounts;
   readonly expiryCensus: ExpiryCensus;
   readonly failures: FailureWindow;
   /** What is counted for the dashboard, as of its last build. */
   readonly counted: { facts: CountedFacts };
-  vitals(): Vitals;
+  hostStatus(): HostStatus;
   /** Public documents; they change only after the state they show is on disk. */
   readonly publisher: DocumentPublisher;
   readonly log: (event: string, details: JsonObject) => void;

@@ -11,8 +11,8 @@ import { changesDashboard } from '../derived/dashboard-pace.ts';
 import { keptText } from '../replay/kept-answers.ts';
 import { Sliced } from '../subjects/sliced.ts';
 import { UnitOfWork } from '../subjects/unit-of-work.ts';
+import { AsyncResult } from './async-result.ts';
 import type { Authority } from './authority.ts';
-import { Later } from './later.ts';
 import { Repeated } from './repeated-request.ts';
 
 /**
@@ -23,7 +23,7 @@ export type Run<Call> = (
   na: Authority,
   unit: UnitOfWork,
   call: Call,
-) => Writable | Sliced | Later | Repeated;
+) => Writable | Sliced | AsyncResult | Repeated;
 
 /** Executes one command; the answer is a promise only when something has to be on disk first. */
 export function execute<Call>(na: Authority, run: Run<Call>, call: Call): Answer | Promise<Answer> {
@@ -66,7 +66,7 @@ function decide<Call>(
   try {
     const made = run(na, unit, call);
     if (made instanceof Repeated) return made.answer;
-    if (made instanceof Later) return made.made.then(answered, refused);
+    if (made instanceof AsyncResult) return made.made.then(answered, refused);
     if (!(made instanceof Sliced)) return answered(made);
     return na.sliceQueue.run(made).then(answered, refused);
   } catch (cause) {

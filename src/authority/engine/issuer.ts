@@ -1,7 +1,7 @@
 /** Records the authority makes as this sovereign. */
 import { SHA256 } from '../../base/crypto/digest.ts';
 import { Refusal, type RefusalName } from '../../base/refusal.ts';
-import type { Issuer, Unbuilt } from '../../protocol/records/issuer.ts';
+import type { BuildFailure, Issuer } from '../../protocol/records/issuer.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { Authority } from './authority.ts';
 
@@ -18,7 +18,7 @@ export function issuerOf({ settings, signer, runtime }: Authority, { at }: UnitO
 }
 
 /** The record, or a refusal with the cause why it could not be built. */
-export function built<T extends object>(result: T | Unbuilt<string>, refusal: RefusalName): T {
+export function built<T extends object>(result: T | BuildFailure<string>, refusal: RefusalName): T {
   if ('unbuilt' in result) return refuseFor(refusal, result.unbuilt);
   return result;
 }

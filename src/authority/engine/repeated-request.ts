@@ -4,7 +4,7 @@ import type { JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
 import type { RefusalName } from '../../base/refusal.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
-import type { Sending } from '../../protocol/contract/claims.ts';
+import type { RequestIdentity } from '../../protocol/contract/claims.ts';
 import { ANSWER, type KeptForm } from '../replay/kept-answers.ts';
 import { nonceDigest } from '../replay/nonce-ledger.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
@@ -28,7 +28,7 @@ export function repeatedAnswer(
   na: Authority,
   unit: UnitOfWork,
   scope: string,
-  { nonce, sending }: { readonly nonce: string; readonly sending: Sending | null },
+  { nonce, sending }: { readonly nonce: string; readonly sending: RequestIdentity | null },
 ): Repeated | null {
   if (sending?.isRepeat !== true) return null;
   const text = na.keptAnswers.find(nonceDigest(scope, nonce), sending.request);

@@ -5,12 +5,12 @@
 import { Refusal } from '../../base/refusal.ts';
 import type { Authority } from './authority.ts';
 
-export function hasRoom({ vitals }: Pick<Authority, 'vitals'>): boolean {
-  const { diskFree, minFree } = vitals();
+export function hasRoom({ hostStatus }: Pick<Authority, 'hostStatus'>): boolean {
+  const { diskFree, minFree } = hostStatus();
   return diskFree === null || diskFree >= minFree;
 }
 
 /** Throws `insufficient_storage`. */
-export function assertRoom(na: Pick<Authority, 'vitals'>): void {
+export function assertRoom(na: Pick<Authority, 'hostStatus'>): void {
   if (!hasRoom(na)) throw new Refusal('insufficient_storage');
 }

@@ -99,7 +99,7 @@ function advised(na: Authority, unit: UnitOfWork, certId: string) {
   return {
     ack: true,
     server_time: formatInstant(unit.at),
-    next_heartbeat_seconds: na.beatPace.next(na.liveness.activeCount(unit.at)),
+    next_heartbeat_seconds: na.heartbeatInterval.next(na.liveness.activeCount(unit.at)),
     renew_after: formatInstant(renewAfter(certId, certificate, na.settings.foundedAt)),
     notices: noticesOf(certificate, unit.at),
   };

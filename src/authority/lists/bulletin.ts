@@ -19,7 +19,7 @@ const PERIOD = 1000;
 
 export interface BulletinIssuer {
   readonly followCommitted: SubjectListener;
-  /** So many entries of the audit log were committed. */
+  /** This many entries of the audit log were committed. */
   logged(entries: number): void;
   /** Publishes what has changed, unless that was done a moment ago. */
   keepCurrent(at: number): void;

@@ -120,7 +120,7 @@ export function createListRenderer(options: ListRendererOptions): ListRenderer {
   let working: Promise<void> | null = null;
   let lastRendered: RenderedList | null = null;
 
-  function startBeside({ thread }: ListThreads, entries: readonly ListEntry[]): void {
+  function startOnThread({ thread }: ListThreads, entries: readonly ListEntry[]): void {
     const started = thread();
     beside = started.open(form);
     beside.add(entries);
@@ -141,11 +141,11 @@ export function createListRenderer(options: ListRendererOptions): ListRenderer {
     for (const entry of entries) here.entries.push(entry);
     here.content?.add(entries);
     if (beside === null && threads !== null && here.entries.length >= longFrom) {
-      startBeside(threads, here.entries);
+      startOnThread(threads, here.entries);
     }
   }
 
-  async function renderBeside(by: ThreadList): Promise<void> {
+  async function renderOnThread(by: ThreadList): Promise<void> {
     while (next !== null) {
       const head = next;
       next = null;
@@ -180,7 +180,7 @@ export function createListRenderer(options: ListRendererOptions): ListRenderer {
         return undefined;
       }
       next = head;
-      if (beside !== null) working ??= renderBeside(beside);
+      if (beside !== null) working ??= renderOnThread(beside);
       return shown(head.sequence);
     },
     shown,

@@ -1,5 +1,5 @@
 /**
- * The signed lists of a stored state, rebuilt from its subjects without opening it: for whoever checks or
+ * The signed lists of a stored state, rebuilt from its subjects without opening it: for anyone who checks or
  * restores a state. A list whose entries are not the ones that were signed means that the state is damaged.
  */
 import type { Crl } from '../../../machines/crl.ts';

@@ -18,13 +18,16 @@ const LEAST_BEATS_PER_WINDOW = 3;
 /** How far an interval is from the next. */
 const SPREAD = 0.1;
 
-export interface BeatPace {
+export interface HeartbeatInterval {
   /** Seconds until the next heartbeat of a node. */
   next(activeNodes: number): number;
 }
 
 /** `elapsed` is a monotonic clock; all are in milliseconds. */
-export function createBeatPace(activeWindow: number, elapsed: () => number): BeatPace {
+export function createHeartbeatInterval(
+  activeWindow: number,
+  elapsed: () => number,
+): HeartbeatInterval {
   const startedAt = elapsed();
   const least = activeWindow / BEATS_PER_WINDOW;
   const most = activeWindow / LEAST_BEATS_PER_WINDOW;

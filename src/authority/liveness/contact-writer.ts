@@ -56,7 +56,7 @@ export function createContactWriter(options: ContactWriterOptions): ContactWrite
       }),
     accepted(signedAt, at) {
       unstoredTimes.noteAccepted(signedAt);
-      if (isCatchingUp || !unstoredTimes.isLeftBehind(signedAt, at)) return;
+      if (isCatchingUp || !unstoredTimes.isBeyondStoredRange(signedAt, at)) return;
       isCatchingUp = true;
       storeRange()
         .catch(failed)

@@ -19,7 +19,7 @@ export const refreshDashboard: Handler<'refreshDashboard'> = (na, unit) => {
 };
 
 function build(na: Authority): Promise<undefined> | undefined {
-  const counting = na.fleetCensus.take(na.runtime.now());
+  const counting = na.fleetCounts.take(na.runtime.now());
   const rest = () => inSlices(publishDashboard(na));
   return counting === undefined ? rest() : counting.then(rest);
 }
@@ -45,7 +45,7 @@ function* publishDashboard(na: Authority): Generator<void, undefined> {
       trustCycle: na.trustCycles.newest(),
       recentChanges: na.recentChanges.list(),
       horizon: horizonSummary(endsOf(na, ends)),
-      instances: na.vitals().instances,
+      instances: na.hostStatus().instances,
       judge(counted) {
         na.counted.facts = counted;
         return currentPosture(na, now);

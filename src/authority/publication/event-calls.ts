@@ -3,8 +3,8 @@ import { JsonText } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { eventText } from '../derived/event-tail.ts';
 import type { Handler } from '../engine/admission.ts';
+import { AsyncResult } from '../engine/async-result.ts';
 import type { Authority } from '../engine/authority.ts';
-import { Later } from '../engine/later.ts';
 
 /** Larger parts end early, by the length of their text. */
 const MOST_CHARACTERS = 32 * 1024;
@@ -21,7 +21,7 @@ export const readEvents: Handler<'readEvents'> = (na, { after, most, waits }) =>
   const { eventTail } = na;
   if (after < eventTail.length()) return eventsAfter(na, after, most);
   if (!waits) return new JsonText('');
-  return new Later(eventTail.next().then(() => linesOf(eventTail.after(after, most) ?? [])));
+  return new AsyncResult(eventTail.next().then(() => linesOf(eventTail.after(after, most) ?? [])));
 };
 
 function eventsAfter({ eventTail, store }: Authority, after: number, most: number) {
@@ -29,7 +29,9 @@ function eventsAfter({ eventTail, store }: Authority, after: number, most: numbe
   if (held !== null) return linesOf(held);
   // What is not yet settled may be read, but must not be told.
   const settled = Math.min(most, eventTail.length() - after);
-  return new Later(store.auditAfter(after, settled).then((lines) => linesOf(events(after, lines))));
+  return new AsyncResult(
+    store.auditAfter(after, settled).then((lines) => linesOf(events(after, lines))),
+  );
 }
 
 function events(after: number, lines: readonly string[]): string[] {

@@ -11,7 +11,7 @@ import { currentPosture } from './posture.ts';
 
 export const readCounts: Handler<'readCounts'> = (na, _given, at) => {
   const { findings, unknown } = currentPosture(na, at);
-  const { silentKnownFrom: _, ...nodes } = na.fleetCensus.latest ?? NOT_COUNTED;
+  const { silentKnownFrom: _, ...nodes } = na.fleetCounts.latest ?? NOT_COUNTED;
   return {
     issued_certificates: na.counts.issuedCertificates(),
     active_nodes: na.liveness.activeCount(at),
@@ -24,12 +24,12 @@ export const readCounts: Handler<'readCounts'> = (na, _given, at) => {
     posture: findings,
     posture_unknown: unknown.map(({ rule }) => rule),
     nodes,
-    disk_free: na.vitals().diskFree,
-    disk_min_free: na.vitals().minFree,
-    delegated_until: na.vitals().delegatedUntil,
-    signs: na.vitals().signs,
+    disk_free: na.hostStatus().diskFree,
+    disk_min_free: na.hostStatus().minFree,
+    delegated_until: na.hostStatus().delegatedUntil,
+    signs: na.hostStatus().signs,
     soonest_ends: soonestEnds(na),
-    webhooks: na.vitals().webhooks.map(({ host, delivered, waitingSince }) => ({
+    webhooks: na.hostStatus().webhooks.map(({ host, delivered, waitingSince }) => ({
       host,
       lag_entries: na.eventTail.length() - delivered,
       lag_seconds: waitingSince === null ? 0 : Math.max(0, at - waitingSince) / 1000,

@@ -16,7 +16,7 @@ function* horizon(na: Authority): Generator<void, Writable> {
 
 /** All ends, as of the count. */
 export function endsOf(na: Authority, { asOf, ...counted }: CountedEnds): EndTallies {
-  const { delegatedUntil, tlsNotAfter } = na.vitals();
+  const { delegatedUntil, tlsNotAfter } = na.hostStatus();
   return {
     delegation: single(delegatedUntil, asOf),
     tls: single(tlsNotAfter, asOf),
@@ -28,7 +28,7 @@ export function endsOf(na: Authority, { asOf, ...counted }: CountedEnds): EndTal
 /** The soonest end of each kind by its name, milliseconds since the epoch: certificates and records as counted last. */
 export function soonestEnds(na: Authority): { readonly [kind: string]: number } {
   const { latest } = na.expiryCensus;
-  const { delegatedUntil, tlsNotAfter } = na.vitals();
+  const { delegatedUntil, tlsNotAfter } = na.hostStatus();
   const ends = {
     delegation: delegatedUntil,
     tls: tlsNotAfter,
@@ -42,7 +42,7 @@ export function soonestEnds(na: Authority): { readonly [kind: string]: number } 
   );
 }
 
-/** What there is one of counts also after its end. */
+/** Singletons count even after they expire. */
 function single(end: number | null, asOf: number): EndTally {
   const tally = new EndTally(asOf);
   if (end !== null) tally.add(end);

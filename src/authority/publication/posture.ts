@@ -11,11 +11,11 @@ export function currentPosture(na: Authority, now: number): Posture {
     now,
     ready: na.store.health() === null,
     restoredUntil: refusedUntil(na, now),
-    fleet: na.fleetCensus.latest,
+    fleet: na.fleetCounts.latest,
     listDueAt: na.subjects.committed('crl', CRL_ID)?.context.nextUpdate ?? Number.POSITIVE_INFINITY,
     operatorKeys: operatorKeysOf(na),
     failures: na.failures.lastHour(),
-    ...na.vitals(),
+    ...na.hostStatus(),
     ...na.counted.facts,
   });
   return { status: statusOf(findings), findings, unknown };

@@ -20,7 +20,7 @@ export interface EarlierRequests {
   /** The ranges that the next start must know about, too, if this process crashes. */
   lostTimes(): readonly TimeRange[];
   /** Whether what a crash lost can still be replayed: then the next start must take this stop for a crash. */
-  outliveProcess(): boolean;
+  mustStartAsCrashed(): boolean;
 }
 
 export interface EarlierRequestsOptions {
@@ -71,7 +71,7 @@ export function createEarlierRequests(options: EarlierRequestsOptions): EarlierR
       return lost.find(([after]) => after === 0)?.[1] ?? null;
     },
     lostTimes: () => lost.filter(([, until]) => mayReturn(until)),
-    outliveProcess() {
+    mustStartAsCrashed() {
       if (closedCleanly) return false;
       return mayReturn(startedAt) || lost.some(([, until]) => mayReturn(until));
     },

@@ -20,7 +20,7 @@ export interface UnstoredTimes {
   covers(signedAt: number): boolean;
   noteAccepted(signedAt: number): void;
   /** Whether a heartbeat signed at that time is not covered only because the range was stored too long ago. */
-  isLeftBehind(signedAt: number, now: number): boolean;
+  isBeyondStoredRange(signedAt: number, now: number): boolean;
   /** The ranges to store with a flush that begins now. Call `stored` once it is on disk. */
   next(now: number): readonly TimeRange[];
   stored(): void;
@@ -49,7 +49,7 @@ export function createUnstoredTimes(options: UnstoredTimesOptions): UnstoredTime
       if (signedAt > newest) newest = signedAt;
     },
     // Who signs ahead of the clock waits for the disk in any case.
-    isLeftBehind: (signedAt, now) => signedAt > until && signedAt <= now,
+    isBeyondStoredRange: (signedAt, now) => signedAt > until && signedAt <= now,
     next(now) {
       // A node whose clock is ahead must not make the range refuse what others sign after a crash.
       newest = Math.min(newest, now);

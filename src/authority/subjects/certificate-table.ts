@@ -5,7 +5,7 @@
  */
 import {
   type Certificate,
-  type CertificateFate,
+  type RevocationAndRenewal,
   UNTOUCHED,
 } from '../../../machines/certificate.ts';
 import { createBlocks } from '../tables/blocks.ts';
@@ -25,7 +25,7 @@ class Block {
   readonly nodePublicKeys: Buffer;
   readonly roles: (readonly string[])[];
   readonly remoteAddrs: string[];
-  readonly fates: CertificateFate[];
+  readonly fates: RevocationAndRenewal[];
   /** `FREE` where the row has no certificate. */
   readonly versions: Float64Array;
   readonly issuedAt: Float64Array;
@@ -37,7 +37,7 @@ class Block {
     this.nodePublicKeys = Buffer.alloc(rows * KEY_BYTES);
     this.roles = new Array<readonly string[]>(rows).fill(NO_ROLES);
     this.remoteAddrs = new Array<string>(rows).fill('');
-    this.fates = new Array<CertificateFate>(rows).fill(UNTOUCHED);
+    this.fates = new Array<RevocationAndRenewal>(rows).fill(UNTOUCHED);
     this.versions = new Float64Array(rows).fill(FREE);
     this.issuedAt = new Float64Array(rows);
     this.expiresAt = new Float64Array(rows);
@@ -60,7 +60,7 @@ export function createCertificateTable(
   const blocks = createBlocks((rows) => new Block(rows), rowsBits);
   const { of: blockOf, rowOf } = blocks;
   /** Keys that are not the base64 of 32 bytes, by number. */
-  const oddKeys = new Map<number, string>();
+  const nonStandardKeys = new Map<number, string>();
   let size = 0;
 
   function isHeld(number: number): boolean {
@@ -75,24 +75,26 @@ export function createCertificateTable(
     block.roles[row] = NO_ROLES;
     block.remoteAddrs[row] = '';
     block.fates[row] = UNTOUCHED;
-    oddKeys.delete(number);
+    nonStandardKeys.delete(number);
   }
 
   function readKey({ nodePublicKeys }: Block, number: number): string {
     const start = rowOf(number) * KEY_BYTES;
-    return oddKeys.get(number) ?? nodePublicKeys.toString('base64', start, start + KEY_BYTES);
+    return (
+      nonStandardKeys.get(number) ?? nodePublicKeys.toString('base64', start, start + KEY_BYTES)
+    );
   }
 
   function writeKey(block: Block, number: number, key: string): void {
-    oddKeys.delete(number);
+    nonStandardKeys.delete(number);
     block.nodePublicKeys.write(key, rowOf(number) * KEY_BYTES, KEY_BYTES, 'base64');
-    if (readKey(block, number) !== key) oddKeys.set(number, key);
+    if (readKey(block, number) !== key) nonStandardKeys.set(number, key);
   }
 
   function read(number: number): Subject<'certificate'> {
     const block = blockOf(number);
     const row = rowOf(number);
-    const fate = block.fates[row] as CertificateFate;
+    const fate = block.fates[row] as RevocationAndRenewal;
     return {
       version: block.versions[row] as number,
       value: block.values[row] as string,
@@ -173,7 +175,7 @@ export function createCertificateTable(
   };
 }
 
-function fateOf(certificate: Certificate): CertificateFate {
+function fateOf(certificate: Certificate): RevocationAndRenewal {
   const { renewedFrom, renewedAt, supersededFrom, revokedAt, revocationReason, crlSequence } =
     certificate;
   const isUntouched = renewedFrom === null && renewedAt === null && revokedAt === null;

@@ -7,7 +7,7 @@
 import type { Emitted } from '../../../machines/step.ts';
 import { detached } from '../../base/detached.ts';
 import type { JsonObject } from '../../base/json/value.ts';
-import type { Sending } from '../../protocol/contract/claims.ts';
+import type { RequestIdentity } from '../../protocol/contract/claims.ts';
 import type { AuditEvent } from '../../protocol/rows/audit-event.ts';
 import type { KeptAnswer, SpentNonce, SubjectRemoval, SubjectWrite } from '../../store/store.ts';
 import type { KeptForm } from '../replay/kept-answers.ts';
@@ -101,7 +101,7 @@ export class UnitOfWork {
   }
 
   /** Spends the nonce of the request; `sending` is null where no answer is kept. */
-  spend(nonce: SpentNonce, sending: Sending | null): void {
+  spend(nonce: SpentNonce, sending: RequestIdentity | null): void {
     this.#nonces ??= [];
     this.#nonces.push(nonce);
     if (sending !== null) this.#request = { ...nonce, request: sending.request };

@@ -1,7 +1,7 @@
 /** The instances that answer together, as the one that writes knows them [core-6-5]. */
 
 import { compareCodePoints } from '../../base/json/write.ts';
-import type { LinkedFollower } from '../../protocol/contract/standing.ts';
+import type { LinkedFollower } from '../../protocol/contract/instance-status.ts';
 import type { DashboardInstance } from '../../protocol/rows/dashboard.ts';
 
 /** The writer first, then the others by id. */

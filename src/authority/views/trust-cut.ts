@@ -101,7 +101,7 @@ function* levelsOf(
   return levels;
 }
 
-/** Adds shortest paths until there are no more, at most so many; returns their number. */
+/** Adds shortest paths until there are no more, at most this many; returns their number. */
 function* addPaths(
   { isOpen, far, first, next }: Residual,
   levels: Int32Array,

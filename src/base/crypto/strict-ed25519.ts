@@ -1,6 +1,6 @@
 /**
  * Ed25519 by tweetnacl, in portable JavaScript, with the strictness of the server [core-1-5]. The equation of RFC 8032
- * alone lets anyone sign every text under a key of small order, and whoever has seen a signature make others of it.
+ * alone lets anyone sign every text under a key of small order, and anyone who has seen a signature make others of it.
  */
 import nacl from 'tweetnacl';
 

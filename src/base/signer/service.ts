@@ -1,5 +1,5 @@
 /**
- * Signs what is asked on a socket, with one key. Whoever can use the socket can have anything signed: so it is opened
+ * Signs what is asked on a socket, with one key. Anyone who can use the socket can have anything signed: so it is opened
  * for one user, or also for one group, and what was signed is told [signer-2].
  */
 import { chmodSync, lstatSync, rmSync } from 'node:fs';
@@ -116,7 +116,7 @@ function serve(
     waiting += piece.length;
     held.bytes += piece.length;
     if (held.bytes > MOST_BYTES_HELD) return fail('More is asked at once than fits in memory');
-    // Whoever takes no answers is given none.
+    // Anyone who takes no answers is given none.
     if (socket.writableLength > MOST_WAITING) return fail('Answers are not taken');
     try {
       read(piece);

@@ -4,7 +4,7 @@
 export const CHECKS = {
   node_version: 'The parts in native code exist for these versions alone',
   glibc: 'The parts in native code do not load with an older one',
-  data_folder: 'Whoever can write there can become the authority',
+  data_folder: 'Anyone who can write there can become the authority',
   configuration: 'The next start is refused, or is not what was meant',
   genesis: 'It says which network this is, and nodes pin its root key',
   root_signature: 'Nodes refuse a genesis that the root key has not signed',
@@ -12,7 +12,7 @@ export const CHECKS = {
   delegation: 'Nodes refuse the authority once the root key no longer vouches for it',
   authority_key: 'With another key, nothing that it signs is accepted',
   signer: 'Without it nothing is issued, renewed or revoked, and no start succeeds',
-  key_modes: 'Whoever reads a private key can sign in its place',
+  key_modes: 'Anyone who reads a private key can sign in its place',
   root_key: 'A thief of this machine would own the network for good',
   operator_keys: 'Without a privileged key nothing can be revoked',
   clock: 'Times decide what is valid, and which requests are fresh',

@@ -8,7 +8,7 @@ import { verifySignature } from '../../base/crypto/ed25519.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import { canonicalJson } from '../../base/json/write.ts';
 import type { NodeClaim, NodeProofVerdict } from '../../protocol/contract/claims.ts';
-import { sendingOf } from './sending.ts';
+import { requestIdentityOf } from './request-identity.ts';
 import type { SignedRequest } from './signed-request.ts';
 import { judgeTimestamp } from './timestamps.ts';
 
@@ -62,7 +62,7 @@ export function judgeNode(
   const verdict = isSigned(publicKey, proof, header, request, rawBody, audience)
     ? 'valid'
     : 'invalid_signature';
-  const sending = isRepeat === null ? null : sendingOf(request, proof.signature, isRepeat);
+  const sending = isRepeat === null ? null : requestIdentityOf(request, proof.signature, isRepeat);
   return { publicKey, signedAt, nonce, verdict, remoteAddr, sending };
 }
 

@@ -161,9 +161,9 @@ const LAST_COPIES: ReadonlySet<DocumentName> = new Set([
 function lastCopyReply(
   name: DocumentName,
   request: RouteRequest,
-  { standing, documents }: Edge,
+  { instanceStatus, documents }: Edge,
 ): Reply | Promise<Reply> | null {
-  const since = standing?.staleSince() ?? null;
+  const since = instanceStatus?.staleSince() ?? null;
   if (since === null || !LAST_COPIES.has(name)) return null;
   const copy = documents.get(name);
   return copy === undefined ? null : staleDocumentReply(copy, since, request);
@@ -177,7 +177,9 @@ export function currentDocument(
 ): PublishedDocument | Promise<PublishedDocument | undefined> {
   const held = heldDocument(name, now, edge);
   if (held === undefined) return renewedDocument(name, edge);
-  return edge.standing === null || name === 'genesis' ? held : confirmedDocument(name, now, edge);
+  return edge.instanceStatus === null || name === 'genesis'
+    ? held
+    : confirmedDocument(name, now, edge);
 }
 
 /** Undefined when the authority has to be asked. */
@@ -227,8 +229,8 @@ async function renewedDocument(
 }
 
 /** Whatever is held here may be older than what another instance has published. */
-function assertNotElsewhere(answer: Answer, { standing }: Edge): void {
-  if (!answer.ok && standing !== null && ELSEWHERE.has(answer.refusal)) {
+function assertNotElsewhere(answer: Answer, { instanceStatus }: Edge): void {
+  if (!answer.ok && instanceStatus !== null && ELSEWHERE.has(answer.refusal)) {
     throw new Refusal(answer.refusal, answer.details);
   }
 }

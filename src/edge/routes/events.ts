@@ -7,7 +7,7 @@ import { answerReply, EVENT_STREAM, prefersLines, refusalReply, streamReply } fr
 import { operatorOf, type RouteEntry } from '../route.ts';
 import { filter } from './listing.ts';
 
-/** Whoever is refused because there are too many readers. */
+/** Anyone who is refused because there are too many readers. */
 const RETRY_AFTER_SECONDS = 5;
 
 interface Wanted {

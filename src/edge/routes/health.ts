@@ -4,7 +4,7 @@ import { jsonText } from '../../base/json/write.ts';
 import type { RefusalName } from '../../base/refusal.ts';
 import { Health, Liveness, Readiness } from '../../protocol/answers/documents.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
-import type { Standing } from '../../protocol/contract/standing.ts';
+import type { InstanceStatus } from '../../protocol/contract/instance-status.ts';
 import type { Edge } from '../edge.ts';
 import { EXPOSITION_TYPE } from '../metrics.ts';
 import { jsonReply, type Reply, refusalReply, textReply } from '../reply.ts';
@@ -72,14 +72,14 @@ async function readiness(edge: Edge): Promise<Reply> {
 async function checkedReadiness(edge: Edge): Promise<Answer> {
   if (edge.isAuthoritySilent()) return SILENT;
   const answered = new AbortController();
-  const silence = silent(edge.standing, answered.signal).catch(() => SILENT);
+  const silence = silent(edge.instanceStatus, answered.signal).catch(() => SILENT);
   const answer = await Promise.race([edge.call('checkReadiness', null), silence]);
   answered.abort();
   return answer;
 }
 
-function silent(standing: Standing | null, signal: AbortSignal): Promise<Answer> {
-  const patience = standing === null ? LONGEST_CHECK_MS : LONGEST_CHECK_AMONG_OTHERS_MS;
+function silent(instanceStatus: InstanceStatus | null, signal: AbortSignal): Promise<Answer> {
+  const patience = instanceStatus === null ? LONGEST_CHECK_MS : LONGEST_CHECK_AMONG_OTHERS_MS;
   return delay(patience, SILENT, { signal });
 }
 
@@ -96,24 +96,24 @@ const LONGEST_CHECK_MS = 2000;
 const LONGEST_CHECK_AMONG_OTHERS_MS = 500;
 
 /** The identity of this authority; never the location of its files. */
-function description({ settings, standing }: Edge, writable: boolean): JsonObject {
+function description({ settings, instanceStatus }: Edge, writable: boolean): JsonObject {
   const { id, database, haMode, signingKeyId, signingKeyFingerprint } = settings.instance;
   return {
     instance: id,
     ha_mode: haMode,
-    ...(standing === null ? {} : placeAmong(standing)),
+    ...(instanceStatus === null ? {} : placeAmong(instanceStatus)),
     database: { backend: database.backend, writable, schema_version: database.schemaVersion },
     signing_key: { key_id: signingKeyId, fingerprint: signingKeyFingerprint },
   };
 }
 
 /** Among the instances on one database. */
-function placeAmong(standing: Standing): JsonObject {
+function placeAmong(instanceStatus: InstanceStatus): JsonObject {
   return {
-    role: standing.isWriter() ? 'writer' : 'follower',
-    epoch: standing.epoch(),
-    lag_revisions: standing.lag(),
-    ...(standing.isMoving() ? { moving: true } : {}),
+    role: instanceStatus.isWriter() ? 'writer' : 'follower',
+    epoch: instanceStatus.epoch(),
+    lag_revisions: instanceStatus.lag(),
+    ...(instanceStatus.isMoving() ? { moving: true } : {}),
   };
 }
 

@@ -21,7 +21,7 @@ const MOST_ROWS = 1000;
 const ROWS_PER_PIECE = 250;
 /** A requested page ends early instead of growing beyond this. */
 const MOST_PAGE_CHARACTERS = 1024 * 1024;
-/** A requested page ends early after so many pieces, some 40,000 rows, of which none may pass the filter. */
+/** A requested page ends early after this many pieces, some 40,000 rows, of which none may pass the filter. */
 const MOST_PIECES = 20;
 
 /** Query parameters of a list. */
@@ -89,7 +89,7 @@ export function openPage(
   return (request) => (request.ok ? read(request.value) : request);
 }
 
-/** The pages of a list for operators: whoever reads it is admitted with the first. */
+/** The pages of a list for operators: anyone who reads it is admitted with the first. */
 export function operatorPage(
   first: Listing['page'],
   further: (request: PageRequest) => Answer | Promise<Answer>,

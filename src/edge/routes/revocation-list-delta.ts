@@ -13,7 +13,7 @@ import type { RouteRequest } from '../route.ts';
 import { keptBeside } from './kept-beside.ts';
 
 /**
- * Longer ones are neither kept nor compressed, and sent from the one copy of the list that all readers share: whoever
+ * Longer ones are neither kept nor compressed, and sent from the one copy of the list that all readers share: anyone who
  * asks slowly for many different ones holds no memory by it.
  */
 const MOST_KEPT_BYTES = 32 * 1024;

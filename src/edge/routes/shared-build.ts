@@ -59,7 +59,7 @@ export function createSharedBuild<Made>(
   }
 
   async function startNext(earlier: Promise<unknown>, document: PublishedDocument): Promise<Made> {
-    // Whoever waits for that build learns of its failure.
+    // Anyone who waits for that build learns of its failure.
     await earlier.catch(() => undefined);
     next = null;
     return current(newest() ?? document);

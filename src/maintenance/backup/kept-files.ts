@@ -10,7 +10,7 @@ export interface KeptFiles {
   pathAt(at: number): string;
   /** When the newest was made, or null; a file gets its name only once it is verified. */
   newest(): Promise<number | null>;
-  /** Removes all but so many, the oldest first, and never the one of this moment. */
+  /** Removes all but this many, the oldest first, and never the one of this moment. */
   prune(keep: number, made: number): Promise<void>;
   /** Removes what a killed process has left incomplete. */
   removePartial(): Promise<void>;

@@ -57,7 +57,7 @@ const SAME_SHARE = 0.8;
 const READY_MS = 120_000;
 const READY_LOOK_MS = 250;
 /**
- * Whoever takes over has the machine for itself for so long, before both places are read once more. Clients wait then,
+ * Anyone who takes over has the machine for itself for so long, before both places are read once more. Clients wait then,
  * and the comparison does not.
  */
 const TAKE_OVER_MS = 5000;

@@ -106,7 +106,7 @@ function createChanges(plan: RestorePlan, at: number, uuid: () => string): Chang
       nextFeed(plan, issuer, sequence, at, uuid()),
     ]),
   );
-  const keysOff = new Set(plan.operatorKeys);
+  const revokedOperatorKeys = new Set(plan.operatorKeys);
 
   return {
     of(subject) {
@@ -121,7 +121,8 @@ function createChanges(plan: RestorePlan, at: number, uuid: () => string): Chang
         return [sent(subject, 'crl', { type: 'resume', version: crl })];
       }
       // A key that an operator added: what it is stays known, so that nobody adds it again.
-      if (kind === 'operator-key' && keysOff.delete(id)) return [switchedOff(subject, at)];
+      if (kind === 'operator-key' && revokedOperatorKeys.delete(id))
+        return [switchedOff(subject, at)];
       const feed = kind === 'sovereign-feed' ? feeds.get(id) : undefined;
       if (feed === undefined) return [subject];
       feeds.delete(id);
@@ -158,7 +159,7 @@ function createChanges(plan: RestorePlan, at: number, uuid: () => string): Chang
           },
         }),
       ),
-      ...Array.from(keysOff, (id) => keyOff(id, at)),
+      ...Array.from(revokedOperatorKeys, (id) => keyOff(id, at)),
     ],
   };
 }

@@ -15,7 +15,7 @@ export type Input<T> =
   | { readonly ok: false; readonly refusal: RefusalName; readonly details: JsonObject };
 
 /** How a request was sent whose answer is kept [core-2-5]. */
-export interface Sending {
+export interface RequestIdentity {
   /** Digest of method, path and signature: what one key signs twice differs in it, what is sent twice does not. */
   readonly request: string;
   /** The sender says that the request may have arrived before: `X-Mesh-Retry: 1`. */
@@ -39,7 +39,7 @@ export interface NodeClaim {
   readonly verdict: NodeProofVerdict;
   readonly remoteAddr: string;
   /** Null where no answer is kept. */
-  readonly sending: Sending | null;
+  readonly sending: RequestIdentity | null;
 }
 
 export type OperatorProofVerdict =
@@ -66,5 +66,5 @@ export interface OperatorClaim {
   readonly scope: string;
   readonly remoteAddr: string;
   /** Null where no answer is kept. */
-  readonly sending: Sending | null;
+  readonly sending: RequestIdentity | null;
 }

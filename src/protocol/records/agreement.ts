@@ -13,7 +13,7 @@ import type { JsonObject } from '../../base/json/value.ts';
 import { canonicalJson } from '../../base/json/write.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import { MAX_CAPABILITIES, MAX_SIGNATURES } from './bounds.ts';
-import type { Issuer, Unbuilt } from './issuer.ts';
+import type { BuildFailure, Issuer } from './issuer.ts';
 import {
   BoundedSignatures,
   Datetime,
@@ -189,7 +189,7 @@ export function buildCounter(
   offer: CapabilityOffer,
   terms: RequestedTerms,
   evidence: TrustEvidence,
-): CapabilityCounter | Unbuilt<'capabilities_not_offered'> {
+): CapabilityCounter | BuildFailure<'capabilities_not_offered'> {
   if (!isSubset(terms.capabilities, offer.requested_terms.capabilities)) {
     return { unbuilt: 'capabilities_not_offered' };
   }

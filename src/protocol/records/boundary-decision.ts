@@ -7,7 +7,7 @@ import Type, { type Static } from 'typebox';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import { type AgreementRecord, isAgreedByAny } from './agreement.ts';
-import type { Issuer, Unbuilt } from './issuer.ts';
+import type { BuildFailure, Issuer } from './issuer.ts';
 import {
   Datetime,
   FreshDatetime,
@@ -78,7 +78,7 @@ export function buildBoundaryDecision(
   agreement: AgreementRecord,
   request: BoundaryRequest,
   verify: VerifySignature,
-): BoundaryDecision | Unbuilt<'agreement_not_signed_here'> {
+): BoundaryDecision | BuildFailure<'agreement_not_signed_here'> {
   if (!isAgreedByAny(agreement, [issuer.signer.publicKey], verify)) {
     return { unbuilt: 'agreement_not_signed_here' };
   }

@@ -10,7 +10,7 @@ import { formatInstant } from '../../base/timestamp.ts';
 import { type AgreementRecord, isAgreedByAny } from './agreement.ts';
 import { MAX_PATH_NODES } from './bounds.ts';
 import { leafHash, merklePath, merkleRoot, pathLength, rootOfPath } from './capability-tree.ts';
-import type { Issuer, Unbuilt } from './issuer.ts';
+import type { BuildFailure, Issuer } from './issuer.ts';
 import {
   Datetime,
   FreshDatetime,
@@ -81,7 +81,7 @@ export function buildCommitment(
   capabilities: readonly string[],
   withinAgreement: boolean,
   verify: VerifySignature,
-): CapabilityCommitment | Unbuilt<CommitProblem> {
+): CapabilityCommitment | BuildFailure<CommitProblem> {
   if (capabilities.includes('')) return { unbuilt: 'empty_capability' };
   const agreed = new Set(agreement.agreed_terms.capabilities);
   if (withinAgreement && !capabilities.every((capability) => agreed.has(capability))) {

@@ -9,7 +9,7 @@ import { canonicalJson } from '../../base/json/write.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import { MAX_VALIDATORS, MAX_VOTES } from './bounds.ts';
 import { CASCADE_THRESHOLD, type Cascade, firstOfEachValidator, scoreCascade } from './cascade.ts';
-import type { Issuer, Unbuilt } from './issuer.ts';
+import type { BuildFailure, Issuer } from './issuer.ts';
 import type { JustificationProof } from './justification-proof.ts';
 import {
   Datetime,
@@ -63,7 +63,7 @@ export function assembleConsensusProof(
   issuer: Issuer,
   justification: JustificationProof,
   { votes, requiredThreshold, validators }: Ballots,
-): Assembled | Unbuilt<AssemblyProblem> {
+): Assembled | BuildFailure<AssemblyProblem> {
   const named = new Set(validators);
   if (requiredThreshold < 1 || requiredThreshold > named.size) {
     return { unbuilt: 'threshold_out_of_range' };

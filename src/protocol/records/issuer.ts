@@ -13,6 +13,6 @@ export interface Issuer {
 }
 
 /** The result of a builder when the input allows no record: the reason. */
-export interface Unbuilt<Cause extends string> {
+export interface BuildFailure<Cause extends string> {
   readonly unbuilt: Cause;
 }

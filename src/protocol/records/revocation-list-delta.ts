@@ -1,6 +1,6 @@
 /**
  * RevocationListDelta [core-5-5-1]: what the revocation list gained since an earlier version. The signature covers the
- * new version and a digest of all its entries, but not `added`: whoever holds the earlier version proves by the
+ * new version and a digest of all its entries, but not `added`: anyone who holds the earlier version proves by the
  * digest that `added` is the difference. One signature then serves every earlier version.
  */
 import Type, { type Static } from 'typebox';

@@ -28,7 +28,7 @@ export function agreedSettings(config: Config): Readonly<Record<string, string>>
     MESH_MAX_REQUEST_BYTES: config.maxRequestBytes,
     MESH_MAX_FEED_ENTRIES: config.maxFeedEntries,
     'retention periods': retention,
-    // Whoever takes over goes on where they stand, and forgets those that it does not know.
+    // Anyone who takes over goes on where they stand, and forgets those that it does not know.
     ...(webhooks.urls.length > 0 && { webhooks: webhooks.urls.map(String).sort() }),
   };
   const digests = Object.entries(settings).map(([name, value]) => [name, digestOf(value)]);

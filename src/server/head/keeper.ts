@@ -1,6 +1,6 @@
 /**
  * Keeps the head of the state in other places while the state changes: before a revocation is answered, and
- * otherwise when it is asked to [backup-8]. An older copy of the state is then found out at its start.
+ * otherwise when it is asked to [backup-8]. A rolled-back state is then detected at its start.
  */
 import type { Crl } from '../../../machines/crl.ts';
 import type { SovereignFeed } from '../../../machines/sovereign-feed.ts';
@@ -51,7 +51,7 @@ export function createHeadKeeper(options: HeadKeeperOptions): HeadKeeper {
   let { epoch, revision, auditLength, auditHead } = options.position;
   let crlSequence = -1;
   let feedSequence = -1;
-  const keysOff = new Set<string>();
+  const revokedOperatorKeys = new Set<string>();
   let isChanged = true;
   let isBegun = false;
   let writing: Promise<void> = Promise.resolve();
@@ -59,7 +59,7 @@ export function createHeadKeeper(options: HeadKeeperOptions): HeadKeeper {
 
   function noteSubject({ kind, id, snapshot: { value, context } }: StoredSubject): void {
     if (kind === 'crl') crlSequence = (context as Crl).sequence;
-    if (kind === 'operator-key' && value === 'revoked') keysOff.add(id);
+    if (kind === 'operator-key' && value === 'revoked') revokedOperatorKeys.add(id);
     if (kind !== 'sovereign-feed') return;
     const { issuer, sequence } = context as SovereignFeed;
     if (issuer === networkName) feedSequence = sequence;
@@ -84,7 +84,7 @@ export function createHeadKeeper(options: HeadKeeperOptions): HeadKeeper {
       audit_head: auditHead,
       crl_sequence: crlSequence,
       feed_sequence: feedSequence,
-      operator_keys_off: [...keysOff].sort(),
+      operator_keys_off: [...revokedOperatorKeys].sort(),
       written_at: formatInstant(options.now()),
     };
     return `${canonicalJson(signRecord(record, options.signer, options.keyId))}\n`;
@@ -128,7 +128,7 @@ export function createHeadKeeper(options: HeadKeeperOptions): HeadKeeper {
 
   function commit(unit: Unit): Promise<number> {
     const done = commitAndKeep(unit);
-    // Whoever waits for the last commit counts on all before it.
+    // Anyone who waits for the last commit counts on all before it.
     const answer = lastAnswer.then(() => done);
     lastAnswer = answer.catch(() => undefined);
     return answer;
@@ -145,7 +145,7 @@ export function createHeadKeeper(options: HeadKeeperOptions): HeadKeeper {
     }
   }
 
-  /** Whoever writes next needs the files. */
+  /** Anyone who writes next needs the files. */
   async function keepBefore(end: () => Promise<void>): Promise<void> {
     try {
       await keepLast();

@@ -13,7 +13,7 @@ export async function freeSpace(folder: string): Promise<number | null> {
 
 /** As LMDB gives it. */
 const EIO = 5;
-/** A commit writes up to so many bytes by one call. */
+/** A commit writes up to this many bytes by one call. */
 const FULL_BELOW = 1024 ** 2;
 
 /** LMDB takes a write that a full disk has cut short for an error of the disk. */

@@ -10,9 +10,9 @@ import {
   receivedDocument,
 } from '../../protocol/contract/documents.ts';
 import type { Heartbeat } from '../../protocol/contract/inputs.ts';
+import { type InstanceStatus, noteFollower } from '../../protocol/contract/instance-status.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
 import { takeEnds } from '../../protocol/contract/revision-ends.ts';
-import { noteFollower, type Standing } from '../../protocol/contract/standing.ts';
 import { fromCloneable, toCloneable } from '../threads/cloneable.ts';
 import type { Answers } from '../threads/messages.ts';
 import { copyHeartbeat, packHeartbeat } from '../threads/packed-heartbeat.ts';
@@ -43,14 +43,14 @@ export interface LinkClientOptions {
   /** The id of its start. */
   readonly instance: string;
   readonly publisher: DocumentPublisher;
-  readonly standing: Standing;
+  readonly instanceStatus: InstanceStatus;
   readonly logger: Logger;
   elapsed(): number;
   /** Requests can be sent from now on. */
   linked(): void;
   /** Resolves when no edge can still be reading a document that was replaced before this call. */
   edgesCaughtUp(): Promise<void>;
-  /** The writer has answered after so many milliseconds. */
+  /** The writer has answered after this many milliseconds. */
   answered(milliseconds: number): void;
 }
 
@@ -102,7 +102,7 @@ interface Connection {
 }
 
 export function createLinkClient(options: LinkClientOptions): LinkClient {
-  const { publisher, standing, logger, elapsed } = options;
+  const { publisher, instanceStatus, logger, elapsed } = options;
   let connection: Connection | null = null;
   let connecting: { end(): void } | null = null;
   let isClosed = false;
@@ -185,7 +185,7 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
   }
 
   function ask({ frames }: Connection): void {
-    frames.send({ type: 'ask', at: elapsed(), lag: standing.lag() });
+    frames.send({ type: 'ask', at: elapsed(), lag: instanceStatus.lag() });
   }
 
   function take(current: Connection, message: FromWriter): void {
@@ -211,7 +211,7 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
   function welcome(current: Connection, epoch: number): void {
     // What an earlier writer has published may be outdated.
     withdrawAll(publisher);
-    noteFollower(standing.memory, epoch);
+    noteFollower(instanceStatus.memory, epoch);
     current.isOpen = true;
     current.wasWelcome = true;
     pause = AGAIN_MS;

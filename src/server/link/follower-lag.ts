@@ -3,7 +3,7 @@
 const SPAN_MS = 1000;
 
 export interface FollowerLag {
-  /** The state that the follower keeps ready was so many revisions behind; null while it keeps none. */
+  /** The state that the follower keeps ready was this many revisions behind; null while it keeps none. */
   report(revisions: number | null): void;
   /**
    * The least that it has reported within a second: so what was written a moment ago, and is about to be read, does

@@ -7,9 +7,9 @@ import type { Logger } from '../../base/log/logger.ts';
 import type { LocalRateLimits } from '../../edge/rate-limit.ts';
 import type { Call } from '../../protocol/contract/calls.ts';
 import type { PublishedName } from '../../protocol/contract/documents.ts';
+import type { LinkedFollower } from '../../protocol/contract/instance-status.ts';
 import type { DocumentPublisher, Publication } from '../../protocol/contract/publications.ts';
 import { endsAfter, newestSequence } from '../../protocol/contract/revision-ends.ts';
-import type { LinkedFollower } from '../../protocol/contract/standing.ts';
 import { carryOut, createOutbox, type Outbox } from '../threads/edge-threads.ts';
 import type { Answers, Batch } from '../threads/messages.ts';
 import { HEARTBEAT_ROW } from '../threads/packed-heartbeat.ts';
@@ -31,7 +31,7 @@ export interface LinkHostOptions {
 }
 
 /** What an instance that writes lends to its followers. */
-export interface Lent {
+export interface WriterAccess {
   readonly epoch: number;
   readonly call: Call;
   readonly limits: LocalRateLimits;
@@ -45,7 +45,7 @@ export interface LinkHost {
   /** Those that are linked at this time; no more than there can be connections. */
   followers(): readonly LinkedFollower[];
   /** Takes followers from now on; those who have come before have waited for it. */
-  lend(lent: Lent): void;
+  startServing(access: WriterAccess): void;
   /** Followers send no further request; resolves when those that they have sent are answered. */
   halt(): Promise<void>;
   close(): void;
@@ -59,7 +59,7 @@ const MOST_UNREAD_BYTES = 4 * 1024 ** 2;
 interface Follower {
   readonly instance: string;
   readonly lag: FollowerLag;
-  readonly lent: Lent;
+  readonly access: WriterAccess;
   readonly frames: Frames<FromWriter>;
   readonly outbox: Outbox;
   /** The newest of each document that was not sent yet. */
@@ -80,10 +80,10 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
   const published = new Map<PublishedName, Publication>();
   const followers = new Set<Follower>();
   let scheduled = false;
-  let lent: Lent | null = null;
+  let access: WriterAccess | null = null;
   let halted: (() => void) | null = null;
   /** Those who have come before this instance writes, which it is about to. */
-  const early = new Map<Frames<FromWriter>, (lent: Lent) => void>();
+  const pendingFollowers = new Map<Frames<FromWriter>, (access: WriterAccess) => void>();
 
   publisher.follow(
     (publication) => {
@@ -170,7 +170,7 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
         else if (message.type !== 'ask') throw new Error('a request came before the answer');
       },
       closed(problem) {
-        early.delete(frames);
+        pendingFollowers.delete(frames);
         if (follower === null) return;
         follower.outbox.close();
         followers.delete(follower);
@@ -186,18 +186,18 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
         return;
       }
       hello = given;
-      if (lent === null) early.set(frames, (later) => begin(given, later));
-      else begin(given, lent);
+      if (access === null) pendingFollowers.set(frames, (later) => begin(given, later));
+      else begin(given, access);
     }
 
-    function begin({ name, instance }: Hello, access: Lent): void {
+    function begin({ name, instance }: Hello, access: WriterAccess): void {
       const outbox = createOutbox({ post: (answers) => send(answers) }, (flush) =>
         createPace(elapsed, flush),
       );
       follower = {
         instance,
         lag: createFollowerLag(elapsed),
-        lent: access,
+        access,
         frames,
         outbox,
         unsent: new Map(published),
@@ -224,7 +224,7 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
       switch (message.type) {
         case 'requests': {
           noteUnanswered(current.unanswered, message);
-          carryOut(message, current.lent, current.outbox);
+          carryOut(message, current.access, current.outbox);
           return;
         }
         case 'ask':
@@ -240,7 +240,7 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
     /** The answer comes after all news that were sent before, so that the follower applies them first. */
     async function confirm(current: Follower, at: number): Promise<void> {
       if (frames.waiting() > MOST_UNREAD_BYTES) return;
-      const isHeld = await current.lent.heldSince(elapsed());
+      const isHeld = await current.access.heldSince(elapsed());
       if (isHeld === false || current.isHalted || halted !== null) return;
       sendNews(current);
       frames.send({ type: 'complete', at });
@@ -258,13 +258,13 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
     address: listening.address,
     followers: () =>
       Array.from(followers, ({ instance, lag }) => ({ instance, lag: lag.revisions() })),
-    lend(given) {
-      lent = given;
-      for (const begin of early.values()) begin(given);
-      early.clear();
+    startServing(given) {
+      access = given;
+      for (const begin of pendingFollowers.values()) begin(given);
+      pendingFollowers.clear();
     },
     halt() {
-      lent = null;
+      access = null;
       return new Promise<void>((resolve) => {
         halted = resolve;
         for (const { frames } of followers) frames.send({ type: 'halt' });
@@ -272,10 +272,10 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
       });
     },
     close() {
-      lent = null;
+      access = null;
       halted ??= () => undefined;
       for (const { frames } of followers) frames.end();
-      for (const frames of early.keys()) frames.end();
+      for (const frames of pendingFollowers.keys()) frames.end();
       listening.close();
     },
   };

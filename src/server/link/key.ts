@@ -1,4 +1,4 @@
-/** The secret of the link: whoever holds the key of the authority can make it, and nobody else. */
+/** The secret of the link: anyone who holds the key of the authority can make it, and nobody else. */
 import { hkdfSync } from 'node:crypto';
 import type { Signer } from '../../base/crypto/primitives.ts';
 

@@ -8,7 +8,7 @@
 
 import type { Logger } from '../../base/log/logger.ts';
 import { formatInstant } from '../../base/timestamp.ts';
-import { noteStale, type StandingMemory } from '../../protocol/contract/standing.ts';
+import { noteStale, type StandingMemory } from '../../protocol/contract/instance-status.ts';
 import type { LinkClient } from './client.ts';
 
 export interface LastCopiesOptions {
@@ -45,7 +45,7 @@ export function createLastCopies(options: LastCopiesOptions): LastCopies {
     missed() {
       if (isServing || client.isLinked()) return;
       const until = client.completeUntil();
-      // Whoever wrote when something was last heard may still have the right to.
+      // Anyone who wrote when something was last heard may still have the right to.
       if (until === null || elapsed() - Math.max(until, reachedAt) < leaseMs) return;
       isServing = true;
       const since = now() - (elapsed() - until);

@@ -36,7 +36,7 @@ export interface AuthorityMetrics extends InstanceMetrics {
   /** When the newest verified backup of the schedule was made, in milliseconds since the epoch. */
   backupVerified(at: number): void;
   backupFailed(): void;
-  /** A webhook at this host has taken so many events. */
+  /** A webhook at this host has taken this many events. */
   webhookTook(host: string, events: number): void;
   webhookFailed(host: string): void;
   /** `now` in milliseconds since the epoch. */
@@ -184,7 +184,7 @@ export function createAuthorityMetrics(
       });
       tlsNotAfter.set(at / 1000);
     },
-    standing: (...state) => ofInstances().standing(...state),
+    instanceStatus: (...state) => ofInstances().instanceStatus(...state),
     databaseClock: (aheadMs) => ofInstances().databaseClock(aheadMs),
     linkAnswered: (milliseconds) => ofInstances().linkAnswered(milliseconds),
     leaseConfirmed: (milliseconds) => ofInstances().leaseConfirmed(milliseconds),

@@ -1,11 +1,15 @@
 /** What an instance among others on one database counts of itself, of the others and of the link between them. */
 import { Gauge, Histogram, type Registry } from 'prom-client';
 import { STORE_SECONDS } from '../../edge/metric-buckets.ts';
-import type { LinkedFollower, Standing } from '../../protocol/contract/standing.ts';
+import type { InstanceStatus, LinkedFollower } from '../../protocol/contract/instance-status.ts';
 
 export interface InstanceMetrics {
   /** The state of things, when the metrics are read. */
-  standing(standing: Standing, linked: readonly LinkedFollower[], leaseRemaining: number): void;
+  instanceStatus(
+    instanceStatus: InstanceStatus,
+    linked: readonly LinkedFollower[],
+    leaseRemaining: number,
+  ): void;
   /** So far is this machine ahead of the database, or behind it. */
   databaseClock(aheadMs: number): void;
   /** The writer has answered a follower after so long, over the link. */
@@ -70,12 +74,12 @@ export function createInstanceMetrics(registry: Registry): InstanceMetrics {
   });
 
   return {
-    standing(standing, linked, leaseRemaining) {
-      const own = standing.isWriter() ? 'writer' : 'follower';
+    instanceStatus(instanceStatus, linked, leaseRemaining) {
+      const own = instanceStatus.isWriter() ? 'writer' : 'follower';
       for (const one of ROLES) role.set({ role: one }, one === own ? 1 : 0);
       lease.set(leaseRemaining / 1000);
-      lag.set(standing.lag() ?? Number.NaN);
-      stale.set(standing.staleSince() === null ? 0 : 1);
+      lag.set(instanceStatus.lag() ?? Number.NaN);
+      stale.set(instanceStatus.staleSince() === null ? 0 : 1);
       followers.set(linked.length);
       followerLag.reset();
       for (const { instance: follower, lag: behind } of linked) {

@@ -31,7 +31,7 @@ const MOST_LAST_WORDS = 4000;
  * The task is sent over a pipe, and is neither an argument nor in the environment. Rejects with one sentence when it
  * fails. An abort kills the process, whatever it was doing.
  */
-export function runApart<Task extends object, Result>(
+export function runInChildProcess<Task extends object, Result>(
   worker: 'backup' | 'scrub',
   task: Task,
   abort: AbortSignal,

@@ -3,7 +3,7 @@
 import type { KeySource } from '../../base/signer/authority-signer.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import type { NamedDatabase } from '../../store/open.ts';
-import { runApart } from './apart.ts';
+import { runInChildProcess } from './apart.ts';
 
 export interface BackupTask {
   readonly dataDir: string;
@@ -26,5 +26,5 @@ export interface MadeFile {
 
 /** Rejects with one sentence when it fails. After an abort what was written stays incomplete. */
 export function backUpApart(task: BackupTask, abort: AbortSignal): Promise<MadeFile> {
-  return runApart('backup', task, abort);
+  return runInChildProcess('backup', task, abort);
 }

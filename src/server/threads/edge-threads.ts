@@ -11,8 +11,8 @@ import type { MetricsReport } from '../../edge/metrics.ts';
 import type { RateLimits } from '../../edge/rate-limit.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import type { Call, CallName, CallOf } from '../../protocol/contract/calls.ts';
+import type { StandingMemory } from '../../protocol/contract/instance-status.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
-import type { StandingMemory } from '../../protocol/contract/standing.ts';
 import type { RateBucket } from '../../protocol/route-description.ts';
 import type { Beats } from './beats.ts';
 import { fromCloneable, toCloneable } from './cloneable.ts';
@@ -63,7 +63,7 @@ export interface EdgeHost {
   readonly manualTime: ManualTime | null;
   readonly beats: Beats;
   /** Null where no other instance can write. */
-  readonly standing: StandingMemory | null;
+  readonly instanceStatus: StandingMemory | null;
   log(lines: string): void;
   /** The metrics of all edges. */
   exposition(reports: readonly MetricsReport[]): Promise<string>;
@@ -106,7 +106,7 @@ export async function serveOnThreads(
     clock: host.clock,
     manualTime: host.manualTime,
     beats: host.beats,
-    standing: host.standing,
+    instanceStatus: host.instanceStatus,
   };
   const edges = threads.map((thread) => connect(thread, host, reports));
   async function reports(): Promise<MetricsReport[]> {

@@ -16,7 +16,7 @@ import { ROUTES } from '../../edge/routes/table.ts';
 import { listen, type Server } from '../../edge/server.ts';
 import { createUnprovenBodies } from '../../edge/unproven-bodies.ts';
 import { notFoundPages } from '../../pages/not-found.ts';
-import { standingIn } from '../../protocol/contract/standing.ts';
+import { standingIn } from '../../protocol/contract/instance-status.ts';
 import { type AuthorityLink, createAuthorityLink } from './authority-link.ts';
 import { isAuthoritySilent, startBeating } from './beats.ts';
 import type { EdgeProcedures, FromEdge, Service, SharedState, ToEdge } from './messages.ts';
@@ -108,7 +108,7 @@ async function serve({ config, port: httpPort, slot, shared }: Service): Promise
     metrics,
     exposition: link.exposition,
     isAuthoritySilent: () => isAuthoritySilent(shared.beats),
-    standing: shared.standing && standingIn(shared.standing),
+    instanceStatus: shared.instanceStatus && standingIn(shared.instanceStatus),
     startedAt: runtime.elapsed(),
     routes: ROUTES,
     draining,

@@ -7,9 +7,9 @@ import type { ManualTime } from '../../base/runtime.ts';
 import type { TlsFiles } from '../../base/tls/pair.ts';
 import type { EdgeConfig } from '../../edge/edge-config.ts';
 import type { MetricsReport } from '../../edge/metrics.ts';
+import type { StandingMemory } from '../../protocol/contract/instance-status.ts';
 import type { Publication } from '../../protocol/contract/publications.ts';
 import type { RevisionEnds } from '../../protocol/contract/revision-ends.ts';
-import type { StandingMemory } from '../../protocol/contract/standing.ts';
 import type { Beats } from './beats.ts';
 import type { RpcAnswer, RpcCall } from './rpc.ts';
 
@@ -27,7 +27,7 @@ export interface SharedState {
   readonly manualTime: ManualTime | null;
   readonly beats: Beats;
   /** Null where no other instance can write. */
-  readonly standing: StandingMemory | null;
+  readonly instanceStatus: StandingMemory | null;
 }
 
 export interface Service {

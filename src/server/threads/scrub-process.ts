@@ -1,7 +1,7 @@
 /** Reads one part of the stored state in a process of its own. */
 import type { NamedDatabase } from '../../store/open.ts';
 import type { ScrubbedPart, ScrubPlace } from '../../store/scrub.ts';
-import { runApart } from './apart.ts';
+import { runInChildProcess } from './apart.ts';
 
 export interface ScrubTask {
   readonly dataDir: string;
@@ -9,11 +9,11 @@ export interface ScrubTask {
   readonly database: NamedDatabase | null;
   /** Null for the first part. */
   readonly from: ScrubPlace | null;
-  /** Of so many parts, if no row were added. */
+  /** Of this many parts, if no row were added. */
   readonly parts: number;
 }
 
 /** Rejects with one sentence when it fails for another reason than damage. */
 export function scrubApart(task: ScrubTask, abort: AbortSignal): Promise<ScrubbedPart> {
-  return runApart('scrub', task, abort);
+  return runInChildProcess('scrub', task, abort);
 }

@@ -1,6 +1,6 @@
 /**
  * The key of the authority in another process, seen from a thread that decides without waiting: a thread of its own
- * talks to the signer, and whoever signs is stopped until it has the signature, for a bounded time. Once a signer has
+ * talks to the signer, and anyone who signs is stopped until it has the signature, for a bounded time. Once a signer has
  * not signed, nobody is stopped for it again before it has shown that it signs [signer-3].
  */
 import { Worker } from 'node:worker_threads';

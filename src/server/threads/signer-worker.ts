@@ -23,7 +23,7 @@ import {
 /** Between two attempts to connect, at first and at most. */
 const FIRST_WAIT_MS = 50;
 const LONGEST_WAIT_MS = 1000;
-/** A signer that hangs while nothing is signed is found out within this time. */
+/** A signer that hangs while nothing is signed is detected within this time. */
 const PROBE_MS = 5000;
 
 const port = parentPort;

@@ -20,10 +20,10 @@ export interface DeliveryOptions {
   random(): number;
   /** Rejects when the signal is aborted. */
   pause(milliseconds: number): Promise<void>;
-  /** So many events were taken. */
+  /** This many events were taken. */
   took(events: number): void;
   failed(problem: string, isFirst: boolean): void;
-  /** It takes events again, after so many failures. */
+  /** It takes events again, after this many failures. */
   recovered(failures: number): void;
   readonly abort: AbortSignal;
 }

@@ -16,7 +16,7 @@ export function* readAuditEntries(dataDir: string): Generator<AuditEntry> {
   }
 }
 
-/** The last entries, of which there have to be so many. */
+/** The last entries, of which there have to be this many. */
 export function readAuditEnd(
   { audit }: Tables,
   total: number,
@@ -46,7 +46,7 @@ export function readAuditHash({ audit }: Tables, entry: number): string | null {
   return null;
 }
 
-/** The lines of the entries after this number, at most so many. */
+/** The lines of the entries after this number, at most this many. */
 export function readAuditAfter({ audit }: Tables, entry: number, most: number): readonly string[] {
   const lines: string[] = [];
   for (const { key, value } of audit.getRange({ start: entry + 1 })) {

@@ -1,5 +1,5 @@
 /**
- * Keeps the opening of a database apart from commits to it. Whoever opens an LMDB environment reads the number of its last
+ * Keeps the opening of a database apart from commits to it. Anyone who opens an LMDB environment reads the number of its last
  * transaction from the file, and then writes it to the lock file that all processes share. A commit between the two would
  * be undone: the next transaction would begin on the state before it.
  *

@@ -57,7 +57,7 @@ function wasClosed(dataDir: string): boolean {
   }
 }
 
-/** The row of the owner stays as it is: whoever had the state before was the last to serve it. */
+/** The row of the owner stays as it is: anyone who had the state before was the last to serve it. */
 async function retireFolder(dataDir: string, last: LastEntry, successor: string): Promise<void> {
   const env = openEnvironment(dataDir, false);
   try {

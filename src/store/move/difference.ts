@@ -39,26 +39,26 @@ export async function copyDifference(
     const present = headOf(place.scan(table, keptRow, after));
     const read = reading.scan(table, keptRow, after);
     const total = totals[table];
-    const wanted = headOf(total === undefined ? read : counted(table, total, read));
+    const stopRequested = headOf(total === undefined ? read : counted(table, total, read));
     const changes = createChanges(table, place);
-    await compare(wanted, present, changes);
+    await compare(stopRequested, present, changes);
     rows += await changes.end();
   }
   return rows;
 }
 
 async function compare(
-  wanted: Head<StoredRow>,
+  stopRequested: Head<StoredRow>,
   present: Head<StoredRow>,
   changes: Changes,
 ): Promise<void> {
   for (;;) {
-    if (wanted.isSpent()) await wanted.fetch();
+    if (stopRequested.isSpent()) await stopRequested.fetch();
     if (present.isSpent()) await present.fetch();
-    const [row, found] = [wanted.item(), present.item()];
+    const [row, found] = [stopRequested.item(), present.item()];
     if (row === undefined && found === undefined) return;
     const order = orderOf(row, found);
-    if (order <= 0) wanted.step();
+    if (order <= 0) stopRequested.step();
     if (order >= 0) present.step();
     if (order > 0 && found !== undefined) changes.drop(found.key);
     else if (row !== undefined && !(order === 0 && isSame(row, found))) changes.put(row);

@@ -1,6 +1,6 @@
 /**
  * Whether this process is still the holder of the lease, as the database says. What the holder has in memory is current
- * for whoever asks only if nobody else was the holder when the request had already come, and no clock of this machine
+ * for anyone who asks only if nobody else was the holder when the request had already come, and no clock of this machine
  * knows that: a machine that was paused has not counted the time.
  *
  * All who wait share one question. A statement that only the holder can carry out answers it too: after a commit there
@@ -29,7 +29,7 @@ export interface ConfirmationOptions {
   ask(table: LeaseTable): Promise<boolean | null>;
   /** Another process is the holder. */
   lost(): void;
-  /** The database has answered after so many milliseconds. */
+  /** The database has answered after this many milliseconds. */
   answered(milliseconds: number): void;
 }
 

@@ -1,4 +1,4 @@
-/** A database whose state is moved elsewhere: whoever moves it becomes its last holder. */
+/** A database whose state is moved elsewhere: anyone who moves it becomes its last holder. */
 import type { Client } from 'pg';
 import type { HeldState, LastEntry } from '../move/ports.ts';
 import { decodeMoved, encodeMoved } from '../moved.ts';
@@ -12,7 +12,7 @@ import { connectToLease } from './lease-table.ts';
 import { acquireMoveLease, type MoverOptions } from './move-lease.ts';
 import { assertSchema } from './schema.ts';
 
-/** Whoever asks does so again before. */
+/** Anyone who asks does so again before. */
 const ASK_MS = 5000;
 
 /** The place to which the state in the database was moved; null when it was not. */
@@ -41,7 +41,7 @@ export async function askWriter(options: MoverOptions): Promise<string | null> {
   const table = await connectToLease(options.address, options);
   try {
     const { isOver, holderName } = await table.look();
-    if (!isOver) await table.want(ASK_MS);
+    if (!isOver) await table.requestStop(ASK_MS);
     return isOver ? null : holderName;
   } finally {
     await table.disconnect();

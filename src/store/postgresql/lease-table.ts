@@ -19,8 +19,8 @@ export interface LeaseTable {
    * holder. Only a primary renews it: of one that a standby has replaced, it runs out.
    */
   confirm(holding: Holding): Promise<boolean | null>;
-  /** Asks the holder to end, and candidates to wait, for so many milliseconds. */
-  want(lasts: number): Promise<void>;
+  /** Asks the holder to end, and candidates to wait, for this many milliseconds. */
+  requestStop(lasts: number): Promise<void>;
   end(holding: Holding, isReleased: boolean): Promise<void>;
   /** Calls back from now on when somebody has taken the lease, or ended it. */
   listen(told: () => void): Promise<void>;
@@ -120,7 +120,7 @@ const RENEW = `
   update mesh_na.writer_lease
   set expires_at = clock_timestamp() + make_interval(secs => $2::float8 / 1000)
   where epoch = $1 and holder = $3 and not released
-  returning ${NOW} as at, coalesce(wanted_until > clock_timestamp(), false) as wanted,
+  returning ${NOW} as at, coalesce(wanted_until > clock_timestamp(), false) as stopRequested,
     mesh_na.commit_durably()
 `;
 /** Waits for no lock, disk or standby. */
@@ -158,7 +158,7 @@ interface LeaseRow {
 
 interface RenewalRow {
   readonly at: number;
-  readonly wanted: boolean;
+  readonly stopRequested: boolean;
 }
 
 export interface LeaseTableOptions {
@@ -166,7 +166,7 @@ export interface LeaseTableOptions {
   readonly leaseMs: number;
   /** The wall clock of the machine, milliseconds since the epoch. */
   now(): number;
-  /** Called after each look and renewal: so many milliseconds is the machine ahead of the database, or behind. */
+  /** Called after each look and renewal: this many milliseconds is the machine ahead of the database, or behind. */
   clockCompared(aheadMs: number): void;
 }
 
@@ -234,13 +234,13 @@ function leaseTable(client: Client, options: LeaseTableOptions): LeaseTable {
     },
     async renew({ epoch, holder }, lasts) {
       const row = await compared<RenewalRow>(RENEW, [epoch, lasts, holder]);
-      return row === undefined ? null : { isWanted: row.wanted };
+      return row === undefined ? null : { isWanted: row.stopRequested };
     },
     async confirm({ epoch, holder }) {
       const row = await ask<{ lasts: boolean }>(CONFIRM, [epoch, holder]);
       return row === undefined ? null : row.lasts;
     },
-    async want(lasts) {
+    async requestStop(lasts) {
       await ask(WANT, [lasts]);
     },
     async end({ epoch, holder }, isReleased) {

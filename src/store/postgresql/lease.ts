@@ -57,10 +57,10 @@ export interface LeaseOptions {
   readonly ttl: number;
   /** Makes a connection of its own: work on the others must not delay a renewal. */
   connect(): Promise<LeaseTable>;
-  /** The database has said after so many milliseconds whether this process is still the holder. */
+  /** The database has said after this many milliseconds whether this process is still the holder. */
   confirmed(milliseconds: number): void;
   /** Called once, when somebody asks this holder to end, who then takes its place. */
-  wanted(): void;
+  stopRequested(): void;
   /** Called once, when the lease is lost for good. */
   lost(problem: string): void;
 }
@@ -150,7 +150,7 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
       return acquired;
     }
     cannotWrite = false;
-    // Whoever moves a state may have died: its mark stays, and others wait until the move has gone on.
+    // Anyone who moves a state may have died: its mark stays, and others wait until the move has gone on.
     if (isKeptOut || isRenewed) {
       assertMayWait(seen, options.candidate);
       if (!isWaiting) options.candidate?.waiting(seen.holderName);
@@ -192,7 +192,7 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
           });
           continue;
         }
-        // Whoever waits has time: the database may come back, or another server may take its place.
+        // Anyone who waits has time: the database may come back, or another server may take its place.
         const isSlow = isTimeout(cause) && options.clock.elapsed() - began < START_MS;
         if (cause instanceof NotWaiting || !(isWaiting || isSlow)) throw cause;
         if (isWaiting) options.candidate?.missed();
@@ -328,7 +328,7 @@ function keepLease(options: LeaseOptions, first: LeaseTable, acquired: Acquired)
       heldUntil = sentAt + lasts;
       unanswered = null;
       confirmations.note(sentAt);
-      if (renewed.isWanted && !isWanted && !ended) options.wanted();
+      if (renewed.isWanted && !isWanted && !ended) options.stopRequested();
       isWanted = renewed.isWanted;
     } catch (cause) {
       unanswered = `The database does not answer: ${messageOf(cause)}`;

@@ -18,7 +18,7 @@ export function acquireMoveLease(options: MoverOptions): Promise<Lease> {
     ttl: options.leaseMs,
     connect: () => connectToLease(options.address, options),
     confirmed: () => undefined,
-    wanted: () => undefined,
+    stopRequested: () => undefined,
     // Every transaction of a move holds the lease, and fails without it.
     lost: () => undefined,
   });

@@ -1,5 +1,5 @@
 /**
- * A database into which a state is moved. Each reading is one transaction, so that whoever waits to serve from it finds
+ * A database into which a state is moved. Each reading is one transaction, so that anyone who waits to serve from it finds
  * the state whole, and can follow it as if the readings were the flushes of a service.
  */
 import { mkdirSync } from 'node:fs';

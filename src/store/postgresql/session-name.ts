@@ -1,5 +1,5 @@
 /**
- * How sessions of this program call themselves, for whoever looks at `pg_stat_activity`. Followers add who they are and
+ * How sessions of this program call themselves, for anyone who looks at `pg_stat_activity`. Followers add who they are and
  * which revision they have read: so the database alone tells of each how far behind it is. PostgreSQL keeps 63 bytes.
  */
 

@@ -33,12 +33,12 @@ export interface PostgresqlOptions {
   now(): number;
   /** How long the lease lasts without a renewal, in milliseconds. */
   readonly leaseMs: number;
-  /** The database has said after so many milliseconds whether this process is still the one that writes. */
+  /** The database has said after this many milliseconds whether this process is still the one that writes. */
   confirmed(milliseconds: number): void;
   /** Called whenever the database was asked for the lease: so far is the machine ahead of it, or behind. */
   clockCompared(aheadMs: number): void;
   /** Called once, when the state is to be moved elsewhere, and this process to stop. */
-  wanted(): void;
+  stopRequested(): void;
   /** Called once, when the lease is lost: the process must not answer any more. */
   lost(problem: string): void;
 }

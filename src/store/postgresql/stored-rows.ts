@@ -41,7 +41,7 @@ function fetchRows(
   const coming = client
     .query<unknown[]>({ text, values: [...values], rowMode: 'array' })
     .then(({ rows }) => rows);
-  // Whoever reads may have seen enough before.
+  // Anyone who reads may have seen enough before.
   coming.catch(() => undefined);
   return coming;
 }

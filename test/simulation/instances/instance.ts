@@ -6,17 +6,17 @@ import type { Answer } from '../../../src/protocol/contract/answers.ts';
 import { type Call, onceConfirmed, whileHeld } from '../../../src/protocol/contract/calls.ts';
 import { documentText } from '../../../src/protocol/contract/documents.ts';
 import {
-  createDocumentCache,
-  createDocumentPublisher,
-} from '../../../src/protocol/contract/publications.ts';
-import {
   createStandingMemory,
   noteWriter,
   standingIn,
-} from '../../../src/protocol/contract/standing.ts';
+} from '../../../src/protocol/contract/instance-status.ts';
+import {
+  createDocumentCache,
+  createDocumentPublisher,
+} from '../../../src/protocol/contract/publications.ts';
 import { RATE_BUCKETS } from '../../../src/protocol/route-description.ts';
+import { createCallRouter } from '../../../src/server/link/call-router.ts';
 import { createLinkClient, withdrawAll } from '../../../src/server/link/client.ts';
-import { createDesk } from '../../../src/server/link/desk.ts';
 import { openLinkHost } from '../../../src/server/link/host.ts';
 import { acquireLease, type Lease } from '../../../src/store/postgresql/lease.ts';
 import type { Machine } from './clockwork.ts';
@@ -152,7 +152,7 @@ async function run(
 ): Promise<Running> {
   const { elapsed } = machine;
   const memory = createStandingMemory();
-  const standing = standingIn(memory);
+  const instanceStatus = standingIn(memory);
   const publisher = createDocumentPublisher();
   const documents = createDocumentCache(publisher.versions);
   publisher.follow(documents.take);
@@ -168,10 +168,10 @@ async function run(
     ...link,
     name: machine.name,
     instance: machine.name,
-    standing,
-    linked: () => desk.resume(),
+    instanceStatus,
+    linked: () => callRouter.resume(),
   });
-  const desk = createDesk({ client, holdMs: HOLD_MS, rateLimits: NO_LIMITS, elapsed });
+  const callRouter = createCallRouter({ client, holdMs: HOLD_MS, rateLimits: NO_LIMITS, elapsed });
   const ended = new AbortController();
   let authority: StandIn | null = null;
   let lease: Lease | null = null;
@@ -198,7 +198,7 @@ async function run(
     ttl: LEASE_MS,
     connect: async () => leaseTable(database, machine),
     confirmed: () => undefined,
-    wanted: () => undefined,
+    stopRequested: () => undefined,
     lost: fatal,
   });
 
@@ -213,8 +213,8 @@ async function run(
     const heldSince = defect.answersUnconfirmed === true ? () => null : held.heldSince;
     const call = onceConfirmed(whileHeld(opened.call, held.isHeld), heldSince, elapsed);
     noteWriter(memory, epoch);
-    host.lend({ epoch, call, limits, heldSince });
-    desk.lead(call, limits);
+    host.startServing({ epoch, call, limits, heldSince });
+    callRouter.lead(call, limits);
   }
 
   const leading = acquired.then(lead);
@@ -224,9 +224,9 @@ async function run(
   });
 
   return {
-    call: desk.call,
+    call: callRouter.call,
     async readList() {
-      const answer = await desk.call('awaitPublications', null);
+      const answer = await callRouter.call('awaitPublications', null);
       const latest = documents.latest('crl');
       return answer.ok && latest !== undefined ? listOf(documentText(latest)) : null;
     },

@@ -46,7 +46,7 @@ export function leaseTable(database: Database, machine: Machine): LeaseTable {
         if (lease.epoch !== epoch || lease.holder !== holder || lease.released) return null;
         return database.remaining() > 0;
       }),
-    want: () => Promise.reject(new Error('Nobody moves this state')),
+    requestStop: () => Promise.reject(new Error('Nobody moves this state')),
     end: ({ epoch, holder }, isReleased) =>
       ask(() => {
         if (lease.epoch !== epoch || lease.holder !== holder) return;

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Sending } from '../../protocol/contract/claims.ts';
+import type { RequestIdentity } from '../../protocol/contract/claims.ts';
 import type { SignedRequest } from './signed-request.ts';
 
 const DIGEST_LENGTH = 24;
@@ -8,11 +8,11 @@ const DIGEST_LENGTH = 24;
  * Tells signed requests apart. A signature depends on all that it covers, but not every form of it covers
  * method and path.
  */
-export function sendingOf(
+export function requestIdentityOf(
   { method, path }: SignedRequest,
   signature: string,
   isRepeat: boolean,
-): Sending {
+): RequestIdentity {
   const text = `${method} ${path}\n${signature}`;
   return { request: hash('sha256', text, 'base64').slice(0, DIGEST_LENGTH), isRepeat };
 }

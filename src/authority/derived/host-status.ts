@@ -4,7 +4,7 @@ import type { DashboardInstance } from '../../protocol/rows/dashboard.ts';
 import type { PostureFacts } from '../views/posture.ts';
 
 /** What the authority cannot tell from its own state. Instants are milliseconds since the epoch. */
-export interface Vitals {
+export interface HostStatus {
   /** Bytes free on the disk of the state; null where that is not known. */
   readonly diskFree: number | null;
   /** Bytes free on that disk below which nothing new is enrolled; 0 where that never happens. */
@@ -27,7 +27,7 @@ export interface Vitals {
 /** What is counted elsewhere for the dashboard. */
 export type CountedFacts = Pick<PostureFacts, 'treaties' | 'staleFeeds' | 'trustCycle'>;
 
-export const NOTHING_KNOWN: Vitals = {
+export const NOTHING_KNOWN: HostStatus = {
   diskFree: null,
   minFree: 0,
   tlsNotAfter: null,

@@ -1,6 +1,6 @@
 /** What the process that writes the state runs, beside its edges: the authority on its store, and its periodic work. */
 
-import type { Vitals } from '../authority/derived/vitals.ts';
+import type { HostStatus } from '../authority/derived/host-status.ts';
 import { LIST_THREAD_FROM } from '../authority/lists/list-renderer.ts';
 import {
   type AuthorityOptions,
@@ -55,28 +55,28 @@ export interface StateSurroundings {
   edgesCaughtUp(): Promise<void>;
 }
 
-export interface OfficeOptions extends StateSurroundings {
+export interface WriterOptions extends StateSurroundings {
   readonly opened: OpenedStore;
   /** The state, if it was kept ready. */
   readonly ready: ReadyState | null;
   /** What this instance has seen of the state while it waited; null where it has not. */
   readonly seen: SeenState | null;
   readonly metrics: AuthorityMetrics;
-  vitals(): Vitals;
+  hostStatus(): HostStatus;
 }
 
-export interface Office {
+export interface Writer {
   /** The authority; it refuses while another process may have taken its place. */
   readonly call: Call;
   readonly clockSet: OpenAuthority['clockSet'];
   readonly seal: OpenAuthority['seal'];
   /** Begins the periodic work; the first trust cycle has ended when it resolves. */
-  begin(background: Background): Promise<OfficeJobs>;
+  begin(background: Background): Promise<WriterJobs>;
   /** Null without a schedule of backups. */
-  backupFacts(): Vitals['backup'];
+  backupFacts(): HostStatus['backup'];
   /** Damage that is known of the stored state. */
   damaged(): number;
-  webhooks(): Vitals['webhooks'];
+  webhooks(): HostStatus['webhooks'];
   /** Ends the processes that read the state, and starts no other. */
   endReaders(): void;
   /** Flushes for the last time and gives the state up; call when no periodic work is under way. */
@@ -85,7 +85,7 @@ export interface Office {
   abandon(): Promise<void>;
 }
 
-export interface OfficeJobs {
+export interface WriterJobs {
   readonly flush: Job;
   readonly sweep: Job;
   readonly renewLists: Job;
@@ -116,7 +116,7 @@ const POSTURE_MS = 15_000;
 const NOT_THE_NEWEST = { crl_sequence: -1, feed_sequence: -1 };
 
 /** A start that is refused leaves the state to others. */
-export async function openOffice(options: OfficeOptions): Promise<Office> {
+export async function openWriter(options: WriterOptions): Promise<Writer> {
   const { config, opened, signer, runtime, metrics, logger, fatal } = options;
   for (const note of opened.notes) logger.write('INFO', 'store', note);
   const timed = measured(opened.store, { elapsed: runtime.elapsed, stored: metrics.stored });
@@ -235,7 +235,7 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
 /** Null when the state has to be read: what was kept ready must be what the store holds. */
 async function readyFor(
   store: Store,
-  { ready, logger }: Pick<OfficeOptions, 'ready' | 'logger'>,
+  { ready, logger }: Pick<WriterOptions, 'ready' | 'logger'>,
 ): Promise<ReadyState | null> {
   if (ready === null) return null;
   const { revision, auditHead } = await store.position();
@@ -258,7 +258,7 @@ async function headsFor({ heads, publicKey }: Config, store: Store): Promise<Ope
 }
 
 function keeperOf(
-  { config: { keyId, genesis }, signer, runtime: { now } }: OfficeOptions,
+  { config: { keyId, genesis }, signer, runtime: { now } }: WriterOptions,
   { files, position }: OpenedHeads,
   store: Store,
 ): HeadKeeper {
@@ -268,7 +268,7 @@ function keeperOf(
 
 /** Null without a schedule. */
 function backupsOf(
-  { config, runtime, logger, metrics }: OfficeOptions,
+  { config, runtime, logger, metrics }: WriterOptions,
   abort: AbortSignal,
 ): BackupSchedule | null {
   const { backups: settings, dataDir, database, genesis, keyId } = config;
@@ -302,7 +302,7 @@ function backupsOf(
 
 /** Null where the state is not looked through for damage. */
 function scrubOf(
-  { config: { dataDir, database, scrubHours }, runtime, logger, metrics }: OfficeOptions,
+  { config: { dataDir, database, scrubHours }, runtime, logger, metrics }: WriterOptions,
   abort: AbortSignal,
 ): Scrub | null {
   if (scrubHours === null) return null;
@@ -317,7 +317,7 @@ function scrubOf(
 }
 
 function webhooksOf(
-  { config, signer, runtime, logger, metrics }: OfficeOptions,
+  { config, signer, runtime, logger, metrics }: WriterOptions,
   { call }: OpenAuthority,
 ): Promise<Webhooks> {
   return openWebhooks({
@@ -332,7 +332,7 @@ function webhooksOf(
 }
 
 function authorityOptions(
-  { config, logger, metrics, fatal, vitals, seen, ...surroundings }: OfficeOptions,
+  { config, logger, metrics, fatal, hostStatus, seen, ...surroundings }: WriterOptions,
   store: Store,
 ): AuthorityOptions {
   return {
@@ -341,7 +341,7 @@ function authorityOptions(
     retention: config.retention,
     store,
     seen,
-    vitals,
+    hostStatus,
     log: (event, details) => logAudit(logger, metrics, event, details),
     countRefusal: metrics.refused,
     fatal,

@@ -10,7 +10,7 @@ import type { Subjects } from '../subjects/subjects.ts';
 import { type FleetFacts, reportsHealth } from '../views/posture.ts';
 import type { CertificateIndex } from './certificate-index.ts';
 
-export interface FleetCensus {
+export interface FleetCounts {
   /**
    * Counts anew if the last count is too old. A promise only while there is none: a later count of a large
    * fleet goes on beside its readers, who get the last one.
@@ -20,7 +20,7 @@ export interface FleetCensus {
   readonly latest: FleetFacts | null;
 }
 
-export interface FleetCensusOptions {
+export interface FleetCountsOptions {
   readonly subjects: Subjects;
   readonly certificates: CertificateIndex;
   readonly liveness: Liveness;
@@ -43,7 +43,7 @@ const CERTIFICATES_PER_SLICE = 500;
 /** What stands in place of a report until a node sends one. */
 const NOT_REPORTED = new Set(['joined', 'renewed']);
 
-export function createFleetCensus(options: FleetCensusOptions): FleetCensus {
+export function createFleetCounts(options: FleetCountsOptions): FleetCounts {
   const { subjects, certificates, liveness, activeWindow, startedAt, elapsed } = options;
   const silentKnownFrom = startedAt + activeWindow;
   let latest: FleetFacts | null = null;
@@ -99,7 +99,7 @@ export function createFleetCensus(options: FleetCensusOptions): FleetCensus {
     const finished = counting.then(done).finally(() => {
       underWay = undefined;
     });
-    // Whoever needs the next count gets the error of one that fails again.
+    // Anyone who needs the next count gets the error of one that fails again.
     finished.catch(() => {
       latest = null;
     });

@@ -14,7 +14,7 @@ export interface LinkedFollower {
   readonly lag: number | null;
 }
 
-export interface Standing {
+export interface InstanceStatus {
   readonly memory: StandingMemory;
   isWriter(): boolean;
   /** The number of the holding that the instance goes by; 0 when it knows of none. */
@@ -50,7 +50,7 @@ export function createStandingMemory(): StandingMemory {
   return memory;
 }
 
-export function standingIn(memory: StandingMemory): Standing {
+export function standingIn(memory: StandingMemory): InstanceStatus {
   return {
     memory,
     isWriter: () => Atomics.load(memory, WRITES) === 1,

@@ -20,7 +20,7 @@ import { type Outbox, type Relay, type Rows, reply } from '../threads/edge-threa
 import { HEARTBEAT_ROW, unpackHeartbeat } from '../threads/packed-heartbeat.ts';
 import type { LinkClient, Outcome } from './client.ts';
 
-export interface DeskOptions {
+export interface CallRouterOptions {
   /** Null where instances do not talk to each other. */
   readonly client: LinkClient | null;
   /** How long a request is held while nobody writes, milliseconds. */
@@ -29,7 +29,7 @@ export interface DeskOptions {
   elapsed(): number;
 }
 
-export interface Desk {
+export interface CallRouter {
   readonly call: Call;
   /**
    * Sends the heartbeats of a thread on as they are, and their answers to its outbox; false when this process is to
@@ -66,7 +66,12 @@ interface Request {
   readonly reject: (cause: unknown) => void;
 }
 
-export function createDesk({ client, holdMs, rateLimits, elapsed }: DeskOptions): Desk {
+export function createCallRouter({
+  client,
+  holdMs,
+  rateLimits,
+  elapsed,
+}: CallRouterOptions): CallRouter {
   let lead: Lead | null = null;
   let held: Request[] = [];
   let timer: NodeJS.Timeout | null = null;
@@ -135,7 +140,7 @@ export function createDesk({ client, holdMs, rateLimits, elapsed }: DeskOptions)
   return {
     call(name, given) {
       if (lead !== null) return lead.call(name, given);
-      // Whoever asks this wants to know it now.
+      // Anyone who asks this wants to know it now.
       if (name === 'checkReadiness' && client?.isLinked() !== true) return UNAVAILABLE;
       return ask(name, given);
     },
