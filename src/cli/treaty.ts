@@ -1,8 +1,11 @@
 /** `mesh-na treaty`: recognition of other sovereigns. */
 import { type Command, Option } from 'commander';
+import type { JsonObject } from '../base/json/value.ts';
+import type { TreatyRequest } from '../client/operator-trust.ts';
 import type { PublicClient } from '../client/public-client.ts';
 import type { TreatyFilters } from '../client/public-trust.ts';
 import type { TreatyRow } from '../protocol/rows/treaty.ts';
+import { readJsonFile } from './json-file.ts';
 import { eachOf, pagesOf, printList } from './listing.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import {
@@ -15,14 +18,12 @@ import {
   statusOption,
   wholeNumber,
 } from './options.ts';
-import { printResult } from './output.ts';
-import { addOutOption } from './record-output.ts';
+import { printResult, printVerdict } from './output.ts';
+import { addOutOption, type RecordOptions, showRecord } from './record-output.ts';
 import { publicClient } from './server.ts';
 import { wholeId } from './short-id.ts';
 import { addWideOption, idColumn, type TableOptions, timeColumn } from './table.ts';
-import { runIssue } from './treaty-issue.ts';
-import { runVerify } from './treaty-verify.ts';
-import { addVerificationOptions } from './verification.ts';
+import { addVerificationOptions, type VerificationOptions, verifierOf } from './verification.ts';
 
 interface ListOptions extends PublicOptions, TableOptions {
   readonly issuer?: string;
@@ -146,4 +147,58 @@ function cellsOf({ treaty, lifecycle }: TreatyRow): string[] {
     treaty.expires_at,
     lifecycle.revocation_reason ?? '',
   ];
+}
+
+interface VerifyOptions extends VerificationOptions {
+  readonly issuerKey?: readonly string[];
+  readonly expectIssuer?: string;
+  readonly expectSubject?: string;
+}
+
+/** `treaty verify`. */
+async function runVerify(file: string, options: VerifyOptions): Promise<void> {
+  const { issuerKey, expectIssuer, expectSubject } = options;
+  const verdict = await (await verifierOf(options)).verifyTreaty({
+    treaty: await readJsonFile(file),
+    ...(issuerKey && { issuer_public_keys: issuerKey }),
+    ...(expectIssuer !== undefined && { expected_issuer_sovereign_id: expectIssuer }),
+    ...(expectSubject !== undefined && { expected_subject_sovereign_id: expectSubject }),
+  });
+  const { treaty_id, issuer_sovereign_id, subject_sovereign_id } = verdict;
+  const parties = `${issuer_sovereign_id} recognizes ${subject_sovereign_id}`;
+  printVerdict(options, verdict, `treaty ${treaty_id}, ${parties}`);
+}
+
+interface IssueOptions extends OperatorOptions, RecordOptions {
+  readonly key: readonly string[];
+  readonly role?: readonly string[];
+  readonly scope?: string;
+  readonly validityHours?: number;
+  readonly metadata?: JsonObject;
+  readonly issuer?: string;
+}
+
+/** `treaty issue`. */
+async function runIssue(subject: string, options: IssueOptions): Promise<void> {
+  const { key, validityHours, metadata, issuer } = options;
+  const scope = await scopeOf(options);
+  const treaty = await operatorClient(options).issueTreaty({
+    subject_sovereign_id: subject,
+    subject_public_keys: key,
+    ...(scope && { scope }),
+    ...(validityHours && { validity_hours: validityHours }),
+    ...(metadata && { metadata }),
+    ...(issuer !== undefined && { issuer_sovereign_id: issuer }),
+  });
+  const roles = treaty.scope.allowed_roles.join(', ') || 'any';
+  showRecord(options, treaty, `Treaty ${treaty.treaty_id} is issued`, [
+    `${treaty.issuer_sovereign_id} recognizes ${treaty.subject_sovereign_id}. Roles: ${roles}. Expires: ${treaty.expires_at}.`,
+  ]);
+}
+
+/** The authority judges the members of the file. */
+async function scopeOf({ role, scope }: IssueOptions): Promise<TreatyRequest['scope']> {
+  if (role === undefined && scope === undefined) return undefined;
+  const members = scope === undefined ? {} : await readJsonFile(scope);
+  return { ...members, ...(role && { allowed_roles: [...role] }) };
 }

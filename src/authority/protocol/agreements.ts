@@ -2,6 +2,8 @@
  * Agreements between sovereigns: offer, counter, acceptance [trust-4-2], [trust-4-3], [trust-5-1] to
  * [trust-5-3].
  */
+
+import { verifySignature } from '../../base/crypto/ed25519.ts';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import type { RefusalName } from '../../base/refusal.ts';
 import {
@@ -16,13 +18,21 @@ import {
   offerProblem,
 } from '../../protocol/records/agreement.ts';
 import type { Issuer } from '../../protocol/records/issuer.ts';
+import { withinBudget } from '../../protocol/records/signature-search.ts';
 import { buildTrustEvidence, type TrustEvidence } from '../../protocol/records/trust-evidence.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { built, issuerOf, refuseFor } from '../engine/issuer.ts';
-import { checksOfCommand } from '../engine/signature-checks.ts';
 import { treatyKeysOf } from '../recognition/treaties.ts';
 import { evaluateTrust } from '../views/trust-evaluation.ts';
+
+/** Half of what an edge may spend: about 10 ms during which all other requests wait. */
+const AUTHORITY_BUDGET = 5 * 1024 * 1024;
+
+/** Signature checks of one command, all of which share the budget. */
+function checksOfCommand(): VerifySignature {
+  return withinBudget(verifySignature, AUTHORITY_BUDGET);
+}
 
 export const offerCapabilities: Handler<'offerCapabilities'> = (na, unit, request) => {
   const issuer = issuerOf(na, unit);

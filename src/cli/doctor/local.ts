@@ -1,5 +1,11 @@
 /** What is checked on the machine of the authority; nothing is changed, and a service that runs is not disturbed. */
+
+import { verifySignature } from '../../base/crypto/ed25519.ts';
 import { messageOf } from '../../base/error-message.ts';
+import { systemRuntime } from '../../base/runtime.ts';
+import type { KeySource } from '../../base/signer/authority-signer.ts';
+import { connectSigner } from '../../base/signer/connection.ts';
+import { CHALLENGE_BYTES } from '../../base/signer/protocol.ts';
 import { openLmdbSource } from '../../store/lmdb/source.ts';
 import type { DatabaseSetting } from '../../store/open.ts';
 import { openPostgresqlSource } from '../../store/postgresql/source.ts';
@@ -16,9 +22,27 @@ import {
   type Machine,
 } from './machine.ts';
 import { checkSettings, type Settings, type SettingsOptions } from './settings.ts';
-import { checkSigner } from './signer.ts';
 import { checkState } from './state.ts';
 import { checkWebhooks } from './webhooks.ts';
+
+const CURE =
+  'Start mesh-na signer there with the key of the authority, for the user or the group of the service';
+
+async function checkSigner(source: KeySource): Promise<Finding[]> {
+  if (source.kind === 'seed') return [];
+  const at = `The signer at unix:${source.address.path}`;
+  try {
+    const connection = await connectSigner({
+      ...source.address,
+      verify: verifySignature,
+      nonce: () => systemRuntime.randomBytes(CHALLENGE_BYTES),
+    });
+    connection.end('it has shown that it signs');
+    return [fine('signer', `${at} signs with the key of the authority`)];
+  } catch (cause) {
+    return [wrong('signer', `${at} does not sign: ${messageOf(cause)}`, CURE)];
+  }
+}
 
 export interface LocalOptions extends Omit<SettingsOptions, 'now'> {
   readonly machine: Machine;

@@ -1,5 +1,6 @@
 /** The public documents: served from cached bytes, with a validator for conditional requests. */
 import Type from 'typebox';
+import type { JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
 import { Refusal, type RefusalName } from '../../base/refusal.ts';
 import { SovereignDocument } from '../../protocol/answers/documents.ts';
@@ -19,7 +20,6 @@ import { firstValue } from '../query.ts';
 import { documentReply, type Reply, refusalReply, staleDocumentReply } from '../reply.ts';
 import type { RouteEntry, RouteRequest } from '../route.ts';
 import { deltaReply, heldSequence } from './revocation-list-delta.ts';
-import { sovereignMetadata } from './sovereign-metadata.ts';
 
 export const documentRoutes: readonly RouteEntry[] = [
   {
@@ -233,4 +233,29 @@ function assertNotElsewhere(answer: Answer, { instanceStatus }: Edge): void {
   if (!answer.ok && instanceStatus !== null && ELSEWHERE.has(answer.refusal)) {
     throw new Refusal(answer.refusal, answer.details);
   }
+}
+
+/** Public metadata of the sovereign [service-sovereign-metadata], [core-5-13]: no key but public ones. */
+function sovereignMetadata(genesis: GenesisBlock, baseUrl: string): JsonObject {
+  return {
+    sovereign_id: genesis.network_name,
+    network_name: genesis.network_name,
+    network_version: genesis.network_version,
+    endpoint: baseUrl,
+    network_authority: genesis.network_authority,
+    root_public_key: genesis.root_public_key,
+    supported_surfaces: {
+      genesis: `${baseUrl}/genesis`,
+      recognition_treaties: `${baseUrl}/recognition-treaties`,
+      sovereign_revocation_feed: `${baseUrl}/sovereign-revocation-feed`,
+      recognition_graph: `${baseUrl}/recognition-graph`,
+      connectome: `${baseUrl}/connectome.json`,
+      atlas: `${baseUrl}/atlas.json`,
+      swagger: `${baseUrl}/swagger.json`,
+      api_reference: `${baseUrl}/api-reference`,
+      cli_reference: `${baseUrl}/cli-reference`,
+    },
+    policy_manifest: genesis.policy_manifest,
+    bootstrap_anchor_count: genesis.bootstrap_anchors.length,
+  };
 }

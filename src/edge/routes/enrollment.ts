@@ -1,16 +1,29 @@
 /** Node routes: join, heartbeat, renew [core-4-3] to [core-4-5]. */
 import Type from 'typebox';
 import { Acknowledgement } from '../../protocol/answers/enrollment.ts';
+import type { Answer } from '../../protocol/contract/answers.ts';
+import { documentText, type PublishedDocument } from '../../protocol/contract/documents.ts';
 import { JoinCertificate } from '../../protocol/records/join-certificate.ts';
 import { bodyReader } from '../body.ts';
-import { withAnswer } from '../edge.ts';
+import { type Edge, withAnswer } from '../edge.ts';
 import { countedFailure } from '../limited.ts';
 import { answerReply, refusalReply } from '../reply.ts';
 import type { RouteEntry } from '../route.ts';
 import { addressBlock } from '../source-address.ts';
+import { keptBeside } from './kept-beside.ts';
 import { BODY_KEY_PROOF, withProof } from './node-failures.ts';
 import { Filled, hours, judgedElsewhere, NodeProofMembers } from './scalars.ts';
-import { withBulletin } from './with-bulletin.ts';
+
+/** The answer to a heartbeat with the published bulletin as its last member: the same text for all nodes. */
+function withBulletin(answer: Answer, { documents }: Edge): Answer {
+  const bulletin = documents.latest('bulletin');
+  if (!answer.ok || bulletin === undefined) return answer;
+  return { ...answer, json: `${answer.json.slice(0, -1)}${memberOf(bulletin)}` };
+}
+
+const memberOf = keptBeside(
+  (bulletin: PublishedDocument) => `,"bulletin":${documentText(bulletin)}}`,
+);
 
 const DEFAULT_VALIDITY_HOURS = 168;
 const MAX_STATUS_LENGTH = 64;

@@ -8,18 +8,21 @@
  * copy, and is ended by another with `resumes`.
  */
 
+import { createAuditChain } from '../../authority/subjects/audit.ts';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import type { Runtime } from '../../base/runtime.ts';
+import { auditLine, encodeEntries } from '../../store/audit-rows.ts';
 import type {
   HeldState,
+  LastEntry,
   StateReader,
   StateReading,
   StateReceiver,
 } from '../../store/move/ports.ts';
 import { differingTables, type TableSummaries } from '../../store/stream/manifest.ts';
 import type { StateFacts, StateSource } from '../../store/stream/ports.ts';
+import { decodeTotals, encodeTotals } from '../../store/totals.ts';
 import { soundTables } from '../backup/sound-state.ts';
-import { lastEntry } from './last-entry.ts';
 import type { Asked, Place } from './ports.ts';
 
 export interface MoveOrder {
@@ -322,4 +325,25 @@ async function assertSame(
   const isSame = former.facts.revision === arrived.facts.revision && differing.length === 0;
   if (isSame) return tables;
   throw new Error(`What has arrived is not the same state: ${differing.join(', ') || 'revision'}`);
+}
+
+/** It is the last of the old log, and so a part of the new one. */
+function lastEntry(
+  { meta, source }: Pick<StateReading, 'meta' | 'source'>,
+  details: { readonly from: string; readonly to: string },
+  runtime: Runtime,
+): LastEntry {
+  const { revision, auditHead }: StateFacts = source.facts;
+  const drafts = [
+    { type: 'store_moved', details: { ...details, revision }, actorKeyId: null },
+  ] as const;
+  const [entry] = createAuditChain(auditHead, runtime).extend(drafts, runtime.now());
+  if (entry === undefined) throw new Error('The audit log was not extended');
+  const totals = decodeTotals(meta.get('totals'));
+  const number = totals.auditEntries + 1;
+  return {
+    number,
+    row: encodeEntries(number, [auditLine(entry)]),
+    totals: encodeTotals({ ...totals, revision: revision + 1, auditEntries: number }),
+  };
 }

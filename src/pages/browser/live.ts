@@ -3,7 +3,6 @@
  * missed one. The page is complete without it.
  */
 import type { LiveMessage } from '../live-operations.ts';
-import { showLive, showLost } from './live-status.ts';
 import { applyPatch, becomeInside } from './patch.ts';
 
 const SILENCE_MS = 25_000;
@@ -102,4 +101,31 @@ async function fetchRegion(): Promise<HTMLElement | null> {
   } catch {
     return null;
   }
+}
+
+/** Says whether the page is live, at its head and, once the connection is lost, wherever it would mislead. */
+
+function showLive(): void {
+  show('live', 'Live');
+  for (const element of document.querySelectorAll<HTMLElement>('[data-when-lost]')) {
+    element.hidden = true;
+  }
+}
+
+/** `since` is when the last message came, in milliseconds since the epoch. */
+function showLost(since: number): void {
+  const time = `${new Date(since).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+  show('stale', `Connection lost. This page shows how it was at ${time}; connecting again.`);
+  for (const element of document.querySelectorAll<HTMLElement>('[data-when-lost]')) {
+    element.textContent = `Not live since ${time}. It was: `;
+    element.hidden = false;
+  }
+}
+
+function show(state: 'live' | 'stale', text: string): void {
+  document.documentElement.dataset.liveState = state;
+  const status = document.querySelector<HTMLElement>('[data-live-status]');
+  if (status === null) return;
+  status.dataset.liveStatus = state;
+  if (status.textContent !== text) status.textContent = text;
 }

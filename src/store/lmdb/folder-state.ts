@@ -2,19 +2,22 @@
 import {
   closeSync,
   existsSync,
+  fsyncSync,
   mkdirSync,
   openSync,
   rmSync,
   statSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { assertArrived } from '../move/arrival.ts';
 import { unreadable, unwritable } from '../unwritable.ts';
 import { assertNeverUsed } from '../usage-mark.ts';
 import { arrivalIn } from './arrival.ts';
-import { checkStructure, checkStructureInUse } from './structure.ts';
-import { finishWrite } from './unfinished-write.ts';
+import { MOST_UNWRITTEN, readMetas, unfinishedMeta } from './metas.ts';
+import { metaNumbers } from './pages.ts';
+import { checkStructure, checkStructureInUse, checkTrees } from './structure.ts';
 
 export const DATABASE_FILE = 'state/data.mdb';
 export const DATABASE_LOCK_FILE = 'state/lock.mdb';
@@ -102,5 +105,30 @@ function assertWritable(path: string): void {
     closeSync(openSync(path, 'r+'));
   } catch (cause) {
     throw unwritable(path, cause);
+  }
+}
+
+/**
+ * Finishes a transaction whose last step failed: its trees are on disk, but not the number that makes them
+ * current. It was never acknowledged, but may be kept, and must be: damage to the number of an acknowledged
+ * transaction looks the same.
+ *
+ * Nothing else may have the file open. Throws `DamagedState` when the trees are not sound.
+ */
+function finishWrite(path: string): void {
+  const file = openSync(path, 'r+');
+  try {
+    const { metas, pages } = readMetas(file);
+    const unfinished = unfinishedMeta(metas, pages);
+    if (unfinished === null) return;
+    const { page, meta, transaction } = unfinished;
+    // Its own last page is lost; no page that is in use or free comes later.
+    const most = { ...meta, transaction, lastPage: pages.pages + MOST_UNWRITTEN };
+    const lastPage = checkTrees(pages, most, 'whole');
+    const { bytes, at } = metaNumbers({ transaction, lastPage });
+    writeSync(file, bytes, 0, bytes.length, page * pages.pageSize + at);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
   }
 }
