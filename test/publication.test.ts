@@ -1,8 +1,6 @@
 /** Published documents: their renewal, their order, and how much work a reader can cause. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sha256Hex } from '../src/base/crypto/digest.ts';
-import { canonicalJson } from '../src/base/json/write.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
@@ -131,21 +129,6 @@ test('our own feed is issued again while it is empty, and that of a made-up name
   const stored = (await loadAll(store)).subjects.filter(({ kind }) => kind === 'sovereign-feed');
   await store.close();
   assert.equal(stored.length, 1);
-});
-
-test('a feed that was stored with the digest of its signed text is served again as it was', async () => {
-  await using na = await startWithEntries();
-  const feeds = await Promise.all(LISTS.slice(1).map((path) => get(na, path)));
-  await na.stop();
-  for (const feed of feeds) {
-    const digest = sha256Hex(canonicalJson(parsed(feed), 'signatures'));
-    await alterStored(na, 'sovereign-feed', sha256Hex(feed.body.issuer_sovereign_id), { digest });
-  }
-  await using again = await na.restart();
-  for (const feed of feeds) {
-    const path = `${FEED}?issuer_sovereign_id=${feed.body.issuer_sovereign_id}`;
-    assert.equal((await get(again, path)).text, feed.text);
-  }
 });
 
 for (const [name, alter] of [
