@@ -120,7 +120,7 @@ const RENEW = `
   update mesh_na.writer_lease
   set expires_at = clock_timestamp() + make_interval(secs => $2::float8 / 1000)
   where epoch = $1 and holder = $3 and not released
-  returning ${NOW} as at, coalesce(wanted_until > clock_timestamp(), false) as stopRequested,
+  returning ${NOW} as at, coalesce(wanted_until > clock_timestamp(), false) as wanted,
     mesh_na.commit_durably()
 `;
 /** Waits for no lock, disk or standby. */
@@ -158,7 +158,7 @@ interface LeaseRow {
 
 interface RenewalRow {
   readonly at: number;
-  readonly stopRequested: boolean;
+  readonly wanted: boolean;
 }
 
 export interface LeaseTableOptions {
@@ -234,7 +234,7 @@ function leaseTable(client: Client, options: LeaseTableOptions): LeaseTable {
     },
     async renew({ epoch, holder }, lasts) {
       const row = await compared<RenewalRow>(RENEW, [epoch, lasts, holder]);
-      return row === undefined ? null : { isWanted: row.stopRequested };
+      return row === undefined ? null : { isWanted: row.wanted };
     },
     async confirm({ epoch, holder }) {
       const row = await ask<{ lasts: boolean }>(CONFIRM, [epoch, holder]);
