@@ -2,7 +2,7 @@
 import { EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';
 import { LIVE_PATH, type LiveForm } from '../src/edge/live-pages.ts';
-import type { LiveTopic } from '../src/pages/live-topics.ts';
+import type { LiveTopic } from '../src/pages/live-content.ts';
 
 export interface Viewer {
   readonly topic: LiveTopic;

@@ -5,8 +5,8 @@ import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { createLivePages, type LiveForm } from '../src/edge/live-pages.ts';
 import { connectomeMain } from '../src/pages/connectome.ts';
+import type { LiveTopic } from '../src/pages/live-content.ts';
 import { LivePageContent } from '../src/pages/live-content.ts';
-import type { LiveTopic } from '../src/pages/live-topics.ts';
 import {
   documentText,
   type PublishedDocument,

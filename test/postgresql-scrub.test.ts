@@ -157,7 +157,9 @@ test('an audit entry that is gone is damage', async () => {
 
 test('a service whose meta page is damaged reports that, and goes on', async () => {
   const url = await migratedDatabase(cluster);
-  await using na = await startTestAuthority({ flags: { store: url } });
+  // A write of liveness that came meanwhile would read the page.
+  const environment = { MESH_LIVENESS_FLUSH_MS: '60000' };
+  await using na = await startTestAuthority({ flags: { store: url }, environment });
   const node = await joinedNode(na);
   await na.flush();
   let sound = Buffer.alloc(0);

@@ -7,9 +7,9 @@ import { PROJECT_PATH } from './support/project.ts';
 
 /** How often each is still in sources and documents. Write something better, and lower the number. */
 const LEFT: Readonly<Record<string, number>> = {
-  whoever: 24,
-  beside: 75,
-  told: 71,
+  whoever: 23,
+  beside: 66,
+  told: 70,
   'tells?': 35,
   'so many': 0,
   'is made': 47,

@@ -4,13 +4,12 @@ import { type JudgedHeaders, judgeSignature } from './auth/operator.ts';
 import { requestIdentityOf } from './auth/request-identity.ts';
 import type { Edge } from './edge.ts';
 import type { Received } from './exchange.ts';
-import { senderOf } from './operator-throttle.ts';
+import { hasLargeBody, senderOf } from './operator-throttle.ts';
 import type { NodeProofRule } from './route.ts';
-import { isLargeBody } from './unproven-bodies.ts';
 
 /** An unproven request is passed on without its body, which nobody will read. */
 export function judgeOperatorProof(edge: Edge, received: Received, judged: JudgedHeaders): void {
-  const { exchange, route, body, request } = received;
+  const { exchange, route, request } = received;
   const { operatorHeaders: headers, remoteAddr } = exchange;
   if (headers === null) return;
   const { keyId, nonce, signature } = headers;
@@ -20,8 +19,7 @@ export function judgeOperatorProof(edge: Edge, received: Received, judged: Judge
       : { verdict: judged.verdict, version: null };
   if (verdict === 'valid') {
     const sender = senderOf(remoteAddr, keyId);
-    const isLarge = exchange.takesBody && body !== 'too_large' && isLargeBody(body);
-    if (isLarge) edge.unprovenBodies.giveBack(sender, request.now);
+    if (hasLargeBody(received)) edge.unprovenBodies.giveBack(sender, request.now);
     edge.unprovenBodies.proved(sender, request.now);
   } else {
     request.body = {};

@@ -2,8 +2,8 @@
 
 import type { Logger } from '../base/log/logger.ts';
 import type { EdgeRuntime } from '../base/runtime.ts';
-import type { HtmlPage } from '../pages/html-page.ts';
-import type { LiveContent, LiveTopic } from '../pages/live-topics.ts';
+import type { HtmlPage } from '../pages/frame.ts';
+import type { LiveContent, LiveTopic } from '../pages/live-content.ts';
 import type { CommandReference } from '../pages/reference/command-reference.ts';
 import type { Call } from '../protocol/contract/calls.ts';
 import type { PublishedDocument } from '../protocol/contract/documents.ts';

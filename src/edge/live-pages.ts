@@ -4,7 +4,7 @@
  * whole content for others.
  */
 
-import { LIVE_TOPICS, type LiveContent, type LiveTopic } from '../pages/live-topics.ts';
+import { LIVE_TOPICS, type LiveContent, type LiveTopic } from '../pages/live-content.ts';
 import type { PublishedDocument } from '../protocol/contract/documents.ts';
 import type { DocumentCache } from '../protocol/contract/publications.ts';
 

@@ -8,7 +8,7 @@ import type { Exchange, Received } from './exchange.ts';
 import { countedFailure } from './limited.ts';
 import type { Reply } from './reply.ts';
 import { addressBlock } from './source-address.ts';
-import type { Sender } from './unproven-bodies.ts';
+import { isLargeBody, type Sender } from './unproven-bodies.ts';
 
 /** The largest body that is still judged after its source has failed too often: enough for all but imports. */
 const LARGEST_THROTTLED_BODY = 16 * 1024;
@@ -39,6 +39,11 @@ export function countFailure<Next extends Reply | null>(
 function failureKey({ settings }: Edge, { remoteAddr, operatorHeaders }: Exchange): string {
   const { keyId = '' } = operatorHeaders ?? {};
   return `${addressBlock(remoteAddr)} ${settings.operatorAuth.keys.has(keyId) ? keyId : ''}`;
+}
+
+/** Whether the body is one of those that are read only a limited number of times before a key is proven. */
+export function hasLargeBody({ exchange, body }: Received): boolean {
+  return exchange.takesBody && body !== 'too_large' && isLargeBody(body);
 }
 
 /** In whose name a large body is read. */

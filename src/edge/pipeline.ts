@@ -16,13 +16,18 @@ import { type Exchange, type Received, received } from './exchange.ts';
 import { type FinishedReply, finished, replyToError } from './finish.ts';
 import { limited } from './limited.ts';
 import { isBeingPublished } from './operator-keys.ts';
-import { countFailure, isThrottled, secondsUntilJudged, senderOf } from './operator-throttle.ts';
+import {
+  countFailure,
+  hasLargeBody,
+  isThrottled,
+  secondsUntilJudged,
+  senderOf,
+} from './operator-throttle.ts';
 import { parseQuery } from './query.ts';
 import { errorPageReply, type Reply, refusalReply } from './reply.ts';
 import type { Route } from './route.ts';
 import type { Match } from './router.ts';
 import { addressBlock } from './source-address.ts';
-import { isLargeBody } from './unproven-bodies.ts';
 import type { ReceivedBody } from './uploads.ts';
 
 /** Returns null to go on with the next step, or the reply that ends the request. */
@@ -105,18 +110,16 @@ function awaitOperatorKey(edge: Edge, { exchange }: Received): Promise<Reply | n
 
 /** Operators whose failed proofs are counted are counted themselves once they have proven who they are. */
 function applyLimit(edge: Edge, received: Received): Reply | null | Promise<Reply | null> {
-  const { exchange, route, request } = received;
-  const { runtime, limits } = edge;
+  const { exchange, request } = received;
+  const { runtime } = edge;
   // A request without a body is answered as it arrives.
   request.now = exchange.takesBody ? runtime.now() : runtime.timeAt(exchange.started);
-  if (isThrottled(edge, exchange)) return null;
-  if (route.limit === 'none' || !limits.isOn(route.limit)) return null;
-  return takeLimit(edge, received);
+  return isThrottled(edge, exchange) ? null : takeLimit(edge, received);
 }
 
 function takeLimit(edge: Edge, { exchange, route, request }: Received) {
   const { limit } = route;
-  if (limit === 'none') return null;
+  if (limit === 'none' || !edge.limits.isOn(limit)) return null;
   return withAnswer(edge.limits.take(limit, limitKey(route, exchange), request.now), (seconds) =>
     seconds > 0 ? limited(edge, limit, seconds) : null,
   );
@@ -138,18 +141,14 @@ function throttleOperator(edge: Edge, received: Received): Reply | null | Promis
 
 /** Only a limited number of large bodies is read in the name of a key that may turn out not to have signed them. */
 function boundUnprovenBodies(edge: Edge, received: Received): Reply | null {
-  const { exchange, body, request } = received;
+  const { exchange, request } = received;
   const { operatorHeaders } = exchange;
   if (operatorHeaders === null) return null;
   received.headers = judgeOperatorHeaders(operatorHeaders, edge.settings.operatorAuth, request.now);
-  if (received.headers.verdict !== 'valid' || !isLarge(exchange, body)) return null;
+  if (received.headers.verdict !== 'valid' || !hasLargeBody(received)) return null;
   const sender = senderOf(exchange.remoteAddr, operatorHeaders.keyId);
   const seconds = edge.unprovenBodies.take(sender, request.now);
   return seconds > 0 ? limited(edge, 'ADMIN_FAILURES', seconds) : null;
-}
-
-function isLarge({ takesBody }: Exchange, body: Received['body']): boolean {
-  return takesBody && body !== 'too_large' && isLargeBody(body);
 }
 
 /** Query and body. A large body whose headers alone show that its proof fails is not even parsed. */
@@ -158,7 +157,7 @@ function parse(edge: Edge, received: Received): Reply | null | Promise<Reply | n
   try {
     if (body === 'too_large') throw new Refusal('request_entity_too_large');
     if (exchange.query !== '') request.query = parseQuery(exchange.query);
-    const isRead = headers === null || headers.verdict === 'valid' || !isLarge(exchange, body);
+    const isRead = headers === null || headers.verdict === 'valid' || !hasLargeBody(received);
     if (exchange.takesBody && isRead) request.body = parseBody(body, maxBodyValues(route));
     return null;
   } catch (cause) {

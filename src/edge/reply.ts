@@ -8,7 +8,7 @@ import type { JsonObject } from '../base/json/value.ts';
 import { jsonText } from '../base/json/write.ts';
 import { REFUSALS, type RefusalName } from '../base/refusal.ts';
 import { formatInstant } from '../base/timestamp.ts';
-import type { HtmlPage } from '../pages/html-page.ts';
+import type { HtmlPage } from '../pages/frame.ts';
 import type { Answer } from '../protocol/contract/answers.ts';
 import type { PublishedDocument } from '../protocol/contract/documents.ts';
 import type { AddressedDocument } from './addressed-document.ts';

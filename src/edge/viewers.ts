@@ -1,7 +1,7 @@
 /** The WebSockets of live-page viewers, on every app of an edge. They are only written to. */
 import type { HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t } from 'uWebSockets.js';
 import type { RefusalName } from '../base/refusal.ts';
-import { LIVE_TOPICS, type LiveTopic } from '../pages/live-topics.ts';
+import { LIVE_TOPICS, type LiveTopic } from '../pages/live-content.ts';
 import type { Edge } from './edge.ts';
 import type { Exchange } from './exchange.ts';
 import { noteOutcome, refusedExchange } from './finish.ts';

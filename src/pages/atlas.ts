@@ -9,6 +9,7 @@ import { browserScript } from './browser-script.ts';
 import { shownCount } from './counts.ts';
 import { emptyState } from './empty-state.ts';
 import { FORM_STYLE } from './form-style.ts';
+import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
 import { counted, type DrawnGraph, isTooLarge } from './graph-drawing.ts';
 import {
@@ -24,7 +25,6 @@ import { graphSection } from './graph-section.ts';
 import { GRAPH_STYLE } from './graph-style.ts';
 import { badge, blastRadiusTable, edgesTable, stateBadge } from './graph-tables.ts';
 import { type Content, type Html, html, NO_HTML } from './html.ts';
-import type { HtmlPage } from './html-page.ts';
 import { inlineCode } from './inline-code.ts';
 import { PATH_DRAWING_STYLE, pathDrawing } from './path-drawing.ts';
 import { type RowPage, rowPage, TABLE_STYLE } from './table.ts';

@@ -3,10 +3,10 @@
 import { instantOf } from '../protocol/records/record.ts';
 import type { AttestationRow } from '../protocol/rows/attestation.ts';
 import { detailsPage, facts, section } from './details-page.ts';
+import type { HtmlPage } from './frame.ts';
 import { nameInCell, nameInFull } from './graph-names.ts';
 import { badge } from './graph-tables.ts';
 import { type Html, html } from './html.ts';
-import type { HtmlPage } from './html-page.ts';
 import { freeForm, idValue, shortList, sovereignLink, timeText } from './values.ts';
 
 export function attestationPage(row: AttestationRow, now: number, networkName: string): HtmlPage {

@@ -3,10 +3,10 @@
 import type { AgentDescriptor } from '../protocol/records/agent-descriptor.ts';
 import { detailsPage, section } from './details-page.ts';
 import { emptyState } from './empty-state.ts';
+import type { HtmlPage } from './frame.ts';
 import { counted } from './graph-drawing.ts';
 import { nameInCell, nameInLink } from './graph-names.ts';
 import { type Html, html, NO_HTML } from './html.ts';
-import type { HtmlPage } from './html-page.ts';
 import { type Column, table } from './table.ts';
 import { capabilityAddress, capabilityLink, idText, timeText } from './values.ts';
 

@@ -1,10 +1,10 @@
 /** `/cli-reference`: the command tree, for people. */
 
 import { browserScript } from './browser-script.ts';
+import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
 import { helpNotes } from './help-notes.ts';
 import { type Html, html } from './html.ts';
-import type { HtmlPage } from './html-page.ts';
 import type { CommandEntry, CommandReference } from './reference/command-reference.ts';
 import { nothingFits, referenceContents } from './reference-contents.ts';
 import { REFERENCE_STYLE } from './reference-style.ts';

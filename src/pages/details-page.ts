@@ -2,10 +2,10 @@
 
 import { browserScript } from './browser-script.ts';
 import { FORM_STYLE } from './form-style.ts';
+import type { HtmlPage } from './frame.ts';
 import { type PageParts, renderPage } from './frame.ts';
 import { GRAPH_STYLE } from './graph-style.ts';
 import { type Content, type Html, html } from './html.ts';
-import type { HtmlPage } from './html-page.ts';
 import { inlineCode } from './inline-code.ts';
 import { TABLE_STYLE } from './table.ts';
 

@@ -3,10 +3,10 @@
  * nothing else to load. Links are relative, so that the pages also work below a path of a proxy; for that,
  * all pages of routes are one segment deep.
  */
+import type { PublishedDocument } from '../protocol/contract/documents.ts';
 import { ownDocument } from '../protocol/contract/documents.ts';
 import { browserScript } from './browser-script.ts';
 import { Html, html, NO_HTML } from './html.ts';
-import type { HtmlPage } from './html-page.ts';
 import type { InlineCode } from './inline-code.ts';
 import { STYLE } from './style.ts';
 
@@ -46,6 +46,12 @@ const NAVIGATION = [
   ['/api-reference', 'API'],
   ['/cli-reference', 'CLI'],
 ] as const;
+
+/** A rendered page, with the policy that allows only its own style and script. */
+export interface HtmlPage {
+  readonly document: PublishedDocument;
+  readonly contentSecurityPolicy: string;
+}
 
 export function renderPage(parts: PageParts): HtmlPage {
   return {

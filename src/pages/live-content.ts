@@ -2,7 +2,16 @@
 import { sha256Hex } from '../base/crypto/digest.ts';
 import type { Html } from './html.ts';
 import { patchBetween } from './live-patch.ts';
-import type { LiveContent } from './live-topics.ts';
+
+export const LIVE_TOPICS = ['dashboard', 'connectome'] as const;
+export type LiveTopic = (typeof LIVE_TOPICS)[number];
+
+export interface LiveContent {
+  readonly html: string;
+  readonly version: string;
+  /** What leads here from earlier content of the topic, as JSON; null when all of it changed. */
+  patchFrom(earlier: LiveContent): string | null;
+}
 
 export class LivePageContent implements LiveContent {
   readonly version: string;

@@ -1,6 +1,5 @@
 import { type Html, html } from './html.ts';
-import type { LivePageContent } from './live-content.ts';
-import type { LiveTopic } from './live-topics.ts';
+import type { LivePageContent, LiveTopic } from './live-content.ts';
 
 /** The part of a page that changes while it is open. */
 export function liveRegion(topic: LiveTopic, { markup, version }: LivePageContent): Html {

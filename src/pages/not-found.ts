@@ -1,8 +1,8 @@
 /** What a browser gets for a path that does not exist. */
 
+import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
 import { html } from './html.ts';
-import type { HtmlPage } from './html-page.ts';
 import { inlineCode } from './inline-code.ts';
 
 /** Deeper paths are typed by nobody, and a client may send any depth. */

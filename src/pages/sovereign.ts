@@ -4,12 +4,12 @@ import type { DashboardFeed } from '../protocol/rows/dashboard.ts';
 import type { BlastRadiusRow, EdgeRow } from '../protocol/rows/graph.ts';
 import { detailsPage, type Fact, facts, section } from './details-page.ts';
 import { emptyState } from './empty-state.ts';
+import type { HtmlPage } from './frame.ts';
 import { counted } from './graph-drawing.ts';
 import type { GraphModel, GraphNode } from './graph-model.ts';
 import { atlasLink, nameInCell, nameInFull } from './graph-names.ts';
 import { badge, blastRadiusTable, edgesTable } from './graph-tables.ts';
 import { type Html, html, NO_HTML } from './html.ts';
-import type { HtmlPage } from './html-page.ts';
 import { pager, rowPage } from './table.ts';
 import { idValue, sovereignAddress, timeText } from './values.ts';
 

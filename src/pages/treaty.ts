@@ -3,11 +3,11 @@
 import { successorIn } from '../protocol/records/recognition-treaty.ts';
 import type { TreatyRow } from '../protocol/rows/treaty.ts';
 import { detailsPage, facts, section } from './details-page.ts';
+import type { HtmlPage } from './frame.ts';
 import type { GraphModel } from './graph-model.ts';
 import { nameInCell, nameInFull, reference } from './graph-names.ts';
 import { badge, stateBadge } from './graph-tables.ts';
 import { type Html, html, NO_HTML } from './html.ts';
-import type { HtmlPage } from './html-page.ts';
 import { trustLink } from './trust-form.ts';
 import {
   freeForm,

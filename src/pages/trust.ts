@@ -12,12 +12,12 @@ import type {
 } from '../protocol/rows/graph.ts';
 import { ATLAS_STYLE } from './atlas-style.ts';
 import { FORM_STYLE } from './form-style.ts';
+import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
 import { counted } from './graph-drawing.ts';
 import { nameInCell } from './graph-names.ts';
 import { badge, stateBadge } from './graph-tables.ts';
 import { type Html, html, NO_HTML } from './html.ts';
-import type { HtmlPage } from './html-page.ts';
 import { inlineCode } from './inline-code.ts';
 import { PATH_DRAWING_STYLE, pathDrawing } from './path-drawing.ts';
 import { candidatesSection } from './trust-candidates.ts';

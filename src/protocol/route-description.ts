@@ -47,7 +47,7 @@ export interface RouteDescription {
   readonly pathEnd?: true;
   /** Query parameters, of which a handler reads the texts: nothing is checked by this. */
   readonly query?: TObject;
-  /** Anyone who prefers HTML is told of what does not exist, or of a limit, by a page in place of the envelope. */
+  /** To readers who prefer HTML, a page in place of the envelope says what does not exist, or that there is a limit. */
   readonly hasErrorPage?: true;
   /** Its answer carries an `ETag`, and a reader who holds it is answered 304. */
   readonly hasEtag?: true;

@@ -111,7 +111,7 @@ export function createListRenderer(options: ListRendererOptions): ListRenderer {
   const { form, signer, threads, show } = options;
   /** All entries, as long as the list may be rendered on this thread. */
   let here: ListHere | null = { entries: [], content: null };
-  let beside: ThreadList | null = null;
+  let onThread: ThreadList | null = null;
   let becomingReady: Promise<void> | undefined;
   let longFrom = threads?.from ?? Infinity;
   let shownSequence = -1;
@@ -122,25 +122,25 @@ export function createListRenderer(options: ListRendererOptions): ListRenderer {
 
   function startOnThread({ thread }: ListThreads, entries: readonly ListEntry[]): void {
     const started = thread();
-    beside = started.open(form);
-    beside.add(entries);
+    onThread = started.open(form);
+    onThread.add(entries);
     becomingReady = started.ready.then(
       () => {
         here = null;
       },
       () => {
-        beside = null;
+        onThread = null;
         longFrom = 2 * Math.max(1, entries.length);
       },
     );
   }
 
   function add(entries: readonly ListEntry[]): void {
-    beside?.add(entries);
+    onThread?.add(entries);
     if (here === null) return;
     for (const entry of entries) here.entries.push(entry);
     here.content?.add(entries);
-    if (beside === null && threads !== null && here.entries.length >= longFrom) {
+    if (onThread === null && threads !== null && here.entries.length >= longFrom) {
       startOnThread(threads, here.entries);
     }
   }
@@ -180,7 +180,7 @@ export function createListRenderer(options: ListRendererOptions): ListRenderer {
         return undefined;
       }
       next = head;
-      if (beside !== null) working ??= renderOnThread(beside);
+      if (onThread !== null) working ??= renderOnThread(onThread);
       return shown(head.sequence);
     },
     shown,

@@ -3,8 +3,8 @@ import Type from 'typebox';
 import { type AtlasQuestion, atlasPage, sovereignNamed } from '../../pages/atlas.ts';
 import { connectomePage } from '../../pages/connectome.ts';
 import { dashboardPage } from '../../pages/dashboard.ts';
+import type { HtmlPage } from '../../pages/frame.ts';
 import { EDGE_STATES, type GraphModel } from '../../pages/graph-model.ts';
-import type { HtmlPage } from '../../pages/html-page.ts';
 import { treatiesCsv } from '../../pages/treaties-csv.ts';
 import {
   EVERY_TREATY,

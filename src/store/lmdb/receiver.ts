@@ -97,7 +97,7 @@ function receiverIn(dataDir: string, lock: FolderLock, found: Arrival | null): S
       putMeta([['schema', Buffer.of(SCHEMA_VERSION)]]);
     },
     take,
-    // Anyone who waits beside a folder opens nothing of it before the state has arrived.
+    // A process that waits for a folder opens nothing of it before the state has arrived.
     unready: async () => 0,
     async complete({ number, row, totals }, isClosed) {
       const { env, tables } = database();

@@ -39,7 +39,23 @@ create table mesh_na.audit (
 
 create table mesh_na.liveness (
   id bytea primary key,
-  contact bytea not null
+  contact bytea not null,
+  flush bigint not null default 0
+);
+create sequence mesh_na.liveness_flushes;
+
+-- What each flush has changed, for instances that keep the state up to date beside the one that writes it.
+create table mesh_na.changes (
+  -- The last revision of the flush, and the last of the flush before.
+  revision bigint primary key,
+  follows bigint not null,
+  -- Another process may have had the same revision in a database that has lost it.
+  holder uuid,
+  -- Of the subjects that were written or removed.
+  kinds text[] not null,
+  ids bytea[] not null,
+  -- The minutes of the nonces that were spent.
+  buckets bigint[] not null
 );
 
 -- A commit locks the key of the only row, which a renewal does not touch and a change of holder replaces.
@@ -49,7 +65,15 @@ create table mesh_na.writer_lease (
   holder_name text,
   expires_at timestamptz not null,
   released boolean not null,
-  is_only boolean not null default true unique check (is_only)
+  is_only boolean not null default true unique check (is_only),
+  -- What all instances have to agree on, as JSON text: digests by the name of the setting.
+  configuration text,
+  -- Where the holder takes the calls of other instances, as host:port.
+  link text,
+  -- Until then, whoever moves the state elsewhere wants to be the next holder: the one before stops, and others wait.
+  wanted_until timestamptz,
+  -- How long the lease lasts without a renewal: processes that wait count it on clocks of their own.
+  lasts interval
 );
 
 insert into mesh_na.writer_lease (epoch, expires_at, released) values (0, '-infinity', true);
@@ -61,6 +85,26 @@ begin
   if not found then
     raise exception 'Another process has taken over the database' using errcode = 'MN001';
   end if;
+end $$;
+
+-- For this transaction alone: through a pooler, the next one may be in a session without the settings of this service. Without
+-- the second, nobody learns of a commit that has stopped waiting for its standby.
+create function mesh_na.commit_durably() returns void language plpgsql as $$
+begin
+  if current_setting('synchronous_commit') = 'off' then
+    perform set_config('synchronous_commit', 'on', true);
+  end if;
+  perform set_config('client_min_messages', 'warning', true);
+end $$;
+
+-- A database that has lost changes may give two holders one number.
+create function mesh_na.hold_lease(mine bigint, me uuid) returns void language plpgsql as $$
+begin
+  perform 1 from mesh_na.writer_lease where epoch = mine and holder = me for key share;
+  if not found then
+    raise exception 'Another process has taken over the database' using errcode = 'MN001';
+  end if;
+  perform mesh_na.commit_durably();
 end $$;
 
 create function mesh_na.replace_totals(known bytea, next bytea) returns void language plpgsql as $$
@@ -132,14 +176,29 @@ begin
   end if;
 end $$;
 
+create function mesh_na.note_changes(
+  last_revision bigint, before bigint, changed_kinds text[], changed_ids bytea[], spent_buckets bigint[]
+) returns void language sql as $$
+  insert into mesh_na.changes
+    select last_revision, before, l.holder, changed_kinds, changed_ids, spent_buckets
+    from mesh_na.writer_lease as l
+$$;
+
+-- A follower that is further behind than the changes kept here reads everything again.
 create function mesh_na.store_liveness(mine bigint, ids bytea[], contacts bytea[], times bytea)
 returns void language plpgsql as $$
+declare
+  number bigint;
 begin
   perform mesh_na.hold_lease(mine);
-  insert into mesh_na.liveness select * from unnest(ids, contacts)
-    on conflict (id) do update set contact = excluded.contact;
+  number := nextval('mesh_na.liveness_flushes');
+  insert into mesh_na.liveness
+    select c.id, c.contact, number from unnest(ids, contacts) as c (id, contact)
+    on conflict (id) do update set contact = excluded.contact, flush = excluded.flush;
   if times is not null then
     perform mesh_na.put_meta('unstored_times', times);
+    delete from mesh_na.changes
+      where revision <= (select max(newest.revision) from mesh_na.changes as newest) - 300000;
   end if;
 end $$;
 
@@ -159,80 +218,6 @@ begin
   if touched <> counted then
     raise exception 'The nonces have changed meanwhile' using errcode = 'MN002';
   end if;
-end $$;
-
--- What all instances have to agree on, as JSON text: digests by the name of the setting.
-alter table mesh_na.writer_lease add column configuration text;
--- Where the holder takes the calls of other instances, as host:port.
-alter table mesh_na.writer_lease add column link text;
-
--- What each flush has changed, for instances that keep the state up to date beside the one that writes it.
-create table mesh_na.changes (
-  -- The last revision of the flush, and the last of the flush before.
-  revision bigint primary key,
-  follows bigint not null,
-  -- Another process may have had the same revision in a database that has lost it.
-  holder uuid,
-  -- Of the subjects that were written or removed.
-  kinds text[] not null,
-  ids bytea[] not null,
-  -- The minutes of the nonces that were spent.
-  buckets bigint[] not null
-);
-
-alter table mesh_na.liveness add column flush bigint not null default 0;
-create sequence mesh_na.liveness_flushes;
-
-create function mesh_na.note_changes(
-  last_revision bigint, before bigint, changed_kinds text[], changed_ids bytea[], spent_buckets bigint[]
-) returns void language sql as $$
-  insert into mesh_na.changes
-    select last_revision, before, l.holder, changed_kinds, changed_ids, spent_buckets
-    from mesh_na.writer_lease as l
-$$;
-
--- Whoever is further behind than what is kept here of the changes reads everything again.
-create or replace function mesh_na.store_liveness(mine bigint, ids bytea[], contacts bytea[], times bytea)
-returns void language plpgsql as $$
-declare
-  number bigint;
-begin
-  perform mesh_na.hold_lease(mine);
-  number := nextval('mesh_na.liveness_flushes');
-  insert into mesh_na.liveness
-    select c.id, c.contact, number from unnest(ids, contacts) as c (id, contact)
-    on conflict (id) do update set contact = excluded.contact, flush = excluded.flush;
-  if times is not null then
-    perform mesh_na.put_meta('unstored_times', times);
-    delete from mesh_na.changes
-      where revision <= (select max(newest.revision) from mesh_na.changes as newest) - 300000;
-  end if;
-end $$;
-
--- Until then, whoever moves the state elsewhere wants to be the next holder: the one before stops, and others wait.
-alter table mesh_na.writer_lease add column wanted_until timestamptz;
-
--- How long the lease lasts without a renewal: processes that wait count it on clocks of their own.
-alter table mesh_na.writer_lease add column lasts interval;
-
--- For this transaction alone: through a pooler, the next one may be in a session without the settings of this service. Without
--- the second, nobody learns of a commit that has stopped waiting for its standby.
-create function mesh_na.commit_durably() returns void language plpgsql as $$
-begin
-  if current_setting('synchronous_commit') = 'off' then
-    perform set_config('synchronous_commit', 'on', true);
-  end if;
-  perform set_config('client_min_messages', 'warning', true);
-end $$;
-
--- A database that has lost changes may give two holders one number.
-create function mesh_na.hold_lease(mine bigint, me uuid) returns void language plpgsql as $$
-begin
-  perform 1 from mesh_na.writer_lease where epoch = mine and holder = me for key share;
-  if not found then
-    raise exception 'Another process has taken over the database' using errcode = 'MN001';
-  end if;
-  perform mesh_na.commit_durably();
 end $$;
 
 -- Fails where there is no room for half a megabyte. It does not compress, so that it takes pages.
