@@ -294,6 +294,13 @@ test('every file is in a room, and no arrow between rooms runs up', () => {
   );
 });
 
+test('every room says in ten lines what may be in it', () => {
+  for (const room of Object.keys(ROOMS)) {
+    const lines = readFileSync(join(PROJECT_PATH, room, 'README.md'), 'utf8').split('\n');
+    assert.ok(lines.length <= 11, room);
+  }
+});
+
 test('no folders need each other, directly or around a corner, at any depth', () => {
   const folders = new Set(sources.flatMap(({ file }) => foldersAbove(file)));
   const rings = [...folders].flatMap((folder) => {
