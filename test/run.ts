@@ -1,13 +1,15 @@
 /**
- * Runs every test from the compiled tree; with `MESH_TEST_THREADS` or `MESH_TEST_STORE` only those that start an
- * authority, because threads and stores do not affect the others, and none that opens a browser, which takes a quarter of
- * the time to see the same pages. `tsx --test FILE` runs a single file.
+ * Runs the tests from the compiled tree, or those whose names are given; with `--deep` those that take long, in files
+ * named `*.deep.test.ts`; with `MESH_TEST_THREADS` or `MESH_TEST_STORE` only those that threads or the store can affect.
+ * `tsx --test FILE` runs a single file from its source.
  */
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
-import { join, relative, resolve } from 'node:path';
+import { basename, join, relative, resolve } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
+import { parseArgs } from 'node:util';
+import { shareCluster } from './support/empty-stores.ts';
 import { IMPORTS_FILE, type Imports } from './support/imports.ts';
 
 /** Far above the time of any file: it ends a hang. */
@@ -26,6 +28,54 @@ const AUTHORITY = 'test/support/authority.ts';
 const BROWSER = 'test/support/browser.ts';
 const LMDB_ONLY = 'test/support/lmdb-only.ts';
 
+/** They start an authority, and see the same with any threads and any store, or bring a store of their own. */
+const UNAFFECTED =
+  /^(?:cli|client|golden-trust|postgresql|trust-(?:evaluation|explanations|records))\b/;
+const UNAFFECTED_NAMES = new Set([
+  'deploy',
+  'first-use',
+  'key-file',
+  'lists',
+  'native-parts',
+  'node-agent',
+  'openapi',
+  'recognition-verification',
+  'route-table',
+  'rows',
+  'server-name',
+  'signer',
+  'ssh-agent',
+  'start-refusals',
+  'third-party-vectors',
+  'tls',
+  'verification-cost',
+  'worst-bodies',
+]);
+
+/** They are about what happens before the authority is asked, or about records of which nothing is stored. */
+const UNAFFECTED_BY_STORE = new Set([
+  'agreements',
+  'body-bounds',
+  'boundary',
+  'consensus',
+  'data-usage',
+  'envelope',
+  'http-connections',
+  'http-head',
+  'large-bodies',
+  'logs',
+  'node-auth',
+  'operator-auth',
+  'peers',
+  'proof-bytes',
+  'rate-limits',
+  'stopping',
+  'text-bounds',
+  'threads',
+  'trust-evidence',
+  'trust-protocol',
+]);
+
 interface Counted {
   readonly nesting: number;
   readonly file?: string | undefined;
@@ -33,17 +83,28 @@ interface Counted {
 }
 
 const imports: Imports = JSON.parse(readFileSync(join(BUILD, IMPORTS_FILE), 'utf8'));
-const all = readdirSync(TESTS, { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.test.js'))
-  .map((name) => join(TESTS, name))
-  .sort();
 const { MESH_TEST_THREADS, MESH_TEST_STORE } = process.env;
-const files = all.filter((file) => {
-  if (MESH_TEST_THREADS === undefined && MESH_TEST_STORE === undefined) return true;
-  const modules = modulesOf(file);
-  if (!modules.has(AUTHORITY) || modules.has(BROWSER)) return false;
-  return MESH_TEST_STORE === undefined || !modules.has(LMDB_ONLY);
+const { values, positionals } = parseArgs({
+  options: { deep: { type: 'boolean', default: false } },
+  allowPositionals: true,
 });
+const files = readdirSync(TESTS, { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.test.js') && isChosen(path))
+  .map((path) => join(TESTS, path))
+  .sort();
+
+function isChosen(path: string): boolean {
+  const name = basename(path, '.test.js');
+  if (positionals.length > 0) return positionals.includes(name);
+  if (name.endsWith('.deep') !== values.deep) return false;
+  if (MESH_TEST_THREADS === undefined && MESH_TEST_STORE === undefined) return true;
+  const modules = modulesOf(join(TESTS, path));
+  // A browser takes a quarter of the time to see the same pages.
+  if (!modules.has(AUTHORITY) || modules.has(BROWSER)) return false;
+  if (UNAFFECTED.test(name) || UNAFFECTED_NAMES.has(name)) return false;
+  if (MESH_TEST_STORE === undefined) return true;
+  return !modules.has(LMDB_ONLY) && !UNAFFECTED_BY_STORE.has(name);
+}
 
 // Whatever a test leaves behind, even one that was killed, goes with this folder.
 const scratch = mkdtempSync(join(scratchParent(), 'mesh-na-tests-'));
@@ -51,6 +112,7 @@ const scratch = mkdtempSync(join(scratchParent(), 'mesh-na-tests-'));
 chmodSync(scratch, 0o711);
 process.env.TMPDIR = scratch;
 process.once('exit', () => rmSync(scratch, { recursive: true, force: true }));
+if (MESH_TEST_STORE === 'postgresql') await shareCluster();
 const stop = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
 

@@ -27,17 +27,24 @@ export interface ClusterOptions {
   readonly standbyOf?: TestCluster;
 }
 
-export interface TestCluster extends AsyncDisposable {
+/** Where a cluster listens. */
+export interface ClusterPlace {
   readonly port: number;
   /** The folder of its unix socket, where no password is asked for. */
   readonly socketFolder: string;
-  readonly password: string;
+}
+
+export interface Databases {
   /** The address of a database, with user and password. */
   url(database: string): string;
   /** Makes an empty database and returns its address. */
   createDatabase(definition?: string): Promise<string>;
   /** Runs one statement and returns its rows. */
   query(database: string, statement: string): Promise<Record<string, unknown>[]>;
+}
+
+export interface TestCluster extends ClusterPlace, Databases, AsyncDisposable {
+  readonly password: string;
   /** Kills the server, ends it at once as a loss of power does, or as an orderly stop. */
   stop(how: 'SIGKILL' | 'SIGQUIT' | 'SIGINT'): Promise<void>;
   /** Starts the server again on the same port. */
@@ -111,33 +118,12 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
     await exited;
   }
 
-  async function query(database: string, statement: string) {
-    const client = new pg.Client({ host: folder, port, user: 'postgres', database });
-    await client.connect();
-    try {
-      return (await client.query<Record<string, unknown>>(statement)).rows;
-    } finally {
-      await client.end();
-    }
-  }
-
-  function url(database: string): string {
-    return `postgresql://postgres:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}/${database}`;
-  }
-
   await start();
   return {
     port,
     socketFolder: folder,
     password: PASSWORD,
-    url,
-    async createDatabase(definition = '') {
-      made += 1;
-      const name = `test_${made}`;
-      await query('postgres', `create database ${name} ${definition}`);
-      return url(name);
-    },
-    query,
+    ...databasesAt({ port, socketFolder: folder }),
     stop,
     start,
     setStandby(isStandby) {
@@ -152,6 +138,34 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
     async [Symbol.asyncDispose]() {
       await stop('SIGQUIT');
       scratch.remove();
+    },
+  };
+}
+
+/** The databases of a cluster that runs, whichever process has started it. */
+export function databasesAt({ port, socketFolder }: ClusterPlace): Databases {
+  function url(database: string): string {
+    return `postgresql://postgres:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}/${database}`;
+  }
+
+  async function query(database: string, statement: string) {
+    const client = new pg.Client({ host: socketFolder, port, user: 'postgres', database });
+    await client.connect();
+    try {
+      return (await client.query<Record<string, unknown>>(statement)).rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  return {
+    url,
+    query,
+    async createDatabase(definition = '') {
+      made += 1;
+      const name = `test_${process.pid}_${made}`;
+      await query('postgres', `create database ${name} ${definition}`);
+      return url(name);
     },
   };
 }

@@ -15,8 +15,8 @@ import { openPostgresqlSource } from '../../src/store/postgresql/source.ts';
 import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
 import type { AuditEntry, Store } from '../../src/store/store.ts';
 import type { StateSource } from '../../src/store/stream/ports.ts';
-import { startCluster, type TestCluster } from './postgresql.ts';
-import { migratedDatabase, storeOptions } from './postgresql-store.ts';
+import { type EmptyStores, emptyStores } from './empty-stores.ts';
+import { storeOptions } from './postgresql-store.ts';
 
 /** Whether the state of authorities is in a database. */
 export const IN_DATABASE = process.env.MESH_TEST_STORE === 'postgresql';
@@ -27,7 +27,7 @@ export const IN_DATABASE = process.env.MESH_TEST_STORE === 'postgresql';
  */
 export const LMDB_ONLY = { skip: IN_DATABASE };
 
-let cluster: Promise<TestCluster> | undefined;
+let reached: Promise<EmptyStores> | undefined;
 /** Addresses of databases by folder: an authority that starts again finds its state. */
 const databases = new Map<string, Promise<string>>();
 
@@ -36,8 +36,8 @@ export async function storeFlags(dataDir: string): Promise<Flags> {
   if (!IN_DATABASE) return {};
   const known = databases.get(dataDir);
   if (known !== undefined) return { store: await known };
-  cluster ??= startCluster({ settings: { max_connections: '200' }, isLeftToEnd: true });
-  const made = cluster.then(migratedDatabase);
+  reached ??= emptyStores();
+  const made = reached.then(({ create }) => create());
   databases.set(dataDir, made);
   const store = await made;
   nameIn(dataDir, store);
@@ -95,7 +95,7 @@ export async function storedBytes({ dataDir }: InFolder): Promise<Buffer> {
   const values: unknown[] = [];
   for (const table of ['meta', 'subjects', 'nonces', 'audit', 'liveness']) {
     const statement = `select * from mesh_na.${table} stored order by stored::text`;
-    const rows = await (await cluster)?.query(nameOf(url), statement);
+    const rows = await (await reached)?.query(nameOf(url), statement);
     values.push(...(rows ?? []).flatMap(Object.values));
   }
   return Buffer.concat(
@@ -108,7 +108,7 @@ export async function removeStore(dataDir: string): Promise<void> {
   const url = await databases.get(dataDir);
   if (url === undefined) return;
   databases.delete(dataDir);
-  await (await cluster)?.query('postgres', `drop database ${nameOf(url)} with (force)`);
+  await (await reached)?.query('postgres', `drop database ${nameOf(url)} with (force)`);
 }
 
 function nameOf(url: string): string {

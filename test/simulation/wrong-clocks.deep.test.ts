@@ -1,4 +1,4 @@
-/** As `simulation.test.ts`, while clocks are set forward and back; in a file of its own to run beside it. */
+/** As `simulation.deep.test.ts`, while clocks are set forward and back; in a file of its own to run beside it. */
 import { test } from 'node:test';
 import { assertHolds } from './assert-holds.ts';
 

@@ -1,5 +1,5 @@
 /**
- * The histories of `simulation.test.ts`, in which each start goes on with a state that another process has kept up
+ * The histories of `simulation.deep.test.ts`, in which each start goes on with a state that another process has kept up
  * to date, looking at the disk after any steps: nobody can tell it from one that was read.
  */
 import { test } from 'node:test';

@@ -1,0 +1,9 @@
+/**
+ * Random histories of operators, nodes and disks against the real authority: everything it has acknowledged
+ * holds, and nothing else is ever visible (see model/ for the rules).
+ */
+import { test } from 'node:test';
+import { assertHolds } from './assert-holds.ts';
+
+test('1000 histories under clocks that are right end as the specification has it', () =>
+  assertHolds(1000, '--clocks', 'right'));

@@ -1,0 +1,37 @@
+/** Databases with the tables of this program and nothing in them, copied of one in a cluster that a whole run shares. */
+import { type ClusterPlace, type Databases, databasesAt, startCluster } from './postgresql.ts';
+import { migratedDatabase } from './postgresql-store.ts';
+
+/** Set by the run for its files, as JSON. */
+const SHARED = 'MESH_TEST_CLUSTER';
+
+interface SharedCluster extends ClusterPlace {
+  /** The database that is copied. */
+  readonly template: string;
+}
+
+export interface EmptyStores extends Pick<Databases, 'query'> {
+  /** Its address. */
+  create(): Promise<string>;
+}
+
+/** In the cluster of the run, or in one of this process, which ends with it. */
+export async function emptyStores(): Promise<EmptyStores> {
+  const shared = process.env[SHARED];
+  const { template, ...place }: SharedCluster =
+    shared === undefined ? await startSharedCluster() : JSON.parse(shared);
+  const { createDatabase, query } = databasesAt(place);
+  // Twice as fast as the other strategy, which writes every page to the log.
+  return { create: () => createDatabase(`template ${template} strategy file_copy`), query };
+}
+
+/** For the files of a run, which find it in their environment. */
+export async function shareCluster(): Promise<void> {
+  process.env[SHARED] = JSON.stringify(await startSharedCluster());
+}
+
+async function startSharedCluster(): Promise<SharedCluster> {
+  const cluster = await startCluster({ settings: { max_connections: '400' }, isLeftToEnd: true });
+  const template = new URL(await migratedDatabase(cluster)).pathname.slice(1);
+  return { port: cluster.port, socketFolder: cluster.socketFolder, template };
+}
