@@ -1,9 +1,14 @@
 /** `mesh-na completion`: scripts by which shells complete command lines, made from the command tree. */
 import { Argument, type Command } from 'commander';
-import { bashScript } from './completion-bash.ts';
-import { fishScript } from './completion-fish.ts';
-import { completionsOf } from './completion-tree.ts';
-import { zshScript } from './completion-zsh.ts';
+import {
+  type Completions,
+  type CompletionWord,
+  completionsOf,
+  functionName,
+  pathPattern,
+  quoted,
+  valueCases,
+} from './completion-tree.ts';
 import { examples, jsonOption } from './options.ts';
 import { type OutputOptions, printLines, printResult } from './output.ts';
 
@@ -32,4 +37,119 @@ function runCompletion(program: Command, shell: Shell, options: OutputOptions): 
   const script = SCRIPTS[shell](program.name(), completionsOf(program));
   if (options.json) printResult(options, { shell, script }, []);
   else printLines([script.trimEnd()]);
+}
+
+/** Where nothing is known, such as for the value of an option, bash completes names of files. */
+export function bashScript(program: string, completions: readonly Completions[]): string {
+  const name = functionName(program);
+  return `# Completion of ${program} for bash.
+${name}() {
+  local current=\${COMP_WORDS[COMP_CWORD]} at='' next='' word='' i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    next="\${at:+$at }\${COMP_WORDS[i]}"
+    case "$next" in
+      ${pathPattern(completions)}) at=$next ;;
+    esac
+  done
+  local words=''
+  case "$at \${COMP_WORDS[COMP_CWORD-1]}" in
+${valueCases(completions)
+  .map(({ at, choices }) => `    ${quoted(at)}) words=${quoted(choices.join(' '))} ;;`)
+  .join('\n')}
+    *) case "$at" in
+${completions.map((each) => `      ${quoted(each.path)}) words=${quoted(wordsOf(each))} ;;`).join('\n')}
+    esac
+    [[ $current == -* ]] || words=\${words%%--*} ;;
+  esac
+  COMPREPLY=()
+  while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W "$words" -- "$current")
+}
+complete -o bashdefault -o default -F ${name} ${program}
+`;
+}
+
+/** Options come last. */
+function wordsOf({ words, options }: Completions): string {
+  return [...words, ...options].map(({ word }) => word).join(' ');
+}
+
+/** Works in a folder of \`fpath\` and when it is sourced. Where nothing is known zsh completes names of files. */
+export function zshScript(program: string, completions: readonly Completions[]): string {
+  const name = functionName(program);
+  return `#compdef ${program}
+# Completion of ${program} for zsh.
+${name}() {
+  local at='' next='' word
+  local -a commands options values
+  for word in "\${(@)words[2,CURRENT-1]}"; do
+    next="\${at:+$at }$word"
+    case "$next" in
+      ${pathPattern(completions)}) at=$next ;;
+    esac
+  done
+  case "$at \${words[CURRENT-1]}" in
+${valueCases(completions)
+  .map(({ at, choices }) => `    ${quoted(at)}) values=(${choices.map(quoted).join(' ')}) ;;`)
+  .join('\n')}
+    *) case "$at" in
+${completions.map(listsOf).join('\n')}
+    esac ;;
+  esac
+  if (( $#values )); then compadd -a values
+  elif [[ \${words[CURRENT]} == -* ]]; then _describe -o option options
+  elif (( $#commands )); then _describe command commands
+  else _files
+  fi
+}
+if [[ \${funcstack[1]} == ${name} || \${funcstack[1]} == _${program} ]]; then ${name} "$@"
+else compdef ${name} ${program}
+fi
+`;
+}
+
+function listsOf({ path, words, options }: Completions): string {
+  const lists = `commands=(${words.map(described).join(' ')}) options=(${options.map(described).join(' ')})`;
+  return `      ${quoted(path)}) ${lists} ;;`;
+}
+
+/** A colon ends the word, so those in it are escaped. */
+function described({ word, description }: CompletionWord): string {
+  return quoted(`${word.replaceAll(':', '\\:')}:${description.replaceAll(':', '\\:')}`);
+}
+
+/** Commands that take other commands complete no names of files. */
+export function fishScript(program: string, completions: readonly Completions[]): string {
+  const name = `_${functionName(program)}`;
+  const paths = completions.flatMap(({ path }) => (path === '' ? [] : [inFish(path)]));
+  return `# Completion of ${program} for fish.
+function ${name}_at
+    set -l at
+    for word in (commandline -opc)[2..-1]
+        set -l next (string join ' ' -- $at $word)
+        if contains -- "$next" ${paths.join(' ')}
+            set -a at $word
+        end
+    end
+    test "$at" = "$argv[1]"
+end
+${completions.flatMap((each) => linesOf(program, name, each)).join('\n')}
+`;
+}
+
+function linesOf(program: string, name: string, { path, words, options }: Completions): string[] {
+  const start = `complete -c ${program} -n ${inFish(`${name}_at ${inFish(path)}`)}`;
+  return [
+    ...words.map(
+      ({ word, description }) => `${start} -f -a ${inFish(word)} -d ${inFish(description)}`,
+    ),
+    ...options.map(({ word, description, takesValue, choices }) => {
+      const value = choices.length === 0 ? ' -r' : ` -x -a ${inFish(choices.join(' '))}`;
+      const flag = `-l ${word.slice(2)} -d ${inFish(description)}`;
+      return `${start} ${flag}${takesValue ? value : ''}`;
+    }),
+  ];
+}
+
+function inFish(text: string): string {
+  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 }

@@ -1,12 +1,13 @@
 /** `node heartbeat`: once, or at an interval until a signal. */
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { systemRuntime } from '../base/runtime.ts';
+import { AuthorityError, isUnreachable } from '../client/authority-error.ts';
 import { createNodeClient } from '../client/node-client.ts';
 import { onLocalFiles, outcomeOf } from './exit-codes.ts';
-import { type HeartbeatLoop, keepBeating } from './heartbeat-loop.ts';
 import { readCertificate, readNodeKey } from './node-folder.ts';
 import { pinnedAudience } from './node-trust.ts';
-import type { NodeOptions } from './options.ts';
+import { LONGEST_INTERVAL_SECONDS, type NodeOptions } from './options.ts';
 import { type OutputOptions, printNotice, printResult } from './output.ts';
 import { serverOf } from './server.ts';
 
@@ -54,4 +55,55 @@ export async function beatUntilStopped(
   printResult(options, count, [
     `Stopped: ${count.acknowledged} ${noun} acknowledged, ${count.missed} missed.`,
   ]);
+}
+
+interface HeartbeatLoop {
+  readonly beat: () => Promise<unknown>;
+  readonly everySeconds: number;
+  /** Returns a number from 0 to 1; spreads the heartbeats of a fleet that was started at once. */
+  readonly random: () => number;
+  /** Called for each heartbeat that was not acknowledged while the loop continues. */
+  readonly onMissed: (error: AuthorityError) => void;
+  readonly signal: AbortSignal;
+}
+
+type HeartbeatCount = { acknowledged: number; missed: number };
+
+/** Sends heartbeats until the signal; throws a refusal that retries cannot resolve. */
+async function keepBeating(loop: HeartbeatLoop): Promise<HeartbeatCount> {
+  const count = { acknowledged: 0, missed: 0 };
+  while (!loop.signal.aborted) {
+    let atLeastMs = 0;
+    try {
+      await loop.beat();
+      count.acknowledged += 1;
+    } catch (error) {
+      if (!mayPass(error)) throw error;
+      count.missed += 1;
+      atLeastMs = Math.min(error.retryAfter ?? 0, LONGEST_INTERVAL_SECONDS) * 1000;
+      loop.onMissed(error);
+    }
+    const spreadMs = loop.everySeconds * 1000 * (0.9 + 0.2 * loop.random());
+    await pause(Math.max(spreadMs, atLeastMs), loop.signal);
+  }
+  return count;
+}
+
+/**
+ * 401 and an expired or superseded descriptor pass when a wrong clock is corrected, 429 after a wait; other
+ * refusals are final.
+ */
+function mayPass(error: unknown): error is AuthorityError {
+  if (!(error instanceof AuthorityError)) return false;
+  if (isUnreachable(error)) return true;
+  if (error.code === 'descriptor_expired' || error.code === 'descriptor_superseded') return true;
+  return error.status === 401 || error.status === 429;
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  try {
+    await sleep(ms, undefined, { signal });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
 }

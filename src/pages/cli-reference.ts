@@ -3,13 +3,15 @@
 import { browserScript } from './browser-script.ts';
 import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
-import { helpNotes } from './help-notes.ts';
 import { type Html, html } from './html.ts';
 import type { CommandEntry, CommandReference } from './reference/command-reference.ts';
 import { nothingFits, referenceContents } from './reference-contents.ts';
 import { REFERENCE_STYLE } from './reference-style.ts';
 
 const SCRIPT = browserScript('cli-reference');
+
+/** Not an example, which a prompt begins. */
+const ROW = /^ {2}(?!\$ )(\S+(?: \S+)*) {2,}(\S.*)$/;
 
 interface CommandGroup {
   readonly id: string;
@@ -95,5 +97,45 @@ ${terms.map(
   ({ term, description }) => html`<div><dt>${term}</dt><dd>${description}</dd></div>
 `,
 )}</dl>
+`;
+}
+
+/** The end of a command's help. Its two columns become a list of fields, in which long lines wrap. */
+function helpNotes(notes: string): Html {
+  return html`<div class="notes">
+${blocksOf(notes.split('\n')).map(block)}</div>
+`;
+}
+
+/** Consecutive lines that are rows of columns, or that are none. */
+interface Block {
+  readonly isTable: boolean;
+  readonly lines: string[];
+}
+
+function blocksOf(lines: readonly string[]): Block[] {
+  const blocks: Block[] = [];
+  for (const line of lines) {
+    const isTable = ROW.test(line);
+    const last = blocks.at(-1);
+    if (last?.isTable === isTable) last.lines.push(line);
+    else blocks.push({ isTable, lines: [line] });
+  }
+  return blocks;
+}
+
+function block({ isTable, lines }: Block): Html {
+  if (!isTable) {
+    return html`<pre>${lines.join('\n').trim()}</pre>
+`;
+  }
+  return html`<dl class="fields">
+${lines.map(row)}</dl>
+`;
+}
+
+function row(line: string): Html {
+  const [, term = '', description = ''] = ROW.exec(line) ?? [];
+  return html`<div><dt>${term}</dt><dd>${description}</dd></div>
 `;
 }
