@@ -281,9 +281,9 @@ test('commands are piped: records go to stdout, and what people want to know to 
   assert.equal(notes.length, 2, stderr);
   assert.match(
     notes[0] ?? '',
-    /^Agreement .* is made\. alpha and beta agree on read, écrire until /,
+    /^Agreement .* created\. alpha and beta agree on read, écrire until /,
   );
-  assert.match(notes[1] ?? '', /^Offer .* is made\. alpha offers beta read, écrire\. Acceptable /);
+  assert.match(notes[1] ?? '', /^Offer .* created\. alpha offers beta read, écrire\. Acceptable /);
 });
 
 function shell(line: string, environment: Readonly<Record<string, string>>) {

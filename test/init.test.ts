@@ -233,7 +233,7 @@ test('mesh-na init reports what it created and never prints a private key', () =
   const dataDir = join(scratch, 'people');
   const { status, stdout, stderr } = runCli(['init', '--data-dir', dataDir]);
   assert.equal(status, 0, stderr);
-  assert.match(stdout, /^Network "local-mesh" is made\.$/m);
+  assert.match(stdout, /^Network "local-mesh" created\.$/m);
   assert.match(stdout, /mesh-na serve --data-dir /);
   for (const name of KEY_NAMES) {
     const seed = readKeyFile(join(dataDir, 'keys', `${name}.key`)).toString('base64');

@@ -45,7 +45,7 @@ export async function runOffer(responder: string, options: OfferOptions): Promis
   deliverRecord(
     options,
     offer,
-    `Offer ${offer_id} is made`,
+    `Offer ${offer_id} created`,
     `${offerer_sovereign_id} offers ${responder} ${requested_terms.capabilities.join(', ')}. ${use}: evidence ${verdict}, ${reason}.`,
   );
 }
@@ -64,7 +64,7 @@ export async function runCounter(file: string, options: CounterOptions): Promise
   deliverRecord(
     options,
     counter,
-    `A counter to offer ${offer_id} is made`,
+    `Counter to offer ${offer_id} created`,
     `${responder_sovereign_id} would agree on ${agreed_terms.capabilities.join(', ')}. Acceptable until ${expires_at}.`,
   );
 }

@@ -83,7 +83,7 @@ async function runAccept(file: string, options: AcceptOptions): Promise<void> {
   deliverRecord(
     options,
     agreement,
-    `Agreement ${agreement_id} is made`,
+    `Agreement ${agreement_id} created`,
     `${offerer_sovereign_id} and ${responder_sovereign_id} agree on ${capabilities.join(', ')} until ${valid_until}. Signatures: ${agreement.signatures.length}.`,
   );
 }

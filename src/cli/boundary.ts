@@ -60,7 +60,7 @@ async function runDecide(file: string, capability: string, options: DecideOption
   deliverRecord(
     options,
     decision,
-    `Decision ${decision_id} is made`,
+    `Decision ${decision_id} created`,
     `${verdict}. Valid until ${decision_valid_until}.`,
   );
 }

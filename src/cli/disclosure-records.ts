@@ -27,7 +27,7 @@ export async function runCommit(file: string, options: CommitOptions): Promise<v
   deliverRecord(
     options,
     commitment,
-    `Commitment ${commitment_id} is made`,
+    `Commitment ${commitment_id} created`,
     `Capabilities of agreement ${agreement_id} in it: ${capability_count}.`,
   );
 }
@@ -48,7 +48,7 @@ export async function runProve(
   deliverRecord(
     options,
     proof,
-    `Proof ${proof.proof_id} is made`,
+    `Proof ${proof.proof_id} created`,
     `It shows ${proof.revealed_capability} in commitment ${proof.commitment_id}.`,
   );
 }

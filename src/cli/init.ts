@@ -57,7 +57,7 @@ async function runInit({ json = false, ...network }: InitCommandOptions): Promis
 export function summaryText(summary: InitSummary, dataDir: string): string[] {
   const [privileged] = FIRST_OPERATORS;
   return [
-    `Network "${summary.network_name}" is made.`,
+    `Network "${summary.network_name}" created.`,
     '',
     `  genesis        ${summary.genesis_file}`,
     `  root key       ${summary.root_public_key}`,

@@ -216,7 +216,7 @@ function deliverTokens(options: InviteOptions, invite: Invite): void {
   const { tokens = [invite], expires_at } = invite;
   const lines = tokens.map(({ token_id }) => token_id);
   const isSaved = saveText(options, `${lines.join('\n')}\n`, {
-    made: 'The invite is made',
+    made: 'Invite created',
     isSecret: true,
     ...(options.json && { fallback: printableJson(asJson(invite)) }),
   });

@@ -130,6 +130,6 @@ function runKeygen(options: FolderOptions): void {
   const { publicKey } = onLocalFiles(() => makeNodeKey(options.nodeDir));
   const keyFile = keyPath(options.nodeDir);
   printResult(options, { node_public_key: publicKey, key_file: keyFile }, [
-    `Node key ${publicKey} is made in ${keyFile}.`,
+    `Node key ${publicKey} created in ${keyFile}.`,
   ]);
 }

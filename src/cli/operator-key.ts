@@ -60,7 +60,7 @@ function runCreate(keyId: string, options: CreateOptions): void {
     public_key: made,
   };
   printResult(options, result, [
-    `The key of ${keyId} is made: ${privateFile} for the operator alone, ${publicFile} for the authority.`,
+    `Key for ${keyId} created: ${privateFile} for the operator alone, ${publicFile} for the authority.`,
     '',
     'A privileged operator adds it, with the tier standard or privileged:',
     `  mesh-na operator-key add ${keyId} --public-key ${made} --tier standard`,

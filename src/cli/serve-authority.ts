@@ -117,7 +117,7 @@ async function createIfAsked(
   if (!create || use === 'network') return null;
   if (use !== 'absent' && bringsIdentity(setting)) return null;
   if (typeof use === 'object') {
-    const message = `The data folder ${dataDir} holds no network but other files, such as ${use.holds}, so none is made there; name another by --data-dir`;
+    const message = `The data folder ${dataDir} holds no network but other files, such as ${use.holds}, so none was created there; name another folder with --data-dir`;
     throw failure(EXIT.unusable, 'local_files', message);
   }
   const summary = await makeNetwork({ dataDir, networkName });
