@@ -8,7 +8,7 @@ const INTRODUCTION = `From a checkout \`npm run -s mesh-na -- <command>\`, insta
 what is written here. With \`--json\` a command prints exactly one JSON object, also when it fails. A shell completes commands and
 options with what [\`mesh-na completion\`](#mesh-na-completion) prints.
 
-On a terminal, lists show ids and keys by the first characters that tell them apart, which commands accept in their place, and times
+On a terminal, lists show ids and keys by the first characters that distinguish them, which commands accept in their place, and times
 relative to now. A table that is wider than the terminal leaves out columns, then cuts cells, but never the first column, names, ids or times;
 \`--wide\` shows everything. States are colored unless \`NO_COLOR\` is set. In a pipe or a file tables are plain and
 complete.`;

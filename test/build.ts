@@ -9,7 +9,7 @@ import { copyFileSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync 
 import { dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build, type Plugin } from 'esbuild';
-import { BESIDE, builtProgram, REQUIRING } from '../src/build/build-program.js';
+import { builtProgram, EXTERNAL, REQUIRING } from '../src/build/build-program.js';
 import { IMPORTS_FILE, type Imports } from './support/imports.ts';
 import { PROJECT_PATH } from './support/project.ts';
 
@@ -35,7 +35,7 @@ const { metafile } = await build({
   bundle: true,
   splitting: true,
   // The sources require `pg` when they need it: there has to be one.
-  external: [...BESIDE, 'pg', ...Object.keys(devDependencies)],
+  external: [...EXTERNAL, 'pg', ...Object.keys(devDependencies)],
   banner: { js: REQUIRING },
   format: 'esm',
   platform: 'node',

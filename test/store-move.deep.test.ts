@@ -314,7 +314,7 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     });
     const moved = moveState({
       ...order,
-      told(step) {
+      onStep(step) {
         steps.push(step.name);
         if (step.name === 'awaited') isAwaited();
       },
@@ -340,7 +340,7 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     await moveState({
       ...order,
       from,
-      told(step) {
+      onStep(step) {
         seen.push(step);
         if (step.name === 'asked') joined = joinedNode(old);
         else if (joined !== null && !isStopping && step.name === 'compared' && step.rows > 0) {
@@ -454,7 +454,7 @@ async function orderOf(from: string, to: string, dataDir: string, resumes = fals
     runtime: systemRuntime,
     resumes,
     quickCheckMs: 60_000,
-    told: (_step: MoveStep) => undefined,
+    onStep: (_step: MoveStep) => undefined,
   };
 }
 

@@ -7,12 +7,12 @@ import { PROJECT_PATH } from './support/project.ts';
 
 /** How often each is still in sources and documents. Write something better, and lower the number. */
 const LEFT: Readonly<Record<string, number>> = {
-  whoever: 23,
-  beside: 66,
-  told: 70,
-  'tells?': 35,
+  whoever: 1,
+  beside: 1,
+  told: 2,
+  'tells?': 1,
   'so many': 0,
-  'is made': 24,
+  'is made': 2,
   'found out': 0,
 };
 

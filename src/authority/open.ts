@@ -62,7 +62,7 @@ export interface AuthorityOptions extends StateOptions {
   readonly log: Authority['log'];
   readonly countRefusal: Authority['countRefusal'];
   readonly fatal: Authority['fatal'];
-  /** What the authority cannot tell from its own state. */
+  /** What the authority cannot know from its own state. */
   readonly hostStatus?: () => HostStatus;
 }
 

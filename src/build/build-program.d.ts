@@ -1,3 +1,3 @@
 export function builtProgram(): string;
-export const BESIDE: readonly string[];
+export const EXTERNAL: readonly string[];
 export const REQUIRING: string;

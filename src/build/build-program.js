@@ -45,10 +45,10 @@ const ENTRIES = {
 const BROWSER = 'browser';
 
 /**
- * What stays beside the program: native parts, which find their binaries from where they are, and what one of them
- * must share with it. Everything else is gathered, because its hundreds of modules take longer to load than the program.
+ * What is not bundled: native modules, which find their binaries from where they are, and what one of them
+ * must share with the program. Everything else is bundled, because hundreds of modules take longer to load than one program.
  */
-export const BESIDE = [
+export const EXTERNAL = [
   'fs-native-extensions',
   'lmdb',
   'msgpackr',
@@ -81,7 +81,7 @@ function write(program) {
   const begun = mkdtempSync(join(programs, UNFINISHED));
   try {
     compileApart(begun);
-    // It is private so far, and others than whoever compiles may run it.
+    // It is private so far, and users other than the one who compiles may run it.
     chmodSync(begun, 0o755);
     finish(begun, program);
   } catch (error) {
@@ -152,7 +152,7 @@ function compile(folder) {
     write: false,
     bundle: true,
     splitting: true,
-    external: BESIDE,
+    external: EXTERNAL,
     banner: { js: REQUIRING },
     format: 'esm',
     platform: 'node',

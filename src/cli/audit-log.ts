@@ -18,7 +18,7 @@ export async function openLog(place: StatePlace): Promise<AuditLog> {
   return { ...log, entries: counted('Audit entries read:', log.entries) };
 }
 
-/** Told beside the output, which stays empty: usually it is not the log that was meant. */
+/** Printed to stderr, because the output stays empty: usually it is not the log that was meant. */
 export function noteEmptyLog(): void {
   process.stderr.write('The audit log is empty.\n');
 }

@@ -1,4 +1,4 @@
-/** `mesh-na genesis`: what only the root key may do, beside the file that it signed. */
+/** `mesh-na genesis`: what only the root key may do, offline, on the file that it signed. */
 import type { Command } from 'commander';
 import { readPrivateKey } from '../base/keys/private-key.ts';
 import { systemRuntime } from '../base/runtime.ts';

@@ -70,7 +70,7 @@ export function readHeldNetwork(folder: string): HeldNetwork {
   };
 }
 
-/** Both have been verified; the folder is made when there is none. */
+/** Both have been verified; the folder is created when there is none. */
 export function saveNetwork(
   folder: string,
   { genesis, crl }: { readonly genesis: GenesisBlock; readonly crl: CertificateRevocationList },

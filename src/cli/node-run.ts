@@ -40,7 +40,7 @@ export async function runAgent(options: RunOptions): Promise<void> {
       token: () => (existsSync(tokenFile) ? inviteTokenIn(tokenFile) : null),
     }),
     onEvent(event) {
-      tell(event);
+      report(event);
       if (event.type === 'changed') changes?.note(event.record);
     },
   }).catch((error: unknown) => {
@@ -55,7 +55,7 @@ export async function runAgent(options: RunOptions): Promise<void> {
   printResult(options, { ...agent.state(), ended: end }, ['Stopped.']);
 }
 
-function tell(event: AgentEvent): void {
+function report(event: AgentEvent): void {
   if (event.type === 'refused') {
     printNotice(`The ${event.what} of the authority is refused: ${event.problem}`);
   } else if (event.type === 'failed') {

@@ -87,7 +87,7 @@ export function statusOption(): Option {
   ]);
 }
 
-/** For whoever wants to know only whether a record is genuine, not what it says. */
+/** For a caller that wants to know only whether a record is genuine, not what it says. */
 export function acceptDenialOption(what: string): Option {
   return new Option('--accept-denial', `exit code 0 for ${what} that is genuine too`);
 }

@@ -1,4 +1,4 @@
-/** Tells a person at a terminal that a command is still at work, once that takes longer than a second. */
+/** Shows a person at a terminal that a command is still running, once it takes longer than a second. */
 import { clearLine, cursorTo } from 'node:readline';
 import { systemRuntime } from '../base/runtime.ts';
 

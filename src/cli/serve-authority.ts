@@ -66,10 +66,10 @@ export async function serveAuthority(options: ServeOptions, command: Command): P
   void notifyManager('ready', process.env, logger);
   const reason = await Promise.race([stop.requested, authority.stopRequested.then(() => MOVED)]);
   logger.write('INFO', 'server', `${reason}: finishing what is in flight`);
-  const told = notifyManager('stopping', process.env, logger);
+  const notified = notifyManager('stopping', process.env, logger);
   const announceMs = config.drain ?? (process.stdout.isTTY ? 0 : ANNOUNCE_MS);
   await authority.stop({ announceMs, hurry: stop.hurry });
-  await told;
+  await notified;
   logger.write('INFO', 'server', 'Stopped');
   await endProcess(EXIT.done, output);
 }

@@ -34,7 +34,7 @@ export function addSignerCommand(program: Command): void {
 }
 
 /** How often it logs what was signed. */
-const TELL_MS = 1000;
+const REPORT_MS = 1000;
 const LAST_LINES_MS = 1000;
 
 async function serveSigner({ key, listen, group = false }: SignerOptions): Promise<void> {
@@ -80,15 +80,15 @@ async function serveSigner({ key, listen, group = false }: SignerOptions): Promi
   }).catch((cause: Error) => {
     throw failure(EXIT.unusable, 'local_files', cause.message);
   });
-  function tell(): void {
+  function report(): void {
     for (const { level, sentence } of tally.take()) logger.write(level, 'signer', sentence);
   }
-  const telling = setInterval(tell, TELL_MS);
+  const reporting = setInterval(report, REPORT_MS);
   logger.write('INFO', 'signer', `Signs at unix:${path} with the key ${signer.publicKey}`);
   logger.write('INFO', 'signer', `${await requested}: stopping`);
-  clearInterval(telling);
+  clearInterval(reporting);
   await service.close();
-  tell();
+  report();
   await destination.flush(LAST_LINES_MS);
 }
 

@@ -83,7 +83,7 @@ async function move({ from, to, dataDir, yes = false, ...options }: MoveOptions)
       runtime: systemRuntime,
       resumes: resume,
       quickCheckMs: QUICK_CHECK_MS,
-      told,
+      onStep: printStep,
     });
   });
   print(moved, { ...options, from, to, dataDir, dryRun });
@@ -130,8 +130,8 @@ function filesToBring({ to, dataDir }: Pick<MoveOptions, 'to' | 'dataDir'>): str
   ];
 }
 
-/** What happens meanwhile, for the person who waits; a step that changes nothing is not told. */
-function told(step: MoveStep): void {
+/** What happens meanwhile, for the person who waits; a step that changes nothing is not printed. */
+function printStep(step: MoveStep): void {
   const text = textOf(step);
   if (text !== null) process.stderr.write(`${printable(text)}\n`);
 }

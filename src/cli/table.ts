@@ -9,7 +9,7 @@ import { shortForms } from './short-id.ts';
 import { painted, type Style } from './style.ts';
 
 const GAP = '  ';
-/** No column is made narrower; one that was narrower before stays as it is. */
+/** No column is cut to less than this; a column that is narrower anyway stays as it is. */
 const NARROWEST = 8;
 /** Columns are left out before those that may be cut become narrower than this. */
 const COMFORTABLE = 16;

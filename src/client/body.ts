@@ -1,7 +1,7 @@
 /**
  * The bodies of answers. They end when the signal is aborted, whatever becomes of the signal that `fetch` was given. That of
- * Node.js 20.20 no longer follows it once garbage was collected while the body is read, if it was told that a redirect is an
- * error, as it is here; with other `redirect` modes it does (nodejs/undici#4627).
+ * Node.js 20.20 no longer follows it once garbage was collected while the body is read, if `redirect` is set to
+ * `error`, as it is here; with other `redirect` modes it does (nodejs/undici#4627).
  */
 import type { AnswerBody, FetchAnswer } from './options.ts';
 

@@ -26,8 +26,8 @@ const PATH = '/events';
 const LINES_OF_JSON = 'application/x-ndjson';
 
 /**
- * Yields each event once and in order. A lost connection is made anew, and goes on after the last event; whoever follows
- * does so for ever. It ends with the log, or when the signal is aborted. Throws an `AuthorityError` when the authority
+ * Yields each event once and in order. A lost connection is reopened, and continues after the last event, forever
+ * with `follow`. It ends with the log, or when the signal is aborted. Throws an `AuthorityError` when the authority
  * refuses, and an `EventChainError` when it sends what is not its log.
  */
 export async function* readEvents(

@@ -12,7 +12,7 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 
 export type Query = { readonly [name: string]: readonly string[] };
 
-/** What one attempt sends. A signature is made anew for each, unless the same bytes have to be sent again. */
+/** What one attempt sends. Each attempt is signed again, unless the same bytes have to be sent again. */
 export interface Prepared {
   readonly headers?: Headers;
   /** JSON text, sent byte for byte. */

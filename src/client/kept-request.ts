@@ -10,7 +10,7 @@ import { type CallOptions, newStamp, type SigningOptions } from './options.ts';
 /** Signatures are deterministic: what is signed with the same stamp again has the same bytes. */
 export type SameStamp = Required<Pick<SigningOptions, 'now' | 'nonce'>>;
 
-/** Sends one request, which `what` tells from others; rejects as `attempt` does. */
+/** Sends one request, which `what` distinguishes from others; rejects as `attempt` does. */
 export type SendKept = <Answer>(
   what: string,
   attempt: (stamp: SameStamp, call: CallOptions) => Promise<Answer>,

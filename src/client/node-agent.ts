@@ -1,5 +1,5 @@
 /**
- * Keeps one node enrolled: it joins when it has no certificate, sends heartbeats as it is told, renews in its window, and
+ * Keeps one node enrolled: it joins when it has no certificate, sends heartbeats as advised, renews in its window, and
  * keeps what it knows of its network up to date and verified. An authority that is away, or that answers something else, costs
  * it nothing but time: it keeps what it has, says why, and tries again with growing pauses. While nothing can be stored it
  * goes on with what it has, and neither spends an invite nor renews before it has to.
@@ -206,8 +206,8 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
     const bulletin = readBulletin(answer.bulletin);
     if (bulletin !== null) await network.follow(bulletin);
     const life = lifeOf(held);
-    const told = answer.renew_after === undefined ? Number.NaN : Date.parse(answer.renew_after);
-    if (Number.isFinite(told)) renewAt = boundedRenewal(told, life);
+    const advised = answer.renew_after === undefined ? Number.NaN : Date.parse(answer.renew_after);
+    if (Number.isFinite(advised)) renewAt = boundedRenewal(advised, life);
     const seconds = answer.next_heartbeat_seconds ?? DEFAULT_INTERVAL_S * (0.9 + 0.2 * random());
     return Math.min(Math.max(seconds, 1), LONGEST_INTERVAL_S);
   }
@@ -342,9 +342,9 @@ function lifeOf({
 }
 
 /** The advice is not signed: it may bring a renewal forward within reason, and never put it off. */
-function boundedRenewal(told: number, life: Lifetime): number {
+function boundedRenewal(advised: number, life: Lifetime): number {
   const earliest = life.issuedAt + LEAST_USE * (life.expiresAt - life.issuedAt);
-  return Math.min(Math.max(told, earliest), windowEnd(life));
+  return Math.min(Math.max(advised, earliest), windowEnd(life));
 }
 
 /** A refusal of a join that no later try can change. */

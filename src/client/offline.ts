@@ -157,7 +157,7 @@ export function createVerifier(options: VerifierOptions = {}) {
       return isRevoked ? 'revoked' : 'valid';
     },
 
-    /** Its first signature counts; whoever holds an older list compares sequences as well. */
+    /** Its first signature counts; a caller that holds an older list compares sequences as well. */
     revocationList(received: Received, authorityKey: string): RevocationListReason | Malformed {
       const crl = readCertificateRevocationList(parsed(received));
       if (crl === null) return 'malformed';

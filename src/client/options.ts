@@ -10,7 +10,7 @@ export interface ServerOptions {
   readonly headers?: Headers;
   /** How often what is safe to send again is repeated; 2 when absent. */
   readonly retries?: number;
-  /** How many milliseconds a call waits in all, beside `retries`, while the authority limits it (429); 0 when absent. */
+  /** How many milliseconds a call waits in all, apart from `retries`, while the authority limits it (429); 0 when absent. */
   readonly patienceMs?: number;
   /** Called before each wait for such a limit. */
   readonly onLimited?: (ms: number) => void;
@@ -44,7 +44,7 @@ export interface FetchAnswer {
 export interface AnswerBody {
   getReader(): {
     read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array }>;
-    /** Drops what is still to come; whoever reads is told that it is done. */
+    /** Drops what is still to come; the reader then sees the end. */
     cancel(): Promise<void>;
   };
 }

@@ -1,6 +1,6 @@
 /**
  * A document whose end names the base URL. Clients choose that, so no form of the document is kept for it: what comes
- * before is made once, plain and compressed, and the end is added while it is sent.
+ * before is rendered once, plain and compressed, and the end is added while it is sent.
  */
 import { constants, crc32, deflateRawSync } from 'node:zlib';
 import { etagOf } from '../protocol/contract/documents.ts';

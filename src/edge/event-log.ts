@@ -1,7 +1,7 @@
 /**
  * The audit log as an edge sends it to readers of events [events-2]. The newest events are held; earlier ones are read
- * from the authority a page at a time, and the last pages are kept. What is sent is made once for all readers of a form
- * that stand at the same place.
+ * from the authority a page at a time, and the last pages are kept. What is sent is rendered once for all readers of a form
+ * that are at the same position.
  */
 
 export type EventForm = 'sse' | 'ndjson';

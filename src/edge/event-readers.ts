@@ -89,7 +89,7 @@ export function createEventReaders(options: EventReadersOptions): EventReaders {
   let isEnded = false;
   let ticking: NodeJS.Timeout | undefined;
 
-  /** Asks for what happens next while there is anybody to tell. */
+  /** Asks for what happens next while there are readers. */
   async function follow(): Promise<void> {
     isFollowing = true;
     ticking = setInterval(tick, TICK_MS);
@@ -105,7 +105,7 @@ export function createEventReaders(options: EventReadersOptions): EventReaders {
     }
     clearInterval(ticking);
     isFollowing = false;
-    // They come back, and are told why if there is a reason to.
+    // They reconnect, and learn the reason then if there is one.
     endAll();
     revokedKeys.clear();
   }
@@ -273,7 +273,7 @@ interface Bounds {
   readonly maxConnections: number;
 }
 
-interface Surroundings {
+interface ReadersOptions {
   readonly call: Call;
   readonly runtime: Pick<EdgeRuntime, 'elapsed'>;
   readonly metrics: Pick<EdgeMetrics, 'eventReaders' | 'eventReaderCut'>;
@@ -283,7 +283,7 @@ interface Surroundings {
 /** Those of an edge: they leave it half of its connections. */
 export function eventReadersOf(
   { maxEventReaders, maxConnections }: Bounds,
-  { call, runtime, metrics, logger }: Surroundings,
+  { call, runtime, metrics, logger }: ReadersOptions,
 ): EventReaders {
   return createEventReaders({
     call,

@@ -42,7 +42,7 @@ export interface Exchange {
   readonly acceptsGzip: boolean;
   /** Only of routes that answer with a stream. */
   readonly stream: StreamHead | null;
-  /** Set when whoever reads a path prefers to be told by a page that it, or what it names, does not exist. */
+  /** Set when the client prefers an HTML page as the answer that the path, or what it names, does not exist. */
   readonly wantsErrorPage: boolean;
   readonly baseUrl: string;
   /** Null while no origin is named. */

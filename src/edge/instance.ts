@@ -6,7 +6,7 @@ export interface Instance {
   readonly id: string;
   readonly database: { readonly backend: string; readonly schemaVersion: number };
   readonly signingKeyId: string;
-  /** Whether others can take its place, and answer beside it. */
+  /** Whether others can take its place, and answer along with it. */
   readonly haMode: 'single' | 'standby' | 'linked';
 }
 

@@ -1,5 +1,5 @@
 /**
- * Live pages: viewers learn of every change of the underlying document. What they are sent is made once for
+ * Live pages: viewers learn of every change of the underlying document. What they are sent is rendered once for
  * each change, for any number of viewers: the difference for those that say which version they hold, the
  * whole content for others.
  */

@@ -164,8 +164,8 @@ export function documentReply(
 }
 
 /**
- * A public document that may be outdated since an instant, in milliseconds since the epoch. Nobody is told that a copy
- * of it is current, and nobody keeps it.
+ * A public document that may be outdated since an instant, in milliseconds since the epoch. No client gets the answer
+ * that its copy is current, and nobody caches it.
  */
 export function staleDocumentReply(
   document: PublishedDocument,

@@ -12,7 +12,7 @@ import type { SignedRequest } from './auth/signed-request.ts';
 import type { Edge } from './edge.ts';
 import type { Reply } from './reply.ts';
 
-/** What the reader of a stream says beside its query. */
+/** What the reader of a stream says in addition to its query. */
 export interface StreamHead {
   readonly accept: string;
   /** The last event that it has got from an earlier answer; empty when it does not say. */

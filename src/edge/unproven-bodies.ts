@@ -1,5 +1,5 @@
 /**
- * Large bodies in the name of an operator's key. A signature covers the canonical text, so that one that is made up
+ * Large bodies in the name of an operator's key. A signature covers the canonical text, so a forged one
  * shows only once the body is parsed and written again. This bounds how many bodies are read in vain: by source, and
  * for each thread in all, because sources are cheap. Anyone who has proven the key of late, with a request of any size,
  * has an allowance of their own, so strangers cannot keep an operator from an import.

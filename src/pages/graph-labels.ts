@@ -90,7 +90,7 @@ function placesFor({ x, y, radius, text }: LabeledNode): Place[] {
   const length = widthOf(text);
   const off = radius + GAP;
   const baseline = y + LABEL_SIZE * 0.35;
-  const beside = { top: y - LABEL_SIZE * 0.6, bottom: y + LABEL_SIZE * 0.6 };
+  const onSide = { top: y - LABEL_SIZE * 0.6, bottom: y + LABEL_SIZE * 0.6 };
   const [left, right] = [x - length / 2, x + length / 2];
   const below = y + off + LABEL_SIZE * 0.8;
   const above = y - off;
@@ -99,13 +99,13 @@ function placesFor({ x, y, radius, text }: LabeledNode): Place[] {
       x: x + off,
       y: baseline,
       anchor: 'start',
-      box: { left: x + off, right: x + off + length, ...beside },
+      box: { left: x + off, right: x + off + length, ...onSide },
     },
     {
       x: x - off,
       y: baseline,
       anchor: 'end',
-      box: { left: x - off - length, right: x - off, ...beside },
+      box: { left: x - off - length, right: x - off, ...onSide },
     },
     {
       x,

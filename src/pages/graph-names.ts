@@ -40,7 +40,7 @@ function numbered(character: string): string {
   return `⟨U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}⟩`;
 }
 
-/** Cut in the middle: the ends of long names tell them apart. */
+/** Cut in the middle: long names are distinguished by their ends. */
 function shortened(text: string, room: number): string {
   if (text.length <= room) return text;
   const characters = [...text];

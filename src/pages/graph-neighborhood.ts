@@ -1,6 +1,6 @@
 /**
- * A sovereign in the middle of those it is linked with. Readers choose the sovereign, so its drawing takes no
- * layout by forces: it is made in one pass over the links, whatever is chosen.
+ * A sovereign in the middle of those it is linked with. Readers choose the sovereign, so its drawing needs no
+ * force-directed layout: it is drawn in one pass over the links, whatever is chosen.
  */
 import { type Drawing, drawingFrom, type PlacedNode, radiusOf, roomOf } from './graph-drawing.ts';
 import { GAP, LABEL_SIZE, type Label } from './graph-labels.ts';

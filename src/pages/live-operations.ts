@@ -1,4 +1,4 @@
-/** What a live page is told to change. The server makes these, and the page's script carries them out. */
+/** The changes that a live page is sent. The server makes these, and the page's script carries them out. */
 
 /** Keys from the outermost keyed element of the page inwards. */
 export type KeyPath = readonly string[];

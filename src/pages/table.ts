@@ -23,7 +23,7 @@ export interface TableParts<Row> {
   readonly caption: Content;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
-  /** What tells a row from the others. */
+  /** What identifies a row. */
   readonly keyOf: (row: Row) => string;
 }
 
@@ -83,7 +83,7 @@ export function rowPage<Row>(all: readonly Row[], wanted: number): RowPage<Row> 
   return { rows, all: all.length, page, pages };
 }
 
-/** Links to the pages beside this one; always there, so that it can appear without anything else changing. */
+/** Links to the previous and the next page; always there, so that it can appear without anything else changing. */
 export function pager<Row>(
   label: string,
   { rows, all, page, pages }: RowPage<Row>,

@@ -199,7 +199,7 @@ function evidenceSection(question: TrustPageQuestion, answer: ExplainedTrust): H
 <dt>Graph digest</dt><dd class="id">${graph_digest}</dd>
 </dl>
 <p><a href="${trustDataLink(question)}" download="trust-path.json">Download this answer as JSON</a></p>
-<p class="small muted">The digest is that of the canonical <a href="./recognition-graph">recognition-graph</a> of now, whose rows have every instant that the answer is made of.</p>
+<p class="small muted">The digest is that of the canonical <a href="./recognition-graph">recognition-graph</a> of now, whose rows have every instant that the answer depends on.</p>
 </section>
 `;
 }

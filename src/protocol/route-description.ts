@@ -58,14 +58,14 @@ export interface RouteDescription {
   readonly summary: string;
   readonly description?: string;
   readonly body?: TObject;
-  /** Members of the example body that say more than what is made up from the schema. */
+  /** Members of the example body that say more than what the schema generates. */
   readonly example?: JsonObject;
   /** What the example lacks to succeed, in words that follow `needs`, and what it is refused with. */
   readonly exampleNeeds?: { readonly what: string; readonly otherwise: RefusalName };
   /** Largest body in bytes, where it is not that of the access class. */
   readonly maxBodyBytes?: number;
   readonly answer: TSchema | { readonly contentType: string };
-  /** Refusals of this route beside the general ones of its access class. */
+  /** Refusals of this route in addition to the general ones of its access class. */
   readonly refusals: readonly RefusalName[];
   /** Whether success is 201: always, or on the six routes where MESH_CREATED_STATUS says so. */
   readonly created?: 'always' | 'as_configured';

@@ -32,7 +32,7 @@ import { AUTHORITY_SLOT, createBeats, startBeating } from './threads/beats.ts';
 import type { EdgeHost, EdgeThread } from './threads/edge-threads.ts';
 import type { StartWatchdog } from './threads/watchdog.ts';
 import { beginUpkeep } from './upkeep.ts';
-import { openWriter, type StateSurroundings, type Writer, type WriterJobs } from './writer.ts';
+import { openWriter, type StateContext, type Writer, type WriterJobs } from './writer.ts';
 
 export interface BootOptions {
   /** Its time is that of the clocks below. */
@@ -80,7 +80,7 @@ export interface RunningAuthority {
   readonly reloadTls: (() => Promise<void>) | null;
   /** Resolves when everything that the edges have sent so far has arrived, log lines in particular. */
   settle(): Promise<void>;
-  /** Resolves when the state is to be moved elsewhere: the process should stop as if it were told to. */
+  /** Resolves when the state is to be moved elsewhere: the process should stop as it does on a signal. */
   readonly stopRequested: Promise<void>;
   /** Ends the process because of an uncaught failure. */
   readonly fatal: Fatal;
@@ -90,11 +90,11 @@ export interface RunningAuthority {
 
 export async function startAuthority(
   config: Config,
-  surroundings: BootOptions,
+  options: BootOptions,
 ): Promise<RunningAuthority> {
-  const { destination, version, onFatal, manualTime } = surroundings;
+  const { destination, version, onFatal, manualTime } = options;
   const { logLevel: level, logFormat: format } = config;
-  const metrics = createAuthorityMetrics(version, surroundings.droppedLogLines);
+  const metrics = createAuthorityMetrics(version, options.droppedLogLines);
   const time = timeOf(manualTime);
   const clock = createClock(time, {
     stepped(byMs) {
@@ -106,7 +106,7 @@ export async function startAuthority(
       logger.write('WARNING', 'clock', `The service follows a clock that was set ${inWords(byMs)}`);
     },
   });
-  const runtime = withClocks(surroundings.runtime, time, clock.timeAt);
+  const runtime = withClocks(options.runtime, time, clock.timeAt);
   const logger = createLogger({ level, format, destination, now: runtime.now });
   const publisher = createDocumentPublisher();
   publisher.publish('genesis', publishedDocument(jsonText(config.genesis)));
@@ -147,7 +147,7 @@ export async function startAuthority(
     logger,
     metrics,
     fatal,
-    elapsed: surroundings.runtime.elapsed,
+    elapsed: options.runtime.elapsed,
   });
   const joined = await joinInstances({
     config,
@@ -158,7 +158,7 @@ export async function startAuthority(
     limits,
     logger,
     metrics,
-    runtime: surroundings.runtime,
+    runtime: options.runtime,
     now: runtime.now,
     edgesCaughtUp,
     stopRequested: requestStop,
@@ -171,12 +171,11 @@ export async function startAuthority(
   const { instanceStatus, turn } = joined;
   // They load their modules while the state is read.
   const threads = startThreads(config, (index) =>
-    surroundings.startThread((cause) => fatal(`edge thread ${index + 1}`, cause)),
+    options.startThread((cause) => fatal(`edge thread ${index + 1}`, cause)),
   );
   const beats = createBeats(threads.length);
-  const watchdog = surroundings.startWatchdog(
-    { beats, logLevel: level, logFormat: format },
-    (cause) => fatal('watchdog thread', cause),
+  const watchdog = options.startWatchdog({ beats, logLevel: level, logFormat: format }, (cause) =>
+    fatal('watchdog thread', cause),
   );
   const hostStatus = {
     diskFree: await freeSpace(config.dataDir),
@@ -199,14 +198,14 @@ export async function startAuthority(
       return joined.rows();
     },
   };
-  const ofState: StateSurroundings = {
+  const ofState: StateContext = {
     config,
     signer,
     runtime,
     publisher,
     logger,
     fatal,
-    listThreadFrom: surroundings.listThreadFrom,
+    listThreadFrom: options.listThreadFrom,
     edgesCaughtUp,
   };
   const openOn = (opened: OpenedStore, ready: ReadyState | null, seen: SeenState | null) =>
@@ -251,7 +250,7 @@ export async function startAuthority(
         return exposition(writer?.call ?? (() => UNAVAILABLE), metrics, reports);
       },
     };
-    const { commands } = surroundings;
+    const { commands } = options;
     const instance = {
       id: instanceId,
       database: databaseOf(config.database),

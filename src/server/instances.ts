@@ -233,7 +233,7 @@ async function takeTurn(
 ): Promise<Turn> {
   const ended = new AbortController();
   let waiting: (holder: string) => void = () => undefined;
-  const told = new Promise<string>((resolve) => {
+  const heldByOther = new Promise<string>((resolve) => {
     waiting = resolve;
   });
   const opening = openStore({
@@ -251,7 +251,7 @@ async function takeTurn(
       signal: ended.signal,
     },
   });
-  const first = await Promise.race([opening, told]);
+  const first = await Promise.race([opening, heldByOther]);
   const giveUp = () => ended.abort();
   return typeof first === 'string'
     ? { opened: null, opening, holder: first, giveUp }

@@ -6,18 +6,18 @@ import { type InstanceStatus, noteLag } from '../protocol/contract/instance-stat
 import { networkOf } from '../store/network-identity.ts';
 import { followDatabase } from '../store/open.ts';
 import { leaseClock } from '../store/postgresql/lease-clock.ts';
-import { type StateSurroundings, stateOptions } from './writer.ts';
+import { type StateContext, stateOptions } from './writer.ts';
 
 /** Null where no other instance can write. */
 export function keepReady(
-  surroundings: StateSurroundings,
+  context: StateContext,
   instanceStatus: InstanceStatus | null,
 ): Successor | null {
-  const { config, runtime, logger } = surroundings;
+  const { config, runtime, logger } = context;
   if (config.database === null || instanceStatus === null) return null;
   const successor = createSuccessor({
     follower: followDatabase(config.database, networkOf(config.genesis)),
-    createState: () => createAuthorityState(stateOptions(surroundings)),
+    createState: () => createAuthorityState(stateOptions(context)),
     patience: config.database.leaseMs / 3,
     ...leaseClock(runtime),
     read: (revision) =>

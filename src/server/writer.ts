@@ -1,4 +1,4 @@
-/** What the process that writes the state runs, beside its edges: the authority on its store, and its periodic work. */
+/** What the process that writes the state runs besides its edges: the authority on its store, and its periodic work. */
 
 import type { HostStatus } from '../authority/derived/host-status.ts';
 import { LIST_THREAD_FROM } from '../authority/lists/list-renderer.ts';
@@ -42,7 +42,7 @@ import { scrubApart } from './threads/scrub-process.ts';
 import { openWebhooks, type Webhooks } from './webhooks/webhooks.ts';
 
 /** What the state in memory depends on. */
-export interface StateSurroundings {
+export interface StateContext {
   readonly config: Config;
   readonly signer: AuthoritySigner;
   readonly runtime: Runtime;
@@ -55,7 +55,7 @@ export interface StateSurroundings {
   edgesCaughtUp(): Promise<void>;
 }
 
-export interface WriterOptions extends StateSurroundings {
+export interface WriterOptions extends StateContext {
   readonly opened: OpenedStore;
   /** The state, if it was kept ready. */
   readonly ready: ReadyState | null;
@@ -332,11 +332,11 @@ function webhooksOf(
 }
 
 function authorityOptions(
-  { config, logger, metrics, fatal, hostStatus, seen, ...surroundings }: WriterOptions,
+  { config, logger, metrics, fatal, hostStatus, seen, ...context }: WriterOptions,
   store: Store,
 ): AuthorityOptions {
   return {
-    ...stateOptions({ config, logger, fatal, ...surroundings }),
+    ...stateOptions({ config, logger, fatal, ...context }),
     flushInterval: config.livenessFlush,
     retention: config.retention,
     store,
@@ -358,7 +358,7 @@ export function stateOptions({
   fatal,
   listThreadFrom,
   edgesCaughtUp,
-}: StateSurroundings): StateOptions {
+}: StateContext): StateOptions {
   return {
     settings: {
       networkName: config.genesis.network_name,
@@ -387,7 +387,7 @@ export function stateOptions({
         logger.write(
           'ERROR',
           'lists',
-          `The thread for long signed lists has not started, so they are rendered beside other work until a list has doubled: ${problemText(cause)}`,
+          `The thread for long signed lists has not started, so they are rendered on the thread of the authority until a list has doubled: ${problemText(cause)}`,
         ),
       edgesCaughtUp,
     },

@@ -91,7 +91,7 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   return { store, tenure, notes: [`The state is in PostgreSQL ${server}`, meaning] };
 }
 
-/** Reads the state beside the instance that writes it. */
+/** Reads the state while another instance writes it. */
 export function followDatabase(database: DatabaseSetting, network: NetworkIdentity): StateFollower {
   return openPostgresqlFollower({
     address: database.address(),

@@ -8,7 +8,7 @@
 import { crc32 } from 'node:zlib';
 import { Packr } from 'msgpackr';
 
-/** In the order in which whoever reads all of them does; `meta` says whose they are. */
+/** In the order in which a full reading takes them; `meta` says whose they are. */
 export const TABLES = ['meta', 'subjects', 'nonces', 'answers', 'audit', 'liveness'] as const;
 export type TableName = (typeof TABLES)[number];
 export type RowKey = string | number | readonly [string, string] | readonly [number, number];

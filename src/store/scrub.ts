@@ -1,4 +1,4 @@
-/** Reads the stored rows, one part after another, to find damage beside the service that writes them. */
+/** Reads the stored rows, one part after another, to find damage while the service writes them. */
 import { decodeEntries } from './audit-rows.ts';
 import { DamagedState, decodeRow, type RowKey, TABLES, type TableName } from './rows.ts';
 import type { RowReader, StoredRow } from './stored-rows.ts';

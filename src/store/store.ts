@@ -127,7 +127,7 @@ export interface StoreContents {
 
 export type SubjectKey = Pick<StoredSubject, 'kind' | 'id'>;
 
-/** Everything at one revision, read beside the process that writes it. */
+/** Everything at one revision, read while another process writes it. */
 export interface StoreReading extends Omit<StoreContents, 'previousOwner' | 'dispose'> {
   /** Call when everything is read: the next changes are those after this revision. */
   end(): Promise<void>;
@@ -143,7 +143,7 @@ export interface StoreChanges extends StoreReading {
 export interface StateFollower {
   load(): Promise<StoreReading>;
   /**
-   * What has changed since the last reading, of liveness only if it is asked for. Null when that cannot be told, for
+   * What has changed since the last reading, of liveness only if it is asked for. Null when that is not known, for
    * instance because the state was replaced: everything has to be read again.
    */
   changes(withLiveness: boolean): Promise<StoreChanges | null>;

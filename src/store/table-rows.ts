@@ -59,7 +59,7 @@ export function decodeNonces(key: NonceKey, row: Buffer): SpentNonce[] {
   return digests.map((digest) => ({ digest, forgetAt: key[0] }));
 }
 
-/** The answers that are kept beside the nonces of the row with this key. */
+/** The answers that are kept with the nonces of the row with this key. */
 export function encodeAnswers(
   key: NonceKey,
   answers: readonly Omit<KeptAnswer, 'forgetAt'>[],

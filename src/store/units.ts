@@ -50,7 +50,7 @@ export function encodeUnit(unit: Unit, shapes: Shapes): EncodedUnit {
   };
 }
 
-/** One row for the nonces that may be forgotten in the same minute, and one for the answers kept beside them. */
+/** One row for the nonces that may be forgotten in the same minute, and one for the answers kept with them. */
 export function nonceRows(units: readonly EncodedUnit[], revision: number) {
   const digests = byMinute(units.flatMap(({ nonces }) => nonces));
   const answers = byMinute(units.flatMap((unit) => unit.answers));

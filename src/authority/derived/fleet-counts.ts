@@ -12,8 +12,8 @@ import type { CertificateIndex } from './certificate-index.ts';
 
 export interface FleetCounts {
   /**
-   * Counts anew if the last count is too old. A promise only while there is none: a later count of a large
-   * fleet goes on beside its readers, who get the last one.
+   * Counts again if the last count is too old. Returns a promise only while there is no count yet: a later count of a
+   * large fleet runs in the background, and readers get the last one.
    */
   take(now: number): Promise<void> | undefined;
   /** As counted last; null before the first count. */

@@ -3,7 +3,7 @@
 import type { DashboardInstance } from '../../protocol/rows/dashboard.ts';
 import type { PostureFacts } from '../views/posture.ts';
 
-/** What the authority cannot tell from its own state. Instants are milliseconds since the epoch. */
+/** What the authority cannot know from its own state. Instants are milliseconds since the epoch. */
 export interface HostStatus {
   /** Bytes free on the disk of the state; null where that is not known. */
   readonly diskFree: number | null;

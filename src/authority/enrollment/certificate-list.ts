@@ -10,7 +10,7 @@ import { pageFrom } from '../engine/page.ts';
 import type { LastContact } from '../liveness/last-contact.ts';
 import type { Subject } from '../subjects/subject-table.ts';
 
-/** Approximate characters of a row beside its roles. */
+/** Approximate number of characters in a row, not counting its roles. */
 const ROW_CHARACTERS = 600;
 
 interface Listed {

@@ -12,7 +12,7 @@ import type { Subject } from '../subjects/subject-table.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import { fingerprintOf } from './invites.ts';
 
-/** Approximate characters of a row beside its roles. */
+/** Approximate number of characters in a row, not counting its roles. */
 const ROW_CHARACTERS = 500;
 
 const NO_INVITE = '';

@@ -43,7 +43,7 @@ export interface ListThreading {
   /** The number of entries from which a list is long. */
   readonly from: number;
   startThread(): ListThread;
-  /** Told why a thread could not start: lists are then rendered without it. */
+  /** Called with the reason why a thread could not start: lists are then rendered without it. */
   notStarted(cause: unknown): void;
   /** Resolves when no edge can still be reading a document that was replaced before this call. */
   edgesCaughtUp(): Promise<void>;

@@ -1,5 +1,5 @@
 /**
- * What a node is told beside the bulletin, for itself alone [core-4-4-1]: when to beat next, when to renew, and what
+ * What a node receives in addition to the bulletin, for itself alone [core-4-4-1]: when to beat next, when to renew, and what
  * it should know of its certificate.
  */
 import type { Certificate } from '../../../machines/certificate.ts';

@@ -27,7 +27,7 @@ export const readEvents: Handler<'readEvents'> = (na, { after, most, waits }) =>
 function eventsAfter({ eventTail, store }: Authority, after: number, most: number) {
   const held = eventTail.after(after, most);
   if (held !== null) return linesOf(held);
-  // What is not yet settled may be read, but must not be told.
+  // What is not yet settled may be read, but must not be sent.
   const settled = Math.min(most, eventTail.length() - after);
   return new AsyncResult(
     store.auditAfter(after, settled).then((lines) => linesOf(events(after, lines))),

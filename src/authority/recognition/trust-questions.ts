@@ -25,7 +25,7 @@ function assertAnswerable(na: Authority, { asOf, without }: TrustQuestion, at: n
   if (unknown !== undefined) throw new Refusal('treaty_not_found', { treaty_id: unknown });
 }
 
-/** If the graph changes faster than it can be cited, its digest is made without a pause. */
+/** If the graph changes faster than it can be cited, its digest is computed without a pause. */
 const MOST_ATTEMPTS = 4;
 
 /** Path, digest and explanation are of one state of the treaties, although the work pauses in between. */
@@ -49,7 +49,7 @@ function* explained(na: Authority, question: TrustQuestion): Generator<void, Wri
   return { ...answer, explanation };
 }
 
-/** Before the first treaty was issued, records tell nothing. */
+/** Before the first treaty was issued, the records say nothing. */
 function isUnknown(na: Authority, { asOf }: TrustQuestion): boolean {
   if (asOf === null) return false;
   const first = na.recognition.edges()[0];

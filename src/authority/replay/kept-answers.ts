@@ -24,7 +24,7 @@ const MOST_KEPT = 64 * 1024 * 1024;
  * are deleted one by one takes longer for each than for all of a generation.
  */
 const GENERATIONS = 16;
-/** What an entry takes beside its texts, in bytes. */
+/** Size of an entry without its texts, in bytes. */
 const OVERHEAD = 200;
 
 /** Answers that were kept one after the other. */
@@ -80,7 +80,7 @@ function sizeOf({ request, answer }: KeptAnswer): number {
 export type KeptForm =
   /** The answer is a certificate, and can be made again from what is stored of it. */
   | { readonly certificate: string }
-  /** The answer held secrets: what may be told of it. */
+  /** The answer held secrets: the part of it that may be disclosed. */
   | { readonly done: JsonObject };
 
 /** Longer answers are not kept. */

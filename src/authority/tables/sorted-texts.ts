@@ -1,6 +1,6 @@
 /**
  * Texts in order, by the million. They are held in blocks, so that adding or removing one moves at most a
- * block of others; a place in the order is found by halving. Each text has its first characters beside it as a
+ * block of others; a place in the order is found by binary search. Each text has its first characters next to it as a
  * number, since numbers are compared where they lie, and texts are spread over the memory.
  */
 

@@ -48,7 +48,7 @@ export function trustView(
   };
 }
 
-/** Records do not tell when a revocation got another reason: the last one is shown. */
+/** Records do not say when the reason of a revocation changed: the last one is shown. */
 function beforeLaterRevocation(treaty: Treaty, at: number): Treaty {
   const isLater = treaty.revokedAt !== null && treaty.revokedAt > at;
   return isLater ? { ...treaty, revokedAt: null, revocationReason: null } : treaty;

@@ -38,7 +38,7 @@ function cureFor(path: string): string {
     : `name ${publicFile}, which was made with it`;
 }
 
-/** Whether the file beside it, with the same name, holds the public key of this one. */
+/** Whether the file next to it, with the same name, holds the public key of this one. */
 function isPrivateHalf(path: string, key: Buffer): boolean {
   const publicFile = publicFileOf(path);
   if (publicFile === null) return false;

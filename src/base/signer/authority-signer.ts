@@ -1,8 +1,8 @@
-/** The key of the authority as the service uses it: held in this process, or by a signer beside it. */
+/** The key of the authority as the service uses it: held in this process, or by a separate signer process. */
 import type { Signer } from '../crypto/primitives.ts';
 import type { SignerAddress } from './connection.ts';
 
-/** Where signatures come from; what a thread or a process beside the service is told to sign by itself. */
+/** Where signatures come from; passed to a thread or a separate process so that it can sign by itself. */
 export type KeySource =
   | { readonly kind: 'seed'; readonly seed: Uint8Array }
   | { readonly kind: 'signer'; readonly address: SignerAddress };

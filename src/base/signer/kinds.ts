@@ -1,4 +1,4 @@
-/** What a text is that the authority asks to have signed, told by how it begins [signer-4]. */
+/** The kind of a text that the authority asks to have signed, recognized by how it begins [signer-4]. */
 
 /** Canonical JSON is sorted by name: records of one kind begin alike. */
 const BEGINNINGS: readonly (readonly [kind: string, beginning: RegExp])[] = [

@@ -1,6 +1,6 @@
 /**
  * Signs what is asked on a socket, with one key. Anyone who can use the socket can have anything signed: so it is opened
- * for one user, or also for one group, and what was signed is told [signer-2].
+ * for one user, or also for one group, and what was signed is reported [signer-2].
  */
 import { chmodSync, lstatSync, rmSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -60,7 +60,7 @@ function listening(server: Server, path: string, mask: number): Promise<void> {
       reject(new Error(`${path} cannot be opened: ${why}`)),
     );
     const before = process.umask(mask);
-    // The socket is made before this returns.
+    // The socket is created before this returns.
     server.listen(path, resolve);
     process.umask(before);
   });

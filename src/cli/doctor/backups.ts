@@ -48,7 +48,7 @@ async function checkFolder(
   if (problem !== null) {
     return wrong('backups', `The newest, ${newest?.name}, is not sound: ${problem}`, MAKE);
   }
-  // The names of those that a schedule makes tell their age, also when they are encrypted.
+  // The names of scheduled backups show their age, even when they are encrypted.
   const named = await createKeptFiles(folder, genesis).newest();
   const madeAt = Math.max(newest?.madeAt ?? 0, named ?? 0);
   if (madeAt === 0) return nothingKnown(folder, listed);

@@ -257,7 +257,7 @@ async function checkAddress(calls: Calls, server: ServerOptions): Promise<Findin
 const WRONG_MS = 300_000;
 const ODD_MS = 60_000;
 
-/** Which times the authority takes for the past tells its own time, within a minute. */
+/** Which times the authority considers past shows its own time, within a minute. */
 function checkClock(calls: Calls, { now }: RemoteOptions): Promise<Finding> {
   const cure = 'Keep the clocks of both machines right, such as by NTP';
   return asked('clock_skew', cure, async () => {

@@ -5,7 +5,7 @@ import type { SignedRequest } from './signed-request.ts';
 const DIGEST_LENGTH = 24;
 
 /**
- * Tells signed requests apart. A signature depends on all that it covers, but not every form of it covers
+ * Distinguishes signed requests. A signature depends on all that it covers, but not every form of it covers
  * method and path.
  */
 export function requestIdentityOf(

@@ -10,7 +10,7 @@ import { countedFailure } from '../limited.ts';
 import { answerReply, refusalReply } from '../reply.ts';
 import type { RouteEntry } from '../route.ts';
 import { addressBlock } from '../source-address.ts';
-import { keptBeside } from './kept-beside.ts';
+import { cachedBySource } from './cached-by-source.ts';
 import { BODY_KEY_PROOF, withProof } from './node-failures.ts';
 import { Filled, hours, judgedElsewhere, NodeProofMembers } from './scalars.ts';
 
@@ -21,7 +21,7 @@ function withBulletin(answer: Answer, { documents }: Edge): Answer {
   return { ...answer, json: `${answer.json.slice(0, -1)}${memberOf(bulletin)}` };
 }
 
-const memberOf = keptBeside(
+const memberOf = cachedBySource(
   (bulletin: PublishedDocument) => `,"bulletin":${documentText(bulletin)}}`,
 );
 

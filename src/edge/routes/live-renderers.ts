@@ -5,14 +5,14 @@ import { dashboardMain } from '../../pages/dashboard.ts';
 import type { DrawnGraph } from '../../pages/graph-drawing.ts';
 import { LivePageContent } from '../../pages/live-content.ts';
 import { type LiveRenderers, withAnswer } from '../edge.ts';
-import { keptBeside } from './kept-beside.ts';
+import { cachedBySource } from './cached-by-source.ts';
 import { dashboardIn, graphIn, keptByEtag } from './published-content.ts';
 
 export const dashboardContent = keptByEtag(
   (edge, document) => new LivePageContent(dashboardMain(dashboardIn(edge, document))),
 );
 
-export const connectomeContent = keptBeside(
+export const connectomeContent = cachedBySource(
   (graph: DrawnGraph) => new LivePageContent(connectomeMain(graph)),
 );
 

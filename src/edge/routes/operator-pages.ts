@@ -19,7 +19,7 @@ import type { Edge } from '../edge.ts';
 import { firstValue } from '../query.ts';
 import { htmlReply, type Reply, refusalReply, textReply } from '../reply.ts';
 import type { RouteEntry, RouteRequest } from '../route.ts';
-import { keptBeside } from './kept-beside.ts';
+import { cachedBySource } from './cached-by-source.ts';
 import { filter } from './listing.ts';
 import { connectomeContent, dashboardContent } from './live-renderers.ts';
 import {
@@ -133,7 +133,9 @@ function connectomeFor(request: RouteRequest, graph: PublishedGraph): HtmlPage {
   return parametersOf(query) === '' ? wholeConnectome(graph) : connectomeView(query, graph);
 }
 
-const wholeConnectome = keptBeside((graph: PublishedGraph) => connectomeView(EVERY_TREATY, graph));
+const wholeConnectome = cachedBySource((graph: PublishedGraph) =>
+  connectomeView(EVERY_TREATY, graph),
+);
 
 function connectomeView(query: TreatyQuery, graph: PublishedGraph): HtmlPage {
   return connectomePage(graph, connectomeContent(graph), query);

@@ -10,7 +10,7 @@ import type { Edge } from '../edge.ts';
 import { lastingBytes } from '../lasting-bytes.ts';
 import { documentReply, type PiecewiseBody, piecewiseReply, type Reply } from '../reply.ts';
 import type { RouteRequest } from '../route.ts';
-import { keptBeside } from './kept-beside.ts';
+import { cachedBySource } from './cached-by-source.ts';
 
 /**
  * Longer ones are neither kept nor compressed, and sent from the one copy of the list that all readers share: anyone who
@@ -112,7 +112,7 @@ interface RevisionParts {
   readonly kept: Map<number, PublishedDocument>;
 }
 
-const revisionIn = keptBeside((published: PublishedDocument): RevisionParts => {
+const revisionIn = cachedBySource((published: PublishedDocument): RevisionParts => {
   const text = documentText(published);
   const place = text.lastIndexOf(',"sequence":');
   return {

@@ -1,4 +1,4 @@
-/** Makes a backup beside a running service, checks the state while it is read, and the file once it is written. */
+/** Makes a backup while the service runs; checks the state while it is read, and the file once it is written. */
 import type { Signer, VerifySignature } from '../../base/crypto/primitives.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';

@@ -34,7 +34,7 @@ export interface MoveOrder {
   readonly resumes: boolean;
   /** A check of everything that took longer, milliseconds, is not repeated while nobody serves the state. */
   readonly quickCheckMs: number;
-  told(step: MoveStep): void;
+  onStep(step: MoveStep): void;
 }
 
 /** What a move has done; times in milliseconds. */
@@ -178,7 +178,7 @@ interface Copying {
 }
 
 function createCopying(
-  { from, to, verify, runtime, told }: MoveOrder,
+  { from, to, verify, runtime, onStep }: MoveOrder,
   reader: StateReader,
   receiver: StateReceiver,
 ): Copying {
@@ -193,7 +193,7 @@ function createCopying(
     }
     const rows = await receiver.take(last);
     lastTook = runtime.elapsed() - began;
-    told({ name, rows, took: lastTook });
+    onStep({ name, rows, took: lastTook });
   }
 
   return {
@@ -218,20 +218,23 @@ function createCopying(
         await arrived.close();
       }
       const took = runtime.elapsed() - began;
-      told({ name: 'checked', revision: last.source.facts.revision, took });
+      onStep({ name: 'checked', revision: last.source.facts.revision, took });
       return took;
     },
   };
 }
 
 /** An instance that had not read the state yet would leave clients without an answer until it has. */
-async function awaitReaders({ runtime, told }: MoveOrder, receiver: StateReceiver): Promise<void> {
+async function awaitReaders(
+  { runtime, onStep }: MoveOrder,
+  receiver: StateReceiver,
+): Promise<void> {
   const began = runtime.elapsed();
   let known = 0;
   for (;;) {
     const instances = await receiver.unready();
     if (instances === 0 || runtime.elapsed() - began >= READY_MS) return;
-    if (instances !== known) told({ name: 'awaited', instances });
+    if (instances !== known) onStep({ name: 'awaited', instances });
     known = instances;
     await runtime.pause(READY_LOOK_MS);
   }
@@ -239,12 +242,15 @@ async function awaitReaders({ runtime, told }: MoveOrder, receiver: StateReceive
 
 interface HandedOver {
   readonly held: HeldState;
-  /** When whoever served the state was last seen to have it, by the monotonic clock. */
+  /** When the process that served the state was last seen to have it, by the monotonic clock. */
   readonly since: number;
 }
 
 /** Asks for the old place until nobody else has it. */
-async function handOver({ from, runtime, told }: MoveOrder, copying: Copying): Promise<HandedOver> {
+async function handOver(
+  { from, runtime, onStep }: MoveOrder,
+  copying: Copying,
+): Promise<HandedOver> {
   const began = runtime.elapsed();
   let known: Asked | null = null;
   let since = began;
@@ -255,7 +261,7 @@ async function handOver({ from, runtime, told }: MoveOrder, copying: Copying): P
     since = lookedAt;
     const asked = await from.ask();
     if (asked.holder !== known?.holder || asked.isAsked !== known?.isAsked)
-      told({ name: 'asked', ...asked });
+      onStep({ name: 'asked', ...asked });
     known = asked;
     // A person may take any time to stop it. What was asked stops soon, and clients would wait for the end of a step.
     if (!asked.isAsked) await copying.step();
@@ -283,16 +289,16 @@ interface Letting {
   readonly isSmall: boolean;
 }
 
-/** What is compared after the hand-over stands still on both sides, whoever serves the new place meanwhile. */
+/** What is compared after the hand-over does not change on either side, even if the new place is already served. */
 async function letGo(
-  { from, to, verify, runtime, told }: MoveOrder,
+  { from, to, verify, runtime, onStep }: MoveOrder,
   receiver: StateReceiver,
   { arrived, isClosed, since, isSmall }: Letting,
 ): Promise<Moved> {
   try {
     await receiver.publish(isClosed);
     const pause = since === null ? null : runtime.elapsed() - since;
-    if (pause !== null) told({ name: 'handed-over', pause });
+    if (pause !== null) onStep({ name: 'handed-over', pause });
     if (!isSmall) await runtime.pause(TAKE_OVER_MS);
     const former = await from.openSource();
     try {

@@ -13,7 +13,7 @@ export interface Place {
   movedTo(): Promise<string | null>;
   /** Reads the state again and again while it is served. */
   openReader(): Promise<StateReader>;
-  /** Asks whoever serves the state to stop; any number of times. */
+  /** Asks the process that serves the state to stop; any number of times. */
   ask(): Promise<Asked>;
   /** Null while another process has the state. */
   hold(): Promise<HeldState | null>;
@@ -22,7 +22,7 @@ export interface Place {
 }
 
 export interface Asked {
-  /** What whoever serves the state calls itself; null when that is not known. */
+  /** The name of the process that serves the state; null when that is not known. */
   readonly holder: string | null;
   /** False when somebody else has to stop it. */
   readonly isAsked: boolean;

@@ -258,7 +258,7 @@ function nextFeed(
   return { issuer, sequence, feedId, issuedAt: at, digest: feedDigest(entries) };
 }
 
-/** A restore is made offline, without a signed request. */
+/** A restore runs offline, without a signed request. */
 const BY_NO_OPERATOR = { actorKeyId: null };
 
 function auditOf(plan: RestorePlan): AuditDraft[] {

@@ -212,7 +212,7 @@ export function replaysOf(plan: RestorePlan): number {
   );
 }
 
-/** What whoever restores has to accept; null when nothing is missing. */
+/** The loss that the operator has to accept; null when nothing is missing. */
 export function lossOf(plan: RestorePlan): string | null {
   if (plan.isProven) return null;
   const { lostAuditEntries, lostCertificates, lostAttestations } = plan;

@@ -14,7 +14,7 @@ const UNITS = [
 
 const words = new Intl.RelativeTimeFormat('en', { numeric: 'always' });
 
-/** Says beside each time how far away it is. */
+/** Shows next to each time how far away it is. */
 export function relateTimes(): void {
   relate();
   document.addEventListener('live-update', relate);

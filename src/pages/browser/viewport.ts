@@ -61,7 +61,7 @@ function rangeOf(values: readonly number[]): [least: number, most: number] {
   return [Math.min(...values), Math.max(...values)];
 }
 
-/** The nearest view without empty room beside the drawing, where it is larger than what is shown. */
+/** The nearest view without empty space around the drawing, where it is larger than what is shown. */
 export function within({ scale, x, y }: View, canvas: Canvas): View {
   const { width, height, shownWidth, shownHeight } = canvas;
   return {

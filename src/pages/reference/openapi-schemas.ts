@@ -53,12 +53,16 @@ type Lowering = (schema: unknown, direction: Direction) => JsonObject;
 function lowered(schema: unknown, direction: Direction, inner: Lowering): JsonObject {
   if (!isJsonObject(schema)) return {};
   const { described, anyOf, description, ...rest } = schema;
-  const told = description === undefined ? {} : { description };
+  const ofDescription = description === undefined ? {} : { description };
   if (described !== undefined) return inner(described, direction);
   if (Array.isArray(anyOf)) {
-    return { ...loweredUnion(anyOf, direction, inner), ...defaultOf(rest, direction), ...told };
+    return {
+      ...loweredUnion(anyOf, direction, inner),
+      ...defaultOf(rest, direction),
+      ...ofDescription,
+    };
   }
-  return { ...loweredPlain(rest, direction, inner), ...told };
+  return { ...loweredPlain(rest, direction, inner), ...ofDescription };
 }
 
 function loweredUnion(
@@ -70,7 +74,7 @@ function loweredUnion(
   const isNullable = others.length < branches.length;
   const [only] = others;
   if (others.length === 1) {
-    // Beside a reference nothing else may stand, so that what may be null is written out.
+    // A reference allows no siblings, so what may be null is written out.
     return isNullable ? withNull(lowered(only, direction, inner)) : inner(only, direction);
   }
   const more = others.slice(1).map((branch) => inner(branch, direction));

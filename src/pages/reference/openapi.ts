@@ -16,7 +16,7 @@ const API_VERSION = 'v0.1';
 const GENERAL_STATUSES = [400, 401, 403, 404, 409, 422, 429, 500, 503] as const;
 const BODY_STATUSES = [408, 413] as const;
 
-/** Refusals every route of an access class can give, beside its own. */
+/** Refusals that every route of an access class can give, in addition to its own. */
 export const ACCESS_REFUSALS: Readonly<Record<RouteDescription['access'], readonly RefusalName[]>> =
   {
     public: [],

@@ -218,8 +218,8 @@ export function isRepeatable(name: CallName): boolean {
 }
 
 /**
- * What the authority knows is complete while nobody else can write. A process that was suspended finds that out
- * here, before it is told.
+ * What the authority knows is complete while nobody else can write. A process that was suspended detects that
+ * here, before it is notified.
  */
 export function whileHeld(call: Call, isHeld: () => boolean): Call {
   return (name, given) => (isHeld() ? call(name, given) : UNAVAILABLE);

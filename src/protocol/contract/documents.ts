@@ -52,7 +52,7 @@ export function publishedDocument(json: string, freshUntil = Number.MAX_VALUE): 
   return { bytes, etag: etagOf(bytes), freshUntil };
 }
 
-/** A document of one thread. V8 does not count shared memory, so nothing that is made for a request is in it. */
+/** A document of one thread. V8 does not count shared memory, so nothing that is created for a request is in it. */
 export function ownDocument(json: string): PublishedDocument {
   const bytes = Buffer.from(json);
   return { bytes, etag: etagOf(bytes), freshUntil: Number.MAX_VALUE };

@@ -1,6 +1,6 @@
 /**
  * The committed public documents. Their bytes and version numbers are in shared memory, so that an edge on
- * another thread can tell without asking that its copy is outdated.
+ * another thread can see without asking that its copy is outdated.
  */
 import {
   DOCUMENT_NAMES,

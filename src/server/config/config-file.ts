@@ -1,6 +1,6 @@
 /**
  * The configuration file: `mesh-na.json` in the data folder, where `init` writes it, or another that `--config` names.
- * Its schema is made from the table of settings; flags and variables win over it.
+ * Its schema is generated from the table of settings; flags and variables win over it.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import Type, { type Static, type TSchema } from 'typebox';

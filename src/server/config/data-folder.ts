@@ -15,7 +15,7 @@ export const FILES = {
 /** State, the mark that there was some, and what a move or an import builds it of. */
 const TRACES = ['state', 'mesh-na.state.json', '.arriving', '.import'];
 
-/** What a network has left in the folder: none may be made beside it. Null when there is nothing. */
+/** What a network has left in the folder, where no other may then be created. Null when there is nothing. */
 export function traceOfNetwork(dataDir: string): string | null {
   const known = [FILES.keys, FILES.config, FILES.genesis, ...TRACES].map((name) =>
     join(dataDir, name),

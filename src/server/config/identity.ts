@@ -27,7 +27,7 @@ export function loadGenesis(
   if (genesis === null) {
     throw new Error(`The genesis block does not have the expected form; ${cure}`);
   }
-  // Anyone who altered it would want to be let in: no hint tells how.
+  // Anyone who altered it would want to be let in: no hint says how.
   if (!allowUnsigned && !isSignedByRoot(genesis, verifySignature)) {
     throw new Error(
       `The genesis block has no valid root signature, so it is not what the root key signed; ${cure}`,

@@ -30,7 +30,7 @@ export function createBackground(logger: Logger, succeeded: (job: string) => voi
       succeeded(name);
     }
 
-    /** Runs are sequential, whoever requested them. */
+    /** Runs are sequential, no matter where they were requested. */
     function runNow(): Promise<void> {
       const before = running.get(name) ?? Promise.resolve();
       const current = before.then(run, run);

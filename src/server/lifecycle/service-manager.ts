@@ -1,4 +1,4 @@
-/** Tells systemd how far the service is, by its own program, where it waits for that. */
+/** Notifies systemd of the state of the service, with its own program, where it waits for that. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Logger } from '../../base/log/logger.ts';
@@ -23,6 +23,10 @@ export async function notifyManager(
     await run('systemd-notify', [MESSAGES[state]], { timeout: TIMEOUT_MS });
   } catch (cause) {
     const problem = cause instanceof Error ? cause.message : String(cause);
-    logger.write('WARNING', 'server', `systemd was not told that this is ${state}: ${problem}`);
+    logger.write(
+      'WARNING',
+      'server',
+      `systemd could not be notified that this is ${state}: ${problem}`,
+    );
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Where the edges of an instance bring their calls, whoever writes: to the authority of this process, or over the
+ * Where the edges of an instance send their calls, no matter who writes: to the authority of this process, or over the
  * link to that of another. While there is none, they are held for a while, so that clients see a pause and not an
  * error when another instance takes over.
  */

@@ -2,7 +2,7 @@
  * When the last copies of signed documents are served although they may be outdated: while this instance reaches
  * neither the one that writes nor a database in which anybody could, for so long that no right to write that it knows of is left [link-6].
  *
- * It cannot tell a database that is gone from one that it alone does not reach. So what it serves then says since when
+ * It cannot distinguish a database that is gone from one that it alone does not reach. So what it serves then says since when
  * it may be outdated; and an instance that reaches the database and not the writer serves no copy at all.
  */
 
@@ -23,7 +23,7 @@ export interface LastCopiesOptions {
 }
 
 export interface LastCopies {
-  /** The database has told who writes, or that nobody does; or an instance that writes has answered. */
+  /** The database has said who writes, or that nobody does; or an instance that writes has answered. */
   reached(): void;
   /** The database could not be asked, or takes no changes, so that nobody can write. */
   missed(): void;

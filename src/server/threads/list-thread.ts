@@ -34,7 +34,7 @@ export type FromListThread =
 
 const LIST_WORKER = threadEntry('list');
 
-/** `onFailure` is told of failures once the thread was ready. */
+/** `onFailure` is called for failures once the thread was ready. */
 export function startListThread(
   identity: ListThreadIdentity,
   onFailure: (cause: unknown) => void,

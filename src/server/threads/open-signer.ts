@@ -1,4 +1,4 @@
-/** The key of the authority for a thread or a process: from a seed that it is told, or of a signer that it asks. */
+/** The key of the authority for a thread or a process: from a seed that it is given, or from a signer that it asks. */
 import { signerFromSeed } from '../../base/crypto/ed25519.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import {

@@ -43,10 +43,10 @@ const SIGNATURE_BYTES = 64;
 const CELL_BYTES = SIGNATURE_AT + SIGNATURE_BYTES;
 /** The other thread gives up first, and says why. */
 const GRACE_MS = 100;
-/** How long a start waits for a signer that is started beside it. */
+/** How long a start waits for a signer that is started at the same time. */
 const START_MS = 5000;
 
-/** What is told of a signer beside the signatures that it makes. */
+/** What a signer reports in addition to the signatures that it makes. */
 export interface SignerNotes {
   available(): void;
   unavailable(problem: string): void;
@@ -72,9 +72,9 @@ export async function startSignerThread(
   // A process that has nothing else to do ends.
   worker.unref();
   const ended = endOf(worker, notes.failed);
-  worker.on('message', (told: FromSignerThread) => {
-    if (told.type === 'available') notes.available();
-    else notes[told.type](told.problem);
+  worker.on('message', (report: FromSignerThread) => {
+    if (report.type === 'available') notes.available();
+    else notes[report.type](report.problem);
   });
 
   function sign(text: string | Uint8Array): string {
@@ -132,10 +132,10 @@ function firstAnswer(worker: Worker, { path }: SignerAddress): Promise<void> {
     const late = setTimeout(() => giveUp(problem), START_MS);
     const failed = (cause: unknown) => giveUp(messageOf(cause));
     worker.once('error', failed);
-    worker.on('message', function first(told: FromSignerThread) {
-      if (told.type !== 'available') {
-        problem = told.problem;
-        if (told.type === 'unavailable' && told.isLasting) giveUp(problem);
+    worker.on('message', function first(report: FromSignerThread) {
+      if (report.type !== 'available') {
+        problem = report.problem;
+        if (report.type === 'unavailable' && report.isLasting) giveUp(problem);
         return;
       }
       clearTimeout(late);

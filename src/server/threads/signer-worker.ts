@@ -31,7 +31,7 @@ if (port === null) throw new Error('What talks to the signer runs as a worker th
 const { address, isAvailable } = workerData as SignerThreadIdentity;
 let connection: SignerConnection | null = null;
 
-let lastTold = '';
+let lastReport = '';
 
 port.on('message', (message: ToSignerThread) => {
   if (message.type === 'drop') return connection?.end('it was not heard in time');
@@ -61,8 +61,8 @@ async function sign(text: Uint8Array): Promise<Buffer> {
   try {
     return await connection.sign(text);
   } catch (cause) {
-    // Whatever else happens ends the connection, which is told when it has ended.
-    if (cause instanceof SignerRefusal) tell({ type: 'refused', problem: cause.message });
+    // Whatever else happens ends the connection, which is reported when it has ended.
+    if (cause instanceof SignerRefusal) report({ type: 'refused', problem: cause.message });
     throw cause;
   }
 }
@@ -87,22 +87,22 @@ async function stayConnected(): Promise<void> {
       });
       waitMs = FIRST_WAIT_MS;
       Atomics.store(isAvailable, 0, 1);
-      tell({ type: 'available' });
+      report({ type: 'available' });
       const reason = await connection.ended;
       connection = null;
       Atomics.store(isAvailable, 0, 0);
-      tell({ type: 'unavailable', problem: reason, isLasting: false });
+      report({ type: 'unavailable', problem: reason, isLasting: false });
     } catch (cause) {
       const isLasting = cause instanceof UnfitSigner;
-      tell({ type: 'unavailable', problem: messageOf(cause), isLasting });
+      report({ type: 'unavailable', problem: messageOf(cause), isLasting });
     }
     await delay(waitMs, undefined, { signal: closing.signal }).catch(() => undefined);
   }
 }
 
-/** What is the same as before is not told again. */
-function tell(told: FromSignerThread): void {
-  const text = JSON.stringify(told);
-  if (text !== lastTold) port?.postMessage(told);
-  lastTold = text;
+/** What is the same as before is not reported again. */
+function report(message: FromSignerThread): void {
+  const text = JSON.stringify(message);
+  if (text !== lastReport) port?.postMessage(message);
+  lastReport = text;
 }

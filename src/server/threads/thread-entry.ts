@@ -1,5 +1,5 @@
 /**
- * The module a thread, or a process beside the service, starts with. Compiled it is the worker itself; as TypeScript it is a launcher,
+ * The module that a thread, or a child process, starts with. Compiled it is the worker itself; as TypeScript it is a launcher,
  * because a thread does not inherit how its process loads TypeScript.
  */
 export function threadEntry(

@@ -96,7 +96,7 @@ function refusal(status: number): string {
   return redirects ? `it redirects (${status}), which is not followed` : `it answered ${status}`;
 }
 
-/** Messages of others may hold anything, so the code alone is told. */
+/** Messages of others may hold anything, so only the code is reported. */
 function problemOf(cause: Error): string {
   if (cause instanceof PrivateAddress) {
     return 'its name leads to a private address, which MESH_WEBHOOK_PRIVATE=1 would allow';

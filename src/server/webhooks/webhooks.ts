@@ -1,4 +1,4 @@
-/** All webhooks of an authority, beside it: they read what is on disk, and it never waits for them [events-5]. */
+/** All webhooks of an authority, independent of it: they read what is on disk, and it never waits for them [events-5]. */
 import { setTimeout } from 'node:timers/promises';
 import type { WebhookFacts } from '../../authority/views/posture.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';

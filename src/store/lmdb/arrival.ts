@@ -1,4 +1,4 @@
-/** What of a state that is being moved lies in a data folder: a folder beside the place of the state. */
+/** What of a state that is being moved lies in a data folder: a folder next to the place of the state. */
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { decodeArrival, encodeArrival } from '../move/arrival.ts';

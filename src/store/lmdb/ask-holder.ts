@@ -36,7 +36,7 @@ function signal({ pid }: LockHolder): boolean {
 
 /**
  * Whether the number means the process that has the lock: in another container it may mean another process. Only a
- * system that tells what a process has open can say so, and only to its user.
+ * system that shows what a process has open can say so, and only to its user.
  */
 function isCertain({ pid, host }: LockHolder, path: string): boolean {
   if (host !== hostname()) return false;

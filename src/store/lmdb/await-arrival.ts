@@ -1,4 +1,4 @@
-/** Waits beside a data folder into which a state is being moved, as instances on a database wait for their turn. */
+/** Waits for a data folder into which a state is being moved, as instances on a database wait for their turn. */
 import { arrivalIn } from './arrival.ts';
 import { tryLockFolder } from './folder-lock.ts';
 
@@ -16,8 +16,8 @@ const LOOK_MS = 100;
 const MOST_LOOKS = 50;
 
 /**
- * Resolves when nobody moves a state into the folder: it has arrived, or the move has died, which whoever opens the
- * folder then finds. A process that holds the folder for anything else is not waited for.
+ * Resolves when nobody moves a state into the folder: it has arrived, or the move has died, which the process that opens
+ * the folder then finds. A process that holds the folder for anything else is not waited for.
  */
 export async function awaitArrival(dataDir: string, options: AwaitArrivalOptions): Promise<void> {
   const { pause, waiting, signal } = options;

@@ -58,7 +58,7 @@ export function openTables(env: RootDatabase) {
     subjects: table<[string, string]>('subjects', { useVersions: true }),
     /** When the nonces may be forgotten, and the last revision of the flush: their digests. */
     nonces: table<[number, number]>('nonces'),
-    /** The answers that are kept beside the nonces of the same key. */
+    /** The answers that are kept with the nonces of the same key. */
     answers: table<[number, number]>('answers'),
     /** Number of the last entry: the entries of a flush in order, each a line of hash and hashed text. */
     audit: table<number>('audit'),

@@ -62,7 +62,7 @@ export interface UnfinishedMeta {
 
 /**
  * The meta page that a transaction failed to write as its last step. LMDB then puts the earlier number and
- * last page back, which leaves them beside the new trees. These are on disk: the meta page follows them. The
+ * last page back, which leaves them next to the new trees. These are on disk: the meta page follows them. The
  * number alone may also be damaged, so the roots of both trees have to bear the one that comes next.
  */
 export function unfinishedMeta(metas: Metas, pages: PageFile): UnfinishedMeta | null {

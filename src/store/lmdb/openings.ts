@@ -3,8 +3,8 @@
  * transaction from the file, and then writes it to the lock file that all processes share. A commit between the two would
  * be undone: the next transaction would begin on the state before it.
  *
- * Two bytes of the database file are locked, far behind the end that it can ever have. The first belongs to whoever is about
- * to open, so that a process that commits without a pause lets it go first; the second to whoever opens or commits. The
+ * Two bytes of the database file are locked, far behind the end that it can ever have. The first belongs to a process that is
+ * about to open, so that a process that commits without a pause lets it go first; the second to one that opens or commits. The
  * system releases both when a process ends. LMDB itself locks bytes of its lock file alone.
  */
 import { closeSync, openSync } from 'node:fs';

@@ -171,7 +171,7 @@ export interface OverflowRun {
   readonly pages: number;
 }
 
-/** The pages beside the tree that hold the data of a node. */
+/** The overflow pages, outside the tree, that hold the data of a node. */
 export function overflowOf(page: Buffer, at: number): OverflowRun {
   const data = dataAt(page, at);
   return {
@@ -190,7 +190,7 @@ export function isOverflowStart(page: Buffer, run: OverflowRun, size: number): b
   );
 }
 
-/** The data of a node that lies on pages beside the tree; whoever reads it has looked at the first of them. */
+/** The data of a node that lies on overflow pages; the caller has checked the first of them. */
 export function readRun(pages: PageFile, run: OverflowRun, size: number): Buffer {
   const bytes = Buffer.alloc(run.pages * pages.pageSize);
   for (let index = 0; index < run.pages; index += 1) {

@@ -1,5 +1,5 @@
 /**
- * A data folder into which a state is moved. The database is made in a folder beside its place, and takes its place by
+ * A data folder into which a state is moved. The database is created in a folder next to its place, and takes its place by
  * one rename.
  */
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';

@@ -205,7 +205,7 @@ function keyBytes({ page, at }: Node): Buffer {
   return page.subarray(keyAt(at), dataAt(page, at));
 }
 
-/** Throws when the pages beside the tree that hold it do not fit. */
+/** Throws when the overflow pages that hold it do not fit. */
 function dataOf(pages: PageFile, { page, at }: Node): Buffer {
   const size = dataSize(page, at);
   if (nodeFlags(page, at) !== ON_OVERFLOW_PAGES) {

@@ -1,4 +1,4 @@
-/** Looks for damage in a part of a data folder, beside the service that writes to it. */
+/** Looks for damage in a part of a data folder, while the service writes to it. */
 import type { RootDatabase } from 'lmdb';
 import { DamagedState, TABLES } from '../rows.ts';
 import { type ScrubbedPart, type ScrubPlace, scrubRows } from '../scrub.ts';

@@ -87,7 +87,7 @@ export function openLmdbStore(dataDir: string, network: NetworkIdentity | null =
   }
 }
 
-/** Before any table is made that another layout does not have. */
+/** Before any table is created that another layout does not have. */
 function assertReadable(env: RootDatabase): void {
   try {
     const meta = openMeta(env);

@@ -32,7 +32,7 @@ import {
 
 /**
  * How much of the audit log is checked. It grows without end, and a service reads and writes only its end;
- * whoever reads all of it has the whole checked.
+ * a caller that reads all of it has the whole checked.
  */
 export type LogExtent = 'end' | 'whole';
 

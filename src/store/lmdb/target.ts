@@ -1,5 +1,5 @@
 /**
- * Writes a whole state to a data folder that has none. The database is made in a folder beside its place and
+ * Writes a whole state to a data folder that has none. The database is created in a folder next to its place and
  * moved there once it is complete and on disk: after a crash there is either no state or all of it.
  */
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Makes one state of another by what they differ in: both are read in the order of their keys, beside each other. */
+/** Turns one state into another by applying their differences: both are read side by side in the order of their keys. */
 import type { RowKey, TableName } from '../rows.ts';
 import {
   compareKeys,
@@ -13,11 +13,11 @@ import {
 import { totalsIn } from '../totals.ts';
 import { MOVED_META, type StateReading } from './ports.ts';
 
-/** The place that is made to hold what another holds. */
+/** The place that is changed to hold what another holds. */
 export interface ComparedPlace extends RowReader, RowWriter {
   /** As many entries has its audit log. */
   readonly auditEntries: number;
-  /** Called with each change once it is made. */
+  /** Called with each change once it is applied. */
   changed?(table: TableName, put: readonly StoredRow[], dropped: readonly RowKey[]): void;
 }
 

@@ -19,7 +19,7 @@ export interface StateReading extends RowReader {
   readonly source: StateSource;
 }
 
-/** Reads a state beside whoever writes it. */
+/** Reads a state while another process writes it. */
 export interface StateReader {
   /** The state as of now; ends the reading before. */
   next(): Promise<StateReading>;

@@ -1,4 +1,4 @@
-/** The audit log of a database, read beside the service that writes it. */
+/** The audit log of a database, read while the service writes it. */
 import { auditEntriesIn } from '../contents.ts';
 import type { AuditEntry } from '../store.ts';
 import { totalsIn } from '../totals.ts';

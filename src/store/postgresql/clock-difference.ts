@@ -1,4 +1,4 @@
-/** How far the clock of this machine is from that of the database, as far as an answer of the database can tell. */
+/** How far the clock of this machine is from that of the database, as far as an answer of the database shows. */
 
 /** By the wall clock of the machine, milliseconds since the epoch. */
 export interface Asked {

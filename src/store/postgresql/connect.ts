@@ -65,7 +65,7 @@ export function isTimeout(cause: unknown): cause is Error {
 export const NO_TIMEOUT = 2 ** 31 - 1;
 
 /**
- * The answer to a statement, or what `isTimeout` tells when none has come within this many milliseconds. An answer that has
+ * The answer to a statement, or what `isTimeout` returns when none has come within this many milliseconds. An answer that has
  * come while this process stood still counts: the timer of the client would give it up, because timers that are overdue
  * are called before what has arrived is read.
  */

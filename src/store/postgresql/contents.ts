@@ -120,7 +120,7 @@ export async function* fetched<Row extends unknown[]>(
     isOpen = false;
     throw readingProblem(table, cause);
   } finally {
-    // Also when whoever reads has seen enough.
+    // Also when the reader has seen enough.
     if (isOpen) await client.query(`close read_${table}`);
   }
 }

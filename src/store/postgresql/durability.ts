@@ -17,7 +17,7 @@ export async function readDurability(client: Client): Promise<Durability> {
       current_setting('synchronous_standby_names') as synchronous_standby_names
   `);
   const found = rows[0];
-  if (found === undefined) throw new Error('The database does not tell its settings');
+  if (found === undefined) throw new Error('The database does not show its settings');
   return { ...found, meaning: meaningOf(found) };
 }
 

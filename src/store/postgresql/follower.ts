@@ -1,5 +1,5 @@
 /**
- * Reads the state of a database beside the process that writes it: everything once, and then what each flush has
+ * Reads the state of a database while another process writes it: everything once, and then what each flush has
  * changed. What was read stands only while the flushes after it are known without a gap, each with the process that
  * made it: a database that has lost changes, or was filled again, does not go on from there.
  */

@@ -62,7 +62,7 @@ interface PendingUnit {
   readonly reject: (cause: unknown) => void;
 }
 
-/** `meta` is what the database holds beside the subjects when the lease begins. */
+/** `meta` is what the database holds in addition to the subjects when the lease begins. */
 export function heldStore(
   address: StoreAddress,
   meta: MetaRows,

@@ -23,7 +23,7 @@ export interface LeaseTable {
   requestStop(lasts: number): Promise<void>;
   end(holding: Holding, isReleased: boolean): Promise<void>;
   /** Calls back from now on when somebody has taken the lease, or ended it. */
-  listen(told: () => void): Promise<void>;
+  listen(notified: () => void): Promise<void>;
   disconnect(): Promise<void>;
 }
 
@@ -77,7 +77,7 @@ export class Unstorable extends Error {}
 /** No room, an error of its disk, and only reading. */
 const REFUSES_CHANGES: ReadonlySet<unknown> = new Set(['53100', '58030', '25006']);
 
-/** Where those who wait are told that the lease was given up, or has another holder. */
+/** Where those who wait are notified that the lease was given up, or has another holder. */
 const CHANNEL = 'mesh_na_lease';
 
 /** The mark of a database into which a state is being moved. */
@@ -246,8 +246,8 @@ function leaseTable(client: Client, options: LeaseTableOptions): LeaseTable {
     async end({ epoch, holder }, isReleased) {
       await ask(END, [epoch, isReleased, holder]);
     },
-    async listen(told) {
-      client.on('notification', told);
+    async listen(notified) {
+      client.on('notification', notified);
       await ask(`listen ${CHANNEL}`);
     },
     disconnect: () => disconnect(client),

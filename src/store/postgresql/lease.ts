@@ -92,7 +92,7 @@ const TAKEN = 'Another process has taken over the database';
 const RENEWALS = 5;
 /** The part of that time by which clocks may run apart. */
 const MARGIN = 0.1;
-/** How often one who waits for the end of a lease looks if nobody tells it to, in milliseconds. */
+/** How often one who waits for the end of a lease looks if nobody notifies it, in milliseconds. */
 const LOOK_MS = 100;
 /** Before a database is tried again that takes no changes: each time it fills what is left. */
 const AGAIN_MS = 1000;
@@ -119,17 +119,17 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
   let cannotWrite = false;
   let isWaiting = false;
   let isListening = false;
-  let wasTold = false;
+  let wasNotified = false;
   let wake: () => void = () => undefined;
 
   async function listen(current: LeaseTable): Promise<void> {
     await current.listen(() => {
-      wasTold = true;
+      wasNotified = true;
       wake();
     });
     isListening = true;
-    // What was told before is seen by another look.
-    wasTold = true;
+    // What was announced before is seen by another look.
+    wasNotified = true;
   }
 
   /** Null when another is the holder. */
@@ -181,7 +181,7 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
       if (options.candidate?.signal.aborted === true) throw new Error('The waiting was ended');
       try {
         table ??= await options.connect();
-        wasTold = false;
+        wasNotified = false;
         const acquired = await tryOnce(table);
         if (acquired !== null) return keepLease(options, table, acquired);
       } catch (cause) {
@@ -200,9 +200,9 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
         table = null;
         isListening = false;
         // The next connection looks anyway, and not before a pause.
-        wasTold = false;
+        wasNotified = false;
       }
-      if (wasTold) continue;
+      if (wasNotified) continue;
       const remaining = before === undefined ? 0 : freeIn(before);
       const wait = remaining <= 0 ? LOOK_MS : Math.min(LOOK_MS, remaining + 1);
       await pause(options.clock, wait, (end) => {

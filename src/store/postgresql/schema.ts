@@ -27,7 +27,7 @@ create table mesh_na.nonces (
   bucket bigint not null,
   revision bigint not null,
   digests bytea not null,
-  -- Kept beside the nonces of some requests.
+  -- Kept with the nonces of some requests.
   answers bytea,
   primary key (bucket, revision)
 );
@@ -44,7 +44,7 @@ create table mesh_na.liveness (
 );
 create sequence mesh_na.liveness_flushes;
 
--- What each flush has changed, for instances that keep the state up to date beside the one that writes it.
+-- What each flush has changed, for instances that keep the state up to date while another one writes it.
 create table mesh_na.changes (
   -- The last revision of the flush, and the last of the flush before.
   revision bigint primary key,
@@ -70,7 +70,7 @@ create table mesh_na.writer_lease (
   configuration text,
   -- Where the holder takes the calls of other instances, as host:port.
   link text,
-  -- Until then, whoever moves the state elsewhere wants to be the next holder: the one before stops, and others wait.
+  -- Until then, a move of the state wants to be the next holder: the one before stops, and others wait.
   wanted_until timestamptz,
   -- How long the lease lasts without a renewal: processes that wait count it on clocks of their own.
   lasts interval

@@ -1,4 +1,4 @@
-/** Looks for damage in a part of a database, beside the instance that writes to it. */
+/** Looks for damage in a part of a database, while an instance writes to it. */
 import type { Client } from 'pg';
 import { DamagedState } from '../rows.ts';
 import { type ScrubbedPart, type ScrubPlace, scrubRows } from '../scrub.ts';
@@ -29,7 +29,7 @@ export async function scrubDatabase(
   }
 }
 
-/** The damage that hides the version; the service beside it has read that when it started. */
+/** The damage that hides the version; the service that runs has read that when it started. */
 async function schemaProblem(client: Client, shown: string): Promise<string | null> {
   try {
     await assertSchema(client, shown);

@@ -1,6 +1,6 @@
 /**
  * How sessions of this program call themselves, for anyone who looks at `pg_stat_activity`. Followers add who they are and
- * which revision they have read: so the database alone tells of each how far behind it is. PostgreSQL keeps 63 bytes.
+ * which revision they have read: so the database alone shows how far behind each one is. PostgreSQL keeps 63 bytes.
  */
 
 export const SESSION_NAME = 'mesh-na';

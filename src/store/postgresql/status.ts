@@ -82,7 +82,7 @@ export async function readSafety(address: StoreAddress): Promise<Safety> {
         current_setting('synchronous_commit') as synchronous_commit,
         current_setting('synchronous_standby_names') as synchronous_standby_names
     `);
-    if (rows[0] === undefined) throw new Error('The database does not tell its settings');
+    if (rows[0] === undefined) throw new Error('The database does not show its settings');
     const hasTables = (await readSchemaVersion(client)) === SCHEMA_VERSION;
     const lease = hasTables ? await readLease(client) : null;
     return { place, writer: lease?.held === true ? lease.holder : null, ...rows[0] };

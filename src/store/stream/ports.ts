@@ -17,7 +17,7 @@ export interface StateFacts {
   readonly unstoredTimes: readonly TimeRange[];
 }
 
-/** Reads beside a service that writes, and sees nothing of what it writes meanwhile. */
+/** Reads while a service writes, and sees nothing of what it writes meanwhile. */
 export interface StateSource {
   readonly facts: StateFacts;
   /** What the state is in, such as `lmdb`, and the version of its layout. */

@@ -54,7 +54,7 @@ export function sourceOf(network: Buffer, parts: SourceParts): StateSource {
   };
 }
 
-/** Nonces, each row with the answers that are kept beside it under the same key. */
+/** Nonces, each row with the answers that are kept with it under the same key. */
 async function* nonceRowsIn(
   rows: RowReader,
   total: number,

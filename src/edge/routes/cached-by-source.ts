@@ -1,5 +1,5 @@
 /** Caches what is computed from a value, as long as the value is in use. */
-export function keptBeside<Source extends object, Made>(make: (source: Source) => Made) {
+export function cachedBySource<Source extends object, Made>(make: (source: Source) => Made) {
   const kept = new WeakMap<Source, Made>();
   return (source: Source): Made => {
     const known = kept.get(source);
