@@ -16,6 +16,8 @@ export interface ScratchOptions {
   readonly atExit?: () => void;
 }
 
+const ATTEMPTS = 20;
+
 /** The lock on a folder tells that its process lives. */
 const held = new Map<string, { release(): void; atExit(): void }>();
 
@@ -32,9 +34,8 @@ export function scratchFolder(
   { below = tmpdir(), atExit = () => undefined }: ScratchOptions = {},
 ): Scratch {
   removeAbandoned(prefix, below);
-  const path = mkdtempSync(join(below, prefix));
-  const lock = tryLockFolder(path);
-  held.set(path, { release: () => lock?.release(), atExit });
+  const { path, lock } = lockedFolder(join(below, prefix));
+  held.set(path, { release: () => lock.release(), atExit });
   return {
     path,
     remove() {
@@ -43,6 +44,18 @@ export function scratchFolder(
       held.delete(path);
     },
   };
+}
+
+/** Until it is locked, another process may take a new folder for one that was abandoned, and remove it. */
+function lockedFolder(prefix: string) {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    const path = mkdtempSync(prefix);
+    const lock = tryLock(path);
+    if (lock === null) continue;
+    if (existsSync(join(path, LOCK_FILE))) return { path, lock };
+    lock.release();
+  }
+  throw new Error(`No folder at ${prefix} could be locked`);
 }
 
 function removeAbandoned(prefix: string, below: string): void {
