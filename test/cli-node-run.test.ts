@@ -51,7 +51,7 @@ async function until(holds: () => boolean): Promise<void> {
   }
 }
 
-/** As docs/operating.md recommends it: otherwise the garbage of the start stays for long. */
+/** As docs/install.md recommends it: otherwise the garbage of the start stays for long. */
 const FRUGAL = '--max-semi-space-size=1';
 
 /** What the process has for itself: the file pages of Node.js are those of every such process. */

@@ -616,7 +616,7 @@ suite('the command', () => {
 });
 
 test('each check is described for operators', () => {
-  const text = readFileSync(new URL('docs/operating.md', PROJECT), 'utf8');
+  const text = readFileSync(new URL('docs/monitoring.md', PROJECT), 'utf8');
   const missing = Object.keys(CHECKS).filter((name) => !text.includes(`| \`${name}\` |`));
   assert.deepEqual(missing, []);
 });

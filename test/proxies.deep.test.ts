@@ -1,5 +1,5 @@
 /**
- * The samples of docs/operating.md, run as they are shown, in front of an authority. The proxies come from the
+ * The samples of docs/keys-and-tls.md, run as they are shown, in front of an authority. The proxies come from the
  * distribution; `npm test` installs them where it may.
  */
 import assert from 'node:assert/strict';
@@ -205,10 +205,10 @@ async function untilReady(child: ChildProcess, port: number): Promise<void> {
 
 /** The first sample for the proxy, or a later one. */
 function sampleOf(language: string, index = 0): string {
-  const document = readFileSync(new URL('docs/operating.md', PROJECT), 'utf8');
+  const document = readFileSync(new URL('docs/keys-and-tls.md', PROJECT), 'utf8');
   const block = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm');
   const [, sample] = [...document.matchAll(block)][index] ?? [];
-  return sample ?? assert.fail(`docs/operating.md has no sample for ${language}`);
+  return sample ?? assert.fail(`docs/keys-and-tls.md has no sample for ${language}`);
 }
 
 /** Whether the proxy listens, and finds the authority ready. */

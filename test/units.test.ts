@@ -45,7 +45,7 @@ function signerDropIn(): string {
 
 /** The command of the manual that makes the network, as root. */
 function documentedInit(): string {
-  const manual = readFileSync(new URL('docs/operating.md', PROJECT), 'utf8');
+  const manual = readFileSync(new URL('docs/install.md', PROJECT), 'utf8');
   const [, command] = /^sudo \/usr\/bin\/node (.* init .*)$/m.exec(manual) ?? [];
   assert.ok(command !== undefined);
   return `${NODE} ${command}`;

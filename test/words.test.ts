@@ -7,12 +7,12 @@ import { PROJECT_PATH } from './support/project.ts';
 
 /** How often each is still in sources and documents. Write something better, and lower the number. */
 const LEFT: Readonly<Record<string, number>> = {
-  whoever: 1,
-  beside: 1,
+  whoever: 0,
+  beside: 0,
   told: 2,
   'tells?': 1,
   'so many': 0,
-  'is made': 2,
+  'is made': 0,
   'found out': 0,
 };
 

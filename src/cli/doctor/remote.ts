@@ -132,7 +132,7 @@ function certificateOf(
 }
 
 const WAITS = 'It waits for its turn, while another instance serves';
-const READY_CURE = 'See the log of the authority, and docs/operating.md on health';
+const READY_CURE = 'See the log of the authority, and docs/monitoring.md on health';
 
 function checkReady(calls: Calls): Promise<Finding> {
   return asked('ready', READY_CURE, async () => {
@@ -293,7 +293,7 @@ const Judged = Type.Object({
 });
 
 function checkPosture(calls: Calls): Promise<Finding> {
-  const cure = 'See docs/operating.md on posture';
+  const cure = 'See docs/monitoring.md on posture';
   return asked('posture', cure, async () => {
     const { posture } = await calls.get(Judged, '/dashboard.json');
     const { findings, unknown: open = [] } = posture;

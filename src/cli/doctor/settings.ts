@@ -218,7 +218,11 @@ function checkWhole(
       checkOperators(config),
       exposure.length === 0
         ? fine('exposure', 'Nothing travels in the clear over a network')
-        : warning('exposure', exposure.join('; '), 'See docs/operating.md on TLS and on proxies'),
+        : warning(
+            'exposure',
+            exposure.join('; '),
+            'See docs/keys-and-tls.md on TLS and on proxies',
+          ),
     ],
   };
 }
