@@ -16,7 +16,7 @@ function censusOf(nodes: number, time: { now: number }) {
   const subjects = createSubjects(numbers);
   const certificates = createCertificateIndex({ subjects, numbers, seed: 1 });
   const liveness = createLiveness(HOUR, numbers);
-  subjects.onDecided(certificates.follow);
+  subjects.follow({ decided: certificates.follow });
   for (let n = 0; n < nodes; n += 1) {
     const context: Certificate = {
       nodePublicKey: `key-${n}`,

@@ -6,10 +6,10 @@ import { DAY } from '../bench/simulated-network.ts';
 import { createInviteBatches } from '../src/authority/derived/invite-batches.ts';
 import type { Authority } from '../src/authority/engine/authority.ts';
 import { listInvites, withdrawInviteBatch } from '../src/authority/enrollment/invite-list.ts';
-import { idsInOrder } from '../src/authority/subjects/ids-in-order.ts';
 import { createSubjects } from '../src/authority/subjects/subjects.ts';
 import { UnitOfWork } from '../src/authority/subjects/unit-of-work.ts';
 import { createCertificateNumbers } from '../src/authority/tables/certificate-numbers.ts';
+import { createSortedTexts } from '../src/authority/tables/sorted-texts.ts';
 import { sha256Hex } from '../src/base/crypto/digest.ts';
 import type { JsonObject, JsonValue } from '../src/base/json/value.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
@@ -277,8 +277,12 @@ test('pages of a batch have each of its invites once, also by status', async () 
 function invitesInMemory() {
   const subjects = createSubjects(createCertificateNumbers());
   const inviteBatches = createInviteBatches();
-  subjects.onDecided(inviteBatches.follow);
-  subjects.onRemoved(inviteBatches.followRemovals);
+  const inviteIds = createSortedTexts();
+  subjects.follow({
+    decided: inviteBatches.follow,
+    removed: inviteBatches.followRemovals,
+    added: (_kind, id) => inviteIds.add(id),
+  });
   const looked = { up: 0 };
   const counted = {
     ...subjects,
@@ -287,7 +291,6 @@ function invitesInMemory() {
       return subjects.committed(kind, id);
     }) as typeof subjects.committed,
   };
-  const inviteIds = idsInOrder(subjects, 'invite');
   const na = { subjects: counted, inviteIds, inviteBatches } as unknown as Authority;
   return { subjects, inviteBatches, na, looked };
 }

@@ -126,7 +126,7 @@ test('the index of certificates knows all that a key owned, for as many keys as 
   const numbers = createCertificateNumbers();
   const subjects = createSubjects(numbers);
   const index = createCertificateIndex({ subjects, numbers, seed: 1 });
-  subjects.onDecided(index.follow);
+  subjects.follow({ decided: index.follow });
   const restore = (id: string, nodePublicKey: string, version: number) => {
     const context = { nodePublicKey, issuedAt: 0, expiresAt: 10, supersededFrom: null };
     subjects.restore('certificate', id, { version, value: 'issued', context: context as never });

@@ -1,7 +1,6 @@
 /** Opens the authority on its state, which it reads from the store unless that is held ready; then serves commands. */
 import type { Answer } from '../protocol/contract/answers.ts';
 import type { Call, CallName } from '../protocol/contract/calls.ts';
-import { GRAPH_DOCUMENTS } from '../protocol/contract/documents.ts';
 import type { StatePosition, Store, StoreContents } from '../store/store.ts';
 import { HANDLERS } from './commands.ts';
 import { createDashboardPace } from './derived/dashboard-pace.ts';
@@ -17,11 +16,11 @@ import { createTrustPaths } from './derived/trust-paths.ts';
 import { admitCalls } from './engine/admission.ts';
 import type { Authority } from './engine/authority.ts';
 import { execute, type Run } from './engine/execute.ts';
+import { publishIfActive } from './engine/publish-changes.ts';
 import { summarizeRefusals } from './engine/refusal-audit.ts';
 import { createRetention, type RetentionPeriods } from './engine/retention.ts';
 import { evictAgents } from './enrollment/agents.ts';
 import { publishOperatorKeys } from './enrollment/operator-keys.ts';
-import { policyPublisher } from './enrollment/policies.ts';
 import { CRL_ID } from './lists/crl.ts';
 import type { SignedSequence } from './lists/signed-sequence.ts';
 import { createHeartbeatInterval } from './liveness/beat-advice.ts';
@@ -38,7 +37,6 @@ import { type AuthorityState, createAuthorityState, type StateOptions } from './
 import { createAuditChain } from './subjects/audit.ts';
 import { createRefusalAudit } from './subjects/refusal-counter.ts';
 import { createSliceQueue } from './subjects/sliced.ts';
-import type { SubjectListener } from './subjects/subjects.ts';
 import { createDashboardTreaties } from './views/dashboard-treaties.ts';
 
 /** What an instance that has waited knows of the state from others. */
@@ -278,10 +276,7 @@ function authorityOn(
   const { runtime, settings, clockTolerance, publisher } = options;
   const { subjects, liveness, operatorRegistry, certificates, recognition, bulletin } = held;
   const startedAt = runtime.now();
-  const publishPolicy = policyPublisher(publisher);
-  for (const [id, policy] of subjects.allCommitted('policy')) publishPolicy('policy', id, policy);
-  subjects.onCommitted(publishPolicy);
-  subjects.onCommitted(graphWithdrawer(publisher));
+  for (const [, policy] of subjects.allCommitted('policy')) publishIfActive(publisher, policy);
   bulletin.logged(facts.auditLength);
   liveness.putInOrder();
   // Leaves out who has been silent for too long.
@@ -355,13 +350,5 @@ function authorityOn(
     audit: createAuditChain(facts.auditHead, runtime),
     rosters: createRosters(),
     heartbeatInterval: createHeartbeatInterval(settings.activeWindow, runtime.elapsed),
-  };
-}
-
-/** Every change of the graph withdraws the documents derived from it. */
-function graphWithdrawer(publisher: Authority['publisher']): SubjectListener {
-  return (kind) => {
-    if (kind !== 'recognition-treaty' && kind !== 'imported-revocation') return;
-    for (const name of GRAPH_DOCUMENTS) publisher.withdraw(name);
   };
 }

@@ -20,7 +20,7 @@ import { type ConfiguredOperator, createOperatorRegistry } from './derived/opera
 import { createPolicyIndex } from './derived/policy-index.ts';
 import { createRecentChanges } from './derived/recent-changes.ts';
 import { createTrustCycleLog } from './derived/trust-cycle-log.ts';
-import type { Authority, AuthoritySettings } from './engine/authority.ts';
+import type { Authority, AuthoritySettings, HeldState } from './engine/authority.ts';
 import { applyChanges, type RestoreTarget, restoreSubjects } from './engine/restore.ts';
 import { createBulletinIssuer } from './lists/bulletin.ts';
 import { createRevocations } from './lists/crl.ts';
@@ -29,10 +29,10 @@ import { createListThreads, type ListThreading } from './lists/list-renderer.ts'
 import { createLiveness } from './liveness/last-contact.ts';
 import { createKeptAnswers } from './replay/kept-answers.ts';
 import { createNonceLedger } from './replay/nonce-ledger.ts';
-import { idsInOrder } from './subjects/ids-in-order.ts';
-import { createSubjects, type SubjectListener } from './subjects/subjects.ts';
+import { createSubjects } from './subjects/subjects.ts';
 import { createCertificateNumbers } from './tables/certificate-numbers.ts';
-import { createRecognitionIndex, type RecognitionIndex } from './views/recognition-index.ts';
+import { createSortedTexts } from './tables/sorted-texts.ts';
+import { createRecognitionIndex } from './views/recognition-index.ts';
 
 export interface StateOptions {
   readonly settings: AuthoritySettings;
@@ -47,34 +47,8 @@ export interface StateOptions {
   readonly listThreading?: ListThreading;
 }
 
-/** The members of an authority that hold stored state. */
-type Held = Pick<
-  Authority,
-  | 'subjects'
-  | 'revocations'
-  | 'feeds'
-  | 'bulletin'
-  | 'listThreads'
-  | 'certificates'
-  | 'certificateIds'
-  | 'inviteIds'
-  | 'inviteBatches'
-  | 'operatorRegistry'
-  | 'policies'
-  | 'agents'
-  | 'attestations'
-  | 'recognition'
-  | 'importedFeeds'
-  | 'recentChanges'
-  | 'trustCycles'
-  | 'counts'
-  | 'nonces'
-  | 'keptAnswers'
-  | 'liveness'
->;
-
 export interface AuthorityState {
-  readonly held: Held;
+  readonly held: HeldState;
   /** Call once, and before anything else; when it rejects, the state cannot be used. */
   read(stored: Omit<StoreReading, 'end'>): Promise<void>;
   /** The same of changes that follow what was read. */
@@ -113,12 +87,12 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
     numbers,
     seed: runtime.randomBytes(4).readInt32LE(),
   });
-  const certificateIds = idsInOrder(subjects, 'certificate');
-  const inviteIds = idsInOrder(subjects, 'invite');
+  const certificateIds = createSortedTexts();
+  const inviteIds = createSortedTexts();
   const inviteBatches = createInviteBatches();
   const policies = createPolicyIndex();
   const agents = createAgentIndex();
-  const attestations = createAttestations(subjects);
+  const attestations = createAttestations();
   const recognition = createRecognitionIndex();
   const importedFeeds = createImportedFeeds(recognition, () => {
     for (const name of GRAPH_DOCUMENTS) options.publisher.withdraw(name);
@@ -126,20 +100,6 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
   });
   const recentChanges = createRecentChanges();
   const trustCycles = createTrustCycleLog();
-  subjects.onDecided(revocations.followDecided);
-  subjects.onDecided(feeds.followDecided);
-  subjects.onDecided(certificates.follow);
-  subjects.onRemoved(certificates.followRemovals);
-  subjects.onRemoved((kind, id) => kind === 'certificate' && liveness.remove(id));
-  subjects.onDecided(inviteBatches.follow);
-  subjects.onRemoved(inviteBatches.followRemovals);
-  subjects.onDecided(policies.follow);
-  subjects.onCommitted(revocations.followCommitted);
-  subjects.onCommitted(feeds.followCommitted);
-  subjects.onCommitted(bulletin.followCommitted);
-  subjects.onCommitted(agents.follow);
-  subjects.onCommitted(importedFeeds.follow);
-  subjects.onCommitted(recognitionFollower(recognition));
   const liveness = createLiveness(settings.activeWindow, numbers);
   const operatorRegistry = createOperatorRegistry(options.operators);
   // Twice the larger tolerance and a minute, so a nonce outlives every timestamp it could be replayed with.
@@ -148,6 +108,43 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
     runtime.elapsed,
   );
   const keptAnswers = createKeptAnswers();
+
+  subjects.follow({
+    decided(...change) {
+      revocations.followDecided(...change);
+      feeds.followDecided(...change);
+      certificates.follow(...change);
+      inviteBatches.follow(...change);
+      policies.follow(...change);
+    },
+    committed(...change) {
+      counts.follow(...change);
+      attestations.follow(...change);
+      revocations.followCommitted(...change);
+      feeds.followCommitted(...change);
+      bulletin.followCommitted(...change);
+      agents.follow(...change);
+      importedFeeds.follow(...change);
+      const [kind, id, { context }] = change;
+      if (kind === 'recognition-treaty') recognition.putTreaty(id, context as Treaty);
+      else if (kind === 'imported-revocation') {
+        recognition.putRevocation(context as ImportedRevocation);
+      }
+    },
+    added(kind, id) {
+      if (kind === 'certificate') certificateIds.add(id);
+      else if (kind === 'invite') inviteIds.add(id);
+    },
+    removed(...change) {
+      const [kind, id] = change;
+      certificates.followRemovals(...change);
+      inviteBatches.followRemovals(...change);
+      if (kind === 'certificate') {
+        certificateIds.remove(id);
+        liveness.remove(id);
+      } else if (kind === 'invite') inviteIds.remove(id);
+    },
+  });
 
   /** Anyone who has gone quiet stays so when the clock is set back, as in a process that serves. */
   function target(): RestoreTarget {
@@ -207,12 +204,5 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
       await oneSliceATurn(revocations.takeLoaded());
     },
     close: async () => listThreads?.close(),
-  };
-}
-
-function recognitionFollower(index: RecognitionIndex): SubjectListener {
-  return (kind, id, { context }) => {
-    if (kind === 'recognition-treaty') index.putTreaty(id, context as Treaty);
-    else if (kind === 'imported-revocation') index.putRevocation(context as ImportedRevocation);
   };
 }

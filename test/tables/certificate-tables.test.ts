@@ -174,8 +174,7 @@ test('the index of keys knows what each key owns and which came last, with remov
         const subjects = createSubjects(numbers);
         const options = { subjects, numbers, seed, rowsBits, firstSlots: 4 };
         const index = createCertificateIndex(options);
-        subjects.onDecided(index.follow);
-        subjects.onRemoved(index.followRemovals);
+        subjects.follow({ decided: index.follow, removed: index.followRemovals });
         const model = new Map<string, Owned>();
         for (const { what, id, key, issuedAt, settled } of steps) {
           const known = model.get(id);
@@ -234,7 +233,7 @@ test('the certificate that was issued last is the newest of its key, in whicheve
       const numbers = createCertificateNumbers();
       const subjects = createSubjects(numbers);
       const index = createCertificateIndex({ subjects, numbers, seed: 1 });
-      subjects.onDecided(index.follow);
+      subjects.follow({ decided: index.follow });
       for (const issuedAt of instants) {
         subjects.restore('certificate', `c-${issuedAt}`, certificate(1, { issuedAt }));
       }

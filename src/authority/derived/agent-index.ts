@@ -6,10 +6,10 @@ import TinyQueue from 'tinyqueue';
 import type { AgentRegistration } from '../../../machines/agent-registration.ts';
 import { compareCodePoints } from '../../base/json/write.ts';
 import { createOrderedList, type OrderedList } from '../../base/ordered-list.ts';
-import type { SubjectListener } from '../subjects/subjects.ts';
+import type { SubjectFollower } from '../subjects/subjects.ts';
 
 export interface AgentIndex {
-  readonly follow: SubjectListener;
+  readonly follow: SubjectFollower;
   count(): number;
   find(nodePublicKey: string): AgentRegistration | undefined;
   /** Registrations with exactly this tag, newest first. */

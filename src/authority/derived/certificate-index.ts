@@ -3,14 +3,14 @@
  * certificates of one key form a chain that begins with the newest.
  */
 import type { Certificate } from '../../../machines/certificate.ts';
-import type { RemovalListener, SubjectListener, Subjects } from '../subjects/subjects.ts';
+import type { SubjectFollower, Subjects } from '../subjects/subjects.ts';
 import { createBlocks } from '../tables/blocks.ts';
 import type { CertificateNumbers } from '../tables/certificate-numbers.ts';
 import { createTextIndex, NONE } from '../tables/text-index.ts';
 
 export interface CertificateIndex {
-  readonly follow: SubjectListener;
-  readonly followRemovals: RemovalListener;
+  readonly follow: SubjectFollower;
+  readonly followRemovals: SubjectFollower;
   /** Whether the key owns a certificate that is neither revoked, expired nor superseded. */
   hasActive(nodePublicKey: string, now: number): boolean;
   /** Ids of the certificates of the key that are neither revoked, expired nor superseded. */

@@ -1,5 +1,5 @@
 import { KINDS, type SubjectKind } from '../subjects/kinds.ts';
-import type { Subjects } from '../subjects/subjects.ts';
+import type { SubjectFollower, Subjects } from '../subjects/subjects.ts';
 
 /** Counts over committed state; their cost does not grow with the fleet. */
 export interface Counts {
@@ -11,16 +11,13 @@ export interface Counts {
   /** Subjects held now, and subjects removed so far, by kind. */
   kept(): ByKind;
   removed(): ByKind;
+  readonly follow: SubjectFollower;
 }
 
 export type ByKind = { readonly [Kind in SubjectKind]?: number };
 
 export function createCounts(subjects: Subjects): Counts {
   let revoked = 0;
-  // Revoked is a final state, so each certificate comes to it once.
-  subjects.onCommitted((kind, _id, { value }) => {
-    if (kind === 'certificate' && value === 'revoked') revoked += 1;
-  });
   const removedOf = (kind: SubjectKind) =>
     subjects.committed('removal-count', kind)?.context.removed ?? 0;
   const byKind = (count: (kind: SubjectKind) => number): ByKind =>
@@ -32,5 +29,9 @@ export function createCounts(subjects: Subjects): Counts {
     policyVersions: () => subjects.countCommitted('policy'),
     kept: () => byKind(subjects.countCommitted),
     removed: () => byKind(removedOf),
+    // Revoked is a final state, so each certificate comes to it once.
+    follow(kind, _id, { value }) {
+      if (kind === 'certificate' && value === 'revoked') revoked += 1;
+    },
   };
 }

@@ -5,7 +5,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { RevocationImport } from '../../../machines/revocation-feed.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
-import type { SubjectListener } from '../subjects/subjects.ts';
+import type { SubjectFollower } from '../subjects/subjects.ts';
 import type { ImportLayer, RecognitionIndex } from '../views/recognition-index.ts';
 
 export interface ImportedFeeds {
@@ -14,7 +14,7 @@ export interface ImportedFeeds {
   /** Indexes an import; a promise when it is long. All of its ids become revoked at once. */
   absorb(slot: string, stored: RevocationImport): Promise<void> | undefined;
   /** Loads an import from the store. */
-  readonly follow: SubjectListener;
+  readonly follow: SubjectFollower;
   /** Indexes the loaded imports. Call before anything is decided. */
   endLoading(): void;
 }

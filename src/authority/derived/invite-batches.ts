@@ -3,12 +3,12 @@
  * that depends neither on the invites of others nor on those of it that were used.
  */
 import type { Invite } from '../../../machines/invite.ts';
-import type { RemovalListener, SubjectListener } from '../subjects/subjects.ts';
+import type { SubjectFollower } from '../subjects/subjects.ts';
 import { createSortedTexts, type SortedTexts } from '../tables/sorted-texts.ts';
 
 export interface InviteBatches {
-  readonly follow: SubjectListener;
-  readonly followRemovals: RemovalListener;
+  readonly follow: SubjectFollower;
+  readonly followRemovals: SubjectFollower;
   /** Undefined when no invite has the batch. */
   find(batch: string): InviteBatch | undefined;
 }

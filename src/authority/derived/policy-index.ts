@@ -1,8 +1,8 @@
-import type { SubjectListener } from '../subjects/subjects.ts';
+import type { SubjectFollower } from '../subjects/subjects.ts';
 
 /** The active policy version, as decided so far. */
 export interface PolicyIndex {
-  readonly follow: SubjectListener;
+  readonly follow: SubjectFollower;
   activeId(): string | null;
 }
 

@@ -40,10 +40,10 @@ import type { NonceLedger } from '../replay/nonce-ledger.ts';
 import type { NonceWindows } from '../replay/nonce-window.ts';
 import type { UnstoredTimes } from '../replay/unstored-times.ts';
 import type { AuditChain } from '../subjects/audit.ts';
-import type { IdsInOrder } from '../subjects/ids-in-order.ts';
 import type { RefusalAudit, RefusalEvent, SingleRefusals } from '../subjects/refusal-counter.ts';
 import type { SliceQueue } from '../subjects/sliced.ts';
 import type { Subjects } from '../subjects/subjects.ts';
+import type { SortedTexts } from '../tables/sorted-texts.ts';
 import type { DashboardTreaties } from '../views/dashboard-treaties.ts';
 import type { RecognitionIndex } from '../views/recognition-index.ts';
 
@@ -72,34 +72,17 @@ export interface AuthoritySettings {
   readonly firstPolicy: PolicyManifest | null;
 }
 
-export interface Authority {
-  readonly settings: AuthoritySettings;
-  readonly signer: AuthoritySigner;
-  readonly runtime: Runtime;
-  readonly store: Store;
-  /** Resolves when every unit decided so far is on disk and its effects have run. */
-  lastCommit: Promise<unknown>;
+/** What holds the stored state in memory; it can follow the writes of another process. */
+export interface HeldState {
   readonly subjects: Subjects;
-  readonly audit: AuditChain;
-  readonly refusals: RefusalAudit;
-  readonly nonces: NonceLedger;
-  readonly keptAnswers: KeptAnswers;
-  readonly windows: NonceWindows;
-  readonly earlierRequests: EarlierRequests;
-  readonly unstoredTimes: UnstoredTimes;
-  readonly liveness: Liveness;
-  readonly contactWriter: ContactWriter;
-  readonly rosters: Rosters;
-  readonly heartbeatInterval: HeartbeatInterval;
   readonly revocations: Revocations;
   readonly feeds: Feeds;
   readonly bulletin: BulletinIssuer;
-  readonly eventTail: EventTail;
   /** Null when lists of any length are rendered on this thread. */
   readonly listThreads: ListThreads | null;
   readonly certificates: CertificateIndex;
-  readonly certificateIds: IdsInOrder;
-  readonly inviteIds: IdsInOrder;
+  readonly certificateIds: Pick<SortedTexts, 'after'>;
+  readonly inviteIds: Pick<SortedTexts, 'after'>;
   readonly inviteBatches: InviteBatches;
   readonly operatorRegistry: OperatorRegistry;
   readonly policies: PolicyIndex;
@@ -107,6 +90,30 @@ export interface Authority {
   readonly attestations: Attestations;
   readonly recognition: RecognitionIndex;
   readonly importedFeeds: ImportedFeeds;
+  readonly recentChanges: RecentChanges;
+  readonly trustCycles: TrustCycleLog;
+  readonly counts: Counts;
+  readonly nonces: NonceLedger;
+  readonly keptAnswers: KeptAnswers;
+  readonly liveness: Liveness;
+}
+
+export interface Authority extends HeldState {
+  readonly settings: AuthoritySettings;
+  readonly signer: AuthoritySigner;
+  readonly runtime: Runtime;
+  readonly store: Store;
+  /** Resolves when every unit decided so far is on disk and its effects have run. */
+  lastCommit: Promise<unknown>;
+  readonly audit: AuditChain;
+  readonly refusals: RefusalAudit;
+  readonly windows: NonceWindows;
+  readonly earlierRequests: EarlierRequests;
+  readonly unstoredTimes: UnstoredTimes;
+  readonly contactWriter: ContactWriter;
+  readonly rosters: Rosters;
+  readonly heartbeatInterval: HeartbeatInterval;
+  readonly eventTail: EventTail;
   readonly graphDigest: GraphDigest;
   readonly trustPaths: TrustPaths;
   readonly graphWork: SharedWork;
@@ -114,11 +121,8 @@ export interface Authority {
   readonly sliceQueue: SliceQueue;
   /** The data-license policy, in memory only; undefined until one is created. */
   readonly license: { policy: Resting | undefined };
-  readonly recentChanges: RecentChanges;
   readonly dashboardPace: DashboardPace;
   readonly dashboardTreaties: DashboardTreaties;
-  readonly trustCycles: TrustCycleLog;
-  readonly counts: Counts;
   readonly fleetCounts: FleetCounts;
   readonly expiryCensus: ExpiryCensus;
   readonly failures: FailureWindow;

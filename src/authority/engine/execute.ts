@@ -13,6 +13,7 @@ import { Sliced } from '../subjects/sliced.ts';
 import { UnitOfWork } from '../subjects/unit-of-work.ts';
 import { AsyncResult } from './async-result.ts';
 import type { Authority } from './authority.ts';
+import { publishChanges } from './publish-changes.ts';
 import { Repeated } from './repeated-request.ts';
 
 /**
@@ -116,7 +117,7 @@ async function commit(
   // If memory misses what is on disk, every later decision is wrong.
   const failed = (cause: unknown) => na.fatal('effects of a commit', cause);
   try {
-    const pending = settle(na, unit, audit);
+    const pending = afterCommit(na, unit, audit);
     for (const effect of pending) effect.catch(failed);
     return pending;
   } catch (cause) {
@@ -125,9 +126,13 @@ async function commit(
   }
 }
 
-/** Applies what was stored. */
-function settle(na: Authority, unit: UnitOfWork, audit: readonly SealedEntry[]): Pending {
+/**
+ * All that follows a commit, in order: memory (`authority/state.ts` lists what follows subjects there), documents, the
+ * effects of the command, the log, and the dashboard.
+ */
+function afterCommit(na: Authority, unit: UnitOfWork, audit: readonly SealedEntry[]): Pending {
   na.subjects.settle(unit);
+  publishChanges(na.publisher, unit.writes);
   const pending = takeEffect(unit);
   for (const { entry } of audit) {
     na.recentChanges.add(entry);

@@ -1,9 +1,8 @@
 /** Policy versions [core-4-10]. The authority stamps and signs; what a client signed is ignored. */
-import type { Policy, PolicyRefusal } from '../../../machines/policy.ts';
+import type { PolicyRefusal } from '../../../machines/policy.ts';
 import { compareCodePoints, jsonText } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
-import { publishedDocument } from '../../protocol/contract/documents.ts';
 import type { ListPlace } from '../../protocol/contract/pages.ts';
 import { defaultPolicyId, MIN_CLIENT_VERSION } from '../../protocol/records/first-policy.ts';
 import { type PolicyManifest, readPolicyManifest } from '../../protocol/records/policy-manifest.ts';
@@ -12,7 +11,6 @@ import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { pageOf } from '../engine/page.ts';
 import { refusalIn } from '../engine/refusals.ts';
-import type { SubjectListener } from '../subjects/subjects.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 
 /** Publishes the policy document: the active version, or on first read the one that the network begins with. */
@@ -26,7 +24,7 @@ export const ensurePolicy: Handler<'ensurePolicy'> = (na, unit) => {
         : signRecord(firstPolicy, na.signer, keyId);
     unit.send('policy', policyId, { type: 'first_read', at: unit.at, manifest });
   }
-  // Committed versions are published by their watcher; this waits for the one decided here.
+  // Each commit publishes the version that it activates; this waits for the one decided here.
   unit.awaitEarlierCommits();
   return null;
 };
@@ -91,14 +89,6 @@ export const readPolicyPage: Handler<'readPolicyPage'> = readPolicyHistory;
 function activate(na: Authority, unit: UnitOfWork, policyId: string): void {
   const before = na.policies.activeId();
   if (before !== null && before !== policyId) unit.send('policy', before, { type: 'retire' });
-}
-
-/** Publishes each version that becomes active, in commit order. */
-export function policyPublisher(publisher: Authority['publisher']): SubjectListener {
-  return (kind, _id, { value, context }) => {
-    if (kind !== 'policy' || value !== 'active') return;
-    publisher.publish('policy', publishedDocument(jsonText((context as Policy).manifest)));
-  };
 }
 
 function manifestOf(

@@ -10,7 +10,7 @@ import { type PublishedDocument, publishedDocument } from '../../protocol/contra
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
 import type { Bulletin } from '../../protocol/records/bulletin.ts';
 import { signSingly } from '../../protocol/records/signed-record.ts';
-import type { SubjectListener } from '../subjects/subjects.ts';
+import type { SubjectFollower } from '../subjects/subjects.ts';
 import type { Revocations } from './crl.ts';
 import type { ListSigner } from './list-document.ts';
 
@@ -18,7 +18,7 @@ import type { ListSigner } from './list-document.ts';
 const PERIOD = 1000;
 
 export interface BulletinIssuer {
-  readonly followCommitted: SubjectListener;
+  readonly followCommitted: SubjectFollower;
   /** This many entries of the audit log were committed. */
   logged(entries: number): void;
   /** Publishes what has changed, unless that was done a moment ago. */

@@ -13,7 +13,7 @@ import { canonicalJson, compareCodePoints } from '../../base/json/write.ts';
 import { withoutPause } from '../../base/slices.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
-import type { SubjectListener } from '../subjects/subjects.ts';
+import type { SubjectFollower } from '../subjects/subjects.ts';
 import { LIST_PERIOD, type ListEntry, type ListSigner } from './list-document.ts';
 import { createListRenderer, type ListThreads } from './list-renderer.ts';
 import { createRevisionLog, type NumberedEntry, revisionDocument } from './list-revisions.ts';
@@ -25,8 +25,8 @@ export const CRL_ID = 'certificates';
 const TAKEN_AT_ONCE = 1000;
 
 export interface Revocations {
-  readonly followDecided: SubjectListener;
-  readonly followCommitted: SubjectListener;
+  readonly followDecided: SubjectFollower;
+  readonly followCommitted: SubjectFollower;
   readonly list: SignedSequence;
   /** The version that is served. */
   newestShown(): { readonly sequence: number; readonly digest: string };

@@ -16,15 +16,15 @@ import { foreignFeedName } from '../../protocol/contract/documents.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
 import { sortedSet } from '../../protocol/records/recognition-policy.ts';
 import { signRecord } from '../../protocol/records/signed-record.ts';
-import type { SubjectListener } from '../subjects/subjects.ts';
+import type { SubjectFollower } from '../subjects/subjects.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { ListEntry, ListSigner } from './list-document.ts';
 import { createListRenderer, type ListThreads } from './list-renderer.ts';
 import { createSignedSequence, type EntryDigest, type SignedSequence } from './signed-sequence.ts';
 
 export interface Feeds {
-  readonly followDecided: SubjectListener;
-  readonly followCommitted: SubjectListener;
+  readonly followDecided: SubjectFollower;
+  readonly followCommitted: SubjectFollower;
   /** The feed of an issuer, created if it does not exist. */
   of(issuer: string): SignedSequence;
   /** Every feed that has a version. */

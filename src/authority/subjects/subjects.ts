@@ -5,13 +5,18 @@ import { createCertificateTable } from './certificate-table.ts';
 import { addressOf, KINDS, type SubjectKind } from './kinds.ts';
 import type { Subject, SubjectTable } from './subject-table.ts';
 
-/** Called with each subject when it is decided and, separately, when it is committed. */
-export type SubjectListener = (kind: SubjectKind, id: string, subject: Subject) => void;
+export type SubjectFollower = (kind: SubjectKind, id: string, subject: Subject) => void;
 
-export type AdditionListener = (kind: SubjectKind, id: string) => void;
-
-/** Called with each subject as its removal is decided, while it can still be read. */
-export type RemovalListener = (kind: SubjectKind, id: string, subject: Subject) => void;
+/** What follows a change of subjects in memory: indexes, counts, lists. */
+export interface Followers {
+  /** A change was decided; it may not be on disk yet. */
+  readonly decided?: SubjectFollower;
+  readonly committed?: SubjectFollower;
+  /** A subject was committed that was not there before, or may not have been. */
+  readonly added?: (kind: SubjectKind, id: string) => void;
+  /** A removal was decided; the subject can still be read. */
+  readonly removed?: SubjectFollower;
+}
 
 export interface Subjects {
   /** The subject as decided so far, whether or not it is on disk. */
@@ -27,11 +32,8 @@ export interface Subjects {
   decide(changes: SubjectChanges): void;
   /** Marks the changes as committed. */
   settle(changes: SubjectChanges): void;
-  onDecided(listener: SubjectListener): void;
-  onCommitted(listener: SubjectListener): void;
-  /** Called when a subject is committed that was not there before, or may not have been. */
-  onAdded(listener: AdditionListener): void;
-  onRemoved(listener: RemovalListener): void;
+  /** Call once, before anything is restored or decided. */
+  follow(followers: Followers): void;
 }
 
 /** What one unit changes; each subject appears once, among the writes or the removals. */
@@ -49,10 +51,7 @@ export function createSubjects(numbers: CertificateNumbers): Subjects {
   const certificates = createCertificateTable(numbers);
   committed.set('certificate', certificates as SubjectTable<SubjectKind>);
   const pending = new Map<string, Subject | typeof REMOVED>();
-  const removalListeners: RemovalListener[] = [];
-  const decidedListeners: SubjectListener[] = [];
-  const committedListeners: SubjectListener[] = [];
-  const additionListeners: AdditionListener[] = [];
+  let followers: Followers = {};
 
   function ofKind<Kind extends SubjectKind>(kind: Kind): SubjectTable<Kind> {
     return committed.get(kind) as SubjectTable<Kind>;
@@ -62,7 +61,7 @@ export function createSubjects(numbers: CertificateNumbers): Subjects {
     const key = addressOf(kind, id);
     const subject = pending.get(key) ?? ofKind(kind as SubjectKind).get(id);
     if (subject === undefined) throw new Error(`${key} does not exist`);
-    for (const listener of removalListeners) listener(kind as SubjectKind, id, subject);
+    followers.removed?.(kind as SubjectKind, id, subject);
     pending.set(key, REMOVED);
   }
 
@@ -78,16 +77,16 @@ export function createSubjects(numbers: CertificateNumbers): Subjects {
     certificateEnds: certificates.ends,
     restore(kind, id, subject) {
       ofKind(kind).set(id, subject);
-      for (const listener of decidedListeners) listener(kind, id, subject);
-      for (const listener of committedListeners) listener(kind, id, subject);
-      for (const listener of additionListeners) listener(kind, id);
+      followers.decided?.(kind, id, subject);
+      followers.committed?.(kind, id, subject);
+      followers.added?.(kind, id);
     },
     decide({ writes, removals }) {
       for (const write of writes) {
         const kind = kindOf(write);
         const subject = toSubject(write);
         pending.set(addressOf(kind, write.id), subject);
-        for (const listener of decidedListeners) listener(kind, write.id, subject);
+        followers.decided?.(kind, write.id, subject);
       }
       for (const removal of removals) remove(removal);
     },
@@ -98,9 +97,8 @@ export function createSubjects(numbers: CertificateNumbers): Subjects {
         if (pending.get(key)?.version === write.version) pending.delete(key);
         const subject = toSubject(write);
         ofKind(kind).set(write.id, subject);
-        for (const listener of committedListeners) listener(kind, write.id, subject);
-        if (write.replaces !== NOT_STORED) continue;
-        for (const listener of additionListeners) listener(kind, write.id);
+        followers.committed?.(kind, write.id, subject);
+        if (write.replaces === NOT_STORED) followers.added?.(kind, write.id);
       }
       for (const { kind, id } of removals) {
         const key = addressOf(kind, id);
@@ -108,10 +106,9 @@ export function createSubjects(numbers: CertificateNumbers): Subjects {
         ofKind(kind as SubjectKind).delete(id);
       }
     },
-    onDecided: (listener) => decidedListeners.push(listener),
-    onCommitted: (listener) => committedListeners.push(listener),
-    onAdded: (listener) => additionListeners.push(listener),
-    onRemoved: (listener) => removalListeners.push(listener),
+    follow(given) {
+      followers = given;
+    },
   };
 }
 
