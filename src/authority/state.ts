@@ -109,36 +109,35 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
   );
   const keptAnswers = createKeptAnswers();
 
+  // For each subject of a start, so nothing is allocated here.
   subjects.follow({
-    decided(...change) {
-      revocations.followDecided(...change);
-      feeds.followDecided(...change);
-      certificates.follow(...change);
-      inviteBatches.follow(...change);
-      policies.follow(...change);
+    decided(kind, id, subject) {
+      revocations.followDecided(kind, id, subject);
+      feeds.followDecided(kind, id, subject);
+      certificates.follow(kind, id, subject);
+      inviteBatches.follow(kind, id, subject);
+      policies.follow(kind, id, subject);
     },
-    committed(...change) {
-      counts.follow(...change);
-      attestations.follow(...change);
-      revocations.followCommitted(...change);
-      feeds.followCommitted(...change);
-      bulletin.followCommitted(...change);
-      agents.follow(...change);
-      importedFeeds.follow(...change);
-      const [kind, id, { context }] = change;
-      if (kind === 'recognition-treaty') recognition.putTreaty(id, context as Treaty);
+    committed(kind, id, subject) {
+      counts.follow(kind, id, subject);
+      attestations.follow(kind, id, subject);
+      revocations.followCommitted(kind, id, subject);
+      feeds.followCommitted(kind, id, subject);
+      bulletin.followCommitted(kind, id, subject);
+      agents.follow(kind, id, subject);
+      importedFeeds.follow(kind, id, subject);
+      if (kind === 'recognition-treaty') recognition.putTreaty(id, subject.context as Treaty);
       else if (kind === 'imported-revocation') {
-        recognition.putRevocation(context as ImportedRevocation);
+        recognition.putRevocation(subject.context as ImportedRevocation);
       }
     },
     added(kind, id) {
       if (kind === 'certificate') certificateIds.add(id);
       else if (kind === 'invite') inviteIds.add(id);
     },
-    removed(...change) {
-      const [kind, id] = change;
-      certificates.followRemovals(...change);
-      inviteBatches.followRemovals(...change);
+    removed(kind, id, subject) {
+      certificates.followRemovals(kind, id, subject);
+      inviteBatches.followRemovals(kind, id, subject);
       if (kind === 'certificate') {
         certificateIds.remove(id);
         liveness.remove(id);
