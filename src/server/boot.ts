@@ -1,7 +1,6 @@
 /** The composition root: wires store, authority and edges once, and shuts them down in order. */
 
 import type { ReadyState, SeenState } from '../authority/open.ts';
-import type { Successor } from '../authority/successor.ts';
 import { createClock } from '../base/clock.ts';
 import { jsonText } from '../base/json/write.ts';
 import { createLogger, type LogDestination, type Logger } from '../base/log/logger.ts';
@@ -18,8 +17,7 @@ import { instantOf } from '../protocol/records/record.ts';
 import { databaseOf, type OpenedStore } from '../store/open.ts';
 import type { Config } from './config/load.ts';
 import { type Front, openFront } from './front.ts';
-import { haModeOf, type Instances, joinInstances } from './instances.ts';
-import { keepReady } from './keep-ready.ts';
+import { haModeOf, joinInstances } from './instances.ts';
 import { createBackground } from './lifecycle/background.ts';
 import { createFatal, type Fatal } from './lifecycle/fatal.ts';
 import { freeSpace } from './lifecycle/free-space.ts';
@@ -27,12 +25,13 @@ import { createLifecycle, type StopPatience } from './lifecycle/lifecycle.ts';
 import { withdrawAll } from './link/client.ts';
 import { type AuthorityMetrics, createAuthorityMetrics } from './metrics/authority.ts';
 import type { AuthorityCounts } from './metrics/state.ts';
+import { type Role, STARTING, waitForTurn } from './role.ts';
 import { openServiceSigner } from './service-signer.ts';
 import { AUTHORITY_SLOT, createBeats, startBeating } from './threads/beats.ts';
 import type { EdgeHost, EdgeThread } from './threads/edge-threads.ts';
 import type { StartWatchdog } from './threads/watchdog.ts';
 import { beginUpkeep } from './upkeep.ts';
-import { openWriter, type StateContext, type Writer, type WriterJobs } from './writer.ts';
+import { openWriter, type StateContext, type Writer } from './writer.ts';
 
 export interface BootOptions {
   /** Its time is that of the clocks below. */
@@ -102,7 +101,7 @@ export async function startAuthority(
       logger.write('WARNING', 'clock', `The system clock was set ${inWords(byMs)}`);
     },
     followed(byMs) {
-      writer?.clockSet();
+      role.clockSet();
       logger.write('WARNING', 'clock', `The service follows a clock that was set ${inWords(byMs)}`);
     },
   });
@@ -118,23 +117,19 @@ export async function startAuthority(
     folder: config.dataDir,
     async silence() {
       lifecycle.enter('failed');
-      writer?.seal();
-      instances?.close();
-      await front?.abandon();
+      await Promise.all(silencers.map((silence) => silence()));
     },
     end: onFatal,
   });
-  let writer: Writer | null = null;
-  let jobs: WriterJobs | null = null;
-  let front: Front | null = null;
+  let role: Role = STARTING;
+  /** End whatever could still answer. */
+  const silencers: (() => void | Promise<void>)[] = [() => role.seal()];
   // Edges may exist already, but cannot be called before the front is open.
   let frontOpened: (opened: Front) => void = () => undefined;
-  const openedFront = new Promise<Front>((resolve) => {
+  const front = new Promise<Front>((resolve) => {
     frontOpened = resolve;
   });
-  const edgesCaughtUp = async () => (front ?? (await openedFront)).barrier();
-  let instances: Instances | null = null;
-  let successor: Successor | null = null;
+  const edgesCaughtUp = async () => (await front).barrier();
   let requestStop: () => void = () => undefined;
   const stopRequested = new Promise<void>((resolve) => {
     requestStop = resolve;
@@ -167,7 +162,7 @@ export async function startAuthority(
     await signer.close();
     throw cause;
   });
-  instances = joined;
+  silencers.push(joined.close);
   const { instanceStatus, turn } = joined;
   // They load their modules while the state is read.
   const threads = startThreads(config, (index) =>
@@ -183,13 +178,13 @@ export async function startAuthority(
     tlsNotAfter: config.tls?.notAfter ?? null,
     delegatedUntil: instantOf(config.genesis.network_authority.valid_to),
     get backup() {
-      return writer?.backupFacts() ?? null;
+      return role.backupFacts();
     },
     get damaged() {
-      return writer?.damaged() ?? 0;
+      return role.damaged();
     },
     get webhooks() {
-      return writer?.webhooks() ?? [];
+      return role.webhooks();
     },
     get signs() {
       return signer.isAvailable();
@@ -208,30 +203,39 @@ export async function startAuthority(
     listThreadFrom: options.listThreadFrom,
     edgesCaughtUp,
   };
-  const openOn = (opened: OpenedStore, ready: ReadyState | null, seen: SeenState | null) =>
-    openWriter({ ...ofState, opened, ready, seen, metrics, hostStatus: () => hostStatus });
+  async function write(opened: OpenedStore, ready: ReadyState | null, seen: SeenState | null) {
+    const options = { ...ofState, opened, ready, seen, metrics, hostStatus: () => hostStatus };
+    const writer = await openWriter(options);
+    role = writer;
+    return writer;
+  }
 
-  /** The turn of an instance that has waited. */
-  async function take(opened: OpenedStore): Promise<void> {
+  function lead({ call }: Writer, { tenure }: OpenedStore): void {
+    if (tenure !== null) joined.lead(call, tenure);
+  }
+
+  async function waitAndTake(): Promise<void> {
+    logger.write('INFO', 'store', `${turn.holder} writes; this instance waits for its turn`);
+    const waiting = waitForTurn(ofState, instanceStatus);
+    role = waiting;
+    const opened = await turn.opening;
     if (lifecycle.state !== 'serving') return opened.store.abandon();
     joined.unfollow();
-    const ready = opened.tenure && (await successor?.take(opened.tenure.previousOwner));
+    const ready = opened.tenure && (await waiting.take(opened.tenure.previousOwner));
     const crlSequence = newestSequence(publisher.revisionEnds);
-    const seen = { position: successor?.newest() ?? null, crlSequence };
+    const seen = { position: waiting.newest(), crlSequence };
     // The authority publishes them anew: those of the writer before may be older.
     withdrawAll(publisher);
-    writer = await openOn(opened, ready ?? null, seen);
+    const writer = await write(opened, ready, seen);
     if (lifecycle.state !== 'serving') return;
-    if (opened.tenure !== null) joined.lead(writer.call, opened.tenure);
-    jobs = await writer.begin(background);
+    lead(writer, opened);
+    await writer.begin(background);
   }
 
   try {
-    if (turn.opened !== null) {
-      writer = await openOn(turn.opened, null, null);
-      if (turn.opened.tenure !== null) joined.lead(writer.call, turn.opened.tenure);
-    }
-    const here: Call = (instanceStatus === null && writer?.call) || joined.callRouter.call;
+    const first = turn.opened && (await write(turn.opened, null, null));
+    if (first !== null && turn.opened !== null) lead(first, turn.opened);
+    const here: Call = (instanceStatus === null && first?.call) || joined.callRouter.call;
     const host: EdgeHost = {
       call: here,
       relay: instanceStatus === null ? null : joined.callRouter.relay,
@@ -247,7 +251,7 @@ export async function startAuthority(
         if (instanceStatus !== null)
           metrics.instanceStatus(instanceStatus, joined.followers(), joined.leaseRemaining());
         // What is counted is the writer's to say, once.
-        return exposition(writer?.call ?? (() => UNAVAILABLE), metrics, reports);
+        return exposition(role.call ?? (() => UNAVAILABLE), metrics, reports);
       },
     };
     const { commands } = options;
@@ -268,7 +272,7 @@ export async function startAuthority(
       host,
       threads,
     });
-    front = serving;
+    silencers.push(serving.abandon);
     frontOpened(serving);
     const stopBeating = startBeating(beats, AUTHORITY_SLOT);
     lifecycle.enter('serving');
@@ -282,31 +286,24 @@ export async function startAuthority(
       metrics,
       now: runtime.now,
     });
-    if (writer !== null) jobs = await (writer as Writer).begin(background);
-    else logger.write('INFO', 'store', `${turn.holder} writes; this instance waits for its turn`);
-    if (turn.opened === null) successor = keepReady(ofState, instanceStatus);
-    const taking = turn.opened === null ? turn.opening.then(take) : null;
+    const taking = first === null ? waitAndTake() : null;
+    await first?.begin(background);
     taking?.catch((cause) => {
       if (lifecycle.state === 'serving') fatal('taking over', cause);
     });
     for (const warning of config.warnings) logger.write('WARNING', 'config', warning);
 
-    function writerJobs(): WriterJobs {
-      if (jobs === null) throw new Error('This instance does not write');
-      return jobs;
-    }
-
     return {
       port: serving.port,
       logger,
-      flush: async () => writerJobs().flush.runNow(),
-      sweep: async () => writerJobs().sweep.runNow(),
+      flush: async () => role.jobs().flush.runNow(),
+      sweep: async () => role.jobs().sweep.runNow(),
       checkClock: upkeep.checkClock.runNow,
       checkDisk: upkeep.checkDisk.runNow,
-      renewLists: async () => writerJobs().renewLists.runNow(),
-      runTrustCycle: async () => writerJobs().runTrustCycle(),
-      backUp: async () => writerJobs().backUp?.runNow(),
-      scrub: async () => writerJobs().scrub?.runNow(),
+      renewLists: async () => role.jobs().renewLists.runNow(),
+      runTrustCycle: async () => role.jobs().runTrustCycle(),
+      backUp: async () => role.jobs().backUp?.runNow(),
+      scrub: async () => role.jobs().scrub?.runNow(),
       reloadTls: upkeep.reloadTls?.runNow ?? null,
       settle: serving.settle,
       stopRequested,
@@ -322,10 +319,9 @@ export async function startAuthority(
             async flush() {
               turn.giveUp();
               await taking?.catch(() => undefined);
-              await successor?.close();
-              writer?.endReaders();
+              role.endReaders();
               await background.stop();
-              await writer?.close();
+              await role.close();
             },
             async close() {
               joined.close();
@@ -339,9 +335,8 @@ export async function startAuthority(
     };
   } catch (cause) {
     turn.giveUp();
-    await (successor as Successor | null)?.close();
     joined.close();
-    await (writer as Writer | null)?.abandon();
+    await role.abandon();
     await Promise.all([...threads.map((thread) => thread.end()), watchdog.end(), signer.close()]);
     throw cause;
   }

@@ -32,10 +32,11 @@ import type { Store } from '../store/store.ts';
 import type { Config } from './config/load.ts';
 import { createHeadKeeper, type HeadKeeper } from './head/keeper.ts';
 import { type OpenedHeads, openHeads } from './head/open.ts';
-import type { Background, Job } from './lifecycle/background.ts';
+import type { Background } from './lifecycle/background.ts';
 import type { Fatal } from './lifecycle/fatal.ts';
 import { createScrub, type Scrub } from './lifecycle/scrub.ts';
 import type { AuthorityMetrics } from './metrics/authority.ts';
+import { type Role, STARTING, type WriterJobs } from './role.ts';
 import { backUpApart } from './threads/backup-process.ts';
 import { type ListThreadIdentity, startListThread } from './threads/list-thread.ts';
 import { scrubApart } from './threads/scrub-process.ts';
@@ -65,35 +66,11 @@ export interface WriterOptions extends StateContext {
   hostStatus(): HostStatus;
 }
 
-export interface Writer {
+export interface Writer extends Role {
   /** The authority; it refuses while another process may have taken its place. */
   readonly call: Call;
-  readonly clockSet: OpenAuthority['clockSet'];
-  readonly seal: OpenAuthority['seal'];
   /** Begins the periodic work; the first trust cycle has ended when it resolves. */
-  begin(background: Background): Promise<WriterJobs>;
-  /** Null without a schedule of backups. */
-  backupFacts(): HostStatus['backup'];
-  /** Damage that is known of the stored state. */
-  damaged(): number;
-  webhooks(): HostStatus['webhooks'];
-  /** Ends the processes that read the state, and starts no other. */
-  endReaders(): void;
-  /** Flushes for the last time and gives the state up; call when no periodic work is under way. */
-  close(): Promise<void>;
-  /** Gives the state up as if this process had died. */
-  abandon(): Promise<void>;
-}
-
-export interface WriterJobs {
-  readonly flush: Job;
-  readonly sweep: Job;
-  readonly renewLists: Job;
-  runTrustCycle(): Promise<void>;
-  /** Null without a schedule. */
-  readonly backUp: Job | null;
-  /** Null where the state is not looked through for damage. */
-  readonly scrub: Job | null;
+  begin(background: Background): Promise<void>;
 }
 
 /** How late a backup may begin. */
@@ -131,6 +108,7 @@ export async function openWriter(options: WriterOptions): Promise<Writer> {
   const backups = quarantine === null ? backupsOf(options, endReaders.signal) : null;
   const scrub = scrubOf(options, endReaders.signal);
   let webhooks: Webhooks | null = null;
+  let jobs: WriterJobs | null = null;
 
   async function openOrAbandon(): Promise<OpenAuthority> {
     let authority: OpenAuthority | null = null;
@@ -214,8 +192,9 @@ export async function openWriter(options: WriterOptions): Promise<Writer> {
       const backUp = backups && background.start('backup', BACKUP_CHECK_MS, backups.check);
       void backUp?.attempt();
       const scrubbing = scrub && background.start('scrub', SCRUB_PART_MS, scrub.check);
-      return { flush, sweep, renewLists, runTrustCycle, backUp, scrub: scrubbing };
+      jobs = { flush, sweep, renewLists, runTrustCycle, backUp, scrub: scrubbing };
     },
+    jobs: () => jobs ?? STARTING.jobs(),
     backupFacts: () => backups?.facts ?? null,
     damaged: () => scrub?.damaged ?? 0,
     webhooks: () => webhooks?.facts ?? [],
