@@ -99,10 +99,9 @@ for (const [name, owners] of [
     [
       'src/edge/apps.ts',
       'src/edge/listener.ts',
-      'src/edge/paced-body.ts',
-      'src/edge/piecewise.ts',
       'src/edge/request-head.ts',
       'src/edge/response.ts',
+      'src/edge/send-reply.ts',
       'src/edge/server.ts',
       'src/edge/uploads.ts',
       'src/edge/viewers.ts',

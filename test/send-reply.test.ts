@@ -3,10 +3,9 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { after, before, test } from 'node:test';
 import type { FinishedReply } from '../src/edge/finish.ts';
-import type { PieceTaker } from '../src/edge/piecewise.ts';
 import type { PiecewiseBody } from '../src/edge/reply.ts';
 import type { Closing } from '../src/edge/response.ts';
-import { sendReply } from '../src/edge/send-reply.ts';
+import { type PieceTaker, sendReply } from '../src/edge/send-reply.ts';
 import { rawConnection } from './support/raw-http.ts';
 
 const LARGE = 'large '.repeat(100_000);

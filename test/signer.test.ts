@@ -18,14 +18,13 @@ import { parseJson } from '../src/base/json/parse.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
 import { readKeyFile } from '../src/base/keys/key-file.ts';
-import { kindOf } from '../src/base/signer/kinds.ts';
 import {
   challengeText,
   createSignerReader,
   MESSAGE,
   message,
 } from '../src/base/signer/protocol.ts';
-import { startSignerService } from '../src/base/signer/service.ts';
+import { kindOf, startSignerService } from '../src/base/signer/service.ts';
 import { loadConfig } from '../src/server/config/load.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { NO_LIMITS, runProgram, startChildServer } from './support/child-server.ts';

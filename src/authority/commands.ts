@@ -36,11 +36,16 @@ import {
 import { revokeCertificate } from './enrollment/revocations.ts';
 import { closeRoster, countNodes, openRoster, readRoster } from './enrollment/roster.ts';
 import { acceptAgreement, counterOffer, offerCapabilities } from './protocol/agreements.ts';
-import { decideBoundary } from './protocol/boundary.ts';
-import { assembleConsensus, castVote } from './protocol/consensus.ts';
-import { createLicensePolicy, declareIntent } from './protocol/data-usage.ts';
-import { commitCapabilities, nullifyProof } from './protocol/disclosure.ts';
-import { buildEvidence } from './protocol/evidence.ts';
+import {
+  assembleConsensus,
+  buildEvidence,
+  castVote,
+  commitCapabilities,
+  createLicensePolicy,
+  decideBoundary,
+  declareIntent,
+  nullifyProof,
+} from './protocol/records.ts';
 import { refreshBulletin } from './publication/bulletin-calls.ts';
 import { refreshCrl } from './publication/crl-calls.ts';
 import { refreshDashboard } from './publication/dashboard.ts';
@@ -58,10 +63,9 @@ import {
 } from './recognition/attestations.ts';
 import { importFeed, treatyKeys } from './recognition/feed-import.ts';
 import { readRecognitionPolicy, setRecognitionPolicy } from './recognition/recognition-policy.ts';
-import { askRevocations } from './recognition/revocation-knowledge.ts';
 import { issueTreaty, listTreaties, readTreaty, revokeTreaty } from './recognition/treaties.ts';
 import { runTrustCycle } from './recognition/trust-cycle.ts';
-import { considerTrust } from './recognition/trust-questions.ts';
+import { askRevocations, considerTrust } from './recognition/trust-questions.ts';
 
 export const HANDLERS: Handlers = {
   offerCapabilities,

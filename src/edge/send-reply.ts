@@ -1,9 +1,14 @@
-/** Sends a finished reply in the way that its body asks for. */
+/**
+ * Sends a finished reply in the way that its body asks for: at the pace of its reader, in pieces that are produced while
+ * they are sent, or as a stream. uWebSockets.js would otherwise copy the unsent rest for each reader, and of every further
+ * answer to one who reads nothing. It closes a reader that accepts nothing for about 12 s, and one that asks again before
+ * it has accepted an answer.
+ */
 
+import type { HttpResponse } from 'uWebSockets.js';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FinishedReply } from './finish.ts';
-import { isLarge, sendAtPace } from './paced-body.ts';
-import { type PieceTaker, sendPieces } from './piecewise.ts';
-import { isPiecewise, isStream } from './reply.ts';
+import { isPiecewise, isStream, type PiecewiseBody } from './reply.ts';
 import { type Closing, closingLine, writeHead, writeReply, writeWithoutBody } from './response.ts';
 
 /** Returns once everything is handed over, or a promise of when nothing more can be sent. */
@@ -35,4 +40,140 @@ export function sendReply(
   // A stream may never end: nothing waits for it.
   body.begin(taker);
   return null;
+}
+
+/** A response whose head was written, as the sender of its body sees it. */
+export interface PieceTaker {
+  readonly res: HttpResponse;
+  aborted: boolean;
+  /** Called when the client has disconnected. */
+  onGone: (() => void) | null;
+}
+
+/**
+ * Sends each piece after the client has accepted the one before. Resolves once nothing more can be sent. If a body cannot be completed, the connection is closed, so that
+ * the client does not take it for complete. That the connection closes is said in the head alone: asked to close at
+ * the end, uWebSockets.js would write so between the pieces.
+ */
+async function sendPieces(taker: PieceTaker, body: PiecewiseBody): Promise<void> {
+  const { res } = taker;
+  const room = roomIn(taker);
+  try {
+    while (!taker.aborted) {
+      const piece = await body.next();
+      if (piece === null) {
+        if (!taker.aborted) res.cork(() => res.end());
+        return;
+      }
+      // Yield between two pieces, however fast this client reads.
+      if (!taker.aborted) await (sendPiece(res, piece) ? nextTurn() : room());
+    }
+    body.abandon();
+  } catch {
+    if (!taker.aborted) res.close();
+  }
+}
+
+/** Waits until the client has accepted what was sent, or has disconnected. */
+function roomIn(taker: PieceTaker): () => Promise<void> {
+  let wake: (() => void) | null = null;
+  function wakeUp(): void {
+    wake?.();
+    wake = null;
+  }
+  taker.onGone = wakeUp;
+  if (!taker.aborted) {
+    taker.res.onWritable(() => {
+      wakeUp();
+      return true;
+    });
+  }
+  return () =>
+    new Promise((resolve) => {
+      wake = resolve;
+    });
+}
+
+/** False when part of it is still buffered. */
+function sendPiece(res: HttpResponse, piece: string): boolean {
+  let isTaken = true;
+  res.cork(() => {
+    isTaken = res.write(piece);
+  });
+  return isTaken;
+}
+
+const LARGE_BYTES = 64 * 1024;
+/** Of all bodies for which slow readers of a thread wait; those that many of them share count once. */
+const MOST_WAITING_BYTES = 128 * 1024 * 1024;
+
+function isLarge(body: string | Uint8Array): boolean {
+  return body.length > LARGE_BYTES;
+}
+
+/** Who waits for each body; the one that was begun first comes first. */
+const waiting = new Map<Uint8Array, Set<HttpResponse>>();
+let waitingBytes = 0;
+
+function wait(bytes: Uint8Array, res: HttpResponse): void {
+  const others = waiting.get(bytes);
+  if (others === undefined) {
+    waiting.set(bytes, new Set([res]));
+    waitingBytes += bytes.byteLength;
+  } else others.add(res);
+  for (const [oldest, readers] of waiting) {
+    // The newest is sent, however long it is.
+    if (waitingBytes <= MOST_WAITING_BYTES || oldest === bytes) return;
+    for (const reader of readers) reader.close();
+  }
+}
+
+function leave(bytes: Uint8Array, res: HttpResponse): void {
+  const readers = waiting.get(bytes);
+  if (readers?.delete(res) !== true || readers.size > 0) return;
+  waiting.delete(bytes);
+  waitingBytes -= bytes.byteLength;
+}
+
+/** Returns null when all of it is accepted at once, or a promise of when nothing more can be sent. */
+function sendAtPace(
+  taker: PieceTaker,
+  reply: FinishedReply,
+  body: string | Uint8Array,
+  closing: Closing,
+): Promise<void> | null {
+  const { res } = taker;
+  const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+  let isComplete = false;
+  res.cork(() => {
+    writeHead(res, reply, closingLine(closing));
+    [, isComplete] = res.tryEnd(body, length);
+  });
+  if (isComplete) return null;
+  const lasting = typeof body === 'string' ? Buffer.from(body) : lastingBytes(body);
+  return new Promise((resolve) => {
+    taker.onGone = () => {
+      leave(lasting, res);
+      resolve();
+    };
+    res.onWritable((offset) => {
+      let isTaken = false;
+      res.cork(() => {
+        [isTaken, isComplete] = res.tryEnd(lasting.subarray(offset), length);
+      });
+      if (isComplete) taker.onGone?.();
+      return isTaken;
+    });
+    wait(lasting, res);
+  });
+}
+
+const copies = new WeakMap<Uint8Array, Uint8Array>();
+
+/** Published bytes may be overwritten after this turn; readers that need them longer share one copy. */
+export function lastingBytes(bytes: Uint8Array): Uint8Array {
+  if (!(bytes.buffer instanceof SharedArrayBuffer)) return bytes;
+  const copy = copies.get(bytes) ?? new Uint8Array(bytes);
+  copies.set(bytes, copy);
+  return copy;
 }

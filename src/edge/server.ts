@@ -13,13 +13,12 @@ import { type Exchange, hasOneLength, openExchange, routeOf } from './exchange.t
 import { type FinishedReply, shedExchange } from './finish.ts';
 import { createNodeQueue, type NodeQueue } from './node-queue.ts';
 import { createPeers } from './peers.ts';
-import type { PieceTaker } from './piecewise.ts';
 import { finishExchange } from './pipeline.ts';
 import { UwsRequestHead } from './request-head.ts';
 import { orCut } from './response.ts';
 import type { Route } from './route.ts';
 import { createRouter } from './router.ts';
-import { sendReply } from './send-reply.ts';
+import { type PieceTaker, sendReply } from './send-reply.ts';
 import { createTraffic, type Generation, type Traffic } from './traffic.ts';
 import { bytesRead, createUploads, type ReceivedBody, UPLOAD_LIMITS } from './uploads.ts';
 import { createViewers } from './viewers.ts';

@@ -25,12 +25,13 @@ import { createLifecycle, type StopPatience } from './lifecycle/lifecycle.ts';
 import { withdrawAll } from './link/client.ts';
 import { type AuthorityMetrics, createAuthorityMetrics } from './metrics/authority.ts';
 import type { AuthorityCounts } from './metrics/state.ts';
-import { type Role, STARTING, waitForTurn } from './role.ts';
+import { type Role, STARTING } from './role.ts';
 import { openServiceSigner } from './service-signer.ts';
 import { AUTHORITY_SLOT, createBeats, startBeating } from './threads/beats.ts';
 import type { EdgeHost, EdgeThread } from './threads/edge-threads.ts';
 import type { StartWatchdog } from './threads/watchdog.ts';
 import { beginUpkeep } from './upkeep.ts';
+import { waitForTurn } from './waiting.ts';
 import { openWriter, type StateContext, type Writer } from './writer.ts';
 
 export interface BootOptions {

@@ -3,9 +3,8 @@
  * does and the others.
  */
 
-import { instanceRows } from '../authority/views/instances.ts';
 import { sha256Hex } from '../base/crypto/digest.ts';
-import { canonicalJson } from '../base/json/write.ts';
+import { canonicalJson, compareCodePoints } from '../base/json/write.ts';
 import type { Logger } from '../base/log/logger.ts';
 import type { Runtime } from '../base/runtime.ts';
 import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
@@ -31,15 +30,14 @@ import {
   type StoreOptions,
   type Tenure,
 } from '../store/open.ts';
+import { clockSentence, MOST_CLOCK_DIFFERENCE_MS } from '../store/postgresql/clock-difference.ts';
 import { agreedSettings } from './config/agreed-settings.ts';
 import type { Config } from './config/load.ts';
-import { followDatabaseClock } from './database-clock.ts';
 import { type CallRouter, createCallRouter } from './link/call-router.ts';
 import { createLinkClient } from './link/client.ts';
 import { openLinkHost } from './link/host.ts';
-import { linkKey } from './link/key.ts';
 import { createLastCopies } from './link/last-copies.ts';
-import { tlsWires } from './link/tls-wires.ts';
+import { linkKey, tlsWires } from './link/tls-wires.ts';
 import type { AuthorityMetrics } from './metrics/authority.ts';
 
 export interface InstancesOptions {
@@ -256,4 +254,45 @@ async function takeTurn(
   return typeof first === 'string'
     ? { opened: null, opening, holder: first, giveUp }
     : { opened: first, opening, holder: 'this instance', giveUp };
+}
+
+/** The writer first, then the others by id. */
+function instanceRows(writer: string, followers: readonly LinkedFollower[]): DashboardInstance[] {
+  const others = followers.toSorted((a, b) => compareCodePoints(a.instance, b.instance));
+  return [
+    { instance: writer, role: 'writer', lag_revisions: 0 },
+    ...others.map(
+      ({ instance, lag }): DashboardInstance => ({
+        instance,
+        role: 'follower',
+        lag_revisions: lag,
+      }),
+    ),
+  ];
+}
+
+/** Once they were too far apart, they agree again below this: no line for each of many small changes. */
+const AGREE_AGAIN_MS = MOST_CLOCK_DIFFERENCE_MS / 2;
+
+/** The returned function takes each comparison, in milliseconds by which the machine is ahead. */
+export function followDatabaseClock(
+  logger: Logger,
+  measured: (aheadMs: number) => void,
+): (aheadMs: number) => void {
+  let differs = false;
+  return (aheadMs) => {
+    measured(aheadMs);
+    const difference = Math.abs(aheadMs);
+    if (!differs && difference > MOST_CLOCK_DIFFERENCE_MS) {
+      differs = true;
+      logger.write('WARNING', 'clock', clockSentence(aheadMs));
+    } else if (differs && difference <= AGREE_AGAIN_MS) {
+      differs = false;
+      logger.write(
+        'INFO',
+        'clock',
+        'The clock of this machine agrees with that of the database again',
+      );
+    }
+  };
 }

@@ -13,8 +13,7 @@ import {
   openLinkHost,
   type WriterAccess,
 } from '../../src/server/link/host.ts';
-import { linkKey } from '../../src/server/link/key.ts';
-import { tlsWires } from '../../src/server/link/tls-wires.ts';
+import { linkKey, tlsWires } from '../../src/server/link/tls-wires.ts';
 
 const { elapsed, now } = systemRuntime;
 

@@ -3,7 +3,7 @@
 import type { Writable } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
-import type { TrustQuestion } from '../../protocol/contract/inputs.ts';
+import type { RevocationKnowledge, TrustQuestion } from '../../protocol/contract/inputs.ts';
 import type { ConsideredTrust } from '../../protocol/rows/graph.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
@@ -12,6 +12,8 @@ import { Sliced } from '../subjects/sliced.ts';
 import { explainTrust } from '../views/trust-explanation.ts';
 import { findTrustPathIn } from '../views/trust-path.ts';
 import { trustView } from '../views/trust-view.ts';
+import { isRevokedHere } from './attestations.ts';
+import { isTreatyRevoked } from './treaties.ts';
 
 export const considerTrust: Handler<'considerTrust'> = (na, question, at) => {
   assertAnswerable(na, question, at);
@@ -73,3 +75,13 @@ function answerTo(na: Authority, question: TrustQuestion, now: number): Consider
     ...(explain && isIndeterminate && { explanation: null }),
   };
 }
+
+export const askRevocations: Handler<'askRevocations'> = (na, { attestation, treatyId }) => {
+  const knowledge: RevocationKnowledge = {
+    attestation_revoked_here: attestation !== null && isRevokedHere(na, attestation.id),
+    attestation_revoked_by_feed:
+      attestation !== null && na.recognition.isRevoked(attestation.issuer, attestation.id),
+    treaty_revoked: treatyId !== null && isTreatyRevoked(na, treatyId),
+  };
+  return { ...knowledge };
+};

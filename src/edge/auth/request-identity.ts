@@ -1,6 +1,16 @@
 import { hash } from 'node:crypto';
+import type { JsonObject } from '../../base/json/value.ts';
 import type { RequestIdentity } from '../../protocol/contract/claims.ts';
-import type { SignedRequest } from './signed-request.ts';
+
+/** What a signature over a request can cover. */
+export interface SignedRequest {
+  /** Upper case. */
+  readonly method: string;
+  /** Percent-decoded, without query. */
+  readonly path: string;
+  readonly query: { readonly [name: string]: readonly string[] };
+  readonly body: JsonObject;
+}
 
 const DIGEST_LENGTH = 24;
 

@@ -7,9 +7,9 @@ import { Refusal } from '../../base/refusal.ts';
 import { documentText, type PublishedDocument } from '../../protocol/contract/documents.ts';
 import { endOf, entriesIn, KEPT_REVISIONS } from '../../protocol/contract/revision-ends.ts';
 import type { Edge } from '../edge.ts';
-import { lastingBytes } from '../lasting-bytes.ts';
 import { documentReply, type PiecewiseBody, piecewiseReply, type Reply } from '../reply.ts';
 import type { RouteRequest } from '../route.ts';
+import { lastingBytes } from '../send-reply.ts';
 import { cachedBySource } from './cached-by-source.ts';
 
 /**

@@ -1,5 +1,6 @@
-/** The operators' roster of active nodes, read from the authority in pieces [core-4-15]. */
+/** The count of active nodes, and the operators' roster of them, read from the authority in pieces [core-4-15]. */
 import { setTimeout as pause } from 'node:timers/promises';
+import { NodeCount } from '../../protocol/answers/operators.ts';
 import type { OperatorClaim } from '../../protocol/contract/claims.ts';
 import type { Edge } from '../edge.ts';
 import {
@@ -9,7 +10,26 @@ import {
   piecewiseReply,
   type Reply,
 } from '../reply.ts';
-import { NOTHING } from '../route.ts';
+import { NOTHING, type RouteEntry } from '../route.ts';
+
+export const nodeCountRoutes: readonly RouteEntry[] = [
+  {
+    method: 'GET',
+    path: '/nodes',
+    call: 'countNodes',
+    operatorCall: 'openRoster',
+    limit: 'none',
+    summary: 'Count of active nodes; with operator headers, their roster',
+    description:
+      'Operator headers that fail verification give 401, never the public form. A long roster is sent while it is read.',
+    answer: NodeCount,
+    refusals: [],
+    handle: async ({ operator }, edge) =>
+      operator === null
+        ? answerReply(await edge.call('countNodes', null))
+        : rosterReply(operator, edge),
+  },
+];
 
 /** A long roster rests for this share of the time that its pieces take, in which heartbeats have the threads for themselves. */
 const REST = 0.25;
@@ -17,7 +37,7 @@ const LEAST_REST_MS = 1;
 const LONGEST_REST_MS = 20;
 
 /** Answers a roster of one piece at once; a longer one is sent while it is read. */
-export async function rosterReply(operator: OperatorClaim, edge: Edge): Promise<Reply> {
+async function rosterReply(operator: OperatorClaim, edge: Edge): Promise<Reply> {
   const opened = await edge.call('openRoster', { operator, input: NOTHING });
   if (!opened.ok) return answerReply(opened);
   const { roster, count } = JSON.parse(opened.json) as { roster: number; count: number };

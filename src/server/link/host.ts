@@ -13,7 +13,6 @@ import { endsAfter, newestSequence } from '../../protocol/contract/revision-ends
 import { carryOut, createOutbox, type Outbox } from '../threads/edge-threads.ts';
 import type { Answers, Batch } from '../threads/messages.ts';
 import { HEARTBEAT_ROW } from '../threads/packed-heartbeat.ts';
-import { createFollowerLag, type FollowerLag } from './follower-lag.ts';
 import type { Frames } from './frames.ts';
 import type { FromFollower, FromWriter, Hello, News, SentDocument } from './messages.ts';
 import { createPace } from './pace.ts';
@@ -306,4 +305,42 @@ function forgetAnswered(unanswered: Set<unknown>, answers: Answers): void {
   for (let i = 0; i < repeated.length; i += 2) unanswered.delete(repeated[i]);
   for (let i = 0; i < refused.length; i += 3) unanswered.delete(refused[i]);
   for (let i = 0; i < failed.length; i += 2) unanswered.delete(failed[i]);
+}
+
+/** The least lag within this time is shown. */
+const LAG_SPAN_MS = 1000;
+
+/** How far behind a follower is, by what it reports many times a second. */
+export interface FollowerLag {
+  /** The state that the follower keeps ready was this many revisions behind; null while it keeps none. */
+  report(revisions: number | null): void;
+  /**
+   * The least that it has reported within a second: so what was written a moment ago, and is about to be read, does
+   * not count, and a follower that keeps up is at 0 however much is written. Null while it keeps no state ready.
+   */
+  revisions(): number | null;
+}
+
+export function createFollowerLag(elapsed: () => number): FollowerLag {
+  let known: number | null = null;
+  let least = Number.POSITIVE_INFINITY;
+  let since = elapsed();
+
+  function know(revisions: number | null): void {
+    known = revisions;
+    least = Number.POSITIVE_INFINITY;
+    since = elapsed();
+  }
+
+  return {
+    report(revisions) {
+      if (revisions === null || known === null) {
+        know(revisions);
+        return;
+      }
+      least = Math.min(least, revisions);
+      if (elapsed() - since >= LAG_SPAN_MS) know(least);
+    },
+    revisions: () => known,
+  };
 }

@@ -1,11 +1,35 @@
 /** Connections between instances over TLS, whose key both sides derive from that of the authority. */
+
+import { hkdfSync } from 'node:crypto';
 import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
-import { connect, createServer, type TLSSocket } from 'node:tls';
+import { connect, createServer, type SecureContextOptions, type TLSSocket } from 'node:tls';
 import { bareHost } from '../../base/bare-host.ts';
+import type { Signer } from '../../base/crypto/primitives.ts';
 import { framesOn } from './frames.ts';
-import { LINK_CIPHERS, LINK_IDENTITY } from './security.ts';
 import type { Wire, Wires } from './wires.ts';
+
+/** Node.js uses such keys with TLS 1.2 only; the exchange is that of Diffie and Hellman, so none can be read later. */
+export const LINK_CIPHERS = {
+  ciphers: 'ECDHE-PSK-CHACHA20-POLY1305',
+  minVersion: 'TLSv1.2',
+  maxVersion: 'TLSv1.2',
+} as const satisfies SecureContextOptions;
+
+const LINK_IDENTITY = 'mesh-na';
+
+/** No record begins like this text, so the signature is of no use elsewhere. */
+const LABEL = 'mesh-na link 1';
+const KEY_BYTES = 32;
+
+/**
+ * The secret of the link: anyone who holds the key of the authority can make it, and nobody else. Ed25519 signatures are
+ * deterministic: every instance makes the same one.
+ */
+export function linkKey(signer: Signer, genesisDigest: string): Buffer {
+  const signature = Buffer.from(signer.sign(`${LABEL}\n${genesisDigest}`), 'base64');
+  return Buffer.from(hkdfSync('sha256', signature, genesisDigest, LABEL, KEY_BYTES));
+}
 
 export interface TlsWiresOptions {
   readonly key: Buffer;
