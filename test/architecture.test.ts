@@ -115,7 +115,7 @@ for (const [name, owners] of [
   ['d3-force', ['src/pages']],
   ['esbuild', ['src/build/build-browser.cjs', 'src/build/build-program.js']],
   ['prom-client', ['src/edge/metrics.ts', 'src/server/metrics']],
-  ['ipaddr.js', ['src/edge/source-address.ts', 'src/server/webhooks/address.ts']],
+  ['ipaddr.js', ['src/edge/request-head.ts', 'src/server/webhooks/address.ts']],
   ['fresh', ['src/edge/reply.ts']],
   ['negotiator', ['src/edge/reply.ts']],
   ['age-encryption', ['src/maintenance/backup/encryption.ts']],

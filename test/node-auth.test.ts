@@ -8,7 +8,7 @@ import { jsonText } from '../src/base/json/write.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { NODE_PROOF_HEADER, type NodeRequest } from '../src/client/sign-node.ts';
 import { judgeNode } from '../src/edge/auth/node.ts';
-import type { SignedRequest as JudgedRequest } from '../src/edge/auth/request-identity.ts';
+import type { SignedRequest as JudgedRequest } from '../src/edge/auth/signed-request.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import {

@@ -12,7 +12,7 @@ import {
   type OperatorHeaders,
   operatorPayload,
 } from '../src/edge/auth/operator.ts';
-import type { SignedRequest } from '../src/edge/auth/request-identity.ts';
+import type { SignedRequest } from '../src/edge/auth/signed-request.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE, SECOND } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';

@@ -5,8 +5,7 @@
 import type { HttpResponse, TemplatedApp } from 'uWebSockets.js';
 import type { TlsFiles } from '../base/tls/pair.ts';
 import { type Listener, openListener } from './listener.ts';
-import type { Peers } from './peers.ts';
-import { addressOf } from './request-head.ts';
+import { addressOf, type Peers } from './request-head.ts';
 
 type Uws = typeof import('uWebSockets.js');
 

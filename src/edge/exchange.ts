@@ -10,10 +10,9 @@ import { type CorsRequest, corsRequest } from './cors.ts';
 import type { Edge } from './edge.ts';
 import { decodePath, matchedPath, type Query } from './query.ts';
 import { acceptsGzip, prefersHtml } from './reply.ts';
-import type { RequestHead } from './request-head.ts';
+import { noteForwarded, type RequestHead, sourceAddress } from './request-head.ts';
 import type { Route, RouteRequest, StreamHead } from './route.ts';
 import type { Match, Router } from './router.ts';
-import { noteForwarded, sourceAddress } from './source-address.ts';
 
 /** A request whose head was read and whose body is still arriving. */
 export interface Exchange {

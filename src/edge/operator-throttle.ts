@@ -7,7 +7,7 @@ import type { Edge } from './edge.ts';
 import type { Exchange, Received } from './exchange.ts';
 import { countedFailure } from './limited.ts';
 import type { Reply } from './reply.ts';
-import { addressBlock } from './source-address.ts';
+import { addressBlock } from './request-head.ts';
 import { isLargeBody, type Sender } from './unproven-bodies.ts';
 
 /** The largest body that is still judged after its source has failed too often: enough for all but imports. */

@@ -7,8 +7,9 @@
 
 import { REFUSALS, Refusal } from '../base/refusal.ts';
 import { maxBodyValues } from '../protocol/route-description.ts';
-import { judgeOperatorHeaders } from './auth/operator.ts';
-import { judgeNodeProof, judgeOperatorProof } from './authenticate.ts';
+import { judgeNode } from './auth/node.ts';
+import { type JudgedHeaders, judgeOperatorHeaders, judgeSignature } from './auth/operator.ts';
+import { requestIdentityOf } from './auth/signed-request.ts';
 import { parseBody } from './body.ts';
 import { preflightReply } from './cors.ts';
 import { type Edge, withAnswer } from './edge.ts';
@@ -25,9 +26,9 @@ import {
 } from './operator-throttle.ts';
 import { parseQuery } from './query.ts';
 import { errorPageReply, type Reply, refusalReply } from './reply.ts';
-import type { Route } from './route.ts';
+import { addressBlock } from './request-head.ts';
+import type { NodeProofRule, Route } from './route.ts';
 import type { Match } from './router.ts';
-import { addressBlock } from './source-address.ts';
 import type { ReceivedBody } from './uploads.ts';
 
 /** Returns null to go on with the next step, or the reply that ends the request. */
@@ -173,6 +174,45 @@ function authenticate(edge: Edge, received: Received): null {
   else if (received.route.proof !== undefined) judgeNodeProof(edge, received, received.route.proof);
   received.body = NO_BYTES;
   return null;
+}
+
+/** An unproven request is passed on without its body, which nobody will read. */
+function judgeOperatorProof(edge: Edge, received: Received, judged: JudgedHeaders): void {
+  const { exchange, route, request } = received;
+  const { operatorHeaders: headers, remoteAddr } = exchange;
+  if (headers === null) return;
+  const { keyId, nonce, signature } = headers;
+  const { verdict, version } =
+    judged.verdict === 'valid'
+      ? judgeSignature(headers, request, edge.settings.operatorAuth)
+      : { verdict: judged.verdict, version: null };
+  if (verdict === 'valid') {
+    const sender = senderOf(remoteAddr, keyId);
+    if (hasLargeBody(received)) edge.unprovenBodies.giveBack(sender, request.now);
+    edge.unprovenBodies.proved(sender, request.now);
+  } else {
+    request.body = {};
+  }
+  request.operator = {
+    keyId,
+    signedAt: judged.signedAt,
+    nonce,
+    verdict,
+    signatureVersion: version,
+    scope: route.path,
+    remoteAddr,
+    sending: route.keepsAnswer ? requestIdentityOf(request, signature, exchange.isRepeat) : null,
+  };
+}
+
+function judgeNodeProof(edge: Edge, received: Received, { keyOf, form }: NodeProofRule): void {
+  const { exchange, route, body, request } = received;
+  const { nodeProof, isRepeat, takesBody } = exchange;
+  if (!takesBody || body === 'too_large') return;
+  const key = keyOf(request);
+  if (key === null || (nodeProof === '' && form === 'header if sent')) return;
+  const repeat = route.keepsAnswer ? isRepeat : null;
+  request.node = judgeNode(key, nodeProof, request, repeat, body, edge.settings.nodeAuth);
 }
 
 function countFailedProof(edge: Edge, received: Received): Reply | null | Promise<Reply | null> {

@@ -1,5 +1,8 @@
+/** The head of a request, and the address that it came from. */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
-import type { Peers } from './peers.ts';
+import { isIPv4, isIPv6 } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import type { Edge } from './edge.ts';
 
 export interface RequestHead {
   /** As sent: methods are case-sensitive. */
@@ -54,4 +57,101 @@ export class UwsRequestHead implements RequestHead {
 
 export function addressOf(res: HttpResponse): string {
   return Buffer.from(res.getRemoteAddressAsText()).toString('latin1');
+}
+
+/**
+ * The remote addresses of the open connections. Asking uWebSockets.js for an address allocates a buffer,
+ * which costs a sixth of a cached document. Behind a proxy or an address translator all connections have
+ * one address, which need not be asked for again.
+ */
+export interface Peers {
+  /** The address of every open connection; null when they do not all come from one. */
+  readonly only: string | null;
+  opened(address: string): void;
+  /** A connection has ended, or has been upgraded to a WebSocket. */
+  closed(): void;
+}
+
+export function createPeers(): Peers {
+  let open = 0;
+  let only: string | null = null;
+  return {
+    get only() {
+      return only;
+    },
+    opened(address) {
+      // uWebSockets.js does not say which connection ended: once mixed, the addresses count as mixed until
+      // all have ended.
+      only = open === 0 || only === address ? address : null;
+      open += 1;
+    },
+    closed() {
+      open -= 1;
+    },
+  };
+}
+
+/**
+ * The address a request came from: the peer, or the address that the outermost of `proxyHops` trusted
+ * proxies saw. Entries further left in `X-Forwarded-For` are claims of the client and never used. The
+ * library `proxy-addr` picks the same entry but keeps ports and spellings; limits need one spelling of an
+ * address.
+ */
+export function sourceAddress(head: RequestHead, proxyHops: number): string {
+  return forwardedAddress(head, proxyHops) ?? peerAddress(head.peerAddress());
+}
+
+const warnedEdges = new WeakSet<Edge>();
+
+/**
+ * Warns once when a proxy forwards a client address although no proxy is trusted: all clients then share
+ * its limits.
+ */
+export function noteForwarded(edge: Edge, head: RequestHead): void {
+  if (warnedEdges.has(edge) || head.header('x-forwarded-for') === '') return;
+  warnedEdges.add(edge);
+  edge.logger.write(
+    'WARNING',
+    'http',
+    'X-Forwarded-For arrives while MESH_PROXY_HOPS is 0: if a proxy of yours sends it, all clients share its address and its rate limits',
+  );
+}
+
+/**
+ * What limits count by: an IPv4 address, or the /64 of an IPv6 address, because its owner can use all
+ * addresses in it.
+ */
+export function addressBlock(address: string): string {
+  if (!address.includes(':') || !ipaddr.IPv6.isValid(address)) return address;
+  const { parts } = ipaddr.IPv6.parse(address);
+  return `${parts
+    .slice(0, 4)
+    .map((part) => part.toString(16))
+    .join(':')}::/64`;
+}
+
+function forwardedAddress(head: RequestHead, proxyHops: number): string | null {
+  if (proxyHops === 0) return null;
+  const hops = head.headerLines('x-forwarded-for').join(',').split(',');
+  const claimed = hops[Math.max(0, hops.length - proxyHops)] ?? '';
+  return normalAddress(withoutPort(claimed.trim()));
+}
+
+/** An IPv6 address is in brackets when a port follows; some proxies add the client's port. */
+const BRACKETED = /^\[([0-9a-f:.]*:[0-9a-f:.]*)\](?::\d{1,5})?$/i;
+const V4_WITH_PORT = /^(\d+\.\d+\.\d+\.\d+):\d{1,5}$/;
+
+function withoutPort(text: string): string {
+  return (BRACKETED.exec(text) ?? V4_WITH_PORT.exec(text))?.[1] ?? text;
+}
+
+/** The kernel already writes IPv4 in its normal form. */
+function peerAddress(peer: string): string {
+  return peer.includes(':') ? (normalAddress(peer) ?? peer) : peer;
+}
+
+/** IPv4 addresses mapped into IPv6 become IPv4; null when the text is not an address. */
+function normalAddress(text: string): string | null {
+  if (isIPv4(text)) return text;
+  return isIPv6(text) ? ipaddr.process(text).toString() : null;
 }

@@ -8,7 +8,7 @@ import {
 } from '../protocol/contract/calls.ts';
 import type { Input, NodeClaim, OperatorClaim } from '../protocol/contract/claims.ts';
 import type { RouteDescription } from '../protocol/route-description.ts';
-import type { SignedRequest } from './auth/request-identity.ts';
+import type { SignedRequest } from './auth/signed-request.ts';
 import type { Edge } from './edge.ts';
 import type { Reply } from './reply.ts';
 

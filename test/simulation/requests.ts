@@ -12,7 +12,7 @@ import {
   judgeSignature,
   operatorPayload,
 } from '../../src/edge/auth/operator.ts';
-import type { SignedRequest } from '../../src/edge/auth/request-identity.ts';
+import type { SignedRequest } from '../../src/edge/auth/signed-request.ts';
 import type { NodeClaim, OperatorClaim } from '../../src/protocol/contract/claims.ts';
 import { type Proof, TOLERANCE } from './model/access.ts';
 import type { Tier } from './model/state.ts';

@@ -8,8 +8,7 @@ import { verifySignature } from '../../base/crypto/ed25519.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import { canonicalJson } from '../../base/json/write.ts';
 import type { NodeClaim, NodeProofVerdict } from '../../protocol/contract/claims.ts';
-import { requestIdentityOf, type SignedRequest } from './request-identity.ts';
-import { judgeTimestamp } from './timestamps.ts';
+import { judgeTimestamp, requestIdentityOf, type SignedRequest } from './signed-request.ts';
 
 /** Base64 of 32 and of 64 bytes. */
 const KEY_LENGTH = 44;

@@ -6,8 +6,7 @@
 import { verifySignature } from '../../base/crypto/ed25519.ts';
 import { canonicalJson } from '../../base/json/write.ts';
 import type { OperatorProofVerdict } from '../../protocol/contract/claims.ts';
-import type { SignedRequest } from './request-identity.ts';
-import { judgeTimestamp } from './timestamps.ts';
+import { judgeTimestamp, type SignedRequest } from './signed-request.ts';
 
 const MAX_HEADER_LENGTH = 256;
 /** Base64 of 64 bytes. */

@@ -13,7 +13,7 @@ import { DELETE_ENVELOPE_TOLERANCE } from '../../protocol/contract/delete-envelo
 import { AgentDescriptor, readAgentDescriptor } from '../../protocol/records/agent-descriptor.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import { isSignedByAny } from '../../protocol/records/signed-record.ts';
-import { judgeTimestamp } from '../auth/timestamps.ts';
+import { judgeTimestamp } from '../auth/signed-request.ts';
 import type { Edge } from '../edge.ts';
 import { firstValue } from '../query.ts';
 import { answerReply, type Reply, refusalReply } from '../reply.ts';

@@ -3,8 +3,8 @@ import type { NodeClaim } from '../../protocol/contract/claims.ts';
 import { type Edge, withAnswer } from '../edge.ts';
 import { countedFailure } from '../limited.ts';
 import type { Reply } from '../reply.ts';
+import { addressBlock } from '../request-head.ts';
 import type { NodeProofRule, RouteRequest } from '../route.ts';
-import { addressBlock } from '../source-address.ts';
 
 /** A claimed key is whatever the client wrote; a real one has 44 characters. */
 const MAX_KEY_LENGTH = 64;

@@ -8,8 +8,8 @@ import type { Edge } from '../edge.ts';
 import { limited } from '../limited.ts';
 import { firstValue, type Query } from '../query.ts';
 import { answerReply, type Reply } from '../reply.ts';
+import { addressBlock } from '../request-head.ts';
 import type { RouteRequest } from '../route.ts';
-import { addressBlock } from '../source-address.ts';
 
 const text = (description: string) => Type.Optional(Type.String({ description }));
 
