@@ -4,21 +4,13 @@
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, posix } from 'node:path';
+import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import { makeCheckout } from './support/checkout.ts';
+import { markdownFiles } from './support/documents.ts';
 import { ownPort } from './support/own-port.ts';
 import { PROJECT_PATH as root } from './support/project.ts';
 import { openShell, type Shell } from './support/shell.ts';
@@ -103,15 +95,6 @@ function checkTranscripts(folder: string, documents: readonly string[]): void {
 test('every document that holds a transcript is read', () => {
   const holders = markdownFiles().filter((path) => transcriptOf(read(path)).length > 0);
   assert.deepEqual(holders, READINGS.flat().sort());
-});
-
-test('every link of a document leads to a file, and to a heading or an anchor in it', () => {
-  const broken = markdownFiles().flatMap((path) =>
-    linksOf(read(path))
-      .filter((link) => !leadsSomewhere(path, link))
-      .map((link) => `${path}: ${link}`),
-  );
-  assert.deepEqual(broken, []);
 });
 
 /** Whether two ranks are the other way round; two lines of one moment may have one time, or two. */
@@ -218,48 +201,4 @@ function environment(): NodeJS.ProcessEnv {
 
 function read(path: string): string {
   return readFileSync(join(root, path), 'utf8');
-}
-
-/** Paths from the top of the project, sorted; of hidden and of generated folders none. */
-function markdownFiles(): string[] {
-  const entries = readdirSync(root, { withFileTypes: true });
-  const places = entries.filter(
-    ({ name }) => !/^(?:\.|node_modules$|build$|dist$|mesh-)/.test(name),
-  );
-  return places
-    .flatMap((place) => (place.isDirectory() ? below(place.name) : [place.name]))
-    .filter((path) => path.endsWith('.md'))
-    .sort();
-}
-
-function below(folder: string): string[] {
-  const names = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' });
-  return names.map((name) => posix.join(folder, name));
-}
-
-/** Targets of links and images, and of the sources of pictures; those of fenced blocks are none. */
-function linksOf(markdown: string): string[] {
-  const text = markdown.replace(/^```[\s\S]*?^```$/gm, '').replace(/`[^`\n]*`/g, '');
-  const found = [...text.matchAll(/\]\(([^)\s]+)\)|(?:src|srcset)="([^"]+)"/g)];
-  return found.map(([, link, source]) => link ?? source ?? '');
-}
-
-function leadsSomewhere(from: string, link: string): boolean {
-  if (/^https?:/.test(link)) return true;
-  const [path = '', anchor] = link.split('#');
-  const target = path === '' ? from : posix.join(dirname(from), path);
-  if (!existsSync(join(root, target))) return false;
-  return anchor === undefined || anchorsOf(read(target)).has(anchor);
-}
-
-function anchorsOf(markdown: string): Set<string> {
-  const ids = [...markdown.matchAll(/<a id="([^"]+)">/g)].map(([, id]) => id ?? '');
-  const headings = [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, heading]) => slug(heading ?? ''));
-  return new Set([...ids, ...headings]);
-}
-
-/** The anchor that Markdown renderers give a heading. */
-function slug(heading: string): string {
-  const words = heading.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, '');
-  return words.replaceAll(' ', '-');
 }

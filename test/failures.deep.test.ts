@@ -4,7 +4,6 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { loadConfig } from '../src/server/config/load.ts';
-import { createBackground } from '../src/server/lifecycle/background.ts';
 import { type BackupTask, backUpApart } from '../src/server/threads/backup-process.ts';
 import { scrubApart } from '../src/server/threads/scrub-process.ts';
 import { startArmed } from './support/armed-server.ts';
@@ -128,57 +127,6 @@ test('an exception while an edge thread takes a request ends the process with 1,
   // The fault is armed a little later than the signal is sent.
   while (!isOver) await Promise.race([get(server.na, '/genesis').catch(() => null), server.ended]);
   await assertEnded(server, uncaughtOn('edge thread'));
-});
-
-test('a background job runs one run behind the other, logs a failure and reports each success', async () => {
-  const lines: string[] = [];
-  const succeeded: string[] = [];
-  const logger = {
-    write: (level: string, area: string, message: string) =>
-      lines.push(`${level} ${area} ${message}`),
-    request: () => undefined,
-  };
-  const background = createBackground(logger, (job) => succeeded.push(job));
-  let underWay = 0;
-  let runs = 0;
-  const job = background.start('counting', 3_600_000, async () => {
-    underWay += 1;
-    assert.equal(underWay, 1);
-    await new Promise(setImmediate);
-    underWay -= 1;
-    runs += 1;
-    if (runs === 2) throw new Error('the second run');
-  });
-  const outcomes = await Promise.allSettled([job.runNow(), job.runNow(), job.runNow()]);
-  assert.deepEqual(
-    outcomes.map(({ status }) => status),
-    ['fulfilled', 'rejected', 'fulfilled'],
-  );
-  runs = 1;
-  await job.attempt();
-  assert.match(lines.join(), /^ERROR background counting failed: Error: the second run at /);
-  assert.deepEqual(succeeded, ['counting', 'counting']);
-  await background.stop();
-});
-
-test('a stop of background work waits for the run under way', async () => {
-  const background = createBackground(
-    { write: () => undefined, request: () => undefined },
-    () => undefined,
-  );
-  let finish = () => {};
-  const job = background.start(
-    'long',
-    3_600_000,
-    () => new Promise<void>((resolve) => (finish = resolve)),
-  );
-  const run = job.runNow();
-  let stopped = false;
-  const stopping = background.stop().then(() => (stopped = true));
-  await new Promise(setImmediate);
-  assert.equal(stopped, false);
-  finish();
-  await Promise.all([run, stopping]);
 });
 
 function backupTask(dataDir: string): BackupTask {

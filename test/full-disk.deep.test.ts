@@ -1,40 +1,16 @@
 /** Writes that fail: the process names the cause and ends, and what it acknowledged is on disk. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { cpSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { suite, type TestContext, test } from 'node:test';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { assertEnded, assertStored, invite } from './support/broken-disk.ts';
-import {
-  type ChildServer,
-  NO_LIMITS,
-  runProgram,
-  startChildServer,
-} from './support/child-server.ts';
+import { type ChildServer, NO_LIMITS, startChildServer } from './support/child-server.ts';
 import { MINUTE } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import './support/lmdb-only.ts';
 import { joinedNode, outcome, sendSigned, signedByNode } from './support/requests.ts';
-import { type SmallDisk, smallDisk } from './support/small-disk.ts';
-
-test('a start on a full disk is refused in one sentence, and the next one serves', async (t) => {
-  await using disk = await smallDisk('4m');
-  if (disk === null) return t.skip('this user may not mount a disk in a namespace of their own');
-  const dataDir = networkOn(disk);
-  disk.fill();
-  const { code, signal, stderr } = await runProgram([
-    'serve',
-    '--data-dir',
-    dataDir,
-    '--port',
-    '0',
-  ]);
-  assert.deepEqual({ code, signal }, { code: 3, signal: null }, stderr);
-  assert.match(stderr, /^mesh-na: .*cannot be written \(ENOSPC\)\n$/);
-  disk.clear();
-  await assertStored(dataDir, []);
-});
+import { networkOn, type SmallDisk, smallDisk } from './support/small-disk.ts';
 
 for (const threads of ['1', '2']) {
   suite(`with ${threads} thread(s)`, () => {
@@ -80,14 +56,6 @@ for (const threads of ['1', '2']) {
       await assertEnded(server, /liveness flush: Error: (File too large|Input\/output error)/);
     });
   });
-}
-
-function networkOn(disk: SmallDisk): string {
-  const dataDir = join(disk.path, 'data');
-  const { folder } = makeNetworkFolder();
-  cpSync(folder, dataDir, { recursive: true });
-  rmSync(folder, { recursive: true });
-  return dataDir;
 }
 
 function start(dataDir: string, threads: string): Promise<ChildServer> {

@@ -578,10 +578,10 @@ export function testStore({ name, open }: StoreUnderTest): void {
         const { revision, subjects, nonces } = await contentsOf(reopened);
         const audit = await place.auditEntries();
         const stored = [revision, subjects.length, nonces.length, audit.length];
-        const stopRequested = revision === 0 ? [0, 0, 0, 0] : [1, 2, 1, 1];
+        const expected = revision === 0 ? [0, 0, 0, 0] : [1, 2, 1, 1];
         assert.deepEqual(
           stored,
-          stopRequested,
+          expected,
           'revision, subjects, removals: [], nonces, audit entries',
         );
       });

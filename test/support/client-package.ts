@@ -24,17 +24,17 @@ export function installClient(): InstalledClient {
   const { version, dependencies } = readJson(join(built, 'package.json'));
   const tarball = join(folder, `${CLIENT_NAME}-${version}.tgz`);
   const { packages } = readJson(join(PROJECT_PATH, 'package-lock.json'));
-  const stopRequested = { [CLIENT_NAME]: `file:${tarball}` };
+  const packed = { [CLIENT_NAME]: `file:${tarball}` };
   const needed = Object.keys(dependencies).map((name) => `node_modules/${name}`);
   const lock = {
     lockfileVersion: 3,
     packages: {
-      '': { dependencies: stopRequested },
+      '': { dependencies: packed },
       [`node_modules/${CLIENT_NAME}`]: { version, resolved: `file:${tarball}`, dependencies },
       ...Object.fromEntries(needed.map((path) => [path, packages[path]])),
     },
   };
-  const manifest = { type: 'module', private: true, dependencies: stopRequested };
+  const manifest = { type: 'module', private: true, dependencies: packed };
   writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
   writeFileSync(join(folder, 'package-lock.json'), JSON.stringify(lock));
   // The lock file names every version, so all of them are in npm's cache since the checkout's `npm ci`.
@@ -44,10 +44,10 @@ export function installClient(): InstalledClient {
 
 /** Paths of the programs of Bun, Deno and Node.js 22, which are installed when the first test needs them. */
 export function runtimes() {
-  const stopRequested = join(PROJECT_PATH, 'test/runtimes');
+  const listed = join(PROJECT_PATH, 'test/runtimes');
   const lockIn = (folder: string) => readFileSync(join(folder, 'package-lock.json'), 'utf8');
-  if (!existsSync(join(RUNTIMES, 'node_modules')) || lockIn(RUNTIMES) !== lockIn(stopRequested)) {
-    cpSync(stopRequested, RUNTIMES, { recursive: true });
+  if (!existsSync(join(RUNTIMES, 'node_modules')) || lockIn(RUNTIMES) !== lockIn(listed)) {
+    cpSync(listed, RUNTIMES, { recursive: true });
     npm(RUNTIMES, ['ci', '--prefer-offline', '--no-audit', '--no-fund']);
   }
   const modules = join(RUNTIMES, 'node_modules');

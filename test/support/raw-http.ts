@@ -32,9 +32,8 @@ export async function rawConnection(url: string): Promise<RawConnection> {
     socket,
     received: () => text,
     write: (bytes) => void socket.write(bytes),
-    async until(stopRequested) {
-      const isThere = () =>
-        typeof stopRequested === 'string' ? text.includes(stopRequested) : stopRequested.test(text);
+    async until(end) {
+      const isThere = () => (typeof end === 'string' ? text.includes(end) : end.test(text));
       while (!isThere() && !isClosed) await new Promise((resolve) => onNews(socket, resolve));
       return text;
     },

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import {
   appendFileSync,
   closeSync,
+  cpSync,
   mkdtempSync,
   openSync,
   rmSync,
@@ -12,6 +13,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { makeNetworkFolder } from './folders.ts';
 import { PROJECT_PATH } from './project.ts';
 
 export interface SmallDisk {
@@ -83,6 +85,15 @@ export async function smallDisk(size: string, hasUsers = false): Promise<SmallDi
       rmSync(folder, { recursive: true });
     },
   };
+}
+
+/** The data folder of a new network on the disk. */
+export function networkOn(disk: SmallDisk): string {
+  const dataDir = join(disk.path, 'data');
+  const { folder } = makeNetworkFolder();
+  cpSync(folder, dataDir, { recursive: true });
+  rmSync(folder, { recursive: true });
+  return dataDir;
 }
 
 function writeUntilFull(file: number, bytes: Buffer): void {

@@ -1,0 +1,55 @@
+/** Periodic work: what becomes of a run that fails, and of a stop while one is under way. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createBackground } from '../src/server/lifecycle/background.ts';
+
+test('a background job runs one run behind the other, logs a failure and reports each success', async () => {
+  const lines: string[] = [];
+  const succeeded: string[] = [];
+  const logger = {
+    write: (level: string, area: string, message: string) =>
+      lines.push(`${level} ${area} ${message}`),
+    request: () => undefined,
+  };
+  const background = createBackground(logger, (job) => succeeded.push(job));
+  let underWay = 0;
+  let runs = 0;
+  const job = background.start('counting', 3_600_000, async () => {
+    underWay += 1;
+    assert.equal(underWay, 1);
+    await new Promise(setImmediate);
+    underWay -= 1;
+    runs += 1;
+    if (runs === 2) throw new Error('the second run');
+  });
+  const outcomes = await Promise.allSettled([job.runNow(), job.runNow(), job.runNow()]);
+  assert.deepEqual(
+    outcomes.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  );
+  runs = 1;
+  await job.attempt();
+  assert.match(lines.join(), /^ERROR background counting failed: Error: the second run at /);
+  assert.deepEqual(succeeded, ['counting', 'counting']);
+  await background.stop();
+});
+
+test('a stop of background work waits for the run under way', async () => {
+  const background = createBackground(
+    { write: () => undefined, request: () => undefined },
+    () => undefined,
+  );
+  let finish = () => {};
+  const job = background.start(
+    'long',
+    3_600_000,
+    () => new Promise<void>((resolve) => (finish = resolve)),
+  );
+  const run = job.runNow();
+  let stopped = false;
+  const stopping = background.stop().then(() => (stopped = true));
+  await new Promise(setImmediate);
+  assert.equal(stopped, false);
+  finish();
+  await Promise.all([run, stopping]);
+});

@@ -1,0 +1,73 @@
+/** What documents lead to: links between them, and names of tests. What they show as printed is in `docs.deep.test.ts`. */
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, posix } from 'node:path';
+import { test } from 'node:test';
+import { markdownFiles } from './support/documents.ts';
+import { PROJECT_PATH as root } from './support/project.ts';
+
+test('every link of a document leads to a file, and to a heading or an anchor in it', () => {
+  const broken = markdownFiles().flatMap((path) =>
+    linksOf(read(path))
+      .filter((link) => !leadsSomewhere(path, link))
+      .map((link) => `${path}: ${link}`),
+  );
+  assert.deepEqual(broken, []);
+});
+
+test('every deep test has short forms that exist', () => {
+  const rows = read('test/README.md').matchAll(/^\| (`.*`) \| (`.*`) \|$/gm);
+  const tests = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' });
+  const shortened = new Set<string>();
+  for (const [, deep = '', short = ''] of rows) {
+    for (const name of namesIn(deep)) shortened.add(name);
+    for (const name of namesIn(short)) {
+      const isThere = new RegExp(`^${name.replace('*', '[\\w-]*')}\\.test\\.ts$`);
+      assert.ok(
+        tests.some((path) => isThere.test(path)),
+        name,
+      );
+    }
+  }
+  const isDeep = /\.deep\.test\.ts$/;
+  const deep = tests.filter((path) => isDeep.test(path));
+  assert.deepEqual(
+    deep.filter((path) => !shortened.has(basename(path).replace(isDeep, ''))),
+    [],
+  );
+});
+
+function namesIn(cell: string): string[] {
+  return cell.split('`').filter((_, index) => index % 2 === 1);
+}
+
+function read(path: string): string {
+  return readFileSync(join(root, path), 'utf8');
+}
+
+/** Targets of links and images, and of the sources of pictures; those of fenced blocks are none. */
+function linksOf(markdown: string): string[] {
+  const text = markdown.replace(/^```[\s\S]*?^```$/gm, '').replace(/`[^`\n]*`/g, '');
+  const found = [...text.matchAll(/\]\(([^)\s]+)\)|(?:src|srcset)="([^"]+)"/g)];
+  return found.map(([, link, source]) => link ?? source ?? '');
+}
+
+function leadsSomewhere(from: string, link: string): boolean {
+  if (/^https?:/.test(link)) return true;
+  const [path = '', anchor] = link.split('#');
+  const target = path === '' ? from : posix.join(dirname(from), path);
+  if (!existsSync(join(root, target))) return false;
+  return anchor === undefined || anchorsOf(read(target)).has(anchor);
+}
+
+function anchorsOf(markdown: string): Set<string> {
+  const ids = [...markdown.matchAll(/<a id="([^"]+)">/g)].map(([, id]) => id ?? '');
+  const headings = [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, heading]) => slug(heading ?? ''));
+  return new Set([...ids, ...headings]);
+}
+
+/** The anchor that Markdown renderers give a heading. */
+function slug(heading: string): string {
+  const words = heading.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, '');
+  return words.replaceAll(' ', '-');
+}
