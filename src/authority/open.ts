@@ -119,7 +119,9 @@ export async function openAuthority(
   const calls = admitCalls(HANDLERS);
   const { state, facts } = ready ?? (await readState(options));
   try {
-    await assertNotOlder(options, state);
+    const { seen, store } = options;
+    const list = state.held.subjects.committed('crl', CRL_ID)?.context.sequence ?? 0;
+    if (seen !== null) await assertNotOlder(store, seen, list);
   } catch (cause) {
     await state.close();
     throw cause;
@@ -216,16 +218,20 @@ async function readState(options: AuthorityOptions): Promise<ReadyState> {
   return { state, revision: stored.revision, facts: stored };
 }
 
-/** A database that has lost its end, or was put back, does not say so itself. */
-async function assertNotOlder({ store, seen }: AuthorityOptions, { held }: AuthorityState) {
-  if (!seen) return;
+/**
+ * A database that has lost its end, or was put back, does not say so itself. `list` is the sequence of its newest revocation
+ * list. Rejects with `OlderState`.
+ */
+export async function assertNotOlder(
+  store: Pick<Store, 'position' | 'auditHashAt'>,
+  { position, crlSequence }: SeenState,
+  list: number,
+): Promise<void> {
   const { epoch, revision, auditLength } = await store.position();
-  const { position, crlSequence } = seen;
   const isRestored = position !== null && position.epoch < epoch;
   if (isRestored) return;
-  const listed = held.subjects.committed('crl', CRL_ID)?.context.sequence ?? 0;
-  if (listed < crlSequence) {
-    throw older(`revocation list ${crlSequence}`, `its newest is list ${listed}`);
+  if (list < crlSequence) {
+    throw older(`revocation list ${crlSequence}`, `its newest is list ${list}`);
   }
   if (position === null) return;
   if (position.revision > revision || position.auditLength > auditLength) {

@@ -149,7 +149,10 @@ export interface StateFollower {
   changes(withLiveness: boolean): Promise<StoreChanges | null>;
   /** The revision of the state when it was last looked at. */
   seenRevision(): number;
-  /** The newest that was ever read; null before the first. */
+  /**
+   * The newest that was ever read; null before the first. It stays what it is when the store has lost it, however far that
+   * has gone on since.
+   */
   newest(): StatePosition | null;
   /** Ends what is under way, which may be the wait for a server that is gone; what is asked for next is asked anew. */
   leave(): Promise<void>;

@@ -164,6 +164,28 @@ for (const [what, loss] of [
   });
 }
 
+test('what a database has lost stays known, although another process has gone on without it', async () => {
+  const url = await migratedDatabase(cluster);
+  const name = new URL(url).pathname.slice(1);
+  const follower = followerOf(url);
+  await committed(url, 'a');
+  await cluster.query('postgres', `create database ${name}_before template ${name}`);
+  await committed(url, 'b');
+  await read(await follower.load());
+  const seen = follower.newest();
+  assert.equal(seen?.revision, 2);
+  await follower.leave();
+  await cluster.query('postgres', `drop database ${name}`);
+  await cluster.query('postgres', `alter database ${name}_before rename to ${name}`);
+  await committed(url, 'c', 'd');
+  await read(await follower.load());
+  assert.deepEqual(follower.newest(), seen);
+  await committed(url, 'e');
+  await readChanges(follower);
+  assert.deepEqual(follower.newest(), seen);
+  await follower.close();
+});
+
 test('a connection that is lost is made again, and all contacts are read again', async () => {
   const url = await migratedDatabase(cluster);
   const store = await openPostgresqlStore(storeOptions(url));
@@ -226,6 +248,13 @@ function sealedEvent(number: number) {
     prev_hash: '',
     hash: `hash-${number}-`.padEnd(64, '0'),
   });
+}
+
+/** By a process of their own. */
+async function committed(url: string, ...ids: readonly string[]): Promise<void> {
+  const store = await openPostgresqlStore(storeOptions(url));
+  for (const id of ids) await store.commit(unitOf(id, 1));
+  await store.close();
 }
 
 function unitOf(id: string, version: number): Unit {

@@ -32,7 +32,15 @@ import { totalsIn } from '../totals.ts';
 import { addressOf } from '../units.ts';
 import type { StoreAddress } from './address.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
-import { beginReading, contentsAsOf, fetched, readAuditEnd } from './contents.ts';
+import {
+  AUDIT_ROW,
+  type AuditRow,
+  beginReading,
+  contentsAsOf,
+  fetched,
+  hashIn,
+  readAuditEnd,
+} from './contents.ts';
 import {
   changedSubjects,
   FLUSHES,
@@ -70,6 +78,8 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
   let position: Position | null = null;
   let seen = 0;
   let newest: StatePosition | null = null;
+  /** The database has lost its end, and has gone on without it: what is read now is not after what was read before. */
+  let lacksNewest = false;
   /** The revision in the name of the session. */
   let named: number | null = null;
   let isClosed = false;
@@ -125,7 +135,8 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
     named = revision;
     position = reached;
     const { epoch, auditLength, auditHead } = reached;
-    if (isAfter(reached, newest)) newest = { epoch, revision, auditLength, auditHead };
+    if (!lacksNewest && isAfter(reached, newest))
+      newest = { epoch, revision, auditLength, auditHead };
   }
 
   function rename(current: Client, revision: number): string {
@@ -137,12 +148,13 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
     position = null;
     return reading(async (current, meta) => {
       const shapes = shapesIn(meta);
+      lacksNewest = !(await hasSeen(current, decodeEpoch(meta.get('epoch')), newest));
       const contents = await contentsAsOf(current, meta, shapes);
       const { rows } = await current.query<{ holder: string | null }>(HOLDER, [contents.revision]);
-      const { liveness, newest } = livenessSince(current, null);
+      const contacts = livenessSince(current, null);
       return {
         ...contents,
-        liveness,
+        liveness: contacts.liveness,
         end: () =>
           end(current, {
             revision: contents.revision,
@@ -150,7 +162,7 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
             epoch: decodeEpoch(meta.get('epoch')),
             auditLength: contents.auditLength,
             auditHead: contents.auditHead,
-            livenessFlush: newest(),
+            livenessFlush: contacts.newest(),
           }),
       };
     });
@@ -207,6 +219,18 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
       await leave();
     },
   };
+}
+
+/** Whether the audit log has the entry that was seen last. A state that was restored since is another one. */
+async function hasSeen(
+  client: Client,
+  epoch: number,
+  newest: StatePosition | null,
+): Promise<boolean> {
+  if (newest === null || newest.epoch !== epoch || newest.auditLength === 0) return true;
+  const { auditLength, auditHead } = newest;
+  const { rows } = await client.query<AuditRow>(AUDIT_ROW.text, [auditLength]);
+  return hashIn(rows[0], auditLength) === auditHead;
 }
 
 function isAfter(one: StatePosition, other: StatePosition | null): boolean {

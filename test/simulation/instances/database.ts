@@ -8,14 +8,17 @@ import type { Clockwork, Machine } from './clockwork.ts';
 /** What an instance has committed. */
 export interface Entry {
   readonly epoch: number;
+  readonly holder: string;
+  /** How many entries there were before, as far as the instance knows. */
+  readonly after: number;
   readonly id: string;
   /** The invite that was used; null for a revocation. */
   readonly invite: string | null;
 }
 
 export interface StoredEntry extends Entry {
-  /** Who held the lease when it was stored. */
-  readonly under: number;
+  /** Who held the lease when it was stored, and under which number. */
+  readonly under: Pick<LeaseRow, 'epoch' | 'holder'>;
 }
 
 export interface LeaseRow {
@@ -54,6 +57,10 @@ export class Database {
     lasts: 0,
   };
   readonly entries: StoredEntry[] = [];
+  /** What was committed, and is gone. */
+  readonly lost = new Set<string>();
+  /** The database as it was, as an asynchronous standby may have it. */
+  readonly #past: { readonly lease: LeaseRow; readonly entries: number }[] = [];
   readonly #clockwork: Clockwork;
   readonly #chance: Chance;
   readonly #listeners: { machine: Machine; life: number; told: () => void }[] = [];
@@ -127,6 +134,20 @@ export class Database {
     return this.lease.released;
   }
 
+  /** It becomes what it was so many changes ago: a standby that lagged has taken its place. */
+  loseEnd(changes: number): void {
+    const before = this.#past.at(-1 - changes);
+    if (before === undefined) return;
+    Object.assign(this.lease, before.lease);
+    for (const { id } of this.entries.splice(before.entries)) this.lost.add(id);
+    this.#note();
+  }
+
+  #note(): void {
+    const { lease, entries } = this;
+    this.#past.push({ lease: { ...lease }, entries: entries.length });
+  }
+
   /** How long the lease lasts without a renewal. */
   lasts(): number {
     return this.lease.lasts;
@@ -140,16 +161,26 @@ export class Database {
   extend(milliseconds: number): void {
     this.lease.expiresAt = this.#clockwork.now + this.clockSet + milliseconds;
     this.lease.lasts = milliseconds;
+    this.#note();
+  }
+
+  /** Whether the lease has this number and this holder: either may be another's in a database that has lost its end. */
+  isHeldBy({ epoch, holder }: Pick<Entry, 'epoch' | 'holder'>): boolean {
+    return this.lease.epoch === epoch && this.lease.holder === holder;
   }
 
   commit(entry: Entry): void {
-    if (entry.epoch !== this.lease.epoch)
-      throw new Fenced('Another process has taken over the database');
+    if (!this.isHeldBy(entry)) throw new Fenced('Another process has taken over the database');
+    if (entry.after !== this.entries.length) {
+      throw new Fenced('The database is at another revision than this process');
+    }
     this.store(entry);
   }
 
   store(entry: Entry): void {
-    this.entries.push({ ...entry, under: this.lease.epoch });
+    const { epoch, holder } = this.lease;
+    this.entries.push({ ...entry, under: { epoch, holder } });
+    this.#note();
   }
 }
 

@@ -10,6 +10,9 @@ export interface World {
   readonly database: Database;
 }
 
+/** Renewals of the lease are changes, too. */
+const MOST_LOST_CHANGES = 6;
+
 /** Begins it, for so many milliseconds; returns what ends it, if anything does. */
 type Fault = (world: World, instance: Instance, lasts: number) => (() => void) | null;
 
@@ -58,6 +61,11 @@ export const FAULTS = {
   },
   'database clock set forward'({ database }, _instance, lasts) {
     database.clockSet += 20 * lasts;
+    return null;
+  },
+  /** All connections to it end, and a standby that lagged is there in its place. */
+  'database loses its end'({ database }, _instance, lasts) {
+    database.loseEnd(1 + (lasts % MOST_LOST_CHANGES));
     return null;
   },
   'slow database'({ database }) {

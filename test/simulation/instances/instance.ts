@@ -19,11 +19,13 @@ import { createCallRouter } from '../../../src/server/link/call-router.ts';
 import { createLinkClient, withdrawAll } from '../../../src/server/link/client.ts';
 import { openLinkHost } from '../../../src/server/link/host.ts';
 import { acquireLease, type Lease } from '../../../src/store/postgresql/lease.ts';
+import type { StatePosition } from '../../../src/store/store.ts';
+import { insist } from '../violation.ts';
 import type { Machine } from './clockwork.ts';
-import type { Database } from './database.ts';
+import type { Database, StoredEntry } from './database.ts';
 import { leaseTable } from './lease-table.ts';
 import type { Network } from './network.ts';
-import { type Change, openStandIn, type StandIn } from './stand-in.ts';
+import { type Change, openStandIn, positionOf, type StandIn } from './stand-in.ts';
 
 export interface Surroundings {
   readonly database: Database;
@@ -35,6 +37,8 @@ export interface Surroundings {
 export interface InstanceDefect {
   /** Answers by its own clock, without asking whether it is still the holder. */
   readonly answersUnconfirmed?: boolean;
+  /** Takes over whatever the database has, without remembering what it has seen. */
+  readonly remembersNothing?: boolean;
 }
 
 const LEASE_MS = 1500;
@@ -50,10 +54,13 @@ const logger = createLogger({
 });
 /** After an end of the process, by whoever supervises it. */
 const RESTART_MS = 200;
+/** How often an instance that waits reads what is stored. */
+const FOLLOW_MS = 250;
 
 /** The public face of a process while it runs. */
 interface Running {
   readonly call: Call;
+  isWriter(): boolean;
   readList(): Promise<readonly string[] | null>;
   stop(inFlight: Iterable<Promise<unknown>>): Promise<void>;
 }
@@ -63,6 +70,8 @@ export class Instance {
   readonly #surroundings: Surroundings;
   #running: Running | null = null;
   readonly #inFlight = new Set<Promise<unknown>>();
+  /** What the process of now has shown. */
+  #shown: readonly string[] = [];
 
   constructor(machine: Machine, surroundings: Surroundings) {
     this.machine = machine;
@@ -73,6 +82,7 @@ export class Instance {
     if (this.machine.isRunning) return;
     this.machine.start(() => {
       const { life } = this.machine;
+      this.#shown = [];
       run(this.machine, this.#surroundings, (cause) => this.#end(life, cause)).then(
         (running) => {
           if (this.machine.life === life) this.#running = running;
@@ -122,8 +132,17 @@ export class Instance {
     return this.#asked((running) => running.call(name, change as never));
   }
 
+  /** Rejects with a violation when it writes, and shows less than it has shown itself. */
   readList(): Promise<readonly string[] | null> | null {
-    return this.#asked((running) => running.readList());
+    return this.#asked(async (running) => {
+      const list = await running.readList();
+      if (list === null) return null;
+      const missing = this.#shown.filter((id) => !list.includes(id));
+      const what = `${this.machine.name} writes without ${missing}, which it has shown`;
+      insist(missing.length === 0 || !running.isWriter(), () => what);
+      this.#shown = list;
+      return list;
+    });
   }
 
   #asked<Result>(ask: (running: Running) => Result | Promise<Result>): Promise<Result> | null {
@@ -174,6 +193,22 @@ async function run(
   const callRouter = createCallRouter({ client, holdMs: HOLD_MS, rateLimits: NO_LIMITS, elapsed });
   const ended = new AbortController();
   let authority: StandIn | null = null;
+  const holder = `${machine.name} ${machine.life}`;
+  let position: StatePosition | null = null;
+  let crlSequence = 0;
+  documents.onChange((name, document) => {
+    if (name === 'crl') crlSequence = Math.max(crlSequence, listOf(documentText(document)).length);
+  });
+
+  /** Reads what is stored, as an instance does that keeps the state ready. */
+  async function follow(): Promise<void> {
+    if (lease !== null) return;
+    position = await database
+      .ask(machine, () => furthest(position, database.entries))
+      .catch(() => position);
+    machine.after(FOLLOW_MS, () => void follow());
+  }
+
   let lease: Lease | null = null;
 
   let isWaiting: () => void = () => undefined;
@@ -182,7 +217,7 @@ async function run(
   });
   const acquired = acquireLease({
     // Another at each start.
-    holder: { id: `${machine.name} ${machine.life}`, name: machine.name },
+    holder: { id: holder, name: machine.name },
     candidate: {
       configuration: {},
       link: host.address,
@@ -204,11 +239,21 @@ async function run(
 
   async function lead(held: Lease): Promise<void> {
     client.close();
+    const seen = defect.remembersNothing === true ? null : { position, crlSequence };
     withdrawAll(publisher);
     lease = held;
     const { epoch } = held;
     const committed = held.noteHeld;
-    const opened = await openStandIn({ database, machine, epoch, publisher, fatal, committed });
+    const opened = await openStandIn({
+      database,
+      machine,
+      epoch,
+      holder,
+      seen,
+      publisher,
+      fatal,
+      committed,
+    });
     authority = opened;
     const heldSince = defect.answersUnconfirmed === true ? () => null : held.heldSince;
     const call = onceConfirmed(whileHeld(opened.call, held.isHeld), heldSince, elapsed);
@@ -219,12 +264,14 @@ async function run(
 
   const leading = acquired.then(lead);
   await Promise.race([leading, waits]);
+  void follow();
   leading.catch((cause) => {
     if (!ended.signal.aborted) fatal(cause);
   });
 
   return {
     call: callRouter.call,
+    isWriter: () => authority !== null,
     async readList() {
       const answer = await callRouter.call('awaitPublications', null);
       const latest = documents.latest('crl');
@@ -240,6 +287,16 @@ async function run(
       host.close();
     },
   };
+}
+
+/** What is stored, or what was read before, where that is gone. */
+function furthest(
+  seen: StatePosition | null,
+  entries: readonly StoredEntry[],
+): StatePosition | null {
+  if (seen === null || seen.revision === 0) return positionOf(entries);
+  const isThere = positionOf(entries.slice(0, seen.revision)).auditHead === seen.auditHead;
+  return isThere && entries.length >= seen.revision ? positionOf(entries) : seen;
 }
 
 function listOf(text: string): readonly string[] {

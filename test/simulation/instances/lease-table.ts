@@ -35,21 +35,21 @@ export function leaseTable(database: Database, machine: Machine): LeaseTable {
         database.tell();
         return { epoch: lease.epoch, wasReleased };
       }),
-    renew: ({ epoch, holder }, lasts) =>
+    renew: (claim, lasts) =>
       ask(() => {
-        if (lease.epoch !== epoch || lease.holder !== holder || lease.released) return null;
+        if (!database.isHeldBy(claim) || lease.released) return null;
         database.extend(lasts);
         return { isWanted: false };
       }),
-    confirm: ({ epoch, holder }) =>
+    confirm: (claim) =>
       ask(() => {
-        if (lease.epoch !== epoch || lease.holder !== holder || lease.released) return null;
+        if (!database.isHeldBy(claim) || lease.released) return null;
         return database.remaining() > 0;
       }),
     requestStop: () => Promise.reject(new Error('Nobody moves this state')),
-    end: ({ epoch, holder }, isReleased) =>
+    end: (claim, isReleased) =>
       ask(() => {
-        if (lease.epoch !== epoch || lease.holder !== holder) return;
+        if (!database.isHeldBy(claim)) return;
         lease.released = isReleased;
         database.extend(0);
         database.tell();

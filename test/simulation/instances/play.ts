@@ -20,8 +20,11 @@ export interface Defect extends InstanceDefect {
 
 /** By then all instances serve. */
 const BEGINS_MS = 1500;
-/** How soon after the last trouble everything is well again: a lease runs out, and held requests are answered. */
-const RECOVERY_MS = 5000;
+/**
+ * How soon after the last trouble everything is well again: held requests are answered, and a lease runs out for each instance
+ * that remembers more than the database has, and is started again.
+ */
+const RECOVERY_MS = 7000;
 const WELL_MS = BEGINS_MS + TROUBLE_MS + LONGEST_FAULT_MS + RECOVERY_MS;
 /** How long a request may take then. */
 const PATIENCE_MS = 500;
@@ -43,7 +46,7 @@ async function playOn({ seed, rates, faults, requests }: History, defect: Defect
   const world = { machines, network, database };
   const instances = machines.map((machine) => new Instance(machine, { database, network, defect }));
   const told = defect.told ?? ((answer) => answer);
-  const clients = createClients({ clockwork, chance, instances, told });
+  const clients = createClients({ clockwork, chance, instances, lost: database.lost, told });
 
   for (const instance of instances) instance.start();
   await clockwork.runUntil(BEGINS_MS - 1);
@@ -59,6 +62,10 @@ async function playOn({ seed, rates, faults, requests }: History, defect: Defect
       if (what === 'read') clients.readList(instance);
       else clients.change(instance, what === 'join' ? `invite-${invite}` : null);
     });
+  }
+  // A holder learns that the database has lost its end when it stores something.
+  for (const instance of instances) {
+    clockwork.at(WELL_MS - RECOVERY_MS, () => clients.change(instance, null));
   }
   await clockwork.runUntil(WELL_MS);
 

@@ -4,8 +4,12 @@ import { type History, histories } from './histories.ts';
 import { type Defect, play } from './play.ts';
 
 /** Null when every history holds. */
-export function simulate(draw: Draw, defect?: Defect): Promise<Failure<History> | null> {
-  return firstFailure(histories, draw, (history) => play(history, defect));
+export function simulate(
+  draw: Draw,
+  defect?: Defect,
+  drawn = histories,
+): Promise<Failure<History> | null> {
+  return firstFailure(drawn, draw, (history) => play(history, defect));
 }
 
 export function describe({ seed, path, after, problem, history }: Failure<History>): string {

@@ -3,11 +3,13 @@
  * each for one node. It decides in memory, and answers when the database has stored it.
  */
 
+import { assertNotOlder, type SeenState } from '../../../src/authority/open.ts';
 import { sha256Hex } from '../../../src/base/crypto/digest.ts';
 import type { Answer } from '../../../src/protocol/contract/answers.ts';
 import type { Call } from '../../../src/protocol/contract/calls.ts';
 import { publishedDocument } from '../../../src/protocol/contract/documents.ts';
 import type { DocumentPublisher } from '../../../src/protocol/contract/publications.ts';
+import type { StatePosition } from '../../../src/store/store.ts';
 import type { Machine } from './clockwork.ts';
 import type { Database, Entry } from './database.ts';
 
@@ -24,6 +26,10 @@ export interface StandIn {
 }
 
 export interface StandInOptions {
+  /** Who holds the lease. */
+  readonly holder: string;
+  /** What this process has seen of the state before its turn; null for nothing that it remembers. */
+  readonly seen: SeenState | null;
   readonly database: Database;
   readonly machine: Machine;
   readonly epoch: number;
@@ -39,23 +45,33 @@ const USED: Answer = { ok: false, refusal: 'invalid_invite_token', details: {} }
 const SHUTTING_DOWN: Answer = { ok: false, refusal: 'shutting_down', details: {} };
 
 export async function openStandIn(options: StandInOptions): Promise<StandIn> {
-  const { database, machine, epoch, publisher, fatal } = options;
+  const { database, machine, epoch, holder, publisher, fatal, seen } = options;
   const stored = await database.ask(machine, () => [...database.entries]);
   const revoked = stored.filter(({ invite }) => invite === null).map(({ id }) => id);
+  if (seen !== null) {
+    const store = {
+      position: async () => positionOf(stored),
+      auditHashAt: async (length: number) => positionOf(stored.slice(0, length)).auditHead,
+    };
+    await assertNotOlder(store, seen, revoked.length);
+  }
+  let entries = stored.length;
   const used = new Set(stored.map(({ invite }) => invite));
   let isSealed = false;
   let lastCommit: Promise<unknown> = Promise.resolve();
 
   /** In the form of a revocation list, so that followers get what each version adds. */
   function publish(): void {
-    const entries = revoked.map((id) => JSON.stringify(id)).join(',');
-    const list = `{"revoked_certificates":[${entries}],"sequence":${revoked.length}}`;
-    const revision = { issuer: ISSUER, entries_digest: sha256Hex(`${ISSUER}\n${entries}`) };
+    const ids = revoked.map((id) => JSON.stringify(id)).join(',');
+    const list = `{"revoked_certificates":[${ids}],"sequence":${revoked.length}}`;
+    const revision = { issuer: ISSUER, entries_digest: sha256Hex(`${ISSUER}\n${ids}`) };
     publisher.publish('crl', publishedDocument(list));
     publisher.publish('crl_revision', publishedDocument(JSON.stringify(revision)));
   }
 
-  function commit(entry: Entry): Promise<void> {
+  function commit({ id, invite }: Change): Promise<void> {
+    const entry: Entry = { epoch, holder, after: entries, id, invite };
+    entries += 1;
     const committed = lastCommit.then(async () => {
       const sentAt = machine.elapsed();
       await database.ask(machine, () => database.commit(entry));
@@ -72,7 +88,7 @@ export async function openStandIn(options: StandInOptions): Promise<StandIn> {
       return USED;
     }
     if (invite !== null) used.add(invite);
-    await commit({ epoch, id, invite });
+    await commit({ id, invite });
     if (invite === null) {
       revoked.push(id);
       publish();
@@ -92,4 +108,10 @@ export async function openStandIn(options: StandInOptions): Promise<StandIn> {
       await lastCommit;
     },
   };
+}
+
+/** What the audit log says of a state in which these were stored. */
+export function positionOf(entries: readonly Pick<Entry, 'id'>[]): StatePosition {
+  const { length } = entries;
+  return { epoch: 0, revision: length, auditLength: length, auditHead: entries.at(-1)?.id ?? '' };
 }

@@ -1,0 +1,6 @@
+/** A short form of `instances.deep.test.ts`. */
+import { test } from 'node:test';
+import { assertHolds } from '../assert-holds.ts';
+
+test('50 histories of three instances lose nothing and show nothing that is outdated', () =>
+  assertHolds(50, '--instances'));
