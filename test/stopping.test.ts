@@ -6,6 +6,7 @@ import { Agent } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { suite, type TestContext, test } from 'node:test';
+import { createLifecycle } from '../src/server/lifecycle/lifecycle.ts';
 import { startTestAuthority } from './support/authority.ts';
 import {
   type ChildServer,
@@ -184,4 +185,37 @@ async function halfSent({ na }: ChildServer): Promise<{ socket: Socket; finish()
 /** Asks again until it is so; the runner's own limit ends what never comes. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+for (const [what, took, expected] of [
+  ['in time is waited for', 29_000, ['flushed', 'closed']],
+  ['too late is reported before it has ended', 31_000, ['overrun', 'flushed', 'closed']],
+] as const) {
+  test(`a store that is closed ${what}`, async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const steps: string[] = [];
+    let flush: () => void = () => undefined;
+    const flushed = new Promise<void>((resolve) => {
+      flush = resolve;
+    });
+    const lifecycle = createLifecycle();
+    lifecycle.enter('serving');
+    const stopped = lifecycle.stop(
+      {
+        announce: async () => undefined,
+        drain: async () => undefined,
+        cut: async () => undefined,
+        flush: () => flushed.then(() => void steps.push('flushed')),
+        overrun: () => steps.push('overrun'),
+        close: async () => void steps.push('closed'),
+      },
+      { announceMs: 0, hurry: new AbortController().signal },
+    );
+    await new Promise(setImmediate);
+    t.mock.timers.tick(took);
+    flush();
+    await stopped;
+    t.mock.timers.tick(60_000);
+    assert.deepEqual(steps, expected);
+  });
 }

@@ -324,6 +324,10 @@ export async function startAuthority(
               await background.stop();
               await role.close();
             },
+            overrun() {
+              // The lease would be renewed for as long as the process lives.
+              if (instanceStatus !== null) fatal('stop', new Error(OVERRUN));
+            },
             async close() {
               joined.close();
               await serving.close();
@@ -342,6 +346,9 @@ export async function startAuthority(
     throw cause;
   }
 }
+
+const OVERRUN =
+  'What is only in memory could not be stored in time: this process ends, so that another instance can take over';
 
 const AT_ONCE: StopPatience = { announceMs: 0, hurry: new AbortController().signal };
 

@@ -23,6 +23,8 @@ export interface StopSteps {
   cut(): Promise<void>;
   /** Writes what is only in memory and closes the store; nothing is acknowledged after this. */
   flush(): Promise<void>;
+  /** Called when the flush takes so long that whoever waits for the state must not wait any longer. */
+  overrun(): void;
   /** Ends connections and threads. */
   close(): Promise<void>;
 }
@@ -36,6 +38,8 @@ export interface StopPatience {
 
 /** How long requests in flight may take to finish after new work is refused. */
 const DRAIN_MS = 5000;
+/** Far more than a flush takes while the store answers; supervisors kill a process that has not ended after 90 s. */
+const FLUSH_MS = 30_000;
 
 export interface Lifecycle {
   readonly state: LifecycleState;
@@ -65,7 +69,8 @@ export function createLifecycle(): Lifecycle {
       await pause(announceMs, hurry);
       await atMost(DRAIN_MS, steps.drain(), hurry);
       void steps.cut();
-      await steps.flush();
+      const overrun = setTimeout(steps.overrun, FLUSH_MS);
+      await steps.flush().finally(() => clearTimeout(overrun));
       enter('flushed');
       await steps.close();
       enter('closed');
