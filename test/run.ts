@@ -88,8 +88,16 @@ const { values, positionals } = parseArgs({
   options: { deep: { type: 'boolean', default: false } },
   allowPositionals: true,
 });
-const files = readdirSync(TESTS, { recursive: true, encoding: 'utf8' })
-  .filter((path) => path.endsWith('.test.js') && isChosen(path))
+const tests = readdirSync(TESTS, { recursive: true, encoding: 'utf8' }).filter((path) =>
+  path.endsWith('.test.js'),
+);
+// A name that stays when its file is renamed would leave nothing out.
+const known = new Set(tests.map((path) => basename(path, '.test.js')));
+for (const name of [...UNAFFECTED_NAMES, ...UNAFFECTED_BY_STORE, ...positionals]) {
+  if (!known.has(name)) throw new Error(`There is no test file named ${name}`);
+}
+const files = tests
+  .filter(isChosen)
   .map((path) => join(TESTS, path))
   .sort();
 
