@@ -15,6 +15,7 @@ import { type ChildServer, NO_LIMITS, startChildServer } from '../support/child-
 import { networkFolder } from '../support/folders.ts';
 import { type CuttableProxy, cuttableProxy, type Place, placeOf } from '../support/instances.ts';
 import { ownPort } from '../support/own-port.ts';
+import { SETTABLE_CLOCK, settingClock } from '../support/postgresql.ts';
 import { type ServerPair, startPair } from '../support/postgresql-pair.ts';
 import { findProgram } from '../support/programs.ts';
 import { PROJECT } from '../support/project.ts';
@@ -43,6 +44,10 @@ export interface Deployment extends AsyncDisposable {
   readonly servers: ServerPair;
   /** In front of each server of the pair, in the order of its ports. */
   readonly proxies: readonly CuttableProxy[];
+  /** The same, for the last of the instances alone. */
+  readonly proxiesOfLast: readonly CuttableProxy[];
+  /** By seconds against that of the machine. */
+  setClockOfDatabase(seconds: number): Promise<void>;
   writer(): Promise<Instance>;
   /** Resolves when one instance writes and all answer. */
   isWhole(): Promise<void>;
@@ -54,15 +59,13 @@ export async function deploy(leaseMs: number): Promise<Deployment> {
   const folder = networkFolder('alpha');
   const servers = await startPair();
   await servers.primary().query('postgres', `create database ${DATABASE}`);
-  const proxies = await Promise.all(
-    servers.ports.map((port) => cuttableProxy(`127.0.0.1:${port}`)),
-  );
+  await servers.primary().query(DATABASE, SETTABLE_CLOCK);
+  const [proxies, proxiesOfLast] = await Promise.all([proxiesOf(servers), proxiesOf(servers)]);
   const url = urlOf(servers, proxies);
   const log = join(folder.path, 'log');
   await migrateDatabase(parseStoreAddress(url, {}));
   const environment = {
     ...NO_LIMITS,
-    MESH_STORE: url,
     MESH_THREADS: '1',
     MESH_LINK: '127.0.0.1:0',
     MESH_LEASE_MS: String(leaseMs),
@@ -74,9 +77,12 @@ export async function deploy(leaseMs: number): Promise<Deployment> {
     MESH_LOG_FILE: log,
   };
   let isOver = false;
-  const start = () => supervised(folder.path, environment, () => isOver);
-  const first = await start();
-  const instances = [first, ...(await Promise.all([start(), start()]))];
+  const start = (behind: readonly CuttableProxy[]) => {
+    const own = { ...environment, MESH_STORE: urlOf(servers, behind) };
+    return supervised(folder.path, own, () => isOver);
+  };
+  const first = await start(proxies);
+  const instances = [first, ...(await Promise.all([start(proxies), start(proxiesOfLast)]))];
   const balancer = await startBalancer(instances.map(({ na }) => new URL(na.url).host));
 
   async function writer(): Promise<Instance> {
@@ -93,6 +99,10 @@ export async function deploy(leaseMs: number): Promise<Deployment> {
     na: { ...first.na, url: balancer.url },
     servers,
     proxies,
+    proxiesOfLast,
+    async setClockOfDatabase(seconds) {
+      await servers.primary().query(DATABASE, settingClock(seconds));
+    },
     writer,
     async isWhole() {
       await eventually('the deployment has not healed', async () => {
@@ -115,7 +125,8 @@ export async function deploy(leaseMs: number): Promise<Deployment> {
       isOver = true;
       balancer.stop();
       await Promise.all(instances.map(async (one) => one.server()?.end('SIGKILL')));
-      await Promise.all(proxies.map((proxy) => proxy[Symbol.asyncDispose]()));
+      const all = [...proxies, ...proxiesOfLast];
+      await Promise.all(all.map((proxy) => proxy[Symbol.asyncDispose]()));
       await servers[Symbol.asyncDispose]();
       await folder[Symbol.asyncDispose]();
     },
@@ -129,6 +140,10 @@ function endOf(log: string): string {
     .filter((line) => !/ mesh\.(?:access|audit) /.test(line))
     .slice(-LOG_LINES)
     .join('\n');
+}
+
+function proxiesOf({ ports }: ServerPair): Promise<CuttableProxy[]> {
+  return Promise.all(ports.map((port) => cuttableProxy(`127.0.0.1:${port}`)));
 }
 
 function urlOf(servers: ServerPair, proxies: readonly CuttableProxy[]): string {

@@ -86,16 +86,16 @@ export const FAULTS: readonly Fault[] = [
   {
     name: 'primary-silent',
     mayFail: true,
-    async play({ servers, proxies }, { cut }, recovers) {
-      const proxy = proxies[servers.ports.indexOf(servers.primary().port)];
-      if (proxy === undefined) throw new Error('The primary is behind no proxy');
-      proxy.silence();
+    async play({ servers, proxies, proxiesOfLast }, { cut }, recovers) {
+      const index = servers.ports.indexOf(servers.primary().port);
+      const silenced = [proxies[index], proxiesOfLast[index]];
+      for (const proxy of silenced) proxy?.silence();
       await servers.promote();
       recovers();
       await delay(cut);
       // It still believes that it is the primary, as nobody has ended it.
       await servers.restoreStandby();
-      proxy.heal();
+      for (const proxy of silenced) proxy?.heal();
     },
   },
   {
@@ -119,10 +119,37 @@ export const FAULTS: readonly Fault[] = [
   {
     name: 'slow-disk',
     mayFail: false,
-    async play({ proxies }, { slow }) {
-      for (const proxy of proxies) proxy.delay(200);
+    async play({ proxies, proxiesOfLast }, { slow }) {
+      const all = [...proxies, ...proxiesOfLast];
+      for (const proxy of all) proxy.delay(200);
       await delay(slow);
-      for (const proxy of proxies) proxy.delay(0);
+      for (const proxy of all) proxy.delay(0);
+    },
+  },
+  {
+    /** What the database says to one of those that wait comes late. */
+    name: 'follower-late',
+    mayFail: false,
+    async play(deployment, { slow }) {
+      const { instances, proxiesOfLast } = deployment;
+      const last = instances.at(-1);
+      if (last !== undefined && (await deployment.writer()) === last) {
+        await serverOf(last).end('SIGTERM');
+        await deployment.isWhole();
+      }
+      for (const proxy of proxiesOfLast) proxy.delay(300);
+      await delay(slow);
+      for (const proxy of proxiesOfLast) proxy.delay(0);
+    },
+  },
+  {
+    name: 'database-clock',
+    mayFail: false,
+    async play({ setClockOfDatabase }, { slow }) {
+      for (const seconds of [3600, -3600, 0]) {
+        await setClockOfDatabase(seconds);
+        await delay(slow / 3);
+      }
     },
   },
 ];

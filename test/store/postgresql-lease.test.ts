@@ -15,7 +15,7 @@ import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
 import type { Store, Unit } from '../../src/store/store.ts';
 import { HOUR, MINUTE } from '../support/clock.ts';
 import { type CuttableProxy, cuttableProxy } from '../support/instances.ts';
-import { startCluster } from '../support/postgresql.ts';
+import { SETTABLE_CLOCK, settingClock, startCluster } from '../support/postgresql.ts';
 import { migratedDatabase, SYSTEM_CLOCK, storeOptions } from '../support/postgresql-store.ts';
 import { scratchFolder } from '../support/scratch.ts';
 import { loadAll } from '../support/stored.ts';
@@ -765,21 +765,13 @@ async function runOut(url: string): Promise<void> {
 /** The database's clock for sessions from now on, and for nobody else. */
 async function withSettableClock(url: string): Promise<void> {
   const client = await connected(url);
-  await client.query(`
-    create schema settable;
-    create table settable.clock as select interval '0' as ahead;
-    create function settable.clock_timestamp() returns timestamptz language sql volatile as
-      'select pg_catalog.clock_timestamp() + ahead from settable.clock';
-    do $$ begin
-      execute format('alter database %I set search_path = settable, pg_catalog', current_database());
-    end $$;
-  `);
+  await client.query(SETTABLE_CLOCK);
   await client.end();
 }
 
 async function setClock(url: string, seconds: number): Promise<void> {
   const client = await connected(url);
-  await client.query(`update settable.clock set ahead = make_interval(secs => $1)`, [seconds]);
+  await client.query(settingClock(seconds));
   await client.end();
 }
 

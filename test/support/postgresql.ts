@@ -73,6 +73,22 @@ const SMALL = {
 
 let made = 0;
 
+/** For a database whose clock can be set: by what `settingClock` says, for sessions that begin after this. */
+export const SETTABLE_CLOCK = `
+  create schema settable;
+  create table settable.clock as select interval '0' as ahead;
+  create function settable.clock_timestamp() returns timestamptz language sql volatile as
+    'select pg_catalog.clock_timestamp() + ahead from settable.clock';
+  do $$ begin
+    execute format('alter database %I set search_path = settable, pg_catalog', current_database());
+  end $$;
+`;
+
+/** By seconds against that of the system. */
+export function settingClock(seconds: number): string {
+  return `update settable.clock set ahead = make_interval(secs => ${seconds})`;
+}
+
 export async function startCluster(options: ClusterOptions = {}): Promise<TestCluster> {
   const programs = findPostgresql();
   if (programs === null) throw new Error('There is no PostgreSQL on this machine');
