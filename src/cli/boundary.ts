@@ -1,5 +1,5 @@
 /** `mesh-na boundary`: decisions whether a request stays within an agreement. */
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { readJsonFile, readJsonFiles } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { acceptDenialOption, signerKeyOption } from './options.ts';
@@ -39,8 +39,6 @@ export function addBoundaryCommands(program: Command): void {
     .argument('<file>', 'the decision, - for standard input')
     .addOption(signerKeyOption('--operator-key'))
     .addOption(acceptDenialOption('a denial'))
-    // The default; command lines of earlier versions have it.
-    .addOption(new Option('--expect-authorized').conflicts('acceptDenial').hideHelp())
     .action(runVerify);
   addVerificationOptions(verify, [
     'mesh-na boundary verify decision.json && echo allowed',
