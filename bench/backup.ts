@@ -10,7 +10,7 @@ import { systemRuntime } from '../src/base/runtime.ts';
 import { FILES } from '../src/server/config/data-folder.ts';
 import { scratchFolder } from '../test/support/scratch.ts';
 import { ROOT } from './children.ts';
-import { contest, type InstanceStatus, type Settings } from './contest.ts';
+import { contest, type Measured, type Settings } from './contest.ts';
 import { fillWithLargeNetwork } from './large-network.ts';
 import type { Load } from './load.ts';
 import { compare, lineOf, median, type Report } from './report.ts';
@@ -58,7 +58,7 @@ export async function benchBackup(load: Load, settings: Settings): Promise<Repor
       ],
     };
 
-    async function backUpBeside(): Promise<[InstanceStatus, InstanceStatus]> {
+    async function backUpBeside(): Promise<[Measured, Measured]> {
       await using na = await startAuthority(null, threads, (dataDir) =>
         fillWithLargeNetwork(dataDir, settings),
       );
@@ -88,7 +88,7 @@ export async function benchBackup(load: Load, settings: Settings): Promise<Repor
           { name: 'no backup', run: beat },
         ],
         settings,
-      )) as [InstanceStatus, InstanceStatus];
+      )) as [Measured, Measured];
     }
 
     async function restore(backup: string, dataDir: string): Promise<void> {

@@ -37,7 +37,7 @@ export interface Contestant {
   run(seconds: number): Promise<RoundResult>;
 }
 
-export interface InstanceStatus {
+export interface Measured {
   readonly name: string;
   readonly rounds: readonly RoundResult[];
 }
@@ -56,7 +56,7 @@ export async function contest(
   contestants: readonly Contestant[],
   { seconds, rounds, progress }: Settings,
   prepare: (upcoming: Upcoming) => Promise<unknown> = async () => undefined,
-): Promise<InstanceStatus[]> {
+): Promise<Measured[]> {
   const standings = contestants.map(({ name, run }) => ({
     name,
     run,

@@ -1,7 +1,7 @@
 /** Cached public documents: the authority against static answers of the same bytes. */
 import { join } from 'node:path';
 import type { StaticAnswer } from './bare-server.ts';
-import { contest, type InstanceStatus, type Settings } from './contest.ts';
+import { contest, type Measured, type Settings } from './contest.ts';
 import type { Load } from './load.ts';
 import { busyClientNotes, compare, lineOf, type Report, starvedNotes } from './report.ts';
 import type { Target } from './round.ts';
@@ -53,7 +53,7 @@ async function benchDocument(
       ...(other ? [{ name: OTHER, run: read(other, path) }] : []),
     ],
     settings,
-  )) as [InstanceStatus, InstanceStatus, InstanceStatus, InstanceStatus | undefined];
+  )) as [Measured, Measured, Measured, Measured | undefined];
 
   const standings = [ours, plain, full, ...(others ? [others] : [])];
   const highest = Math.max(

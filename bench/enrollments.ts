@@ -1,6 +1,6 @@
 /** Durable enrollments: an invite and a join for each node, every answer after its commit is on disk. */
 import { join } from 'node:path';
-import { contest, type InstanceStatus, type Settings } from './contest.ts';
+import { contest, type Measured, type Settings } from './contest.ts';
 import type { Load } from './load.ts';
 import { busyClientNotes, compare, lineOf, type Report } from './report.ts';
 import type { RoundResult } from './round.ts';
@@ -33,7 +33,7 @@ export async function benchEnrollments(load: Load, settings: Settings): Promise<
         : []),
     ],
     settings,
-  )) as [InstanceStatus, InstanceStatus, InstanceStatus | undefined, InstanceStatus | undefined];
+  )) as [Measured, Measured, Measured | undefined, Measured | undefined];
   const { phases } = ours;
 
   const standings = [

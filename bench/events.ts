@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createPublicClient } from '../src/client/public-client.ts';
 import { CONNECTIONS, enrolledSide, type Listener, NODES, operatorOf } from './audience.ts';
-import { contest, type InstanceStatus, type Settings } from './contest.ts';
+import { contest, type Measured, type Settings } from './contest.ts';
 import { operatorSigner } from './fleet.ts';
 import type { Load } from './load.ts';
 import { delayText } from './probes.ts';
@@ -36,7 +36,7 @@ export async function benchEvents(load: Load, settings: Settings): Promise<Repor
       { name: 'no readers', run: unheard },
     ],
     settings,
-  )) as [InstanceStatus, InstanceStatus];
+  )) as [Measured, Measured];
   return {
     benchmark: 'events',
     about: `${NODES} nodes on ${CONNECTIONS} connections, closed loop, an invite a second, ${threads} thread(s)`,

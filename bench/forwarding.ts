@@ -3,7 +3,7 @@
  * HTTP in one instance alone.
  */
 import { join } from 'node:path';
-import { contest, type InstanceStatus, type Settings } from './contest.ts';
+import { contest, type Measured, type Settings } from './contest.ts';
 import { countCpuOf } from './cpu.ts';
 import { isFollowing, startInstances } from './instances.ts';
 import { type Load, startLoad } from './load.ts';
@@ -55,7 +55,7 @@ export async function benchForwarding(load: Load, settings: Settings): Promise<R
       const count = Math.ceil(seconds * (rate ?? fastest * HEADROOM));
       return Promise.all([load.ask('sign', { count }), loadAlone.ask('sign', { count })]);
     },
-  )) as [InstanceStatus, InstanceStatus];
+  )) as [Measured, Measured];
 
   // The first round is the warm-up.
   const written = lineOf({ name: 'writer', rounds: ofWriter.slice(1) });

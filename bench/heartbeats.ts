@@ -1,6 +1,6 @@
 /** Signed heartbeats: the authority against a bare server that parses and verifies the same bytes. */
 import { join } from 'node:path';
-import { contest, type InstanceStatus, type Settings } from './contest.ts';
+import { contest, type Measured, type Settings } from './contest.ts';
 import { type Load, startLoad } from './load.ts';
 import { busyClientNotes, compare, lineOf, type Report, starvedNotes } from './report.ts';
 import { assertAccepted, type Target } from './round.ts';
@@ -50,7 +50,7 @@ export async function benchHeartbeats(load: Load, settings: Settings): Promise<R
         otherLoad?.ask('sign', { count }),
       ]);
     },
-  )) as [InstanceStatus, InstanceStatus, InstanceStatus, InstanceStatus | undefined];
+  )) as [Measured, Measured, Measured, Measured | undefined];
 
   const all = [ours, theirs, informed, ...(others ? [others] : [])];
   const loop = rate === null ? 'closed loop' : `open loop at ${rate} requests/s`;

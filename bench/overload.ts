@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { contest, type InstanceStatus, rateOf, type Settings } from './contest.ts';
+import { contest, type Measured, rateOf, type Settings } from './contest.ts';
 import { type Load, startLoad } from './load.ts';
 import { latencyText, probeUntil } from './probes.ts';
 import { compare, lineOf, type Report } from './report.ts';
@@ -43,7 +43,7 @@ export async function benchOverload(load: Load, settings: Settings): Promise<Rep
         : []),
     ],
     settings,
-  )) as [InstanceStatus, InstanceStatus, InstanceStatus | undefined];
+  )) as [Measured, Measured, Measured | undefined];
   return {
     benchmark: 'overload',
     about: `${NODES} nodes, closed loop, ${threads} threads`,

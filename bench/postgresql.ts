@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import pg from 'pg';
 import { systemRuntime } from '../src/base/runtime.ts';
-import { contest, type InstanceStatus, type Settings } from './contest.ts';
+import { contest, type Measured, type Settings } from './contest.ts';
 import { type Instances, startInstances } from './instances.ts';
 import type { Load } from './load.ts';
 import { busyClientNotes, compare, lineOf, type Report } from './report.ts';
@@ -44,7 +44,7 @@ export async function benchPostgresql(load: Load, settings: Settings): Promise<R
       { name: 'bare client', run: () => bare.insert(flushes) },
     ],
     settings,
-  )) as [InstanceStatus, InstanceStatus];
+  )) as [Measured, Measured];
   await bare.close();
   const lowest = Math.min(...sizes).toFixed(1);
   return {

@@ -1,5 +1,5 @@
 /** The result of a benchmark: medians over its rounds, as one JSON value and as an aligned table. */
-import type { InstanceStatus } from './contest.ts';
+import type { Measured } from './contest.ts';
 import { rateOf } from './contest.ts';
 import type { RoundResult } from './round.ts';
 
@@ -50,7 +50,7 @@ export type Report = {
 const BUSY = 0.9;
 const GO_BY_CPU = 'go by CPU per request, not by rate';
 
-export function lineOf({ name, rounds }: InstanceStatus): Line {
+export function lineOf({ name, rounds }: Measured): Line {
   return {
     name,
     requests_per_second: rounded(median(rounds.map(rateOf)), 0),
@@ -65,11 +65,7 @@ export function lineOf({ name, rounds }: InstanceStatus): Line {
 }
 
 /** Compares round by round, because consecutive rounds saw the same load on the machine. */
-export function compare(
-  of: InstanceStatus,
-  against: InstanceStatus,
-  target: number | null,
-): Comparison {
+export function compare(of: Measured, against: Measured, target: number | null): Comparison {
   const pairs = of.rounds.flatMap((round, index) => {
     const other = against.rounds[index];
     return other === undefined ? [] : [[round, other] as const];
@@ -84,7 +80,7 @@ export function compare(
 }
 
 /** Notes where the load generator itself was the bottleneck. */
-export function busyClientNotes(standings: readonly InstanceStatus[]): string[] {
+export function busyClientNotes(standings: readonly Measured[]): string[] {
   return standings.flatMap(({ name, rounds }) => {
     const highest = Math.max(...rounds.map(clientShare));
     if (highest <= BUSY) return [];
@@ -93,7 +89,7 @@ export function busyClientNotes(standings: readonly InstanceStatus[]): string[] 
 }
 
 /** Notes where neither side of a closed loop was the bottleneck: then other work took CPU from both. */
-export function starvedNotes(standings: readonly InstanceStatus[]): string[] {
+export function starvedNotes(standings: readonly Measured[]): string[] {
   return standings.flatMap((instanceStatus) => {
     const { name, server_cpu: server, client_cpu: client } = lineOf(instanceStatus);
     if (server >= BUSY || client >= BUSY) return [];

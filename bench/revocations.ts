@@ -1,5 +1,5 @@
 /** Revocations in three linked instances, against those in one: the time until they are acknowledged. */
-import { contest, type InstanceStatus, type Settings } from './contest.ts';
+import { contest, type Measured, type Settings } from './contest.ts';
 import { revocationSigner } from './crl.ts';
 import { type Instances, isFollowing, startInstances } from './instances.ts';
 import type { Load } from './load.ts';
@@ -41,7 +41,7 @@ export async function benchRevocations(_load: Load, settings: Settings): Promise
       { name: 'three, at a follower', run: revoke(follower, ofThree) },
     ],
     settings,
-  )) as [InstanceStatus, InstanceStatus, InstanceStatus];
+  )) as [Measured, Measured, Measured];
   const [single, ...linked] = standings;
   return {
     benchmark: 'revocations',
@@ -67,7 +67,7 @@ async function certificatesIn({ cluster, database }: Instances): Promise<string[
 }
 
 /** Of rounds that saw the same load on the machine. */
-function latencyRatios(of: InstanceStatus, against: InstanceStatus): string {
+function latencyRatios(of: Measured, against: Measured): string {
   const at = (percentile: 'p50' | 'p99') =>
     of.rounds.map(
       ({ latency }, index) =>

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { systemRuntime } from '../src/base/runtime.ts';
-import { contest, type InstanceStatus, type Settings } from './contest.ts';
+import { contest, type Measured, type Settings } from './contest.ts';
 import { operatorSigner } from './fleet.ts';
 import { fillWithLargeNetwork } from './large-network.ts';
 import type { Load } from './load.ts';
@@ -49,7 +49,7 @@ export async function benchRosters(load: Load, settings: Settings): Promise<Repo
       { name: 'no rosters', run: beat },
     ],
     settings,
-  )) as [InstanceStatus, InstanceStatus];
+  )) as [Measured, Measured];
   const [roster] = rosters;
   const seconds = rosters.map((read) => read.seconds).sort((a, b) => a - b);
   return {

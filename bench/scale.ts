@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemRuntime } from '../src/base/runtime.ts';
-import { contest, type InstanceStatus, type Settings } from './contest.ts';
+import { contest, type Measured, type Settings } from './contest.ts';
 import { fillWithLargeNetwork } from './large-network.ts';
 import { type Load, startLoad } from './load.ts';
 import { busyClientNotes, compare, lineOf, type Report, starvedNotes } from './report.ts';
@@ -50,7 +50,7 @@ export async function benchScale(load: Load, settings: Settings): Promise<Report
       const count = Math.ceil(seconds * fastest * HEADROOM);
       return Promise.all(sides.map((side) => side.load.ask('sign', { count })));
     },
-  )) as [InstanceStatus, InstanceStatus];
+  )) as [Measured, Measured];
   return {
     benchmark: 'scale',
     about: `heartbeats of ${FLEET} nodes on ${connections} connections, alone and in a large network`,

@@ -31,7 +31,7 @@ import {
 } from '../src/protocol/records/trust-evidence.ts';
 import { buildValidatorVote } from '../src/protocol/records/validator-vote.ts';
 import type { SignatureCheck } from './bare-server.ts';
-import { contest, type InstanceStatus, type Settings } from './contest.ts';
+import { contest, type Measured, type Settings } from './contest.ts';
 import { httpRequest } from './fleet.ts';
 import type { Load } from './load.ts';
 import { busyClientNotes, compare, lineOf, type Report, starvedNotes } from './report.ts';
@@ -91,7 +91,7 @@ async function benchCase(
       ...(other ? [{ name: OTHER, run: verify(other) }] : []),
     ],
     { ...settings, progress: (line) => settings.progress(`${path}, ${line}`) },
-  )) as [InstanceStatus, InstanceStatus, InstanceStatus | undefined];
+  )) as [Measured, Measured, Measured | undefined];
 
   const all = [ours, theirs, ...(others ? [others] : [])];
   const size = `${Buffer.byteLength(body).toLocaleString('en')} bytes`;

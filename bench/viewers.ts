@@ -7,7 +7,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { systemRuntime } from '../src/base/runtime.ts';
 import { type Audience, CONNECTIONS, enrolledSide, type Listener, NODES } from './audience.ts';
-import { contest, type InstanceStatus, type Settings } from './contest.ts';
+import { contest, type Measured, type Settings } from './contest.ts';
 import { newKeys } from './fleet.ts';
 import { type Load, startLoad } from './load.ts';
 import { delayText } from './probes.ts';
@@ -33,7 +33,7 @@ export async function benchViewers(load: Load, settings: Settings): Promise<Repo
       ...(theirs ? [{ name: `${OTHER}, ${VIEWERS} viewers`, run: theirs.heard }] : []),
     ],
     settings,
-  )) as [InstanceStatus, InstanceStatus, InstanceStatus | undefined];
+  )) as [Measured, Measured, Measured | undefined];
   return {
     benchmark: 'viewers',
     about: `${NODES} nodes on ${CONNECTIONS} connections, closed loop, a treaty a second`,
