@@ -173,35 +173,45 @@ test('an instance whose turn comes goes on with the head of the one before', asy
   assert.ok(now.revision > revision);
 });
 
-test('an instance whose turn comes serves no database that lacks what it has shown, also without a head', async () => {
-  await using instances = await testInstances(cluster);
-  const linked = { MESH_LINK: '127.0.0.1:0', MESH_LEASE_MS: '5000' };
-  const first = await instances.start(linked);
-  const node = await joinedNode(first.na);
-  assert.equal((await first.end('SIGTERM')).code, 0);
-  const older = await copyOf(instances.url);
-  const writer = await instances.start(linked);
-  const next = await instances.start(linked);
-  await until(async () => (await placeOf(next)).ready);
-  await operate(writer.na, '/admin/revoke', { cert_id: node.certId, reason: 'superseded' });
-  assert.equal((await get(next.na, '/crl')).body.sequence, 1);
-  await writer.end('SIGKILL');
-  const [name, put] = [instances.url, older].map((url) => new URL(url).pathname.slice(1));
-  const others = `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`;
-  await cluster.query('postgres', `alter database ${name} allow_connections false`);
-  await cluster.query('postgres', others);
-  await cluster.query('postgres', `alter database ${name} rename to lost`);
-  await cluster.query('postgres', `alter database ${put} rename to ${name}`);
-  let ready = await get(next.na, '/readyz');
-  await until(async () => {
-    ready = await get(next.na, '/readyz');
-    return outcome(ready) === '503 restore_pending';
+for (const [what, hasOther, expected] of [
+  ['lacks the list', false, /^The database lacks revocation list 1, .*: its newest is list 0\./],
+  [
+    'has another list of that number',
+    true,
+    /^The database lacks revocation list 1, .* not revoked/,
+  ],
+] as const) {
+  test(`an instance whose turn comes serves no database that ${what} that it has shown, also without a head`, async () => {
+    await using instances = await testInstances(cluster);
+    const linked = { MESH_LINK: '127.0.0.1:0', MESH_LEASE_MS: '5000' };
+    const first = await instances.start(linked);
+    const [node, other] = [await joinedNode(first.na), await joinedNode(first.na)];
+    assert.equal((await first.end('SIGTERM')).code, 0);
+    const older = await copyOf(instances.url);
+    if (hasOther) await revokedIn(older, instances.folder, other.certId);
+    const writer = await instances.start(linked);
+    const next = await instances.start(linked);
+    await until(async () => (await placeOf(next)).ready);
+    await operate(writer.na, '/admin/revoke', { cert_id: node.certId, reason: 'superseded' });
+    assert.equal((await get(next.na, '/crl')).body.sequence, 1);
+    await writer.end('SIGKILL');
+    const [name, put] = [instances.url, older].map((url) => new URL(url).pathname.slice(1));
+    const others = `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`;
+    await cluster.query('postgres', `alter database ${name} allow_connections false`);
+    await cluster.query('postgres', others);
+    await cluster.query('postgres', `alter database ${name} rename to ${name}_lost`);
+    await cluster.query('postgres', `alter database ${put} rename to ${name}`);
+    let ready = await get(next.na, '/readyz');
+    await until(async () => {
+      ready = await get(next.na, '/readyz');
+      return outcome(ready) === '503 restore_pending';
+    });
+    const { reason } = ready.body.error.details;
+    assert.match(reason, expected);
+    assert.equal(outcome(await heartbeat(next.na, node)), '503 restore_pending');
+    assert.equal((await get(next.na, '/crl')).body.sequence, 1, 'the list that it has shown');
   });
-  const { reason } = ready.body.error.details;
-  assert.match(reason, /^The database lacks revocation list 1, which this instance has seen of it/);
-  assert.equal(outcome(await heartbeat(next.na, node)), '503 restore_pending');
-  assert.equal((await get(next.na, '/crl')).body.sequence, 1, 'the list that it has shown');
-});
+}
 
 test('a copy of a served database is stopped beside it before it answers, in a database and in a folder', async () => {
   await using folder = await networkFolder('alpha');
@@ -252,4 +262,11 @@ function dumpInto(copy: string, original: string): void {
   const dump = execFileSync(join(programs, 'pg_dump'), [`--dbname=${original}`]);
   const into = ['--quiet', '--set=ON_ERROR_STOP=1', `--dbname=${copy}`];
   execFileSync(join(programs, 'psql'), into, { input: dump, stdio: ['pipe', 'ignore', 'pipe'] });
+}
+
+/** By an instance that serves this database alone. */
+async function revokedIn(url: string, folder: string, certId: string): Promise<void> {
+  const server = await startChildServer(folder, { environment: { ...NO_LIMITS, MESH_STORE: url } });
+  assert.equal(outcome(await operate(server.na, '/admin/revoke', { cert_id: certId })), '200');
+  assert.equal((await server.end('SIGTERM')).code, 0);
 }

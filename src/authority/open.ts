@@ -43,8 +43,15 @@ import { createDashboardTreaties } from './views/dashboard-treaties.ts';
 export interface SeenState {
   /** The newest state that it has read; null for none. */
   readonly position: StatePosition | null;
-  /** The sequence of the newest revocation list that it has shown; 0 for none. */
-  readonly crlSequence: number;
+  readonly list: SeenList;
+}
+
+/** The newest revocation list that it has shown. */
+export interface SeenList {
+  /** 0 for none. */
+  readonly sequence: number;
+  /** The certificate that the list names last; null for an empty list. */
+  readonly lastRevoked: string | null;
 }
 
 /** The state lacks what this process has seen of it. */
@@ -120,8 +127,7 @@ export async function openAuthority(
   const { state, facts } = ready ?? (await readState(options));
   try {
     const { seen, store } = options;
-    const list = state.held.subjects.committed('crl', CRL_ID)?.context.sequence ?? 0;
-    if (seen !== null) await assertNotOlder(store, seen, list);
+    if (seen !== null) await assertNotOlder(store, seen, storedList(state));
   } catch (cause) {
     await state.close();
     throw cause;
@@ -218,20 +224,36 @@ async function readState(options: AuthorityOptions): Promise<ReadyState> {
   return { state, revision: stored.revision, facts: stored };
 }
 
-/**
- * A database that has lost its end, or was put back, does not say so itself. `list` is the sequence of its newest revocation
- * list. Rejects with `OlderState`.
- */
+/** The newest revocation list of the state that was read. */
+export interface StoredList {
+  readonly sequence: number;
+  isRevoked(certificateId: string): boolean;
+}
+
+function storedList({ held: { subjects } }: AuthorityState): StoredList {
+  return {
+    sequence: subjects.committed('crl', CRL_ID)?.context.sequence ?? 0,
+    isRevoked: (id) =>
+      subjects.committed('certificate', id)?.value === 'revoked' ||
+      subjects.committed('restored-revocation', `crl:${id}`) !== undefined,
+  };
+}
+
+/** A database that has lost its end, or was put back, does not say so itself. Rejects with `OlderState`. */
 export async function assertNotOlder(
   store: Pick<Store, 'position' | 'auditHashAt'>,
-  { position, crlSequence }: SeenState,
-  list: number,
+  { position, list }: SeenState,
+  stored: StoredList,
 ): Promise<void> {
   const { epoch, revision, auditLength } = await store.position();
   const isRestored = position !== null && position.epoch < epoch;
   if (isRestored) return;
-  if (list < crlSequence) {
-    throw older(`revocation list ${crlSequence}`, `its newest is list ${list}`);
+  const { sequence, lastRevoked } = list;
+  if (stored.sequence < sequence) {
+    throw older(`revocation list ${sequence}`, `its newest is list ${stored.sequence}`);
+  }
+  if (lastRevoked !== null && !stored.isRevoked(lastRevoked)) {
+    throw older(`revocation list ${sequence}`, `certificate ${lastRevoked} is not revoked there`);
   }
   if (position === null) return;
   if (position.revision > revision || position.auditLength > auditLength) {

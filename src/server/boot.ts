@@ -12,7 +12,6 @@ import type { CommandReference } from '../pages/reference/command-reference.ts';
 import { type Call, UNAVAILABLE } from '../protocol/contract/calls.ts';
 import { publishedDocument } from '../protocol/contract/documents.ts';
 import { createDocumentPublisher } from '../protocol/contract/publications.ts';
-import { newestSequence } from '../protocol/contract/revision-ends.ts';
 import { instantOf } from '../protocol/records/record.ts';
 import { databaseOf, type OpenedStore } from '../store/open.ts';
 import type { Config } from './config/load.ts';
@@ -223,8 +222,7 @@ export async function startAuthority(
     if (lifecycle.state !== 'serving') return opened.store.abandon();
     joined.unfollow();
     const ready = opened.tenure && (await waiting.take(opened.tenure.previousOwner));
-    const crlSequence = newestSequence(publisher.revisionEnds);
-    const seen = { position: waiting.newest(), crlSequence };
+    const seen = waiting.seen();
     // The authority publishes them anew: those of the writer before may be older.
     withdrawAll(publisher);
     const writer = await write(opened, ready, seen);

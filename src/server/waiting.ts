@@ -1,9 +1,11 @@
 /** An instance that waits for its turn: it keeps ready in memory what its database holds. */
-import type { SeenState } from '../authority/open.ts';
+import type { SeenList, SeenState } from '../authority/open.ts';
 import { createAuthorityState } from '../authority/state.ts';
 import { createSuccessor, type Successor } from '../authority/successor.ts';
 import { problemText } from '../base/log/problem.ts';
 import { type InstanceStatus, noteLag } from '../protocol/contract/instance-status.ts';
+import type { DocumentPublisher } from '../protocol/contract/publications.ts';
+import { lastRevokedIn, newestSequence } from '../protocol/contract/revision-ends.ts';
 import { networkOf } from '../store/network-identity.ts';
 import { followDatabase } from '../store/open.ts';
 import { leaseClock } from '../store/postgresql/lease-clock.ts';
@@ -13,19 +15,37 @@ import { type StateContext, stateOptions } from './writer.ts';
 export interface Waiting extends Role {
   /** What was kept ready, once, for the turn of this instance; null when the state has to be read. */
   readonly take: Successor['take'];
-  /** The newest position that was seen of the state. */
-  newest(): SeenState['position'];
+  /** What was seen of the state until now. */
+  seen(): SeenState;
 }
 
 export function waitForTurn(context: StateContext, instanceStatus: InstanceStatus | null): Waiting {
   const successor = keepReady(context, instanceStatus);
+  const seenList = followList(context.publisher);
   const end = async () => successor?.close();
   return {
     ...STARTING,
     take: async (previousOwner) => successor?.take(previousOwner) ?? null,
-    newest: () => successor?.newest() ?? null,
+    seen: () => ({ position: successor?.newest() ?? null, list: seenList() }),
     close: end,
     abandon: end,
+  };
+}
+
+/** The newest list that was ever shown, while others write. Call for the last time before one is withdrawn for this instance. */
+function followList({ follow, revisionEnds }: DocumentPublisher): () => SeenList {
+  let newest: SeenList = { sequence: 0, lastRevoked: null };
+  let isOver = false;
+  follow(({ name, document }) => {
+    if (isOver || name !== 'crl') return;
+    const sequence = newestSequence(revisionEnds);
+    if (sequence >= newest.sequence) {
+      newest = { sequence, lastRevoked: lastRevokedIn(document.bytes) };
+    }
+  });
+  return () => {
+    isOver = true;
+    return newest;
   };
 }
 

@@ -128,7 +128,7 @@ export class Instance {
     return this.#asked((running) => running.call(name, change as never));
   }
 
-  /** Rejects with a violation when it writes, and shows an older list than before its turn. */
+  /** Rejects with a violation when it writes, and shows less than before its turn. */
   readList(): Promise<readonly string[] | null> | null {
     return this.#asked((running) => running.readList());
   }
@@ -183,11 +183,13 @@ async function run(
   let authority: StandIn | null = null;
   const holder = `${machine.name} ${machine.life}`;
   let position: StatePosition | null = null;
-  let crlSequence = 0;
-  /** The sequence of the list that it has shown when its turn came. */
-  let before = 0;
+  let seenList: readonly string[] = [];
+  /** The list that it has shown when its turn came. */
+  let before: readonly string[] = [];
   documents.onChange((name, document) => {
-    if (name === 'crl') crlSequence = Math.max(crlSequence, listOf(documentText(document)).length);
+    if (name !== 'crl') return;
+    const list = listOf(documentText(document));
+    if (list.length >= seenList.length) seenList = list;
   });
 
   function shown(): readonly string[] | null {
@@ -234,8 +236,9 @@ async function run(
 
   async function lead(held: Lease): Promise<void> {
     client.close();
-    const seen = defect.remembersNothing === true ? null : { position, crlSequence };
-    before = crlSequence;
+    const list = { sequence: seenList.length, lastRevoked: seenList.at(-1) ?? null };
+    const seen = defect.remembersNothing === true ? null : { position, list };
+    before = shown() ?? [];
     withdrawAll(publisher);
     lease = held;
     const { epoch } = held;
@@ -271,8 +274,9 @@ async function run(
       const answer = await callRouter.call('awaitPublications', null);
       const list = shown();
       if (!answer.ok || list === null) return null;
-      const what = () => `${machine.name} writes list ${list.length}, and has shown list ${before}`;
-      insist(authority === null || list.length >= before, what);
+      const missing = authority === null ? [] : before.filter((id) => !list.includes(id));
+      const what = () => `${machine.name} writes without ${missing}, which it has shown`;
+      insist(missing.length === 0, what);
       return list;
     },
     async stop(inFlight) {

@@ -53,7 +53,10 @@ export async function openStandIn(options: StandInOptions): Promise<StandIn> {
       position: async () => positionOf(stored),
       auditHashAt: async (length: number) => positionOf(stored.slice(0, length)).auditHead,
     };
-    await assertNotOlder(store, seen, revoked.length);
+    await assertNotOlder(store, seen, {
+      sequence: revoked.length,
+      isRevoked: (id) => revoked.includes(id),
+    });
   }
   let entries = stored.length;
   const used = new Set(stored.map(({ invite }) => invite));
