@@ -96,13 +96,3 @@ export function withAnswer<T, R>(
 ): R | Promise<R> {
   return answer instanceof Promise ? answer.then(next) : next(answer);
 }
-
-/** Computes a value for each edge once. */
-export function oncePerEdge<Made extends object>(make: (edge: Edge) => Made): (edge: Edge) => Made {
-  const made = new WeakMap<Edge, Made>();
-  return (edge) => {
-    const known = made.get(edge) ?? make(edge);
-    made.set(edge, known);
-    return known;
-  };
-}

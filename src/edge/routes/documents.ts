@@ -15,10 +15,11 @@ import { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { PolicyManifest } from '../../protocol/records/policy-manifest.ts';
 import { CertificateRevocationList } from '../../protocol/records/revocation-list.ts';
 import { RevocationListDelta } from '../../protocol/records/revocation-list-delta.ts';
-import { type Edge, oncePerEdge, withAnswer } from '../edge.ts';
+import { type Edge, withAnswer } from '../edge.ts';
 import { firstValue } from '../query.ts';
 import { documentReply, type Reply, refusalReply, staleDocumentReply } from '../reply.ts';
 import type { RouteEntry, RouteRequest } from '../route.ts';
+import { cachedBySource } from './cached-by-source.ts';
 import { deltaReply, heldSequence } from './revocation-list-delta.ts';
 
 export const documentRoutes: readonly RouteEntry[] = [
@@ -203,7 +204,7 @@ async function confirmedDocument(
 }
 
 /** All requests of one turn of the event loop share one question, which is sent when all of them have come. */
-const confirmationOf = oncePerEdge(({ call }: Edge) => {
+const confirmationOf = cachedBySource(({ call }: Edge) => {
   let gathering: Promise<Answer> | null = null;
   return () => {
     gathering ??= new Promise((resolve, reject) => {

@@ -4,9 +4,10 @@ import { inSlices } from '../../base/slices.ts';
 import { apiReferencePage } from '../../pages/api-reference.ts';
 import { cliReferencePage } from '../../pages/cli-reference.ts';
 import { homePage } from '../../pages/home.ts';
-import { oncePerEdge, withAnswer } from '../edge.ts';
+import { type Edge, withAnswer } from '../edge.ts';
 import { htmlReply } from '../reply.ts';
 import type { RouteEntry } from '../route.ts';
+import { cachedBySource } from './cached-by-source.ts';
 
 export const HTML = { contentType: 'text/html; charset=utf-8' } as const;
 
@@ -46,14 +47,14 @@ export const pageRoutes: readonly RouteEntry[] = [
   },
 ];
 
-const home = oncePerEdge(({ settings, routes }) =>
+const home = cachedBySource(({ settings, routes }: Edge) =>
   homePage(settings.genesis, routes, settings.publicUrl),
 );
 
-const apiReference = oncePerEdge(({ settings, routes }) =>
+const apiReference = cachedBySource(({ settings, routes }: Edge) =>
   inSlices(apiReferencePage(routes, settings.genesis.network_name, settings.publicUrl)),
 );
 
-const cliReference = oncePerEdge(({ settings }) =>
+const cliReference = cachedBySource(({ settings }: Edge) =>
   cliReferencePage(settings.commands, settings.genesis.network_name),
 );

@@ -1,8 +1,9 @@
 import { openApiText } from '../../pages/reference/openapi.ts';
 import { addressedDocument } from '../addressed-document.ts';
-import { oncePerEdge } from '../edge.ts';
+import type { Edge } from '../edge.ts';
 import { addressedReply } from '../reply.ts';
 import type { RouteEntry } from '../route.ts';
+import { cachedBySource } from './cached-by-source.ts';
 
 export const referenceRoutes: readonly RouteEntry[] = [
   {
@@ -18,6 +19,6 @@ export const referenceRoutes: readonly RouteEntry[] = [
   },
 ];
 
-const description = oncePerEdge(({ routes, settings }) =>
+const description = cachedBySource(({ routes, settings }: Edge) =>
   addressedDocument(openApiText(routes, settings.genesis.network_name)),
 );
