@@ -77,7 +77,7 @@ const UNAFFECTED_BY_STORE = new Set([
 ]);
 
 /**
- * What the authority does by itself, whoever serves HTTP; and single routes of the trust protocol, of which `trust-protocol`
+ * What the authority does by itself, with any number of threads; and single routes of the trust protocol, of which `trust-protocol`
  * takes each through a thread.
  */
 const UNAFFECTED_BY_THREADS = new Set([

@@ -23,7 +23,7 @@ export interface StopSteps {
   cut(): Promise<void>;
   /** Writes what is only in memory and closes the store; nothing is acknowledged after this. */
   flush(): Promise<void>;
-  /** Called when the flush takes so long that whoever waits for the state must not wait any longer. */
+  /** Called when the flush takes so long that those who wait for the state must not wait any longer. */
   overrun(): void;
   /** Ends connections and threads. */
   close(): Promise<void>;
