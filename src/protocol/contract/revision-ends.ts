@@ -54,19 +54,20 @@ export function endOf(ends: RevisionEnds, sequence: number): number {
   return Atomics.load(ends, sequence % SLOTS);
 }
 
-/** The texts around the entries in canonical JSON; the quotes of a value in it are escaped. */
+/** The texts around the entries in canonical JSON. */
 const BEFORE_ENTRIES = '"revoked_certificates":[';
 const AFTER_ENTRIES = '],"sequence":';
 
-const CERTIFICATE_ID = /"certificate_id":"([^"]+)"/;
+/** How each entry begins; the quotes of a value in it are escaped. */
+const ENTRY = '{"certificate_id":"';
 
 /** The certificate that a published list names last; null for an empty list, and for another document. */
 export function lastRevokedIn(bytes: Uint8Array): string | null {
   const entries = entriesIn(bytes);
   if (entries === null || entries.from === entries.to) return null;
   const list = Buffer.from(bytes.buffer, bytes.byteOffset, entries.to);
-  const last = list.subarray(list.lastIndexOf('{')).toString('latin1');
-  return CERTIFICATE_ID.exec(last)?.[1] ?? null;
+  const from = list.lastIndexOf(ENTRY) + ENTRY.length;
+  return list.toString('latin1', from, list.indexOf('"', from));
 }
 
 /** Where a published list has its first entry, and where its last one ends; null for another document. */
