@@ -60,7 +60,6 @@ export function createConfirmations(options: ConfirmationOptions): Confirmations
   }
 
   async function askWhileAwaited(): Promise<void> {
-    isAsking = true;
     while (waiters.length > 0) {
       const sentAt = clock.elapsed();
       const wait = (await ask(sentAt)) ? sentAt + APART_MS - clock.elapsed() : AGAIN_MS;
@@ -98,7 +97,10 @@ export function createConfirmations(options: ConfirmationOptions): Confirmations
       if (time <= heldAt) return null;
       return new Promise((resolve) => {
         waiters.push({ time, resolve });
-        if (!isAsking) void askWhileAwaited();
+        if (isAsking) return;
+        isAsking = true;
+        // All calls that came in one message have come by then, and need no question of their own.
+        queueMicrotask(() => void askWhileAwaited());
       });
     },
     end() {

@@ -192,9 +192,13 @@ export async function connectToLease(
 function leaseTable(client: Client, options: LeaseTableOptions): LeaseTable {
   const { leaseMs, now, clockCompared } = options;
 
-  /** The first row of the answer. */
-  async function ask<Row extends QueryResultRow>(text: string, values: unknown[] = []) {
-    const statement = { text, values, query_timeout: NO_TIMEOUT };
+  /** The first row of the answer. The database prepares a statement that has a name once. */
+  async function ask<Row extends QueryResultRow>(
+    text: string,
+    values: unknown[] = [],
+    name?: string,
+  ) {
+    const statement = { text, values, name, query_timeout: NO_TIMEOUT };
     return (await answerWithin(leaseMs, client.query<Row>(statement))).rows[0];
   }
 
@@ -237,7 +241,7 @@ function leaseTable(client: Client, options: LeaseTableOptions): LeaseTable {
       return row === undefined ? null : { isWanted: row.wanted };
     },
     async confirm({ epoch, holder }) {
-      const row = await ask<{ lasts: boolean }>(CONFIRM, [epoch, holder]);
+      const row = await ask<{ lasts: boolean }>(CONFIRM, [epoch, holder], 'confirm');
       return row === undefined ? null : row.lasts;
     },
     async requestStop(lasts) {
