@@ -21,7 +21,7 @@ import { summarizeRefusals } from './engine/refusal-audit.ts';
 import { createRetention, type RetentionPeriods } from './engine/retention.ts';
 import { evictAgents } from './enrollment/agents.ts';
 import { publishOperatorKeys } from './enrollment/operator-keys.ts';
-import { CRL_ID } from './lists/crl.ts';
+import { CRL_ID, type Revocations } from './lists/crl.ts';
 import type { SignedSequence } from './lists/signed-sequence.ts';
 import { createHeartbeatInterval } from './liveness/beat-advice.ts';
 import { createContactWriter } from './liveness/contact-writer.ts';
@@ -225,18 +225,13 @@ async function readState(options: AuthorityOptions): Promise<ReadyState> {
 }
 
 /** The newest revocation list of the state that was read. */
-export interface StoredList {
+interface StoredList extends Pick<Revocations, 'isListed'> {
   readonly sequence: number;
-  isRevoked(certificateId: string): boolean;
 }
 
-function storedList({ held: { subjects } }: AuthorityState): StoredList {
-  return {
-    sequence: subjects.committed('crl', CRL_ID)?.context.sequence ?? 0,
-    isRevoked: (id) =>
-      subjects.committed('certificate', id)?.value === 'revoked' ||
-      subjects.committed('restored-revocation', `crl:${id}`) !== undefined,
-  };
+function storedList({ held: { subjects, revocations } }: AuthorityState): StoredList {
+  const sequence = subjects.committed('crl', CRL_ID)?.context.sequence ?? 0;
+  return { sequence, isListed: revocations.isListed };
 }
 
 /** A database that has lost its end, or was put back, does not say so itself. Rejects with `OlderState`. */
@@ -252,7 +247,7 @@ export async function assertNotOlder(
   if (stored.sequence < sequence) {
     throw older(`revocation list ${sequence}`, `its newest is list ${stored.sequence}`);
   }
-  if (lastRevoked !== null && !stored.isRevoked(lastRevoked)) {
+  if (lastRevoked !== null && !stored.isListed(lastRevoked)) {
     throw older(`revocation list ${sequence}`, `certificate ${lastRevoked} is not revoked there`);
   }
   if (position === null) return;

@@ -34,6 +34,8 @@ export interface Revocations {
   entryOf(certificateId: string, revokedAt: number, reason: string): ListEntry;
   /** Entries decided so far. */
   count(): number;
+  /** Whether one of them is that of this certificate. */
+  isListed(certificateId: string): boolean;
   isCompromised(nodePublicKey: string): boolean;
   /**
    * Takes what was read from the store so far into the list, in slices. Call when a revision is read whole, and as often
@@ -174,6 +176,7 @@ export function createRevocations(options: RevocationsOptions): Revocations {
       revisions.appended([entry]);
     },
     count: () => listed.size,
+    isListed: (certificateId) => listed.has(certificateId),
     isCompromised: (nodePublicKey) => compromised.has(nodePublicKey),
     takeLoaded,
     endLoading() {

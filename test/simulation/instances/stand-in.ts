@@ -55,7 +55,7 @@ export async function openStandIn(options: StandInOptions): Promise<StandIn> {
     };
     await assertNotOlder(store, seen, {
       sequence: revoked.length,
-      isRevoked: (id) => revoked.includes(id),
+      isListed: (id) => revoked.includes(id),
     });
   }
   let entries = stored.length;
