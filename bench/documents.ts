@@ -56,9 +56,7 @@ async function benchDocument(
   )) as [Measured, Measured, Measured, Measured | undefined];
 
   const standings = [ours, plain, full, ...(others ? [others] : [])];
-  const highest = Math.max(
-    ...standings.map((instanceStatus) => lineOf(instanceStatus).requests_per_second),
-  );
+  const highest = Math.max(...standings.map((measured) => lineOf(measured).requests_per_second));
   return {
     benchmark: `documents GET ${path}`,
     about: `${connections} connections, closed loop`,

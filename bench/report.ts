@@ -90,8 +90,8 @@ export function busyClientNotes(standings: readonly Measured[]): string[] {
 
 /** Notes where neither side of a closed loop was the bottleneck: then other work took CPU from both. */
 export function starvedNotes(standings: readonly Measured[]): string[] {
-  return standings.flatMap((instanceStatus) => {
-    const { name, server_cpu: server, client_cpu: client } = lineOf(instanceStatus);
+  return standings.flatMap((measured) => {
+    const { name, server_cpu: server, client_cpu: client } = lineOf(measured);
     if (server >= BUSY || client >= BUSY) return [];
     return [`${name}: the server got only ${percent(server)} CPU beside other work; ${GO_BY_CPU}`];
   });

@@ -48,7 +48,7 @@ export async function benchRevocations(_load: Load, settings: Settings): Promise
     about: `${IN_A_ROUND} in a round on ${connections} connection(s), a list of ${REVOKED} and more, ${threads} threads`,
     lines: standings.map(lineOf),
     comparisons: [],
-    notes: [...linked.map((instanceStatus) => latencyRatios(instanceStatus, single))],
+    notes: [...linked.map((measured) => latencyRatios(measured, single))],
   };
 }
 

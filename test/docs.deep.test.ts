@@ -4,13 +4,13 @@
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import { makeCheckout } from './support/checkout.ts';
-import { markdownFiles } from './support/documents.ts';
+import { markdownFiles, readDocument } from './support/documents.ts';
 import { ownPort } from './support/own-port.ts';
 import { PROJECT_PATH as root } from './support/project.ts';
 import { openShell, type Shell } from './support/shell.ts';
@@ -93,7 +93,7 @@ function checkTranscripts(folder: string, documents: readonly string[]): void {
 }
 
 test('every document that holds a transcript is read', () => {
-  const holders = markdownFiles().filter((path) => transcriptOf(read(path)).length > 0);
+  const holders = markdownFiles().filter((path) => transcriptOf(readDocument(path)).length > 0);
   assert.deepEqual(holders, READINGS.flat().sort());
 });
 
@@ -105,7 +105,7 @@ function contradict(shown: readonly number[], order: readonly number[]): boolean
 }
 
 async function checkTranscript(shell: Shell, folder: string, document: string): Promise<void> {
-  const markdown = read(document);
+  const markdown = readDocument(document);
   const steps = transcriptOf(markdown);
   const outputs = new Map<Step, string>();
   const [maskOutput, maskDocument] = [masking(), masking()];
@@ -197,8 +197,4 @@ function environment(): NodeJS.ProcessEnv {
     MESH_URL: `http://127.0.0.1:${port}`,
     ...ENVIRONMENT,
   };
-}
-
-function read(path: string): string {
-  return readFileSync(join(root, path), 'utf8');
 }

@@ -1,14 +1,14 @@
 /** What documents lead to: links between them, and names of tests. What they show as printed is in `docs.deep.test.ts`. */
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { basename, dirname, join, posix } from 'node:path';
 import { test } from 'node:test';
-import { markdownFiles } from './support/documents.ts';
+import { markdownFiles, readDocument } from './support/documents.ts';
 import { PROJECT_PATH as root } from './support/project.ts';
 
 test('every link of a document leads to a file, and to a heading or an anchor in it', () => {
   const broken = markdownFiles().flatMap((path) =>
-    linksOf(read(path))
+    linksOf(readDocument(path))
       .filter((link) => !leadsSomewhere(path, link))
       .map((link) => `${path}: ${link}`),
   );
@@ -16,7 +16,7 @@ test('every link of a document leads to a file, and to a heading or an anchor in
 });
 
 test('every deep test has short forms that exist', () => {
-  const rows = read('test/README.md').matchAll(/^\| (`.*`) \| (`.*`) \|$/gm);
+  const rows = readDocument('test/README.md').matchAll(/^\| (`.*`) \| (`.*`) \|$/gm);
   const tests = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' });
   const shortened = new Set<string>();
   for (const [, deep = '', short = ''] of rows) {
@@ -41,10 +41,6 @@ function namesIn(cell: string): string[] {
   return cell.split('`').filter((_, index) => index % 2 === 1);
 }
 
-function read(path: string): string {
-  return readFileSync(join(root, path), 'utf8');
-}
-
 /** Targets of links and images, and of the sources of pictures; those of fenced blocks are none. */
 function linksOf(markdown: string): string[] {
   const text = markdown.replace(/^```[\s\S]*?^```$/gm, '').replace(/`[^`\n]*`/g, '');
@@ -57,7 +53,7 @@ function leadsSomewhere(from: string, link: string): boolean {
   const [path = '', anchor] = link.split('#');
   const target = path === '' ? from : posix.join(dirname(from), path);
   if (!existsSync(join(root, target))) return false;
-  return anchor === undefined || anchorsOf(read(target)).has(anchor);
+  return anchor === undefined || anchorsOf(readDocument(target)).has(anchor);
 }
 
 function anchorsOf(markdown: string): Set<string> {

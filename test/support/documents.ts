@@ -1,5 +1,5 @@
 /** The documents of the project, as a reader finds them. */
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { PROJECT_PATH as root } from './project.ts';
 
@@ -18,4 +18,9 @@ export function markdownFiles(): string[] {
 function below(folder: string): string[] {
   const names = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' });
   return names.map((name) => posix.join(folder, name));
+}
+
+/** The text of a document, by its path from the top of the project. */
+export function readDocument(path: string): string {
+  return readFileSync(join(root, path), 'utf8');
 }

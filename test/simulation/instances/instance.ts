@@ -296,9 +296,9 @@ function furthest(
   seen: StatePosition | null,
   entries: readonly StoredEntry[],
 ): StatePosition | null {
-  if (seen === null || seen.revision === 0) return positionOf(entries);
-  const isThere = positionOf(entries.slice(0, seen.revision)).auditHead === seen.auditHead;
-  return isThere && entries.length >= seen.revision ? positionOf(entries) : seen;
+  if (seen === null) return positionOf(entries);
+  const { auditHead } = positionOf(entries.slice(0, seen.revision));
+  return auditHead === seen.auditHead ? positionOf(entries) : seen;
 }
 
 function listOf(text: string): readonly string[] {
