@@ -9,10 +9,10 @@ import {
   type ListHead,
 } from '../src/authority/lists/list-document.ts';
 import {
-  createListRenderer,
+  createListRendering,
   createListThreads,
   type ListThreading,
-} from '../src/authority/lists/list-renderer.ts';
+} from '../src/authority/lists/list-rendering.ts';
 import { longTextSignerFromSeed, signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import { parseJsonBytes } from '../src/base/json/bytes.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
@@ -48,7 +48,7 @@ function rendererOf(
   const shown: PublishedDocument[] = [];
   const signer = { publicKey, keyId, sign };
   const show = (document: PublishedDocument) => shown.push(document);
-  const renderer = createListRenderer({ form, signer, threads, show });
+  const renderer = createListRendering({ form, signer, threads, show });
   renderer.add([]);
   t.after(async () => threads?.close());
   let sequence = 0;
@@ -63,7 +63,8 @@ function rendererOf(
       renderer.add(entries);
     },
     async publish(): Promise<PublishedDocument> {
-      await renderer.render(headOf(form, sequence));
+      renderer.render(headOf(form, sequence));
+      await renderer.settled();
       const document = shown.at(-1);
       assert.ok(document);
       return document;
@@ -179,7 +180,7 @@ suite('the thread that makes long lists', () => {
     });
     t.after(() => threads.close());
     const shown: PublishedDocument[] = [];
-    const renderer = createListRenderer({
+    const renderer = createListRendering({
       form: 'feed',
       signer: { publicKey, keyId: publicKey, sign },
       threads,
@@ -194,13 +195,18 @@ suite('the thread that makes long lists', () => {
     await renderer.ready();
     assert.equal(problems.length, 1);
     grow(4, 5);
-    assert.equal(renderer.render(headOf('feed', 5)), undefined, 'rendered here, at once');
-    assert.match(Buffer.from(shown.at(-1)?.bytes ?? []).toString(), /"id-5"/);
+    renderer.render(headOf('feed', 5));
+    assert.match(
+      Buffer.from(shown.at(-1)?.bytes ?? []).toString(),
+      /"id-5"/,
+      'rendered here, at once',
+    );
     assert.equal(seeds.length, 1, 'not tried again by each entry');
     grow(6, 6);
     await renderer.ready();
     assert.equal(seeds.length, 0);
-    await renderer.render(headOf('feed', 6));
+    renderer.render(headOf('feed', 6));
+    await renderer.settled();
     assert.match(Buffer.from(shown.at(-1)?.bytes ?? []).toString(), /"id-1"[\s\S]*"id-6"/);
     assert.equal(problems.length, 1);
   });

@@ -75,10 +75,10 @@ function listOf(readings: readonly (readonly Revoked[])[], ordered: readonly Rev
         context: context as unknown as Certificate,
       });
     }
-    withoutPause(revocations.takeLoaded());
+    withoutPause(revocations.list.takeLoaded());
     assert.equal(documents.latest('crl'), undefined, 'nothing is published by whoever waits');
   }
-  revocations.endLoading();
+  revocations.list.endLoading();
   const entries = ordered.map(({ id }) => crlEntry(SIGNER.publicKey, id, 0, 'unspecified'));
   const version = {
     sequence: ordered.at(-1)?.sequence ?? 0,

@@ -1,14 +1,13 @@
 /** The revocation list on the link: whole once, then as what each version adds, and never another than was signed. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createCrlDigest, crlEntry } from '../src/authority/lists/crl.ts';
+import { createCrlDigest, crlEntry, revisionDocument } from '../src/authority/lists/crl.ts';
 import {
   type CrlHead,
   createListContent,
   LIST_PERIOD,
   type ListEntry,
 } from '../src/authority/lists/list-document.ts';
-import { revisionDocument } from '../src/authority/lists/list-revisions.ts';
 import { systemRuntime } from '../src/base/runtime.ts';
 import type { PublishedDocument } from '../src/protocol/contract/documents.ts';
 import {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, suite, test } from 'node:test';
-import { createRevisionLog } from '../src/authority/lists/list-revisions.ts';
+import { createRevisionLog } from '../src/authority/lists/crl.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
 import { keyFromSeed, signText, verifyText } from '../src/client/keys.ts';
 import { createVerifier } from '../src/client/offline.ts';
@@ -140,10 +140,11 @@ test('the last 10,000 versions are continued, and none before them', () => {
     sequence: index + 1,
     entry: { id: `${index}`, text: 'abc' },
   }));
-  log.restored(entries.slice(0, 20_000), 20_000);
-  for (const { sequence, entry } of entries.slice(20_000)) {
-    log.appended([entry]);
-    log.issued(sequence);
+  log.appended(entries.slice(0, 20_000));
+  log.issued(20_000);
+  for (const numbered of entries.slice(20_000)) {
+    log.appended([numbered]);
+    log.issued(numbered.sequence);
   }
   for (let sequence = 30_000 - KEPT_REVISIONS; sequence <= 30_000; sequence += 1) {
     assert.equal(endOf(ends, sequence), 4 * sequence - 1);

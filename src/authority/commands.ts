@@ -46,14 +46,17 @@ import {
   declareIntent,
   nullifyProof,
 } from './protocol/records.ts';
-import { refreshBulletin } from './publication/bulletin-calls.ts';
-import { refreshCrl } from './publication/crl-calls.ts';
 import { refreshDashboard } from './publication/dashboard.ts';
 import { openEvents, readEvents } from './publication/event-calls.ts';
-import { refreshFeed, refreshForeignFeed } from './publication/feed-calls.ts';
 import { refreshGraph, trustPath } from './publication/graph.ts';
 import { awaitPublications, checkReadiness, readCounts } from './publication/health.ts';
 import { readHorizon } from './publication/horizon.ts';
+import {
+  refreshBulletin,
+  refreshCrl,
+  refreshFeed,
+  refreshForeignFeed,
+} from './publication/signed-lists.ts';
 import { openWebhooks, saveWebhooks } from './publication/webhook-cursors.ts';
 import {
   issueAttestation,

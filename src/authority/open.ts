@@ -21,15 +21,14 @@ import { summarizeRefusals } from './engine/refusal-audit.ts';
 import { createRetention, type RetentionPeriods } from './engine/retention.ts';
 import { evictAgents } from './enrollment/agents.ts';
 import { publishOperatorKeys } from './enrollment/operator-keys.ts';
-import { CRL_ID, type Revocations } from './lists/crl.ts';
-import type { SignedSequence } from './lists/signed-sequence.ts';
+import { CRL_ID } from './lists/crl.ts';
+import type { SignedList } from './lists/signed-list.ts';
 import { createHeartbeatInterval } from './liveness/beat-advice.ts';
 import { createContactWriter } from './liveness/contact-writer.ts';
 import { createRosters } from './liveness/open-rosters.ts';
-import { refreshCrl, restoreCrl } from './publication/crl-calls.ts';
 import { refreshDashboard } from './publication/dashboard.ts';
-import { refreshFeeds, restoreFeeds } from './publication/feed-calls.ts';
 import { refreshGraph } from './publication/graph.ts';
+import { RESTORE_LISTS, refreshCrl, refreshFeeds } from './publication/signed-lists.ts';
 import { createEarlierRequests } from './replay/earlier-requests.ts';
 import { createNonceWindows } from './replay/nonce-window.ts';
 import { createUnstoredTimes, reserveOf } from './replay/unstored-times.ts';
@@ -136,7 +135,7 @@ export async function openAuthority(
   const na = authorityOn(options, state, facts);
   let sealed = false;
   try {
-    na.revocations.endLoading();
+    na.revocations.list.endLoading();
     na.feeds.endLoading();
     na.attestations.items();
     na.importedFeeds.endLoading();
@@ -225,13 +224,14 @@ async function readState(options: AuthorityOptions): Promise<ReadyState> {
 }
 
 /** The newest revocation list of the state that was read. */
-interface StoredList extends Pick<Revocations, 'isListed'> {
+interface StoredList {
   readonly sequence: number;
+  isListed(certificateId: string): boolean;
 }
 
 function storedList({ held: { subjects, revocations } }: AuthorityState): StoredList {
   const sequence = subjects.committed('crl', CRL_ID)?.context.sequence ?? 0;
-  return { sequence, isListed: revocations.isListed };
+  return { sequence, isListed: revocations.list.has };
 }
 
 /** A database that has lost its end, or was put back, does not say so itself. Rejects with `OlderState`. */
@@ -277,16 +277,15 @@ async function waitUntilPast({ runtime, flushInterval }: AuthorityOptions, facts
   await runtime.pause(Math.max(0, ...ahead.filter((wait) => wait <= moment)));
 }
 
-/** The list of certificates comes last: the feeds recognize a first start by its absence. */
 async function restoreLists(na: Authority): Promise<void> {
-  for (const restore of [restoreFeeds, restoreCrl]) {
+  for (const restore of RESTORE_LISTS) {
     const answer = await execute(na, restore, null);
     if (!answer.ok) throw new Error(`The signed lists cannot be published: ${answer.refusal}`);
   }
   await Promise.all(listsOf(na).map((list) => list.ready()));
 }
 
-function listsOf({ revocations, feeds }: Authority): readonly SignedSequence[] {
+function listsOf({ revocations, feeds }: Authority): readonly SignedList[] {
   return [revocations.list, ...feeds.all()];
 }
 

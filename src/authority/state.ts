@@ -25,7 +25,7 @@ import { applyChanges, type RestoreTarget, restoreSubjects } from './engine/rest
 import { createBulletinIssuer } from './lists/bulletin.ts';
 import { createRevocations } from './lists/crl.ts';
 import { createFeeds } from './lists/feed.ts';
-import { createListThreads, type ListThreading } from './lists/list-renderer.ts';
+import { createListThreads, type ListThreading } from './lists/list-rendering.ts';
 import { createLiveness } from './liveness/last-contact.ts';
 import { createKeptAnswers } from './replay/kept-answers.ts';
 import { createNonceLedger } from './replay/nonce-ledger.ts';
@@ -200,7 +200,7 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
       // A take-over of a large network has no time for what can be done now.
       liveness.putInOrder();
       liveness.activeCount(runtime.now());
-      await oneSliceATurn(revocations.takeLoaded());
+      for (const list of [revocations.list, ...feeds.all()]) await oneSliceATurn(list.takeLoaded());
     },
     close: async () => listThreads?.close(),
   };

@@ -1,7 +1,7 @@
 /** What the process that writes the state runs besides its edges: the authority on its store, and its periodic work. */
 
 import type { HostStatus } from '../authority/derived/host-status.ts';
-import { LIST_THREAD_FROM } from '../authority/lists/list-renderer.ts';
+import { LIST_THREAD_FROM } from '../authority/lists/list-rendering.ts';
 import {
   type AuthorityOptions,
   OlderState,

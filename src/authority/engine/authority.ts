@@ -29,7 +29,7 @@ import type { TrustPaths } from '../derived/trust-paths.ts';
 import type { BulletinIssuer } from '../lists/bulletin.ts';
 import type { Revocations } from '../lists/crl.ts';
 import type { Feeds } from '../lists/feed.ts';
-import type { ListThreads } from '../lists/list-renderer.ts';
+import type { ListThreads } from '../lists/list-rendering.ts';
 import type { HeartbeatInterval } from '../liveness/beat-advice.ts';
 import type { ContactWriter } from '../liveness/contact-writer.ts';
 import type { Liveness } from '../liveness/last-contact.ts';

@@ -8,7 +8,6 @@ import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
 import { refusalIn } from '../engine/refusals.ts';
-import { awaitCrl, nextCrlSequence, publishCrl } from '../publication/crl-calls.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 
 /**
@@ -22,7 +21,8 @@ export const revokeCertificate: Handler<'revokeCertificate'> = (
   operator,
 ) => {
   if ('nodePublicKey' in target) refusePrivateKeys(na, [target.nodePublicKey]);
-  const crlSequence = nextCrlSequence(na, unit);
+  const { list } = na.revocations;
+  const crlSequence = list.nextNumber(unit);
   const { certId, key } = named(na, unit, target);
   const isOfKey = 'nodePublicKey' in target;
   const doomed =
@@ -38,11 +38,11 @@ export const revokeCertificate: Handler<'revokeCertificate'> = (
   };
   if (revoked.length === 0) {
     if (reason === 'key_compromise') recordCompromise(na, unit, key, certId, operator.remoteAddr);
-    awaitCrl(na, unit);
-    return { crl_sequence: crlSequence - 1, revoked_count: na.revocations.count(), ...others };
+    list.awaitShown(unit);
+    return { crl_sequence: crlSequence - 1, revoked_count: list.count(), ...others };
   }
   const entries = revoked.map((id) => na.revocations.entryOf(id, unit.at, reason));
-  const revokedCount = publishCrl(na, unit, entries);
+  list.issue(unit, entries);
   evictAgentOf(unit, key);
   unit.whenCommitted(() => revoked.forEach(na.liveness.retire));
   for (const id of revoked) {
@@ -53,7 +53,11 @@ export const revokeCertificate: Handler<'revokeCertificate'> = (
       remote_addr: operator.remoteAddr,
     });
   }
-  return { crl_sequence: crlSequence, revoked_count: revokedCount, ...others };
+  return {
+    crl_sequence: crlSequence,
+    revoked_count: list.count() + entries.length,
+    ...others,
+  };
 };
 
 /** The certificate and its key; of a key, the newest certificate. */

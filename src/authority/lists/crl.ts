@@ -1,6 +1,6 @@
 /**
- * The certificate revocation list [core-5-5]: a signed sequence whose entries are the revoked certificates,
- * in the order in which they were revoked. It also tracks the compromised node keys.
+ * The certificate revocation list [core-5-5]: a signed list whose entries are the revoked certificates, in the order
+ * in which they were revoked. It also tracks the compromised node keys.
  */
 import { createHash } from 'node:crypto';
 import type { Certificate } from '../../../machines/certificate.ts';
@@ -9,41 +9,40 @@ import type { NodeKey } from '../../../machines/node-key.ts';
 import type { RestoredRevocation } from '../../../machines/restored-revocation.ts';
 import type { Resting } from '../../../machines/step.ts';
 import { detached } from '../../base/detached.ts';
-import { canonicalJson, compareCodePoints } from '../../base/json/write.ts';
-import { withoutPause } from '../../base/slices.ts';
+import { parseJson } from '../../base/json/parse.ts';
+import { canonicalJson } from '../../base/json/write.ts';
 import { formatInstant } from '../../base/timestamp.ts';
+import { type PublishedDocument, publishedDocument } from '../../protocol/contract/documents.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
+import {
+  KEPT_REVISIONS,
+  noteEnd,
+  type RevisionEnds,
+} from '../../protocol/contract/revision-ends.ts';
+import type { SignatureItem } from '../../protocol/records/record.ts';
+import { type Revision, revisionText } from '../../protocol/records/revocation-list-delta.ts';
+import { signatureOver } from '../../protocol/records/signed-record.ts';
 import type { SubjectFollower } from '../subjects/subjects.ts';
-import { LIST_PERIOD, type ListEntry, type ListSigner } from './list-document.ts';
-import { createListRenderer, type ListThreads } from './list-renderer.ts';
-import { createRevisionLog, type NumberedEntry, revisionDocument } from './list-revisions.ts';
-import { createSignedSequence, type EntryDigest, type SignedSequence } from './signed-sequence.ts';
+import { type CrlHead, LIST_PERIOD, type ListEntry, type ListSigner } from './list-document.ts';
+import { createListRendering, type ListThreads } from './list-rendering.ts';
+import {
+  createSignedList,
+  type EntryDigest,
+  type NumberedEntry,
+  type SignedList,
+} from './signed-list.ts';
 
 export const CRL_ID = 'certificates';
-
-/** Entries that a slice takes into the list; a millisecond or two. */
-const TAKEN_AT_ONCE = 1000;
 
 export interface Revocations {
   readonly followDecided: SubjectFollower;
   readonly followCommitted: SubjectFollower;
-  readonly list: SignedSequence;
+  readonly list: SignedList;
   /** The version that is served. */
   newestShown(): { readonly sequence: number; readonly digest: string };
   /** The entry of a certificate. */
   entryOf(certificateId: string, revokedAt: number, reason: string): ListEntry;
-  /** Entries decided so far. */
-  count(): number;
-  /** Whether one of them is that of this certificate. */
-  isListed(certificateId: string): boolean;
   isCompromised(nodePublicKey: string): boolean;
-  /**
-   * Takes what was read from the store so far into the list, in slices. Call when a revision is read whole, and as often
-   * as wanted.
-   */
-  takeLoaded(): Generator<void, void>;
-  /** Takes what was read last. Call before anything is decided. */
-  endLoading(): void;
 }
 
 export interface RevocationsOptions {
@@ -85,34 +84,14 @@ export function revocationIn(
 
 export function createRevocations(options: RevocationsOptions): Revocations {
   const { signer, publisher, threads, uuid, assertSigner } = options;
-  const listed = new Set<string>();
   const compromised = new Set<string>();
-  /** Decided entries that are not on disk yet. */
-  const pending = new Map<string, ListEntry>();
-  /** Read from the store; null once revocations are decided here. */
-  let loaded: StoredRevocation[] | null = [];
-  /** What was read before, in the order of the list. */
-  let taken: StoredRevocation[] = [];
-  let storedSequence = -1;
-  let newestShown = { sequence: 0, digest: '' };
   const revisions = createRevisionLog(publisher.revisionEnds);
-  const digest = createCrlDigest(signer.publicKey);
-  const list = createSignedSequence<Crl>({
+  let newestShown = { sequence: 0, digest: '' };
+  const list = createSignedList<Crl>({
     damage: 'its revoked certificates are not those of the published revocation list',
-    digest,
-    renderer: createListRenderer({
-      form: 'crl',
-      signer,
-      threads,
-      show(document, head) {
-        if (head.form !== 'crl') throw new Error('The head is not that of a revocation list');
-        newestShown = head;
-        publisher.publish('crl', document);
-        publisher.publish('crl_revision', revisionDocument(document, head, signer));
-      },
-    }),
+    digest: createCrlDigest(signer.publicKey),
+    rendering: (show) => createListRendering({ form: 'crl', signer, threads, show }),
     first: () => 0,
-    matches: (stored) => stored.digest === digest.value([]),
     current: (unit) => unit.current('crl', CRL_ID)?.context,
     send: (unit, event) => unit.send('crl', CRL_ID, event),
     next: ({ at }, sequence, digest) => ({
@@ -123,68 +102,34 @@ export function createRevocations(options: RevocationsOptions): Revocations {
       digest,
     }),
     headOf: (version) => ({ form: 'crl', ...version }),
+    appended: revisions.appended,
+    publish(document, head) {
+      if (head.form !== 'crl') throw new Error('The head is not that of a revocation list');
+      newestShown = head;
+      revisions.issued(head.sequence);
+      publisher.publish('crl', document);
+      publisher.publish('crl_revision', revisionDocument(document, head, signer));
+    },
     assertSigner,
   });
-
-  /** Later revisions add to the end of the list alone: what they revoke has later sequences. */
-  function* takeLoaded(): Generator<void, void> {
-    const numbered = (loaded ?? []).sort(inListOrder);
-    loaded = [];
-    for (let from = 0; from === 0 || from < numbered.length; from += TAKEN_AT_ONCE) {
-      if (from > 0) yield;
-      const slice = numbered.slice(from, from + TAKEN_AT_ONCE);
-      taken.push(...slice);
-      const entries = slice.map(({ entry }) => entry);
-      for (const entry of entries) list.decided(entry);
-      list.committed(entries);
-    }
-  }
-
-  const entryOf = (certificateId: string, revokedAt: number, reason: string) =>
-    crlEntry(signer.publicKey, certificateId, revokedAt, reason);
 
   return {
     list,
     newestShown: () => newestShown,
-    entryOf,
+    entryOf: (certificateId, revokedAt, reason) =>
+      crlEntry(signer.publicKey, certificateId, revokedAt, reason),
     followDecided(kind, id, { value, context }) {
       if (kind === 'node-key') compromised.add((context as NodeKey).nodePublicKey);
       const revoked = revocationIn(signer.publicKey, { kind, id, value, context });
-      if (revoked === null || listed.has(revoked.entry.id)) return;
-      const { entry, compromisedKey } = revoked;
-      if (compromisedKey !== null) compromised.add(compromisedKey);
-      listed.add(entry.id);
-      if (loaded !== null) {
-        loaded.push(revoked);
-      } else {
-        pending.set(entry.id, entry);
-        list.decided(entry);
-      }
+      if (revoked === null) return;
+      if (revoked.compromisedKey !== null) compromised.add(revoked.compromisedKey);
+      list.decided(revoked);
     },
-    followCommitted(kind, id, { value, context }) {
-      if (kind === 'crl') {
-        const { sequence } = context as Crl;
-        if (loaded === null) revisions.issued(sequence);
-        else storedSequence = sequence;
-      }
+    followCommitted(kind, id, { value }) {
       // An earlier version of the certificate may be committed while its revocation is pending.
-      const isRevoked = kind === 'certificate' && value === 'revoked';
-      const entry = isRevoked ? pending.get(id) : undefined;
-      if (entry === undefined) return;
-      pending.delete(id);
-      list.committed([entry]);
-      revisions.appended([entry]);
+      if (kind === 'certificate' && value === 'revoked') list.committed(id);
     },
-    count: () => listed.size,
-    isListed: (certificateId) => listed.has(certificateId),
     isCompromised: (nodePublicKey) => compromised.has(nodePublicKey),
-    takeLoaded,
-    endLoading() {
-      withoutPause(takeLoaded());
-      loaded = null;
-      revisions.restored(taken, storedSequence);
-      taken = [];
-    },
   };
 }
 
@@ -205,11 +150,6 @@ export function crlEntry(
   return { id: certificateId, text: detached(text) };
 }
 
-/** Certificates that one unit revokes are sorted by id. */
-export function inListOrder(a: NumberedEntry, b: NumberedEntry): number {
-  return a.sequence - b.sequence || compareCodePoints(a.entry.id, b.entry.id);
-}
-
 /** Hex SHA-256 over the issuer's key, a line feed and the canonical entries, joined with commas. */
 export function createCrlDigest(issuer: string): EntryDigest {
   const hash = createHash('sha256').update(`${issuer}\n`);
@@ -228,4 +168,65 @@ export function createCrlDigest(issuer: string): EntryDigest {
       return whole.digest('hex');
     },
   };
+}
+
+/** Notes where the versions of the list end, for what one version added to another [core-5-5-1]. */
+export interface RevisionLog {
+  /** Entries were appended to the list, in its order; the versions that have them follow. */
+  appended(entries: readonly NumberedEntry[]): void;
+  /** This version is about to be published. */
+  issued(sequence: number): void;
+}
+
+export function createRevisionLog(ends: RevisionEnds): RevisionLog {
+  /** Appended after the newest version that was issued. */
+  let later: NumberedEntry[] = [];
+  let newest = -1;
+  let end = 0;
+
+  function endWith({ text }: ListEntry): void {
+    // Canonical JSON is ASCII, and a comma precedes all entries but the first.
+    end += end === 0 ? text.length : 1 + text.length;
+  }
+
+  return {
+    appended(entries) {
+      later.push(...entries);
+    },
+    issued(sequence) {
+      let next = 0;
+      const first = Math.max(newest + 1, sequence - KEPT_REVISIONS);
+      for (let version = first; version <= sequence; version += 1) {
+        for (; (later[next]?.sequence ?? Infinity) <= version; next += 1) {
+          endWith((later[next] as NumberedEntry).entry);
+        }
+        noteEnd(ends, version, end);
+      }
+      later = later.slice(next);
+      newest = sequence;
+    },
+  };
+}
+
+const SIGNATURES = ',"signatures":';
+
+/** What edges add to the entries: the signed members of a version and their signature, as canonical JSON. */
+export function revisionDocument(
+  { bytes, freshUntil }: PublishedDocument,
+  { crlId, sequence, issuedAt, nextUpdate, digest }: CrlHead,
+  signer: ListSigner,
+): PublishedDocument {
+  const list = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const signatures = list.subarray(list.lastIndexOf(SIGNATURES) + SIGNATURES.length, -1);
+  const revision: Revision = {
+    crl_id: crlId,
+    sequence,
+    issued_at: formatInstant(issuedAt),
+    next_update: formatInstant(nextUpdate),
+    issuer: signer.publicKey,
+    entries_digest: digest,
+    list_signatures: parseJson(signatures.toString()) as unknown as SignatureItem[],
+  };
+  const signature = signatureOver(revisionText(revision), signer, signer.keyId);
+  return publishedDocument(canonicalJson({ ...revision, signature }), freshUntil);
 }

@@ -1,7 +1,6 @@
 /**
  * The signed feeds of attestations revoked here [core-4-14]: ours, and one for each other issuer in
- * whose name attestations are issued here. Each is a signed sequence whose entries are the revoked
- * attestations.
+ * whose name attestations are issued here. Each is a signed list whose entries are the revoked attestations.
  */
 import type { Attestation } from '../../../machines/attestation.ts';
 import type { RestoredRevocation } from '../../../machines/restored-revocation.ts';
@@ -18,17 +17,17 @@ import { sortedSet } from '../../protocol/records/recognition-policy.ts';
 import { signRecord } from '../../protocol/records/signed-record.ts';
 import type { SubjectFollower } from '../subjects/subjects.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
-import type { ListEntry, ListSigner } from './list-document.ts';
-import { createListRenderer, type ListThreads } from './list-renderer.ts';
-import { createSignedSequence, type EntryDigest, type SignedSequence } from './signed-sequence.ts';
+import type { ListEntry } from './list-document.ts';
+import { createListRendering, type ListThreads } from './list-rendering.ts';
+import { createSignedList, type EntryDigest, type SignedList } from './signed-list.ts';
 
 export interface Feeds {
   readonly followDecided: SubjectFollower;
   readonly followCommitted: SubjectFollower;
   /** The feed of an issuer, created if it does not exist. */
-  of(issuer: string): SignedSequence;
+  of(issuer: string): SignedList;
   /** Every feed that has a version. */
-  all(): Iterable<SignedSequence>;
+  all(): Iterable<SignedList>;
   /** Call when everything in the store was loaded, and before anything is decided. */
   endLoading(): void;
 }
@@ -43,47 +42,34 @@ export interface FeedsOptions {
   assertSigner(): void;
 }
 
-interface Feed {
-  readonly sequence: SignedSequence;
-  /** Entries loaded from the store; null once they are sorted in. */
-  loaded: ListEntry[] | null;
-}
-
 export function createFeeds(options: FeedsOptions): Feeds {
-  const feeds = new Map<string, Feed>();
+  const feeds = new Map<string, SignedList>();
   let isLoading = true;
 
-  function feedOf(issuer: string): Feed {
+  function feedOf(issuer: string): SignedList {
     const known = feeds.get(issuer);
     if (known !== undefined) return known;
-    const sequence = createFeed(issuer, options);
-    const feed: Feed = { sequence, loaded: isLoading ? [] : null };
+    const feed = createFeed(issuer, options);
+    if (!isLoading) feed.endLoading();
     feeds.set(issuer, feed);
     return feed;
   }
 
   return {
-    of: (issuer) => feedOf(issuer).sequence,
-    all: () => [...feeds.values()].map(({ sequence }) => sequence),
+    of: feedOf,
+    all: () => [...feeds.values()],
     followDecided(kind, id, { value, context }) {
-      const revoked = attestationRevokedBy({ kind, id, value, context });
-      if (revoked !== null) feedOf(revoked.issuer).sequence.decided(revoked.entry);
-    },
-    followCommitted(kind, id, { value, context }) {
       if (kind === 'sovereign-feed') feedOf((context as SovereignFeed).issuer);
       const revoked = attestationRevokedBy({ kind, id, value, context });
-      if (revoked === null) return;
-      const { entry } = revoked;
-      const { sequence, loaded } = feedOf(revoked.issuer);
-      if (loaded !== null) loaded.push(entry);
-      else sequence.committed([entry]);
+      if (revoked !== null) feedOf(revoked.issuer).decided({ sequence: 0, entry: revoked.entry });
+    },
+    followCommitted(kind, id, { value, context }) {
+      if (kind !== 'attestation' || value !== 'revoked') return;
+      feeds.get((context as Attestation).issuer)?.committed(id);
     },
     endLoading() {
       isLoading = false;
-      for (const feed of feeds.values()) {
-        feed.sequence.committed(feed.loaded ?? []);
-        feed.loaded = null;
-      }
+      for (const feed of feeds.values()) feed.endLoading();
     },
   };
 }
@@ -114,21 +100,15 @@ export function attestationRevokedBy({
 function createFeed(
   issuer: string,
   { signer, ownName, publisher, threads, uuid, assertSigner }: FeedsOptions,
-): SignedSequence {
-  const digest = createSetDigest();
+): SignedList {
   const id = feedSubjectId(issuer);
   const name = issuer === ownName ? 'sovereign_revocation_feed' : foreignFeedName(issuer);
-  return createSignedSequence<SovereignFeed>({
+  const listSigner = { ...signer, keyId: signer.publicKey };
+  return createSignedList<SovereignFeed>({
     damage: `its revoked attestations are not those of the published feed of ${issuer}`,
-    digest,
-    renderer: createListRenderer({
-      form: 'feed',
-      signer: feedSigner(signer),
-      threads,
-      show: (document) => publisher.publish(name, document),
-    }),
+    digest: createSetDigest(),
+    rendering: (show) => createListRendering({ form: 'feed', signer: listSigner, threads, show }),
     first: (unit) => (issuer === ownName && isFirstStart(unit) ? 0 : 1),
-    matches: (stored) => stored.digest === digest.value([]),
     current: (unit) => unit.current('sovereign-feed', id)?.context,
     send: (unit, event) => unit.send('sovereign-feed', id, event),
     next: ({ at }, sequence, digest) => ({
@@ -139,6 +119,7 @@ function createFeed(
       digest,
     }),
     headOf: (version) => ({ form: 'feed', ...version }),
+    publish: (document) => publisher.publish(name, document),
     assertSigner,
   });
 }
@@ -200,10 +181,6 @@ export function feedRecord(
 /** A feed's signature is labeled with the public key, whatever the configured label of the key is. */
 export function signFeed<T extends JsonObject>(record: T, signer: Signer) {
   return signRecord(record, signer, signer.publicKey);
-}
-
-function feedSigner(signer: Signer): ListSigner {
-  return { ...signer, keyId: signer.publicKey };
 }
 
 /** Names of sovereigns are free text; store keys are not. */

@@ -98,15 +98,23 @@ function createCrlContent(): ListContent {
 /** A revocation feed is sorted by id. */
 function createFeedContent(): ListContent {
   let sorted: ListEntry[] = [];
+  /** Added after the last document. */
+  let added: ListEntry[] = [];
+
+  function sortIn(): void {
+    const [only] = added;
+    if (only !== undefined && added.length === 1) sorted.splice(placeOf(only, sorted), 0, only);
+    else sorted = [...sorted, ...added].sort((a, b) => compareCodePoints(a.id, b.id));
+    added = [];
+  }
 
   return {
     add(entries) {
-      const [only] = entries;
-      if (only !== undefined && entries.length === 1) sorted.splice(placeOf(only, sorted), 0, only);
-      else sorted = [...sorted, ...entries].sort((a, b) => compareCodePoints(a.id, b.id));
+      for (const entry of entries) added.push(entry);
     },
     document(head, signer, allocate) {
       if (head.form !== 'feed') throw new Error('The head is not that of a feed');
+      sortIn();
       const { feedId, issuedAt, issuer, sequence } = head;
       const ids = sorted.map(({ id }) => canonicalJson(id));
       const reasons = sorted.map(({ text }, index) => `${ids[index]}:${text}`);

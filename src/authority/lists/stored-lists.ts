@@ -5,15 +5,10 @@
 import type { Crl } from '../../../machines/crl.ts';
 import type { SovereignFeed } from '../../../machines/sovereign-feed.ts';
 import type { StoredSubject } from '../../store/store.ts';
-import {
-  CRL_ID,
-  createCrlDigest,
-  inListOrder,
-  revocationIn,
-  type StoredRevocation,
-} from './crl.ts';
+import { CRL_ID, createCrlDigest, revocationIn } from './crl.ts';
 import { attestationRevokedBy, createSetDigest } from './feed.ts';
 import type { ListEntry } from './list-document.ts';
+import { inListOrder, type NumberedEntry } from './signed-list.ts';
 
 export interface StoredFeed {
   readonly version: SovereignFeed | null;
@@ -35,7 +30,7 @@ export interface StoredLists {
 /** `issuer` is the key of the authority. */
 export function createStoredLists(issuer: string): StoredLists {
   let crl: Crl | null = null;
-  const revocations: StoredRevocation[] = [];
+  const revocations: NumberedEntry[] = [];
   const versions = new Map<string, SovereignFeed>();
   const revoked = new Map<string, ListEntry[]>();
 

@@ -5,7 +5,7 @@ import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { refusedUntil } from '../engine/restored-recently.ts';
 import { hasRoom } from '../engine/room.ts';
-import { currentCrlSequence } from './crl-calls.ts';
+import { CRL_ID } from '../lists/crl.ts';
 import { soonestEnds } from './horizon.ts';
 import { currentPosture } from './posture.ts';
 
@@ -16,7 +16,7 @@ export const readCounts: Handler<'readCounts'> = (na, _given, at) => {
     issued_certificates: na.counts.issuedCertificates(),
     active_nodes: na.liveness.activeCount(at),
     revoked_certificates: na.counts.revokedCertificates(),
-    crl_sequence: currentCrlSequence(na),
+    crl_sequence: na.subjects.committed('crl', CRL_ID)?.context.sequence ?? 0,
     policy_versions: na.counts.policyVersions(),
     nonce_windows: na.windows.count(),
     subjects: na.counts.kept(),

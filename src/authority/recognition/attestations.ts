@@ -19,7 +19,7 @@ import { refusePrivateKeys } from '../engine/known-keys.ts';
 import { assertOwnIssuer } from '../engine/own-issuer.ts';
 import { pageOf } from '../engine/page.ts';
 import { refusalIn } from '../engine/refusals.ts';
-import { publishFeed } from '../publication/feed-calls.ts';
+import { feedEntry } from '../lists/feed.ts';
 import type { Subject } from '../subjects/subject-table.ts';
 
 const HOUR = 3_600_000;
@@ -84,7 +84,7 @@ export const revokeAttestation: Handler<'revokeAttestation'> = (
     return { ...answer, already_revoked: true };
   }
   const { issuer } = unit.existing('attestation', attestationId);
-  publishFeed(na, unit, issuer, { attestationId, reason });
+  na.feeds.of(issuer).issue(unit, [feedEntry(attestationId, reason)]);
   unit.audit('membership_attestation_revoked', { attestation_id: attestationId, reason });
   return answer;
 };

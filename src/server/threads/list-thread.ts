@@ -1,7 +1,7 @@
 /** The thread that renders long signed lists, as seen by the authority. */
 import { Worker } from 'node:worker_threads';
 import type { ListEntry, ListForm, ListHead } from '../../authority/lists/list-document.ts';
-import type { ListThread, RenderedList } from '../../authority/lists/list-renderer.ts';
+import type { ListThread, RenderedList } from '../../authority/lists/list-rendering.ts';
 import type { KeySource } from '../../base/signer/authority-signer.ts';
 import type { PublishedDocument } from '../../protocol/contract/documents.ts';
 import { endOf } from './thread-end.ts';

@@ -1,8 +1,7 @@
 /**
- * Renders the documents of a signed list. A short list is rendered at once, a long one by a separate
- * thread, because hashing megabytes would block the authority. Versions that are decided while that thread
- * works are combined: the next document is that of the newest version, and sequences in between are never
- * published.
+ * How the documents of signed lists are rendered: a short list at once, a long one by a separate thread, because
+ * hashing megabytes would block the authority. Versions that are decided while that thread works are combined: the
+ * next document is that of the newest version, and sequences in between are never published.
  */
 import type { PublishedDocument } from '../../protocol/contract/documents.ts';
 import {
@@ -80,25 +79,26 @@ export function createListThreads(threading: ListThreading): ListThreads {
   };
 }
 
-export interface ListRenderer {
+/** Called with each version once it is rendered. */
+export type ShowVersion = (document: PublishedDocument, head: ListHead) => void;
+
+export interface ListRendering {
   /** Adds committed entries; every document rendered after this has them. */
   add(entries: readonly ListEntry[]): void;
-  /** Publishes the document of a version; a promise when that takes a while. */
-  render(head: ListHead): Promise<void> | undefined;
-  /** Waits until this version or a later one is published. */
-  shown(sequence: number): Promise<void> | undefined;
+  /** Renders this version and shows it, at once or later, unless a later version is shown in its place. */
+  render(head: ListHead): void;
   /** Resolves when long lists are no longer rendered on this thread, or their thread could not start. */
   ready(): Promise<void>;
   /** Resolves when nothing is being rendered. */
   settled(): Promise<void>;
 }
 
-export interface ListRendererOptions {
+export interface ListRenderingOptions {
   readonly form: ListForm;
   readonly signer: ListSigner;
   /** Without a thread, lists of any length are rendered at once. */
   readonly threads: ListThreads | null;
-  show(document: PublishedDocument, head: ListHead): void;
+  readonly show: ShowVersion;
 }
 
 interface ListHere {
@@ -107,15 +107,13 @@ interface ListHere {
   content: ListContent | null;
 }
 
-export function createListRenderer(options: ListRendererOptions): ListRenderer {
+export function createListRendering(options: ListRenderingOptions): ListRendering {
   const { form, signer, threads, show } = options;
   /** All entries, as long as the list may be rendered on this thread. */
   let here: ListHere | null = { entries: [], content: null };
   let onThread: ThreadList | null = null;
   let becomingReady: Promise<void> | undefined;
   let longFrom = threads?.from ?? Infinity;
-  let shownSequence = -1;
-  let waiting: { readonly sequence: number; readonly resolve: () => void }[] = [];
   let next: ListHead | null = null;
   let working: Promise<void> | null = null;
   let lastRendered: RenderedList | null = null;
@@ -135,16 +133,6 @@ export function createListRenderer(options: ListRendererOptions): ListRenderer {
     );
   }
 
-  function add(entries: readonly ListEntry[]): void {
-    onThread?.add(entries);
-    if (here === null) return;
-    for (const entry of entries) here.entries.push(entry);
-    here.content?.add(entries);
-    if (onThread === null && threads !== null && here.entries.length >= longFrom) {
-      startOnThread(threads, here.entries);
-    }
-  }
-
   async function renderOnThread(by: ThreadList): Promise<void> {
     while (next !== null) {
       const head = next;
@@ -152,38 +140,31 @@ export function createListRenderer(options: ListRendererOptions): ListRenderer {
       const rendered = await by.render(head);
       const before = lastRendered;
       lastRendered = rendered;
-      showVersion(head, rendered.document);
+      show(rendered.document, head);
       if (before !== null) void threads?.edgesCaughtUp().then(before.release);
     }
     working = null;
   }
 
-  function showVersion(head: ListHead, document: PublishedDocument): void {
-    const { sequence } = head;
-    show(document, head);
-    shownSequence = sequence;
-    for (const { resolve } of waiting.filter((one) => one.sequence <= sequence)) resolve();
-    waiting = waiting.filter((one) => one.sequence > sequence);
-  }
-
-  function shown(sequence: number): Promise<void> | undefined {
-    if (sequence <= shownSequence) return undefined;
-    return new Promise((resolve) => waiting.push({ sequence, resolve }));
-  }
-
   return {
-    add,
+    add(entries) {
+      onThread?.add(entries);
+      if (here === null) return;
+      for (const entry of entries) here.entries.push(entry);
+      here.content?.add(entries);
+      if (onThread === null && threads !== null && here.entries.length >= longFrom) {
+        startOnThread(threads, here.entries);
+      }
+    },
     render(head) {
       if (here !== null) {
         here.content ??= contentOf(form, here.entries);
-        showVersion(head, here.content.document(head, signer));
-        return undefined;
+        show(here.content.document(head, signer), head);
+        return;
       }
       next = head;
       if (onThread !== null) working ??= renderOnThread(onThread);
-      return shown(head.sequence);
     },
-    shown,
     async ready() {
       await becomingReady;
     },

@@ -1,4 +1,4 @@
-/** The revocation feeds as calls use them: decide the next version, keep them current. */
+/** The signed lists and the bulletin as calls use them: keep them current, and publish them again after a start. */
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import { canonicalJson, JsonText } from '../../base/json/write.ts';
@@ -6,20 +6,15 @@ import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import type { Run } from '../engine/execute.ts';
 import { assertOwnIssuer } from '../engine/own-issuer.ts';
-import { feedEntry, feedRecord, feedSubjectId, signFeed } from '../lists/feed.ts';
-import type { UnitOfWork } from '../subjects/unit-of-work.ts';
+import { feedRecord, feedSubjectId, signFeed } from '../lists/feed.ts';
 
-/** Decides the issuer's next feed; `added` is what this same unit revokes. */
-export function publishFeed(
-  na: Authority,
-  unit: UnitOfWork,
-  issuer: string,
-  added: { readonly attestationId: string; readonly reason: string },
-): void {
-  na.feeds.of(issuer).issue(unit, [feedEntry(added.attestationId, added.reason)]);
-}
+/** Makes the list of certificates current: issues the first, empty one, or re-issues it at half of its lifetime. */
+export const refreshCrl: Handler<'refreshCrl'> = (na, unit) => {
+  na.revocations.list.renew(unit);
+  return null;
+};
 
-/** Makes our own feed current: issues the first, empty one, or re-issues it at half of its lifetime. */
+/** The same of our own feed. */
 export const refreshFeed: Handler<'refreshFeed'> = (na, unit) => {
   na.feeds.of(na.settings.networkName).renew(unit);
   return null;
@@ -30,12 +25,6 @@ export const refreshFeeds: Run<null> = (na, unit) => {
   refreshFeed(na, unit, null);
   for (const feed of na.feeds.all()) feed.renew(unit);
   return null;
-};
-
-/** Publishes the stored feeds again after a start. */
-export const restoreFeeds: Run<null> = (na, unit) => {
-  for (const feed of na.feeds.all()) feed.restore(unit);
-  return refreshFeeds(na, unit, null);
 };
 
 /**
@@ -58,3 +47,20 @@ function emptyFeed(na: Authority, issuer: string): JsonObject {
   const head = { issuer, sequence: 0, feedId, issuedAt: na.settings.foundedAt };
   return feedRecord(na.signer, head, new Map());
 }
+
+export const refreshBulletin: Handler<'refreshBulletin'> = (na, unit) => {
+  na.bulletin.keepCurrent(unit.at);
+  return null;
+};
+
+/** After a start. The feeds come first: they recognize a first start by the absence of the list of certificates. */
+export const RESTORE_LISTS: readonly Run<null>[] = [
+  (na, unit) => {
+    for (const feed of na.feeds.all()) feed.restore(unit);
+    return refreshFeeds(na, unit, null);
+  },
+  (na, unit) => {
+    na.revocations.list.restore(unit);
+    return refreshCrl(na, unit, null);
+  },
+];
