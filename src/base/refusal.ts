@@ -297,6 +297,16 @@ export class Refusal extends Error {
   }
 }
 
+/** Refuses for a finer cause than the code of the refusal; the cause goes into its details. */
+export function refuse(refusal: RefusalName, cause: string): never {
+  throw new Refusal(refusal, { cause });
+}
+
+/** Refuses unless the test of a member passed. */
+export function demand(passed: boolean, refusal: RefusalName, cause: string): asserts passed {
+  if (!passed) refuse(refusal, cause);
+}
+
 /** Whether something failed because no signature could be had. */
 export function isSignerUnavailable(cause: unknown): boolean {
   return cause instanceof Refusal && cause.refusal === 'signer_unavailable';

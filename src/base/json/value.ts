@@ -39,6 +39,14 @@ export function isJsonObject(value: unknown): value is JsonObject {
   );
 }
 
+export function isList(value: JsonValue | undefined): value is readonly JsonValue[] {
+  return Array.isArray(value);
+}
+
+export function areTexts(list: readonly JsonValue[]): list is readonly string[] {
+  return list.every((item) => typeof item === 'string');
+}
+
 /** Shortest digits that read back as the same double, in the layout of [core-1-2]. */
 export function floatText(value: number): string {
   if (value === 0) return Object.is(value, -0) ? '-0.0' : '0.0';

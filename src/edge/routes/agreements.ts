@@ -1,8 +1,7 @@
 /** Agreements: offer, counter, accept, verify [trust-5-1] to [trust-5-3], [trust-6-1]. */
 import Type from 'typebox';
-import { verifySignature } from '../../base/crypto/ed25519.ts';
 import type { JsonObject, JsonValue } from '../../base/json/value.ts';
-import type { RefusalName } from '../../base/refusal.ts';
+import { demand, type RefusalName, refuse } from '../../base/refusal.ts';
 import { AgreementVerdict } from '../../protocol/answers/verdicts.ts';
 import type { Taken } from '../../protocol/contract/calls.ts';
 import {
@@ -10,32 +9,24 @@ import {
   CapabilityCounter,
   CapabilityOffer,
   type RequestedTerms,
-  readAgreementRecord,
   readCapabilityCounter,
   readCapabilityOffer,
-  verifyAgreement,
 } from '../../protocol/records/agreement.ts';
 import { type Fresh, Whole } from '../../protocol/records/record.ts';
-import type { Edge } from '../edge.ts';
-import type { Reply } from '../reply.ts';
-import type { RouteEntry, RouteRequest } from '../route.ts';
+import { judgeAgreement } from '../../protocol/verification.ts';
+import type { RouteEntry } from '../route.ts';
 import { recordRoute } from './record-route.ts';
 import { Filled } from './scalars.ts';
 import {
   areCapabilities,
-  candidateKeys,
-  demand,
   demandPresent,
-  embedded,
   freeFormOf,
-  freshFor,
   isCapabilityList,
-  refuse,
   timestampOf,
   windowOf,
 } from './trust-members.ts';
 import { Capabilities, Keys, optional, RequestTimestamp } from './trust-schemas.ts';
-import { verdictReply } from './verdict.ts';
+import { logging, verificationRoute } from './verification-route.ts';
 
 const Terms = {
   capabilities: Capabilities,
@@ -83,11 +74,8 @@ export const agreementRoutes: readonly RouteEntry[] = [
     command: 'acceptAgreement',
     read: acceptInput,
   }),
-  {
-    method: 'POST',
+  verificationRoute({
     path: '/agreements/verify',
-    access: 'public',
-    limit: 'VERIFY',
     summary: 'Verify who signed an agreement',
     description: 'Keys left out are those of this authority; neither age nor evidence is judged.',
     body: Type.Object({
@@ -97,8 +85,12 @@ export const agreementRoutes: readonly RouteEntry[] = [
     }),
     answer: AgreementVerdict,
     refusals: ['missing_agreement', 'invalid_agreement'],
-    handle: verify,
-  },
+    event: 'agreement_verified',
+    judge(body, by) {
+      demandPresent(body, ['agreement'], 'missing_agreement');
+      return logging(judgeAgreement(body, by), 'agreement_id', 'accepted');
+    },
+  }),
 ];
 
 function offerInput(body: JsonObject): Taken<'offerCapabilities'> {
@@ -115,8 +107,7 @@ function offerInput(body: JsonObject): Taken<'offerCapabilities'> {
 function counterInput(body: JsonObject, fresh: Fresh): Taken<'counterOffer'> {
   demandPresent(body, ['offer'], 'missing_counter_fields');
   const capabilities = capabilityList(body, 'missing_counter_fields');
-  const offer = readCapabilityOffer(body.offer, fresh);
-  if (offer === null) return refuse('invalid_offer', 'invalid_offer');
+  const offer = readCapabilityOffer(body.offer, fresh) ?? refuse('invalid_offer', 'invalid_offer');
   const window = windowOf(body, 'missing_counter_fields');
   return { offer, terms: termsOf(body, capabilities, window, 'counter_rejected') };
 }
@@ -126,11 +117,8 @@ function acceptInput(body: JsonObject, fresh: Fresh): Taken<'acceptAgreement'> {
   const { offer, counter, original_offer: original } = body;
   if (counter !== undefined && original !== undefined) {
     return {
-      counter: embedded(
-        readCapabilityCounter(counter, fresh),
-        'accept_rejected',
-        'invalid_counter',
-      ),
+      counter:
+        readCapabilityCounter(counter, fresh) ?? refuse('accept_rejected', 'invalid_counter'),
       offer: acceptable(original, fresh),
     };
   }
@@ -139,7 +127,7 @@ function acceptInput(body: JsonObject, fresh: Fresh): Taken<'acceptAgreement'> {
 }
 
 function acceptable(offer: JsonValue, fresh: Fresh): CapabilityOffer {
-  return embedded(readCapabilityOffer(offer, fresh), 'accept_rejected', 'invalid_offer');
+  return readCapabilityOffer(offer, fresh) ?? refuse('accept_rejected', 'invalid_offer');
 }
 
 function capabilityList(body: JsonObject, refusal: RefusalName): readonly JsonValue[] {
@@ -155,20 +143,6 @@ function termsOf(
   refusal: RefusalName,
 ): RequestedTerms {
   demand(areCapabilities(capabilities), refusal, 'invalid_capabilities');
-  const scope = embedded(freeFormOf(body.scope), refusal, 'invalid_scope');
+  const scope = freeFormOf(body.scope) ?? refuse(refusal, 'invalid_scope');
   return { capabilities, scope, ...window };
-}
-
-function verify(request: RouteRequest, edge: Edge): Reply {
-  const { body } = request;
-  demandPresent(body, ['agreement'], 'missing_agreement');
-  const agreement = readAgreementRecord(body.agreement, freshFor(request, edge));
-  if (agreement === null) return refuse('invalid_agreement', 'invalid_agreement');
-  const offererKeys = candidateKeys(body.offerer_public_keys, edge, 'invalid_agreement');
-  const responderKeys = candidateKeys(body.responder_public_keys, edge, 'invalid_agreement');
-  const reason = verifyAgreement(agreement, offererKeys, responderKeys, verifySignature);
-  const { agreement_id } = agreement;
-  const accepted = reason === 'accepted';
-  const answer = { accepted, reason, agreement_id };
-  return verdictReply(edge, 'agreement_verified', answer, { agreement_id, accepted });
 }

@@ -1,33 +1,19 @@
 /** Boundary decisions: decide, verify [trust-5-4], [trust-6-2]. */
 import Type from 'typebox';
-import { verifySignature } from '../../base/crypto/ed25519.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.ts';
+import { demand, refuse } from '../../base/refusal.ts';
 import { BoundaryVerdict } from '../../protocol/answers/verdicts.ts';
 import type { Taken } from '../../protocol/contract/calls.ts';
 import { AgreementRecord, readAgreementRecord } from '../../protocol/records/agreement.ts';
-import {
-  BoundaryDecision,
-  readBoundaryDecision,
-  verifyBoundaryDecision,
-} from '../../protocol/records/boundary-decision.ts';
+import { BoundaryDecision } from '../../protocol/records/boundary-decision.ts';
 import { type Fresh, Whole } from '../../protocol/records/record.ts';
-import type { Edge } from '../edge.ts';
-import type { Reply } from '../reply.ts';
-import type { RouteEntry, RouteRequest } from '../route.ts';
+import { judgeDecision } from '../../protocol/verification.ts';
+import type { RouteEntry } from '../route.ts';
 import { recordRoute } from './record-route.ts';
 import { Filled } from './scalars.ts';
-import {
-  candidateKeys,
-  demand,
-  demandPresent,
-  freeFormOf,
-  freshFor,
-  integerOf,
-  isMissing,
-  refuse,
-} from './trust-members.ts';
+import { demandPresent, freeFormOf, integerOf, isMissing } from './trust-members.ts';
 import { Keys, optional } from './trust-schemas.ts';
-import { verdictReply } from './verdict.ts';
+import { logging, verificationRoute } from './verification-route.ts';
 
 const Context = Type.Object({
   context_id: optional(Type.String({ description: 'reappears in the decision' })),
@@ -57,11 +43,8 @@ export const boundaryRoutes: readonly RouteEntry[] = [
     command: 'decideBoundary',
     read: decideInput,
   }),
-  {
-    method: 'POST',
+  verificationRoute({
     path: '/boundary/verify',
-    access: 'public',
-    limit: 'VERIFY',
     summary: 'Verify a boundary decision',
     body: Type.Object({
       decision: BoundaryDecision,
@@ -69,14 +52,18 @@ export const boundaryRoutes: readonly RouteEntry[] = [
     }),
     answer: BoundaryVerdict,
     refusals: ['missing_decision', 'invalid_decision'],
-    handle: verify,
-  },
+    event: 'boundary_decision_verified',
+    judge(body, by) {
+      demandPresent(body, ['decision'], 'missing_decision');
+      return logging(judgeDecision(body, by), 'decision_id', 'accepted');
+    },
+  }),
 ];
 
 function decideInput(body: JsonObject, fresh: Fresh): Taken<'decideBoundary'> {
   demandPresent(body, ['agreement', 'requested_capability'], 'missing_boundary_fields');
-  const agreement = readAgreementRecord(body.agreement, fresh);
-  if (agreement === null) return refuse('invalid_agreement', 'invalid_agreement');
+  const agreement =
+    readAgreementRecord(body.agreement, fresh) ?? refuse('invalid_agreement', 'invalid_agreement');
   const context = isMissing(body.context) ? {} : body.context;
   demand(isJsonObject(context), 'missing_boundary_fields', 'invalid_context');
   const freshness = contextMember(context, 'context_freshness_seq', 0, integerOf);
@@ -106,16 +93,4 @@ function contextMember<T, F>(
 
 function textOf(value: JsonValue | undefined): string | null {
   return typeof value === 'string' ? value : null;
-}
-
-function verify(request: RouteRequest, edge: Edge): Reply {
-  const { body, now } = request;
-  demandPresent(body, ['decision'], 'missing_decision');
-  const decision = readBoundaryDecision(body.decision, freshFor(request, edge));
-  if (decision === null) return refuse('invalid_decision', 'invalid_decision');
-  const keys = candidateKeys(body.operator_public_keys, edge, 'invalid_decision');
-  const { decision_id } = decision;
-  const verdict = verifyBoundaryDecision(decision, keys, now, verifySignature);
-  const logged = { decision_id, accepted: verdict.accepted };
-  return verdictReply(edge, 'boundary_decision_verified', { ...verdict, decision_id }, logged);
 }

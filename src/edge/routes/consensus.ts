@@ -1,40 +1,24 @@
 /** Consensus: vote, assemble, verify [trust-5-8], [trust-5-9], [trust-6-6]. */
 import Type from 'typebox';
-import { verifySignature } from '../../base/crypto/ed25519.ts';
-import { isJsonObject, type JsonObject } from '../../base/json/value.ts';
+import { areTexts, isList, type JsonObject } from '../../base/json/value.ts';
+import { demand, refuse } from '../../base/refusal.ts';
 import { EXAMPLE_KEY } from '../../pages/reference/example.ts';
 import { ConsensusVerdict } from '../../protocol/answers/verdicts.ts';
 import type { Taken } from '../../protocol/contract/calls.ts';
 import { MAX_VALIDATORS, MAX_VOTES } from '../../protocol/records/bounds.ts';
-import {
-  ConsensusProof,
-  readConsensusProof,
-  verifyConsensusProof,
-} from '../../protocol/records/consensus-proof.ts';
+import { ConsensusProof } from '../../protocol/records/consensus-proof.ts';
 import {
   JustificationProof,
   readJustificationProof,
 } from '../../protocol/records/justification-proof.ts';
 import type { Fresh } from '../../protocol/records/record.ts';
 import { readValidatorVote, ValidatorVote } from '../../protocol/records/validator-vote.ts';
-import type { Edge } from '../edge.ts';
-import type { Reply } from '../reply.ts';
-import type { RouteEntry, RouteRequest } from '../route.ts';
+import { judgeConsensus } from '../../protocol/verification.ts';
+import type { RouteEntry } from '../route.ts';
 import { recordRoute } from './record-route.ts';
-import {
-  areTexts,
-  candidateKeys,
-  demand,
-  demandPresent,
-  embedded,
-  freshFor,
-  integerOf,
-  isList,
-  isMissing,
-  refuse,
-} from './trust-members.ts';
+import { demandPresent, integerOf } from './trust-members.ts';
 import { Keys, optional } from './trust-schemas.ts';
-import { verdictReply } from './verdict.ts';
+import { logging, verificationRoute } from './verification-route.ts';
 
 export const consensusRoutes: readonly RouteEntry[] = [
   recordRoute({
@@ -66,11 +50,8 @@ export const consensusRoutes: readonly RouteEntry[] = [
     command: 'assembleConsensus',
     read: proofInput,
   }),
-  {
-    method: 'POST',
+  verificationRoute({
     path: '/consensus/verify',
-    access: 'public',
-    limit: 'VERIFY',
     summary: 'Verify a consensus proof',
     description:
       'Every counted vote must verify under the key given for its validator; each validator counts ' +
@@ -86,16 +67,21 @@ export const consensusRoutes: readonly RouteEntry[] = [
     example: { validator_public_keys: { beta: EXAMPLE_KEY } },
     answer: ConsensusVerdict,
     refusals: ['missing_proof', 'invalid_proof', 'missing_validator_public_keys'],
-    handle: verify,
-  },
+    event: 'consensus_proof_verified',
+    judge(body, by) {
+      demandPresent(body, ['proof'], 'missing_proof');
+      return logging(judgeConsensus(body, by), 'consensus_id', 'valid');
+    },
+  }),
 ];
 
 function voteInput(body: JsonObject, fresh: Fresh): Taken<'castVote'> {
   const { vote, reason = null } = body;
   demandPresent(body, ['justification_proof'], 'missing_vote_fields');
   demand(typeof vote === 'boolean', 'missing_vote_fields', 'invalid_vote');
-  const justification = readJustificationProof(body.justification_proof, fresh);
-  if (justification === null) return refuse('invalid_justification', 'invalid_justification');
+  const justification =
+    readJustificationProof(body.justification_proof, fresh) ??
+    refuse('invalid_justification', 'invalid_justification');
   const isReason = reason === null || typeof reason === 'string';
   demand(isReason, 'vote_failed', 'invalid_reason');
   return { justification, vote, reason };
@@ -111,29 +97,11 @@ function proofInput(body: JsonObject, fresh: Fresh): Taken<'assembleConsensus'> 
   const threshold = integerOf(body.required_threshold);
   demand(threshold !== null, 'missing_proof_fields', 'invalid_required_threshold');
   const read = readJustificationProof(body.justification_proof, fresh);
-  const justification = embedded(read, 'missing_proof_fields', 'invalid_justification');
-  const ballots = votes.map((vote) =>
-    embedded(readValidatorVote(vote, fresh), 'missing_proof_fields', 'invalid_vote'),
+  const justification = read ?? refuse('missing_proof_fields', 'invalid_justification');
+  const ballots = votes.map(
+    (vote) => readValidatorVote(vote, fresh) ?? refuse('missing_proof_fields', 'invalid_vote'),
   );
   const areIds = areTexts(validators);
   demand(areIds, 'proof_assembly_failed', 'invalid_validator_sovereign_ids');
   return { justification, ballots: { votes: ballots, requiredThreshold: threshold, validators } };
-}
-
-function verify(request: RouteRequest, edge: Edge): Reply {
-  const { body, now } = request;
-  demandPresent(body, ['proof'], 'missing_proof');
-  const proof = readConsensusProof(body.proof, freshFor(request, edge));
-  if (proof === null) return refuse('invalid_proof', 'invalid_proof');
-  const assemblerKeys = candidateKeys(body.assembler_public_keys, edge, 'invalid_proof');
-  const { validator_public_keys: keys } = body;
-  const isMap = isJsonObject(keys) && !isMissing(keys);
-  demand(isMap, 'missing_validator_public_keys', 'missing_validator_public_keys');
-  const validatorKeys = new Map(Object.entries(keys));
-  demand(validatorKeys.size <= MAX_VALIDATORS, 'invalid_proof', 'too_many_validators');
-  const reason = verifyConsensusProof(proof, validatorKeys, assemblerKeys, now, verifySignature);
-  const { consensus_id } = proof;
-  const valid = reason === 'valid';
-  const answer = { valid, reason, consensus_id };
-  return verdictReply(edge, 'consensus_proof_verified', answer, { consensus_id, valid });
 }

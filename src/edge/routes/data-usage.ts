@@ -3,10 +3,8 @@
  * [trust-6-8].
  */
 import Type from 'typebox';
-import { verifySignature } from '../../base/crypto/ed25519.ts';
-import type { JsonObject, JsonValue } from '../../base/json/value.ts';
-import { jsonText } from '../../base/json/write.ts';
-import type { RefusalName } from '../../base/refusal.ts';
+import { areTexts, isList, type JsonObject, type JsonValue } from '../../base/json/value.ts';
+import { demand, type RefusalName, refuse } from '../../base/refusal.ts';
 import { IntentVerdict } from '../../protocol/answers/verdicts.ts';
 import type { Taken } from '../../protocol/contract/calls.ts';
 import { MAX_ACCESS_TYPES, MAX_SOURCES } from '../../protocol/records/bounds.ts';
@@ -14,38 +12,20 @@ import {
   DataAccessIntent,
   DataLicensePolicy,
   DataSourceDescriptor,
-  findViolations,
-  readDataAccessIntent,
-  readDataLicensePolicy,
   readDataSourceDescriptor,
-  violationRows,
 } from '../../protocol/records/data-usage.ts';
-import type { Edge } from '../edge.ts';
-import { documentReply, jsonReply, type Reply, refusalReply } from '../reply.ts';
-import type { RouteEntry, RouteRequest } from '../route.ts';
+import { judgeIntent } from '../../protocol/verification.ts';
+import { documentReply, refusalReply } from '../reply.ts';
+import type { RouteEntry } from '../route.ts';
 import { currentDocument } from './documents.ts';
 import { recordRoute } from './record-route.ts';
 import { Filled } from './scalars.ts';
-import {
-  areTexts,
-  candidateKeys,
-  demand,
-  demandPresent,
-  freshFor,
-  integerOf,
-  isList,
-  isMissing,
-  refuse,
-  windowOf,
-} from './trust-members.ts';
+import { demandPresent, integerOf, isMissing, windowOf } from './trust-members.ts';
 import { Keys, optional, RequestTimestamp } from './trust-schemas.ts';
-import { logVerdict } from './verdict.ts';
+import { verificationRoute } from './verification-route.ts';
 
 const Texts = Type.Array(Type.String());
 const Volume = optional(Type.Integer({ minimum: 0 }));
-
-/** Every violation repeats two ids of the intent: this many characters of them, and no more. */
-const MAX_REPEATED = 1 << 20;
 
 export const dataUsageRoutes: readonly RouteEntry[] = [
   {
@@ -96,11 +76,8 @@ export const dataUsageRoutes: readonly RouteEntry[] = [
     command: 'declareIntent',
     read: intentInput,
   }),
-  {
-    method: 'POST',
+  verificationRoute({
     path: '/data-usage/verify',
-    access: 'public',
-    limit: 'VERIFY',
     summary: 'Verify an access intent against a license policy',
     description: "The policy's own signature, and who is licensed by it, are not examined.",
     body: Type.Object({
@@ -110,8 +87,14 @@ export const dataUsageRoutes: readonly RouteEntry[] = [
     }),
     answer: IntentVerdict,
     refusals: ['missing_verify_fields', 'invalid_input'],
-    handle: verify,
-  },
+    event: 'data_access_intent_verified',
+    judge(body, by) {
+      demandPresent(body, ['intent', 'policy'], 'missing_verify_fields');
+      const { verdict, intentId } = judgeIntent(body, by);
+      const { valid, violation_count } = verdict;
+      return { verdict, logged: { intent_id: intentId, valid, violation_count } };
+    },
+  }),
 ];
 
 function policyInput(body: JsonObject): Taken<'createLicensePolicy'> {
@@ -170,25 +153,4 @@ function intentInput(body: JsonObject): Taken<'declareIntent'> {
   const estimate = body.estimated_volume_bytes;
   const volume = volumeOf(estimate, 'intent_create_failed', 'estimated_volume_bytes');
   return { sources: declared, accessTypes, decisionId, estimatedVolume: volume };
-}
-
-function verify(request: RouteRequest, edge: Edge): Reply {
-  const { body, now } = request;
-  demandPresent(body, ['intent', 'policy'], 'missing_verify_fields');
-  const fresh = freshFor(request, edge);
-  const intent = readDataAccessIntent(body.intent, fresh);
-  if (intent === null) return refuse('invalid_input', 'invalid_intent');
-  const policy = readDataLicensePolicy(body.policy, fresh);
-  if (policy === null) return refuse('invalid_input', 'invalid_policy');
-  const keys = candidateKeys(body.agent_public_keys, edge, 'invalid_input');
-  const { intent_id, agent_sovereign_id } = intent;
-  const found = findViolations(intent, policy, keys, now, verifySignature);
-  const repeated = found.length * (intent_id.length + agent_sovereign_id.length);
-  demand(repeated <= MAX_REPEATED, 'invalid_input', 'too_many_violations');
-  const violations = violationRows(found, intent, { now, uuid: edge.runtime.uuid });
-  const valid = violations.length === 0;
-  const violation_count = violations.length;
-  logVerdict(edge, 'data_access_intent_verified', { intent_id, valid, violation_count });
-  const violation_reason = violations[0]?.violation_type ?? null;
-  return jsonReply(200, jsonText({ valid, violation_reason, violation_count, violations }));
 }

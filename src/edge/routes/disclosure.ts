@@ -1,9 +1,9 @@
 /** Selective disclosure: commit, nullify, prove, verify [trust-5-6], [trust-5-7], [trust-6-4], [trust-6-5]. */
 import Type from 'typebox';
 import { SHA256 } from '../../base/crypto/digest.ts';
-import { verifySignature } from '../../base/crypto/ed25519.ts';
-import type { JsonObject } from '../../base/json/value.ts';
+import { areTexts, isList, type JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
+import { demand, refuse } from '../../base/refusal.ts';
 import { DisclosureVerdict } from '../../protocol/answers/verdicts.ts';
 import type { Taken } from '../../protocol/contract/calls.ts';
 import { AgreementRecord, readAgreementRecord } from '../../protocol/records/agreement.ts';
@@ -15,27 +15,17 @@ import {
   proveMembership,
   readCapabilityCommitment,
   readCapabilityMembershipProof,
-  verifyMembership,
 } from '../../protocol/records/capability-disclosure.ts';
 import type { Fresh } from '../../protocol/records/record.ts';
+import { judgeMembership } from '../../protocol/verification.ts';
 import type { Edge } from '../edge.ts';
 import { jsonReply, type Reply } from '../reply.ts';
 import type { RouteEntry, RouteRequest } from '../route.ts';
 import { recordRoute } from './record-route.ts';
 import { Filled } from './scalars.ts';
-import {
-  areTexts,
-  candidateKeys,
-  demand,
-  demandPresent,
-  embedded,
-  freshFor,
-  isCapabilityList,
-  isList,
-  refuse,
-} from './trust-members.ts';
+import { demandPresent, freshFor, isCapabilityList } from './trust-members.ts';
 import { Capabilities, Keys } from './trust-schemas.ts';
-import { verdictReply } from './verdict.ts';
+import { logging, verificationRoute } from './verification-route.ts';
 
 const EXAMPLE_PROOF = proveMembership(
   {
@@ -87,11 +77,8 @@ export const disclosureRoutes: readonly RouteEntry[] = [
     refusals: ['missing_prove_fields', 'invalid_commitment', 'prove_failed'],
     handle: prove,
   },
-  {
-    method: 'POST',
+  verificationRoute({
     path: '/disclosure/verify',
-    access: 'public',
-    limit: 'VERIFY',
     summary: 'Verify that a capability was committed to',
     body: Type.Object({
       proof: CapabilityMembershipProof,
@@ -100,8 +87,12 @@ export const disclosureRoutes: readonly RouteEntry[] = [
     }),
     answer: DisclosureVerdict,
     refusals: ['missing_verify_fields', 'invalid_input'],
-    handle: verify,
-  },
+    event: 'capability_proof_verified',
+    judge(body, by) {
+      demandPresent(body, ['proof', 'commitment'], 'missing_verify_fields');
+      return logging(judgeMembership(body, by), 'commitment_id', 'valid');
+    },
+  }),
 ];
 
 function commitInput(body: JsonObject, fresh: Fresh): Taken<'commitCapabilities'> {
@@ -110,17 +101,15 @@ function commitInput(body: JsonObject, fresh: Fresh): Taken<'commitCapabilities'
   demand(isThere, 'missing_commit_fields', 'invalid_capabilities');
   demandPresent(body, ['agreement'], 'missing_commit_fields');
   const read = readAgreementRecord(body.agreement, fresh);
-  const agreement = embedded(read, 'missing_commit_fields', 'invalid_agreement');
+  const agreement = read ?? refuse('missing_commit_fields', 'invalid_agreement');
   demand(areTexts(capabilities), 'commit_failed', 'invalid_capabilities');
   return { agreement, capabilities };
 }
 
 function nullifierInput(body: JsonObject, fresh: Fresh): Taken<'nullifyProof'> {
   demandPresent(body, ['proof'], 'missing_proof');
-  return embedded(
-    readCapabilityMembershipProof(body.proof, fresh),
-    'missing_proof',
-    'invalid_proof',
+  return (
+    readCapabilityMembershipProof(body.proof, fresh) ?? refuse('missing_proof', 'invalid_proof')
   );
 }
 
@@ -131,29 +120,14 @@ function prove(request: RouteRequest, edge: Edge): Reply {
   demandPresent(body, names, 'missing_prove_fields');
   const isBounded = isList(capabilities) && capabilities.length <= MAX_CAPABILITIES;
   demand(isBounded, 'missing_prove_fields', 'invalid_capabilities');
-  const commitment = readCapabilityCommitment(body.commitment, freshFor(request, edge));
-  if (commitment === null) return refuse('invalid_commitment', 'invalid_commitment');
+  const commitment =
+    readCapabilityCommitment(body.commitment, freshFor(request, edge)) ??
+    refuse('invalid_commitment', 'invalid_commitment');
   demand(areTexts(capabilities), 'prove_failed', 'invalid_capabilities');
   demand(typeof capability === 'string', 'prove_failed', 'invalid_capability');
   demand(typeof prover === 'string', 'prove_failed', 'invalid_prover_sovereign_id');
   const { commitment_id: commitmentId } = commitment;
   const disclosure = { commitmentId, capability, capabilities, prover };
   const proof = proveMembership(disclosure, edge.runtime.uuid(), now, SHA256);
-  return jsonReply(200, jsonText(embedded(proof, 'prove_failed', 'capability_not_in_list')));
-}
-
-function verify(request: RouteRequest, edge: Edge): Reply {
-  const { body } = request;
-  demandPresent(body, ['proof', 'commitment'], 'missing_verify_fields');
-  const fresh = freshFor(request, edge);
-  const proof = readCapabilityMembershipProof(body.proof, fresh);
-  if (proof === null) return refuse('invalid_input', 'invalid_proof');
-  const commitment = readCapabilityCommitment(body.commitment, fresh);
-  if (commitment === null) return refuse('invalid_input', 'invalid_commitment');
-  const keys = candidateKeys(body.issuer_public_keys, edge, 'invalid_input');
-  const reason = verifyMembership(proof, commitment, keys, verifySignature, SHA256);
-  const { commitment_id } = commitment;
-  const valid = reason === 'valid';
-  const answer = { valid, reason, commitment_id };
-  return verdictReply(edge, 'capability_proof_verified', answer, { commitment_id, valid });
+  return jsonReply(200, jsonText(proof ?? refuse('prove_failed', 'capability_not_in_list')));
 }

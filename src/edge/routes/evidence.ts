@@ -1,34 +1,21 @@
 /** Trust evidence: build, verify [trust-5-5], [trust-6-3]. */
 import Type from 'typebox';
-import { verifySignature } from '../../base/crypto/ed25519.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.ts';
+import { isJsonObject, isList, type JsonObject, type JsonValue } from '../../base/json/value.ts';
+import { demand, refuse } from '../../base/refusal.ts';
 import { EvidenceVerdict } from '../../protocol/answers/verdicts.ts';
 import type { Taken } from '../../protocol/contract/calls.ts';
 import {
   readTrustDecision,
-  readTrustEvidence,
   TrustDecision,
   TrustEvidence,
   VERDICTS,
-  verifyTrustEvidence,
 } from '../../protocol/records/trust-evidence.ts';
-import type { Edge } from '../edge.ts';
-import type { Reply } from '../reply.ts';
-import type { RouteEntry, RouteRequest } from '../route.ts';
+import { judgeEvidence } from '../../protocol/verification.ts';
+import type { RouteEntry } from '../route.ts';
 import { recordRoute } from './record-route.ts';
-import {
-  candidateKeys,
-  demand,
-  demandPresent,
-  embedded,
-  freshFor,
-  integerOf,
-  isList,
-  isMissing,
-  refuse,
-} from './trust-members.ts';
+import { demandPresent, integerOf, isMissing } from './trust-members.ts';
 import { Keys, optional } from './trust-schemas.ts';
-import { verdictReply } from './verdict.ts';
+import { logging, verificationRoute } from './verification-route.ts';
 
 export const evidenceRoutes: readonly RouteEntry[] = [
   recordRoute({
@@ -44,11 +31,8 @@ export const evidenceRoutes: readonly RouteEntry[] = [
     command: 'buildEvidence',
     read: buildInput,
   }),
-  {
-    method: 'POST',
+  verificationRoute({
     path: '/trust-evidence/verify',
-    access: 'public',
-    limit: 'VERIFY',
     summary: 'Verify trust evidence',
     description: 'Evidence of a block is accepted as evidence; it does not expire.',
     body: Type.Object({
@@ -58,8 +42,12 @@ export const evidenceRoutes: readonly RouteEntry[] = [
     }),
     answer: EvidenceVerdict,
     refusals: ['missing_evidence', 'invalid_evidence'],
-    handle: verify,
-  },
+    event: 'trust_evidence_verified',
+    judge(body, by) {
+      demandPresent(body, ['evidence'], 'missing_evidence');
+      return logging(judgeEvidence(body, by), 'evidence_id', 'accepted');
+    },
+  }),
 ];
 
 function buildInput(body: JsonObject): Taken<'buildEvidence'> {
@@ -68,7 +56,7 @@ function buildInput(body: JsonObject): Taken<'buildEvidence'> {
   demand(isThere, 'missing_decision', 'missing_decision');
   demandForm(decision);
   const read = readTrustDecision(decision);
-  const record = embedded(read, 'evidence_build_failed', 'invalid_decision');
+  const record = read ?? refuse('evidence_build_failed', 'invalid_decision');
   if (isMissing(digest)) return { decision: record, graphDigest: null };
   demand(typeof digest === 'string', 'evidence_build_failed', 'invalid_graph_digest');
   return { decision: record, graphDigest: digest };
@@ -103,20 +91,4 @@ function listOf(value: JsonValue | undefined): readonly JsonValue[] {
 function isSignal(value: JsonValue): boolean {
   if (!isJsonObject(value)) return false;
   return (value.code ?? null) !== null && (value.severity ?? null) !== null;
-}
-
-function verify(request: RouteRequest, edge: Edge): Reply {
-  const { body } = request;
-  demandPresent(body, ['evidence'], 'missing_evidence');
-  const evidence = readTrustEvidence(body.evidence, freshFor(request, edge));
-  if (evidence === null) return refuse('invalid_evidence', 'invalid_evidence');
-  const keys = candidateKeys(body.issuer_public_keys, edge, 'invalid_evidence');
-  const expected = body.expected_graph_digest ?? null;
-  const isText = expected === null || typeof expected === 'string';
-  demand(isText, 'invalid_evidence', 'invalid_expected_graph_digest');
-  const reason = verifyTrustEvidence(evidence, keys, expected, verifySignature);
-  const { evidence_id, issuer_sovereign_id, verdict } = evidence;
-  const accepted = reason === 'accepted';
-  const answer = { accepted, reason, evidence_id, issuer_sovereign_id, verdict };
-  return verdictReply(edge, 'trust_evidence_verified', answer, { evidence_id, accepted });
 }

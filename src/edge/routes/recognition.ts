@@ -17,13 +17,13 @@ import {
   readRevocationFeed,
   SovereignRevocationFeed,
 } from '../../protocol/records/revocation-feed.ts';
+import { keyList } from '../../protocol/records/signature-search.ts';
 import { LARGE_BODY_BYTES } from '../../protocol/route-description.ts';
 import type { Edge } from '../edge.ts';
 import { firstValue } from '../query.ts';
 import { answerReply, documentReply, refusalReply } from '../reply.ts';
 import { operatorOf, type RouteEntry } from '../route.ts';
 import { serveDocument } from './documents.ts';
-import { keyList } from './key-list.ts';
 import { KeysOfAnyForm, optional } from './trust-schemas.ts';
 
 const MAX_POLICY_ID_LENGTH = 256;

@@ -4,11 +4,18 @@
  * details of the refusal.
  */
 
-import { isJsonObject, JsonFloat, type JsonObject, type JsonValue } from '../../base/json/value.ts';
-import { Refusal, type RefusalName } from '../../base/refusal.ts';
+import {
+  areTexts,
+  isJsonObject,
+  isList,
+  JsonFloat,
+  type JsonObject,
+  type JsonValue,
+} from '../../base/json/value.ts';
+import { demand, Refusal, type RefusalName, refuse } from '../../base/refusal.ts';
 import { parseRequestDatetime, type RequestDatetime } from '../../base/timestamp.ts';
 import type { Input } from '../../protocol/contract/claims.ts';
-import { MAX_CAPABILITIES, MAX_KEYS } from '../../protocol/records/bounds.ts';
+import { MAX_CAPABILITIES } from '../../protocol/records/bounds.ts';
 import type { Fresh } from '../../protocol/records/record.ts';
 import type { Edge } from '../edge.ts';
 import type { RouteRequest } from '../route.ts';
@@ -23,15 +30,6 @@ export function inputOf<T>(read: () => T): Input<T> {
     if (!(cause instanceof Refusal)) throw cause;
     return { ok: false, refusal: cause.refusal, details: cause.details };
   }
-}
-
-export function refuse(refusal: RefusalName, cause: string): never {
-  throw new Refusal(refusal, { cause });
-}
-
-/** Refuses unless the test of the member passed. */
-export function demand(passed: boolean, refusal: RefusalName, cause: string): asserts passed {
-  if (!passed) refuse(refusal, cause);
 }
 
 /** Absent or empty: null, false, zero, and text, lists and objects with nothing in them. */
@@ -49,19 +47,6 @@ export function demandPresent(
   refusal: RefusalName,
 ): void {
   for (const name of names) demand(!isMissing(body[name]), refusal, `missing_${name}`);
-}
-
-/** Reads an embedded record, or refuses. */
-export function embedded<T>(record: T | null, refusal: RefusalName, cause: string): T {
-  return record ?? refuse(refusal, cause);
-}
-
-export function isList(value: Member): value is readonly JsonValue[] {
-  return Array.isArray(value);
-}
-
-export function areTexts(list: readonly JsonValue[]): list is readonly string[] {
-  return list.every((item) => typeof item === 'string');
 }
 
 /** A list with items of any type, of at most as many capabilities as one record may have. */
@@ -101,18 +86,6 @@ export function windowOf(
   const until = timestampOf(body, 'valid_until', refusal);
   demand(from.instant < until.instant, refusal, 'timestamp_order');
   return { validFrom: from.text, validUntil: until.text };
-}
-
-/** Candidate keys: absent or null is our own key, an empty list accepts nothing [trust-1-5]. */
-export function candidateKeys(
-  given: Member,
-  { settings }: Edge,
-  refusal: RefusalName,
-): readonly string[] {
-  if (given === undefined || given === null) return [settings.nodeAuth.audience];
-  demand(isList(given) && areTexts(given), refusal, 'invalid_keys');
-  demand(given.length <= MAX_KEYS, refusal, 'too_many_keys');
-  return given;
 }
 
 /** Ids and times for members that each reader makes up for itself. */

@@ -4,11 +4,28 @@
  * dropped, pairs that match by id come first, and there is a budget.
  */
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
+import { areTexts, isJsonObject, isList, type JsonValue } from '../../base/json/value.ts';
 import { MAX_KEYS, MAX_SIGNATURES } from './bounds.ts';
 import type { SignatureItem } from './record.ts';
 
 /** Public keys, or public keys by id; in a list each key is its own id. */
 export type CandidateKeys = readonly string[] | ReadonlyMap<string, string>;
+
+/**
+ * Caller-supplied public keys [core-1-5], [core-g26]: a list of strings, or an object of strings whose
+ * names are their ids; null for anything else. Whether an entry is a valid key shows when it is tried.
+ */
+export function keyList(given: JsonValue): CandidateKeys | null {
+  if (isJsonObject(given)) {
+    const entries = Object.entries(given);
+    return entries.every(isTextEntry) ? new Map(entries) : null;
+  }
+  return isList(given) && areTexts(given) ? given : null;
+}
+
+function isTextEntry(entry: [string, JsonValue]): entry is [string, string] {
+  return typeof entry[1] === 'string';
+}
 
 /**
  * What one verification may spend, in hashed bytes. The arithmetic of one check takes as long as hashing
@@ -50,7 +67,7 @@ export function coversText(
 ): boolean {
   const [only] = signatures;
   if (only === undefined) return false;
-  if (signatures.length === 1 && isList(publicKeys) && publicKeys.length === 1) {
+  if (signatures.length === 1 && isKeyList(publicKeys) && publicKeys.length === 1) {
     return verify(publicKeys[0] ?? '', text, only.sig);
   }
   const candidates = distinctSignatures(signatures);
@@ -87,9 +104,9 @@ function distinctKeys(publicKeys: CandidateKeys): ReadonlyMap<string, string> {
 }
 
 function entriesOf(publicKeys: CandidateKeys): Iterable<readonly [id: string, key: string]> {
-  return isList(publicKeys) ? publicKeys.map((key) => [key, key] as const) : publicKeys;
+  return isKeyList(publicKeys) ? publicKeys.map((key) => [key, key] as const) : publicKeys;
 }
 
-function isList(publicKeys: CandidateKeys): publicKeys is readonly string[] {
+function isKeyList(publicKeys: CandidateKeys): publicKeys is readonly string[] {
   return Array.isArray(publicKeys);
 }

@@ -1,0 +1,84 @@
+import { SHA256 } from '../../base/crypto/digest.ts';
+import { verifySignature } from '../../base/crypto/ed25519.ts';
+import type { JsonObject } from '../../base/json/value.ts';
+import { jsonText } from '../../base/json/write.ts';
+import { Refusal } from '../../base/refusal.ts';
+import type { RevocationKnowledge } from '../../protocol/contract/inputs.ts';
+import type { Verifier } from '../../protocol/verification.ts';
+import type { Edge } from '../edge.ts';
+import { jsonReply } from '../reply.ts';
+import type { RouteEntry } from '../route.ts';
+
+/** Longer texts of callers are truncated in the log. */
+const MAX_LOGGED_TEXT = 256;
+
+interface Judged {
+  readonly verdict: JsonObject;
+  readonly logged: JsonObject;
+}
+
+type Described = Pick<
+  RouteEntry,
+  'path' | 'summary' | 'description' | 'body' | 'example' | 'answer' | 'refusals'
+>;
+
+interface VerificationRoute extends Described {
+  readonly event: string;
+  /** Throws the refusal of an invalid body. */
+  judge(body: JsonObject, by: Verifier, edge: Edge): Judged | Promise<Judged>;
+}
+
+/**
+ * A route for public, stateless verification. Nothing is written: since anyone can cause a verification, it is logged
+ * and counted, never audited.
+ */
+export function verificationRoute({ event, judge, ...described }: VerificationRoute): RouteEntry {
+  return {
+    ...described,
+    method: 'POST',
+    access: 'public',
+    limit: 'VERIFY',
+    async handle({ body, now }, edge) {
+      const { verdict, logged } = await judge(body, verifierOf(edge, now), edge);
+      edge.metrics.verified(event, logged.accepted === true || logged.valid === true);
+      edge.logger.write('INFO', 'audit', `${event} ${jsonText(shortened(logged))}`);
+      return jsonReply(200, jsonText(verdict));
+    },
+  };
+}
+
+/** A verdict of which the named members are logged. */
+export function logging<Verdict extends JsonObject>(
+  verdict: Verdict,
+  ...names: readonly (keyof Verdict & string)[]
+): Judged {
+  return {
+    verdict,
+    logged: Object.fromEntries(names.map((name) => [name, verdict[name] ?? null])),
+  };
+}
+
+function verifierOf({ runtime, settings, call }: Edge, now: number): Verifier {
+  return {
+    now,
+    uuid: runtime.uuid,
+    verify: verifySignature,
+    sha256: SHA256,
+    isBounded: true,
+    ownKey: () => settings.nodeAuth.audience,
+    async askRevocations(question) {
+      const answer = await call('askRevocations', question);
+      if (!answer.ok) throw new Refusal(answer.refusal, answer.details);
+      return JSON.parse(answer.json) as RevocationKnowledge;
+    },
+  };
+}
+
+function shortened(verdict: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(verdict).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? value.slice(0, MAX_LOGGED_TEXT) : value,
+    ]),
+  );
+}
