@@ -4,33 +4,13 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
-import { verifySignature } from '../src/base/crypto/ed25519.ts';
-import { parseJson } from '../src/base/json/parse.ts';
 import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
-import { canonicalJson, jsonText } from '../src/base/json/write.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
-import { readAgentDescriptor } from '../src/protocol/records/agent-descriptor.ts';
-import { readMembershipAttestation } from '../src/protocol/records/membership-attestation.ts';
-import { readRecognitionTreaty } from '../src/protocol/records/recognition-treaty.ts';
-import { readRevocationFeed } from '../src/protocol/records/revocation-feed.ts';
-import {
-  isSignedByAny,
-  type SignedRecord,
-  signedText,
-} from '../src/protocol/records/signed-record.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
 import { FORGED_SIGNATURE, misspelledKeys, valuesExcept, WEAK_KEYS } from './support/hostile.ts';
-import {
-  auditEvents,
-  get,
-  newKey,
-  operate,
-  outcome,
-  type Received,
-  send,
-} from './support/requests.ts';
+import { type Draft, entryOf, policyOf } from './support/recognition-verification.ts';
+import { auditEvents, newKey, outcome, type Received, send } from './support/requests.ts';
 import { stateDigest } from './support/test-stores.ts';
 import {
   attest,
@@ -51,12 +31,10 @@ import {
 const VERIFY = '/attestations/verify';
 const VERIFY_WITH_TREATY = '/attestations/verify-with-treaty';
 const VERIFY_TREATY = '/recognition-treaties/verify';
-const POLICY = '/admin/recognition-policy';
+
 const ENDPOINTS = [VERIFY, VERIFY_WITH_TREATY, VERIFY_TREATY] as const;
 const SKEW = 5 * MINUTE;
 
-/** A case under construction: every fault spoils it in its own way. */
-type Draft = Record<string, JsonValue>;
 type Spoil = (draft: Draft) => void;
 
 /** Every fault alone, every adjacent pair, and each fault together with all that come after it. */
@@ -108,19 +86,6 @@ function policyCase(beta: Sovereign, now: number, draft: Draft): JsonObject {
   const revoked_attestation_ids = draft.revoked ? [attestation.attestation_id ?? ''] : [];
   const entry = { ...entryOf(beta), ...(draft.entry as JsonObject | undefined) };
   return { attestation, recognition_policy: { ...policyOf(entry), revoked_attestation_ids } };
-}
-
-function entryOf({ name, key }: Sovereign): JsonObject {
-  return {
-    sovereign_id: name,
-    public_keys: [key.publicKey],
-    allowed_roles: ['role:client'],
-    accepted_statuses: ['active'],
-  };
-}
-
-function policyOf(...recognized_issuers: readonly JsonObject[]): JsonObject {
-  return { local_sovereign_id: 'alpha', recognized_issuers, revoked_attestation_ids: [] };
 }
 
 test('an attestation is verified under a policy, and the first reason is reported', async (t) => {
@@ -274,200 +239,6 @@ test('an offset of the validity window is respected', async () => {
     const body = policyCase(beta, na.clock.now(), { record });
     assert.equal((await post(na, VERIFY, body)).body.reason, expected);
   }
-});
-
-// The policy a verification uses
-
-test('without a policy in the body or in store it is 400, and with one in store that one decides', async () => {
-  await using na = await startUnlimited();
-  const beta = sovereign('beta');
-  const attestation = beta.attestation(na.clock.now());
-  const bare = await post(na, VERIFY, { attestation });
-  assert.equal(outcome(bare), '400 missing_recognition_policy');
-  await operate(na, POLICY, { recognition_policy: policyOf(entryOf(beta)) });
-  assert.equal((await post(na, VERIFY, { attestation })).body.reason, 'accepted');
-  const given = { attestation, recognition_policy: policyOf() };
-  assert.equal(
-    (await post(na, VERIFY, given)).body.reason,
-    'unknown_issuer',
-    'the given one first',
-  );
-  await operate(na, POLICY, {
-    recognition_policy: {
-      ...policyOf(entryOf(beta)),
-      revoked_attestation_ids: [attestation.attestation_id ?? ''],
-    },
-  });
-  assert.equal((await post(na, VERIFY, { attestation })).body.reason, 'locally_revoked');
-});
-
-test('a policy in the body is used even when it is none: 422', async (t) => {
-  await using na = await startUnlimited();
-  const beta = sovereign('beta');
-  const attestation = beta.attestation(na.clock.now());
-  await operate(na, POLICY, { recognition_policy: policyOf(entryOf(beta)) });
-  for (const [name, recognition_policy] of [...valuesExcept(), ...wrongPolicies(beta)]) {
-    await t.test(name, async () => {
-      const answer = await post(na, VERIFY, { attestation, recognition_policy });
-      assert.equal(outcome(answer), '422 invalid_attestation_or_policy');
-    });
-  }
-});
-
-function wrongPolicies(beta: Sovereign): [string, JsonValue][] {
-  const entry = entryOf(beta);
-  const noList = valuesExcept('a list', 'an empty list');
-  const noText = valuesExcept('a string', 'an empty string');
-  const { local_sovereign_id: _, ...nameless } = policyOf(entry) as Record<string, JsonValue>;
-  const { sovereign_id: __, ...anonymous } = entry as Record<string, JsonValue>;
-  const { public_keys: ___, ...keyless } = entry as Record<string, JsonValue>;
-  return [
-    ['a policy without local_sovereign_id', nameless],
-    ['an entry without sovereign_id', policyOf(anonymous)],
-    ['an entry without public_keys', policyOf(keyless)],
-    ['an entry with no key', policyOf({ ...entry, public_keys: [] })],
-    ['an unknown status', policyOf({ ...entry, accepted_statuses: ['gone'] })],
-    ...noText.map(([name, value]): [string, JsonValue] => [
-      `${name} as local_sovereign_id`,
-      { ...policyOf(entry), local_sovereign_id: value },
-    ]),
-    ...noText.map(([name, value]): [string, JsonValue] => [
-      `${name} as a key`,
-      policyOf({ ...entry, public_keys: [value] }),
-    ]),
-    ...noText.map(([name, value]): [string, JsonValue] => [
-      `${name} as a revoked id`,
-      { ...policyOf(entry), revoked_attestation_ids: [value] },
-    ]),
-    ...noList.flatMap(([name, value]): [string, JsonValue][] => [
-      [`${name} as recognized_issuers`, { ...policyOf(), recognized_issuers: value }],
-      [`${name} as revoked_attestation_ids`, { ...policyOf(), revoked_attestation_ids: value }],
-      [`${name} as public_keys`, policyOf({ ...entry, public_keys: value })],
-      [`${name} as allowed_roles`, policyOf({ ...entry, allowed_roles: value })],
-      [`${name} as accepted_statuses`, policyOf({ ...entry, accepted_statuses: value })],
-    ]),
-    ...valuesExcept('an object').map(([name, value]): [string, JsonValue] => [
-      `${name} as an entry`,
-      { ...policyOf(), recognized_issuers: [value] },
-    ]),
-  ];
-}
-
-test('setting a policy answers with its id, and it is served normalized', async () => {
-  await using na = await startUnlimited();
-  assert.equal(
-    outcome(await get(na, '/recognition-policy')),
-    '404 recognition_policy_not_configured',
-  );
-  const beta = sovereign('beta');
-  for (const key of ['', '!!', beta.key.publicKey.slice(1), `${beta.key.publicKey} `]) {
-    const entry = { ...(entryOf(beta) as JsonObject), public_keys: [beta.key.publicKey, key] };
-    const refused = await operate(na, POLICY, { recognition_policy: policyOf(entry) });
-    assert.equal(outcome(refused), '400 invalid_public_keys', JSON.stringify(key));
-  }
-  const answer = await operate(na, POLICY, {
-    recognition_policy: {
-      local_sovereign_id: 'alpha',
-      recognized_issuers: [{ sovereign_id: 'beta', public_keys: [beta.key.publicKey], extra: 1 }],
-      revoked_attestation_ids: ['b', '\u{1f600}', 'a', 'b', '\ue000'],
-      extra: 1,
-    },
-  });
-  assert.equal(answer.status, 200);
-  assert.deepEqual(answer.body, {
-    policy_id: 'recognition-alpha',
-    local_sovereign_id: 'alpha',
-    active: true,
-  });
-  assert.deepEqual((await get(na, '/recognition-policy')).body, {
-    local_sovereign_id: 'alpha',
-    recognized_issuers: [
-      {
-        sovereign_id: 'beta',
-        public_keys: [beta.key.publicKey],
-        allowed_roles: [],
-        accepted_statuses: ['active'],
-      },
-    ],
-    revoked_attestation_ids: ['a', 'b', '\ue000', '\u{1f600}'],
-  });
-  assert.deepEqual(audited(na, 'recognition_policy_saved'), [
-    { policy_id: 'recognition-alpha', local_sovereign_id: 'alpha', recognized_issuer_count: 1 },
-  ]);
-});
-
-test('a policy is taken with its wrapper or without, and its id defaults', async (t) => {
-  await using na = await startUnlimited();
-  const policy = policyOf(entryOf(sovereign('beta')));
-  for (const [name, body, expected] of [
-    ['wrapped', { recognition_policy: policy }, 'recognition-alpha'],
-    ['wrapped, with an id', { recognition_policy: policy, policy_id: 'p-1' }, 'p-1'],
-    [
-      'wrapped, with an empty id',
-      { recognition_policy: policy, policy_id: '' },
-      'recognition-alpha',
-    ],
-    [
-      'wrapped, with null as id',
-      { recognition_policy: policy, policy_id: null },
-      'recognition-alpha',
-    ],
-    ['bare', policy, 'recognition-alpha'],
-    ['bare, with an id', { ...policy, policy_id: 'p-2' }, 'p-2'],
-    ['of another sovereign', { ...policy, local_sovereign_id: 'gamma' }, 'recognition-gamma'],
-    ['with no issuer', { recognition_policy: { local_sovereign_id: 'x' } }, 'recognition-x'],
-  ] as [string, JsonObject, string][]) {
-    await t.test(name, async () => {
-      const answer = await operate(na, POLICY, body);
-      assert.deepEqual([answer.status, answer.body.policy_id], [200, expected], answer.text);
-    });
-  }
-});
-
-test('a policy that is absent is 400, one that is wrong 422, and the one before stays', async (t) => {
-  await using na = await startUnlimited();
-  const beta = sovereign('beta');
-  await operate(na, POLICY, { recognition_policy: policyOf(entryOf(beta)) });
-  const before = (await get(na, '/recognition-policy')).text;
-  const cases: [string, JsonObject, string][] = [
-    ['an empty body', {}, '400 missing_recognition_policy'],
-    ['null', { recognition_policy: null }, '400 missing_recognition_policy'],
-    ['only an id', { policy_id: 'p' }, '400 missing_recognition_policy'],
-    ...[...valuesExcept('null'), ...wrongPolicies(beta)].map(
-      ([name, value]): [string, JsonObject, string] => [
-        name,
-        { recognition_policy: value },
-        '422 invalid_recognition_policy',
-      ],
-    ),
-    ...valuesExcept('null', 'a string', 'an empty string').map(
-      ([name, value]): [string, JsonObject, string] => [
-        `${name} as policy_id`,
-        { recognition_policy: policyOf(), policy_id: value },
-        '422 request_validation_failed',
-      ],
-    ),
-  ];
-  for (const [name, body, expected] of cases) {
-    await t.test(`${name}: ${expected}`, async () => {
-      assert.equal(outcome(await operate(na, POLICY, body)), expected);
-    });
-  }
-  assert.equal((await get(na, '/recognition-policy')).text, before);
-  assert.equal(audited(na, 'recognition_policy_saved').length, 1);
-});
-
-test('the policy that was set last is the one that holds, and only privileged operators set it', async () => {
-  await using na = await startUnlimited();
-  for (const name of ['one', 'two', 'three']) {
-    await operate(na, POLICY, { recognition_policy: { ...policyOf(), local_sovereign_id: name } });
-  }
-  const standard = { operator: na.standard };
-  for (const body of [{}, { recognition_policy: policyOf() }]) {
-    const answer = await operate(na, POLICY, body, standard);
-    assert.equal(outcome(answer), '403 insufficient_operator_tier');
-  }
-  assert.equal((await get(na, '/recognition-policy')).body.local_sovereign_id, 'three');
 });
 
 // Treaties
@@ -985,137 +756,3 @@ test('the limit of a verification endpoint slides with the minute', async () => 
   assert.equal(await call(), 400);
   assert.equal(await call(), 429, 'refused requests were not counted, accepted ones were');
 });
-
-// Mutations
-
-const now = Date.UTC(2026, 2, 1, 10);
-const free = parseJson('{"limit":1.0,"n":10,"name":"Z\\u00fcrich \\u2713","deep":[{"a":null}]}');
-const [home, abroad] = [sovereign('beta'), sovereign('gamma')];
-const SUBJECTS: readonly (readonly [string, JsonObject, (r: unknown) => SignedRecord | null])[] = [
-  [
-    'an attestation',
-    home.attestation(now, { claims: free, subject_public_key: 'text' }),
-    (received) => readMembershipAttestation(received),
-  ],
-  [
-    'a treaty',
-    home.treaty(now, abroad, { metadata: free }),
-    (received) => readRecognitionTreaty(received),
-  ],
-  [
-    'a revocation feed',
-    home.feed(now, 7, {
-      revoked_attestation_ids: ['a', 'b'],
-      revocation_reasons: { b: 'left' },
-    }),
-    (received) => readRevocationFeed(received),
-  ],
-  [
-    'an agent descriptor',
-    signedBy(
-      {
-        agent_id: 'agent-1',
-        node_public_key: home.key.publicKey,
-        network_name: 'alpha',
-        capabilities: ['llm:chat', 'b'],
-        endpoint: { host: '127.0.0.1', port: 7448, scheme: 'ws' },
-        registered_at: '2026-03-01T10:00:00Z',
-        expires_at: '2026-03-01T10:10:00Z',
-        metadata: free,
-      },
-      home.key,
-    ),
-    (received) => readAgentDescriptor(received),
-  ],
-];
-
-for (const [name, record, read] of SUBJECTS) {
-  const original = read(record);
-  assert.ok(
-    original !== null && isSignedByAny(original, [home.key.publicKey], verifySignature),
-    name,
-  );
-  const said = signedText(original);
-  const signature = original.signatures[0]?.sig;
-
-  /** A changed record still verifies only if its content and signature are unchanged. */
-  function holds(received: JsonValue): boolean {
-    const copy = read(received);
-    if (copy === null || !isSignedByAny(copy, [home.key.publicKey], verifySignature)) return true;
-    return signedText(copy) === said && copy.signatures.some(({ sig }) => sig === signature);
-  }
-
-  test(`${name} with any one byte of its text changed says the same or does not verify`, () => {
-    const bytes = Buffer.from(jsonText(record));
-    for (let at = 0; at < bytes.length; at += 1) {
-      for (const flip of [0x01, 0x02, 0x20]) {
-        const copy = Buffer.from(bytes);
-        copy[at] = (copy[at] ?? 0) ^ flip;
-        const received = parsedOrNull(copy.toString('utf8'));
-        assert.ok(holds(received), copy.toString('utf8'));
-      }
-    }
-  });
-
-  test(`${name} with any one member changed, dropped or added says the same or does not verify`, () => {
-    const paths = pathsOf(record);
-    const value = fc.oneof(
-      fc.constantFrom<JsonValue>(null, true, 0, 1, '', 'active', 'revoked', [], {}, ['x'], {
-        x: 1,
-      }),
-      fc.constantFrom<JsonValue>(new JsonFloat(1), 2n ** 64n, '2026-03-01T10:00:00+00:00'),
-      fc.string(),
-      fc.integer(),
-    );
-    fc.assert(
-      fc.property(fc.constantFrom(...paths), value, fc.boolean(), (path, other, drop) => {
-        assert.ok(holds(changed(record, path, drop ? undefined : other)));
-      }),
-      { numRuns: 400 },
-    );
-  });
-
-  test(`${name} verifies under no other key, and not over another canonical form`, () => {
-    const other = newKey();
-    assert.equal(isSignedByAny(original, [other.publicKey], verifySignature), false);
-    const bare: JsonObject = { ...record };
-    const plain = JSON.stringify(JSON.parse(canonicalJson(bare, 'signatures')), null, 1);
-    const resigned = { ...bare, signatures: [{ key_id: 'k', sig: home.key.sign(plain) }] };
-    const copy = read(resigned);
-    assert.ok(copy !== null && !isSignedByAny(copy, [home.key.publicKey], verifySignature));
-  });
-}
-
-function parsedOrNull(text: string): JsonValue {
-  try {
-    return parseJson(text);
-  } catch (cause) {
-    if (cause instanceof SyntaxError) return null;
-    throw cause;
-  }
-}
-
-type Path = readonly (string | number)[];
-
-/** Every place inside a value, including its own, and one additional member of each object. */
-function pathsOf(value: JsonValue): Path[] {
-  if (Array.isArray(value)) {
-    return [[], ...value.flatMap((item, n) => pathsOf(item).map((path) => [n, ...path]))];
-  }
-  if (typeof value !== 'object' || value === null || value instanceof JsonFloat) return [[]];
-  const inside = Object.entries(value).flatMap(([name, member]) =>
-    pathsOf(member).map((path): Path => [name, ...path]),
-  );
-  return [[], ['added'], ...inside];
-}
-
-function changed(value: JsonValue, [step, ...rest]: Path, other: JsonValue | undefined): JsonValue {
-  if (step === undefined) return other ?? null;
-  const copy = (Array.isArray(value) ? [...value] : { ...(value as JsonObject) }) as Draft;
-  const inner = copy[step];
-  if (rest.length > 0) copy[step] = changed(inner ?? null, rest, other);
-  else if (other !== undefined) copy[step] = other;
-  else if (Array.isArray(copy)) copy.splice(Number(step), 1);
-  else delete copy[step];
-  return copy as JsonValue;
-}

@@ -32,6 +32,7 @@ const LMDB_ONLY = 'test/support/lmdb-only.ts';
 const UNAFFECTED =
   /^(?:cli|client|golden-trust|postgresql|trust-(?:evaluation|explanations|records))\b/;
 const UNAFFECTED_NAMES = new Set([
+  'altered-records',
   'deploy',
   'first-use',
   'key-file',
@@ -39,13 +40,14 @@ const UNAFFECTED_NAMES = new Set([
   'native-parts',
   'node-agent',
   'openapi',
+  'recognition-policy',
   'recognition-verification',
+  'refused-programs',
   'route-table',
   'rows',
   'server-name',
   'signer',
   'ssh-agent',
-  'start-refusals',
   'third-party-vectors',
   'tls',
   'verification-cost',
@@ -54,10 +56,15 @@ const UNAFFECTED_NAMES = new Set([
 
 /** They are about what happens before the authority is asked, or about records of which nothing is stored. */
 const UNAFFECTED_BY_STORE = new Set([
+  'agreement-acceptance',
+  'agreement-verification',
   'agreements',
   'body-bounds',
   'boundary',
+  'boundary-verification',
   'consensus',
+  'consensus-keys',
+  'consensus-verification',
   'data-usage',
   'envelope',
   'http-connections',
@@ -74,6 +81,7 @@ const UNAFFECTED_BY_STORE = new Set([
   'threads',
   'trust-evidence',
   'trust-protocol',
+  'usable-offers',
 ]);
 
 /**
@@ -81,12 +89,18 @@ const UNAFFECTED_BY_STORE = new Set([
  * takes each through a thread.
  */
 const UNAFFECTED_BY_THREADS = new Set([
+  'agreement-acceptance',
+  'agreement-verification',
   'agreements',
   'backup',
   'boundary',
+  'boundary-verification',
   'consensus',
+  'consensus-keys',
+  'consensus-verification',
   'data-usage',
   'disclosure',
+  'disclosure-verification',
   'doctor',
   'heads',
   'lapses',
@@ -95,6 +109,7 @@ const UNAFFECTED_BY_THREADS = new Set([
   'scheduled-backups',
   'scrub',
   'trust-evidence',
+  'usable-offers',
 ]);
 
 interface Counted {

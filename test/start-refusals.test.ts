@@ -1,26 +1,11 @@
 import assert from 'node:assert/strict';
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { createServer } from 'node:net';
-import { hostname, tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { suite, type TestContext, test } from 'node:test';
+import { suite, test } from 'node:test';
 import { Ajv } from 'ajv';
 import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
-import type { Signer } from '../src/base/crypto/primitives.ts';
-import {
-  type GenesisBlock,
-  isSignedByRoot,
-  readGenesisBlock,
-} from '../src/protocol/records/genesis.ts';
-import { signRecord } from '../src/protocol/records/signed-record.ts';
+import { isSignedByRoot } from '../src/protocol/records/genesis.ts';
 import { configFileSchema } from '../src/server/config/config-file.ts';
 import { type Config, checkConfig, loadConfig } from '../src/server/config/load.ts';
 import {
@@ -31,41 +16,21 @@ import {
   type OptionEntry,
   type OptionName,
 } from '../src/server/config/options.ts';
-import { startTestAuthority } from './support/authority.ts';
-import { type Ended, REAL_TIME, runProgram, startChildServer } from './support/child-server.ts';
-import { makeNetworkFolder } from './support/folders.ts';
-import { get, newKey, operate, outcome } from './support/requests.ts';
-import { LMDB_ONLY } from './support/test-stores.ts';
-
-const START_REFUSED = 3;
-
-/** A made network, and what a case does to it before the start. */
-interface Setup {
-  readonly folder: string;
-  readonly flags: Record<string, string | boolean | string[]>;
-  readonly environment: Record<string, string>;
-  readonly genesis: GenesisBlock;
-  path(name: string): string;
-  write(name: string, text: string): void;
-}
-
-type Case = readonly [what: string, prepare: (setup: Setup) => void, message: RegExp];
-
-function setupOf(t: TestContext): Setup {
-  const { folder } = makeNetworkFolder();
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const path = (name: string) => join(folder, name);
-  const genesis = readGenesisBlock(JSON.parse(readFileSync(path('genesis.json'), 'utf8')));
-  assert.ok(genesis !== null);
-  return {
-    folder,
-    flags: { dataDir: folder },
-    environment: {},
-    genesis,
-    path,
-    write: (name, text) => writeFileSync(path(name), text),
-  };
-}
+import { REAL_TIME } from './support/child-server.ts';
+import {
+  type Case,
+  flag,
+  genesisWith,
+  KEY,
+  keyFlag,
+  remove,
+  type Setup,
+  seedIn,
+  setupOf,
+  tiersJson,
+  variable,
+} from './support/refused-starts.ts';
+import { newKey } from './support/requests.ts';
 
 function load({ flags, environment }: Setup): Config {
   return loadConfig(flags as Flags, environment as Environment, REAL_TIME.now());
@@ -100,40 +65,17 @@ function accepts(what: string, prepare: (setup: Setup) => void, check: (config: 
   });
 }
 
-const remove = (name: string) => (setup: Setup) => rmSync(setup.path(name), { recursive: true });
 const asFolder = (name: string) => (setup: Setup) => {
   rmSync(setup.path(name));
   mkdirSync(setup.path(name));
 };
 const replaced = (name: string, text: string) => (setup: Setup) => setup.write(name, text);
-const flag = (name: string, value: string | string[]) => (setup: Setup) => {
-  setup.flags[name] = value;
-};
-const variable = (name: string, value: string) => (setup: Setup) => {
-  setup.environment[name] = value;
-};
+
 const all =
   (...steps: ((setup: Setup) => void)[]) =>
   (setup: Setup) => {
     for (const step of steps) step(setup);
   };
-
-/** Puts a changed genesis into the folder, signed by the root key unless others sign. */
-function genesisWith(change: (setup: Setup) => object, signers?: (root: Signer) => Signer[]) {
-  return (setup: Setup) => {
-    const root = signerFromSeed(seedIn(setup, 'root'));
-    const { signatures: _, ...unsigned } = { ...setup.genesis, ...change(setup) };
-    const signatures = (signers?.(root) ?? [root]).flatMap(
-      (signer) => signRecord(unsigned, signer, signer.publicKey).signatures,
-    );
-    setup.write('genesis.json', JSON.stringify({ ...unsigned, signatures }));
-  };
-}
-
-function seedIn(setup: Setup, name: string): Buffer {
-  const text = readFileSync(setup.path(`keys/${name}.key`), 'utf8');
-  return Buffer.from(text.split('\n')[2] ?? '', 'base64');
-}
 
 refuses('a genesis block that is', [
   [
@@ -295,14 +237,12 @@ test('no message repeats a private key that was refused', (t) => {
   }
 });
 
-const KEY = newKey().publicKey;
 const OTHER = newKey().publicKey;
-const keyFlag = (...values: string[]) => flag('operatorPublicKey', values);
+
 const tierFlag = (...values: string[]) => flag('operatorKeyTier', values);
 const keysJson = (value: object | string) =>
   variable('OPERATOR_PUBLIC_KEYS_JSON', typeof value === 'string' ? value : JSON.stringify(value));
-const tiersJson = (value: object | string) =>
-  variable('OPERATOR_KEY_TIERS_JSON', typeof value === 'string' ? value : JSON.stringify(value));
+
 const configFile = (operators: unknown) =>
   replaced('mesh-na.json', JSON.stringify({ network_name: 'alpha', operators }));
 const TIERED = tierFlag('ops-2=standard');
@@ -655,190 +595,6 @@ accepts(
   ({ warnings }) => assert.match(warnings.join(), /validity of the authority key .* has passed/),
 );
 
-/** Gives up the rights of root once Node.js runs. */
-const AS_NOBODY = `data:text/javascript,${encodeURIComponent('process.setgid(65534); process.setgroups([]); process.setuid(65534);')}`;
-
-suite('the program itself ends with 3 and says why', { concurrency: 2 }, () => {
-  const serve = ({ folder, flags, environment }: Setup, ...more: string[]) => {
-    const keys = [flags.operatorPublicKey ?? []].flat();
-    const given = keys.flatMap((value) => ['--operator-public-key', String(value)]);
-    const port = environment.PORT === undefined ? ['--port', '0'] : [];
-    const args = ['serve', '--data-dir', folder, ...port, ...given, ...more];
-    return runProgram(args, environment);
-  };
-
-  for (const [what, prepare, message] of [
-    ['a missing genesis', remove('genesis.json'), /genesis file .* cannot be read/],
-    ['a missing key', remove('keys/na.key'), /key file .*na\.key cannot be read/],
-    [
-      'an unsigned genesis',
-      genesisWith(
-        () => ({}),
-        () => [],
-      ),
-      /no valid root signature/,
-    ],
-    ['an operator key without tier', keyFlag(`ops-2=${KEY}`), /Operator key ops-2 has no tier/],
-    ['a wrong log level', variable('MESH_LOG_LEVEL', 'loud'), /MESH_LOG_LEVEL must be one of/],
-    [
-      'a port that is no number',
-      variable('PORT', 'http'),
-      /PORT must be a whole number .*, not "http"/,
-    ],
-    [
-      'a key that every user can read',
-      (setup) => chmodSync(setup.path('keys/na.key'), 0o644),
-      /na\.key can be opened by other users; run chmod 600 /,
-    ],
-    [
-      'a log file that cannot be opened',
-      variable('MESH_LOG_FILE', '/nonexistent/na.log'),
-      /MESH_LOG_FILE needs the folder \/nonexistent, which does not exist; make it, or name another/,
-    ],
-    [
-      'a log file that is a folder',
-      variable('MESH_LOG_FILE', '/'),
-      /MESH_LOG_FILE names \/, which is a folder; name a file/,
-    ],
-  ] as const satisfies readonly Case[]) {
-    test(what, async (t) => {
-      const setup = setupOf(t);
-      prepare(setup);
-      assertRefused(await serve(setup), message);
-    });
-  }
-
-  test('with --json, as one JSON object', async (t) => {
-    const setup = setupOf(t);
-    tiersJson({ 'ops-9': 'standard' })(setup);
-    const { code, stdout, stderr } = await serve(setup, '--json');
-    assert.equal(code, START_REFUSED);
-    assert.equal(stdout, '');
-    const message = 'Operator key ops-9 has a tier but is not configured';
-    assert.deepEqual(JSON.parse(stderr), { error: { code: 'local_files', message } });
-    assert.equal(stderr.split('\n').length, 2);
-  });
-
-  test('a data folder that a running authority holds', LMDB_ONLY, async () => {
-    await using na = await startTestAuthority({ clock: REAL_TIME });
-    const args = ['serve', '--data-dir', na.dataDir, '--port', '0'];
-    const [text, json] = await Promise.all([runProgram(args), runProgram([...args, '--json'])]);
-    assertRefused(text, /data directory is in use by another process/);
-    assert.equal(json.code, START_REFUSED);
-    assert.equal(json.stdout, '');
-    const holder = `pid ${process.pid} on ${hostname()}`;
-    assert.deepEqual(JSON.parse(json.stderr), {
-      error: {
-        code: 'start_refused',
-        message: `The data directory is in use by another process (${holder}); stop that one, or name another folder than ${na.dataDir} by --data-dir`,
-      },
-    });
-    assert.equal(outcome(await operate(na, '/admin/invite')), '200', 'its holder goes on');
-  });
-
-  test('a port in use, after which the data folder is free again', LMDB_ONLY, async (t) => {
-    const setup = setupOf(t);
-    const taken = createServer();
-    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
-    const address = taken.address();
-    const port = typeof address === 'object' ? String(address?.port) : '';
-    const refused = await serve(setup, '--port', port);
-    taken.close();
-    const holder = existsSync('/proc/net/tcp')
-      ? `process ${process.pid} \\(.+\\)`
-      : 'another process';
-    assertRefused(
-      refused,
-      new RegExp(
-        `The address 127\\.0\\.0\\.1:${port} cannot be listened on: ${holder} uses it; stop that one, or choose another port by --port`,
-      ),
-    );
-    await using na = await startTestAuthority({ dataDir: setup.folder, clock: REAL_TIME });
-    assert.equal((await get(na, '/readyz')).status, 200);
-  });
-
-  test('an address of another machine', async (t) => {
-    const refused = await serve(setupOf(t), '--host', '192.0.2.1');
-    assertRefused(
-      refused,
-      /The address 192\.0\.2\.1:0 cannot be listened on: this machine does not have that address; /,
-    );
-  });
-
-  test('a folder and files that this user may not open', {
-    skip: process.getuid?.() !== 0 && 'only root can become another user',
-  }, async (t) => {
-    const setup = setupOf(t);
-    const nobody = { NODE_OPTIONS: `--import=${AS_NOBODY}` };
-    const start = () => runProgram(['serve', '--data-dir', setup.folder, '--port', '0'], nobody);
-    chmodSync(setup.folder, 0o755);
-    chmodSync(setup.path('genesis.json'), 0o600);
-    assertRefused(
-      await start(),
-      /genesis file .* cannot be read \(EACCES\); let the user of this /,
-    );
-  });
-
-  test('a data folder that is a file', async (t) => {
-    const setup = setupOf(t);
-    setup.write('file', '');
-    const refused = await runProgram(['serve', '--data-dir', setup.path('file')]);
-    assertRefused(refused, /The data folder .*file is not a folder; name another by --data-dir/);
-  });
-
-  test('a data folder that cannot hold state', async (t) => {
-    const setup = setupOf(t);
-    setup.write('state', 'a file where the folder should be');
-    assertRefused(await serve(setup), /\S/);
-  });
-
-  test('a state that is no database', async (t) => {
-    const setup = setupOf(t);
-    mkdirSync(setup.path('state'));
-    setup.write('state/data.mdb', 'no database '.repeat(10_000));
-    assertRefused(await serve(setup), /\S/);
-  });
-});
-
-test('the program starts with merged sources, an unsigned genesis allowed and a flag above a variable', async (t) => {
-  const setup = setupOf(t);
-  genesisWith(
-    () => ({}),
-    () => [],
-  )(setup);
-  const third = newKey();
-  const server = await startChildServer(setup.folder, {
-    args: [
-      '--allow-unsigned-genesis',
-      ...['--operator-public-key', `ops-3=${third.publicKey}`],
-      ...['--operator-key-tier', 'ops-3=standard'],
-    ],
-    environment: {
-      PORT: 'not read',
-      OPERATOR_PUBLIC_KEYS_JSON: JSON.stringify({ 'ops-2': KEY }),
-      OPERATOR_KEY_TIERS_JSON: JSON.stringify({ 'ops-2': 'standard' }),
-    },
-  });
-  await using na = server.na;
-  const byThird = { operator: { keyId: 'ops-3', key: third } };
-  const answers = [
-    await operate(na, '/admin/invite', {}, byThird),
-    await operate(na, '/admin/invite', {}, { operator: na.standard }),
-    await operate(na, '/admin/operator-keys/ops-2/revoke', {}),
-  ];
-  assert.deepEqual(answers.map(outcome), ['200', '200', '200']);
-  assert.equal(answers[2]?.body.remaining_active_keys, 3);
-});
-
-/** Exit code 3, nothing on standard output, and one sentence on standard error: no stack trace. */
-function assertRefused({ code, signal, stdout, stderr }: Ended, message: RegExp): void {
-  assert.deepEqual({ code, signal }, { code: START_REFUSED, signal: null }, stderr);
-  assert.equal(stdout, '');
-  assert.match(stderr, /^mesh-na: \S[^\n]*\n$/);
-  assert.match(stderr, message);
-  assert.doesNotMatch(stderr, /^\s*at |node:internal|\.ts:\d/m);
-}
-
 const hooks = (...urls: string[]) => variable('MESH_WEBHOOKS', urls.join(' '));
 const isPrivate = variable('MESH_WEBHOOK_PRIVATE', '1');
 
@@ -1079,53 +835,5 @@ suite('the configuration file', () => {
     for (const wrong of [{ port: 65_536 }, { stor: 'x' }, { tls: { crt: 'a' } }, { log: 3 }]) {
       assert.ok(!isValid(wrong), JSON.stringify(wrong));
     }
-  });
-});
-
-suite('the settings can be looked at without a start', { concurrency: 2 }, () => {
-  test('serve --check names every problem, ends with 3, and leaves the folder as it is', async (t) => {
-    const setup = setupOf(t);
-    const before = readdirSync(setup.folder);
-    const args = ['serve', '--check', '--data-dir', setup.folder, '--backup-to', '/nonexistent'];
-    const refused = await runProgram(args, { PORT: 'http' });
-    assert.deepEqual([refused.code, refused.stderr], [START_REFUSED, '']);
-    assert.deepEqual(refused.stdout.trim().split('\n'), [
-      'PORT must be a whole number from 0 to 65535, not "http"',
-      '--backup-to needs the folder /nonexistent, which does not exist; make it, or name another',
-    ]);
-    const { code, stdout } = await runProgram([
-      'serve',
-      '--check',
-      '--json',
-      '--data-dir',
-      setup.folder,
-    ]);
-    assert.deepEqual([code, JSON.parse(stdout).problems], [0, []]);
-    assert.deepEqual(readdirSync(setup.folder), before);
-  });
-
-  test('config show says where each value comes from, and of a secret only that it is set', async (t) => {
-    const setup = setupOf(t);
-    setup.write('mesh-na.json', JSON.stringify({ log: { level: 'ERROR' } }));
-    const { code, stdout } = await runProgram(
-      ['config', 'show', '--json', '--data-dir', setup.folder, '--port', '1'],
-      { HOST: '::1', MESH_WEBHOOKS: 'https://h.example/?secret' },
-    );
-    assert.equal(code, 0);
-    assert.ok(!stdout.includes('secret'));
-    const { settings, config_file } = JSON.parse(stdout) as {
-      config_file: string;
-      settings: { name: string; value: unknown; source: string }[];
-    };
-    assert.equal(config_file, setup.path('mesh-na.json'));
-    const shown = (name: string) => {
-      const found = settings.find((setting) => setting.name === name);
-      return [found?.value, found?.source];
-    };
-    assert.deepEqual(shown('port'), [1, 'flag']);
-    assert.deepEqual(shown('host'), ['::1', 'variable']);
-    assert.deepEqual(shown('log.level'), ['ERROR', 'file']);
-    assert.deepEqual(shown('threads'), [null, 'default']);
-    assert.deepEqual(shown('webhook.urls'), ['set', 'variable']);
   });
 });

@@ -1,0 +1,541 @@
+/** Removal of agents by their nodes, and the proof header [core-3-2], [core-4-6], [core-5-6]. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
+import type { Signer } from '../src/base/crypto/primitives.ts';
+import type { JsonObject, JsonValue } from '../src/base/json/value.ts';
+import { jsonText } from '../src/base/json/write.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
+import { NODE_PROOF_HEADER } from '../src/client/sign-node.ts';
+import {
+  countOf,
+  describe,
+  envelopeOf,
+  joinedKey,
+  members,
+  pathOf,
+  register,
+  registeredNode,
+  remove,
+  TAG,
+} from './support/agents.ts';
+import type { TestAuthority } from './support/authority.ts';
+import { HOUR, MINUTE, SECOND, testClock } from './support/clock.ts';
+import {
+  FORGED_SIGNATURE,
+  misspelledKeys,
+  respelled,
+  timestampSpellings,
+  valuesExcept,
+  WEAK_KEYS,
+  WRONG_TIMESTAMPS,
+} from './support/hostile.ts';
+import {
+  freshNonce,
+  get,
+  joinedNode,
+  newKey,
+  outcome,
+  type Received,
+  send,
+  sendRaw,
+} from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
+import { nodeProofHeader, signDeleteEnvelope } from './support/signing.ts';
+import {
+  audited,
+  keyThat,
+  misspellableKey,
+  signedBy,
+  startUnlimited,
+  vectorsOf,
+} from './support/trust.ts';
+
+/** For tests that leave nothing behind that another of them notices. */
+const shared = sharedAuthority();
+
+// Keys in the path
+
+for (const [name, fits] of [
+  ['a slash', (key: string) => key.includes('/')],
+  ['a double slash', (key: string) => key.includes('//')],
+  ['a plus', (key: string) => key.includes('+')],
+  ['a slash in front', (key: string) => key.startsWith('/')],
+] as const) {
+  test(`a key with ${name} is found and removed, encoded or raw, with a trailing slash or not`, async (t) => {
+    await using na = await startUnlimited();
+    const key = await joinedKey(na, keyThat(fits));
+    const encoded = encodeURIComponent(key.publicKey);
+    for (const [form, path] of [
+      ['encoded', encoded],
+      ['encoded in small letters', encoded.replace(/%../g, (code) => code.toLowerCase())],
+      ['raw', key.publicKey],
+      ['partly encoded', key.publicKey.replace('=', '%3D')],
+    ] as const) {
+      for (const trailing of ['', '/']) {
+        await t.test(`${form}${trailing && ', with a trailing slash'}`, async () => {
+          assert.equal(outcome(await register(na, describe(na, key))), '200');
+          const found = await sendRaw(na, 'GET', `/agents/${path}${trailing}`);
+          assert.equal(outcome(found), '200');
+          assert.equal(found.body.node_public_key, key.publicKey);
+          const body = jsonText(envelopeOf(na, key));
+          const removed = await sendWhole(na, 'DELETE', `/agents/${path}${trailing}`, body);
+          assert.equal(outcome(removed), '200');
+          assert.equal(outcome(await get(na, pathOf(key))), '404 agent_not_registered');
+          na.clock.advance(1);
+        });
+      }
+    }
+    await register(na, describe(na, key));
+    for (const path of [encodeURIComponent(encoded), `${encoded}//`, `/${encoded}`]) {
+      const answer = await sendRaw(na, 'GET', `/agents/${path}`);
+      assert.equal(outcome(answer), '404 agent_not_registered', path);
+    }
+  });
+}
+
+test('a key that cannot be decoded is 400 bad_request', async () => {
+  await using na = await startUnlimited();
+  for (const method of ['GET', 'DELETE']) {
+    for (const path of ['%', '%zz', '%ff']) {
+      assert.equal(outcome(await sendRaw(na, method, `/agents/${path}`)), '400 bad_request');
+    }
+  }
+});
+
+// Removal
+
+test('a signed envelope removes the registration', async () => {
+  await using na = await startUnlimited();
+  const node = await registeredNode(na);
+  const other = await registeredNode(na);
+  const answer = await remove(na, node.key, envelopeOf(na, node.key));
+  assert.equal(answer.status, 200);
+  assert.equal(answer.text, '{"status":"deregistered"}');
+  assert.equal(outcome(await get(na, pathOf(node.key))), '404 agent_not_registered');
+  assert.equal(await countOf(na, TAG), 1);
+  assert.equal(outcome(await get(na, pathOf(other.key))), '200');
+  assert.deepEqual(audited(na, 'agent_deregistered'), [
+    { node_public_key: node.key.publicKey, remote_addr: '127.0.0.1' },
+  ]);
+});
+
+test('the envelope of the vector is what a client signs, and removes the registration of its key', async () => {
+  const vector = (vectorsOf('own_wire_core.json') as JsonObject).agent_delete_envelope as {
+    signed_text: string;
+    signature: string;
+    public_key_b64: string;
+  };
+  const key = signerFromSeed(Buffer.from(Array.from({ length: 32 }, (_, index) => index)));
+  const signedAt = '2026-01-01T00:00:00Z';
+  const envelope = signDeleteEnvelope(key, signedAt);
+  assert.equal(key.publicKey, vector.public_key_b64);
+  assert.equal(vector.signed_text, `delete-agent|v1|${key.publicKey}|${signedAt}`);
+  assert.equal(envelope.signature, vector.signature);
+  await using na = await startUnlimited({ clock: testClock(Date.UTC(2026, 0, 1)) });
+  await joinedKey(na, key);
+  await register(na, describe(na, key));
+  const { signature } = vector;
+  const sent = { version: 'v1', signed_at: signedAt, signature };
+  assert.equal(outcome(await remove(na, key, sent)), '200');
+});
+
+test('the version of an envelope may be left out', async () => {
+  await using na = await startUnlimited();
+  const node = await registeredNode(na);
+  const { version: _, ...rest } = envelopeOf(na, node.key);
+  assert.equal(outcome(await remove(na, node.key, rest)), '200');
+});
+
+test('signed_at is signed as it is written, in every spelling', async (t) => {
+  await using na = await startUnlimited();
+  const node = await joinedNode(na);
+  for (const [name, signedAt] of timestampSpellings(na.clock.now())) {
+    await t.test(name, async () => {
+      na.clock.advance(SECOND);
+      await register(na, describe(na, node.key));
+      const envelope = signDeleteEnvelope(node.key, signedAt);
+      assert.equal(outcome(await remove(na, node.key, envelope)), '200');
+    });
+  }
+});
+
+for (const [name, age, expected] of [
+  ['exactly 5 minutes old', 5 * MINUTE, '200'],
+  ['exactly 5 minutes ahead', -5 * MINUTE, '200'],
+  ['a millisecond too old', 5 * MINUTE + 1, '401 signed_at_outside_window'],
+  ['a millisecond too far ahead', -5 * MINUTE - 1, '401 signed_at_outside_window'],
+  ['a microsecond too old', 5 * MINUTE + 0.001, '401 signed_at_outside_window'],
+] as const) {
+  test(`an envelope ${name} is ${expected}`, async () => {
+    await using na = await startUnlimited();
+    const node = await registeredNode(na);
+    const envelope = signDeleteEnvelope(node.key, formatInstant(na.clock.now() - age));
+    assert.equal(outcome(await remove(na, node.key, envelope)), expected);
+  });
+}
+
+for (const [setting, age, expected] of [
+  ['10', 5 * MINUTE, '200'],
+  ['10', -5 * MINUTE, '200'],
+  ['3600', 5 * MINUTE + 1, '401 signed_at_outside_window'],
+] as const) {
+  test(`an envelope ${age} ms old is ${expected}, although MESH_CLOCK_TOLERANCE_SECONDS is ${setting}`, async () => {
+    await using na = await startUnlimited({
+      environment: { MESH_CLOCK_TOLERANCE_SECONDS: setting },
+    });
+    const node = await registeredNode(na);
+    const envelope = signDeleteEnvelope(node.key, formatInstant(na.clock.now() - age));
+    assert.equal(outcome(await remove(na, node.key, envelope)), expected);
+  });
+}
+
+test('a delete body that is no JSON object has its own 400', async () => {
+  await using na = await startUnlimited();
+  const node = await registeredNode(na);
+  for (const [body, code] of [
+    ['not json', '400 invalid_json'],
+    ['[]', '400 invalid_json_object'],
+    ['', '401 delete_signature_required'],
+    ['{}', '401 delete_signature_required'],
+  ] as const) {
+    assert.equal(outcome(await send(na, 'DELETE', pathOf(node.key), { body })), code);
+  }
+  assert.equal(outcome(await get(na, pathOf(node.key))), '200');
+});
+
+/** What can be wrong with an envelope, in the order of the checks [core-4-6]. */
+type EnvelopeFault = 'unsigned' | 'undated' | 'versioned' | 'unreadable' | 'stale' | 'forged';
+
+const ENVELOPE_FAULTS: readonly (readonly [EnvelopeFault, string])[] = [
+  ['unsigned', '401 delete_signature_required'],
+  ['undated', '401 delete_signature_required'],
+  ['versioned', '400 invalid_delete_version'],
+  ['unreadable', '400 invalid_signed_at'],
+  ['stale', '401 signed_at_outside_window'],
+  ['forged', '401 invalid_signature'],
+];
+
+for (const [index, [fault, expected]] of ENVELOPE_FAULTS.entries()) {
+  const later = ENVELOPE_FAULTS.slice(index + 1).map(([name]) => name);
+  for (const faults of [[fault], ...later.map((other) => [fault, other])]) {
+    for (const registered of [true, false]) {
+      const of = registered ? '' : ' of a key that is not registered';
+      test(`an envelope${of} that is ${faults.join(' and ')} is ${expected}`, async () => {
+        const na = await shared();
+        const node = await joinedNode(na);
+        if (registered) await register(na, describe(na, node.key));
+        const envelope = faultyEnvelope(na, node.key, new Set(faults));
+        assert.equal(outcome(await remove(na, node.key, envelope)), expected);
+        assert.equal((await get(na, pathOf(node.key))).status, registered ? 200 : 404);
+        assert.deepEqual(audited(na, 'agent_deregistered'), []);
+      });
+    }
+  }
+}
+
+function faultyEnvelope(
+  na: TestAuthority,
+  key: Signer,
+  faults: ReadonlySet<EnvelopeFault>,
+): JsonObject {
+  const stale = formatInstant(na.clock.now() - HOUR);
+  const now = faults.has('stale') ? stale : formatInstant(na.clock.now());
+  const signedAt = faults.has('unreadable') ? 'yesterday' : now;
+  const envelope: Record<string, JsonValue> = {
+    ...signDeleteEnvelope(faults.has('forged') ? newKey() : key, signedAt),
+  };
+  if (faults.has('unsigned')) delete envelope.signature;
+  if (faults.has('undated')) delete envelope.signed_at;
+  if (faults.has('versioned')) envelope.version = 'v2';
+  return envelope;
+}
+
+test('an envelope whose members are of another kind is refused at the check of that member', async (t) => {
+  await using na = await startUnlimited();
+  const node = await registeredNode(na);
+  const noText = valuesExcept('a string');
+  const unreadable = valuesExcept('null', 'an empty string');
+  for (const [member, values, expected] of [
+    ['signature', noText, '401 delete_signature_required'],
+    ['signed_at', valuesExcept().slice(0, 1), '401 delete_signature_required'],
+    ['signed_at', [['an empty string', '']], '401 delete_signature_required'],
+    ['signed_at', unreadable, '400 invalid_signed_at'],
+    ['signed_at', WRONG_TIMESTAMPS.map((text) => [text, text]), '400 invalid_signed_at'],
+    ['version', valuesExcept('null'), '400 invalid_delete_version'],
+    ['version', [['V1', 'V1']], '400 invalid_delete_version'],
+  ] as [string, [string, JsonValue][], string][]) {
+    for (const [name, value] of values) {
+      await t.test(`${name} as ${member}`, async () => {
+        const envelope = { ...envelopeOf(na, node.key), [member]: value };
+        assert.equal(outcome(await remove(na, node.key, envelope)), expected);
+      });
+    }
+  }
+  assert.equal(outcome(await get(na, pathOf(node.key))), '200');
+});
+
+test('a signature that does not verify under the path key is 401', async (t) => {
+  await using na = await startUnlimited();
+  const key = await joinedKey(na, misspellableKey());
+  await register(na, describe(na, key));
+  const other = await registeredNode(na);
+  const envelope = envelopeOf(na, key);
+  const signature = String(envelope.signature);
+  const signedAt = formatInstant(na.clock.now());
+  const zone = formatInstant(na.clock.now()).replace('Z', '+00:00');
+  for (const [name, path, body] of [
+    ['of another node', pathOf(key), envelopeOf(na, other.key)],
+    ['over another key', pathOf(other.key), envelope],
+    ['in a second spelling', pathOf(key), { ...envelope, signature: respelled(signature) }],
+    ['that is no base64', pathOf(key), { ...envelope, signature: '!' }],
+    ['over another spelling of the time', pathOf(key), { ...envelope, signed_at: zone }],
+    ['over another version', pathOf(key), { ...envelope, signature: over('v2') }],
+    ['over another purpose', pathOf(key), { ...envelope, signature: key.sign(signedAt) }],
+    ...misspelledKeys(key.publicKey).map(
+      ([name, spelling]) =>
+        [`for the key ${name}`, `/agents/${encodeURIComponent(spelling)}`, envelope] as const,
+    ),
+    ...WEAK_KEYS.map(
+      (weak) =>
+        [
+          `forged for the weak key ${weak.slice(0, 6)}`,
+          `/agents/${encodeURIComponent(weak)}`,
+          { ...envelope, signature: FORGED_SIGNATURE },
+        ] as const,
+    ),
+  ] as [string, string, JsonObject][]) {
+    await t.test(name, async () => {
+      const answer = await send(na, 'DELETE', path, { body: jsonText(body) });
+      assert.equal(outcome(answer), '401 invalid_signature');
+    });
+  }
+  assert.equal((await get(na, '/agents')).body.count, 2);
+
+  function over(version: string): string {
+    return key.sign(`delete-agent|${version}|${key.publicKey}|${signedAt}`);
+  }
+});
+
+test('a valid envelope for a key that is not registered is 404', async () => {
+  await using na = await startUnlimited();
+  for (const key of [newKey(), (await joinedNode(na)).key]) {
+    assert.equal(outcome(await remove(na, key, envelopeOf(na, key))), '404 agent_not_registered');
+  }
+});
+
+test('a recorded envelope cannot remove a later registration, also after a restart', async () => {
+  await using na = await startUnlimited();
+  const node = await registeredNode(na);
+  const envelope = envelopeOf(na, node.key);
+  assert.equal(outcome(await remove(na, node.key, envelope)), '200');
+  assert.equal(outcome(await remove(na, node.key, envelope)), '404 agent_not_registered');
+  na.clock.advance(SECOND);
+  await register(na, describe(na, node.key));
+  assert.equal(outcome(await remove(na, node.key, envelope)), '401 invalid_signature');
+  assert.equal(outcome(await get(na, pathOf(node.key))), '200');
+  await using again = await na.restart();
+  assert.equal(outcome(await remove(again, node.key, envelope)), '401 invalid_signature');
+  again.clock.advance(1);
+  assert.equal(outcome(await remove(again, node.key, envelopeOf(again, node.key))), '200');
+});
+
+for (const seconds of ['300', '10']) {
+  test(`an envelope is remembered for as long as it could be replayed, with a tolerance of ${seconds} s`, async () => {
+    await using na = await startUnlimited({
+      environment: { MESH_CLOCK_TOLERANCE_SECONDS: seconds },
+    });
+    const node = await registeredNode(na);
+    const ahead = signDeleteEnvelope(node.key, formatInstant(na.clock.now() + 5 * MINUTE));
+    assert.equal(outcome(await remove(na, node.key, ahead)), '200');
+    na.clock.advance(10 * MINUTE);
+    await na.flush();
+    await register(na, describe(na, node.key));
+    assert.equal(outcome(await remove(na, node.key, ahead)), '401 invalid_signature');
+  });
+}
+
+test('20 removals at once with one envelope remove once', async () => {
+  await using na = await startUnlimited();
+  const node = await registeredNode(na);
+  const envelope = envelopeOf(na, node.key);
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, () => remove(na, node.key, envelope)),
+  );
+  assert.equal(answers.filter(({ status }) => status === 200).length, 1);
+  assert.equal(audited(na, 'agent_deregistered').length, 1);
+});
+
+// The proof header
+
+test('the proof header removes a registration without an envelope, and no body signature is checked', async (t) => {
+  await using na = await startUnlimited();
+  const node = await joinedNode(na);
+  for (const [name, bodyText] of [
+    ['no body', ''],
+    ['an empty object', '{}'],
+    ['an envelope that would be refused', '{"version":"v9","signature":"!","signed_at":"never"}'],
+  ] as const) {
+    await t.test(name, async () => {
+      na.clock.advance(SECOND);
+      await register(na, describe(na, node.key));
+      const answer = await removeByHeader(na, node.key, { bodyText });
+      assert.equal(outcome(answer), '200');
+      assert.equal(answer.text, '{"status":"deregistered"}');
+    });
+  }
+  assert.equal(audited(na, 'agent_deregistered').length, 3);
+});
+
+test('the proof header signs the path as it is decoded', async () => {
+  await using na = await startUnlimited();
+  const key = await joinedKey(na, misspellableKey());
+  for (const requestPath of [pathOf(key), `/agents/${key.publicKey}`]) {
+    na.clock.advance(SECOND);
+    await register(na, describe(na, key));
+    assert.equal(outcome(await removeByHeader(na, key, { requestPath })), '200');
+  }
+});
+
+test('a proof header for a key that is not registered is 404', async () => {
+  await using na = await startUnlimited();
+  const node = await joinedNode(na);
+  assert.equal(outcome(await removeByHeader(na, node.key)), '404 agent_not_registered');
+});
+
+test('when the proof header is there it decides alone: a valid envelope does not help', async (t) => {
+  await using na = await startUnlimited({ environment: { MESH_RATE_LIMIT_NODE_FAILURES: 'off' } });
+  const node = await registeredNode(na);
+  const other = await joinedNode(na);
+  const scope = `node:${node.key.publicKey}`;
+  const used = freshNonce();
+  assert.equal(outcome(await removeByHeader(na, node.key, { nonce: used })), '200');
+  na.clock.advance(SECOND);
+  await register(na, describe(na, node.key));
+  const bodyText = jsonText(envelopeOf(na, node.key));
+  const late = formatInstant(na.clock.now() - 5 * MINUTE - 1);
+  for (const [name, reason, call] of [
+    ['malformed', 'missing_fields', { header: 'v=1' }],
+    ['of another version', 'missing_fields', { alter: (h) => h.replace('v=1', 'v=2') }],
+    ['of another key', 'missing_fields', { signer: other.key, named: other.key.publicKey }],
+    ['with a time that is none', 'invalid_timestamp', { timestamp: 'yesterday' }],
+    ['too old', 'stale_timestamp', { timestamp: late }],
+    ['with a nonce used before', 'nonce_replay', { nonce: used }],
+    ['signed by another key', 'invalid_signature', { signer: other.key }],
+    ['for another path', 'invalid_signature', { signedPath: pathOf(other.key) }],
+    ['for another method', 'invalid_signature', { method: 'POST' }],
+    ['for another body', 'invalid_signature', { signedBody: '{}' }],
+    ['for another authority', 'invalid_signature', { audience: other.key.publicKey }],
+    ['for another query', 'invalid_signature', { requestPath: `${pathOf(node.key)}?x=1` }],
+  ] as [string, string, HeaderCall][]) {
+    await t.test(`${name}: ${reason}`, async () => {
+      const before = audited(na, 'node_auth_failed').length;
+      const answer = await removeByHeader(na, node.key, { bodyText, ...call });
+      assert.equal(outcome(answer), '401 node_auth_failed');
+      assert.deepEqual(audited(na, 'node_auth_failed').slice(before), [
+        { scope, reason, remote_addr: '127.0.0.1' },
+      ]);
+    });
+  }
+  assert.equal(outcome(await get(na, pathOf(node.key))), '200');
+});
+
+test('failed proof headers are limited per claimed key', async () => {
+  await using na = await startUnlimited({ environment: { MESH_RATE_LIMIT_NODE_FAILURES: '2/60' } });
+  const node = await registeredNode(na);
+  for (const expected of [
+    '401 node_auth_failed',
+    '401 node_auth_failed',
+    '429 rate_limit_exceeded',
+  ]) {
+    assert.equal(outcome(await removeByHeader(na, node.key, { signer: newKey() })), expected);
+  }
+  const other = await registeredNode(na);
+  assert.equal(outcome(await removeByHeader(na, other.key)), '200');
+});
+
+test('POST /agents takes the proof header in addition, and it must then hold', async (t) => {
+  await using na = await startUnlimited({ environment: { MESH_RATE_LIMIT_NODE_FAILURES: 'off' } });
+  const node = await joinedNode(na);
+  const nonce = freshNonce();
+  const bodyText = jsonText(describe(na, node.key));
+  const call = { method: 'POST', requestPath: '/agents', bodyText };
+  for (const [name, changes, expected] of [
+    ['a valid one', { nonce }, '200'],
+    ['one with a nonce used before', { nonce }, '401 node_auth_failed'],
+    ['one of another key', { signer: newKey() }, '401 node_auth_failed'],
+    ['a malformed one', { header: 'x' }, '401 node_auth_failed'],
+    ['one over another body', { signedBody: '{}' }, '401 node_auth_failed'],
+  ] as [string, HeaderCall, string][]) {
+    await t.test(name, async () => {
+      const answer = await sendWithHeader(na, node.key, { ...call, ...changes });
+      assert.equal(outcome(answer), expected);
+    });
+  }
+});
+
+test('the proof header never replaces the signature of the descriptor', async () => {
+  await using na = await startUnlimited();
+  const node = await joinedNode(na);
+  const record = members(na, node.key);
+  for (const [descriptor, expected] of [
+    [{ ...record, signatures: [] }, '401 descriptor_signature_required'],
+    [signedBy(record, newKey()), '401 invalid_signature'],
+  ] as const) {
+    const call = { method: 'POST', requestPath: '/agents', bodyText: jsonText(descriptor) };
+    assert.equal(outcome(await sendWithHeader(na, node.key, call)), expected);
+  }
+});
+
+/** A proof header and its faults; by default it fits the request. */
+interface HeaderCall {
+  readonly method?: string;
+  readonly requestPath?: string;
+  readonly bodyText?: string;
+  readonly timestamp?: string;
+  readonly nonce?: string;
+  readonly audience?: string;
+  readonly signer?: Signer;
+  /** The key the header names, when it is not that of the node. */
+  readonly named?: string;
+  readonly signedPath?: string;
+  readonly signedBody?: string;
+  readonly header?: string;
+  readonly alter?: (header: string) => string;
+}
+
+function removeByHeader(na: TestAuthority, key: Signer, call: HeaderCall = {}) {
+  return sendWithHeader(na, key, { requestPath: pathOf(key), ...call });
+}
+
+async function sendWithHeader(na: TestAuthority, key: Signer, call: HeaderCall): Promise<Received> {
+  const { requestPath = '', bodyText = '', signer = key } = call;
+  const method = requestPath === '/agents' ? 'POST' : 'DELETE';
+  const path = decodeURIComponent((call.signedPath ?? requestPath).split('?')[0] ?? '');
+  const made = await nodeProofHeader(
+    {
+      method: call.method ?? method,
+      path,
+      query: {},
+      audience: call.audience ?? na.audience,
+      bodyText: call.signedBody ?? bodyText,
+      timestamp: call.timestamp ?? formatInstant(na.clock.now()),
+      nonce: call.nonce ?? freshNonce(),
+    },
+    { publicKey: call.named ?? key.publicKey, sign: signer.sign },
+  );
+  const header = call.header ?? call.alter?.(made) ?? made;
+  return sendWhole(na, method, requestPath, bodyText, { [NODE_PROOF_HEADER]: header });
+}
+
+/** The path exactly as written, which `fetch` does not guarantee. */
+function sendWhole(
+  na: TestAuthority,
+  method: string,
+  path: string,
+  body: string,
+  headers: { readonly [name: string]: string } = {},
+): Promise<Received> {
+  const length = { 'Content-Length': Buffer.byteLength(body) };
+  return sendRaw(na, method, path, { headers: { ...headers, ...length }, pieces: [body] });
+}

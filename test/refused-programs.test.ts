@@ -1,0 +1,255 @@
+/** What the program itself ends with when it does not start, or only looks at its settings. */
+import assert from 'node:assert/strict';
+import { chmodSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { hostname } from 'node:os';
+import { suite, test } from 'node:test';
+import { startTestAuthority } from './support/authority.ts';
+import { type Ended, REAL_TIME, runProgram, startChildServer } from './support/child-server.ts';
+import {
+  type Case,
+  genesisWith,
+  KEY,
+  keyFlag,
+  remove,
+  type Setup,
+  setupOf,
+  tiersJson,
+  variable,
+} from './support/refused-starts.ts';
+import { get, newKey, operate, outcome } from './support/requests.ts';
+import { LMDB_ONLY } from './support/test-stores.ts';
+
+const START_REFUSED = 3;
+
+/** Gives up the rights of root once Node.js runs. */
+const AS_NOBODY = `data:text/javascript,${encodeURIComponent('process.setgid(65534); process.setgroups([]); process.setuid(65534);')}`;
+
+suite('the program itself ends with 3 and says why', { concurrency: 2 }, () => {
+  const serve = ({ folder, flags, environment }: Setup, ...more: string[]) => {
+    const keys = [flags.operatorPublicKey ?? []].flat();
+    const given = keys.flatMap((value) => ['--operator-public-key', String(value)]);
+    const port = environment.PORT === undefined ? ['--port', '0'] : [];
+    const args = ['serve', '--data-dir', folder, ...port, ...given, ...more];
+    return runProgram(args, environment);
+  };
+
+  for (const [what, prepare, message] of [
+    ['a missing genesis', remove('genesis.json'), /genesis file .* cannot be read/],
+    ['a missing key', remove('keys/na.key'), /key file .*na\.key cannot be read/],
+    [
+      'an unsigned genesis',
+      genesisWith(
+        () => ({}),
+        () => [],
+      ),
+      /no valid root signature/,
+    ],
+    ['an operator key without tier', keyFlag(`ops-2=${KEY}`), /Operator key ops-2 has no tier/],
+    ['a wrong log level', variable('MESH_LOG_LEVEL', 'loud'), /MESH_LOG_LEVEL must be one of/],
+    [
+      'a port that is no number',
+      variable('PORT', 'http'),
+      /PORT must be a whole number .*, not "http"/,
+    ],
+    [
+      'a key that every user can read',
+      (setup) => chmodSync(setup.path('keys/na.key'), 0o644),
+      /na\.key can be opened by other users; run chmod 600 /,
+    ],
+    [
+      'a log file that cannot be opened',
+      variable('MESH_LOG_FILE', '/nonexistent/na.log'),
+      /MESH_LOG_FILE needs the folder \/nonexistent, which does not exist; make it, or name another/,
+    ],
+    [
+      'a log file that is a folder',
+      variable('MESH_LOG_FILE', '/'),
+      /MESH_LOG_FILE names \/, which is a folder; name a file/,
+    ],
+  ] as const satisfies readonly Case[]) {
+    test(what, async (t) => {
+      const setup = setupOf(t);
+      prepare(setup);
+      assertRefused(await serve(setup), message);
+    });
+  }
+
+  test('with --json, as one JSON object', async (t) => {
+    const setup = setupOf(t);
+    tiersJson({ 'ops-9': 'standard' })(setup);
+    const { code, stdout, stderr } = await serve(setup, '--json');
+    assert.equal(code, START_REFUSED);
+    assert.equal(stdout, '');
+    const message = 'Operator key ops-9 has a tier but is not configured';
+    assert.deepEqual(JSON.parse(stderr), { error: { code: 'local_files', message } });
+    assert.equal(stderr.split('\n').length, 2);
+  });
+
+  test('a data folder that a running authority holds', LMDB_ONLY, async () => {
+    await using na = await startTestAuthority({ clock: REAL_TIME });
+    const args = ['serve', '--data-dir', na.dataDir, '--port', '0'];
+    const [text, json] = await Promise.all([runProgram(args), runProgram([...args, '--json'])]);
+    assertRefused(text, /data directory is in use by another process/);
+    assert.equal(json.code, START_REFUSED);
+    assert.equal(json.stdout, '');
+    const holder = `pid ${process.pid} on ${hostname()}`;
+    assert.deepEqual(JSON.parse(json.stderr), {
+      error: {
+        code: 'start_refused',
+        message: `The data directory is in use by another process (${holder}); stop that one, or name another folder than ${na.dataDir} by --data-dir`,
+      },
+    });
+    assert.equal(outcome(await operate(na, '/admin/invite')), '200', 'its holder goes on');
+  });
+
+  test('a port in use, after which the data folder is free again', LMDB_ONLY, async (t) => {
+    const setup = setupOf(t);
+    const taken = createServer();
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+    const address = taken.address();
+    const port = typeof address === 'object' ? String(address?.port) : '';
+    const refused = await serve(setup, '--port', port);
+    taken.close();
+    const holder = existsSync('/proc/net/tcp')
+      ? `process ${process.pid} \\(.+\\)`
+      : 'another process';
+    assertRefused(
+      refused,
+      new RegExp(
+        `The address 127\\.0\\.0\\.1:${port} cannot be listened on: ${holder} uses it; stop that one, or choose another port by --port`,
+      ),
+    );
+    await using na = await startTestAuthority({ dataDir: setup.folder, clock: REAL_TIME });
+    assert.equal((await get(na, '/readyz')).status, 200);
+  });
+
+  test('an address of another machine', async (t) => {
+    const refused = await serve(setupOf(t), '--host', '192.0.2.1');
+    assertRefused(
+      refused,
+      /The address 192\.0\.2\.1:0 cannot be listened on: this machine does not have that address; /,
+    );
+  });
+
+  test('a folder and files that this user may not open', {
+    skip: process.getuid?.() !== 0 && 'only root can become another user',
+  }, async (t) => {
+    const setup = setupOf(t);
+    const nobody = { NODE_OPTIONS: `--import=${AS_NOBODY}` };
+    const start = () => runProgram(['serve', '--data-dir', setup.folder, '--port', '0'], nobody);
+    chmodSync(setup.folder, 0o755);
+    chmodSync(setup.path('genesis.json'), 0o600);
+    assertRefused(
+      await start(),
+      /genesis file .* cannot be read \(EACCES\); let the user of this /,
+    );
+  });
+
+  test('a data folder that is a file', async (t) => {
+    const setup = setupOf(t);
+    setup.write('file', '');
+    const refused = await runProgram(['serve', '--data-dir', setup.path('file')]);
+    assertRefused(refused, /The data folder .*file is not a folder; name another by --data-dir/);
+  });
+
+  test('a data folder that cannot hold state', async (t) => {
+    const setup = setupOf(t);
+    setup.write('state', 'a file where the folder should be');
+    assertRefused(await serve(setup), /\S/);
+  });
+
+  test('a state that is no database', async (t) => {
+    const setup = setupOf(t);
+    mkdirSync(setup.path('state'));
+    setup.write('state/data.mdb', 'no database '.repeat(10_000));
+    assertRefused(await serve(setup), /\S/);
+  });
+});
+
+test('the program starts with merged sources, an unsigned genesis allowed and a flag above a variable', async (t) => {
+  const setup = setupOf(t);
+  genesisWith(
+    () => ({}),
+    () => [],
+  )(setup);
+  const third = newKey();
+  const server = await startChildServer(setup.folder, {
+    args: [
+      '--allow-unsigned-genesis',
+      ...['--operator-public-key', `ops-3=${third.publicKey}`],
+      ...['--operator-key-tier', 'ops-3=standard'],
+    ],
+    environment: {
+      PORT: 'not read',
+      OPERATOR_PUBLIC_KEYS_JSON: JSON.stringify({ 'ops-2': KEY }),
+      OPERATOR_KEY_TIERS_JSON: JSON.stringify({ 'ops-2': 'standard' }),
+    },
+  });
+  await using na = server.na;
+  const byThird = { operator: { keyId: 'ops-3', key: third } };
+  const answers = [
+    await operate(na, '/admin/invite', {}, byThird),
+    await operate(na, '/admin/invite', {}, { operator: na.standard }),
+    await operate(na, '/admin/operator-keys/ops-2/revoke', {}),
+  ];
+  assert.deepEqual(answers.map(outcome), ['200', '200', '200']);
+  assert.equal(answers[2]?.body.remaining_active_keys, 3);
+});
+
+/** Exit code 3, nothing on standard output, and one sentence on standard error: no stack trace. */
+function assertRefused({ code, signal, stdout, stderr }: Ended, message: RegExp): void {
+  assert.deepEqual({ code, signal }, { code: START_REFUSED, signal: null }, stderr);
+  assert.equal(stdout, '');
+  assert.match(stderr, /^mesh-na: \S[^\n]*\n$/);
+  assert.match(stderr, message);
+  assert.doesNotMatch(stderr, /^\s*at |node:internal|\.ts:\d/m);
+}
+
+suite('the settings can be looked at without a start', { concurrency: 2 }, () => {
+  test('serve --check names every problem, ends with 3, and leaves the folder as it is', async (t) => {
+    const setup = setupOf(t);
+    const before = readdirSync(setup.folder);
+    const args = ['serve', '--check', '--data-dir', setup.folder, '--backup-to', '/nonexistent'];
+    const refused = await runProgram(args, { PORT: 'http' });
+    assert.deepEqual([refused.code, refused.stderr], [START_REFUSED, '']);
+    assert.deepEqual(refused.stdout.trim().split('\n'), [
+      'PORT must be a whole number from 0 to 65535, not "http"',
+      '--backup-to needs the folder /nonexistent, which does not exist; make it, or name another',
+    ]);
+    const { code, stdout } = await runProgram([
+      'serve',
+      '--check',
+      '--json',
+      '--data-dir',
+      setup.folder,
+    ]);
+    assert.deepEqual([code, JSON.parse(stdout).problems], [0, []]);
+    assert.deepEqual(readdirSync(setup.folder), before);
+  });
+
+  test('config show says where each value comes from, and of a secret only that it is set', async (t) => {
+    const setup = setupOf(t);
+    setup.write('mesh-na.json', JSON.stringify({ log: { level: 'ERROR' } }));
+    const { code, stdout } = await runProgram(
+      ['config', 'show', '--json', '--data-dir', setup.folder, '--port', '1'],
+      { HOST: '::1', MESH_WEBHOOKS: 'https://h.example/?secret' },
+    );
+    assert.equal(code, 0);
+    assert.ok(!stdout.includes('secret'));
+    const { settings, config_file } = JSON.parse(stdout) as {
+      config_file: string;
+      settings: { name: string; value: unknown; source: string }[];
+    };
+    assert.equal(config_file, setup.path('mesh-na.json'));
+    const shown = (name: string) => {
+      const found = settings.find((setting) => setting.name === name);
+      return [found?.value, found?.source];
+    };
+    assert.deepEqual(shown('port'), [1, 'flag']);
+    assert.deepEqual(shown('host'), ['::1', 'variable']);
+    assert.deepEqual(shown('log.level'), ['ERROR', 'file']);
+    assert.deepEqual(shown('threads'), [null, 'default']);
+    assert.deepEqual(shown('webhook.urls'), ['set', 'variable']);
+  });
+});

@@ -1,0 +1,113 @@
+/** Votes and proofs of a council, built independently of the program. */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import type { JsonObject, JsonValue } from '../../src/base/json/value.ts';
+import { formatInstant } from '../../src/base/timestamp.ts';
+import type { TestAuthority } from './authority.ts';
+import { MINUTE, SECOND } from './clock.ts';
+import { outcome } from './requests.ts';
+import { freshId, parsed, post, sovereign } from './trust.ts';
+import { inner, type Party, singlySigned } from './trust-protocol.ts';
+
+export const VERIFY = '/consensus/verify';
+
+export const [v1, v2] = [sovereign('val-1'), sovereign('val-2')];
+export const [v3, v4] = [sovereign('val-3'), sovereign('val-4')];
+export const COUNCIL = [v1, v2, v3];
+export const stranger = sovereign('stranger');
+/** The assembler in tables that do not vary it. */
+export const assembler = sovereign('assembler');
+
+export function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+/** When the first vote of each table is cast, in milliseconds before now. */
+const FIRST_VOTE = 5 * MINUTE;
+
+/** An approving vote with a digest of its own, cast `after` seconds after the first. */
+export function voteOf(
+  validator: Party,
+  now: number,
+  { after = 0, ...changes }: JsonObject = {},
+): JsonObject {
+  const record = {
+    vote_id: freshId('vote'),
+    proof_id: 'justification',
+    decision_id: 'decision',
+    validator_sovereign_id: validator.name,
+    vote: true,
+    reason: 'fits',
+    voted_at: formatInstant(now - FIRST_VOTE + Number(after) * SECOND),
+    context_digest: sha256(freshId('context')),
+    ...changes,
+  };
+  return singlySigned(record, validator.key, validator.name);
+}
+
+/** Votes of the council a minute apart: no sign of a cascade. */
+export function votesOf(now: number, voters: readonly Party[] = COUNCIL): JsonObject[] {
+  return voters.map((voter, index) => voteOf(voter, now, { after: 60 * index }));
+}
+
+export function namesOf(parties: readonly Party[]): string[] {
+  return parties.map(({ name }) => name);
+}
+
+export function keysOf(parties: readonly Party[]): JsonObject {
+  return Object.fromEntries(parties.map(({ name, key }) => [name, key.publicKey]));
+}
+
+/** A proof of two votes of three, made a minute ago and good for four more. */
+export function proofBy(by: Party, now: number, changes: JsonObject = {}): JsonObject {
+  const record = {
+    consensus_id: 'consensus',
+    proof_id: 'justification',
+    decision_id: 'decision',
+    required_threshold: 2,
+    validator_sovereign_ids: namesOf(COUNCIL),
+    votes: votesOf(now),
+    reached_at: formatInstant(now - MINUTE),
+    expires_at: formatInstant(now + 4 * MINUTE),
+    cascade_assessment_digest: 'cd'.repeat(32),
+    ...changes,
+  };
+  return singlySigned(record, by.key);
+}
+
+/** A request to verify a proof of the assembler. */
+export function verification(now: number, changes: JsonObject = {}): Record<string, JsonValue> {
+  return {
+    proof: proofBy(assembler, now, changes),
+    validator_public_keys: keysOf(COUNCIL),
+    assembler_public_keys: [assembler.key.publicKey],
+  };
+}
+
+export async function reasonOf(na: TestAuthority, body: JsonObject): Promise<string> {
+  const answer = await post(na, VERIFY, body);
+  assert.equal(outcome(answer), '200', answer.text);
+  const { valid, reason, ...rest } = parsed(answer);
+  assert.equal(valid, reason === 'valid');
+  assert.deepEqual(rest, { consensus_id: inner(body, 'proof').consensus_id });
+  return String(reason);
+}
+
+/** One case: what the proof says, and the keys when they are not those of the council. */
+export type VerifyCase = readonly [
+  name: string,
+  proof: JsonObject,
+  expected: string,
+  validatorKeys?: JsonObject,
+];
+
+export async function checkCases(na: TestAuthority, cases: readonly VerifyCase[]) {
+  const outcomes = new Map<string, string>();
+  for (const [name, changes, expected, validator_public_keys] of cases) {
+    const body = verification(na.clock.now(), changes);
+    const keys = validator_public_keys ?? keysOf(COUNCIL);
+    const reason = await reasonOf(na, { ...body, validator_public_keys: keys });
+    if (reason !== expected) outcomes.set(name, `${reason}, not ${expected}`);
+  }
+  assert.deepEqual(outcomes, new Map());
+}

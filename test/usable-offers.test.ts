@@ -1,0 +1,372 @@
+/** Whether an offer is usable, on each of the three ways [trust-4-2]. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { JsonFloat, type JsonObject } from '../src/base/json/value.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
+import { ACCEPT, COUNTER, LONG_LIST, parties, termsRequest } from './support/agreements.ts';
+import type { TestAuthority } from './support/authority.ts';
+import { HOUR, SECOND } from './support/clock.ts';
+import { newKey, operate } from './support/requests.ts';
+import { audited, revokeTreaty, sovereign, startUnlimited } from './support/trust.ts';
+import {
+  agreedTerms,
+  agreementSigners,
+  counterTo,
+  created,
+  evidence,
+  offerBetween,
+  ourselves,
+  outcomeWithCause,
+  type Party,
+  recognized,
+  resigned,
+  signaturesOf,
+  signedAgreement,
+  without,
+} from './support/trust-protocol.ts';
+
+type MakeOffer = (alpha: Party, beta: Party, now: number) => JsonObject;
+
+const UNUSABLE: readonly (readonly [string, string, MakeOffer])[] = [
+  [
+    'between two others',
+    'not_a_party',
+    (_, beta, now) => offerBetween(beta, sovereign('gamma'), now),
+  ],
+  [
+    'of a sovereign that is not recognized',
+    'invalid_offer_signature',
+    (alpha, _, now) => offerBetween(sovereign('gamma'), alpha, now),
+  ],
+  [
+    'without signature',
+    'invalid_offer_signature',
+    (...given) => ({ ...peersOffer(...given), signatures: [] }),
+  ],
+  [
+    'without signatures',
+    'invalid_offer_signature',
+    (...given) => without(peersOffer(...given), 'signatures'),
+  ],
+  [
+    'signed by a stranger',
+    'invalid_offer_signature',
+    (...given) => resigned(peersOffer(...given), newKey()),
+  ],
+  [
+    'of the peer, signed by us',
+    'invalid_offer_signature',
+    (alpha, beta, now) => resigned(peersOffer(alpha, beta, now), alpha.key),
+  ],
+  [
+    'of ours, signed by the peer',
+    'invalid_offer_signature',
+    (alpha, beta, now) => resigned(offerBetween(alpha, beta, now), beta.key),
+  ],
+  [
+    'with wider terms than were signed',
+    'invalid_offer_signature',
+    (alpha, beta, now) => ({
+      ...peersOffer(alpha, beta, now),
+      requested_terms: agreedTerms(now, { capabilities: ['read', 'write', 'admin'] }),
+    }),
+  ],
+  [
+    'with evidence from another offer',
+    'invalid_offer_signature',
+    (alpha, beta, now) => ({
+      ...peersOffer(alpha, beta, now),
+      offerer_evidence: evidence(beta, alpha, now),
+    }),
+  ],
+  [
+    'prolonged',
+    'invalid_offer_signature',
+    (alpha, beta, now) => ({
+      ...peersOffer(alpha, beta, now),
+      expires_at: formatInstant(now + HOUR),
+    }),
+  ],
+  [
+    'with another id',
+    'invalid_offer_signature',
+    (alpha, beta, now) => ({ ...peersOffer(alpha, beta, now), offer_id: 'other' }),
+  ],
+  [
+    'without an id, which each reader makes up',
+    'invalid_offer_signature',
+    (alpha, beta, now) => without(peersOffer(alpha, beta, now), 'offer_id'),
+  ],
+  [
+    'expired a millisecond ago',
+    'offer_expired',
+    (alpha, beta, now) => offerBetween(beta, alpha, now, { expires_at: formatInstant(now - 1) }),
+  ],
+  [
+    'expired a microsecond ago',
+    'offer_expired',
+    (alpha, beta, now) =>
+      offerBetween(beta, alpha, now, { expires_at: formatInstant(now - 0.001) }),
+  ],
+  [
+    'whose evidence blocks',
+    'offerer_evidence_blocks',
+    (alpha, beta, now) => {
+      const offerer_evidence = evidence(beta, alpha, now, { verdict: 'block' });
+      return offerBetween(beta, alpha, now, { offerer_evidence });
+    },
+  ],
+  [
+    'whose bare evidence blocks',
+    'offerer_evidence_blocks',
+    (alpha, beta, now) =>
+      offerBetween(beta, alpha, now, { offerer_evidence: { verdict: 'block' } }),
+  ],
+  [
+    'expired and blocking: expiry is reported first',
+    'offer_expired',
+    (alpha, beta, now) =>
+      offerBetween(beta, alpha, now, {
+        expires_at: formatInstant(now - SECOND),
+        offerer_evidence: { verdict: 'block' },
+      }),
+  ],
+  [
+    'expired and badly signed: the signature is reported first',
+    'invalid_offer_signature',
+    (alpha, beta, now) =>
+      resigned(
+        offerBetween(beta, alpha, now, {
+          expires_at: formatInstant(now - SECOND),
+          offerer_evidence: { verdict: 'block' },
+        }),
+        newKey(),
+      ),
+  ],
+  [
+    'between two others, unsigned, expired and blocking: the parties are reported first',
+    'not_a_party',
+    (_, beta, now) => ({
+      ...offerBetween(beta, sovereign('gamma'), now, {
+        expires_at: formatInstant(now - SECOND),
+        offerer_evidence: { verdict: 'block' },
+      }),
+      signatures: [],
+    }),
+  ],
+];
+
+function peersOffer(alpha: Party, beta: Party, now: number): JsonObject {
+  return offerBetween(beta, alpha, now);
+}
+
+test('an offer that is not usable can be neither countered nor accepted, on any way', async (t) => {
+  await using na = await startUnlimited();
+  const { alpha, beta, now } = await parties(na);
+  for (const [name, cause, make] of UNUSABLE) {
+    await t.test(name, async () => {
+      const offer = make(alpha, beta, now);
+      const countered = await operate(na, COUNTER, termsRequest(now, { offer }));
+      assert.equal(outcomeWithCause(countered), `422 counter_rejected ${cause}`);
+      const accepted = await operate(na, ACCEPT, { offer });
+      assert.equal(outcomeWithCause(accepted), `422 accept_rejected ${cause}`);
+      const counter = counterTo({ offer_id: 'made up', ...offer }, beta, now);
+      const finalized = await operate(na, ACCEPT, { counter, original_offer: offer });
+      assert.equal(outcomeWithCause(finalized), `422 accept_rejected ${cause}`);
+    });
+  }
+  assert.deepEqual(audited(na, 'agreement_accepted'), []);
+  assert.deepEqual(audited(na, 'capability_counter_built'), []);
+});
+
+test('of an offer nothing but that is asked', async (t) => {
+  await using na = await startUnlimited();
+  const { alpha, beta, now } = await parties(na);
+  const stranger = newKey();
+  const twice = resigned(offerBetween(beta, alpha, now), stranger, beta.key);
+  const [signature] = signaturesOf(offerBetween(beta, alpha, now));
+  const offer = offerBetween(beta, alpha, now);
+  const many = Array.from({ length: 15 }, () => signature as JsonObject);
+  for (const [name, given] of [
+    ['that expires now', offerBetween(beta, alpha, now, { expires_at: formatInstant(now) })],
+    ['whose second signature is right', twice],
+    [
+      'whose sixteenth signature is right',
+      { ...offer, signatures: [...many, ...signaturesOf(offer)] },
+    ],
+    [
+      'whose signature is labeled wrong',
+      { ...offer, signatures: [{ ...signaturesOf(offer)[0], key_id: '' }] },
+    ],
+    ['with members nobody knows', { ...offer, status: 'open', issued_by: 'x' }],
+    ['with empty evidence', offerBetween(beta, alpha, now, { offerer_evidence: {} })],
+    [
+      'with evidence of escalation',
+      offerBetween(beta, alpha, now, { offerer_evidence: { verdict: 'escalate' } }),
+    ],
+    [
+      'with evidence in capitals',
+      offerBetween(beta, alpha, now, { offerer_evidence: { verdict: 'BLOCK' } }),
+    ],
+    [
+      'with a verdict that is a number',
+      offerBetween(beta, alpha, now, { offerer_evidence: { verdict: 5 } }),
+    ],
+    ['with a graph digest of any kind', offerBetween(beta, alpha, now, { graph_digest: '' })],
+    [
+      'with a window in the past',
+      offerBetween(beta, alpha, now, {
+        requested_terms: agreedTerms(now, {
+          valid_from: '2020-01-01T00:00:00Z',
+          valid_until: '2020-01-02T00:00:00Z',
+        }),
+      }),
+    ],
+    [
+      'in another order and with an offset spelt out',
+      Object.fromEntries(
+        Object.entries({
+          ...offer,
+          expires_at: String(offer.expires_at).replace('Z', '+00:00'),
+        }).reverse(),
+      ),
+    ],
+  ] as [string, JsonObject][]) {
+    await t.test(name, async () => {
+      await created(
+        operate(na, COUNTER, termsRequest(now, { offer: given, capabilities: ['read'] })),
+      );
+      const agreement = await created(operate(na, ACCEPT, { offer: given }));
+      assert.deepEqual(agreementSigners(agreement, na.audience), [na.audience]);
+    });
+  }
+});
+
+test('an offer has its form: what lacks a member or has a wrong one is none', async (t) => {
+  await using na = await startUnlimited();
+  const { alpha, beta, now } = await parties(na);
+  const offer = offerBetween(beta, alpha, now);
+  const [signature] = signaturesOf(offer);
+  const terms = (changes: JsonObject) => ({ requested_terms: agreedTerms(now, changes) });
+  for (const [name, given] of [
+    ...[
+      'offerer_sovereign_id',
+      'responder_sovereign_id',
+      'requested_terms',
+      'graph_digest',
+      'offerer_evidence',
+      'expires_at',
+    ].map((member) => [`without ${member}`, without(offer, member)] as [string, JsonObject]),
+    ['17 signatures', { ...offer, signatures: Array(17).fill(signature) }],
+    ['4097 capabilities', { ...offer, ...terms({ capabilities: LONG_LIST }) }],
+    ['null for a list with a default', { ...offer, ...terms({ capabilities: null }) }],
+    ['a datetime without offset', { ...offer, expires_at: '2030-01-01T00:00:00' }],
+    ['a datetime that is a number', { ...offer, expires_at: 1_893_456_000 }],
+    ['a negative freshness', { ...offer, ...terms({ freshness_commitment: -1 }) }],
+    [
+      'a freshness beyond safe integers',
+      { ...offer, ...terms({ freshness_commitment: 2n ** 60n }) },
+    ],
+    ['a list for evidence', { ...offer, offerer_evidence: [] }],
+    ['a float for evidence', { ...offer, offerer_evidence: new JsonFloat(1) }],
+    ['a signature without its label', { ...offer, signatures: [{ sig: signature?.sig ?? '' }] }],
+  ] as [string, JsonObject][]) {
+    await t.test(name, async () => {
+      const countered = await operate(na, COUNTER, termsRequest(now, { offer: given }));
+      assert.equal(outcomeWithCause(countered), '400 invalid_offer invalid_offer');
+      const accepted = await operate(na, ACCEPT, { offer: given });
+      assert.equal(outcomeWithCause(accepted), '422 accept_rejected invalid_offer');
+    });
+  }
+});
+
+test('only treaties of our own that are in force say what keys a peer signs with', async (t) => {
+  for (const [name, expected, arrange] of [
+    ['our treaty', 'usable', (na, beta) => recognized(na, beta)],
+    [
+      'our treaty with several keys',
+      'usable',
+      (na, beta) =>
+        recognized(na, beta, { subject_public_keys: [newKey().publicKey, beta.key.publicKey] }),
+    ],
+    [
+      'the second of our treaties',
+      'usable',
+      async (na, beta) => {
+        await recognized(na, beta, { subject_public_keys: [newKey().publicKey] });
+        await recognized(na, beta);
+      },
+    ],
+    [
+      'our treaty in its last whole second',
+      'usable',
+      async (na, beta) => {
+        await recognized(na, beta, { validity_hours: 1 });
+        na.clock.advance(HOUR - SECOND);
+      },
+    ],
+    [
+      'our treaty that has just expired',
+      'unusable',
+      async (na, beta) => {
+        await recognized(na, beta, { validity_hours: 1 });
+        na.clock.advance(HOUR);
+      },
+    ],
+    [
+      'our treaty that is revoked',
+      'unusable',
+      async (na, beta) => {
+        const { treaty_id } = await recognized(na, beta);
+        await revokeTreaty(na, treaty_id);
+      },
+    ],
+    [
+      'the treaty of another sovereign',
+      'unusable',
+      (na, beta) => recognized(na, beta, { issuer_sovereign_id: 'gamma' }),
+    ],
+    [
+      'the treaty of a sovereign we recognize',
+      'unusable',
+      async (na, beta) => {
+        await recognized(na, sovereign('gamma'));
+        await recognized(na, beta, { issuer_sovereign_id: 'gamma' });
+      },
+    ],
+    [
+      'our treaty with another sovereign of the same key',
+      'unusable',
+      (na, beta) => recognized(na, sovereign('gamma', beta.key)),
+    ],
+    ['no treaty', 'unusable', () => undefined],
+  ] as [string, 'usable' | 'unusable', (na: TestAuthority, beta: Party) => unknown][]) {
+    await t.test(`${name}: the records of the peer are ${expected}`, async () => {
+      await using na = await startUnlimited();
+      const [alpha, beta] = [ourselves(na), sovereign('beta')];
+      await arrange(na, beta);
+      const at = na.clock.now();
+      const theirs = offerBetween(beta, alpha, at);
+      const ours = offerBetween(alpha, beta, at);
+      const counter = counterTo(ours, beta, at);
+      const answers = [
+        await operate(na, COUNTER, termsRequest(at, { offer: theirs })),
+        await operate(na, ACCEPT, { offer: theirs }),
+        await operate(na, ACCEPT, { counter, original_offer: ours }),
+      ];
+      assert.deepEqual(
+        answers.map(outcomeWithCause),
+        expected === 'usable'
+          ? ['201', '201', '201']
+          : [
+              '422 counter_rejected invalid_offer_signature',
+              '422 accept_rejected invalid_offer_signature',
+              '422 accept_rejected invalid_counter_signature',
+            ],
+      );
+      await created(operate(na, ACCEPT, { offer: ours }));
+      const own = signedAgreement(counter, alpha.key);
+      await created(operate(na, ACCEPT, { counter: own, original_offer: ours }));
+    });
+  }
+});
