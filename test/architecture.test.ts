@@ -219,6 +219,17 @@ test('nothing that the edge imports at run time leads to subjects, store or mach
   assert.deepEqual(found, []);
 });
 
+test('replay protection is one thing: its parts are known to itself alone', () => {
+  const folder = 'src/authority/replay';
+  assert.deepEqual(
+    offending(
+      ({ file, target }) =>
+        isIn(target, folder) && target !== `${folder}/replay.ts` && !isIn(file, folder),
+    ),
+    [],
+  );
+});
+
 test('no layer calls back up: json, crypto and records know nothing above them', () => {
   const below: readonly (readonly [string, readonly string[]])[] = [
     ['src/base/json', ['src/base/json']],

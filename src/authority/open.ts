@@ -29,9 +29,6 @@ import { createRosters } from './liveness/open-rosters.ts';
 import { refreshDashboard } from './publication/dashboard.ts';
 import { refreshGraph } from './publication/graph.ts';
 import { RESTORE_LISTS, refreshCrl, refreshFeeds } from './publication/signed-lists.ts';
-import { createEarlierRequests } from './replay/earlier-requests.ts';
-import { createNonceWindows } from './replay/nonce-window.ts';
-import { createUnstoredTimes, reserveOf } from './replay/unstored-times.ts';
 import { type AuthorityState, createAuthorityState, type StateOptions } from './state.ts';
 import { createAuditChain } from './subjects/audit.ts';
 import { createRefusalAudit } from './subjects/refusal-counter.ts';
@@ -57,8 +54,6 @@ export interface SeenList {
 export class OlderState extends Error {}
 
 export interface AuthorityOptions extends StateOptions {
-  /** Milliseconds from one call of `flush` to the next. */
-  readonly flushInterval: number;
   readonly retention: RetentionPeriods;
   readonly store: Store;
   /** Null for a process that has not waited. */
@@ -112,9 +107,6 @@ const CITES_GRAPH: ReadonlySet<CallName> = new Set<CallName>([
   'considerTrust',
 ]);
 
-/** A start after a crash is not delayed by more than this. */
-const LONGEST_WAIT_MS = 2000;
-
 const SHUTTING_DOWN: Answer = { ok: false, refusal: 'shutting_down', details: {} };
 
 /** Reads the state unless it is `ready`. Rejects with `OlderState` before anything of it is published. */
@@ -131,7 +123,9 @@ export async function openAuthority(
     await state.close();
     throw cause;
   }
-  await waitUntilPast(options, facts);
+  if (facts.previousOwner === 'lost') {
+    await options.runtime.pause(state.held.replay.afterCrash(facts.unstoredTimes));
+  }
   const na = authorityOn(options, state, facts);
   let sealed = false;
   try {
@@ -151,12 +145,10 @@ export async function openAuthority(
     await execute(na, evictAgents, null);
     await execute(na, summarizeRefusals, { all: isLast });
     const now = na.runtime.now();
-    const forgotten = na.nonces.forget(now);
-    na.keptAnswers.forget(forgotten);
-    na.windows.forgetIdle(now);
+    const forgotten = na.replay.forget(now);
     try {
       await na.contactWriter.flush();
-      await na.store.forgetNonces(forgotten, na.nonces.forgottenTimes());
+      await na.store.forgetNonces(forgotten, na.replay.forgottenTimes());
     } catch (cause) {
       na.fatal('liveness flush', cause);
       throw cause;
@@ -192,7 +184,7 @@ export async function openAuthority(
     },
     clockSet() {
       const now = na.runtime.now();
-      na.windows.clockSetBack(now);
+      na.replay.clockSetBack(now);
       na.liveness.clockSetBack(now);
       retention.clockSet();
     },
@@ -205,7 +197,7 @@ export async function openAuthority(
       await Promise.all(listsOf(na).map((list) => list.settled()));
       await na.listThreads?.close();
       // A stop soon after a crash does not bring back the contacts that the crash lost.
-      if (na.earlierRequests.mustStartAsCrashed()) await na.store.abandon();
+      if (na.replay.mustStartAsCrashed()) await na.store.abandon();
       else await na.store.close();
     },
     async abandon() {
@@ -266,17 +258,6 @@ function older(what: string, instead: string): OlderState {
   );
 }
 
-/**
- * After a crash, heartbeats signed within the last stored range are refused. Its end is at most a moment
- * ahead, so requests signed from now on need not meet it.
- */
-async function waitUntilPast({ runtime, flushInterval }: AuthorityOptions, facts: OpeningFacts) {
-  if (facts.previousOwner !== 'lost') return;
-  const ahead = facts.unstoredTimes.map(([, until]) => until - runtime.now());
-  const moment = Math.min(reserveOf(flushInterval), LONGEST_WAIT_MS);
-  await runtime.pause(Math.max(0, ...ahead.filter((wait) => wait <= moment)));
-}
-
 async function restoreLists(na: Authority): Promise<void> {
   for (const restore of RESTORE_LISTS) {
     const answer = await execute(na, restore, null);
@@ -295,39 +276,19 @@ function authorityOn(
   { held }: AuthorityState,
   facts: OpeningFacts,
 ): Authority {
-  const { runtime, settings, clockTolerance, publisher } = options;
-  const { subjects, liveness, operatorRegistry, certificates, recognition, bulletin } = held;
+  const { runtime, settings, publisher } = options;
+  const { subjects, liveness, operatorRegistry, certificates, recognition, bulletin, replay } =
+    held;
   const startedAt = runtime.now();
   for (const [, policy] of subjects.allCommitted('policy')) publishIfActive(publisher, policy);
   bulletin.logged(facts.auditLength);
   liveness.putInOrder();
   // Leaves out who has been silent for too long.
   liveness.activeCount(startedAt);
-  const lastContactAt = liveness.latest();
+  replay.begin(startedAt, liveness.latest());
   liveness.clockSetBack(startedAt);
   operatorRegistry.addConfigured(subjects);
   publishOperatorKeys(subjects, publisher);
-  const earlierRequests = createEarlierRequests({
-    closedCleanly: facts.previousOwner !== 'lost',
-    startedAt,
-    lastContactAt,
-    unstoredTimes: facts.unstoredTimes,
-    reserveMs: reserveOf(options.flushInterval),
-    toleranceMs: clockTolerance,
-    now: runtime.now,
-    elapsed: runtime.elapsed,
-    newestSignedBy: (nodeKey) =>
-      certificates
-        .ownedBy(nodeKey)
-        .reduce((newest, id) => Math.max(newest, liveness.newestSignedAt(id)), 0),
-  });
-  const unstoredTimes = createUnstoredTimes({
-    startedAt,
-    toleranceMs: clockTolerance,
-    flushIntervalMs: options.flushInterval,
-    lostTimes: earlierRequests.lostTimes,
-  });
-
   const failures = createFailureWindow(runtime.elapsed);
   return {
     ...options,
@@ -358,13 +319,10 @@ function authorityOn(
     license: { policy: undefined },
     dashboardPace: createDashboardPace(runtime),
     dashboardTreaties: createDashboardTreaties(),
-    windows: createNonceWindows(clockTolerance, earlierRequests.floorOf),
-    earlierRequests,
-    unstoredTimes,
     contactWriter: createContactWriter({
       liveness,
       store: options.store,
-      unstoredTimes,
+      replay,
       now: runtime.now,
       failed: (cause) => options.fatal('liveness flush', cause),
     }),

@@ -7,7 +7,6 @@ import type { ImportedRevocation } from '../../machines/revocation-feed.ts';
 import type { Runtime } from '../base/runtime.ts';
 import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
 import { oneSliceATurn } from '../base/slices.ts';
-import { DELETE_ENVELOPE_TOLERANCE } from '../protocol/contract/delete-envelope.ts';
 import { GRAPH_DOCUMENTS } from '../protocol/contract/documents.ts';
 import type { StoreChanges, StoreReading } from '../store/store.ts';
 import { createAgentIndex } from './derived/agent-index.ts';
@@ -27,8 +26,7 @@ import { createRevocations } from './lists/crl.ts';
 import { createFeeds } from './lists/feed.ts';
 import { createListThreads, type ListThreading } from './lists/list-rendering.ts';
 import { createLiveness } from './liveness/last-contact.ts';
-import { createKeptAnswers } from './replay/kept-answers.ts';
-import { createNonceLedger } from './replay/nonce-ledger.ts';
+import { createReplay } from './replay/replay.ts';
 import { createSubjects } from './subjects/subjects.ts';
 import { createCertificateNumbers } from './tables/certificate-numbers.ts';
 import { createSortedTexts } from './tables/sorted-texts.ts';
@@ -40,6 +38,8 @@ export interface StateOptions {
   readonly operators: ReadonlyMap<string, ConfiguredOperator>;
   /** How old or how far ahead a signed request may be, in milliseconds. */
   readonly clockTolerance: number;
+  /** Milliseconds from one call of `flush` to the next. */
+  readonly flushInterval: number;
   readonly signer: AuthoritySigner;
   readonly runtime: Runtime;
   readonly publisher: Authority['publisher'];
@@ -58,7 +58,7 @@ export interface AuthorityState {
 }
 
 export function createAuthorityState(options: StateOptions): AuthorityState {
-  const { runtime, signer, settings, clockTolerance } = options;
+  const { runtime, signer, settings } = options;
   const numbers = createCertificateNumbers();
   const subjects = createSubjects(numbers);
   const listThreads =
@@ -102,12 +102,16 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
   const trustCycles = createTrustCycleLog();
   const liveness = createLiveness(settings.activeWindow, numbers);
   const operatorRegistry = createOperatorRegistry(options.operators);
-  // Twice the larger tolerance and a minute, so a nonce outlives every timestamp it could be replayed with.
-  const nonces = createNonceLedger(
-    2 * Math.max(clockTolerance, DELETE_ENVELOPE_TOLERANCE) + 60_000,
-    runtime.elapsed,
-  );
-  const keptAnswers = createKeptAnswers();
+  const replay = createReplay({
+    toleranceMs: options.clockTolerance,
+    flushIntervalMs: options.flushInterval,
+    now: runtime.now,
+    elapsed: runtime.elapsed,
+    newestSignedBy: (nodeKey) =>
+      certificates
+        .ownedBy(nodeKey)
+        .reduce((newest, id) => Math.max(newest, liveness.newestSignedAt(id)), 0),
+  });
 
   // For each subject of a start, so nothing is allocated here.
   subjects.follow({
@@ -151,12 +155,6 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
     return { subjects, liveness, operatorKey: operatorRegistry.restored, activeSince };
   }
 
-  async function takeRequests(from: Pick<StoreReading, 'nonces' | 'answers' | 'forgottenTimes'>) {
-    nonces.restoreForgotten(from.forgottenTimes);
-    for await (const batch of from.nonces) for (const nonce of batch) nonces.restore(nonce);
-    for await (const batch of from.answers) for (const answer of batch) keptAnswers.keep(answer);
-  }
-
   function takeAudit({ recentAudit }: Pick<StoreReading, 'recentAudit'>): void {
     for (const entry of recentAudit) {
       recentChanges.add(entry);
@@ -184,19 +182,18 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
       recentChanges,
       trustCycles,
       counts,
-      nonces,
-      keptAnswers,
+      replay,
       liveness,
     },
     async read(stored) {
       takeAudit(stored);
       await restoreSubjects(stored, target());
-      await takeRequests(stored);
+      await replay.restore(stored);
     },
     async apply(changes) {
       takeAudit(changes);
       await applyChanges(changes, target());
-      await takeRequests(changes);
+      await replay.restore(changes);
       // A take-over of a large network has no time for what can be done now.
       liveness.putInOrder();
       liveness.activeCount(runtime.now());

@@ -316,7 +316,6 @@ function authorityOptions(
 ): AuthorityOptions {
   return {
     ...stateOptions({ config, logger, fatal, ...context }),
-    flushInterval: config.livenessFlush,
     retention: config.retention,
     store,
     seen,
@@ -355,6 +354,7 @@ export function stateOptions({
     },
     operators: new Map(config.operators.map((operator) => [operator.keyId, operator])),
     clockTolerance: config.clockTolerance,
+    flushInterval: config.livenessFlush,
     signer,
     runtime,
     publisher,

@@ -44,7 +44,6 @@ export async function open(
 ): Promise<OpenAuthority> {
   const options = {
     ...stateOptions(runtime, publisher),
-    flushInterval: FLUSH_INTERVAL,
     seen: null,
     retention: {
       certificate: RETENTION,
@@ -77,6 +76,7 @@ export function stateOptions(runtime: Runtime, publisher: DocumentPublisher): St
       singleRefusals: { count: 3, windowMs: 60_000 },
     },
     operators: new Map(OPERATORS.map(({ keyId, tier }) => [keyId, { tier, publicKey: keyId }])),
+    flushInterval: FLUSH_INTERVAL,
     clockTolerance: TOLERANCE,
     signer: heldHere(AUTHORITY),
     runtime,

@@ -31,7 +31,6 @@ import {
   NODE_PROOFS,
   type NodeProofRule,
   type ProvenRequest,
-  scopeOf,
   settleRefusal,
   spendNonce,
 } from './node-proof.ts';
@@ -151,7 +150,7 @@ function provenCommand(
 ): Writable | Repeated {
   const { node } = call;
   const repeated =
-    node.verdict === 'valid' ? repeatedAnswer(na, unit, scopeOf(node, rule), node) : null;
+    node.verdict === 'valid' ? repeatedAnswer(na, unit, rule, node.publicKey, node) : null;
   if (repeated !== null) return repeated;
   const proof = judgeNonce(na, node, rule);
   try {

@@ -34,11 +34,7 @@ import type { HeartbeatInterval } from '../liveness/beat-advice.ts';
 import type { ContactWriter } from '../liveness/contact-writer.ts';
 import type { Liveness } from '../liveness/last-contact.ts';
 import type { Rosters } from '../liveness/open-rosters.ts';
-import type { EarlierRequests } from '../replay/earlier-requests.ts';
-import type { KeptAnswers } from '../replay/kept-answers.ts';
-import type { NonceLedger } from '../replay/nonce-ledger.ts';
-import type { NonceWindows } from '../replay/nonce-window.ts';
-import type { UnstoredTimes } from '../replay/unstored-times.ts';
+import type { Replay } from '../replay/replay.ts';
 import type { AuditChain } from '../subjects/audit.ts';
 import type { RefusalAudit, RefusalEvent, SingleRefusals } from '../subjects/refusal-counter.ts';
 import type { SliceQueue } from '../subjects/sliced.ts';
@@ -93,8 +89,7 @@ export interface HeldState {
   readonly recentChanges: RecentChanges;
   readonly trustCycles: TrustCycleLog;
   readonly counts: Counts;
-  readonly nonces: NonceLedger;
-  readonly keptAnswers: KeptAnswers;
+  readonly replay: Replay;
   readonly liveness: Liveness;
 }
 
@@ -107,9 +102,6 @@ export interface Authority extends HeldState {
   lastCommit: Promise<unknown>;
   readonly audit: AuditChain;
   readonly refusals: RefusalAudit;
-  readonly windows: NonceWindows;
-  readonly earlierRequests: EarlierRequests;
-  readonly unstoredTimes: UnstoredTimes;
   readonly contactWriter: ContactWriter;
   readonly rosters: Rosters;
   readonly heartbeatInterval: HeartbeatInterval;

@@ -8,7 +8,6 @@ import { Refusal } from '../../base/refusal.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import type { KeptAnswer, SealedEntry } from '../../store/store.ts';
 import { changesDashboard } from '../derived/dashboard-pace.ts';
-import { keptText } from '../replay/kept-answers.ts';
 import { Sliced } from '../subjects/sliced.ts';
 import { UnitOfWork } from '../subjects/unit-of-work.ts';
 import { AsyncResult } from './async-result.ts';
@@ -93,9 +92,7 @@ function answersToKeep(
   answer: Answer | Promise<Answer>,
 ): readonly KeptAnswer[] {
   if (request === null || answer instanceof Promise) return NOTHING_KEPT;
-  const kept = { ...request, answer: keptText(answer, keptForm) };
-  na.keptAnswers.keep(kept);
-  return [kept];
+  return [na.replay.keepAnswer(request, answer, keptForm)];
 }
 
 const NOTHING_KEPT: readonly KeptAnswer[] = [];

@@ -6,18 +6,12 @@
 import type { RefusalName } from '../../base/refusal.ts';
 import type { NodeCallName } from '../../protocol/contract/calls.ts';
 import type { NodeClaim, NodeProofVerdict } from '../../protocol/contract/claims.ts';
+import { type ReplayRule, scopeOf } from '../replay/replay.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { Authority } from './authority.ts';
 import { auditRefusal } from './refusal-audit.ts';
-import { assertAfterRestore } from './restored-recently.ts';
 
-export interface NodeProofRule {
-  /** The scope within which nonces of one key must not repeat. */
-  readonly scope: 'join' | 'node';
-  /** Whether nonces are checked against the in-memory window of the key. */
-  readonly window: boolean;
-  /** Whether nonces are always durable and so outlive the window. */
-  readonly durable: boolean;
+export interface NodeProofRule extends ReplayRule {
   /** True when the proof is optional and judged before anything else; otherwise the machine judges it. */
   readonly first: boolean;
 }
@@ -34,18 +28,10 @@ export const NODE_PROOFS: Readonly<Record<NodeCallName, NodeProofRule>> = {
 
 /** The nonce is judged after the timestamp and before the signature. */
 export function judgeNonce(na: Authority, node: NodeClaim, rule: NodeProofRule): NodeProofVerdict {
-  const { verdict, publicKey, nonce, signedAt } = node;
+  const { verdict, publicKey } = node;
   if (verdict !== 'valid' && verdict !== 'invalid_signature') return verdict;
-  assertAfterRestore(na, verdict === 'valid', signedAt);
-  if (rule.window) {
-    const found = na.windows.check(publicKey, nonce, signedAt);
-    if (found !== 'fresh') return found;
-    if (!rule.durable && na.earlierRequests.mayBeLost(signedAt)) return 'stale_timestamp';
-  }
-  const mayBeSpent = rule.durable || na.nonces.isInDoubt(signedAt);
-  if (!mayBeSpent) return verdict;
-  if (na.nonces.isForgotten(signedAt)) return 'stale_timestamp';
-  return na.nonces.isSpent(scopeOf(node, rule), nonce) ? 'nonce_replay' : verdict;
+  const found = na.replay.check(rule, publicKey, node, verdict === 'valid');
+  return found === 'fresh' ? verdict : found;
 }
 
 /** A proof, with the certificate that the request concerns, if any. */
@@ -58,15 +44,14 @@ export interface ProvenRequest {
 export function spendNonce(
   na: Authority,
   unit: UnitOfWork,
-  request: ProvenRequest,
+  { node, certId }: ProvenRequest,
   rule: NodeProofRule,
 ): void {
-  const { node } = request;
-  if (rule.window) claimNonce(na, unit, request);
-  if (rule.durable || !na.unstoredTimes.covers(node.signedAt)) {
-    const spent = na.nonces.spend(scopeOf(node, rule), node.nonce, node.signedAt);
-    unit.spend(spent, node.sending);
-  }
+  na.replay.spend(unit, rule, node.publicKey, node);
+  if (!rule.window) return;
+  na.contactWriter.accepted(node.signedAt, unit.at);
+  // Only now: the window begins at what the node signed before this request.
+  if (certId !== undefined) na.liveness.noteSigned(certId, node.signedAt);
 }
 
 /** Refusals that follow the proof: the request was genuine, so its nonce is spent. */
@@ -91,22 +76,11 @@ export function settleRefusal(
   const { node } = request;
   if (refusal === 'node_auth_failed') {
     auditRefusal(na, unit, 'node_auth_failed', {
-      scope: scopeOf(node, rule),
+      scope: scopeOf(rule, node.publicKey),
       reason: proof,
       remote_addr: node.remoteAddr,
     });
   } else if (proof === 'valid' && AFTER_PROOF.has(refusal)) {
     spendNonce(na, unit, request, rule);
   }
-}
-
-/** The window comes first: it begins at what the node signed before this request. */
-function claimNonce(na: Authority, unit: UnitOfWork, { node, certId }: ProvenRequest): void {
-  na.contactWriter.accepted(node.signedAt, unit.at);
-  na.windows.claim(node.publicKey, node.nonce, node.signedAt, unit.at);
-  if (certId !== undefined) na.liveness.noteSigned(certId, node.signedAt);
-}
-
-export function scopeOf({ publicKey }: NodeClaim, { scope }: NodeProofRule): string {
-  return `${scope}:${publicKey}`;
 }

@@ -3,12 +3,14 @@ import type { OperatorKeyRefusal } from '../../../machines/operator-key.ts';
 import type { Refused } from '../../../machines/refused.ts';
 import { Refusal } from '../../base/refusal.ts';
 import type { OperatorClaim, OperatorProofVerdict, Tier } from '../../protocol/contract/claims.ts';
+import type { ReplayRule } from '../replay/replay.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { Authority } from './authority.ts';
 import { auditRefusal } from './refusal-audit.ts';
 import { refusalIn } from './refusals.ts';
 import { type Repeated, repeatedAnswer } from './repeated-request.ts';
-import { assertAfterRestore } from './restored-recently.ts';
+
+const REPLAY_RULE: ReplayRule = { scope: 'admin', window: false, durable: true };
 
 /**
  * Admits an operator or refuses, in the order of [core-2-3]. A genuine request spends its nonce
@@ -21,17 +23,17 @@ export function authenticateOperator(
   claim: OperatorClaim,
   requiredTier: Tier,
 ): Repeated | null {
-  const scope = `admin:${claim.keyId}`;
-  const repeated = claim.verdict === 'valid' ? repeatedAnswer(na, unit, scope, claim) : null;
+  const repeated =
+    claim.verdict === 'valid' ? repeatedAnswer(na, unit, REPLAY_RULE, claim.keyId, claim) : null;
   // Only the key is judged anew: one that was switched off meanwhile gets no answer.
-  const proof = repeated === null ? proofOf(na, claim, scope) : 'valid';
+  const proof = repeated === null ? proofOf(na, claim) : 'valid';
   const refused = refusalIn<OperatorKeyRefusal>(
     unit.send('operator-key', claim.keyId, { type: 'authenticate', proof, requiredTier }),
   );
   if (refused === null || refused.refusal === 'insufficient_operator_tier') {
     unit.actAs(claim.keyId);
     if (repeated !== null) return repeated;
-    unit.spend(na.nonces.spend(scope, claim.nonce, claim.signedAt), claim.sending);
+    na.replay.spend(unit, REPLAY_RULE, claim.keyId, claim);
   }
   if (refused !== null) refuseOperator(na, unit, claim, requiredTier, refused);
   if (claim.signatureVersion === 1) {
@@ -41,14 +43,12 @@ export function authenticateOperator(
 }
 
 /** A nonce already spent is found before the signature is judged ([core-2-3-6] before [core-2-3-7]). */
-function proofOf(na: Authority, claim: OperatorClaim, scope: string): OperatorProofVerdict {
-  const { nonces } = na;
-  const { verdict, signedAt, nonce } = claim;
+function proofOf(na: Authority, claim: OperatorClaim): OperatorProofVerdict {
+  const { verdict, keyId } = claim;
   const isJudged = ['valid', 'invalid_signature', 'v1_unbound'].includes(verdict);
   if (!isJudged) return verdict;
-  assertAfterRestore(na, verdict === 'valid', signedAt);
-  if (nonces.isForgotten(signedAt)) return 'stale_timestamp';
-  return nonces.isSpent(scope, nonce) ? 'nonce_replay' : verdict;
+  const found = na.replay.check(REPLAY_RULE, keyId, claim, verdict === 'valid');
+  return found === 'fresh' ? verdict : found;
 }
 
 function refuseOperator(

@@ -1,12 +1,9 @@
 /** Requests that are sent again byte for byte [core-2-5], answered from what was kept of the first answer. */
 
-import type { JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
-import type { RefusalName } from '../../base/refusal.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
-import type { RequestIdentity } from '../../protocol/contract/claims.ts';
-import { ANSWER, type KeptForm } from '../replay/kept-answers.ts';
-import { nonceDigest } from '../replay/nonce-ledger.ts';
+import type { NodeClaim, OperatorClaim } from '../../protocol/contract/claims.ts';
+import type { ReplayRule } from '../replay/replay.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { Authority } from './authority.ts';
 import { storedCertificate } from './signed-certificate.ts';
@@ -27,22 +24,19 @@ export class Repeated {
 export function repeatedAnswer(
   na: Authority,
   unit: UnitOfWork,
-  scope: string,
-  { nonce, sending }: { readonly nonce: string; readonly sending: RequestIdentity | null },
+  rule: ReplayRule,
+  signer: string,
+  request: NodeClaim | OperatorClaim,
 ): Repeated | null {
-  if (sending?.isRepeat !== true) return null;
-  const text = na.keptAnswers.find(nonceDigest(scope, nonce), sending.request);
-  if (text === undefined) return null;
+  const found = na.replay.answerTo(rule, signer, request);
+  if (found === null) return null;
   unit.awaitEarlierCommits();
-  return new Repeated({ ...answerOf(na, text), isRepeated: true });
+  const answer = 'certificate' in found ? certificateAnswer(na, found.certificate) : found;
+  return new Repeated({ ...answer, isRepeated: true });
 }
 
-function answerOf(na: Authority, text: string): Answer {
-  if (text.startsWith(ANSWER)) return { ok: true, json: text.slice(ANSWER.length, -1) };
-  const kept = JSON.parse(text) as KeptForm | { refusal: RefusalName; details: JsonObject };
-  if ('refusal' in kept) return { ok: false, ...kept };
-  if ('done' in kept) return { ok: false, refusal: 'already_done', details: kept.done };
-  const certificate = storedCertificate(na, kept.certificate);
+function certificateAnswer(na: Authority, certId: string): Answer {
+  const certificate = storedCertificate(na, certId);
   return certificate === null
     ? { ok: false, refusal: 'already_done', details: {} }
     : { ok: true, json: jsonText(certificate) };

@@ -9,8 +9,8 @@ import type { Handler } from '../engine/admission.ts';
 import type { Run } from '../engine/execute.ts';
 import { pageOf } from '../engine/page.ts';
 import { refusalIn } from '../engine/refusals.ts';
-import { assertAfterRestore } from '../engine/restored-recently.ts';
 import { assertRoom } from '../engine/room.ts';
+import type { ReplayRule } from '../replay/replay.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 
 export const registerAgent: Handler<'registerAgent'> = (na, unit, given) => {
@@ -45,31 +45,28 @@ export const registerAgent: Handler<'registerAgent'> = (na, unit, given) => {
   return { status: 'registered', expires_at: descriptor.expires_at };
 };
 
+const ENVELOPES: ReplayRule = { scope: 'agent-delete', window: false, durable: true };
+
 /**
  * Each envelope is valid for one request, whatever its answer, so that a recorded envelope cannot remove a
  * later registration.
  */
 export const removeAgent: Handler<'removeAgent'> = (na, unit, given) => {
   const { nodePublicKey: key, node, envelope, remoteAddr } = given;
-  const scope = `agent-delete:${key}`;
-  if (envelope !== null) assertAfterRestore(na, envelope.valid, envelope.signedAt);
   // The base64 of a signature is canonical already; the digest only keeps the ledger's entries short.
-  const digest = envelope === null ? '' : digestOf(envelope.signature);
+  const signed = envelope && { ...envelope, nonce: digestOf(envelope.signature), sending: null };
   const replayed =
-    envelope !== null &&
-    (na.nonces.isForgotten(envelope.signedAt) || na.nonces.isSpent(scope, digest));
+    signed !== null && na.replay.check(ENVELOPES, key, signed, signed.valid) !== 'fresh';
   evictExpired(unit, key);
   const refused = refusalIn<AgentRegistrationRefusal>(
     unit.send('agent-registration', key, {
       type: 'remove',
-      signedAt: envelope?.signedAt ?? node?.signedAt ?? unit.at,
-      signatureValid: envelope === null || envelope.valid,
+      signedAt: signed?.signedAt ?? node?.signedAt ?? unit.at,
+      signatureValid: signed === null || signed.valid,
       replayed,
     }),
   );
-  if (envelope?.valid && !replayed) {
-    unit.spend(na.nonces.spend(scope, digest, envelope.signedAt), null);
-  }
+  if (signed?.valid && !replayed) na.replay.spend(unit, ENVELOPES, key, signed);
   if (refused !== null) throw new Refusal(refused.refusal);
   unit.audit('agent_deregistered', { node_public_key: key, remote_addr: remoteAddr });
   return { status: 'deregistered' };

@@ -3,7 +3,7 @@
  * before they are stored.
  */
 import type { Store, StoredLiveness } from '../../store/store.ts';
-import type { UnstoredTimes } from '../replay/unstored-times.ts';
+import type { Replay } from '../replay/replay.ts';
 import type { Liveness } from './last-contact.ts';
 
 export interface ContactWriter {
@@ -21,13 +21,13 @@ export interface ContactWriter {
 export interface ContactWriterOptions {
   readonly liveness: Liveness;
   readonly store: Pick<Store, 'touchMany'>;
-  readonly unstoredTimes: UnstoredTimes;
+  readonly replay: Pick<Replay, 'isBeyondStoredRange' | 'rangesToStore' | 'rangesStored'>;
   now(): number;
   readonly failed: (cause: unknown) => void;
 }
 
 export function createContactWriter(options: ContactWriterOptions): ContactWriter {
-  const { liveness, store, unstoredTimes, now, failed } = options;
+  const { liveness, store, replay, now, failed } = options;
   /** One at a time: what is covered rests on the last range alone. */
   let last: Promise<void> = Promise.resolve();
   let isCatchingUp = false;
@@ -39,8 +39,8 @@ export function createContactWriter(options: ContactWriterOptions): ContactWrite
   }
 
   async function storeRows(rows: readonly StoredLiveness[]): Promise<void> {
-    await store.touchMany(rows, unstoredTimes.next(now()));
-    unstoredTimes.stored();
+    await store.touchMany(rows, replay.rangesToStore(now()));
+    replay.rangesStored();
   }
 
   function storeRange(): Promise<void> {
@@ -55,8 +55,7 @@ export function createContactWriter(options: ContactWriterOptions): ContactWrite
         if (rows.length > 0) await storeRows(rows);
       }),
     accepted(signedAt, at) {
-      unstoredTimes.noteAccepted(signedAt);
-      if (isCatchingUp || !unstoredTimes.isBeyondStoredRange(signedAt, at)) return;
+      if (isCatchingUp || !replay.isBeyondStoredRange(signedAt, at)) return;
       isCatchingUp = true;
       storeRange()
         .catch(failed)

@@ -3,7 +3,6 @@ import { formatInstant } from '../../base/timestamp.ts';
 import type { Readiness } from '../../protocol/answers/documents.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
-import { refusedUntil } from '../engine/restored-recently.ts';
 import { hasRoom } from '../engine/room.ts';
 import { CRL_ID } from '../lists/crl.ts';
 import { soonestEnds } from './horizon.ts';
@@ -18,7 +17,7 @@ export const readCounts: Handler<'readCounts'> = (na, _given, at) => {
     revoked_certificates: na.counts.revokedCertificates(),
     crl_sequence: na.subjects.committed('crl', CRL_ID)?.context.sequence ?? 0,
     policy_versions: na.counts.policyVersions(),
-    nonce_windows: na.windows.count(),
+    nonce_windows: na.replay.windowCount(),
     subjects: na.counts.kept(),
     removed_subjects: na.counts.removed(),
     posture: findings,
@@ -52,7 +51,7 @@ export const awaitPublications: Handler<'awaitPublications'> = () => null;
 /** Database connectivity and migration state; never the location of the database. */
 export const checkReadiness: Handler<'checkReadiness'> = (na, _given, at) => {
   if (na.store.health() !== null) throw new Refusal('service_not_ready');
-  const until = refusedUntil(na, at);
+  const until = na.replay.refusedUntil(at);
   return {
     enrollment: enrollmentOf(na),
     ...(until !== null && { accepts_signed_after: formatInstant(until) }),

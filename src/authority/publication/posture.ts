@@ -2,7 +2,6 @@
 
 import type { Posture, PostureFinding } from '../../protocol/rows/posture.ts';
 import type { Authority } from '../engine/authority.ts';
-import { refusedUntil } from '../engine/restored-recently.ts';
 import { CRL_ID } from '../lists/crl.ts';
 import { judgePosture, type PostureFacts } from '../views/posture.ts';
 
@@ -10,7 +9,7 @@ export function currentPosture(na: Authority, now: number): Posture {
   const { findings, unknown } = judgePosture({
     now,
     ready: na.store.health() === null,
-    restoredUntil: refusedUntil(na, now),
+    restoredUntil: na.replay.refusedUntil(now),
     fleet: na.fleetCounts.latest,
     listDueAt: na.subjects.committed('crl', CRL_ID)?.context.nextUpdate ?? Number.POSITIVE_INFINITY,
     operatorKeys: operatorKeysOf(na),

@@ -8,6 +8,13 @@ import type { TimeRange } from '../../store/store.ts';
 import { createRefusedTimes } from './refused-times.ts';
 
 export interface EarlierRequests {
+  /** The earlier process crashed, and had stored these ranges for that case. Call before `begin`. */
+  afterCrash(unstoredTimes: readonly TimeRange[]): void;
+  /**
+   * The start, before which nothing passes. `lastContactAt` is when the earlier process last heard of a node; later than
+   * the start if the clock was set back between.
+   */
+  begin(startedAt: number, lastContactAt: number): void;
   /** Requests that the node signed up to this instant are refused; it applies until the node has a window. */
   floorOf(nodeKey: string): number;
   /** Whether a heartbeat signed at that time may have been accepted by a process that crashed. */
@@ -24,12 +31,6 @@ export interface EarlierRequests {
 }
 
 export interface EarlierRequestsOptions {
-  readonly closedCleanly: boolean;
-  readonly startedAt: number;
-  /** When the earlier process last heard of a node; later than the start if the clock was set back between. */
-  readonly lastContactAt: number;
-  /** Ranges that the earlier process stored for the case of a crash. */
-  readonly unstoredTimes: readonly TimeRange[];
   /** How far ahead of the clock heartbeats may have been signed whose nonces are not durable. */
   readonly reserveMs: number;
   readonly toleranceMs: number;
@@ -41,17 +42,15 @@ export interface EarlierRequestsOptions {
 }
 
 export function createEarlierRequests(options: EarlierRequestsOptions): EarlierRequests {
-  const { closedCleanly, startedAt, lastContactAt, reserveMs, toleranceMs } = options;
-  const { now, elapsed, newestSignedBy } = options;
-  const recentUntil = elapsed() + toleranceMs;
-  const crashFloor = closedCleanly ? 0 : startedAt;
-  const lost = closedCleanly ? [] : options.unstoredTimes;
-  const isLost = createRefusedTimes(lost);
-  const latestBefore = lastContactAt + reserveMs;
-  // What was accepted before a larger step is too far ahead to pass, and nodes need not wait for that time.
-  const wasSetBack = lastContactAt > startedAt && latestBefore <= startedAt + toleranceMs;
+  const { reserveMs, toleranceMs, now, elapsed, newestSignedBy } = options;
+  let hasCrashed = false;
+  let lost: readonly TimeRange[] = [];
+  let lostTimes = createRefusedTimes(lost);
+  let startedAt = Infinity;
+  let crashFloor = Infinity;
   /** Nothing was accepted that was signed later, unless its nonce is durable. */
-  const latestAccepted = wasSetBack ? latestBefore : startedAt;
+  let latestAccepted = Infinity;
+  let recentUntil = Infinity;
 
   /** Whether requests signed up to that time may pass for current, by one of the clocks: either may be set. */
   function mayReturn(signedUntil: number): boolean {
@@ -59,20 +58,34 @@ export function createEarlierRequests(options: EarlierRequestsOptions): EarlierR
   }
 
   return {
+    afterCrash(unstoredTimes) {
+      hasCrashed = true;
+      lost = unstoredTimes;
+      lostTimes = createRefusedTimes(lost);
+    },
+    begin(at, lastContactAt) {
+      startedAt = at;
+      crashFloor = hasCrashed ? at : 0;
+      recentUntil = elapsed() + toleranceMs;
+      const latestBefore = lastContactAt + reserveMs;
+      // What was accepted before a larger step is too far ahead to pass, and nodes need not wait for that time.
+      const wasSetBack = lastContactAt > at && latestBefore <= at + toleranceMs;
+      latestAccepted = wasSetBack ? latestBefore : at;
+    },
     floorOf(nodeKey) {
       const newest = newestSignedBy(nodeKey);
       // It was signed under a wrong clock and must not lock the node out until that day.
       if (newest > now() + toleranceMs) return latestAccepted;
       return Math.max(crashFloor, newest);
     },
-    mayBeLost: isLost.has,
+    mayBeLost: (signedAt) => lostTimes.has(signedAt),
     restoredUntil() {
       // A crash loses the times of some seconds, and a restore all that came before it [backup-6].
       return lost.find(([after]) => after === 0)?.[1] ?? null;
     },
     lostTimes: () => lost.filter(([, until]) => mayReturn(until)),
     mustStartAsCrashed() {
-      if (closedCleanly) return false;
+      if (!hasCrashed) return false;
       return mayReturn(startedAt) || lost.some(([, until]) => mayReturn(until));
     },
   };

@@ -6,8 +6,10 @@
 
 import type { JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
+import type { RefusalName } from '../../base/refusal.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import type { KeptAnswer } from '../../store/store.ts';
+import type { KeptForm } from '../subjects/unit-of-work.ts';
 
 export interface KeptAnswers {
   /** The answer to the request that spent the nonce, if it was this request and is still kept. */
@@ -76,17 +78,10 @@ function sizeOf({ request, answer }: KeptAnswer): number {
   return request.length + answer.length + OVERHEAD;
 }
 
-/** What is kept in place of an answer. */
-export type KeptForm =
-  /** The answer is a certificate, and can be made again from what is stored of it. */
-  | { readonly certificate: string }
-  /** The answer held secrets: the part of it that may be disclosed. */
-  | { readonly done: JsonObject };
-
 /** Longer answers are not kept. */
 const MOST_KEPT_BYTES = 4096;
 
-export const ANSWER = '{"answer":';
+const ANSWER = '{"answer":';
 
 /** The text that is kept of an answer. */
 export function keptText(answer: Answer, form: KeptForm | null): string {
@@ -104,4 +99,15 @@ const NOTHING_KEPT = jsonText({ done: {} } satisfies KeptForm);
 function wholeText(answer: Answer, form: KeptForm | null): string {
   if (!answer.ok) return jsonText({ refusal: answer.refusal, details: answer.details });
   return form === null ? `${ANSWER}${answer.json}}` : jsonText(form);
+}
+
+/** What was found of a first answer: itself, or the certificate that it was. */
+export type FoundAnswer = Answer | Extract<KeptForm, { readonly certificate: string }>;
+
+export function foundAnswer(text: string): FoundAnswer {
+  if (text.startsWith(ANSWER)) return { ok: true, json: text.slice(ANSWER.length, -1) };
+  const kept = JSON.parse(text) as KeptForm | { refusal: RefusalName; details: JsonObject };
+  if ('refusal' in kept) return { ok: false, ...kept };
+  if ('done' in kept) return { ok: false, refusal: 'already_done', details: kept.done };
+  return kept;
 }

@@ -7,17 +7,10 @@
 import type { TimeRange } from '../../store/store.ts';
 import { createRefusedTimes } from './refused-times.ts';
 
-/** Flushes may be late by this much before heartbeats wait for the disk. */
-const SLOWEST_FLUSH_MS = 1000;
-
-/** How far ahead of the authority's clock a heartbeat may be signed without being durable first. */
-export function reserveOf(flushIntervalMs: number): number {
-  return flushIntervalMs + SLOWEST_FLUSH_MS;
-}
-
 export interface UnstoredTimes {
   /** Whether a heartbeat signed at that time may be acknowledged before it is stored. */
   covers(signedAt: number): boolean;
+  /** A heartbeat signed at that time was accepted. Call it of the start first. */
   noteAccepted(signedAt: number): void;
   /** Whether a heartbeat signed at that time is not covered only because the range was stored too long ago. */
   isBeyondStoredRange(signedAt: number, now: number): boolean;
@@ -27,21 +20,20 @@ export interface UnstoredTimes {
 }
 
 export interface UnstoredTimesOptions {
-  readonly startedAt: number;
   readonly toleranceMs: number;
-  readonly flushIntervalMs: number;
+  /** How far ahead of the authority's clock a heartbeat may be signed without being durable first. */
+  readonly reserveMs: number;
   /** Ranges of processes that crashed, which have to be stored as well. */
   readonly lostTimes: () => readonly TimeRange[];
 }
 
 export function createUnstoredTimes(options: UnstoredTimesOptions): UnstoredTimes {
-  const { startedAt, toleranceMs, flushIntervalMs, lostTimes } = options;
-  const reserveMs = reserveOf(flushIntervalMs);
+  const { toleranceMs, reserveMs, lostTimes } = options;
   /** Nothing is covered before the first range is stored. */
   let after = Infinity;
   let until = -Infinity;
   let coming: TimeRange = [after, until];
-  let newest = startedAt;
+  let newest = -Infinity;
 
   return {
     covers: (signedAt) => signedAt > after && signedAt <= until,

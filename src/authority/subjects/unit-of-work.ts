@@ -10,7 +10,6 @@ import type { JsonObject } from '../../base/json/value.ts';
 import type { RequestIdentity } from '../../protocol/contract/claims.ts';
 import type { AuditEvent } from '../../protocol/rows/audit-event.ts';
 import type { KeptAnswer, SpentNonce, SubjectRemoval, SubjectWrite } from '../../store/store.ts';
-import type { KeptForm } from '../replay/kept-answers.ts';
 import type { AuditDraft } from './audit.ts';
 import { addressOf, type SubjectKind, type SubjectTypes, transition } from './kinds.ts';
 import type { Subject } from './subject-table.ts';
@@ -18,6 +17,13 @@ import { type Subjects, toSubject } from './subjects.ts';
 
 /** A request that spent a nonce, and whose answer is kept. */
 export type SpentRequest = Omit<KeptAnswer, 'answer'>;
+
+/** What is kept in place of an answer. */
+export type KeptForm =
+  /** The answer is a certificate, and can be made again from what is stored of it. */
+  | { readonly certificate: string }
+  /** The answer held secrets: the part of it that may be disclosed. */
+  | { readonly done: JsonObject };
 
 /** An effect that runs after the commit; the answer waits for the promise it may return. */
 export type Effect = () => Promise<void> | void;

@@ -6,7 +6,7 @@ import { CRL_ID, crlEntry } from '../../authority/lists/crl.ts';
 import { feedEntry, feedSubjectId } from '../../authority/lists/feed.ts';
 import { LIST_PERIOD, type ListEntry } from '../../authority/lists/list-document.ts';
 import { crlDigest, feedDigest } from '../../authority/lists/stored-lists.ts';
-import { createRefusedTimes } from '../../authority/replay/refused-times.ts';
+import { refusedAfterRestore } from '../../authority/replay/replay.ts';
 import { type AuditDraft, createAuditChain } from '../../authority/subjects/audit.ts';
 import { type SubjectKind, type SubjectTypes, transition } from '../../authority/subjects/kinds.ts';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
@@ -62,8 +62,6 @@ function factsAfter(
   at: number,
 ): StateFacts {
   const before = factsOf(plan.manifest);
-  const refused = createRefusedTimes(before.forgottenTimes);
-  refused.add([0, refusedUntil], at);
   return {
     network: before.network,
     epoch: plan.epoch,
@@ -72,8 +70,7 @@ function factsAfter(
     auditHead: audit.at(-1)?.hash ?? before.auditHead,
     // What the lost state has accepted since the backup is not known, as after a crash.
     isClosed: false,
-    forgottenTimes: refused.all(),
-    unstoredTimes: [[0, refusedUntil]],
+    ...refusedAfterRestore(before.forgottenTimes, refusedUntil, at),
   };
 }
 
