@@ -117,38 +117,69 @@ const RENEWALS = {
   dashboard: 'refreshDashboard',
 } as const;
 
-/** Serves a public document from its cached bytes, after renewing an outdated one. */
+/** Serves a public document from its cached bytes. */
 export function serveDocument(
   name: DocumentName,
   request: RouteRequest,
   edge: Edge,
 ): Reply | Promise<Reply> {
-  const lastCopy = lastCopyReply(name, request, edge);
-  if (lastCopy !== null) return lastCopy;
-  const current = currentDocument(name, request.now, edge);
-  return current instanceof Promise
-    ? awaitedReply(name, current, request, edge)
-    : documentReply(current, request);
+  const found = resolve(name, request.now, edge);
+  switch (found.is) {
+    case 'current':
+      return documentReply(found.document, request);
+    case 'stale':
+      return staleDocumentReply(found.document, found.since, request);
+    case 'to be made':
+      return serveMade(name, request, edge);
+  }
 }
 
-async function awaitedReply(
-  name: DocumentName,
-  current: Promise<PublishedDocument | undefined>,
-  request: RouteRequest,
-  edge: Edge,
-): Promise<Reply> {
+async function serveMade(name: DocumentName, request: RouteRequest, edge: Edge): Promise<Reply> {
   try {
-    const document = await current;
+    const document = await madeDocument(name, request.now, edge);
     return document === undefined
       ? refusalReply('service_not_ready')
       : await documentReply(document, request);
   } catch (cause) {
+    if (!(cause instanceof Refusal && ELSEWHERE.has(cause.refusal))) throw cause;
     // While the request was held, the last instance that wrote may have become unknown.
-    const isElsewhere = cause instanceof Refusal && ELSEWHERE.has(cause.refusal);
-    const reply = isElsewhere ? lastCopyReply(name, request, edge) : null;
-    if (reply === null) throw cause;
-    return reply;
+    const found = resolve(name, request.now, edge);
+    if (found.is !== 'stale') throw cause;
+    return staleDocumentReply(found.document, found.since, request);
   }
+}
+
+/** The current document, never a last copy; a promise when it has to be made, undefined when there is none. */
+export function currentDocument(
+  name: DocumentName,
+  now: number,
+  edge: Edge,
+): PublishedDocument | Promise<PublishedDocument | undefined> {
+  const found = resolve(name, now, edge);
+  return found.is === 'current' ? found.document : madeDocument(name, now, edge);
+}
+
+/** What this edge has of a public document at this moment. */
+type Resolved =
+  | { readonly is: 'current'; readonly document: PublishedDocument }
+  /** The last copy of a signed document, while nobody is known who writes [link-6]. */
+  | { readonly is: 'stale'; readonly document: PublishedDocument; readonly since: number }
+  /** None that is known to be current: the authority has to be asked. */
+  | { readonly is: 'to be made' };
+
+const TO_BE_MADE = { is: 'to be made' } as const;
+
+function resolve(name: DocumentName, now: number, edge: Edge): Resolved {
+  const { documents, instanceStatus } = edge;
+  const since = instanceStatus?.staleSince() ?? null;
+  if (since !== null && LAST_COPIES.has(name)) {
+    const copy = documents.get(name);
+    if (copy !== undefined) return { is: 'stale', document: copy, since };
+  }
+  const document = heldDocument(name, now, edge);
+  // Where others write, what is held may have been replaced.
+  const isCurrent = document !== undefined && (instanceStatus === null || name === 'genesis');
+  return isCurrent ? { is: 'current', document } : TO_BE_MADE;
 }
 
 /** What is signed, and says by itself from when until when it holds. */
@@ -158,32 +189,7 @@ const LAST_COPIES: ReadonlySet<DocumentName> = new Set([
   'sovereign_revocation_feed',
 ]);
 
-/** The last copy of a signed document while nobody is known who writes [link-6]; null when there is none to serve. */
-function lastCopyReply(
-  name: DocumentName,
-  request: RouteRequest,
-  { instanceStatus, documents }: Edge,
-): Reply | Promise<Reply> | null {
-  const since = instanceStatus?.staleSince() ?? null;
-  if (since === null || !LAST_COPIES.has(name)) return null;
-  const copy = documents.get(name);
-  return copy === undefined ? null : staleDocumentReply(copy, since, request);
-}
-
-/** The current document; a promise when the authority has to be asked, undefined when there is none. */
-export function currentDocument(
-  name: DocumentName,
-  now: number,
-  edge: Edge,
-): PublishedDocument | Promise<PublishedDocument | undefined> {
-  const held = heldDocument(name, now, edge);
-  if (held === undefined) return renewedDocument(name, edge);
-  return edge.instanceStatus === null || name === 'genesis'
-    ? held
-    : confirmedDocument(name, now, edge);
-}
-
-/** Undefined when the authority has to be asked. */
+/** Undefined when there is none, or when it has lapsed. */
 function heldDocument(
   name: DocumentName,
   now: number,
@@ -193,14 +199,20 @@ function heldDocument(
   return held !== undefined && now < held.freshUntil ? held : undefined;
 }
 
-/** Another instance may have replaced the document that is held here: what has replaced it comes before the answer. */
-async function confirmedDocument(
+/** What another instance has replaced comes before the answer that confirms the rest; what has lapsed is renewed. */
+async function madeDocument(
   name: DocumentName,
   now: number,
   edge: Edge,
 ): Promise<PublishedDocument | undefined> {
-  assertNotElsewhere(await confirmationOf(edge)(), edge);
-  return heldDocument(name, now, edge) ?? renewedDocument(name, edge);
+  if (heldDocument(name, now, edge) !== undefined) {
+    assertNotElsewhere(await confirmationOf(edge)(), edge);
+    const confirmed = heldDocument(name, now, edge);
+    if (confirmed !== undefined) return confirmed;
+  }
+  const renewal = isRenewable(name) ? RENEWALS[name] : 'awaitPublications';
+  assertNotElsewhere(await edge.call(renewal, null), edge);
+  return edge.documents.latest(name);
 }
 
 /** All requests of one turn of the event loop share one question, which is sent when all of them have come. */
@@ -219,15 +231,6 @@ const confirmationOf = cachedBySource(({ call }: Edge) => {
 
 /** Another instance writes, or is about to. */
 const ELSEWHERE: ReadonlySet<RefusalName> = new Set(['authority_unavailable', 'shutting_down']);
-
-async function renewedDocument(
-  name: DocumentName,
-  edge: Edge,
-): Promise<PublishedDocument | undefined> {
-  const renewal = isRenewable(name) ? RENEWALS[name] : 'awaitPublications';
-  assertNotElsewhere(await edge.call(renewal, null), edge);
-  return edge.documents.latest(name);
-}
 
 /** Whatever is held here may be older than what another instance has published. */
 function assertNotElsewhere(answer: Answer, { instanceStatus }: Edge): void {
