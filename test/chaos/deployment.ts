@@ -19,9 +19,21 @@ import { SETTABLE_CLOCK, settingClock } from '../support/postgresql.ts';
 import { type ServerPair, startPair } from '../support/postgresql-pair.ts';
 import { findProgram } from '../support/programs.ts';
 import { PROJECT } from '../support/project.ts';
-import { get } from '../support/requests.ts';
+import { get, outcome } from '../support/requests.ts';
 
 const DATABASE = 'chaos';
+/** Refuses every change, the lease included, as PostgreSQL does while its disk is full. */
+const FULL_DISK = `
+  create function public.refuse() returns trigger language plpgsql as $$ begin
+    raise exception 'could not extend file: No space left on device' using errcode = 'disk_full';
+  end $$;
+  do $$ declare name text; begin
+    for name in select tablename from pg_tables where schemaname = 'mesh_na' loop
+      execute format('create trigger full_disk before insert or update or delete on mesh_na.%I execute function public.refuse()', name);
+    end loop;
+  end $$;
+`;
+const ROOM_AGAIN = 'drop function public.refuse cascade';
 /** A supervisor waits this long before it starts an instance again. */
 const RESTART_MS = 1000;
 const LOOK_MS = 50;
@@ -48,7 +60,13 @@ export interface Deployment extends AsyncDisposable {
   readonly proxiesOfLast: readonly CuttableProxy[];
   /** By seconds against that of the machine. */
   setClockOfDatabase(seconds: number): Promise<void>;
+  /** Whether the database refuses every change for want of room. */
+  setDiskFull(isFull: boolean): Promise<void>;
+  /** What starts from now on knows nothing of the state from its head. */
+  removeHead(): void;
   writer(): Promise<Instance>;
+  /** Resolves when every instance says that the state is in quarantine. */
+  isQuarantined(): Promise<void>;
   /** Resolves when one instance writes and all answer. */
   isWhole(): Promise<void>;
   linkOfWriter(): Promise<string>;
@@ -76,10 +94,15 @@ export async function deploy(leaseMs: number): Promise<Deployment> {
     MESH_PROXY_HOPS: '1',
     MESH_LOG_FILE: log,
   };
+  const head: { MESH_HEAD_FILE?: string } = { MESH_HEAD_FILE: join(folder.path, 'head') };
   let isOver = false;
   const start = (behind: readonly CuttableProxy[]) => {
     const own = { ...environment, MESH_STORE: urlOf(servers, behind) };
-    return supervised(folder.path, own, () => isOver);
+    return supervised(
+      folder.path,
+      () => ({ ...own, ...head }),
+      () => isOver,
+    );
   };
   const first = await start(proxies);
   const instances = [first, ...(await Promise.all([start(proxies), start(proxiesOfLast)]))];
@@ -94,6 +117,13 @@ export async function deploy(leaseMs: number): Promise<Deployment> {
     });
   }
 
+  /** Like `eventually`, with the end of the log where it never comes. */
+  async function comes<T>(problem: string, attempt: () => Promise<T | null>): Promise<T> {
+    return eventually(problem, attempt).catch((cause) => {
+      throw new Error(`${cause.message}; the log of all instances ends with\n${endOf(log)}`);
+    });
+  }
+
   return {
     instances,
     na: { ...first.na, url: balancer.url },
@@ -103,14 +133,27 @@ export async function deploy(leaseMs: number): Promise<Deployment> {
     async setClockOfDatabase(seconds) {
       await servers.primary().query(DATABASE, settingClock(seconds));
     },
+    async setDiskFull(isFull) {
+      await servers.primary().query(DATABASE, isFull ? FULL_DISK : ROOM_AGAIN);
+    },
+    removeHead() {
+      delete head.MESH_HEAD_FILE;
+    },
     writer,
+    async isQuarantined() {
+      await comes('no instance has noticed that the state is older', async () => {
+        const said = await Promise.all(
+          instances.map(({ na }) => get(na, '/readyz').catch(() => null)),
+        );
+        const isEverywhere = said.every((one) => one && outcome(one) === '503 restore_pending');
+        return isEverywhere || null;
+      });
+    },
     async isWhole() {
-      await eventually('the deployment has not healed', async () => {
+      await comes('the deployment has not healed', async () => {
         const places = await Promise.all(instances.map(placeIfUp));
         const writers = places.filter((place) => place?.role === 'writer');
         return (places.every((place) => place?.ready) && writers.length === 1) || null;
-      }).catch((cause) => {
-        throw new Error(`${cause.message}; the log of all instances ends with\n${endOf(log)}`);
       });
     },
     async linkOfWriter() {
@@ -155,11 +198,11 @@ function urlOf(servers: ServerPair, proxies: readonly CuttableProxy[]): string {
 /** Resolves when it has been started for the first time. */
 async function supervised(
   folder: string,
-  environment: Readonly<Record<string, string>>,
+  environment: () => Readonly<Record<string, string>>,
   isOver: () => boolean,
 ): Promise<Instance> {
   const args = ['--port', String(await ownPort())];
-  const first = await startChildServer(folder, { environment, args });
+  const first = await startChildServer(folder, { environment: environment(), args });
   let current: ChildServer | null = first;
 
   async function supervise(server: ChildServer): Promise<void> {
@@ -168,7 +211,9 @@ async function supervised(
     while (!isOver()) {
       await delay(RESTART_MS);
       // A start is refused while there is no database.
-      const next = await startChildServer(folder, { environment, args }).catch(() => null);
+      const next = await startChildServer(folder, { environment: environment(), args }).catch(
+        () => null,
+      );
       if (next === null) continue;
       current = next;
       void supervise(next);

@@ -5,6 +5,9 @@ import { get } from '../support/requests.ts';
 import type { Deployment, Instance } from './deployment.ts';
 import { staleSinceOf } from './ledger.ts';
 
+const PATIENCE_MS = 30_000;
+const LOOK_MS = 100;
+
 /** How long faults last, milliseconds. */
 export interface Durations {
   readonly suspended: number;
@@ -102,18 +105,45 @@ export const FAULTS: readonly Fault[] = [
     name: 'database-gone',
     mayFail: true,
     async play(deployment, { withoutDatabase }, recovers) {
-      const { na, instances, servers } = deployment;
+      const { instances, servers } = deployment;
       const writer = await deployment.writer();
       const followers = instances.filter((instance) => instance !== writer).map(serverOf);
       await servers.primary().stop('SIGQUIT');
       await delay(withoutDatabase);
-      const list = await get(na, '/crl');
-      if (staleSinceOf(list) === null) throw new Error(`No list is served as stale: ${list.text}`);
+      await staleListFrom(deployment);
       await servers.primary().start();
       recovers();
       await deployment.isWhole();
       const ended = followers.filter(({ process }) => process.exitCode !== null);
       if (ended.length > 0) throw new Error('A follower has ended with the database');
+    },
+  },
+  {
+    name: 'database-full',
+    mayFail: true,
+    async play(deployment, { cut }, recovers) {
+      await deployment.setDiskFull(true);
+      await staleListFrom(deployment);
+      await delay(cut);
+      await deployment.setDiskFull(false);
+      recovers();
+      await deployment.isWhole();
+    },
+  },
+  {
+    /** A standby that lacks commits becomes the primary, and what it lacks has been shown. */
+    name: 'standby-rolled-back',
+    mayFail: true,
+    async play(deployment, { cut }, recovers) {
+      const { servers } = deployment;
+      await servers.detachStandby();
+      await delay(cut);
+      await servers.killPrimary();
+      await servers.promote();
+      await deployment.isQuarantined();
+      await servers.returnToFormerPrimary();
+      recovers();
+      await servers.restoreStandby();
     },
   },
   {
@@ -161,10 +191,11 @@ export const FAULTS: readonly Fault[] = [
 export const PLANTED: Fault = {
   name: 'standby-lags',
   mayFail: true,
-  async play({ servers, instances }, { cut }) {
+  async play({ servers, instances, removeHead }, { cut }) {
     await servers.detachStandby();
     await delay(cut);
     await servers.killPrimary();
+    removeHead();
     await Promise.all(instances.map((one) => one.server()?.end('SIGKILL')));
     await servers.promote();
   },
@@ -190,6 +221,17 @@ function linkCut(direction: Direction): Fault {
       await proxy[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Resolves when the balancer's choice serves a list that may be outdated, as what it is. */
+async function staleListFrom({ na }: Deployment): Promise<void> {
+  const deadline = performance.now() + PATIENCE_MS;
+  for (;;) {
+    const list = await get(na, '/crl').catch(() => null);
+    if (list !== null && staleSinceOf(list) !== null) return;
+    if (performance.now() > deadline) throw new Error(`No list is served as stale: ${list?.text}`);
+    await delay(LOOK_MS);
+  }
 }
 
 function serverOf(instance: Instance) {

@@ -13,6 +13,8 @@ export interface ServerPair extends AsyncDisposable {
   promote(): Promise<void>;
   /** Makes the server that is not the primary any more the standby, from the state of the other. */
   restoreStandby(): Promise<void>;
+  /** Ends the server that was promoted, and starts the one before it again, on what it has stored. */
+  returnToFormerPrimary(): Promise<void>;
   /** From now on no commit waits for the standby, and it gets none. */
   detachStandby(): Promise<void>;
 }
@@ -43,6 +45,11 @@ export async function startPair(): Promise<ServerPair> {
     async promote() {
       await standby.query('postgres', 'select pg_promote()');
       [primary, standby] = [standby, primary];
+    },
+    async returnToFormerPrimary() {
+      await primary.stop('SIGKILL');
+      [primary, standby] = [standby, primary];
+      await primary.start();
     },
     async restoreStandby() {
       const { port } = standby;
