@@ -2,23 +2,26 @@
 import { type Command, Option } from 'commander';
 import type { JsonObject } from '../base/json/value.ts';
 import type { AttestationRow } from '../protocol/rows/attestation.ts';
-import { defineVerify } from './attestation-verify.ts';
+import { usageFailure } from './exit-codes.ts';
+import { readJsonFile } from './json-file.ts';
 import { eachOf, pagesOf, printList } from './listing.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import {
   addPublicOptions,
   collect,
+  collectAs,
   jsonObject,
   type PublicOptions,
   publicKey,
   statusOption,
   wholeNumber,
 } from './options.ts';
-import { printResult } from './output.ts';
+import { printResult, printVerdict } from './output.ts';
 import { addOutOption, type RecordOptions, showRecord } from './record-output.ts';
 import { publicClient } from './server.ts';
 import { wholeId } from './short-id.ts';
 import { addWideOption, idColumn, type TableOptions, timeColumn } from './table.ts';
+import { addVerificationOptions, type VerificationOptions, verifierOf } from './verification.ts';
 
 interface IssueOptions extends OperatorOptions, RecordOptions {
   readonly role: readonly string[];
@@ -32,6 +35,12 @@ interface ListOptions extends PublicOptions, TableOptions {
   readonly issuer?: string;
   readonly subject?: string;
   readonly status?: 'active' | 'revoked';
+}
+
+interface VerifyOptions extends VerificationOptions {
+  readonly policy?: string;
+  readonly treaty?: string;
+  readonly treatyKey?: readonly string[];
 }
 
 export function addAttestationCommands(program: Command): void {
@@ -84,6 +93,26 @@ function defineList(list: Command): void {
   addPublicOptions(addWideOption(list), [
     'mesh-na attestation list --subject agent-7',
     'mesh-na attestation list --status revoked --json',
+  ]);
+}
+
+function defineVerify(verify: Command): void {
+  verify
+    .description('verify an attestation; exit code 4 when it is refused')
+    .argument('<file>', 'the signed attestation, - for standard input')
+    .option('--policy <file>', "recognition policy to decide by (default: the authority's own)")
+    .addOption(new Option('--treaty <file>', 'treaty to decide by').conflicts('policy'))
+    .option(
+      '--treaty-key <key>',
+      "key the treaty must be signed by (repeatable; default: the authority's)",
+      collectAs(publicKey),
+    )
+    .option('--feed <file>', 'revocation feed of the issuer, which offline is not known otherwise')
+    .action(runVerify);
+  addVerificationOptions(verify, [
+    'mesh-na attestation verify agent-7.json',
+    'mesh-na attestation verify agent-7.json --policy recognition.json --offline',
+    'mesh-na attestation verify agent-7.json --treaty alpha-beta.json && echo accepted',
   ]);
 }
 
@@ -158,4 +187,33 @@ function cellsOf({ attestation, status, revocation_reason }: AttestationRow): st
     attestation.expires_at,
     revocation_reason ?? '',
   ];
+}
+
+async function runVerify(file: string, options: VerifyOptions): Promise<void> {
+  const { policy, treaty, treatyKey } = options;
+  if (treatyKey !== undefined && treaty === undefined) {
+    throw usageFailure('--treaty-key needs --treaty');
+  }
+  const attestation = await readJsonFile(file);
+  if (treaty === undefined) return verifyByPolicy(attestation, options, policy);
+  const verdict = await (await verifierOf(options)).verifyAttestationWithTreaty({
+    attestation,
+    treaty: await readJsonFile(treaty),
+    ...(treatyKey && { treaty_issuer_public_keys: treatyKey }),
+  });
+  const { attestation_id, treaty_id } = verdict;
+  printVerdict(options, verdict, `attestation ${attestation_id} under treaty ${treaty_id}`);
+}
+
+async function verifyByPolicy(
+  attestation: JsonObject,
+  options: VerifyOptions,
+  policy: string | undefined,
+): Promise<void> {
+  const verdict = await (await verifierOf(options)).verifyAttestation({
+    attestation,
+    ...(policy !== undefined && { recognition_policy: await readJsonFile(policy) }),
+  });
+  const { attestation_id, issuer_sovereign_id } = verdict;
+  printVerdict(options, verdict, `attestation ${attestation_id} of ${issuer_sovereign_id}`);
 }

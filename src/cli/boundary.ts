@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { readJsonFile, readJsonFiles } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { acceptDenialOption, signerKeyOption } from './options.ts';
-import { printFinding } from './output.ts';
+import { printVerdict } from './output.ts';
 import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
 import { addVerificationOptions, type VerificationOptions, verifierOf } from './verification.ts';
 
@@ -74,10 +74,8 @@ async function runVerify(file: string, options: VerifyOptions): Promise<void> {
     ...(operatorKey && { operator_public_keys: operatorKey }),
   });
   const { accepted, authorized, reason, decision_id } = verdict;
-  printFinding(options, verdict, {
+  printVerdict(options, verdict, `decision ${decision_id}`, {
     passed: accepted && (authorized || acceptDenial),
-    reason,
     approval: authorized ? 'Accepted' : `Accepted (${reason})`,
-    what: `decision ${decision_id}`,
   });
 }

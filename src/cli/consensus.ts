@@ -4,7 +4,7 @@ import { usageFailure } from './exit-codes.ts';
 import { readJsonFile, readJsonFiles } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { collect, collectAs, namedKey, signerKeyOption, wholeNumber } from './options.ts';
-import { printValidity } from './output.ts';
+import { printVerdict } from './output.ts';
 import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
 import { addVerificationOptions, type VerificationOptions, verifierOf } from './verification.ts';
 
@@ -120,7 +120,7 @@ async function runVerify(file: string, options: VerifyOptions): Promise<void> {
     validator_public_keys: byValidator,
     ...(assemblerKey && { assembler_public_keys: assemblerKey }),
   });
-  printValidity(options, verdict, `consensus ${verdict.consensus_id}`);
+  printVerdict(options, verdict, `consensus ${verdict.consensus_id}`);
 }
 
 function validatorKey(text: string): ValidatorKey {

@@ -2,14 +2,25 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { JsonValue } from '../base/json/value.ts';
 import type { DataSource } from '../client/operator-protocol.ts';
-import { type LicenseOptions, runLicense } from './data-usage-license.ts';
+import type { DataLicensePolicy } from '../protocol/records/data-usage.ts';
+import { EXIT, failure, usageFailure } from './exit-codes.ts';
 import { readJsonFiles, readJsonList } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { collect, signerKeyOption } from './options.ts';
-import { printFinding } from './output.ts';
+import { printVerdict } from './output.ts';
 import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
-import { addWindowOptions } from './validity.ts';
+import { publicClient } from './server.ts';
+import { addWindowOptions, type WindowOptions, windowOf } from './validity.ts';
 import { addVerificationOptions, type VerificationOptions, verifierOf } from './verification.ts';
+
+interface LicenseOptions extends OperatorOptions, RecordOptions, WindowOptions {
+  readonly licensee?: string;
+  readonly source?: readonly string[];
+  readonly access?: readonly string[];
+  readonly maxVolume?: number;
+  readonly prohibit?: readonly string[];
+  readonly show?: boolean;
+}
 
 interface DeclareOptions extends OperatorOptions, RecordOptions {
   readonly access: readonly string[];
@@ -86,6 +97,38 @@ function defineDeclare(declare: Command): void {
   ]);
 }
 
+async function runLicense(options: LicenseOptions): Promise<void> {
+  const policy = options.show ? await policyInForce(options) : await newPolicy(options);
+  const { policy_id, licensor_sovereign_id, licensee_sovereign_id, valid_until } = policy;
+  deliverRecord(
+    options,
+    policy,
+    `Data license ${policy_id} is in force`,
+    `${licensor_sovereign_id} licenses ${policy.allowed_source_ids.join(', ') || 'nothing'} to ${licensee_sovereign_id} until ${valid_until}.`,
+  );
+}
+
+async function policyInForce(options: LicenseOptions): Promise<DataLicensePolicy> {
+  const policy = await publicClient(options).licensePolicy();
+  if (policy !== null) return policy;
+  throw failure(EXIT.refused, 'no_policy', 'The authority has no data license in force');
+}
+
+async function newPolicy(options: LicenseOptions): Promise<DataLicensePolicy> {
+  const { licensee, source = [], access = [], maxVolume, prohibit } = options;
+  if (licensee === undefined) {
+    throw usageFailure('--licensee is needed to license data, or --show to read the license');
+  }
+  return operatorClient(options).createLicensePolicy({
+    licensee_sovereign_id: licensee,
+    allowed_source_ids: source,
+    allowed_access_types: access,
+    ...(maxVolume !== undefined && { max_volume_bytes_per_session: maxVolume }),
+    ...(prohibit && { prohibited_classification_tags: prohibit }),
+    ...windowOf(options),
+  });
+}
+
 async function runDeclare(file: string, options: DeclareOptions): Promise<void> {
   const { access, decisionId, volume } = options;
   const intent = await operatorClient(options).declareIntent({
@@ -117,12 +160,10 @@ async function runVerify(
     policy,
     ...(agentKey && { agent_public_keys: agentKey }),
   });
-  const { valid, violation_reason, violations } = verdict;
-  printFinding(options, verdict, {
-    passed: valid,
+  const { violation_reason, violations } = verdict;
+  const what = `${named('intent', intent.intent_id)} under ${named('license', policy.policy_id)}`;
+  printVerdict(options, verdict, what, {
     reason: violation_reason ?? '',
-    approval: 'Valid',
-    what: `${named('intent', intent.intent_id)} under ${named('license', policy.policy_id)}`,
     more: violations.map(({ violation_type, detail }) => `${violation_type}: ${detail}`),
   });
 }

@@ -1,12 +1,24 @@
 /** `mesh-na disclosure`: discloses one agreed capability without the others. */
 import { type Command, Option } from 'commander';
-import { runCommit, runProve } from './disclosure-records.ts';
-import { readJsonFile, readJsonFiles } from './json-file.ts';
+import { isJsonObject, type JsonObject } from '../base/json/value.ts';
+import { usageFailure } from './exit-codes.ts';
+import { notHolding, readJsonFile, readJsonFiles } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import { addPublicOptions, collect, signerKeyOption } from './options.ts';
-import { printValidity } from './output.ts';
+import { addPublicOptions, collect, type PublicOptions, signerKeyOption } from './options.ts';
+import { printVerdict } from './output.ts';
 import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
+import { publicClient } from './server.ts';
 import { addVerificationOptions, type VerificationOptions, verifierOf } from './verification.ts';
+
+interface CommitOptions extends OperatorOptions, RecordOptions {
+  readonly capability?: readonly string[];
+}
+
+interface ProveOptions extends PublicOptions, RecordOptions {
+  readonly prover: string;
+  readonly committed?: readonly string[];
+  readonly agreement?: string;
+}
 
 interface VerifyOptions extends VerificationOptions {
   readonly issuerKey?: readonly string[];
@@ -63,6 +75,59 @@ export function addDisclosureCommands(program: Command): void {
   ]);
 }
 
+async function runCommit(file: string, options: CommitOptions): Promise<void> {
+  const agreement = await readJsonFile(file);
+  const commitment = await operatorClient(options).commitCapabilities({
+    capabilities: options.capability ?? agreedCapabilities(file, agreement),
+    agreement,
+  });
+  const { commitment_id, capability_count, agreement_id } = commitment;
+  deliverRecord(
+    options,
+    commitment,
+    `Commitment ${commitment_id} created`,
+    `Capabilities of agreement ${agreement_id} in it: ${capability_count}.`,
+  );
+}
+
+async function runProve(file: string, capability: string, options: ProveOptions): Promise<void> {
+  const { commitment, capabilities } = await committedIn(file, options);
+  const proof = await publicClient(options).proveMembership({
+    capability,
+    capabilities,
+    commitment,
+    prover_sovereign_id: options.prover,
+  });
+  deliverRecord(
+    options,
+    proof,
+    `Proof ${proof.proof_id} created`,
+    `It shows ${proof.revealed_capability} in commitment ${proof.commitment_id}.`,
+  );
+}
+
+/** The commitment, and the whole list behind it, which it does not contain. */
+async function committedIn(file: string, { committed, agreement: agreementFile }: ProveOptions) {
+  if (committed !== undefined) {
+    return { commitment: await readJsonFile(file), capabilities: committed };
+  }
+  if (agreementFile === undefined) {
+    throw usageFailure('--committed or --agreement is needed: a commitment holds no capabilities');
+  }
+  const [commitment, agreement] = await readJsonFiles(file, agreementFile);
+  return { commitment, capabilities: agreedCapabilities(agreementFile, agreement) };
+}
+
+function agreedCapabilities(file: string, { agreed_terms: terms }: JsonObject): readonly string[] {
+  const capabilities = isJsonObject(terms) ? terms.capabilities : undefined;
+  if (Array.isArray(capabilities) && capabilities.every(isText)) return capabilities;
+  throw notHolding(file, 'an agreement');
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
+}
+
 async function runVerify(
   proofFile: string,
   commitmentFile: string,
@@ -76,7 +141,7 @@ async function runVerify(
     ...(issuerKey && { issuer_public_keys: issuerKey }),
   });
   const what = `proof of ${proof.revealed_capability} in commitment ${verdict.commitment_id}`;
-  printValidity(options, verdict, what);
+  printVerdict(options, verdict, what);
 }
 
 async function runNullify(file: string, options: OperatorOptions & RecordOptions): Promise<void> {

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { readJsonFile } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { acceptDenialOption, signerKeyOption } from './options.ts';
-import { printFinding } from './output.ts';
+import { printVerdict } from './output.ts';
 import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
 import { addVerificationOptions, type VerificationOptions, verifierOf } from './verification.ts';
 
@@ -76,10 +76,8 @@ async function runVerify(file: string, options: VerifyOptions): Promise<void> {
     ...(expectGraphDigest !== undefined && { expected_graph_digest: expectGraphDigest }),
   });
   const { accepted, reason, evidence_id, issuer_sovereign_id, verdict } = answer;
-  printFinding(options, answer, {
+  printVerdict(options, answer, `evidence ${evidence_id} of ${issuer_sovereign_id}, ${verdict}`, {
     passed: accepted && (FAVORABLE.has(verdict) || acceptDenial),
     reason: accepted ? verdict : reason,
-    approval: 'Accepted',
-    what: `evidence ${evidence_id} of ${issuer_sovereign_id}, ${verdict}`,
   });
 }

@@ -41,57 +41,45 @@ export function printLines(lines: readonly string[]): void {
   for (const line of lines) writeLine(process.stdout, line);
 }
 
-/** The verdict of a verification, from whichever member has it. */
-export interface Finding {
-  readonly passed: boolean;
-  /** Why it was refused. */
-  readonly reason: string;
-  /** The text for a passed verification. */
-  readonly approval: string;
-  readonly what: string;
-  readonly more?: readonly string[];
-}
-
-/**
- * Prints an answer to a verification. A refusal is an answer, so it is printed to stdout too; it ends the
- * command with its own exit code.
- */
-export function printFinding(options: OutputOptions, answer: JsonObject, finding: Finding): void {
-  const { passed, reason, approval, what, more = [] } = finding;
-  const verdict = printable(passed ? approval : `Refused (${reason})`);
-  const colored = painted(passed ? 'green' : 'red', verdict, process.stdout);
-  printResult(options, answer, [{ styled: colored + printable(`: ${what}.`) }, ...more]);
-  if (!passed) throw failure(EXIT.refused, reason, '');
-}
-
-/** What is printed of any verdict. */
-interface Verdict extends JsonObject {
-  readonly accepted: boolean;
-  readonly reason: string;
-}
-
 /** What `unchecked` of an offline verdict names. */
 const UNCHECKED: Readonly<Record<string, string>> = {
   attestation_revocation: 'whether the attestation was revoked',
   treaty_revocation: 'whether the treaty was revoked',
 };
 
-/** Prints a verdict on `what` of an answer with the member `accepted`. */
-export function printVerdict(options: OutputOptions, verdict: Verdict, what: string): void {
-  const { accepted, reason, unchecked } = verdict;
-  const open = Array.isArray(unchecked) ? unchecked.map((name) => UNCHECKED[String(name)]) : [];
-  const more = open.length === 0 ? [] : [`Not known offline: ${open.join(', ')}.`];
-  printFinding(options, verdict, { passed: accepted, reason, approval: 'Accepted', what, more });
+/** The verdict of a verification, where the members of the answer do not say it. */
+interface Finding {
+  readonly passed?: boolean;
+  /** Why it was refused. */
+  readonly reason?: string;
+  /** The text for a passed verification. */
+  readonly approval?: string;
+  readonly more?: readonly string[];
 }
 
-/** Prints a verdict on `what` of an answer with the member `valid`. */
-export function printValidity(
+/**
+ * Prints an answer to the verification of `what`. A refusal is an answer, so it is printed to stdout too; it ends the
+ * command with its own exit code.
+ */
+export function printVerdict(
   options: OutputOptions,
-  verdict: { readonly valid: boolean; readonly reason: string },
+  answer: JsonObject,
   what: string,
+  {
+    passed = answer.accepted === true || answer.valid === true,
+    reason = String(answer.reason),
+    approval = 'valid' in answer ? 'Valid' : 'Accepted',
+    more = [],
+  }: Finding = {},
 ): void {
-  const { valid, reason } = verdict;
-  printFinding(options, verdict, { passed: valid, reason, approval: 'Valid', what });
+  const { unchecked = [] } = answer;
+  const open = Array.isArray(unchecked) ? unchecked.map((name) => UNCHECKED[String(name)]) : [];
+  const unknown = open.length === 0 ? [] : [`Not known offline: ${open.join(', ')}.`];
+  const verdict = printable(passed ? approval : `Refused (${reason})`);
+  const colored = painted(passed ? 'green' : 'red', verdict, process.stdout);
+  const styled = colored + printable(`: ${what}.`);
+  printResult(options, answer, [{ styled }, ...more, ...unknown]);
+  if (!passed) throw failure(EXIT.refused, reason, '');
 }
 
 /** Answer types have no index signature, although every answer was read from JSON. */
