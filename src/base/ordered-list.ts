@@ -19,13 +19,8 @@ export function createOrderedList<Item>(compare: (a: Item, b: Item) => number): 
 
   return {
     add(item) {
-      if (!isSorted) items.push(item);
-      else
-        items.splice(
-          firstIndex(items, (other) => compare(other, item) > 0),
-          0,
-          item,
-        );
+      if (isSorted) insertInOrder(items, item, compare);
+      else items.push(item);
     },
     remove(item) {
       const index = firstIndex(sorted(), (other) => compare(other, item) >= 0);
@@ -34,6 +29,16 @@ export function createOrderedList<Item>(compare: (a: Item, b: Item) => number): 
     },
     items: sorted,
   };
+}
+
+/** Inserts into a list that is sorted, behind what compares equal. */
+export function insertInOrder<Item>(
+  items: Item[],
+  item: Item,
+  compare: (a: Item, b: Item) => number,
+): void {
+  const place = firstIndex(items, (other) => compare(other, item) > 0);
+  items.splice(place, 0, item);
 }
 
 /** The first index whose item passes the test, which all later items pass too; the length if none does. */

@@ -2,29 +2,20 @@
 
 import type { Logger } from '../base/log/logger.ts';
 import type { EdgeRuntime } from '../base/runtime.ts';
-import type { DrainState, Edge } from '../edge/edge.ts';
-import { type EdgeConfig, edgeSettings } from '../edge/edge-config.ts';
-import { eventReadersOf } from '../edge/event-readers.ts';
+import type { EdgeConfig } from '../edge/edge-config.ts';
 import { freePort } from '../edge/free-port.ts';
 import type { Instance } from '../edge/instance.ts';
-import { createEdgeMetrics } from '../edge/metrics.ts';
-import { LIVE_RENDERERS } from '../edge/routes/live-renderers.ts';
-import { ROUTES } from '../edge/routes/table.ts';
-import { listen } from '../edge/server.ts';
-import { createUnprovenBodies } from '../edge/unproven-bodies.ts';
-import { notFoundPages } from '../pages/not-found.ts';
 import type { CommandReference } from '../pages/reference/command-reference.ts';
-import { standingIn } from '../protocol/contract/instance-status.ts';
 import { createDocumentCache } from '../protocol/contract/publications.ts';
 import { connectionsPerThread } from './config/descriptors.ts';
 import type { Config } from './config/load.ts';
-import { isAuthoritySilent } from './threads/beats.ts';
 import {
   type EdgeHost,
   type Edges,
   type EdgeThread,
   serveOnThreads,
 } from './threads/edge-threads.ts';
+import { serveEdge } from './threads/serving-edge.ts';
 
 export interface Front extends Edges {
   readonly port: number;
@@ -50,54 +41,36 @@ export async function openFront(options: FrontOptions): Promise<Front> {
   return { port, ...(await serveOnThreads(threads, host, edgeConfig, port)) };
 }
 
-async function serveHere(
+function serveHere(
   { runtime, logger, host }: FrontOptions,
   config: EdgeConfig,
   port: number,
-): Promise<Front> {
-  const { call, publisher, limits, viewers, exposition, beats, instanceStatus } = host;
+): Front {
+  const { call, publisher, limits, viewers, beats, instanceStatus } = host;
   const documents = createDocumentCache(publisher.versions);
-  const metrics = createEdgeMetrics();
-  const draining: DrainState = { isAnnounced: false, refusesWork: false };
-  const settings = edgeSettings(config, documents);
   publisher.follow(documents.take);
-  const edge: Edge = {
-    settings,
+  const edge = serveEdge(config, port, {
     call,
     documents,
     revisionEnds: publisher.revisionEnds,
     limits,
-    unprovenBodies: createUnprovenBodies(),
-    liveRenderers: LIVE_RENDERERS,
-    notFoundPage: notFoundPages(settings.genesis.network_name),
-    eventReaders: eventReadersOf(config, { call, runtime, metrics, logger }),
     viewers,
     runtime,
     logger,
-    metrics,
-    exposition: async () => exposition([await metrics.report()]),
-    isAuthoritySilent: () => isAuthoritySilent(beats),
-    instanceStatus: instanceStatus && standingIn(instanceStatus),
-    startedAt: runtime.elapsed(),
-    routes: ROUTES,
-    draining,
-  };
-  const server = listen(edge, ROUTES, { host: config.host, port, tls: config.tls });
+    beats,
+    instanceStatus,
+    exposition: async (report) => host.exposition([await report()]),
+  });
   return {
-    port: server.port,
-    async announce() {
-      draining.isAnnounced = true;
-    },
-    drain() {
-      draining.refusesWork = true;
-      return server.drain();
-    },
-    cut: async () => server.dropUploads(),
-    close: async () => server.close(),
-    abandon: async () => server.close(),
-    useTls: server.useTls,
+    port: edge.port,
+    announce: async () => edge.announce(),
+    drain: edge.drain,
+    cut: async () => edge.cut(),
+    close: async () => edge.close(),
+    abandon: async () => edge.close(),
+    useTls: edge.useTls,
     settle: () => Promise.resolve(),
-    barrier: server.barrier,
+    barrier: edge.barrier,
   };
 }
 

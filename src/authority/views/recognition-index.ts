@@ -5,6 +5,7 @@
 import type { Treaty } from '../../../machines/recognition-treaty.ts';
 import type { ImportedRevocation } from '../../../machines/revocation-feed.ts';
 import { compareCodePoints } from '../../base/json/write.ts';
+import { insertInOrder } from '../../base/ordered-list.ts';
 
 /** One treaty as an edge from its issuer to its subject. */
 export interface Edge {
@@ -112,7 +113,7 @@ export function createRecognitionIndex(): RecognitionIndex {
     if (known !== undefined) return known;
     const created = { id, number: sovereigns.size, outgoing: [], incoming: [] };
     sovereigns.set(id, created);
-    insert<Sovereign>(sovereignsById, created, compareIds);
+    insertInOrder<Sovereign>(sovereignsById, created, compareIds);
     return created;
   }
 
@@ -179,10 +180,10 @@ export function createRecognitionIndex(): RecognitionIndex {
       const to = sovereign(treaty.subject);
       const edge = { treatyId, from, to, treaty };
       byTreaty.set(treatyId, edge);
-      insert(from.outgoing, edge, compareEdges);
-      insert(to.incoming, edge, compareEdges);
-      insert(byAge, edge, compareAge);
-      insert(byParties, edge, compareEdges);
+      insertInOrder(from.outgoing, edge, compareEdges);
+      insertInOrder(to.incoming, edge, compareEdges);
+      insertInOrder(byAge, edge, compareAge);
+      insertInOrder(byParties, edge, compareEdges);
     },
     putRevocation(revocation) {
       const layer = beginImport(revocation);
@@ -214,20 +215,6 @@ function compareIds(a: Sovereign, b: Sovereign): number {
 
 function compareAge(a: Edge, b: Edge): number {
   return a.treaty.issuedAt - b.treaty.issuedAt || compareCodePoints(a.treatyId, b.treatyId);
-}
-
-/** Inserts into a sorted list; what is new often belongs at its end. */
-function insert<Item>(list: Item[], item: Item, compare: (a: Item, b: Item) => number): void {
-  let low = 0;
-  let high = list.length;
-  const last = list[high - 1];
-  if (last !== undefined && compare(last, item) <= 0) low = high;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (compare(list[middle] as Item, item) <= 0) low = middle + 1;
-    else high = middle;
-  }
-  list.splice(low, 0, item);
 }
 
 function sortedKeys(map: ReadonlyMap<string, unknown>): string[] {

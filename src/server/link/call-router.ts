@@ -4,7 +4,7 @@
  * error when another instance takes over.
  */
 
-import { Refusal, type RefusalName } from '../../base/refusal.ts';
+import type { RefusalName } from '../../base/refusal.ts';
 import type { LocalRateLimits, RateLimitSettings, RateLimits } from '../../edge/rate-limit.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import {
@@ -15,8 +15,8 @@ import {
   OUTCOME_UNKNOWN,
   UNAVAILABLE,
 } from '../../protocol/contract/calls.ts';
-import type { RateBucket } from '../../protocol/route-description.ts';
 import { type Outbox, type Relay, type Rows, reply } from '../threads/edge-threads.ts';
+import { answerLimit, askedLimits } from '../threads/limit-questions.ts';
 import { HEARTBEAT_ROW, unpackHeartbeat } from '../threads/packed-heartbeat.ts';
 import type { LinkClient, Outcome } from './client.ts';
 
@@ -76,6 +76,12 @@ export function createCallRouter({
   let held: Request[] = [];
   let timer: NodeJS.Timeout | null = null;
 
+  const asked = askedLimits(rateLimits, ask);
+
+  function limits(): RateLimits {
+    return lead?.limits ?? asked;
+  }
+
   function ask(name: string, question: unknown): Promise<Answer> {
     return new Promise((resolve, reject) => {
       attempt({ name, question, deadline: elapsed() + holdMs, resolve, reject });
@@ -131,12 +137,6 @@ export function createCallRouter({
     for (const request of requests) attempt(request);
   }
 
-  async function askLimit(what: string, question: readonly [RateBucket, string, number]) {
-    const answer = await ask(what, question);
-    if (!answer.ok) throw new Refusal(answer.refusal, answer.details);
-    return Number(answer.json);
-  }
-
   return {
     call(name, given) {
       if (lead !== null) return lead.call(name, given);
@@ -153,21 +153,10 @@ export function createCallRouter({
       return true;
     },
     limits: {
-      isOn: (bucket) => rateLimits[bucket] !== null,
-      take(bucket, key, now) {
-        if (rateLimits[bucket] === null) return 0;
-        return lead?.limits.take(bucket, key, now) ?? askLimit('#take', [bucket, key, now]);
-      },
-      wait(bucket, key, now) {
-        if (rateLimits[bucket] === null) return 0;
-        return lead?.limits.wait(bucket, key, now) ?? askLimit('#wait', [bucket, key, now]);
-      },
-      giveBack(bucket, key, counted) {
-        if (rateLimits[bucket] === null) return;
-        if (lead !== null) return lead.limits.giveBack(bucket, key, counted);
-        // A count too many harms less than a request that waits for it.
-        void askLimit('#give_back', [bucket, key, counted]).catch(() => undefined);
-      },
+      isOn: asked.isOn,
+      take: (bucket, key, now) => limits().take(bucket, key, now),
+      wait: (bucket, key, now) => limits().wait(bucket, key, now),
+      giveBack: (bucket, key, counted) => limits().giveBack(bucket, key, counted),
     },
     lead(call, limits) {
       lead = { call, limits };
@@ -212,14 +201,7 @@ function answerOf(
   name: string,
   question: unknown,
 ): Answer | Promise<Answer> {
-  if (!name.startsWith('#')) return call(name as CallName, question as CallOf<CallName>);
-  const [bucket, key, now] = question as [RateBucket, string, number];
-  if (name === '#take') return seconds(limits.take(bucket, key, now));
-  if (name === '#wait') return seconds(limits.wait(bucket, key, now));
-  limits.giveBack(bucket, key, now);
-  return seconds(0);
-}
-
-function seconds(count: number): Answer {
-  return { ok: true, json: String(count) };
+  return (
+    answerLimit(limits, name, question) ?? call(name as CallName, question as CallOf<CallName>)
+  );
 }

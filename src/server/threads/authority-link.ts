@@ -1,13 +1,13 @@
 /** The authority as seen by an edge on another thread. */
 
 import type { JsonObject } from '../../base/json/value.ts';
-import { Refusal, type RefusalName } from '../../base/refusal.ts';
+import type { RefusalName } from '../../base/refusal.ts';
 import type { RateLimitSettings, RateLimits } from '../../edge/rate-limit.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import type { Call, CallName, CallOf } from '../../protocol/contract/calls.ts';
 import { createDocumentCache, type DocumentCache } from '../../protocol/contract/publications.ts';
-import type { RateBucket } from '../../protocol/route-description.ts';
 import { fromCloneable, toCloneable } from './cloneable.ts';
+import { askedLimits, textOf } from './limit-questions.ts';
 import type { Answers, FromEdge, SharedState } from './messages.ts';
 import { packHeartbeat } from './packed-heartbeat.ts';
 
@@ -24,7 +24,7 @@ export interface AuthorityLink {
 
 /** The pending caller. */
 interface Waiting {
-  readonly resolve: (answer: unknown) => void;
+  readonly resolve: (answer: Answer) => void;
   readonly reject: (problem: Error) => void;
 }
 
@@ -57,12 +57,12 @@ export function createAuthorityLink(
     setImmediate(flush);
   }
 
-  function awaitAnswer(id: number): Promise<unknown> {
+  function awaitAnswer(id: number): Promise<Answer> {
     schedule();
     return new Promise((resolve, reject) => waiting.set(id, { resolve, reject }));
   }
 
-  function ask(name: string, question: unknown): Promise<unknown> {
+  function ask(name: string, question: unknown): Promise<Answer> {
     lastId += 1;
     requests.push(lastId, name, toCloneable(question));
     return awaitAnswer(lastId);
@@ -77,23 +77,13 @@ export function createAuthorityLink(
   return {
     documents,
     call<Name extends CallName>(name: Name, command: CallOf<Name>): Promise<Answer> {
-      if (name !== 'heartbeat') return ask(name, command) as Promise<Answer>;
+      if (name !== 'heartbeat') return ask(name, command);
       lastId += 1;
       packHeartbeat(heartbeats, lastId, command as CallOf<'heartbeat'>);
-      return awaitAnswer(lastId) as Promise<Answer>;
+      return awaitAnswer(lastId);
     },
-    limits: {
-      isOn: (bucket) => rateLimits[bucket] !== null,
-      take: (bucket, key, now) =>
-        rateLimits[bucket] === null ? 0 : askLimit('take', bucket, key, now),
-      wait: (bucket, key, now) =>
-        rateLimits[bucket] === null ? 0 : askLimit('wait', bucket, key, now),
-      giveBack(bucket, key, counted) {
-        if (rateLimits[bucket] === null) return;
-        void askLimit('give_back', bucket, key, counted).catch(() => undefined);
-      },
-    },
-    exposition: () => ask('#exposition', null).then(jsonOf),
+    limits: askedLimits(rateLimits, ask),
+    exposition: () => ask('#exposition', null).then(textOf),
     log(line) {
       log += line;
       schedule();
@@ -101,7 +91,7 @@ export function createAuthorityLink(
     take({ publications, answered, repeated, refused, failed }) {
       for (const publication of publications) documents.take(publication);
       for (let i = 0; i < answered.length; i += 2) {
-        takeWaiting(answered[i])?.resolve({ ok: true, json: answered[i + 1] });
+        takeWaiting(answered[i])?.resolve({ ok: true, json: answered[i + 1] as string });
       }
       for (let i = 0; i < refused.length; i += 3) {
         const refusal = refused[i + 1] as RefusalName;
@@ -109,7 +99,7 @@ export function createAuthorityLink(
         takeWaiting(refused[i])?.resolve({ ok: false, refusal, details });
       }
       for (let i = 0; i < repeated.length; i += 2) {
-        takeWaiting(repeated[i])?.resolve(fromCloneable(repeated[i + 1]));
+        takeWaiting(repeated[i])?.resolve(fromCloneable(repeated[i + 1]) as Answer);
       }
       for (let i = 0; i < failed.length; i += 2) {
         takeWaiting(failed[i])?.reject(new Error(`In the authority: ${failed[i + 1]}`));
@@ -117,20 +107,4 @@ export function createAuthorityLink(
     },
     flush,
   };
-
-  function askLimit(
-    what: 'take' | 'wait' | 'give_back',
-    bucket: RateBucket,
-    key: string,
-    now: number,
-  ) {
-    return ask(`#${what}`, [bucket, key, now]).then(jsonOf).then(Number);
-  }
-}
-
-/** Throws what another instance refuses, or what is refused because it is gone. */
-function jsonOf(answer: unknown): string {
-  const given = answer as Answer;
-  if (!given.ok) throw new Refusal(given.refusal, given.details);
-  return given.json;
 }

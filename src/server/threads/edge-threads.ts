@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { ClockAnchor } from '../../base/clock.ts';
 import { problemText } from '../../base/log/problem.ts';
-import { Refusal } from '../../base/refusal.ts';
 import type { ManualTime } from '../../base/runtime.ts';
 import type { TlsFiles } from '../../base/tls/pair.ts';
 import type { EdgeConfig } from '../../edge/edge-config.ts';
@@ -13,9 +12,9 @@ import type { Answer } from '../../protocol/contract/answers.ts';
 import type { Call, CallName, CallOf } from '../../protocol/contract/calls.ts';
 import type { StandingMemory } from '../../protocol/contract/instance-status.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
-import type { RateBucket } from '../../protocol/route-description.ts';
 import type { Beats } from './beats.ts';
 import { fromCloneable, toCloneable } from './cloneable.ts';
+import { answerLimit } from './limit-questions.ts';
 import type { Answers, Batch, EdgeProcedures, FromEdge, SharedState, ToEdge } from './messages.ts';
 import { HEARTBEAT_ROW, unpackHeartbeat } from './packed-heartbeat.ts';
 import { createRpcCaller, type RpcCaller } from './rpc.ts';
@@ -333,38 +332,11 @@ function answerTo(
   { call, limits, exposition }: Answering,
 ): Answer | Promise<Answer> {
   if (name === '#exposition' && exposition !== undefined) return exposition().then(answerOf);
-  const limit = LIMIT_QUESTIONS[name];
-  if (limit === undefined) {
-    return call(name as CallName, fromCloneable(question) as CallOf<CallName>);
-  }
-  const [bucket, key, now] = question as [RateBucket, string, number];
-  const seconds = limit(limits, bucket, key, now);
-  return seconds instanceof Promise
-    ? seconds.then((late) => answerOf(String(late)), refusalOf)
-    : answerOf(String(seconds));
+  return (
+    answerLimit(limits, name, question) ??
+    call(name as CallName, fromCloneable(question) as CallOf<CallName>)
+  );
 }
-
-/** The counts are with another instance, which may be gone. */
-function refusalOf(cause: unknown): Answer {
-  if (!(cause instanceof Refusal)) throw cause;
-  return { ok: false, refusal: cause.refusal, details: cause.details };
-}
-
-type LimitQuestion = (
-  limits: RateLimits,
-  bucket: RateBucket,
-  key: string,
-  now: number,
-) => number | Promise<number>;
-
-const LIMIT_QUESTIONS: { readonly [name: string]: LimitQuestion | undefined } = {
-  '#take': (limits, bucket, key, now) => limits.take(bucket, key, now),
-  '#wait': (limits, bucket, key, now) => limits.wait(bucket, key, now),
-  '#give_back'(limits, bucket, key, counted) {
-    limits.giveBack(bucket, key, counted);
-    return 0;
-  },
-};
 
 function answerOf(json: string): Answer {
   return { ok: true, json };

@@ -29,7 +29,8 @@ import {
   encodeTimes,
   type TimesKey,
 } from '../table-rows.ts';
-import { decodeTotals, encodeTotals } from '../totals.ts';
+import { decodeTotals, encodeTotals, totalsAfter } from '../totals.ts';
+import { createUnitQueue, type PendingUnit } from '../unit-queue.ts';
 import {
   addressOf,
   assertKeyLength,
@@ -60,12 +61,6 @@ interface InFlight {
   readonly version: number;
   /** The last unit that changed the subject: a version may recur after a removal. */
   readonly unit: EncodedUnit;
-}
-
-interface PendingUnit {
-  readonly unit: EncodedUnit;
-  readonly resolve: (revision: number) => void;
-  readonly reject: (cause: unknown) => void;
 }
 
 /** The kind of database, and the row layout that this program reads and writes. */
@@ -122,15 +117,14 @@ function openLockedStore(
 
   let totals = decodeTotals(tables.meta.get('totals'));
   let failure: string | null = null;
-  let queue: PendingUnit[] = [];
-  let flushing: Promise<void> | null = null;
+  const queue = createUnitQueue({ failure: () => failure, encode, flush });
   let forgetting: Promise<void> | null = null;
   /** Versions of subjects whose writes are not on disk yet. */
   const inFlight = new Map<string, InFlight>();
   const commits = createCommits(dataDir);
 
   async function load(): Promise<StoreContents> {
-    await flushing;
+    await queue.settled();
     const contents = contentsOf(lmdbRows(tables, null), metaRows(tables, null), shapes);
     return {
       ...contents,
@@ -141,7 +135,7 @@ function openLockedStore(
   }
 
   async function position(): Promise<StatePosition> {
-    await flushing;
+    await queue.settled();
     return {
       epoch: decodeEpoch(tables.meta.get('epoch')),
       revision: totals.revision,
@@ -157,19 +151,13 @@ function openLockedStore(
     tables = openTables(env);
   }
 
-  function commit(unit: Unit): Promise<number> {
-    if (failure !== null) return Promise.reject(new Error(failure));
-    let encoded: EncodedUnit;
-    try {
-      encoded = encodeUnit(unit, shapes);
-    } catch (cause) {
-      return Promise.reject(cause);
-    }
+  function encode(unit: Unit): EncodedUnit {
+    const encoded = encodeUnit(unit, shapes);
     const stale =
       unit.subjects.find((write) => !replacesCurrent(write)) ??
       unit.removals.find((removal) => !replacesCurrent(removal));
     if (stale !== undefined) {
-      return Promise.reject(new StoreConflict(`${stale.kind} ${stale.id} has changed meanwhile`));
+      throw new StoreConflict(`${stale.kind} ${stale.id} has changed meanwhile`);
     }
     for (const write of unit.subjects) {
       inFlight.set(addressOf(write), { version: write.version, unit: encoded });
@@ -177,10 +165,7 @@ function openLockedStore(
     for (const removal of unit.removals) {
       inFlight.set(addressOf(removal), { version: NOT_STORED, unit: encoded });
     }
-    return new Promise((resolve, reject) => {
-      queue.push({ unit: encoded, resolve, reject });
-      flushing ??= flushQueue();
-    });
+    return encoded;
   }
 
   function replacesCurrent(change: SubjectRemoval): boolean {
@@ -193,18 +178,8 @@ function openLockedStore(
       : tables.subjects.doesExist(key, replaces);
   }
 
-  async function flushQueue(): Promise<void> {
-    // Units of one turn of the event loop belong in one flush: begin when the turn is over.
-    await Promise.resolve();
-    while (queue.length > 0) {
-      const batch = queue;
-      queue = [];
-      await flushBatch(batch);
-    }
-    flushing = null;
-  }
-
-  async function flushBatch(batch: readonly PendingUnit[]): Promise<void> {
+  async function flush(waiting: PendingUnit[]): Promise<void> {
+    const batch = waiting.splice(0);
     const first = totals.revision + 1;
     try {
       // After a failed flush, every later unit is rejected: the audit chain on disk would have a gap.
@@ -231,15 +206,8 @@ function openLockedStore(
    * and its last.
    */
   function writesOf(units: readonly EncodedUnit[]): readonly Write[] {
-    const revision = totals.revision + units.length;
-    const nonces = nonceRows(units, revision);
-    const audit = units.flatMap((unit) => unit.audit);
-    totals = {
-      revision,
-      subjects: units.reduce((sum, { growth }) => sum + growth, totals.subjects),
-      nonceRows: totals.nonceRows + nonces.length,
-      auditEntries: totals.auditEntries + audit.length,
-    };
+    const nonces = nonceRows(units, totals.revision + units.length);
+    totals = totalsAfter(totals, units, nonces.length);
     return [
       ...shapesWrite(),
       ...units.flatMap(subjectWrites),
@@ -247,7 +215,10 @@ function openLockedStore(
         tables.nonces.put(key, row);
         if (answers !== null) tables.answers.put(key, answers);
       }),
-      ...auditWrite(totals.auditEntries, audit),
+      ...auditWrite(
+        totals.auditEntries,
+        units.flatMap((unit) => unit.audit),
+      ),
       totalsWrite(),
     ];
   }
@@ -354,7 +325,7 @@ function openLockedStore(
   }
 
   async function close(): Promise<void> {
-    await flushing;
+    await queue.settled();
     if (failure === null) {
       const row = ownerRow('closed', ownership.number);
       await writeAsOwner([() => tables.meta.put('owner', row, ownership.number)]);
@@ -363,7 +334,7 @@ function openLockedStore(
   }
 
   async function abandon(): Promise<void> {
-    await flushing;
+    await queue.settled();
     await release();
   }
 
@@ -378,7 +349,7 @@ function openLockedStore(
     auditHashAt: async (entry) => readAuditHash(tables, entry),
     auditAfter: async (entry, most) => readAuditAfter(tables, entry, most),
     load,
-    commit,
+    commit: queue.commit,
     touchMany,
     forgetNonces,
     health,

@@ -16,7 +16,6 @@ import {
   type StoreContents,
   type StoredLiveness,
   type TimeRange,
-  type Unit,
 } from '../store.ts';
 import type { MetaRows } from '../stored-rows.ts';
 import {
@@ -26,7 +25,8 @@ import {
   encodeShapes,
   encodeTimes,
 } from '../table-rows.ts';
-import { encodeTotals, type Totals, totalsIn } from '../totals.ts';
+import { encodeTotals, totalsAfter, totalsIn } from '../totals.ts';
+import { createUnitQueue, type PendingUnit } from '../unit-queue.ts';
 import {
   addressOf,
   assertKeyLength,
@@ -56,12 +56,6 @@ const MOST_BYTES = 8 * 1024 ** 2;
 const LIVENESS_ROWS = 5000;
 const FORGET_AT_MOST = 20_000;
 
-interface PendingUnit {
-  readonly unit: EncodedUnit;
-  readonly resolve: (revision: number) => void;
-  readonly reject: (cause: unknown) => void;
-}
-
 /** `meta` is what the database holds in addition to the subjects when the lease begins. */
 export function heldStore(
   address: StoreAddress,
@@ -74,8 +68,11 @@ export function heldStore(
   let totals = totalsIn(meta);
   /** The row as it is stored: each change of the totals names the one before. */
   let totalsRow = meta.get('totals') ?? Buffer.alloc(0);
-  let queue: PendingUnit[] = [];
-  let flushing: Promise<void> | null = null;
+  const queue = createUnitQueue({
+    failure: writing.failure,
+    encode: (unit) => encodeUnit(unit, shapes),
+    flush: (waiting) => writing.inTurn((session) => flushSome(session, waiting)),
+  });
   let forgetting: Promise<void> | null = null;
   /** For each storing of liveness that is under way, the ids whose liveness was removed meanwhile. */
   const removedMeanwhile = new Set<Set<string>>();
@@ -97,31 +94,8 @@ export function heldStore(
     }
   }
 
-  function commit(unit: Unit): Promise<number> {
-    const failure = writing.failure();
-    if (failure !== null) return Promise.reject(new Error(failure));
-    let encoded: EncodedUnit;
-    try {
-      encoded = encodeUnit(unit, shapes);
-    } catch (cause) {
-      return Promise.reject(cause);
-    }
-    return new Promise((resolve, reject) => {
-      queue.push({ unit: encoded, resolve, reject });
-      flushing ??= flushQueue();
-    });
-  }
-
-  async function flushQueue(): Promise<void> {
-    // Units of one turn of the event loop belong in one flush: begin when the turn is over.
-    await Promise.resolve();
-    while (queue.length > 0) await writing.inTurn(flushSome);
-    flushing = null;
-  }
-
-  async function flushSome(session: Session): Promise<void> {
-    const pending = takeFrom(queue);
-    queue = queue.slice(pending.length);
+  async function flushSome(session: Session, waiting: PendingUnit[]): Promise<void> {
+    const pending = waiting.splice(0, countForOne(waiting));
     try {
       await flush(session, pending);
     } catch (cause) {
@@ -164,17 +138,11 @@ export function heldStore(
   /** What the statement of a commit takes after the lease, the totals and the shapes. */
   function valuesOf({ accepted, changes, removedIds }: Batch<PendingUnit>) {
     const units = accepted.map(({ unit }) => unit);
-    const revision = totals.revision + units.length;
     const written = changes.filter(({ row }) => row !== null);
     const removed = changes.filter(({ row }) => row === null);
-    const nonces = nonceRows(units, revision);
+    const nonces = nonceRows(units, totals.revision + units.length);
     const audit = units.flatMap((unit) => unit.audit);
-    const next: Totals = {
-      revision,
-      subjects: units.reduce((sum, { growth }) => sum + growth, totals.subjects),
-      nonceRows: totals.nonceRows + nonces.length,
-      auditEntries: totals.auditEntries + audit.length,
-    };
+    const next = totalsAfter(totals, units, nonces.length);
     const values = [
       written.map(({ kind }) => kind),
       written.map(({ id }) => Buffer.from(id)),
@@ -187,7 +155,7 @@ export function heldStore(
       removed.map(({ replaced }) => replaced),
       removedIds.map((id) => Buffer.from(id)),
       nonces.map(({ key }) => key[0]),
-      revision,
+      next.revision,
       nonces.map(({ row }) => row),
       nonces.map(({ answers }) => answers),
       next.auditEntries,
@@ -266,7 +234,7 @@ export function heldStore(
   }
 
   async function release(how: 'released' | 'abandoned'): Promise<void> {
-    await flushing;
+    await queue.settled();
     await writing.idle();
     await Promise.all(Array.from(readers, disconnect));
     await lease.end(writing.failure() === null ? how : 'abandoned');
@@ -306,7 +274,7 @@ export function heldStore(
     auditHashAt,
     auditAfter,
     load,
-    commit,
+    commit: queue.commit,
     touchMany,
     forgetNonces,
     health: () => writing.failure() ?? lease.problem(),
@@ -344,14 +312,15 @@ const VERSIONS = {
   text: `select s.kind, s.id, s.version from mesh_na.subjects as s
     join unnest($1::text[], $2::bytea[]) as w (kind, id) on s.kind = w.kind and s.id = w.id`,
 };
-/** As many of the waiting units as one transaction takes; at least one. */
-function takeFrom(queue: readonly PendingUnit[]): readonly PendingUnit[] {
+
+/** How many of the waiting units one transaction takes; at least one. */
+function countForOne(waiting: readonly PendingUnit[]): number {
   let bytes = 0;
-  const end = queue.findIndex(({ unit }, index) => {
+  const end = waiting.findIndex(({ unit }, index) => {
     bytes += sizeOf(unit);
     return index > 0 && (index >= MOST_UNITS || bytes > MOST_BYTES);
   });
-  return end === -1 ? queue : queue.slice(0, end);
+  return end === -1 ? waiting.length : end;
 }
 
 function sizeOf({ subjects, answers, audit }: EncodedUnit): number {

@@ -1,0 +1,91 @@
+/** An edge that serves, on the thread of the authority or on one of its own. */
+import type { TlsFiles } from '../../base/tls/pair.ts';
+import type { DrainState, Edge } from '../../edge/edge.ts';
+import { type EdgeConfig, edgeSettings } from '../../edge/edge-config.ts';
+import { eventReadersOf } from '../../edge/event-readers.ts';
+import { createEdgeMetrics, type MetricsReport } from '../../edge/metrics.ts';
+import { LIVE_RENDERERS } from '../../edge/routes/live-renderers.ts';
+import { ROUTES } from '../../edge/routes/table.ts';
+import { listen } from '../../edge/server.ts';
+import { createUnprovenBodies } from '../../edge/unproven-bodies.ts';
+import { notFoundPages } from '../../pages/not-found.ts';
+import { type StandingMemory, standingIn } from '../../protocol/contract/instance-status.ts';
+import { type Beats, isAuthoritySilent } from './beats.ts';
+
+export interface ServingEdge {
+  readonly port: number;
+  /** `/readyz` answers 503 from now on. */
+  announce(): void;
+  /** Refuses all new work; resolves when what is in flight is answered. */
+  drain(): Promise<void>;
+  /** Refuses all new work. */
+  refuseWork(): void;
+  /** Ends requests whose body has not arrived in whole. */
+  cut(): void;
+  /** Ends all connections. */
+  close(): void;
+  /** New connections get this pair. */
+  useTls(files: TlsFiles): Promise<void>;
+  /** Resolves when no request reads a document that was replaced before this call. */
+  barrier(): Promise<void>;
+  report(): Promise<MetricsReport>;
+}
+
+/** What differs between threads. */
+export interface EdgeSurroundings
+  extends Pick<
+    Edge,
+    'call' | 'documents' | 'revisionEnds' | 'limits' | 'viewers' | 'runtime' | 'logger'
+  > {
+  readonly beats: Beats;
+  /** Null where no other instance can write. */
+  readonly instanceStatus: StandingMemory | null;
+  /** The metrics of all edges, of which `report` gives those of this one. */
+  exposition(report: () => Promise<MetricsReport>): Promise<string>;
+}
+
+export function serveEdge(
+  config: EdgeConfig,
+  port: number,
+  { beats, instanceStatus, exposition, ...surroundings }: EdgeSurroundings,
+): ServingEdge {
+  const metrics = createEdgeMetrics();
+  const draining: DrainState = { isAnnounced: false, refusesWork: false };
+  const settings = edgeSettings(config, surroundings.documents);
+  const edge: Edge = {
+    ...surroundings,
+    settings,
+    unprovenBodies: createUnprovenBodies(),
+    liveRenderers: LIVE_RENDERERS,
+    notFoundPage: notFoundPages(settings.genesis.network_name),
+    eventReaders: eventReadersOf(config, { ...surroundings, metrics }),
+    metrics,
+    exposition: () => exposition(metrics.report),
+    isAuthoritySilent: () => isAuthoritySilent(beats),
+    instanceStatus: instanceStatus && standingIn(instanceStatus),
+    startedAt: surroundings.runtime.elapsed(),
+    routes: ROUTES,
+    draining,
+  };
+  const server = listen(edge, ROUTES, { host: config.host, port, tls: config.tls });
+  function refuseWork(): void {
+    draining.refusesWork = true;
+  }
+
+  return {
+    port: server.port,
+    announce() {
+      draining.isAnnounced = true;
+    },
+    drain() {
+      refuseWork();
+      return server.drain();
+    },
+    refuseWork,
+    cut: server.dropUploads,
+    close: server.close,
+    useTls: server.useTls,
+    barrier: server.barrier,
+    report: metrics.report,
+  };
+}

@@ -1,0 +1,49 @@
+/** Units that wait to be stored: those that arrive while others are written are written together in the next flush. */
+import type { Unit } from './store.ts';
+import type { EncodedUnit } from './units.ts';
+
+export interface PendingUnit {
+  readonly unit: EncodedUnit;
+  readonly resolve: (revision: number) => void;
+  readonly reject: (cause: unknown) => void;
+}
+
+export interface UnitQueue {
+  commit(unit: Unit): Promise<number>;
+  /** Resolves when nothing waits or is being written. */
+  settled(): Promise<void>;
+}
+
+export interface UnitQueueOptions {
+  /** Null until nothing can be stored any more; then why. */
+  failure(): string | null;
+  /** Throws when the unit cannot be stored. */
+  encode(unit: Unit): EncodedUnit;
+  /** Takes some units from the front, and settles them. */
+  flush(waiting: PendingUnit[]): Promise<void>;
+}
+
+export function createUnitQueue({ failure, encode, flush }: UnitQueueOptions): UnitQueue {
+  const waiting: PendingUnit[] = [];
+  let flushing: Promise<void> | null = null;
+
+  async function flushAll(): Promise<void> {
+    // Units of one turn of the event loop belong in one flush: begin when the turn is over.
+    await Promise.resolve();
+    while (waiting.length > 0) await flush(waiting);
+    flushing = null;
+  }
+
+  return {
+    commit: (unit) =>
+      new Promise((resolve, reject) => {
+        const problem = failure();
+        if (problem !== null) throw new Error(problem);
+        waiting.push({ unit: encode(unit), resolve, reject });
+        flushing ??= flushAll();
+      }),
+    async settled() {
+      await flushing;
+    },
+  };
+}
