@@ -27,7 +27,10 @@ test('each clause of the contract has an anchor of its own', () => {
 
 test('each citation in the code leads to a clause of the contract', () => {
   const known = new Set(anchors);
-  const citations = found(code, /\[((?:core|trust|service|backup|events)-[^\]\s]*)\]/g);
+  const citations = found(
+    code,
+    /\[((?:core|trust|service|backup|events|authority-keys)-[^\]\s]*)\]/g,
+  );
   assert.ok(citations.length > 250);
   assert.deepEqual(
     citations.filter(({ match }) => !known.has(match)).map(({ at, match }) => `${at}: ${match}`),

@@ -1,6 +1,5 @@
 /** `mesh-na genesis`: what only the root key may do, offline, on the file that it signed. */
 import type { Command } from 'commander';
-import { readPrivateKey } from '../base/keys/private-key.ts';
 import { systemRuntime } from '../base/runtime.ts';
 import { formatInstant } from '../base/timestamp.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
@@ -10,6 +9,7 @@ import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { readGenesisFile } from './genesis-file.ts';
 import { examples, jsonOption, wholeNumber } from './options.ts';
 import { asJson, type OutputOptions, printResult } from './output.ts';
+import { readRootKey } from './root-key.ts';
 import { saveFile } from './saved-file.ts';
 
 interface RenewOptions extends OutputOptions {
@@ -47,16 +47,7 @@ export function addGenesisCommands(program: Command): void {
 
 async function renew({ rootKey, genesis: file, days, out, ...options }: RenewOptions) {
   const earlier = await readGenesisFile(file);
-  const { signerFromSeed } = await import('../base/crypto/ed25519.ts');
-  const seed = onLocalFiles(() => readPrivateKey(rootKey));
-  const root = signerFromSeed(seed);
-  if (root.publicKey !== earlier.root_public_key) {
-    const isPublic = seed.toString('base64') === earlier.root_public_key;
-    const message = isPublic
-      ? `${rootKey} holds the public root key of ${file}, and the private one is expected: name the root.key that was made with it`
-      : `${rootKey} is not the root key of ${file}`;
-    throw failure(EXIT.unusable, 'local_files', message);
-  }
+  const root = await readRootKey(rootKey, { rootPublicKey: earlier.root_public_key, file });
   const end = systemRuntime.now() + days * DAY;
   const until = earlier.network_authority.valid_to;
   if (end <= instantOf(until)) {

@@ -7,6 +7,7 @@ import { addAgentCommands } from './agent.ts';
 import { addAgreementCommands } from './agreement.ts';
 import { addAttestationCommands } from './attestation.ts';
 import { addAuditCommands } from './audit.ts';
+import { addAuthorityKeyCommands } from './authority-key.ts';
 import { addBackupCommands } from './backup.ts';
 import { addBoundaryCommands } from './boundary.ts';
 import { addCertificateCommands } from './certificate.ts';
@@ -80,6 +81,7 @@ export function buildProgram(): Command {
   addDataUsageCommands(program);
   program.commandsGroup('Keys and stored state:');
   addGenesisCommands(program);
+  addAuthorityKeyCommands(program);
   addSignerCommand(program);
   addBackupCommands(program);
   addRestoreCommands(program);

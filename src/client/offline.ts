@@ -12,6 +12,12 @@ import {
   verifyAgreement,
 } from '../protocol/records/agreement.ts';
 import {
+  type ChainPin,
+  type ChainVerdict,
+  followChain,
+  successionsIn,
+} from '../protocol/records/authority-chain.ts';
+import {
   type BoundaryReason,
   readBoundaryDecision,
   verifyBoundaryDecision,
@@ -129,6 +135,14 @@ export function createVerifier(options: VerifierOptions = {}) {
         return 'wrong_root';
       }
       return isSignedByRoot(genesis, verify) ? 'valid' : 'invalid_signature';
+    },
+
+    /** From what is pinned to the authority's key of now, by the statements of an authority-keys document. */
+    authorityKeys(received: Received, pin: ChainPin): ChainVerdict | Malformed {
+      const successions = successionsIn(parsed(received));
+      return successions === null
+        ? 'malformed'
+        : followChain(pin, successions, now(), { verify, sha256 });
     },
 
     certificate(

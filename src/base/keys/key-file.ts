@@ -50,7 +50,8 @@ export function writeKeyFile(path: string, content: KeyFileContent): void {
   }
 }
 
-function keyFileText({ kind, keyId, key }: KeyFileContent): string {
+/** The text of a key file, where more is asked of the writing than `writeKeyFile` does. */
+export function keyFileText({ kind, keyId, key }: KeyFileContent): string {
   if (key.length !== KEY_BYTES) throw new Error(`A key must have ${KEY_BYTES} bytes`);
   if (/[\r\n]/.test(kind + keyId)) throw new Error('A key file comment must be one line');
   return `# ${kind}\n# key id: ${keyId}\n${Buffer.from(key).toString('base64')}\n`;

@@ -1,6 +1,8 @@
 /** Schemas, readers, builders and verifiers of the signed records. */
 export * from '../../protocol/records/agent-descriptor.ts';
 export * from '../../protocol/records/agreement.ts';
+export * from '../../protocol/records/authority-chain.ts';
+export * from '../../protocol/records/authority-succession.ts';
 export * from '../../protocol/records/boundary-decision.ts';
 export * from '../../protocol/records/bounds.ts';
 export * from '../../protocol/records/capability-disclosure.ts';

@@ -1,0 +1,270 @@
+/** `mesh-na authority-key prepare`: the next key, and a request with which the root key says so offline. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { Signer } from '../base/crypto/primitives.ts';
+import { systemRuntime } from '../base/runtime.ts';
+import { formatInstant, parseRequestDatetime } from '../base/timestamp.ts';
+import { verifyText } from '../client/keys.ts';
+import { portableSha256 } from '../client/sha256.ts';
+import { followChain, successionsIn } from '../protocol/records/authority-chain.ts';
+import {
+  type AuthoritySuccession,
+  MAX_SUCCESSIONS,
+  type SuccessionTerms,
+  successionDigest,
+} from '../protocol/records/authority-succession.ts';
+import { type GenesisBlock, genesisDigest } from '../protocol/records/genesis.ts';
+import { instantOf } from '../protocol/records/record.ts';
+import { buildSuccessionRequest } from '../protocol/records/succession-request.ts';
+import { parseDuration } from './duration.ts';
+import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
+import { notHolding, readJsonFile } from './json-file.ts';
+import type { NextKey } from './next-authority-key.ts';
+import { dataDirOption, examples, jsonOption, timeAgo, timeAhead, wholeNumber } from './options.ts';
+import { type OutputOptions, printResult } from './output.ts';
+import { saveFile } from './saved-file.ts';
+
+interface PrepareOptions extends OutputOptions {
+  readonly dataDir: string;
+  readonly out: string;
+  readonly activateAt?: string;
+  /** Milliseconds. */
+  readonly overlap?: number;
+  readonly compromise?: boolean;
+  readonly distrustedFrom?: string;
+  readonly days: number;
+  readonly authorityKeys?: string;
+}
+
+const DAY = 86_400_000;
+const NOTICE_MS = 7 * DAY;
+const OVERLAP_MS = 14 * DAY;
+/** Ten years. */
+const MOST_DAYS = 3650;
+
+export function addPrepareCommand(authorityKey: Command): void {
+  authorityKey
+    .command('prepare')
+    .description('make the next key, or take the one that is there, and a request to the root key')
+    .addOption(dataDirOption())
+    .requiredOption('--out <file>', 'write the request here')
+    .option(
+      '--activate-at <time>',
+      'when the next key takes over (default: in 7d; with --compromise now)',
+      timeAhead,
+    )
+    .addOption(
+      new Option(
+        '--overlap <length>',
+        'how long the old key signs together with it (default: 14d)',
+      ).argParser(length),
+    )
+    .addOption(
+      new Option('--compromise', 'the key was stolen: no overlap, and no way back').conflicts(
+        'overlap',
+      ),
+    )
+    .option(
+      '--distrusted-from <time>',
+      'with --compromise: what the old key signed from then on counts for nothing',
+      timeAgo,
+    )
+    .option(
+      '--days <number>',
+      'how many days the delegation of the root key to the next key lasts',
+      wholeNumber(MOST_DAYS),
+      365,
+    )
+    .option('--authority-keys <file>', 'statements so far, where the key was replaced before')
+    .addOption(jsonOption())
+    .addHelpText(
+      'after',
+      examples([
+        'mesh-na authority-key prepare --out request.json',
+        'mesh-na authority-key prepare --activate-at 2026-12-01T08:00:00Z --overlap 30d --out request.json',
+        'mesh-na authority-key prepare --compromise --distrusted-from 2d --out request.json',
+      ]),
+    )
+    .action(prepare);
+}
+
+function length(text: string): number {
+  const parsed = parseDuration(text);
+  if (parsed !== null) return parsed;
+  throw new InvalidArgumentError('It must be a length such as 14d or 12h.');
+}
+
+async function prepare(options: PrepareOptions): Promise<void> {
+  const { dataDir, out, days } = options;
+  const now = systemRuntime.now();
+  const times = timesOf(options, now);
+  if (times.activates + days * DAY <= times.overlapEnd) {
+    throw usageFailure('--days must be longer than --overlap: the key needs a delegation after it');
+  }
+  const { currentAuthority, nextKey } = await import('./next-authority-key.ts');
+  const { genesis, signer, keyFile } = onLocalFiles(() => currentAuthority(dataDir));
+  const successions = await earlierSuccessions(options.authorityKeys, genesis, now);
+  assertLater(times.activates, genesis, successions);
+  const next = onLocalFiles(() => nextKey(keyFile, systemRuntime.randomBytes));
+  assertUnused(next, genesis, successions);
+  const terms = termsOf({ genesis, successions, times, to: next.signer, now });
+  const request = buildSuccessionRequest(
+    {
+      genesis,
+      successions,
+      terms,
+      rollBackTerms: terms.kind === 'planned' ? rollBackOf : null,
+      valid_to: formatInstant(times.activates + days * DAY),
+    },
+    { from: signer, to: next.signer },
+    { sha256: portableSha256 },
+  );
+  const text = `${JSON.stringify(request, null, 2)}\n`;
+  onLocalFiles(() => saveFile(out, text, { isSecret: false, overwrites: false }));
+  const { kind, from_key, to_key, activates_at, overlap_until, distrusted_from } = terms;
+  const result = {
+    request_file: out,
+    next_key_file: next.file,
+    is_new_key: next.isNew,
+    kind,
+    from_key,
+    to_key,
+    activates_at,
+    overlap_until,
+    distrusted_from,
+    valid_to: request.valid_to,
+  };
+  printResult(options, result, [
+    `Request to replace the key of "${genesis.network_name}" in ${out}; nothing has changed yet.`,
+    '',
+    `  next key       ${to_key}`,
+    `  in             ${next.file}${next.isNew ? '' : ', which was there'}`,
+    `  takes over     ${activates_at}`,
+    distrusted_from === null
+      ? `  both sign      until ${overlap_until}`
+      : `  old key        distrusted from ${distrusted_from}`,
+    '',
+    'Where the root key is:',
+    `  mesh-na authority-key sign --root-key root.key --request ${out} --out succession.json`,
+  ]);
+}
+
+interface Times {
+  readonly activates: number;
+  readonly overlapEnd: number;
+  /** Null for a planned succession. */
+  readonly distrustedFrom: string | null;
+}
+
+function timesOf(options: PrepareOptions, now: number): Times {
+  const { compromise = false, distrustedFrom, activateAt, overlap = OVERLAP_MS } = options;
+  if (compromise !== (distrustedFrom !== undefined)) {
+    throw usageFailure(
+      '--compromise and --distrusted-from go together: say from when on the old key is distrusted',
+    );
+  }
+  const given = activateAt === undefined ? null : parseRequestDatetime(activateAt);
+  const activates = given?.instant ?? (compromise ? now : now + NOTICE_MS);
+  if (activates < now) throw usageFailure('--activate-at has passed; name a time to come');
+  if (distrustedFrom === undefined) {
+    return { activates, overlapEnd: activates + overlap, distrustedFrom: null };
+  }
+  const from = parseRequestDatetime(distrustedFrom);
+  if (from === null || from.instant > activates) {
+    throw usageFailure('--distrusted-from must not be later than the next key takes over');
+  }
+  return { activates, overlapEnd: activates, distrustedFrom: from.text };
+}
+
+/** Verified up to the key of the genesis block, which is to be replaced. */
+async function earlierSuccessions(
+  file: string | undefined,
+  genesis: GenesisBlock,
+  now: number,
+): Promise<readonly AuthoritySuccession[]> {
+  if (file === undefined) return [];
+  const received = successionsIn(await readJsonFile(file));
+  if (received === null) throw notHolding(file, 'the statements of a chain of authority keys');
+  const { network_name: networkName, root_public_key: rootKey, network_authority } = genesis;
+  const tools = { verify: verifyText, sha256: portableSha256 };
+  const verdict = followChain({ networkName, trusted: { rootKey } }, received, now, tools);
+  if (verdict.refusal !== null) {
+    const { reason, message } = verdict.refusal;
+    throw failure(EXIT.unusable, reason, `${file} is refused: ${message}`);
+  }
+  const { successions } = verdict;
+  const last = successions.at(-1)?.to_key ?? network_authority.public_key;
+  if (last !== network_authority.public_key) {
+    const message = `${file} leads to the key ${last}, and the genesis block names ${network_authority.public_key}: take the newest of both`;
+    throw failure(EXIT.unusable, 'local_files', message);
+  }
+  if (successions.length + 2 <= MAX_SUCCESSIONS) return successions;
+  const message = `The key was replaced as often as a network can (${MAX_SUCCESSIONS} statements): make a new network`;
+  throw failure(EXIT.unusable, 'too_long', message);
+}
+
+/** Nodes take a genesis block only if it begins later than the one that they hold. */
+function assertLater(
+  activates: number,
+  { network_authority: { valid_from } }: GenesisBlock,
+  successions: readonly AuthoritySuccession[],
+): void {
+  const last = successions.at(-1)?.activates_at ?? valid_from;
+  const earliest = [valid_from, last].find((time) => activates <= instantOf(time));
+  if (earliest === undefined) return;
+  throw usageFailure(
+    `--activate-at must be later than ${earliest}, when the present key took over`,
+  );
+}
+
+function assertUnused(
+  { file, signer: { publicKey } }: NextKey,
+  { root_public_key, network_authority }: GenesisBlock,
+  successions: readonly AuthoritySuccession[],
+): void {
+  const used = successions.flatMap(({ from_key, to_key }) => [from_key, to_key]);
+  if (![root_public_key, network_authority.public_key, ...used].includes(publicKey)) return;
+  const message = `${file} holds a key that the network has used before: move it away, and a new one takes its place`;
+  throw failure(EXIT.unusable, 'key_used_before', message);
+}
+
+interface Draft {
+  readonly genesis: GenesisBlock;
+  readonly successions: readonly AuthoritySuccession[];
+  readonly times: Times;
+  readonly to: Signer;
+  readonly now: number;
+}
+
+function termsOf({ genesis, successions, times, to, now }: Draft): SuccessionTerms {
+  const previous = successions.at(-1);
+  return {
+    succession_id: systemRuntime.uuid(),
+    network_name: genesis.network_name,
+    root_public_key: genesis.root_public_key,
+    sequence: successions.length + 1,
+    previous_digest:
+      previous === undefined
+        ? genesisDigest(genesis, portableSha256)
+        : successionDigest(previous, portableSha256),
+    kind: times.distrustedFrom === null ? 'planned' : 'compromise',
+    from_key: genesis.network_authority.public_key,
+    to_key: to.publicKey,
+    issued_at: formatInstant(now),
+    activates_at: formatInstant(times.activates),
+    overlap_until: formatInstant(times.overlapEnd),
+    distrusted_from: times.distrustedFrom,
+  };
+}
+
+function rollBackOf(statement: AuthoritySuccession): SuccessionTerms {
+  const { proof_of_possession: _, signatures: __, ...terms } = statement;
+  return {
+    ...terms,
+    succession_id: systemRuntime.uuid(),
+    sequence: terms.sequence + 1,
+    previous_digest: successionDigest(statement, portableSha256),
+    kind: 'roll_back',
+    from_key: terms.to_key,
+    to_key: terms.from_key,
+  };
+}

@@ -1,0 +1,131 @@
+/** `mesh-na authority-key sign`: the root key's word for the next key of the authority, offline. */
+import type { Command } from 'commander';
+import { systemRuntime } from '../base/runtime.ts';
+import { verifyText } from '../client/keys.ts';
+import { portableSha256 } from '../client/sha256.ts';
+import { successionDigest } from '../protocol/records/authority-succession.ts';
+import { isSignedByRoot } from '../protocol/records/genesis.ts';
+import { instantOf } from '../protocol/records/record.ts';
+import {
+  isUnaltered,
+  readSuccessionRequest,
+  type SignedSuccession,
+  type SuccessionRequest,
+  signSuccession,
+  successionProblem,
+} from '../protocol/records/succession-request.ts';
+import { isConfirmed, isTerminal } from './confirm.ts';
+import { fromNow } from './duration.ts';
+import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
+import { notHolding, readJsonFile } from './json-file.ts';
+import { examples, jsonOption } from './options.ts';
+import { type OutputOptions, printNote, printResult } from './output.ts';
+import { readRootKey } from './root-key.ts';
+import { saveFile } from './saved-file.ts';
+
+interface SignOptions extends OutputOptions {
+  readonly rootKey: string;
+  readonly request: string;
+  readonly out: string;
+  readonly yes?: boolean;
+}
+
+export function addSignCommand(authorityKey: Command): void {
+  authorityKey
+    .command('sign')
+    .description('sign a request to replace the key of the authority; needs nothing else')
+    .requiredOption('--root-key <file>', 'private root key')
+    .requiredOption('--request <file>', 'request that authority-key prepare has written')
+    .requiredOption('--out <file>', 'write the succession here')
+    .option('--yes', 'sign without asking; required where nobody can be asked')
+    .addOption(jsonOption())
+    .addHelpText(
+      'after',
+      examples([
+        'mesh-na authority-key sign --root-key root.key --request request.json --out succession.json',
+      ]),
+    )
+    .action(sign);
+}
+
+async function sign({ rootKey, request: file, out, yes = false, ...options }: SignOptions) {
+  const request = await readRequest(file);
+  const { genesis, successions } = request;
+  const root = await readRootKey(rootKey, { rootPublicKey: genesis.root_public_key, file });
+  const now = systemRuntime.now();
+  const signed = signSuccession(request, root);
+  const tools = { verify: verifyText, sha256: portableSha256 };
+  const problem = successionProblem(signed, { genesis, successions }, now, tools);
+  if (problem !== null) {
+    throw failure(EXIT.unusable, problem.reason, `${file} is refused: ${problem.message}`);
+  }
+  const described = descriptionOf(signed, now);
+  if (!yes) await assertConfirmed(described);
+  const text = `${JSON.stringify(signed, null, 2)}\n`;
+  onLocalFiles(() => saveFile(out, text, { isSecret: true, overwrites: false }));
+  const { network_name, sequence, kind, from_key, to_key, ...statement } = signed.statement;
+  const { activates_at, overlap_until, distrusted_from } = statement;
+  const result = {
+    succession_file: out,
+    network_name,
+    sequence,
+    kind,
+    from_key,
+    to_key,
+    activates_at,
+    overlap_until,
+    distrusted_from,
+    valid_to: signed.genesis.network_authority.valid_to,
+    digest: successionDigest(signed.statement, portableSha256),
+  };
+  printResult(options, result, [
+    ...(yes ? [...described, ''] : []),
+    `Signed, in ${out}. It has no secret in it, but the way back: keep it where the authority is.`,
+  ]);
+}
+
+async function readRequest(file: string): Promise<SuccessionRequest> {
+  const request = readSuccessionRequest(await readJsonFile(file));
+  if (request === null) {
+    throw notHolding(file, 'a request of authority-key prepare: name the file that it has written');
+  }
+  if (isUnaltered(request, verifyText) && isSignedByRoot(request.genesis, verifyText)) {
+    return request;
+  }
+  const message = `${file} was altered after authority-key prepare wrote it: prepare it again, and carry it over as it is`;
+  throw failure(EXIT.unusable, 'altered_request', message);
+}
+
+async function assertConfirmed(described: readonly string[]): Promise<void> {
+  if (!isTerminal()) {
+    throw usageFailure(
+      'Nobody can be asked here whether the root key is to sign: add --yes, or run it on a terminal',
+    );
+  }
+  for (const line of described) printNote(line);
+  if (await isConfirmed('', 'Sign it?')) return;
+  throw failure(EXIT.refused, 'not_confirmed', 'Nothing was signed');
+}
+
+function descriptionOf({ statement, genesis, roll_back }: SignedSuccession, now: number): string[] {
+  const { kind, sequence, distrusted_from, overlap_until } = statement;
+  const at = (time: string) => `${time} (${fromNow(instantOf(time) - now)})`;
+  const { valid_from, valid_to } = genesis.network_authority;
+  const why = kind === 'compromise' ? 'because the old one was stolen' : 'as planned';
+  return [
+    `The root key of "${statement.network_name}" says that the authority gets another key, ${why}:`,
+    '',
+    `  statement      ${sequence} of the network, prepared ${at(statement.issued_at)}`,
+    `  root key       ${statement.root_public_key}`,
+    `  old key        ${statement.from_key}`,
+    `  next key       ${statement.to_key}`,
+    `  takes over     ${at(statement.activates_at)}`,
+    distrusted_from === null
+      ? `  both sign      until ${at(overlap_until)}`
+      : `  old key        distrusted from ${at(distrusted_from)}`,
+    `  genesis block  delegates to the next key from ${valid_from} until ${valid_to}`,
+    roll_back === null
+      ? '  way back       none'
+      : `  way back       to the old key, until ${overlap_until}: signed as well`,
+  ];
+}

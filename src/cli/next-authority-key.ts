@@ -1,0 +1,58 @@
+/** The key of the authority in its file, and the next one in a file of its own in the same folder. */
+import { existsSync } from 'node:fs';
+import { signerFromSeed } from '../base/crypto/ed25519.ts';
+import type { Signer } from '../base/crypto/primitives.ts';
+import { keyFileText } from '../base/keys/key-file.ts';
+import { readPrivateKey } from '../base/keys/private-key.ts';
+import type { GenesisBlock } from '../protocol/records/genesis.ts';
+import { loadGenesis, loadSigningKey, signingKeyFile } from '../server/config/identity.ts';
+import { readSettings } from '../server/config/settings.ts';
+import { saveFile } from './saved-file.ts';
+
+export interface CurrentAuthority {
+  readonly genesis: GenesisBlock;
+  readonly signer: Signer;
+  readonly keyFile: string;
+}
+
+/** What `serve` would take with these settings. */
+export function currentAuthority(dataDir: string): CurrentAuthority {
+  const { setting, problems } = readSettings({ dataDir }, process.env);
+  const [problem] = problems;
+  if (problem !== undefined) throw new Error(problem);
+  const genesis = loadGenesis(setting, dataDir, false);
+  const keyFile = signingKeyFile(setting, dataDir);
+  const source = loadSigningKey(setting, dataDir, genesis)?.keySource();
+  if (keyFile === null || source?.kind !== 'seed') {
+    throw new Error(
+      'The key of the authority is not in a file, where its next one could be: run it where the file of the key is, and name that by NA_PRIVATE_KEY_FILE',
+    );
+  }
+  return { genesis, signer: signerFromSeed(Buffer.from(source.seed)), keyFile };
+}
+
+export interface NextKey {
+  readonly signer: Signer;
+  readonly file: string;
+  readonly isNew: boolean;
+}
+
+/** An existing one is never replaced: a request for it may be on its way. */
+export function nextKey(keyFile: string, randomBytes: (count: number) => Buffer): NextKey {
+  const stem = `${keyFile.replace(/\.key$/, '')}.next`;
+  const file = `${stem}.key`;
+  const isNew = !existsSync(file);
+  if (isNew) saveKey(file, 'next na private key', randomBytes(32));
+  const signer = signerFromSeed(readPrivateKey(file));
+  const publicFile = `${stem}.pub`;
+  if (!existsSync(publicFile)) {
+    saveKey(publicFile, 'next na public key', Buffer.from(signer.publicKey, 'base64'), signer);
+  }
+  return { signer, file, isNew };
+}
+
+/** Whole or not at all, also after a crash, and only for its owner. */
+function saveKey(path: string, kind: string, key: Buffer, signer = signerFromSeed(key)): void {
+  const text = keyFileText({ kind, keyId: signer.publicKey, key });
+  saveFile(path, text, { isSecret: true, overwrites: false });
+}

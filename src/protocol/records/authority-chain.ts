@@ -1,0 +1,352 @@
+/**
+ * The chain of successions [authority-keys-2]: from a key that a reader trusts to the authority's key of today. What is
+ * verified is bounded, and everything that needs no signature is checked first: a hostile chain costs little.
+ */
+import Type, { type Static } from 'typebox';
+import type { Sha256, VerifySignature } from '../../base/crypto/primitives.ts';
+import {
+  AuthoritySuccession,
+  hasOrderedTimes,
+  judgeSignatures,
+  MAX_SUCCESSIONS,
+  readAuthoritySuccession,
+  type SuccessionReason,
+  successionDigest,
+} from './authority-succession.ts';
+import { instantOf, recordReader } from './record.ts';
+
+export const KEY_STATES = ['next', 'current', 'previous', 'distrusted', 'retired'] as const;
+export type KeyState = (typeof KEY_STATES)[number];
+
+const AuthorityKey = Type.Object({
+  public_key: Type.String(),
+  state: Type.Enum([...KEY_STATES]),
+  since: Type.Union([Type.String(), Type.Null()], {
+    description: 'When it became the key, or will; null for the first one',
+  }),
+  signs_until: Type.Union([Type.String(), Type.Null()], {
+    description:
+      'From when on what it alone has signed counts for nothing; null while no end is known',
+  }),
+});
+
+export type AuthorityKey = Static<typeof AuthorityKey>;
+
+/** The chain as a document. Nobody signs `keys`: a reader derives them from the statements. */
+export const AuthorityKeys = Type.Object({
+  network_name: Type.String(),
+  root_public_key: Type.String(),
+  keys: Type.Array(AuthorityKey),
+  successions: Type.Array(AuthoritySuccession, { maxItems: MAX_SUCCESSIONS }),
+});
+
+export type AuthorityKeys = Static<typeof AuthorityKeys>;
+
+/** Of a document only this much is read; its statements are read by `followChain`. */
+const AuthorityKeysEnvelope = Type.Object({ successions: Type.Array(Type.Unknown()) });
+const readEnvelope = recordReader(AuthorityKeysEnvelope);
+
+/** The statements in a document, as they were received; null when it has no list of them. */
+export function successionsIn(document: unknown): readonly unknown[] | null {
+  return readEnvelope(document)?.successions ?? null;
+}
+
+/** What a reader holds of the network before it follows. */
+export interface ChainPin {
+  readonly networkName: string;
+  readonly trusted:
+    | { readonly rootKey: string }
+    /** Any key that was the authority's, from which all later changes were planned. */
+    | { readonly authorityKey: string };
+  /** The statements in force that were followed before: the chain only grows. */
+  readonly known?: readonly AuthoritySuccession[];
+  /** Digest of the genesis block before the first succession, where the reader has it [core-5-14]. */
+  readonly genesisDigest?: string;
+}
+
+export interface ChainTools {
+  readonly verify: VerifySignature;
+  readonly sha256: Sha256;
+}
+
+export type ChainReason =
+  | 'too_long'
+  | 'malformed'
+  | 'wrong_network'
+  | 'wrong_root_key'
+  | 'gap'
+  | 'broken_link'
+  | 'wrong_from_key'
+  | 'wrong_roll_back'
+  | 'unknown_key'
+  | 'root_key_needed'
+  | 'fork'
+  | 'shorter'
+  | Exclude<SuccessionReason, 'valid'>;
+
+export interface ChainRefusal {
+  readonly reason: ChainReason;
+  /** The statement that is refused, counted from 1; null when it is the whole chain. */
+  readonly sequence: number | null;
+  /** One sentence: what is wrong with what, and what to do. */
+  readonly message: string;
+}
+
+export interface FollowedChain {
+  readonly refusal: null;
+  /** Null where only an authority key is pinned and nothing names a root key. */
+  readonly rootKey: string | null;
+  /** The authority's key of now; null where nothing names one, and the genesis block does. */
+  readonly currentKey: string | null;
+  readonly keys: readonly AuthorityKey[];
+  readonly successions: readonly AuthoritySuccession[];
+  /** Those in force, which are `known` the next time. One that is still to come may be taken back. */
+  readonly inForce: readonly AuthoritySuccession[];
+}
+
+export type ChainVerdict = FollowedChain | { readonly refusal: ChainRefusal };
+
+/** `received` are parsed statements in their order; `now` is in milliseconds since the epoch. */
+export function followChain(
+  pin: ChainPin,
+  received: readonly unknown[],
+  now: number,
+  tools: ChainTools,
+): ChainVerdict {
+  if (received.length > MAX_SUCCESSIONS) return refused('too_long', null, String(received.length));
+  const chain: AuthoritySuccession[] = [];
+  for (const [index, each] of received.entries()) {
+    const statement = readAuthoritySuccession(each);
+    if (statement === null) return refused('malformed', index + 1);
+    const problem = linkProblem(statement, chain, pin, tools);
+    if (problem !== null) return refused(problem.reason, index + 1, problem.found);
+    chain.push(statement);
+  }
+  const problem =
+    trustProblem(chain, pin.trusted, tools) ?? retreatProblem(chain, pin.known ?? [], tools);
+  return problem ?? followed(chain, pin, now);
+}
+
+function followed(
+  chain: readonly AuthoritySuccession[],
+  { trusted }: ChainPin,
+  now: number,
+): FollowedChain {
+  const pinnedRoot = 'rootKey' in trusted ? trusted.rootKey : null;
+  const pinnedKey = 'rootKey' in trusted ? null : trusted.authorityKey;
+  const keys =
+    chain.length === 0 && pinnedKey !== null ? [firstKey(pinnedKey)] : keysAt(chain, now);
+  return {
+    refusal: null,
+    rootKey: chain[0]?.root_public_key ?? pinnedRoot,
+    currentKey: keys.find(({ state }) => state === 'current')?.public_key ?? null,
+    keys,
+    successions: chain,
+    inForce: chain.filter(({ activates_at }) => instantOf(activates_at) <= now),
+  };
+}
+
+interface Problem {
+  readonly reason: ChainReason;
+  readonly found?: string;
+}
+
+/** What keeps a statement from following on those before it; signatures are judged later. */
+function linkProblem(
+  statement: AuthoritySuccession,
+  before: readonly AuthoritySuccession[],
+  pin: ChainPin,
+  tools: ChainTools,
+): Problem | null {
+  const previous = before.at(-1);
+  const { network_name, root_public_key, sequence, from_key } = statement;
+  if (network_name !== pin.networkName) return { reason: 'wrong_network', found: network_name };
+  const rootKey =
+    'rootKey' in pin.trusted ? pin.trusted.rootKey : (previous?.root_public_key ?? root_public_key);
+  if (root_public_key !== rootKey) return { reason: 'wrong_root_key', found: root_public_key };
+  if (sequence !== before.length + 1) {
+    const isFork = previous !== undefined && isForkOf(previous, statement, tools);
+    return { reason: isFork ? 'fork' : 'gap', found: String(sequence) };
+  }
+  const expected =
+    previous === undefined ? pin.genesisDigest : successionDigest(previous, tools.sha256);
+  if (statement.previous_digest !== (expected ?? statement.previous_digest)) {
+    return { reason: 'broken_link' };
+  }
+  if (from_key !== (previous?.to_key ?? from_key)) return { reason: 'wrong_from_key' };
+  if (!hasOrderedTimes(statement)) return { reason: 'wrong_times' };
+  return placeProblem(statement, before);
+}
+
+/** A forged statement is no fork: both have to be genuine. */
+function isForkOf(
+  known: AuthoritySuccession,
+  other: AuthoritySuccession,
+  { verify, sha256 }: ChainTools,
+): boolean {
+  return (
+    known.sequence === other.sequence &&
+    successionDigest(known, sha256) !== successionDigest(other, sha256) &&
+    [known, other].every((each) => judgeSignatures(each, verify, sha256) === 'valid')
+  );
+}
+
+/** What only the statements before it can say of its key and its time. */
+function placeProblem(
+  statement: AuthoritySuccession,
+  before: readonly AuthoritySuccession[],
+): Problem | null {
+  const previous = before.at(-1);
+  if (statement.kind === 'roll_back') {
+    return isRollBackOf(statement, previous) ? null : { reason: 'wrong_roll_back' };
+  }
+  const begins = instantOf(statement.activates_at);
+  if (previous !== undefined && begins <= instantOf(previous.activates_at)) {
+    return { reason: 'wrong_times' };
+  }
+  const { to_key, from_key, root_public_key } = statement;
+  const isUsed =
+    to_key === root_public_key ||
+    to_key === from_key ||
+    before.some((each) => each.from_key === to_key || each.to_key === to_key);
+  return isUsed ? { reason: 'key_used_before' } : null;
+}
+
+/** Back to the key before, as it was settled together with the planned change. */
+function isRollBackOf(
+  statement: AuthoritySuccession,
+  previous: AuthoritySuccession | undefined,
+): boolean {
+  return (
+    previous?.kind === 'planned' &&
+    statement.to_key === previous.from_key &&
+    instantOf(statement.activates_at) === instantOf(previous.activates_at) &&
+    instantOf(statement.overlap_until) === instantOf(previous.overlap_until)
+  );
+}
+
+/** Whether what is pinned vouches for the chain up to its end. */
+function trustProblem(
+  chain: readonly AuthoritySuccession[],
+  trusted: ChainPin['trusted'],
+  { verify, sha256 }: ChainTools,
+): { readonly refusal: ChainRefusal } | null {
+  let first = 0;
+  if ('authorityKey' in trusted && chain.length > 0) {
+    const key = trusted.authorityKey;
+    // With its proof of possession a key vouches for all that led to it.
+    first = chain.findLastIndex(({ to_key }) => to_key === key);
+    if (first === -1 && chain[0]?.from_key !== key) return refused('unknown_key', null, key);
+    const broken = chain.findIndex(({ kind }, index) => index > first && kind === 'compromise');
+    if (broken !== -1) return refused('root_key_needed', broken + 1);
+  }
+  for (const [index, statement] of chain.entries()) {
+    if (index < first) continue;
+    const reason = judgeSignatures(statement, verify, sha256);
+    if (reason !== 'valid') return refused(reason, index + 1);
+  }
+  return null;
+}
+
+/** The chain never gets shorter, and a sequence never names two statements. */
+function retreatProblem(
+  chain: readonly AuthoritySuccession[],
+  known: readonly AuthoritySuccession[],
+  { sha256 }: ChainTools,
+): { readonly refusal: ChainRefusal } | null {
+  for (const [index, held] of known.entries()) {
+    const offered = chain[index];
+    if (offered === undefined)
+      return refused('shorter', null, `${chain.length} of ${known.length}`);
+    if (successionDigest(offered, sha256) !== successionDigest(held, sha256)) {
+      return refused('fork', index + 1);
+    }
+  }
+  return null;
+}
+
+function firstKey(public_key: string): AuthorityKey {
+  return { public_key, state: 'current', since: null, signs_until: null };
+}
+
+/** Every key of the chain, the oldest first, and what it is at the time [authority-keys-3]. */
+export function keysAt(chain: readonly AuthoritySuccession[], now: number): AuthorityKey[] {
+  const [first] = chain;
+  if (first === undefined) return [];
+  const keys = new Map([[first.from_key, firstKey(first.from_key)]]);
+  const change = (public_key: string, changed: Partial<AuthorityKey>) => {
+    const held = keys.get(public_key) ?? firstKey(public_key);
+    keys.set(public_key, { ...held, ...changed });
+  };
+  for (const statement of chain) {
+    const { kind, from_key, to_key, activates_at, overlap_until, distrusted_from } = statement;
+    const signs_until = distrusted_from ?? overlap_until;
+    const afterwards = now < instantOf(overlap_until) ? 'previous' : 'retired';
+    const isRollBack = kind === 'roll_back';
+    if (now < instantOf(activates_at)) {
+      change(from_key, { signs_until });
+      change(to_key, isRollBack ? { signs_until: null } : { state: 'next', since: activates_at });
+    } else if (isRollBack) {
+      change(from_key, { state: afterwards, signs_until });
+      change(to_key, { state: 'current', signs_until: null });
+    } else {
+      // Two keys sign at most: an overlap ends where the next one begins.
+      for (const { public_key, signs_until: end } of keys.values()) {
+        if (public_key === from_key || end === null) continue;
+        if (instantOf(end) > instantOf(activates_at)) {
+          change(public_key, { state: 'retired', signs_until: activates_at });
+        }
+      }
+      change(from_key, { state: kind === 'compromise' ? 'distrusted' : afterwards, signs_until });
+      change(to_key, { state: 'current', since: activates_at });
+    }
+  }
+  return [...keys.values()];
+}
+
+function refused(
+  reason: ChainReason,
+  sequence: number | null,
+  found = '',
+): { readonly refusal: ChainRefusal } {
+  const which = `Statement ${sequence} of the chain`;
+  return { refusal: { reason, sequence, message: MESSAGES[reason](which, found) } };
+}
+
+const AGAIN = 'fetch the chain of this network again, from its authority';
+const DO_NOT_USE = 'take nothing from it, and ask the operators of the network';
+
+const MESSAGES: { readonly [reason in ChainReason]: (which: string, found: string) => string } = {
+  too_long: (_, count) =>
+    `The chain has ${count} statements, more than the ${MAX_SUCCESSIONS} that a network can have; ${AGAIN}.`,
+  malformed: (which) => `${which} does not have the form of an AuthoritySuccession; ${AGAIN}.`,
+  wrong_network: (which, name) =>
+    `${which} is of the network ${JSON.stringify(name)}, which is not the one that is followed; ${AGAIN}.`,
+  wrong_root_key: (which, key) =>
+    `${which} names the root key ${key}, which is not the one of this network; ${AGAIN}.`,
+  gap: (which, sequence) =>
+    `${which} has the sequence ${sequence}, so one is missing or repeated; ${AGAIN}.`,
+  broken_link: (which) =>
+    `${which} does not follow on the one before: its previous_digest is of another; ${AGAIN}.`,
+  wrong_from_key: (which) =>
+    `${which} replaces a key that was not the authority's at that point; ${AGAIN}.`,
+  wrong_times: (which) =>
+    `${which} has times in an order that cannot be; have it prepared and signed anew.`,
+  wrong_roll_back: (which) =>
+    `${which} does not return to the key before the planned change that it takes back; have it prepared and signed anew.`,
+  key_used_before: (which) =>
+    `${which} leads to a key that is the root key or was an authority key before; prepare a new key.`,
+  unknown_key: (_, key) =>
+    `The chain does not have the pinned key ${key}; compare it with the key that the network published, or pin the root key.`,
+  root_key_needed: (which) =>
+    `${which} replaces a stolen key, so nothing that only an earlier key vouches for holds; pin the root key of the network.`,
+  wrong_proof: (which) =>
+    `${which} has no proof that its next key is held, or was altered; ${DO_NOT_USE}.`,
+  not_signed_by_root: (which) => `${which} is not signed by the root key; ${DO_NOT_USE}.`,
+  not_signed_by_from_key: (which) =>
+    `${which} does not have exactly the signatures of its kind, of the root key and of the key that it replaces; ${DO_NOT_USE}.`,
+  fork: (which) =>
+    `${which} has the sequence of another one that is signed as well; ${DO_NOT_USE}.`,
+  shorter: (_, count) =>
+    `The chain has ${count} statements that are known, so it is an old copy; ${AGAIN}.`,
+};
