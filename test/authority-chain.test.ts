@@ -197,6 +197,7 @@ suite('a chain is refused', () => {
     ['that is too long', Array(MAX_SUCCESSIONS + 1).fill(null), 'too_long'],
     ['with something else in it', [...CHAIN, null], 'malformed'],
     ['with a kind that is none', [{ ...PLANNED, kind: 'lost' }], 'malformed'],
+    ['with a time that is none', [{ ...PLANNED, distrusted_from: 'soon' }], 'malformed'],
     ['with an id that is none', [{ ...PLANNED, succession_id: 'x' }], 'malformed'],
     ['with a key in another spelling', [{ ...PLANNED, to_key: `${PLANNED.to_key}=` }], 'malformed'],
     ['with three signatures', withSignatures(0, Array(3).fill(PLANNED.signatures[0])), 'malformed'],

@@ -104,7 +104,7 @@ async function prepare(options: PrepareOptions): Promise<void> {
   const { genesis, signer, keyFile } = onLocalFiles(() => currentAuthority(dataDir));
   const successions = await earlierSuccessions(options.authorityKeys, genesis, now);
   assertLater(times.activates, genesis, successions);
-  const next = onLocalFiles(() => nextKey(keyFile, systemRuntime.randomBytes));
+  const next = onLocalFiles(() => nextKey(keyFile, () => systemRuntime.randomBytes(32)));
   assertUnused(next, genesis, successions);
   const terms = termsOf({ genesis, successions, times, to: next.signer, now });
   const request = buildSuccessionRequest(

@@ -8,6 +8,7 @@ import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import { loadGenesis, loadSigningKey, signingKeyFile } from '../server/config/identity.ts';
 import { readSettings } from '../server/config/settings.ts';
 import { saveFile } from './saved-file.ts';
+import { environment } from './store-address.ts';
 
 export interface CurrentAuthority {
   readonly genesis: GenesisBlock;
@@ -17,7 +18,7 @@ export interface CurrentAuthority {
 
 /** What `serve` would take with these settings. */
 export function currentAuthority(dataDir: string): CurrentAuthority {
-  const { setting, problems } = readSettings({ dataDir }, process.env);
+  const { setting, problems } = readSettings({ dataDir }, environment());
   const [problem] = problems;
   if (problem !== undefined) throw new Error(problem);
   const genesis = loadGenesis(setting, dataDir, false);
@@ -38,11 +39,11 @@ export interface NextKey {
 }
 
 /** An existing one is never replaced: a request for it may be on its way. */
-export function nextKey(keyFile: string, randomBytes: (count: number) => Buffer): NextKey {
+export function nextKey(keyFile: string, randomSeed: () => Buffer): NextKey {
   const stem = `${keyFile.replace(/\.key$/, '')}.next`;
   const file = `${stem}.key`;
   const isNew = !existsSync(file);
-  if (isNew) saveKey(file, 'next na private key', randomBytes(32));
+  if (isNew) saveKey(file, 'next na private key', randomSeed());
   const signer = signerFromSeed(readPrivateKey(file));
   const publicFile = `${stem}.pub`;
   if (!existsSync(publicFile)) {

@@ -164,11 +164,11 @@ function integralFloat(value: unknown): unknown {
   return Number.isSafeInteger(value.value) ? value.value : BigInt(value.value);
 }
 
-/** Anything but a datetime with an offset becomes null, which no datetime field accepts. */
+/** Anything but a datetime with an offset becomes an empty text, which no datetime field accepts, nullable or not. */
 function canonicalDatetime(value: unknown): unknown {
-  if (typeof value !== 'string') return null;
+  if (typeof value !== 'string') return '';
   const datetime = parseDatetime(value);
-  return datetime === null || datetime.naive ? null : datetime.text;
+  return datetime === null || datetime.naive ? '' : datetime.text;
 }
 
 /** Milliseconds since the epoch of a record's datetime, which its reader has already checked. */
