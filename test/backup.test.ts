@@ -24,7 +24,7 @@ import type { RowBatch } from '../src/store/stream/read.ts';
 import { STREAM_TABLES } from '../src/store/stream/rows.ts';
 import { summarize } from '../src/store/stream/write.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { runProgram } from './support/child-server.ts';
+import { runCommand } from './support/commands.ts';
 import { startCluster, type TestCluster } from './support/postgresql.ts';
 import { migratedDatabase } from './support/postgresql-store.ts';
 import { get, heartbeat, joinedNode, operate } from './support/requests.ts';
@@ -124,7 +124,7 @@ suite('a backup', () => {
 
   test('by the command line, as one JSON object', async () => {
     const path = join(folder, 'cli.backup');
-    const made = await runProgram([
+    const made = await runCommand([
       'backup',
       'create',
       '--data-dir',
@@ -135,16 +135,16 @@ suite('a backup', () => {
     ]);
     assert.equal(made.code, 0, made.stderr);
     assert.equal(JSON.parse(made.stdout).crl_sequence, 1);
-    const found = await runProgram(['backup', 'verify', path, '--json']);
+    const found = await runCommand(['backup', 'verify', path, '--json']);
     assert.equal(JSON.parse(found.stdout).valid, true);
-    const listed = await runProgram(['backup', 'list', folder, '--json']);
+    const listed = await runCommand(['backup', 'list', folder, '--json']);
     const names = JSON.parse(listed.stdout).backups.map(({ name }: { name: string }) => name);
     assert.ok(names.includes('cli.backup'));
     for (const command of [
       ['backup', 'verify'],
       ['restore', 'plan', '--backup'],
     ]) {
-      const { code, stderr } = await runProgram([...command, `${path}.gone`]);
+      const { code, stderr } = await runCommand([...command, `${path}.gone`]);
       assert.deepEqual([code, stderr], [3, `mesh-na: ${path}.gone cannot be read (ENOENT)\n`]);
     }
   });
@@ -177,7 +177,7 @@ suite('a backup', () => {
       ],
     ] as const) {
       const plan = ['restore', 'plan', '--backup', path, ...evidence];
-      const [shown, read] = [await runProgram(plan), await runProgram([...plan, '--json'])];
+      const [shown, read] = [await runCommand(plan), await runCommand([...plan, '--json'])];
       assert.equal(shown.code, 0, shown.stderr);
       assert.ok(shown.stdout.includes(`\nRevoked since: ${since}\n`), shown.stdout);
       assert.ok(shown.stdout.includes(`\n${cure}\n`), shown.stdout);
@@ -186,7 +186,7 @@ suite('a backup', () => {
     await using stranger = await startTestAuthority();
     writeFileSync(join(folder, 'foreign.json'), (await get(stranger, '/crl')).text);
     const evidence = ['--crl', crl, '--crl', join(folder, 'foreign.json')];
-    const refused = await runProgram(['restore', 'plan', '--backup', path, ...evidence]);
+    const refused = await runCommand(['restore', 'plan', '--backup', path, ...evidence]);
     assert.equal(refused.code, 4);
     assert.match(
       refused.stderr,

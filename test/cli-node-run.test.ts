@@ -16,6 +16,7 @@ import { after, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startTestAuthority } from './support/authority.ts';
 import { REAL_TIME, runProgram, runProgramBehind } from './support/child-server.ts';
+import { runCommand } from './support/commands.ts';
 import { LOADER } from './support/project.ts';
 import { get, invite, operate } from './support/requests.ts';
 import { type SmallDisk, smallDisk } from './support/small-disk.ts';
@@ -95,7 +96,7 @@ test('a node joins, follows its network, is stopped, started again, and ends whe
   const ended = await second;
   assert.equal(ended.code, 4, ended.stderr);
   assert.match(ended.stderr, /on the revocation list of the network/);
-  const status = await runProgram(['node', 'status', '--node-dir', nodeDir, '--offline', '--json']);
+  const status = await runCommand(['node', 'status', '--node-dir', nodeDir, '--offline', '--json']);
   const { agent, revoked } = JSON.parse(status.stdout);
   assert.equal(revoked, true);
   assert.equal(agent.ended.code, 'certificate_revoked');

@@ -10,6 +10,7 @@ import { EXIT, outcomeOf } from '../src/cli/exit-codes.ts';
 import { offlineVerdicts, type Verifications } from '../src/cli/offline-verdicts.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { REAL_TIME, runProgram } from './support/child-server.ts';
+import { runCommand } from './support/commands.ts';
 import { endOf } from './support/failed-command.ts';
 import { casesOf, GOLDEN, type GoldenCase } from './support/golden-trust.ts';
 import { type HostileAuthority, startHostileAuthority } from './support/hostile-authority.ts';
@@ -108,12 +109,8 @@ suite('a record in a file', () => {
     writeFileSync(path, jsonText(record));
     return path;
   };
-  const offline = (args: readonly string[], environment = {}) =>
-    runProgram([...args, '--offline'], {
-      MESH_URL: listener.url,
-      XDG_CONFIG_HOME: folder,
-      ...environment,
-    });
+  const offline = (args: readonly string[]) =>
+    runCommand([...args, '--offline'], { MESH_URL: listener.url, XDG_CONFIG_HOME: folder });
 
   test('is verified without a question to anybody, and without native code', async () => {
     const now = Date.now();
@@ -127,7 +124,11 @@ suite('a record in a file', () => {
     const revoking = { revoked_attestation_ids: [id] } as JsonObject;
     const feed = (name: string, record: JsonObject) => ['--feed', save(name, record)];
     const [accepted, revoked, foreign] = await Promise.all([
-      offline(command, { NODE_OPTIONS: `--import=${LISTS_NATIVE_MODULES}` }),
+      runProgram([...command, '--offline'], {
+        MESH_URL: listener.url,
+        XDG_CONFIG_HOME: folder,
+        NODE_OPTIONS: `--import=${LISTS_NATIVE_MODULES}`,
+      }),
       offline([...command, '--json', ...feed('feed.json', beta.feed(now, 1, revoking))]),
       offline([...command, '--json', ...feed('other.json', alpha.feed(now, 1, revoking))]),
     ]);
@@ -155,7 +156,7 @@ suite('a record in a file', () => {
     const verify = ['treaty', 'verify', save('issued.json', body as JsonObject)];
     const genesis = join(na.dataDir, 'genesis.json');
     const key = join(na.dataDir, 'keys', 'operator-privileged.key');
-    const saved = await runProgram(
+    const saved = await runCommand(
       ['connect', na.url, '--authority-key', na.audience, '--key-file', key, '--profile', 'na'],
       { XDG_CONFIG_HOME: folder },
     );
@@ -184,7 +185,7 @@ test('a node judges its certificate by what it holds, and by a newer list in a f
   const genesis = ['--genesis', join(na.dataDir, 'genesis.json')];
   const token = String((body as JsonObject).token_id);
   const settings = { MESH_URL: na.url };
-  const joined = await runProgram(
+  const joined = await runCommand(
     ['node', 'join', '--token', token, ...genesis, ...node, '--json'],
     settings,
   );
@@ -196,9 +197,9 @@ test('a node judges its certificate by what it holds, and by a newer list in a f
   const status = ['node', 'status', '--offline', '--json', ...node];
   const nowhere = { MESH_URL: 'http://127.0.0.1:1' };
   const [held, newer, unknown] = await Promise.all([
-    runProgram(status, nowhere),
-    runProgram([...status, '--crl', crl], nowhere),
-    runProgram(['node', 'status', '--offline', '--node-dir', folder], nowhere),
+    runCommand(status, nowhere),
+    runCommand([...status, '--crl', crl], nowhere),
+    runCommand(['node', 'status', '--offline', '--node-dir', folder], nowhere),
   ]);
   assert.equal(held.code, EXIT.done, held.stderr);
   assert.equal(JSON.parse(held.stdout).valid, true);

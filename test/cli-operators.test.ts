@@ -12,7 +12,8 @@ import type { JsonObject } from '../src/base/json/value.ts';
 import { EXIT } from '../src/cli/exit-codes.ts';
 import { wholeId } from '../src/cli/short-id.ts';
 import { startTestAuthority } from './support/authority.ts';
-import { REAL_TIME, runProgram } from './support/child-server.ts';
+import { REAL_TIME } from './support/child-server.ts';
+import { runCommand } from './support/commands.ts';
 import { endOf } from './support/failed-command.ts';
 import { joinedNode, newKey, nodeRequest, operate } from './support/requests.ts';
 import { openTerminal, programLine } from './support/terminal.ts';
@@ -25,7 +26,7 @@ after(() => rmSync(scratch, { recursive: true, force: true }));
 const place = ['--data-dir', na.dataDir, '--url', na.url];
 
 function run(...args: string[]) {
-  return runProgram([...args, '--data-dir', na.dataDir], { MESH_URL: na.url });
+  return runCommand([...args, '--data-dir', na.dataDir], { MESH_URL: na.url });
 }
 
 async function printed(...args: string[]): Promise<JsonObject> {
@@ -431,7 +432,7 @@ test('the horizon shows what lapses, by kind and by week', async () => {
 test('operator keys are added, listed, changed and revoked, the last privileged one by force alone', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-na-keys-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const made = await runProgram(['operator-key', 'create', 'ops-2', '--key-dir', folder]);
+  const made = await runCommand(['operator-key', 'create', 'ops-2', '--key-dir', folder]);
   assert.equal(made.code, 0, made.stderr);
   const file = join(folder, 'ops-2.pub');
   const added = await run(

@@ -18,6 +18,7 @@ import { EXIT } from '../src/cli/exit-codes.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { runProgram } from './support/child-server.ts';
+import { runCommand } from './support/commands.ts';
 import { endOf } from './support/failed-command.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { type HostileAuthority, startHostileAuthority } from './support/hostile-authority.ts';
@@ -84,7 +85,7 @@ suite('--out', () => {
   });
 
   test('prints the record when it cannot be written after all', async () => {
-    const { code, stdout, stderr } = await runProgram(exported('/dev/full'));
+    const { code, stdout, stderr } = await runCommand(exported('/dev/full'));
     assert.equal(code, EXIT.unusable);
     assert.deepEqual(JSON.parse(stdout), FEED);
     assert.match(
@@ -147,8 +148,8 @@ suite('a document that is shown', () => {
     const out = join(folder, 'audit.ndjson');
     const args = ['audit', 'export', '--data-dir', na.dataDir];
     const [saved, printed] = [
-      await runProgram([...args, '--out', out, '--json']),
-      await runProgram(args),
+      await runCommand([...args, '--out', out, '--json']),
+      await runCommand(args),
     ];
     assert.equal(saved.code, EXIT.done, saved.stderr);
     assert.equal(readFileSync(out, 'utf8'), printed.stdout);
@@ -168,7 +169,7 @@ test('no text of others reaches standard output as what could control a terminal
     ['audit', 'export', '--json', ...place],
     ['audit', 'show', ...place],
   ]) {
-    const { stdout, stderr } = await runProgram(args);
+    const { stdout, stderr } = await runCommand(args);
     assert.equal(stderr, '');
     assert.doesNotMatch(stdout.replaceAll('\n', ''), /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
     assert.ok(stdout.includes('a\\u202eb\\u009bc\\u2028d\\u00ade\\udb40\\udc01f'), args.join(' '));
@@ -185,7 +186,7 @@ suite('mesh-na invite', () => {
   ];
 
   test('prints the tokens alone, and what people want to know to standard error', async () => {
-    const { code, stdout, stderr } = await runProgram(invite());
+    const { code, stdout, stderr } = await runCommand(invite());
     assert.equal(code, EXIT.done, stderr);
     assert.equal(stdout, `${TOKENS.join('\n')}\n`);
     assert.match(stderr, /^Each token admits one node until 2026-01-02T00:00:00Z and is not shown/);
@@ -194,8 +195,8 @@ suite('mesh-na invite', () => {
   test('saves them for its user alone, and prints them when it cannot', async () => {
     const out = join(folder, 'tokens');
     const [saved, full] = await Promise.all([
-      runProgram(invite('--out', out)),
-      runProgram(invite('--out', '/dev/full', '--json')),
+      runCommand(invite('--out', out)),
+      runCommand(invite('--out', '/dev/full', '--json')),
     ]);
     assert.deepEqual([saved.code, saved.stdout], [EXIT.done, '']);
     assert.equal(readFileSync(out, 'utf8'), `${TOKENS.join('\n')}\n`);

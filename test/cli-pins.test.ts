@@ -13,7 +13,7 @@ import { formatInstant } from '../src/base/timestamp.ts';
 import { EXIT } from '../src/cli/exit-codes.ts';
 import { operatorPayload } from '../src/client/sign-operator.ts';
 import { signRecord } from '../src/protocol/records/signed-record.ts';
-import { runProgram } from './support/child-server.ts';
+import { runCommand } from './support/commands.ts';
 import { endOf } from './support/failed-command.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { type HostileAuthority, startHostileAuthority } from './support/hostile-authority.ts';
@@ -106,7 +106,7 @@ const PINNED = ['--token', 'secret', '--root-key', alpha.root.publicKey];
 
 async function madeNode(): Promise<{ nodeDir: string; publicKey: string }> {
   const nodeDir = newFolder();
-  const made = await runProgram(['node', 'keygen', '--node-dir', nodeDir, '--json']);
+  const made = await runCommand(['node', 'keygen', '--node-dir', nodeDir, '--json']);
   return { nodeDir, publicKey: JSON.parse(made.stdout).node_public_key };
 }
 
@@ -184,11 +184,11 @@ suite('a node that knows the root key joins nobody else', () => {
     const { nodeDir, publicKey } = await madeNode();
     hostile.answers = { ...honest(), 'POST /join': certificate(publicKey) };
     const join = nodeArgs('join', nodeDir, '--token', 'secret', '--json');
-    const refused = await runProgram(join);
+    const refused = await runCommand(join);
     assert.equal(refused.code, EXIT.usage);
     assert.match(refused.stderr, /give its --root-key, or its --genesis file/);
     assert.equal(hostile.asked.length, 0);
-    const trusting = await runProgram([...join, '--trust-on-first-use']);
+    const trusting = await runCommand([...join, '--trust-on-first-use']);
     assert.equal(trusting.code, EXIT.done, trusting.stderr);
     // From then on the folder decides.
     hostile.answers = { ...honest(), 'GET /genesis': other.genesis };
@@ -224,7 +224,7 @@ suite('a node that has joined', () => {
       'GET /crl': crl(5, ['a']),
       'POST /join': certificate(made.publicKey),
     };
-    const joined = await runProgram(nodeArgs('join', nodeDir, ...PINNED));
+    const joined = await runCommand(nodeArgs('join', nodeDir, ...PINNED));
     assert.equal(joined.code, EXIT.done, joined.stderr);
     held = files();
   });
@@ -253,7 +253,7 @@ suite('a node that has joined', () => {
       'GET /sovereign.json': { network_authority: { public_key: other.na.publicKey } },
       'POST /heartbeat': { ack: true, server_time: formatInstant(NOW) },
     };
-    const beat = await runProgram(nodeArgs('heartbeat', nodeDir, '--proof', 'header'));
+    const beat = await runCommand(nodeArgs('heartbeat', nodeDir, '--proof', 'header'));
     assert.equal(beat.code, EXIT.done, beat.stderr);
     assert.deepEqual(
       hostile.asked.map(({ route }) => route),
@@ -274,7 +274,7 @@ suite('a node that has joined', () => {
   test('learns that its certificate is revoked, which ends with 4', async () => {
     const kept = held;
     hostile.answers = { ...honest(), 'GET /crl': crl(6, ['a', SOME_ID]) };
-    const { code, stdout } = await runProgram(nodeArgs('status', nodeDir, '--json'));
+    const { code, stdout } = await runCommand(nodeArgs('status', nodeDir, '--json'));
     held = files();
     assert.notEqual(held, kept, 'the newer list is kept');
     const { valid, revoked, reason, revocation_reason } = JSON.parse(stdout);
@@ -310,14 +310,14 @@ suite('an operator signs for one authority, whatever a server says that it is', 
 
   test('that of the data folder', async () => {
     const args = ['node', 'list', '--url', hostile.url, '--data-dir', alpha.folder];
-    assert.equal((await runProgram(args)).code, EXIT.done);
+    assert.equal((await runCommand(args)).code, EXIT.done);
     assert.ok(isSignedFor(alpha.na.publicKey));
   });
 
   test('that of a profile, which only --force changes', async () => {
     const connect = ['connect', hostile.url, '--key-file', keyFile, '--profile', 'far', ...config];
     const key = ['--authority-key', alpha.na.publicKey];
-    const saved = await runProgram([...connect, ...key, '--json']);
+    const saved = await runCommand([...connect, ...key, '--json']);
     assert.equal(saved.code, EXIT.done, saved.stderr);
     const { file, authority_key } = JSON.parse(saved.stdout);
     assert.equal(authority_key, alpha.na.publicKey);
@@ -325,7 +325,7 @@ suite('an operator signs for one authority, whatever a server says that it is', 
     const replaced = await endOf([...connect, '--authority-key', other.na.publicKey]);
     assert.deepEqual([replaced.exit, replaced.code], [EXIT.unusable, 'local_files']);
 
-    const ended = await runProgram(['node', 'list', '--profile', 'far', ...config, ...nowhere]);
+    const ended = await runCommand(['node', 'list', '--profile', 'far', ...config, ...nowhere]);
     assert.equal(ended.code, EXIT.done, ended.stderr);
     assert.ok(isSignedFor(alpha.na.publicKey));
     const unknown = await endOf(['node', 'list', '--profile', 'near', ...config]);

@@ -11,7 +11,8 @@ import { EXIT, outcomeOf } from '../src/cli/exit-codes.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import { readAgreementRecord, verifyAgreement } from '../src/protocol/records/agreement.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { REAL_TIME, runProgram } from './support/child-server.ts';
+import { REAL_TIME } from './support/child-server.ts';
+import { runCommand } from './support/commands.ts';
 import { networkFolder } from './support/folders.ts';
 import { PROGRAM } from './support/project.ts';
 import { issued, recognize } from './support/trust.ts';
@@ -47,7 +48,7 @@ function settingsOf(na: TestAuthority) {
 
 /** Runs a command with `--json` for an authority's standard operator; fails unless it ends as expected. */
 async function run(na: TestAuthority, args: readonly string[], exit: number = EXIT.done) {
-  const { code, stdout, stderr } = await runProgram([...args, '--json'], settingsOf(na));
+  const { code, stdout, stderr } = await runCommand([...args, '--json'], settingsOf(na));
   assert.equal(code, exit, `${args.join(' ')}: ${stdout}${stderr}`);
   return stdout === '' ? JSON.parse(stderr) : JSON.parse(stdout);
 }
@@ -228,7 +229,7 @@ test('data is licensed, and access to it declared and verified, with files', asy
     run(na, ['data-usage', 'license', '--show', '--out', at('shown.json')]),
     run(na, verify('intent.json')),
     refusedFor(na, [...verify('intent.json'), '--agent-key', SOME_KEY]),
-    runProgram(verify('much.json'), settingsOf(na)),
+    runCommand(verify('much.json'), settingsOf(na)),
   ]);
   assert.deepEqual(shown, license);
   assert.equal(read('shown.json'), read('license.json'));
@@ -257,8 +258,8 @@ test('evidence is signed as stated and verified against keys and the graph', asy
   const verify = ['evidence', 'verify', at('evidence.json'), '--expect-graph-digest'];
   const asked = [...verify, 'sha256:00', '--issuer-key', na.audience];
   const [people, genuine, otherGraph] = await Promise.all([
-    runProgram(asked, settingsOf(na)),
-    runProgram([...asked, '--accept-denial'], settingsOf(na)),
+    runCommand(asked, settingsOf(na)),
+    runCommand([...asked, '--accept-denial'], settingsOf(na)),
     refusedFor(na, [...verify, 'other']),
   ]);
   const what = `evidence ${built.evidence_id} of alpha, block.\n`;

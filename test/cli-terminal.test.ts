@@ -5,6 +5,7 @@ import { stripVTControlCharacters } from 'node:util';
 import stringWidth from 'string-width';
 import { isColored } from '../src/cli/style.ts';
 import { runProgram } from './support/child-server.ts';
+import { runCommand } from './support/commands.ts';
 import { type HostileAuthority, startHostileAuthority } from './support/hostile-authority.ts';
 import { openTerminal, programLine } from './support/terminal.ts';
 
@@ -108,7 +109,7 @@ suite('a list', () => {
   });
 
   test('is whole and plain in a pipe', async () => {
-    const { stdout, stderr } = await runProgram(graph);
+    const { stdout, stderr } = await runCommand(graph);
     assert.equal(stderr, '');
     assert.ok(stdout.includes(SUBJECT));
     assert.ok(stdout.includes(TREATY));
@@ -147,11 +148,11 @@ suite('a list', () => {
     });
     const args = ['attestation', 'list', '--url', server.url];
     server.answers = answers();
-    const text = await runProgram(args);
+    const text = await runCommand(args);
     assert.equal(text.stderr, '');
     assert.match(text.stdout, /^ATTESTATION .*\none .*\ntwo .*\nthree .*\n$/);
     server.answers = answers();
-    const { stdout } = await runProgram([...args, '--json']);
+    const { stdout } = await runCommand([...args, '--json']);
     assert.deepEqual(JSON.parse(stdout), {
       count: 3,
       attestations: ['one', 'two', 'three'].map(row),

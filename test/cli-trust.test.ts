@@ -5,12 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { REAL_TIME, runProgram } from './support/child-server.ts';
+import { REAL_TIME } from './support/child-server.ts';
+import { runCommand } from './support/commands.ts';
 import { networkFolder } from './support/folders.ts';
 
 /** Runs a command with `--json` for one authority's operator; fails unless it ends as expected. */
 async function run(na: TestAuthority, args: readonly string[], exit = 0) {
-  const { code, stdout, stderr } = await runProgram([...args, '--json'], {
+  const { code, stdout, stderr } = await runCommand([...args, '--json'], {
     MESH_URL: na.url,
     MESH_DATA_DIR: na.dataDir,
   });
@@ -127,7 +128,7 @@ test('the command line says why one sovereign trusts another, what if, and how i
   assert.equal(future.error.code, 'invalid_as_of');
 
   const text = async (...args: string[]) =>
-    (await runProgram([...trace, ...args], { MESH_URL: na.url })).stdout;
+    (await runCommand([...trace, ...args], { MESH_URL: na.url })).stdout;
   const said = await text('--explain');
   assert.match(said, /^alpha trusts beta over 1 treaty\./);
   assert.match(said, /^Trusted until: \S+Z\. Over this path until: \S+Z\.$/m);

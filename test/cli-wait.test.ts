@@ -6,7 +6,8 @@ import { EXIT, outcomeOf } from '../src/cli/exit-codes.ts';
 import { AuthorityError } from '../src/client/authority-error.ts';
 import { withRetries } from '../src/client/retry.ts';
 import { startTestAuthority } from './support/authority.ts';
-import { REAL_TIME, runProgram } from './support/child-server.ts';
+import { REAL_TIME } from './support/child-server.ts';
+import { runCommand } from './support/commands.ts';
 import { endOf } from './support/failed-command.ts';
 import { startHostileAuthority } from './support/hostile-authority.ts';
 import { operate } from './support/requests.ts';
@@ -93,7 +94,7 @@ test('--wait waits as long as it is asked to, and says so', async () => {
   await using server = await startHostileAuthority();
   const busy = () => new Response(JSON.stringify(limited), { status: 429, headers });
   server.answers = { 'GET /agents': [busy(), busy(), busy(), { count: 3, capability: null }] };
-  const { code, stdout, stderr } = await runProgram([
+  const { code, stdout, stderr } = await runCommand([
     'agent',
     'list',
     '--wait',

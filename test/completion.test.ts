@@ -8,7 +8,7 @@ import { after, suite, test } from 'node:test';
 import { bashScript, fishScript, zshScript } from '../src/cli/completion.ts';
 import { completionsOf } from '../src/cli/completion-tree.ts';
 import { buildProgram } from '../src/cli/program.ts';
-import { runProgram } from './support/child-server.ts';
+import { runCommand } from './support/commands.ts';
 import { findProgram } from './support/programs.ts';
 import { openTerminal, shellLine } from './support/terminal.ts';
 
@@ -91,8 +91,8 @@ suite('fish', { skip: fish === null && 'fish is not installed' }, () => {
 
 test('the command prints the script, as text or in JSON', async () => {
   const [text, json] = await Promise.all([
-    runProgram(['completion', 'bash']),
-    runProgram(['completion', 'bash', '--json']),
+    runCommand(['completion', 'bash']),
+    runCommand(['completion', 'bash', '--json']),
   ]);
   assert.equal(text.stdout, bashScript('mesh-na', completions));
   assert.deepEqual(JSON.parse(json.stdout), { shell: 'bash', script: text.stdout });

@@ -31,6 +31,7 @@ import { openLmdbSource } from '../src/store/lmdb/source.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { REAL_TIME, runProgram, runProgramBehind } from './support/child-server.ts';
 import { HOUR, testClock } from './support/clock.ts';
+import { runCommand } from './support/commands.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import './support/lmdb-only.ts';
 import { PROJECT } from './support/project.ts';
@@ -530,8 +531,8 @@ suite('from outside', () => {
     const args = ['doctor', '--url', served.url, '--data-dir', served.dataDir];
     rmSync(join(served.dataDir, 'keys', 'root.key'));
     const [strange, trusted] = await Promise.all([
-      runProgram([...args, '--json']),
-      runProgram([...args, '--ca', certFile, '--json']),
+      runCommand([...args, '--json']),
+      runCommand([...args, '--ca', certFile, '--json']),
     ]);
     const checks = (text: string) => JSON.parse(text).checks as Finding[];
     assert.deepEqual(troubles(checks(strange.stdout)), ['head warning', 'tls wrong']);
@@ -568,7 +569,7 @@ suite('the command', () => {
   test('prints a line for each check while the folder is served, and exits 4 when something is wrong', async () => {
     await using na = await startTestAuthority({ clock: REAL_TIME });
     const args = ['doctor', '--data-dir', na.dataDir, '--deep'];
-    const served = await runProgram(args);
+    const served = await runCommand(args);
     assert.equal(served.code, 0, served.stdout + served.stderr);
     assert.match(served.stdout, /^ok {7}holder {10}Process \d+ on \S+ writes the state$/m);
     assert.match(served.stdout, /^ok {7}rows /m);
@@ -579,7 +580,7 @@ suite('the command', () => {
     assert.match(served.stdout, /^warning {2}head {12}No head of the state is kept/m);
     assert.match(served.stdout, /\nChecks: \d+, wrong: 0, warnings: 2, unknown: 1\.\n$/);
     chmodSync(join(na.dataDir, 'keys', 'na.key'), 0o604);
-    const exposed = await runProgram([...args, '--json']);
+    const exposed = await runCommand([...args, '--json']);
     assert.equal(exposed.code, 4);
     assert.equal(exposed.stderr, '');
     const { wrong, checks } = JSON.parse(exposed.stdout);

@@ -12,7 +12,7 @@ import {
 } from '../src/protocol/records/genesis.ts';
 import { signRecord } from '../src/protocol/records/signed-record.ts';
 import { startTestAuthority } from './support/authority.ts';
-import { runProgram } from './support/child-server.ts';
+import { runCommand } from './support/commands.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { get, invite, joinedNode, newKey } from './support/requests.ts';
 
@@ -28,7 +28,7 @@ test('mesh-na genesis renew extends the delegation, with the root key alone', as
   }
   const renew = (key: string, ...more: string[]) => {
     const rootKey = ['--root-key', join(folder, 'keys', `${key}.key`)];
-    return runProgram(['genesis', 'renew', ...rootKey, '--genesis', file, '--json', ...more]);
+    return runCommand(['genesis', 'renew', ...rootKey, '--genesis', file, '--json', ...more]);
   };
 
   const wrong = await renew('na');

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import { readKeyFile } from '../src/base/keys/key-file.ts';
-import { runProgram } from './support/child-server.ts';
+import { runCommand } from './support/commands.ts';
 
 const USAGE = 2;
 const UNUSABLE = 3;
@@ -14,7 +14,7 @@ const UNUSABLE = 3;
 const folder = mkdtempSync(join(tmpdir(), 'mesh-operator-key-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 const create = (...args: string[]) =>
-  runProgram(['operator-key', 'create', '--key-dir', folder, ...args]);
+  runCommand(['operator-key', 'create', '--key-dir', folder, ...args]);
 
 test('both files hold their half of the key, and only their owner can read them', async () => {
   const { code, stdout, stderr } = await create('ops-2', '--json');
