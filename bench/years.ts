@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { systemRuntime } from '../src/base/runtime.ts';
-import { openEnvironment, openTables } from '../src/store/lmdb/environment.ts';
+import { openEnvironment, openTables } from '../src/store/lmdb/tables.ts';
 import { scratchFolder } from '../test/support/scratch.ts';
 import type { Settings } from './contest.ts';
 import type { Load } from './load.ts';

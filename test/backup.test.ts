@@ -12,16 +12,16 @@ import { verifyBackup } from '../src/maintenance/backup/verify.ts';
 import { loadConfig } from '../src/server/config/load.ts';
 import { backUpApart } from '../src/server/threads/backup-process.ts';
 import { openSigner } from '../src/server/threads/open-signer.ts';
+import { openLmdbTarget } from '../src/store/lmdb/receiver.ts';
 import { openLmdbSource } from '../src/store/lmdb/source.ts';
-import { openLmdbTarget } from '../src/store/lmdb/target.ts';
 import { parseStoreAddress } from '../src/store/postgresql/address.ts';
+import { openPostgresqlTarget } from '../src/store/postgresql/receiver.ts';
 import { openPostgresqlSource } from '../src/store/postgresql/source.ts';
-import { openPostgresqlTarget } from '../src/store/postgresql/target.ts';
-import { fill } from '../src/store/stream/copy.ts';
 import { differingTables } from '../src/store/stream/manifest.ts';
 import type { StateSource } from '../src/store/stream/ports.ts';
 import type { RowBatch } from '../src/store/stream/read.ts';
 import { STREAM_TABLES } from '../src/store/stream/rows.ts';
+import { fill } from '../src/store/stream/target.ts';
 import { summarize } from '../src/store/stream/write.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { runCommand } from './support/commands.ts';
@@ -228,7 +228,7 @@ suite('a state copied to PostgreSQL and to LMDB', { concurrency: false }, () => 
     assert.deepEqual((await verified(path)).manifest.revision, made.revision);
     const back = join(folder, 'back');
     await fill(openLmdbTarget(back), batchesOf(postgresql), postgresql.facts);
-    const again = openLmdbSource(back);
+    const again = await openLmdbSource(back);
     const tables = await Promise.all(
       [source, postgresql, again].map((source) => summarize(source)),
     );

@@ -81,7 +81,7 @@ async function backUp(folder: string, name: string): Promise<void> {
   const data = join(folder, 'data');
   const { genesis, keySource, keyId } = loadConfig({ dataDir: data }, {}, NOW);
   const signer = await openSigner(keySource());
-  const source = openLmdbSource(data);
+  const source = await openLmdbSource(data);
   const path = join(folder, 'backups', name);
   const verify = verifySignature;
   const order = { source, genesis, signer, keyId, verify, path, recipients: [], now: NOW };

@@ -5,16 +5,21 @@ import { after, before, suite, type TestContext, test } from 'node:test';
 import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import { systemRuntime } from '../src/base/runtime.ts';
 import { placeOf } from '../src/cli/move-places.ts';
-import { abandonMove, checkMove, type MoveStep, moveState } from '../src/maintenance/move/move.ts';
-import type { Place } from '../src/maintenance/move/ports.ts';
-import { readAuditEntries } from '../src/store/lmdb/audit.ts';
+import {
+  abandonMove,
+  checkMove,
+  type MoveStep,
+  moveState,
+  type Place,
+} from '../src/maintenance/move/move.ts';
+import { readAuditEntries } from '../src/store/lmdb/source.ts';
 import { openLmdbStore } from '../src/store/lmdb/store.ts';
-import type { StateReceiver } from '../src/store/move/ports.ts';
 import { parseStoreAddress } from '../src/store/postgresql/address.ts';
 import { connectToPrimary, disconnect } from '../src/store/postgresql/connect.ts';
 import { followerSession } from '../src/store/postgresql/session-name.ts';
 import { openPostgresqlStore } from '../src/store/postgresql/store.ts';
 import type { Store } from '../src/store/store.ts';
+import type { StateReceiver } from '../src/store/stream/ports.ts';
 import { startTestAuthority } from './support/authority.ts';
 import {
   type ChildServer,

@@ -27,12 +27,12 @@ export function noteEmptyLog(): void {
 async function logOfFolder(dataDir: string): Promise<AuditLog> {
   const { checkForReading } = await import('../store/lmdb/folder-state.ts');
   const pagesChecked = onLocalFiles(() => checkForReading(dataDir));
-  const { readAuditEntries } = await import('../store/lmdb/audit.ts');
+  const { readAuditEntries } = await import('../store/lmdb/source.ts');
   return { pagesChecked, entries: readable(readAuditEntries(dataDir), 'local_files') };
 }
 
 async function logOfDatabase(address: StoreAddress): Promise<AuditLog> {
-  const { readAuditLog } = await import('../store/postgresql/audit.ts');
+  const { readAuditLog } = await import('../store/postgresql/source.ts');
   return { pagesChecked: null, entries: readable(readAuditLog(address), 'store_unusable') };
 }
 

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemRuntime } from '../base/runtime.ts';
-import type { Place } from '../maintenance/move/ports.ts';
+import type { Place } from '../maintenance/move/move.ts';
 import { storeAddress } from './store-address.ts';
 
 const FOLDER = /^lmdb:(.+)$/;

@@ -16,7 +16,7 @@ import { createFatal } from '../server/lifecycle/fatal.ts';
 import { notifyManager } from '../server/lifecycle/service-manager.ts';
 import { startEdgeThread } from '../server/threads/edge-threads.ts';
 import { startWatchdog } from '../server/threads/watchdog.ts';
-import { awaitArrival } from '../store/lmdb/await-arrival.ts';
+import { awaitArrival } from '../store/lmdb/arrival.ts';
 import { DamagedState } from '../store/rows.ts';
 import { commandReference } from './command-reference.ts';
 import { EXIT, type ExitCode, failure, onLocalFiles } from './exit-codes.ts';

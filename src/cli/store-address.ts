@@ -71,10 +71,10 @@ export async function openTarget(
   address: StoreAddress | null,
 ): Promise<StateTarget> {
   if (address === null) {
-    const { openLmdbTarget } = await import('../store/lmdb/target.ts');
+    const { openLmdbTarget } = await import('../store/lmdb/receiver.ts');
     return openLmdbTarget(dataDir);
   }
-  const { openPostgresqlTarget } = await import('../store/postgresql/target.ts');
+  const { openPostgresqlTarget } = await import('../store/postgresql/receiver.ts');
   return openPostgresqlTarget(address, dataDir);
 }
 

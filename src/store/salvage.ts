@@ -2,7 +2,7 @@
  * What can be read of a damaged state, as lines of JSON [backup-10]: a head, the rows that match their checksums,
  * and a line for each thing that is lost. No authority starts from it.
  */
-import { decodeEntries } from './audit-rows.ts';
+import { decodeEntries } from './audit-log.ts';
 import type { Loss, RemainingRow } from './lmdb/remains.ts';
 import { DamagedState, decodeRow } from './rows.ts';
 import { createShapes, type Shape, type Shapes, type StoredSnapshot } from './shapes.ts';

@@ -1,8 +1,8 @@
 /** Reads the stored rows, one part after another, to find damage while the service writes them. */
-import { decodeEntries } from './audit-rows.ts';
+import { decodeEntries } from './audit-log.ts';
 import { DamagedState, decodeRow, type RowKey, TABLES, type TableName } from './rows.ts';
-import type { RowReader, StoredRow } from './stored-rows.ts';
 import { decodeAnswers, decodeNonces } from './table-rows.ts';
+import type { StoredRow, TableReader } from './tables.ts';
 
 /** The row after which the next part begins. */
 export interface ScrubPlace {
@@ -24,7 +24,7 @@ export interface ScrubbedStore {
   readonly total: number;
   /** What is known to be damaged before any row is read. */
   readonly problems: readonly string[];
-  readonly rows: RowReader;
+  readonly tables: TableReader;
 }
 
 /** A process of its own is worth this many rows. */
@@ -44,7 +44,7 @@ export async function scrubRows(
   for (const table of TABLES.slice(first)) {
     let after = from?.table === table ? from.after : null;
     let isEnough = false;
-    const checked = store.rows.scan(
+    const checked = store.tables.scan(
       table,
       (row) => {
         isEnough = rows >= most;
@@ -53,7 +53,7 @@ export async function scrubRows(
         check(table, row, after, damaged);
         after = row.key;
       },
-      after,
+      { after },
     );
     try {
       for await (const _batch of checked) {

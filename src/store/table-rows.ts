@@ -1,4 +1,5 @@
 /** What the rows of the tables hold, whatever database they are in. */
+import type { NetworkIdentity } from './network-identity.ts';
 import { decodeRow, encodeRow } from './rows.ts';
 import type { Shape, Shapes, StoredSnapshot } from './shapes.ts';
 import { createSharing } from './sharing.ts';
@@ -99,6 +100,15 @@ export function encodeEpoch(epoch: number): Buffer {
 /** The row is written by a restore. */
 export function decodeEpoch(row: Buffer | undefined): number {
   return row === undefined ? FIRST_EPOCH : (decodeRow('meta', 'epoch', row) as number);
+}
+
+export function encodeNetwork(network: NetworkIdentity): Buffer {
+  return encodeRow('meta', 'network', network);
+}
+
+/** Null when there is no such row: the state is new. */
+export function decodeNetwork(row: Buffer | undefined): NetworkIdentity | null {
+  return row === undefined ? null : (decodeRow('meta', 'network', row) as NetworkIdentity);
 }
 
 export function encodeShapes(table: readonly Shape[]): Buffer {

@@ -1,6 +1,5 @@
 /** Row counts of the tables: written with every unit, so that a missing row is detected. */
 import { DamagedState, decodeRow, encodeRow } from './rows.ts';
-import type { EncodedUnit } from './units.ts';
 
 export interface Totals {
   readonly revision: number;
@@ -18,20 +17,6 @@ export function encodeTotals(totals: Totals): Buffer {
 
 export function decodeTotals(row: Buffer | undefined): Totals {
   return row === undefined ? NOTHING : (decodeRow('meta', 'totals', row) as Totals);
-}
-
-/** What they are when these units are stored, with their nonces in this many rows. */
-export function totalsAfter(
-  totals: Totals,
-  units: readonly EncodedUnit[],
-  nonceRows: number,
-): Totals {
-  return {
-    revision: totals.revision + units.length,
-    subjects: units.reduce((sum, { growth }) => sum + growth, totals.subjects),
-    nonceRows: totals.nonceRows + nonceRows,
-    auditEntries: units.reduce((sum, { audit }) => sum + audit.length, totals.auditEntries),
-  };
 }
 
 /** Those among the rows of table `meta`; a database has an empty row before the first change. */

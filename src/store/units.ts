@@ -1,9 +1,10 @@
 /** Units in their encoded form: a unit that cannot be encoded is refused before any of it is stored. */
-import { auditLine } from './audit-rows.ts';
+import { auditLine } from './audit-log.ts';
 import { encodeRow } from './rows.ts';
 import type { Shapes } from './shapes.ts';
 import type { KeptAnswer, StoredSubject, SubjectRemoval, Unit } from './store.ts';
 import { encodeAnswers, encodeNonces } from './table-rows.ts';
+import type { Totals } from './totals.ts';
 
 /** Instead of a version: the subject is not in the store. */
 export const NOT_STORED = 0;
@@ -47,6 +48,20 @@ export function encodeUnit(unit: Unit, shapes: Shapes): EncodedUnit {
     answers,
     audit: audit.map(auditLine),
     growth: created.length - removals.length,
+  };
+}
+
+/** The totals once these units are stored, with their nonces in this many rows. */
+export function totalsAfter(
+  totals: Totals,
+  units: readonly EncodedUnit[],
+  nonceRows: number,
+): Totals {
+  return {
+    revision: totals.revision + units.length,
+    subjects: units.reduce((sum, { growth }) => sum + growth, totals.subjects),
+    nonceRows: totals.nonceRows + nonceRows,
+    auditEntries: units.reduce((sum, { audit }) => sum + audit.length, totals.auditEntries),
   };
 }
 

@@ -1,15 +1,12 @@
 /** Where the states of a history lie: in folders, or in databases of one server. */
 import { mkdirSync } from 'node:fs';
-
-import { readAuditEntries } from '../../src/store/lmdb/audit.ts';
-import { openLmdbSource } from '../../src/store/lmdb/source.ts';
+import { openLmdbTarget } from '../../src/store/lmdb/receiver.ts';
+import { openLmdbSource, readAuditEntries } from '../../src/store/lmdb/source.ts';
 import { openLmdbStore } from '../../src/store/lmdb/store.ts';
-import { openLmdbTarget } from '../../src/store/lmdb/target.ts';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
-import { readAuditLog } from '../../src/store/postgresql/audit.ts';
-import { openPostgresqlSource } from '../../src/store/postgresql/source.ts';
+import { openPostgresqlTarget } from '../../src/store/postgresql/receiver.ts';
+import { openPostgresqlSource, readAuditLog } from '../../src/store/postgresql/source.ts';
 import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
-import { openPostgresqlTarget } from '../../src/store/postgresql/target.ts';
 import type { AuditEntry, Store } from '../../src/store/store.ts';
 import type { StateSource, StateTarget } from '../../src/store/stream/ports.ts';
 import type { TestCluster } from '../support/postgresql.ts';
@@ -39,7 +36,7 @@ export interface Route {
 
 const inFolder: NewPlace = async (dataDir) => ({
   open: async () => openLmdbStore(dataDir, IDENTITY),
-  source: async () => openLmdbSource(dataDir),
+  source: () => openLmdbSource(dataDir),
   target: async () => openLmdbTarget(dataDir),
   auditLog: () => readAuditEntries(dataDir),
   remove: async () => undefined,

@@ -3,7 +3,7 @@
  * flushed: the simulation decides when, and in which order relative to everything else.
  */
 import { deserialize, serialize } from 'node:v8';
-import { auditLineOf } from '../../src/store/audit-rows.ts';
+import { auditLineOf } from '../../src/store/audit-log.ts';
 import {
   type AuditEntry,
   GENESIS_HASH,

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { serialize } from 'node:v8';
 import { canonicalJson } from '../../src/base/json/write.ts';
-import { auditLine } from '../../src/store/audit-rows.ts';
+import { auditLine } from '../../src/store/audit-log.ts';
 import {
   type AuditEntry,
   GENESIS_HASH,

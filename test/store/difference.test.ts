@@ -6,24 +6,22 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { systemRuntime } from '../../src/base/runtime.ts';
 import { ARRIVING } from '../../src/store/lmdb/arrival.ts';
-import { openEnvironment, openTables } from '../../src/store/lmdb/environment.ts';
 import { openLmdbReceiver } from '../../src/store/lmdb/receiver.ts';
 import { openLmdbReader, openLmdbSource } from '../../src/store/lmdb/source.ts';
 import { openLmdbStore } from '../../src/store/lmdb/store.ts';
-import { lmdbRows, lmdbWriter } from '../../src/store/lmdb/stored-rows.ts';
-import type { StateReader, StateReceiver } from '../../src/store/move/ports.ts';
+import { lmdbTables, openEnvironment, openTables } from '../../src/store/lmdb/tables.ts';
 import { moverOptions } from '../../src/store/open.ts';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
 import { connectToPrimary, disconnect } from '../../src/store/postgresql/connect.ts';
 import { openPostgresqlReceiver } from '../../src/store/postgresql/receiver.ts';
 import { openPostgresqlReader, openPostgresqlSource } from '../../src/store/postgresql/source.ts';
 import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
-import { postgresqlRows, postgresqlWriter } from '../../src/store/postgresql/stored-rows.ts';
+import { postgresqlTables } from '../../src/store/postgresql/tables.ts';
 import type { RowKey } from '../../src/store/rows.ts';
 import type { SealedEntry, Store, SubjectWrite } from '../../src/store/store.ts';
-import { compareKeys } from '../../src/store/stored-rows.ts';
-import type { StateSource } from '../../src/store/stream/ports.ts';
+import type { StateReader, StateReceiver, StateSource } from '../../src/store/stream/ports.ts';
 import { summarize } from '../../src/store/stream/write.ts';
+import { compareKeys } from '../../src/store/tables.ts';
 import { startCluster } from '../support/postgresql.ts';
 import { migratedDatabase, storeOptions } from '../support/postgresql-store.ts';
 import { seal } from './conformance.ts';
@@ -68,7 +66,7 @@ test('from PostgreSQL to LMDB', async () => {
     store: await openPostgresqlStore(options),
     openReader: () => openPostgresqlReader(parseStoreAddress(url, {})),
     receiver: openLmdbReceiver(folder),
-    openArrived: async () => openLmdbSource(join(folder, ARRIVING)),
+    openArrived: () => openLmdbSource(join(folder, ARRIVING)),
   });
 });
 
@@ -101,17 +99,13 @@ test('keys are in one order in every database', async () => {
     audit: NUMBERS,
   };
   const env = openEnvironment(newFolder(), false);
-  const tables = openTables(env);
   const address = parseStoreAddress(await migratedDatabase(cluster), {});
   const { client } = await connectToPrimary(address);
-  for (const place of [
-    { ...lmdbRows(tables, null), ...lmdbWriter(env, tables) },
-    { ...postgresqlRows(client), ...postgresqlWriter(client) },
-  ]) {
+  for (const place of [lmdbTables(openTables(env)), postgresqlTables(client)]) {
     for (const [name, some] of Object.entries(keys)) {
       const table = name as keyof typeof keys;
       const rows = some.map((key) => ({ key, version: 1, row: Buffer.of(1) }));
-      await place.put(table, rows.toReversed());
+      await place.write([{ table, put: rows.toReversed() }]);
       const found: RowKey[] = [];
       for await (const batch of place.scan(table, ({ key }) => key)) found.push(...batch);
       assert.deepEqual(found, [...(some as readonly RowKey[])].toSorted(compareKeys));
@@ -145,18 +139,15 @@ async function copies({ store, openReader, receiver, openArrived }: Copied): Pro
   await change();
   const reader = await openReader();
   const first = await reader.next();
-  await receiver.begin({ from: 'there', network: first.source.facts.network });
+  await receiver.begin({ from: 'there', network: first.facts.network });
   await receiver.take(first);
   for (let round = 0; round < ROUNDS; round += 1) {
     if (round % 5 !== 4) await change();
     const reading = await reader.next();
     const rows = await receiver.take(reading);
     const arrived = await openArrived();
-    assert.deepEqual(await summarize(arrived), await summarize(reading.source), `round ${round}`);
-    assert.deepEqual(
-      { ...arrived.facts, isClosed: null },
-      { ...reading.source.facts, isClosed: null },
-    );
+    assert.deepEqual(await summarize(arrived), await summarize(reading), `round ${round}`);
+    assert.deepEqual({ ...arrived.facts, isClosed: null }, { ...reading.facts, isClosed: null });
     await arrived.close();
     if (round % 5 === 4) assert.equal(rows, 0, 'what has not changed is not written');
   }

@@ -7,7 +7,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { readAuditEntries } from '../../src/store/lmdb/audit.ts';
+import { readAuditEntries } from '../../src/store/lmdb/source.ts';
 import { randomFrom } from '../fuzz/random.ts';
 import { startTestAuthority, type TestAuthority } from '../support/authority.ts';
 import '../support/lmdb-only.ts';

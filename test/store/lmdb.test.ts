@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { serialize } from 'node:v8';
 import { open as openEnvironment } from 'lmdb';
-import { readAuditEntries } from '../../src/store/lmdb/audit.ts';
+import { readAuditEntries } from '../../src/store/lmdb/source.ts';
 import { openLmdbStore } from '../../src/store/lmdb/store.ts';
 import type { Store, Unit } from '../../src/store/store.ts';
 import { spawnNode } from '../support/processes.ts';

@@ -132,7 +132,7 @@ test('all that was acknowledged while another process opened the database again 
   if (disk === null) return t.skip('this user may not mount a disk in a namespace of their own');
   const store = openLmdbStore(disk.path);
   const script = `
-    import { readAuditEntries } from '${pathToFileURL(modulePath('src/store/lmdb/audit.ts'))}';
+    import { readAuditEntries } from '${pathToFileURL(modulePath('src/store/lmdb/source.ts'))}';
     for (let n = 0; n < ${OPENINGS}; n += 1) [...readAuditEntries(process.argv[1])];
   `;
   const args = [...LOADER, '--input-type=module', '--eval', script, disk.path];

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { serialize } from 'node:v8';
 import pg from 'pg';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
-import { readAuditLog } from '../../src/store/postgresql/audit.ts';
+import { readAuditLog } from '../../src/store/postgresql/source.ts';
 import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
 import type { AuditEntry, Store, Unit } from '../../src/store/store.ts';
 import { startCluster } from '../support/postgresql.ts';

@@ -111,7 +111,7 @@ test('a file of which only the beginning is left says what is lost', () => {
 
 test('a folder that is served is sound, and nothing is salvaged from it', async () => {
   await using na = await startTestAuthority({ dataDir });
-  const source = openLmdbSource(na.dataDir);
+  const source = await openLmdbSource(na.dataDir);
   const { subjects } = await soundTables(source, verifySignature);
   await source.close();
   assert.ok(subjects.rows > 100);

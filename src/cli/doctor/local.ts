@@ -82,7 +82,7 @@ export async function checkLocal(options: LocalOptions): Promise<LocalReport> {
       holder,
       deep,
       now: machine.now(),
-      open: async () =>
+      open: () =>
         database === null ? openLmdbSource(dataDir) : openPostgresqlSource(database.address()),
     })),
     await checkBackups({ settings: config.backups, genesis, deep, now: machine.now() }),

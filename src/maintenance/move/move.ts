@@ -11,19 +11,46 @@
 import { createAuditChain } from '../../authority/subjects/audit.ts';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import type { Runtime } from '../../base/runtime.ts';
-import { auditLine, encodeEntries } from '../../store/audit-rows.ts';
+import { auditLine, encodeEntries } from '../../store/audit-log.ts';
+import { differingTables, type TableSummaries } from '../../store/stream/manifest.ts';
 import type {
   HeldState,
   LastEntry,
+  StateFacts,
   StateReader,
   StateReading,
   StateReceiver,
-} from '../../store/move/ports.ts';
-import { differingTables, type TableSummaries } from '../../store/stream/manifest.ts';
-import type { StateFacts, StateSource } from '../../store/stream/ports.ts';
+  StateSource,
+} from '../../store/stream/ports.ts';
 import { decodeTotals, encodeTotals } from '../../store/totals.ts';
 import { soundTables } from '../backup/sound-state.ts';
-import type { Asked, Place } from './ports.ts';
+
+/** One of the two places of a move, whatever database it is. */
+export interface Place {
+  /** As messages and the audit log name it, without a password. */
+  readonly shown: string;
+  /** Reads the whole state as of now, also one that has arrived without being let go of. */
+  openSource(): Promise<StateSource>;
+  /** Whether it has a state that is not on its way. */
+  isServable(): Promise<boolean>;
+  /** Where its state goes on; null when it goes on here, or when there is none. */
+  movedTo(): Promise<string | null>;
+  /** Reads the state again and again while it is served. */
+  openReader(): Promise<StateReader>;
+  /** Asks the process that serves the state to stop; any number of times. */
+  ask(): Promise<Asked>;
+  /** Null while another process has the state. */
+  hold(): Promise<HeldState | null>;
+  /** Receives a state; throws one clear sentence when there is one, or when the place is in use. */
+  receive(): Promise<StateReceiver>;
+}
+
+export interface Asked {
+  /** The name of the process that serves the state; null when that is not known. */
+  readonly holder: string | null;
+  /** False when somebody else has to stop it. */
+  readonly isAsked: boolean;
+}
 
 export interface MoveOrder {
   readonly from: Place;
@@ -189,7 +216,7 @@ function createCopying(
     const began = runtime.elapsed();
     last = await reader.next();
     if (name === 'copied') {
-      await receiver.begin({ from: from.shown, network: last.source.facts.network });
+      await receiver.begin({ from: from.shown, network: last.facts.network });
     }
     const rows = await receiver.take(last);
     lastTook = runtime.elapsed() - began;
@@ -213,12 +240,12 @@ function createCopying(
       const began = runtime.elapsed();
       const arrived = await to.openSource();
       try {
-        await assertSame(last.source, arrived, verify);
+        await assertSame(last, arrived, verify);
       } finally {
         await arrived.close();
       }
       const took = runtime.elapsed() - began;
-      onStep({ name: 'checked', revision: last.source.facts.revision, took });
+      onStep({ name: 'checked', revision: last.facts.revision, took });
       return took;
     },
   };
@@ -319,8 +346,8 @@ async function letGo(
 
 /** Returns the digests, which are those of both. */
 async function assertSame(
-  former: StateSource,
-  arrived: StateSource,
+  former: StateReading,
+  arrived: StateReading,
   verify: VerifySignature,
 ): Promise<TableSummaries> {
   const [tables, found] = await Promise.all([
@@ -335,11 +362,11 @@ async function assertSame(
 
 /** It is the last of the old log, and so a part of the new one. */
 function lastEntry(
-  { meta, source }: Pick<StateReading, 'meta' | 'source'>,
+  { meta, facts }: Pick<StateReading, 'meta' | 'facts'>,
   details: { readonly from: string; readonly to: string },
   runtime: Runtime,
 ): LastEntry {
-  const { revision, auditHead }: StateFacts = source.facts;
+  const { revision, auditHead } = facts;
   const drafts = [
     { type: 'store_moved', details: { ...details, revision }, actorKeyId: null },
   ] as const;

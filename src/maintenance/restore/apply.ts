@@ -13,10 +13,10 @@ import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import { compareCodePoints } from '../../base/json/write.ts';
 import type { Runtime } from '../../base/runtime.ts';
 import type { AuditEntry, StoredSubject } from '../../store/store.ts';
-import { fill } from '../../store/stream/copy.ts';
 import { factsOf } from '../../store/stream/manifest.ts';
 import type { StateFacts, StateTarget } from '../../store/stream/ports.ts';
 import { type RowBatch, readStream } from '../../store/stream/read.ts';
+import { fill } from '../../store/stream/target.ts';
 import { type RestorePlan, replaysOf } from './plan.ts';
 
 export interface RestoreOrder {

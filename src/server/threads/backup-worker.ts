@@ -26,6 +26,6 @@ async function backUp({ keySource, ...task }: BackupTask): Promise<MadeFile> {
 
 function openSource({ dataDir, database }: Omit<BackupTask, 'keySource'>): Promise<StateSource> {
   return database === null
-    ? Promise.resolve(openLmdbSource(dataDir))
+    ? openLmdbSource(dataDir)
     : openPostgresqlSource(parseStoreAddress(database.url, database.environment));
 }

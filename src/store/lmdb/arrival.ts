@@ -1,8 +1,9 @@
 /** What of a state that is being moved lies in a data folder: a folder next to the place of the state. */
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { decodeArrival, encodeArrival } from '../move/arrival.ts';
-import type { Arrival } from '../move/ports.ts';
+import { decodeArrival, encodeArrival } from '../move/marks.ts';
+import type { Arrival } from '../stream/ports.ts';
+import { tryLockFolder } from './folder-lock.ts';
 
 export const ARRIVING = '.arriving';
 const MARK_FILE = 'arrival';
@@ -39,4 +40,39 @@ export function syncFolder(path: string): void {
   } finally {
     closeSync(folder);
   }
+}
+
+export interface AwaitArrivalOptions {
+  pause(milliseconds: number): Promise<void>;
+  /** Called once, if there is anything to wait for; `from` is the place that the state comes from. */
+  waiting(from: string): void;
+  /** Ends the waiting. */
+  readonly signal: AbortSignal;
+}
+
+/** How often the folder is looked at. */
+const LOOK_MS = 100;
+/** How many looks later a move that has ended lets go of the folder, at most. */
+const MOST_LOOKS = 50;
+
+/**
+ * Resolves when nobody moves a state into the folder: it has arrived, or the move has died, which the process that opens
+ * the folder then finds. A process that holds the folder for anything else is not waited for.
+ */
+export async function awaitArrival(dataDir: string, options: AwaitArrivalOptions): Promise<void> {
+  const { pause, waiting, signal } = options;
+  const arrival = arrivalIn(dataDir);
+  if (arrival === null || !isHeld(dataDir)) return;
+  waiting(arrival.from);
+  while (!signal.aborted && isHeld(dataDir) && arrivalIn(dataDir) !== null) await pause(LOOK_MS);
+  for (let look = 0; look < MOST_LOOKS; look += 1) {
+    if (signal.aborted || !isHeld(dataDir)) return;
+    await pause(LOOK_MS);
+  }
+}
+
+function isHeld(dataDir: string): boolean {
+  const lock = tryLockFolder(dataDir);
+  lock?.release();
+  return lock === null;
 }

@@ -11,7 +11,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { assertArrived } from '../move/arrival.ts';
+import { assertArrived } from '../move/marks.ts';
 import { unreadable, unwritable } from '../unwritable.ts';
 import { assertNeverUsed } from '../usage-mark.ts';
 import { arrivalIn } from './arrival.ts';

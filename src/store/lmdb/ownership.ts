@@ -5,12 +5,13 @@
  */
 import { hostname } from 'node:os';
 import type { GetOptions, RootDatabase } from 'lmdb';
-import { assertNotMoved } from '../moved.ts';
+import { assertNotMoved } from '../move/marks.ts';
 import { assertSameNetwork, type NetworkIdentity } from '../network-identity.ts';
 import { OtherSchema } from '../other-schema.ts';
 import { DamagedState, decodeRow, encodeRow } from '../rows.ts';
 import type { PreviousOwner } from '../store.ts';
-import type { Tables } from './environment.ts';
+import { decodeNetwork, encodeNetwork } from '../table-rows.ts';
+import type { OpenTables } from './tables.ts';
 
 export const SCHEMA_VERSION = 4;
 
@@ -29,7 +30,7 @@ export interface Ownership {
 /** Takes ownership for this process, in one transaction that is on disk when this returns. */
 export function takeOwnership(
   env: RootDatabase,
-  { meta }: Tables,
+  { meta }: OpenTables,
   network: NetworkIdentity | null,
 ): Ownership {
   assertNotMoved(meta.get('moved'), 'the data directory');
@@ -39,20 +40,12 @@ export function takeOwnership(
     entry === undefined
       ? null
       : (decodeRow('meta', 'owner', entry.value, entry.version) as OwnerRow);
-  const whose = meta.get('network');
-  if (whose !== undefined && network !== null) {
-    assertSameNetwork(
-      decodeRow('meta', 'network', whose) as NetworkIdentity,
-      network,
-      'the data directory',
-    );
-  }
+  const whose = decodeNetwork(meta.get('network'));
+  if (whose !== null && network !== null) assertSameNetwork(whose, network, 'the data directory');
   env.transactionSync(() => {
     meta.putSync('schema', Buffer.of(SCHEMA_VERSION));
     meta.putSync('owner', ownerRow('open', number), number);
-    if (whose === undefined && network !== null) {
-      meta.putSync('network', encodeRow('meta', 'network', network));
-    }
+    if (whose === null && network !== null) meta.putSync('network', encodeNetwork(network));
   });
   return { number, previousOwner: endOf(previous) };
 }
@@ -68,7 +61,7 @@ export function assertSchema(row: Buffer | undefined, isNew: boolean): void {
 }
 
 /** Whether the last owner stored everything before it ended. */
-export function isClosed({ meta }: Tables, options: GetOptions): boolean {
+export function isClosed({ meta }: OpenTables, options: GetOptions): boolean {
   const entry = meta.getEntry('owner', options);
   if (entry === undefined) return false;
   const owner = decodeRow('meta', 'owner', entry.value, entry.version) as OwnerRow;

@@ -1,45 +1,113 @@
 /**
- * A data folder into which a state is moved. The database is created in a folder next to its place, and takes its place by
- * one rename.
+ * A data folder without state that is filled: at once, or by a move while the state is served elsewhere. The database is
+ * created in a folder next to its place, and takes its place by one rename once it is complete and on disk.
  */
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RootDatabase } from 'lmdb';
-import { copyDifference, movedMeta } from '../move/difference.ts';
-import type { Arrival, StateReading, StateReceiver } from '../move/ports.ts';
-import { decodeTotals } from '../totals.ts';
+import { copyDifference } from '../move/difference.ts';
+import { assertArrived, lastChanges } from '../move/marks.ts';
+import type { StateReceiver, StateTarget } from '../stream/ports.ts';
+import { targetOf } from '../stream/target.ts';
+import { metaChange, type TableChange } from '../tables.ts';
 import { markInUse } from '../usage-mark.ts';
 import { ARRIVING, arrivalIn, syncFolder, writeArrival } from './arrival.ts';
-import { openEnvironment, openTables, type Tables } from './environment.ts';
 import { type FolderLock, lockFolder } from './folder-lock.ts';
 import { ownerRow, SCHEMA_VERSION } from './ownership.ts';
-import { lmdbRows, lmdbWriter } from './stored-rows.ts';
+import { lmdbTables, type OpenTables, openEnvironment, openTables } from './tables.ts';
 
 const STATE = 'state';
+const STAGING = '.import';
 const FIRST_OWNER = 1;
+
+/** After a crash there is either no state or all of it. Throws one clear sentence when the folder has state. */
+export function openLmdbTarget(dataDir: string): StateTarget {
+  return inFolderWithoutState(dataDir, (lock) => {
+    assertArrived(arrivalIn(dataDir), dataDir);
+    const staged = stagedDatabase(dataDir, STAGING, lock);
+    staged.empty();
+    const tables = lmdbTables(staged.open().tables);
+    return targetOf({
+      tables,
+      async finish({ isClosed, network }) {
+        await tables.write([SCHEMA, ownerChange(isClosed)]);
+        await staged.putInPlace();
+        markInUse(dataDir, network);
+        staged.unlock();
+      },
+      abandon: () => staged.remove(),
+    });
+  });
+}
 
 /** Throws one clear sentence when the folder has state, or is in use. */
 export function openLmdbReceiver(dataDir: string): StateReceiver {
+  return inFolderWithoutState(dataDir, (lock) => {
+    const staged = stagedDatabase(dataDir, ARRIVING, lock);
+    let arrival = arrivalIn(dataDir);
+    return {
+      get arrival() {
+        return arrival;
+      },
+      async begin(begun) {
+        await staged.close();
+        staged.empty();
+        // Nobody starts a new network under the keys of this one, whatever becomes of the move.
+        markInUse(dataDir, begun.network);
+        writeArrival(dataDir, begun);
+        arrival = begun;
+        await lmdbTables(staged.open().tables).write([SCHEMA]);
+      },
+      async take(reading) {
+        const { env, tables } = staged.open();
+        env.resetReadTxn();
+        const transaction = env.useReadTransaction();
+        try {
+          return await copyDifference(reading, lmdbTables(tables, transaction));
+        } finally {
+          transaction.done();
+        }
+      },
+      // A process that waits for a folder opens nothing of it before the state has arrived.
+      unready: async () => 0,
+      complete: (last, isClosed) =>
+        lmdbTables(staged.open().tables).write([...lastChanges(last), ownerChange(isClosed)]),
+      async publish() {
+        await staged.putInPlace();
+        staged.unlock();
+      },
+      async leave() {
+        await staged.close();
+        staged.unlock();
+      },
+      abandon: () => staged.remove(),
+    };
+  });
+}
+
+function inFolderWithoutState<T>(dataDir: string, work: (lock: FolderLock) => T): T {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const lock = lockFolder(dataDir);
   try {
     if (existsSync(join(dataDir, STATE))) throw new Error(`${dataDir} holds state already`);
-    return receiverIn(dataDir, lock, arrivalIn(dataDir));
+    return work(lock);
   } catch (cause) {
     lock.release();
     throw cause;
   }
 }
 
-interface Opened {
-  readonly env: RootDatabase;
-  readonly tables: Tables;
+const SCHEMA = metaChange([['schema', Buffer.of(SCHEMA_VERSION)]]);
+
+function ownerChange(isClosed: boolean): TableChange {
+  const row = ownerRow(isClosed ? 'closed' : 'open', FIRST_OWNER);
+  return { table: 'meta', put: [{ key: 'owner', version: FIRST_OWNER, row }] };
 }
 
-function receiverIn(dataDir: string, lock: FolderLock, found: Arrival | null): StateReceiver {
-  const folder = join(dataDir, ARRIVING);
-  let arrival = found;
-  let opened: Opened | null = null;
+/** The database in a folder of this name, while the data folder is locked. */
+function stagedDatabase(dataDir: string, name: string, lock: FolderLock) {
+  const folder = join(dataDir, name);
+  let opened: { readonly env: RootDatabase; readonly tables: OpenTables } | null = null;
   let isLocked = true;
 
   function unlock(): void {
@@ -47,80 +115,34 @@ function receiverIn(dataDir: string, lock: FolderLock, found: Arrival | null): S
     isLocked = false;
   }
 
-  function database(): Opened {
-    if (opened !== null) return opened;
-    const env = openEnvironment(folder, false);
-    opened = { env, tables: openTables(env) };
-    return opened;
-  }
-
-  async function closeDatabase(): Promise<void> {
+  async function close(): Promise<void> {
     const { env } = opened ?? {};
     opened = null;
     await env?.close();
   }
 
-  function putMeta(rows: Iterable<readonly [string, Buffer]>): void {
-    const { env, tables } = database();
-    env.transactionSync(() => {
-      for (const [key, row] of rows) tables.meta.putSync(key, row);
-    });
-  }
-
-  async function take(reading: StateReading): Promise<number> {
-    const { env, tables } = database();
-    const { auditEntries } = decodeTotals(tables.meta.get('totals'));
-    env.resetReadTxn();
-    const transaction = env.useReadTransaction();
-    try {
-      const place = { ...lmdbRows(tables, transaction), ...lmdbWriter(env, tables), auditEntries };
-      const rows = await copyDifference(reading, place);
-      putMeta(movedMeta(reading));
-      return rows;
-    } finally {
-      transaction.done();
-    }
-  }
-
   return {
-    get arrival() {
-      return arrival;
-    },
-    async begin(begun) {
-      await closeDatabase();
+    /** Makes the folder anew. */
+    empty(): void {
       rmSync(folder, { recursive: true, force: true });
       mkdirSync(folder, { mode: 0o700 });
-      // Nobody starts a new network under the keys of this one, whatever becomes of the move.
-      markInUse(dataDir, begun.network);
-      writeArrival(dataDir, begun);
-      arrival = begun;
-      putMeta([['schema', Buffer.of(SCHEMA_VERSION)]]);
     },
-    take,
-    // A process that waits for a folder opens nothing of it before the state has arrived.
-    unready: async () => 0,
-    async complete({ number, row, totals }, isClosed) {
-      const { env, tables } = database();
-      env.transactionSync(() => {
-        tables.audit.putSync(number, row);
-        tables.meta.putSync('totals', totals);
-        const state = isClosed ? 'closed' : 'open';
-        tables.meta.putSync('owner', ownerRow(state, FIRST_OWNER), FIRST_OWNER);
-      });
+    open() {
+      if (opened !== null) return opened;
+      const env = openEnvironment(folder, false);
+      opened = { env, tables: openTables(env) };
+      return opened;
     },
-    async publish() {
-      await closeDatabase();
+    close,
+    async putInPlace(): Promise<void> {
+      await close();
       renameSync(join(folder, STATE), join(dataDir, STATE));
       syncFolder(dataDir);
       rmSync(folder, { recursive: true, force: true });
-      unlock();
     },
-    async leave() {
-      await closeDatabase();
-      unlock();
-    },
-    async abandon() {
-      await closeDatabase();
+    unlock,
+    async remove(): Promise<void> {
+      await close();
       rmSync(folder, { recursive: true, force: true });
       unlock();
     },

@@ -1,13 +1,13 @@
 /** Gives up the state in a data folder that goes on elsewhere. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { HeldState, LastEntry } from '../move/ports.ts';
-import { decodeMoved, encodeMoved } from '../moved.ts';
-import { openEnvironment, openMeta, openTables } from './environment.ts';
+import { decodeMoved, retirement } from '../move/marks.ts';
+import type { HeldState, LastEntry } from '../stream/ports.ts';
 import { tryLockFolder } from './folder-lock.ts';
 import { DATABASE_FILE } from './folder-state.ts';
 import { whileNobodyCommits } from './openings.ts';
 import { isClosed } from './ownership.ts';
+import { openEnvironment, openMeta, openTables, writeAtOnce } from './tables.ts';
 
 /** Null while another process has the folder. */
 export function holdFolder(dataDir: string): HeldState | null {
@@ -61,14 +61,8 @@ function wasClosed(dataDir: string): boolean {
 async function retireFolder(dataDir: string, last: LastEntry, successor: string): Promise<void> {
   const env = openEnvironment(dataDir, false);
   try {
-    const { meta, audit } = openTables(env);
-    whileNobodyCommits(dataDir, () =>
-      env.transactionSync(() => {
-        audit.putSync(last.number, last.row);
-        meta.putSync('totals', last.totals);
-        meta.putSync('moved', encodeMoved(successor));
-      }),
-    );
+    const opened = openTables(env);
+    whileNobodyCommits(dataDir, () => writeAtOnce(opened, retirement(last, successor)));
   } finally {
     await env.close();
   }

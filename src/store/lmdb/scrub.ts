@@ -3,9 +3,15 @@ import type { RootDatabase } from 'lmdb';
 import { DamagedState, TABLES } from '../rows.ts';
 import { type ScrubbedPart, type ScrubPlace, scrubRows } from '../scrub.ts';
 import { countProblem, decodeTotals } from '../totals.ts';
-import { entriesOf, openEnvironment, openTables, type Tables } from './environment.ts';
 import { checkForReading } from './folder-state.ts';
-import { lmdbRows, type Transaction } from './stored-rows.ts';
+import {
+  entriesOf,
+  lmdbTables,
+  type OpenTables,
+  openEnvironment,
+  openTables,
+  type Transaction,
+} from './tables.ts';
 
 /** The first part checks the pages of the database as well. Rejects when there is no state, or when it cannot be opened. */
 export async function scrubFolder(
@@ -33,13 +39,13 @@ async function scrubTables(
   from: ScrubPlace | null,
   parts: number,
 ): Promise<ScrubbedPart> {
-  const tables = openTables(env);
+  const opened = openTables(env);
   const transaction = env.useReadTransaction();
   try {
     const store = {
-      total: TABLES.reduce((sum, table) => sum + entriesOf(tables, table), 0),
-      problems: from === null ? logProblems(tables, transaction) : [],
-      rows: lmdbRows(tables, transaction),
+      total: TABLES.reduce((sum, table) => sum + entriesOf(opened, table), 0),
+      problems: from === null ? logProblems(opened, transaction) : [],
+      tables: lmdbTables(opened, transaction),
     };
     return await scrubRows(store, from, parts);
   } finally {
@@ -48,7 +54,7 @@ async function scrubTables(
 }
 
 /** Rows of the other tables were counted with the pages. */
-function logProblems({ meta, audit }: Tables, transaction: Transaction): readonly string[] {
+function logProblems({ meta, audit }: OpenTables, transaction: Transaction): readonly string[] {
   const [last = 0] = audit.getKeys({ transaction, reverse: true, limit: 1 });
   try {
     const totals = decodeTotals(meta.get('totals', { transaction }));

@@ -1,31 +1,31 @@
 /** Reads a whole state from LMDB as of one moment, also while a service in another process writes to it. */
 import type { RootDatabase } from 'lmdb';
-import type { StateReader } from '../move/ports.ts';
+import { decodeEntries } from '../audit-log.ts';
 import { DamagedState } from '../rows.ts';
-import type { StateSource } from '../stream/ports.ts';
-import { sourceOf } from '../stream/source.ts';
-import { totalsIn } from '../totals.ts';
-import { readAuditEnd } from './audit.ts';
-import { openEnvironment, openMeta, openTables, type Tables } from './environment.ts';
+import type { AuditEntry } from '../store.ts';
+import { type StateReader, type StateSource, sourceOf } from '../stream/ports.ts';
+import { readingOf } from '../stream/source.ts';
+import { decodeNetwork } from '../table-rows.ts';
+import { readMeta } from '../tables.ts';
 import { checkForReading } from './folder-state.ts';
 import { assertSchema, isClosed, SCHEMA_VERSION } from './ownership.ts';
-import { lmdbRows, metaRows, type Transaction } from './stored-rows.ts';
+import {
+  lmdbTables,
+  type OpenTables,
+  openEnvironment,
+  openMeta,
+  openTables,
+  type Transaction,
+} from './tables.ts';
 
-/** Throws one clear sentence when there is no state, or when it is damaged. */
-export function openLmdbSource(dataDir: string): StateSource {
-  const { env, tables } = openForReading(dataDir);
-  const transaction = env.useReadTransaction();
-  return orClosed(env, () =>
-    sourceAt(tables, transaction, async () => {
-      transaction.done();
-      await env.close();
-    }),
-  );
+/** Rejects with one clear sentence when there is no state, or when it is damaged. */
+export async function openLmdbSource(dataDir: string): Promise<StateSource> {
+  return sourceOf(openLmdbReader(dataDir));
 }
 
-/** Reads one moment after the other. Each opening of a database that is being written writes to it, so it is opened once. */
+/** Each opening of a database that is being written writes to it, so it is opened once for all readings. */
 export function openLmdbReader(dataDir: string): StateReader {
-  const { env, tables } = openForReading(dataDir);
+  const { env, opened } = openForReading(dataDir);
   let transaction: Transaction | null = null;
   let isOpen = true;
 
@@ -40,12 +40,18 @@ export function openLmdbReader(dataDir: string): StateReader {
       // LMDB would go on with the reader of an earlier read in the same turn.
       env.resetReadTxn();
       transaction = env.useReadTransaction();
-      assertSchema(tables.meta.get('schema', { transaction }), false);
-      return {
-        ...lmdbRows(tables, transaction),
-        meta: metaRows(tables, transaction),
-        source: sourceAt(tables, transaction, () => Promise.resolve()),
-      };
+      assertSchema(opened.meta.get('schema', { transaction }), false);
+      const tables = lmdbTables(opened, transaction);
+      const meta = await readMeta(tables);
+      const network = decodeNetwork(meta.get('network'));
+      if (network === null) throw new DamagedState('it does not say whose it is');
+      return readingOf({
+        network,
+        meta,
+        tables,
+        database: { backend: 'lmdb', schemaVersion: SCHEMA_VERSION },
+        isClosed: isClosed(opened, { transaction }),
+      });
     },
     async close() {
       end();
@@ -55,40 +61,26 @@ export function openLmdbReader(dataDir: string): StateReader {
   };
 }
 
-function openForReading(dataDir: string): { env: RootDatabase; tables: Tables } {
+function openForReading(dataDir: string): { env: RootDatabase; opened: OpenTables } {
   checkForReading(dataDir);
   const env = openEnvironment(dataDir, true);
-  return orClosed(env, () => {
+  try {
     // Other layouts have other tables.
     assertSchema(openMeta(env).get('schema'), false);
-    return { env, tables: openTables(env) };
-  });
-}
-
-function orClosed<Result>(env: RootDatabase, work: () => Result): Result {
-  try {
-    return work();
+    return { env, opened: openTables(env) };
   } catch (cause) {
     void env.close();
     throw cause;
   }
 }
 
-/** The state that the transaction sees. */
-function sourceAt(
-  tables: Tables,
-  transaction: Transaction,
-  close: () => Promise<void>,
-): StateSource {
-  const meta = metaRows(tables, transaction);
-  const network = meta.get('network');
-  if (network === undefined) throw new DamagedState('it does not say whose it is');
-  return sourceOf(network, {
-    rows: lmdbRows(tables, transaction),
-    meta,
-    database: { backend: 'lmdb', schemaVersion: SCHEMA_VERSION },
-    auditHead: readAuditEnd(tables, totalsIn(meta).auditEntries, { transaction }).auditHead,
-    isClosed: isClosed(tables, { transaction }),
-    close,
-  });
+/** Reads the audit entries of a data directory in order, also while a server is running on it. */
+export function* readAuditEntries(dataDir: string): Generator<AuditEntry> {
+  const env = openEnvironment(dataDir, true);
+  try {
+    const { audit } = openTables(env);
+    for (const { key, value } of audit.getRange()) yield* decodeEntries(key, value);
+  } finally {
+    void env.close();
+  }
 }

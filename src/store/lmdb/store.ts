@@ -7,7 +7,7 @@
  */
 import { mkdirSync } from 'node:fs';
 import type { RootDatabase } from 'lmdb';
-import { encodeEntries } from '../audit-rows.ts';
+import { encodeEntries, readHash, readHead, readLines } from '../audit-log.ts';
 import { contentsOf } from '../contents.ts';
 import type { NetworkIdentity } from '../network-identity.ts';
 import { createShapes } from '../shapes.ts';
@@ -29,7 +29,8 @@ import {
   encodeTimes,
   type TimesKey,
 } from '../table-rows.ts';
-import { decodeTotals, encodeTotals, totalsAfter } from '../totals.ts';
+import { readMeta } from '../tables.ts';
+import { decodeTotals, encodeTotals } from '../totals.ts';
 import { createUnitQueue, type PendingUnit } from '../unit-queue.ts';
 import {
   addressOf,
@@ -40,15 +41,14 @@ import {
   nonceBucket,
   nonceRows,
   type SubjectAddress,
+  totalsAfter,
 } from '../units.ts';
 import { markInUse } from '../usage-mark.ts';
-import { readAuditAfter, readAuditEnd, readAuditHash } from './audit.ts';
-import { openEnvironment, openMeta, openTables } from './environment.ts';
 import { lockFolder } from './folder-lock.ts';
 import { checkFiles } from './folder-state.ts';
 import { createCommits, whileNobodyCommits } from './openings.ts';
 import { assertSchema, ownerRow, SCHEMA_VERSION, takeOwnership } from './ownership.ts';
-import { lmdbRows, metaRows } from './stored-rows.ts';
+import { lmdbTables, openEnvironment, openMeta, openTables } from './tables.ts';
 
 /** Rows of nonces. */
 const FORGET_AT_MOST = 20_000;
@@ -125,13 +125,9 @@ function openLockedStore(
 
   async function load(): Promise<StoreContents> {
     await queue.settled();
-    const contents = contentsOf(lmdbRows(tables, null), metaRows(tables, null), shapes);
-    return {
-      ...contents,
-      ...readAuditEnd(tables, contents.auditLength),
-      previousOwner: ownership.previousOwner,
-      dispose,
-    };
+    const reader = lmdbTables(tables);
+    const contents = await contentsOf(reader, await readMeta(reader), shapes);
+    return { ...contents, previousOwner: ownership.previousOwner, dispose };
   }
 
   async function position(): Promise<StatePosition> {
@@ -140,7 +136,7 @@ function openLockedStore(
       epoch: decodeEpoch(tables.meta.get('epoch')),
       revision: totals.revision,
       auditLength: totals.auditEntries,
-      auditHead: readAuditEnd(tables, totals.auditEntries).auditHead,
+      auditHead: await readHead(lmdbTables(tables), totals.auditEntries),
     };
   }
 
@@ -346,8 +342,8 @@ function openLockedStore(
 
   return {
     position,
-    auditHashAt: async (entry) => readAuditHash(tables, entry),
-    auditAfter: async (entry, most) => readAuditAfter(tables, entry, most),
+    auditHashAt: (entry) => readHash(lmdbTables(tables), entry),
+    auditAfter: (entry, most) => readLines(lmdbTables(tables), entry, most),
     load,
     commit: queue.commit,
     touchMany,

@@ -4,7 +4,7 @@
  * right, and no page is both free and in use. The rows themselves have checksums.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
-import { RECENT_AUDIT } from '../audit-rows.ts';
+import { RECENT_AUDIT } from '../audit-log.ts';
 import { currentMeta, LARGEST_PAGE, META_PAGES, readMetas } from './metas.ts';
 import {
   childAt,
@@ -94,8 +94,8 @@ function metaBytes(path: string): Buffer {
 type TreeKind = 'main' | 'table' | 'log' | 'free';
 
 const LOG_TABLE = 'audit';
-/** A row has at least one entry, so these are at least the entries that a start reads. */
-const LAST_ROWS = BigInt(RECENT_AUDIT);
+/** A row has at least one entry, so these hold at least the entries that a start reads, and the one before them. */
+const LAST_ROWS = BigInt(RECENT_AUDIT + 1);
 
 function createWalk(pages: PageFile, meta: Meta, used: Uint8Array) {
   const subtrees: { readonly name: string; readonly record: TreeRecord }[] = [];

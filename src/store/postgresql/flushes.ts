@@ -1,4 +1,5 @@
 /** The log of what each flush has changed, as those read it who keep up with a state that another process writes. */
+import type { SubjectKey } from '../store.ts';
 import { addressOf } from '../units.ts';
 
 export interface Flush {
@@ -13,14 +14,6 @@ export interface Flush {
 /** The one with this revision and those after it. */
 export const FLUSHES = `select revision, follows, holder, kinds, ids, buckets from mesh_na.changes
   where revision >= $1 order by revision`;
-/** Subjects by kind and id. */
-export const SUBJECTS = `select s.kind, s.id, s.version, s.snapshot from mesh_na.subjects as s
-  join unnest($1::text[], $2::bytea[]) as w (kind, id) on s.kind = w.kind and s.id = w.id`;
-/** Rows of nonces by bucket and revision. */
-export const NONCES = `select n.bucket, n.revision, n.digests, n.answers from mesh_na.nonces as n
-  join unnest($1::bigint[], $2::bigint[]) as w (bucket, revision)
-    on n.bucket = w.bucket and n.revision = w.revision
-  order by n.bucket, n.revision`;
 export const HOLDER = 'select holder from mesh_na.changes where revision = $1';
 
 /** Where a reading has ended. */
@@ -47,18 +40,13 @@ export function flushesAfter(
   return reached === revision ? flushes : null;
 }
 
-export interface ChangedSubject {
-  readonly kind: string;
-  readonly id: Buffer;
-}
-
 /** By address, each once. */
-export function changedSubjects(flushes: readonly Flush[]): Map<string, ChangedSubject> {
-  const changed = new Map<string, ChangedSubject>();
+export function changedSubjects(flushes: readonly Flush[]): Map<string, SubjectKey> {
+  const changed = new Map<string, SubjectKey>();
   for (const { kinds, ids } of flushes) {
     for (const [index, id] of ids.entries()) {
-      const kind = kinds[index] as string;
-      changed.set(addressOf({ kind, id: id.toString() }), { kind, id });
+      const subject = { kind: kinds[index] as string, id: id.toString() };
+      changed.set(addressOf(subject), subject);
     }
   }
   return changed;

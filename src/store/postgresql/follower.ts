@@ -4,13 +4,12 @@
  * made it: a database that has lost changes, or was filled again, does not go on from there.
  */
 import type { Client } from 'pg';
-import { assertNotMoved } from '../moved.ts';
+import { readEnd, readHash } from '../audit-log.ts';
+import { contentsOf } from '../contents.ts';
+import { assertNotMoved } from '../move/marks.ts';
 import { assertSameNetwork, type NetworkIdentity } from '../network-identity.ts';
-import { decodeRow } from '../rows.ts';
 import { createShapes, type Shapes } from '../shapes.ts';
 import type {
-  KeptAnswer,
-  SpentNonce,
   StateFollower,
   StatePosition,
   StoreChanges,
@@ -18,29 +17,22 @@ import type {
   StoredSubject,
   StoreReading,
 } from '../store.ts';
-import type { MetaRows } from '../stored-rows.ts';
 import {
   decodeAnswers,
   decodeEpoch,
+  decodeNetwork,
   decodeNonces,
   decodeShapes,
   decodeTimes,
   livenessReader,
+  type NonceKey,
   subjectReader,
 } from '../table-rows.ts';
+import type { MetaRows } from '../tables.ts';
 import { totalsIn } from '../totals.ts';
 import { addressOf } from '../units.ts';
 import type { StoreAddress } from './address.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
-import {
-  AUDIT_ROW,
-  type AuditRow,
-  beginReading,
-  contentsAsOf,
-  fetched,
-  hashIn,
-  readAuditEnd,
-} from './contents.ts';
 import {
   changedSubjects,
   FLUSHES,
@@ -48,11 +40,11 @@ import {
   type FlushPosition,
   flushesAfter,
   HOLDER,
-  NONCES,
-  SUBJECTS,
 } from './flushes.ts';
 import { assertSchema } from './schema.ts';
 import { followerSession } from './session-name.ts';
+import { beginReading, postgresqlTables, readRows } from './tables.ts';
+import { readingProblem } from './unreadable.ts';
 
 export interface FollowerOptions {
   readonly address: StoreAddress;
@@ -70,8 +62,8 @@ interface Position extends FlushPosition, StatePosition {
 
 /** The database may take as many leases to answer one statement: it may look through a table of a million rows. */
 const STATEMENT_LEASES = 4;
-/** Subjects that one round trip brings. */
-const SUBJECTS_AT_ONCE = 2000;
+/** Rows that one round trip brings. */
+const FETCH_ROWS = 2000;
 
 export function openPostgresqlFollower(options: FollowerOptions): StateFollower {
   let client: Client | null = null;
@@ -122,10 +114,10 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
 
   function assertOwn(meta: MetaRows): void {
     assertNotMoved(meta.get('moved'), 'the database');
-    const row = meta.get('network');
-    if (options.network === null || row === undefined) return;
-    const owner = decodeRow('meta', 'network', row) as NetworkIdentity;
-    assertSameNetwork(owner, options.network, 'the database');
+    const owner = decodeNetwork(meta.get('network'));
+    if (options.network !== null && owner !== null) {
+      assertSameNetwork(owner, options.network, 'the database');
+    }
   }
 
   async function end(current: Client, reached: Position): Promise<void> {
@@ -149,7 +141,7 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
     return reading(async (current, meta) => {
       const shapes = shapesIn(meta);
       lacksNewest = !(await hasSeen(current, decodeEpoch(meta.get('epoch')), newest));
-      const contents = await contentsAsOf(current, meta, shapes);
+      const contents = await contentsOf(postgresqlTables(current), meta, shapes);
       const { rows } = await current.query<{ holder: string | null }>(HOLDER, [contents.revision]);
       const contacts = livenessSince(current, null);
       return {
@@ -228,9 +220,7 @@ async function hasSeen(
   newest: StatePosition | null,
 ): Promise<boolean> {
   if (newest === null || newest.epoch !== epoch || newest.auditLength === 0) return true;
-  const { auditLength, auditHead } = newest;
-  const { rows } = await client.query<AuditRow>(AUDIT_ROW.text, [auditLength]);
-  return hashIn(rows[0], auditLength) === auditHead;
+  return (await readHash(postgresqlTables(client), newest.auditLength)) === newest.auditHead;
 }
 
 function isAfter(one: StatePosition, other: StatePosition | null): boolean {
@@ -248,7 +238,7 @@ async function readAuditSince(
   { auditLength, auditHead }: Position,
 ): Promise<Pick<StoreChanges, 'recentAudit' | 'auditHead'>> {
   if (total === auditLength) return { recentAudit: [], auditHead };
-  return readAuditEnd(client, total, auditLength);
+  return readEnd(postgresqlTables(client), total, auditLength);
 }
 
 function readSubjects(
@@ -261,16 +251,12 @@ function readSubjects(
 
   async function* subjects(): AsyncIterable<readonly StoredSubject[]> {
     const all = [...changed.values()];
-    for (let at = 0; at < all.length; at += SUBJECTS_AT_ONCE) {
-      const asked = all.slice(at, at + SUBJECTS_AT_ONCE);
-      type Row = { kind: string; id: Buffer; version: string; snapshot: Buffer };
-      const { rows } = await client.query<Row>(SUBJECTS, [
-        asked.map(({ kind }) => kind),
-        asked.map(({ id }) => id),
-      ]);
-      const found = rows.map(({ kind, id, version, snapshot }) =>
-        read(kind, id.toString(), Number(version), snapshot),
-      );
+    for (let at = 0; at < all.length; at += FETCH_ROWS) {
+      const keys = all.slice(at, at + FETCH_ROWS).map(({ kind, id }) => [kind, id] as const);
+      const found = await readRows(client, 'subjects', keys, ({ key, version, row }) => {
+        const [kind, id] = key as readonly [string, string];
+        return read(kind, id, version, row);
+      });
       for (const subject of found) changed.delete(addressOf(subject));
       yield found;
     }
@@ -278,7 +264,7 @@ function readSubjects(
 
   return {
     subjects: subjects(),
-    removals: () => Array.from(changed.values(), ({ kind, id }) => ({ kind, id: id.toString() })),
+    removals: () => [...changed.values()],
   };
 }
 
@@ -287,22 +273,15 @@ async function readNonces(
   flushes: readonly Flush[],
 ): Promise<Pick<StoreChanges, 'nonces' | 'answers'>> {
   const keys = flushes.flatMap(({ revision, buckets }) =>
-    buckets.map((bucket) => [bucket, revision] as const),
+    buckets.map((bucket) => [Number(bucket), Number(revision)] as const),
   );
-  if (keys.length === 0) return { nonces: inOneBatch([]), answers: inOneBatch([]) };
-  type Row = { bucket: string; revision: string; digests: Buffer; answers: Buffer | null };
-  const { rows } = await client.query<Row>(NONCES, [
-    keys.map(([bucket]) => bucket),
-    keys.map(([, revision]) => revision),
-  ]);
-  const nonces: SpentNonce[] = [];
-  const kept: KeptAnswer[] = [];
-  for (const { bucket, revision, digests, answers } of rows) {
-    const key = [Number(bucket), Number(revision)] as const;
-    nonces.push(...decodeNonces(key, digests));
-    if (answers !== null) kept.push(...decodeAnswers(key, answers));
-  }
-  return { nonces: inOneBatch(nonces), answers: inOneBatch(kept) };
+  const nonces = await readRows(client, 'nonces', keys, ({ key, row }) =>
+    decodeNonces(key as NonceKey, row),
+  );
+  const answers = await readRows(client, 'answers', keys, ({ key, row }) =>
+    decodeAnswers(key as NonceKey, row),
+  );
+  return { nonces: inOneBatch(nonces.flat()), answers: inOneBatch(answers.flat()) };
 }
 
 /** By id when `after` is null, in any order otherwise. */
@@ -315,7 +294,7 @@ function livenessSince(client: Client, after: number | null) {
     if (after !== null) await client.query('set local enable_seqscan = on');
     const which = after === null ? 'order by id' : `where flush > ${after}`;
     const statement = `select id, contact, flush from mesh_na.liveness ${which}`;
-    for await (const rows of fetched<[Buffer, Buffer, string]>(client, 'liveness', statement)) {
+    for await (const rows of fetched<[Buffer, Buffer, string]>(client, statement)) {
       for (const [, , flush] of rows) newest = Math.max(newest, Number(flush));
       yield rows.map(([id, row]) => read(id.toString(), row));
     }
@@ -326,4 +305,28 @@ function livenessSince(client: Client, after: number | null) {
 
 async function* inOneBatch<Row>(rows: readonly Row[]): AsyncGenerator<readonly Row[], void> {
   yield rows;
+}
+
+/** The rows of a statement on table `liveness`, a few at a time. */
+async function* fetched<Row extends unknown[]>(
+  client: Client,
+  statement: string,
+): AsyncIterable<readonly Row[]> {
+  let isOpen = false;
+  try {
+    await client.query(`declare contacts no scroll cursor for ${statement}`);
+    isOpen = true;
+    for (;;) {
+      const text = `fetch ${FETCH_ROWS} from contacts`;
+      const { rows } = await client.query<Row>({ text, rowMode: 'array' });
+      if (rows.length > 0) yield rows;
+      if (rows.length < FETCH_ROWS) break;
+    }
+  } catch (cause) {
+    isOpen = false;
+    throw readingProblem('liveness', cause);
+  } finally {
+    // Also when the reader has seen enough.
+    if (isOpen) await client.query(`close contacts`);
+  }
 }

@@ -5,11 +5,10 @@
  * its cost is a round trip, the flush of the database and the rows.
  */
 import type { Client } from 'pg';
-import { encodeEntries } from '../audit-rows.ts';
-import { DamagedState } from '../rows.ts';
+import { encodeEntries, readHash, readHead, readLines } from '../audit-log.ts';
+import { contentsOf } from '../contents.ts';
 import { createShapes } from '../shapes.ts';
 import {
-  GENESIS_HASH,
   type StatePosition,
   type Store,
   StoreConflict,
@@ -17,7 +16,6 @@ import {
   type StoredLiveness,
   type TimeRange,
 } from '../store.ts';
-import type { MetaRows } from '../stored-rows.ts';
 import {
   decodeEpoch,
   decodeShapes,
@@ -25,7 +23,8 @@ import {
   encodeShapes,
   encodeTimes,
 } from '../table-rows.ts';
-import { encodeTotals, totalsAfter, totalsIn } from '../totals.ts';
+import type { MetaRows } from '../tables.ts';
+import { encodeTotals, totalsIn } from '../totals.ts';
 import { createUnitQueue, type PendingUnit } from '../unit-queue.ts';
 import {
   addressOf,
@@ -34,19 +33,13 @@ import {
   encodeUnit,
   nonceBucket,
   nonceRows,
+  totalsAfter,
 } from '../units.ts';
 import type { StoreAddress } from './address.ts';
 import { type Batch, putTogether, type StoredVersions } from './batch.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
-import {
-  AUDIT_ROW,
-  type AuditRow,
-  hashIn,
-  linesIn,
-  NEXT_AUDIT_ROWS,
-  readContents,
-} from './contents.ts';
 import type { Lease } from './lease.ts';
+import { beginReading, postgresqlTables, tableReader } from './tables.ts';
 import { ChangedSubject, type Session, type Writing } from './writing.ts';
 
 /** The most that one transaction takes, so that none is too large for the protocol, or takes too long. */
@@ -77,16 +70,25 @@ export function heldStore(
   /** For each storing of liveness that is under way, the ids whose liveness was removed meanwhile. */
   const removedMeanwhile = new Set<Set<string>>();
   const readers = new Set<Client>();
+  /** Commits come between two of its statements. */
+  const tables = tableReader((question, values) =>
+    writing.inTurn(({ read }) => read(question, values)),
+  );
 
   async function load(): Promise<StoreContents> {
     await writing.idle();
+    // The transaction of this connection stays open until the last row is read.
     const { client } = await connectToPrimary(address);
     readers.add(client);
     async function dispose(): Promise<void> {
       if (readers.delete(client)) await disconnect(client);
     }
     try {
-      const contents = await readContents(client, shapes);
+      const contents = await contentsOf(
+        postgresqlTables(client),
+        await beginReading(client),
+        shapes,
+      );
       return { ...contents, previousOwner: lease.previousOwner, dispose };
     } catch (cause) {
       await dispose();
@@ -241,38 +243,17 @@ export function heldStore(
     await writing.end();
   }
 
-  function auditHashAt(entry: number): Promise<string | null> {
-    return writing.inTurn(async ({ read }) =>
-      hashIn((await read<AuditRow>(AUDIT_ROW, [entry]))[0], entry),
-    );
-  }
-
-  /** Commits come between two of its statements. */
-  async function auditAfter(entry: number, most: number): Promise<readonly string[]> {
-    const lines: string[] = [];
-    while (lines.length < most) {
-      const read = entry + lines.length;
-      const rows = await writing.inTurn((session) =>
-        session.read<AuditRow>(NEXT_AUDIT_ROWS, [read]),
-      );
-      if (rows.length === 0) break;
-      lines.push(...linesIn(rows, read));
-    }
-    return lines.slice(0, most);
-  }
-
   async function position(): Promise<StatePosition> {
     await writing.idle();
     const { auditEntries: auditLength, revision } = totals;
-    const auditHead = auditLength === 0 ? GENESIS_HASH : await auditHashAt(auditLength);
-    if (auditHead === null) throw new DamagedState('the last audit entry is missing');
+    const auditHead = await readHead(tables, auditLength);
     return { epoch: decodeEpoch(meta.get('epoch')), revision, auditLength, auditHead };
   }
 
   return {
     position,
-    auditHashAt,
-    auditAfter,
+    auditHashAt: (entry) => readHash(tables, entry),
+    auditAfter: (entry, most) => readLines(tables, entry, most),
     load,
     commit: queue.commit,
     touchMany,

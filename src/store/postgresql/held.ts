@@ -1,16 +1,37 @@
 /** A database whose state is moved elsewhere: anyone who moves it becomes its last holder. */
 import type { Client } from 'pg';
-import type { HeldState, LastEntry } from '../move/ports.ts';
-import { decodeMoved, encodeMoved } from '../moved.ts';
-import type { MetaRows } from '../stored-rows.ts';
+import { decodeMoved, retirement } from '../move/marks.ts';
+import type { HeldState } from '../stream/ports.ts';
+import type { MetaRows } from '../tables.ts';
 import { decodeTotals, totalsIn } from '../totals.ts';
 import type { StoreAddress } from './address.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
-import { readMeta } from './contents.ts';
-import type { Lease } from './lease.ts';
-import { connectToLease } from './lease-table.ts';
-import { acquireMoveLease, type MoverOptions } from './move-lease.ts';
-import { assertSchema } from './schema.ts';
+import { acquireLease, type Lease, type LeaseHolder } from './lease.ts';
+import type { LeaseClock } from './lease-clock.ts';
+import { connectToLease, type LeaseTableOptions } from './lease-table.ts';
+import { connectToTables } from './schema.ts';
+import { postgresqlTables, readMetaOf } from './tables.ts';
+
+/** A process that moves a state out of a database, or into it. */
+export interface MoverOptions extends LeaseTableOptions {
+  readonly address: StoreAddress;
+  readonly holder: LeaseHolder;
+  readonly clock: LeaseClock;
+}
+
+/** The right to write to the database. Throws one clear sentence while another process has it. */
+export function acquireMoveLease(options: MoverOptions): Promise<Lease> {
+  return acquireLease({
+    ...options,
+    candidate: null,
+    ttl: options.leaseMs,
+    connect: () => connectToLease(options.address, options),
+    confirmed: () => undefined,
+    stopRequested: () => undefined,
+    // Every transaction of a move holds the lease, and fails without it.
+    lost: () => undefined,
+  });
+}
 
 /** Anyone who asks does so again before. */
 const ASK_MS = 5000;
@@ -27,10 +48,9 @@ export async function isServable(address: StoreAddress): Promise<boolean> {
 }
 
 async function metaOf(address: StoreAddress): Promise<MetaRows> {
-  const { client, shown } = await connectToPrimary(address);
+  const { client } = await connectToTables(address);
   try {
-    await assertSchema(client, shown);
-    return await readMeta(client);
+    return await readMetaOf(client);
   } finally {
     await disconnect(client);
   }
@@ -78,25 +98,19 @@ function heldOn(client: Client, lease: Lease): HeldState {
     async retire(last, successor) {
       await client.query('begin');
       await client.query('select mesh_na.hold_lease($1, $2)', [lease.epoch, lease.holder]);
-      await writeLast(client, last, successor);
+      const { revision } = totalsIn(await readMetaOf(client));
+      const next = decodeTotals(last.totals).revision;
+      await client.query('select mesh_na.note_changes($1, $2, $3, $4, $5)', [
+        next,
+        revision,
+        [],
+        [],
+        [],
+      ]);
+      await postgresqlTables(client).write(retirement(last, successor));
       await client.query('commit');
       await release();
     },
     release,
   };
-}
-
-async function writeLast(client: Client, last: LastEntry, successor: string): Promise<void> {
-  const { revision } = totalsIn(await readMeta(client));
-  const next = decodeTotals(last.totals).revision;
-  await client.query('insert into mesh_na.audit values ($1, $2)', [last.number, last.row]);
-  await client.query('select mesh_na.note_changes($1, $2, $3, $4, $5)', [
-    next,
-    revision,
-    [],
-    [],
-    [],
-  ]);
-  await client.query(`select mesh_na.put_meta('totals', $1)`, [last.totals]);
-  await client.query(`select mesh_na.put_meta('moved', $1)`, [encodeMoved(successor)]);
 }

@@ -1,44 +1,76 @@
-/**
- * A database into which a state is moved. Each reading is one transaction, so that anyone who waits to serve from it finds
- * the state whole, and can follow it as if the readings were the flushes of a service.
- */
+/** A database without state that is filled: at once, or by a move while the state is served elsewhere. */
 import { mkdirSync } from 'node:fs';
 import type { Client } from 'pg';
-import { decodeArrival, encodeArrival } from '../move/arrival.ts';
-import { copyDifference, movedMeta } from '../move/difference.ts';
-import { type Arrival, MOVED_META, type StateReading, type StateReceiver } from '../move/ports.ts';
-import type { RowKey, TableName } from '../rows.ts';
-import type { StoredRow } from '../stored-rows.ts';
+import { copyDifference, MOVED_META } from '../move/difference.ts';
+import { assertArrived, decodeArrival, encodeArrival, lastChanges } from '../move/marks.ts';
+import type { Arrival, StateReading, StateReceiver, StateTarget } from '../stream/ports.ts';
+import { targetOf } from '../stream/target.ts';
+import { metaChange, type TableChange } from '../tables.ts';
 import { decodeTotals, type Totals, totalsIn } from '../totals.ts';
 import { markInUse } from '../usage-mark.ts';
-import { connectToPrimary, disconnect } from './connect.ts';
-import { readMeta } from './contents.ts';
+import type { StoreAddress } from './address.ts';
+import { disconnect } from './connect.ts';
 import { readFollowers } from './followers.ts';
+import { acquireMoveLease, type MoverOptions } from './held.ts';
 import type { Lease } from './lease.ts';
-import { acquireMoveLease, type MoverOptions } from './move-lease.ts';
-import { assertSchema } from './schema.ts';
-import { pairOf, postgresqlRows, postgresqlWriter } from './stored-rows.ts';
+import { connectToTables } from './schema.ts';
+import { postgresqlTables, readMetaOf } from './tables.ts';
+
+/**
+ * All of it is one transaction: there is no state or all of it. `dataDir` is the folder of the network's keys, which is
+ * marked as in use. Throws when there is state.
+ */
+export async function openPostgresqlTarget(
+  address: StoreAddress,
+  dataDir: string,
+): Promise<StateTarget> {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const { client, shown } = await connectToTables(address);
+  try {
+    await client.query('begin');
+    // Nobody can become the holder of the lease before this transaction has ended.
+    await client.query('select epoch from mesh_na.writer_lease for update');
+    assertArrived(await arrivalIn(client, shown), `the database at ${shown}`);
+  } catch (cause) {
+    await disconnect(client);
+    throw cause;
+  }
+  return targetOf({
+    tables: postgresqlTables(client),
+    async finish({ isClosed, network }) {
+      await client.query(
+        `update mesh_na.writer_lease set epoch = epoch + 1, holder_name = 'an import',
+          expires_at = clock_timestamp(), released = $1`,
+        [isClosed],
+      );
+      await client.query('commit');
+      markInUse(dataDir, network);
+      await disconnect(client);
+    },
+    // The transaction ends with its connection.
+    abandon: () => disconnect(client),
+  });
+}
 
 export interface ReceiverOptions extends MoverOptions {
   /** The folder of the network's keys, which is marked as in use. */
   readonly dataDir: string;
 }
 
-/** Throws one clear sentence when the database has a state that was not moved there, or is in use. */
+/**
+ * Each reading is one transaction, so that anyone who waits to serve from the database finds the state whole, and can follow
+ * it as if the readings were the flushes of a service. Throws one clear sentence when the database has a state that was not
+ * moved there, or is in use.
+ */
 export async function openPostgresqlReceiver(options: ReceiverOptions): Promise<StateReceiver> {
-  const { address, dataDir } = options;
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  const { client, shown } = await connectToPrimary(address);
+  mkdirSync(options.dataDir, { recursive: true, mode: 0o700 });
+  const { client, shown } = await connectToTables(options.address);
   try {
-    await assertSchema(client, shown);
-    const found = decodeArrival((await readMeta(client)).get('arriving'));
-    if (found === null) await assertNoState(client, shown);
+    await arrivalIn(client, shown);
     const lease = await acquireMoveLease(options);
     try {
-      const arrival = decodeArrival((await readMeta(client)).get('arriving'));
       // Another may have been the holder before.
-      if (arrival === null) await assertNoState(client, shown);
-      return receiverOn(options, client, lease, arrival);
+      return receiverOn(options, client, lease, await arrivalIn(client, shown));
     } catch (cause) {
       await lease.end('released');
       throw cause;
@@ -49,10 +81,14 @@ export async function openPostgresqlReceiver(options: ReceiverOptions): Promise<
   }
 }
 
-async function assertNoState(client: Client, shown: string): Promise<void> {
-  const meta = await readMeta(client);
-  if (!meta.has('network') && totalsIn(meta).revision === 0) return;
-  throw new Error(`The database at ${shown} holds state already`);
+/** What is being moved into the database; throws one clear sentence when there is a state that is not. */
+async function arrivalIn(client: Client, shown: string): Promise<Arrival | null> {
+  const meta = await readMetaOf(client);
+  const arrival = decodeArrival(meta.get('arriving'));
+  if (arrival === null && (meta.has('network') || totalsIn(meta).revision > 0)) {
+    throw new Error(`The database at ${shown} holds state already`);
+  }
+  return arrival;
 }
 
 function receiverOn(
@@ -61,7 +97,7 @@ function receiverOn(
   lease: Lease,
   found: Arrival | null,
 ): StateReceiver {
-  const rows = { ...postgresqlRows(client), ...postgresqlWriter(client) };
+  const tables = postgresqlTables(client);
   let arrival = found;
   /** The totals of the last reading; null before the first. */
   let taken: Totals | null = null;
@@ -81,13 +117,6 @@ function receiverOn(
     }
   }
 
-  async function putMeta(meta: Iterable<readonly [string, Buffer]>): Promise<void> {
-    await rows.put(
-      'meta',
-      Array.from(meta, ([key, row]) => ({ key, version: 0, row })),
-    );
-  }
-
   async function empty(): Promise<void> {
     await client.query(
       'truncate mesh_na.subjects, mesh_na.nonces, mesh_na.audit, mesh_na.liveness, mesh_na.changes',
@@ -99,16 +128,11 @@ function receiverOn(
   }
 
   async function takeIn(reading: StateReading): Promise<number> {
-    const totals = totalsIn(reading.meta);
-    const noted = taken === null ? null : createNotes();
-    const changed = await copyDifference(reading, {
-      ...rows,
-      auditEntries: taken?.auditEntries ?? 0,
-      ...noted,
-    });
-    await putMeta(movedMeta(reading));
-    await noted?.write(client, taken?.revision ?? 0, totals.revision);
-    return changed;
+    if (taken === null) return copyDifference(reading, tables);
+    const notes = createNotes();
+    const rows = await copyDifference(reading, tables, notes.add);
+    await notes.write(client, taken.revision, totalsIn(reading.meta).revision);
+    return rows;
   }
 
   async function take(reading: StateReading): Promise<number> {
@@ -126,7 +150,7 @@ function receiverOn(
     async begin(begun) {
       await inTransaction(async () => {
         await empty();
-        await putMeta([['arriving', encodeArrival(begun)]]);
+        await tables.write([metaChange([['arriving', encodeArrival(begun)]])]);
       });
       arrival = begun;
       taken = null;
@@ -137,11 +161,10 @@ function receiverOn(
       const followers = await readFollowers(client);
       return followers.filter((follower) => (follower.revision ?? -1) < copied).length;
     },
-    async complete({ number, row, totals }) {
+    async complete(last) {
       await inTransaction(async () => {
-        await rows.put('audit', [{ key: number, version: 0, row }]);
-        await createNotes().write(client, taken?.revision ?? 0, decodeTotals(totals).revision);
-        await putMeta([['totals', totals]]);
+        await tables.write(lastChanges(last));
+        await createNotes().write(client, taken?.revision ?? 0, decodeTotals(last.totals).revision);
       });
     },
     async publish(isClosed) {
@@ -169,15 +192,15 @@ function createNotes() {
   const buckets = new Map<number, number[]>();
 
   return {
-    changed(table: TableName, put: readonly StoredRow[], dropped: readonly RowKey[]): void {
+    add({ table, put, drop }: Required<TableChange>): void {
       const keys = put.map(({ key }) => key);
       if (table === 'subjects') {
-        for (const [kind, id] of [...keys, ...dropped].map((key) => pairOf<string>(key))) {
+        for (const [kind, id] of [...keys, ...drop] as [string, string][]) {
           kinds.push(kind);
           ids.push(Buffer.from(id));
         }
       } else if (table === 'nonces') {
-        for (const [bucket, revision] of keys.map((key) => pairOf<number>(key))) {
+        for (const [bucket, revision] of keys as [number, number][]) {
           buckets.set(revision, [...(buckets.get(revision) ?? []), bucket]);
         }
       }

@@ -2,6 +2,8 @@
 import type { Client } from 'pg';
 import { OtherSchema } from '../other-schema.ts';
 import { DamagedState } from '../rows.ts';
+import type { StoreAddress } from './address.ts';
+import { type Connection, connectToPrimary, disconnect } from './connect.ts';
 import { readingProblem } from './unreadable.ts';
 
 const TABLES = `
@@ -286,6 +288,18 @@ export async function assertSchema(client: Client, shown: string): Promise<void>
     throw new Error(`The database at ${shown} has no tables of an authority; ${cure}`);
   }
   assertVersion(version, shown);
+}
+
+/** Connects to a database whose tables are those of this program; throws one clear sentence when there is none. */
+export async function connectToTables(address: StoreAddress): Promise<Connection> {
+  const connection = await connectToPrimary(address);
+  try {
+    await assertSchema(connection.client, connection.shown);
+    return connection;
+  } catch (cause) {
+    await disconnect(connection.client);
+    throw cause;
+  }
 }
 
 function assertVersion(version: number, shown: string): void {

@@ -1,12 +1,12 @@
 /** Looks for damage in a part of a database, while an instance writes to it. */
 import type { Client } from 'pg';
-import { DamagedState } from '../rows.ts';
+import { DamagedState, TABLES } from '../rows.ts';
 import { type ScrubbedPart, type ScrubPlace, scrubRows } from '../scrub.ts';
 import { type CountedTotal, countProblem, totalsIn } from '../totals.ts';
 import type { StoreAddress } from './address.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
 import { assertSchema } from './schema.ts';
-import { postgresqlRows } from './stored-rows.ts';
+import { countRows, postgresqlTables } from './tables.ts';
 import { unreadableBecause } from './unreadable.ts';
 
 /** Rejects when the database cannot be asked. */
@@ -18,10 +18,10 @@ export async function scrubDatabase(
   const { client, shown } = await connectToPrimary(address);
   try {
     const store = {
-      total: await countRows(client),
+      total: await countAllRows(client),
       problems: await problemsOf(client, shown, from === null),
       // In no transaction: a row is whole by itself, and nothing is held back in the database meanwhile.
-      rows: postgresqlRows(client),
+      tables: postgresqlTables(client),
     };
     return await scrubRows(store, from, parts);
   } finally {
@@ -103,24 +103,14 @@ function assertOfFiles(cause: unknown): void {
   if (unreadableBecause(cause) === null) throw cause;
 }
 
-const COUNTED = [
-  'meta',
-  'subjects',
-  'nonces',
-  'nonces where answers is not null',
-  'audit',
-  'liveness',
-];
-
 /** A table that cannot be read counts for nothing here. */
-async function countRows(client: Client): Promise<number> {
+async function countAllRows(client: Client): Promise<number> {
   let total = 0;
-  for (const rows of COUNTED) {
+  for (const table of TABLES) {
     try {
-      const text = `select count(*)::float8 as count from mesh_na.${rows}`;
-      total += (await client.query<{ count: number }>(text)).rows[0]?.count ?? 0;
+      total += await countRows(client, table);
     } catch (cause) {
-      assertOfFiles(cause);
+      if (!(cause instanceof DamagedState)) throw cause;
     }
   }
   return total;

@@ -1,15 +1,14 @@
 /** What there is to know about a database from outside, also while a service uses it. */
 import type { Client } from 'pg';
-import type { NetworkIdentity } from '../network-identity.ts';
-import { decodeRow } from '../rows.ts';
+import { decodeNetwork } from '../table-rows.ts';
 import { totalsIn } from '../totals.ts';
 import type { StoreAddress } from './address.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
-import { readMeta } from './contents.ts';
 import { type Durability, readDurability } from './durability.ts';
 import { readFollowers } from './followers.ts';
 import { leaseIsMissing } from './lease-table.ts';
 import { createTables, readSchemaVersion, SCHEMA_VERSION } from './schema.ts';
+import { readMetaOf } from './tables.ts';
 
 export interface StoreStatus {
   /** Host, port and database. */
@@ -112,13 +111,10 @@ async function withConnection<T>(
 async function readStatusOfContents(client: Client): Promise<StatusOfContents> {
   // Before the revision: none of them seems to have read more than it has.
   const sessions = await readFollowers(client);
-  const meta = await readMeta(client);
-  const network = meta.get('network');
-  const owner =
-    network === undefined ? null : (decodeRow('meta', 'network', network) as NetworkIdentity);
+  const meta = await readMetaOf(client);
   const { revision } = totalsIn(meta);
   return {
-    networkName: owner?.network_name ?? null,
+    networkName: decodeNetwork(meta.get('network'))?.network_name ?? null,
     revision,
     rows: await countRows(client),
     lease: await readLease(client),

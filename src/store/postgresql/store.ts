@@ -1,22 +1,21 @@
 /** Opens the store in a PostgreSQL database, which one process at a time writes: the holder of the lease. */
 import type { Client } from 'pg';
-import { assertArrived, decodeArrival } from '../move/arrival.ts';
-import { assertNotMoved } from '../moved.ts';
+import { assertArrived, assertNotMoved, decodeArrival } from '../move/marks.ts';
 import { assertSameNetwork, type NetworkIdentity } from '../network-identity.ts';
-import { decodeRow, encodeRow } from '../rows.ts';
 import type { Store } from '../store.ts';
-import type { MetaRows } from '../stored-rows.ts';
+import { decodeNetwork, encodeNetwork } from '../table-rows.ts';
+import type { MetaRows } from '../tables.ts';
 import { assertNeverUsed, markInUse } from '../usage-mark.ts';
 import type { StoreAddress } from './address.ts';
 import { clockDifference, clockSentence, MOST_CLOCK_DIFFERENCE_MS } from './clock-difference.ts';
 import { type Connection, connectToPrimary, disconnect, isTimeout } from './connect.ts';
-import { readMeta } from './contents.ts';
 import { type Durability, readDurability } from './durability.ts';
 import { heldStore } from './held-store.ts';
 import { acquireLease, type Candidate, type Lease, type LeaseHolder } from './lease.ts';
 import { type LeaseClock, pauseOn } from './lease-clock.ts';
 import { connectToLease } from './lease-table.ts';
 import { assertSchema, SCHEMA_VERSION } from './schema.ts';
+import { readMetaOf } from './tables.ts';
 import { createWriting, type Writing } from './writing.ts';
 
 export interface PostgresqlOptions {
@@ -129,7 +128,7 @@ async function connectWhileOwned(
 async function inspect({ client, shown }: Connection, options: PostgresqlOptions): Promise<void> {
   await assertSchema(client, shown);
   if (options.candidate !== null) await assertClock(client, options.now);
-  assertOwnState(await readMeta(client), options);
+  assertOwnState(await readMetaOf(client), options);
 }
 
 async function assertClock(client: Client, now: () => number): Promise<void> {
@@ -158,9 +157,8 @@ function assertOwnState(meta: MetaRows, { network, dataDir, candidate }: Postgre
     assertSameNetwork(arrival.network, network, 'the database');
     return;
   }
-  const row = meta.get('network');
-  if (row !== undefined) {
-    const owner = decodeRow('meta', 'network', row) as NetworkIdentity;
+  const owner = decodeNetwork(meta.get('network'));
+  if (owner !== null) {
     assertSameNetwork(owner, network, 'the database');
   } else {
     assertNeverUsed(
@@ -177,7 +175,7 @@ async function openHeldStore(
 ): Promise<PostgresqlStore> {
   await assertSchema(client, shown);
   const durability = await readDurability(client);
-  const meta = await readMeta(client);
+  const meta = await readMetaOf(client);
   const writing = createWriting({
     client,
     clock: options.clock,
@@ -202,7 +200,7 @@ async function takeOver(
   const { network, dataDir } = options;
   if (network === null) return;
   if (!meta.has('network')) {
-    const row = encodeRow('meta', 'network', network);
+    const row = encodeNetwork(network);
     await writing.inTurn(({ change }) => change(PUT_NETWORK, [epoch, row, holder]));
   }
   markInUse(dataDir, network);

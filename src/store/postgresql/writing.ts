@@ -40,6 +40,8 @@ export interface Writing {
 export interface Statement {
   readonly name: string;
   readonly text: string;
+  /** For rows that are lists of their columns. */
+  readonly rowMode?: 'array';
 }
 
 export interface Question extends Statement {

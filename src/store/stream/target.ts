@@ -1,30 +1,43 @@
 /** Encodes a state for a place that has none, whatever database it is in. */
-import { auditLineOf, encodeEntries } from '../audit-rows.ts';
-import { encodeRow, type TableName } from '../rows.ts';
+import { auditLineOf, encodeEntries } from '../audit-log.ts';
+import { encodeRow } from '../rows.ts';
 import { createShapes } from '../shapes.ts';
 import type { AuditEntry, StoredLiveness, StoredSubject } from '../store.ts';
-import type { MetaRows, RowWriter, StoredRow } from '../stored-rows.ts';
 import {
   encodeAnswers,
   encodeEpoch,
   encodeLiveness,
+  encodeNetwork,
   encodeNonces,
   encodeShapes,
   encodeTimes,
   type NonceKey,
 } from '../table-rows.ts';
+import { metaChange, type StoredRow, type TableChange, type Tables } from '../tables.ts';
 import { encodeTotals } from '../totals.ts';
 import { assertKeyLength } from '../units.ts';
 import type { StateFacts, StateTarget } from './ports.ts';
+import type { RowBatch } from './read.ts';
 import type { NonceRow, StreamRows, StreamTable } from './rows.ts';
 
-export interface TargetPlace extends Pick<RowWriter, 'put'> {
-  /** Makes a state of the rows. */
-  finish(meta: MetaRows, facts: StateFacts): Promise<void>;
-  abandon(): Promise<void>;
+/** Leaves nothing behind when the rows or the place fail. */
+export async function fill(
+  target: StateTarget,
+  batches: AsyncIterable<RowBatch>,
+  facts: StateFacts,
+): Promise<void> {
+  try {
+    for await (const { table, rows } of batches) await target.write(table, rows);
+    await target.finish(facts);
+  } catch (cause) {
+    await target.abandon();
+    throw cause;
+  }
 }
 
-type EncodedRows = readonly (readonly [TableName, readonly StoredRow[]])[];
+export interface TargetPlace extends Pick<StateTarget, 'abandon' | 'finish'> {
+  readonly tables: Pick<Tables, 'write'>;
+}
 
 export function targetOf(place: TargetPlace): StateTarget {
   const shapes = createShapes([]);
@@ -33,7 +46,7 @@ export function targetOf(place: TargetPlace): StateTarget {
   let auditEntries = 0;
 
   const encoders: {
-    readonly [Table in StreamTable]: (rows: readonly StreamRows[Table][]) => EncodedRows;
+    readonly [Table in StreamTable]: (rows: readonly StreamRows[Table][]) => readonly TableChange[];
   } = {
     subjects(rows: readonly StoredSubject[]) {
       subjects += rows.length;
@@ -43,33 +56,37 @@ export function targetOf(place: TargetPlace): StateTarget {
         const row = encodeRow('subjects', key, shapes.flatten(snapshot), version);
         return { key, version, row };
       });
-      return [['subjects', encoded]];
+      return [{ table: 'subjects', put: encoded }];
     },
     nonces(rows: readonly NonceRow[]) {
       nonceRows += rows.length;
       const withAnswers = rows.filter(({ answers }) => answers.length > 0);
+      const nonces = rows.map((row) =>
+        unversioned(keyOf(row), encodeNonces(keyOf(row), row.digests)),
+      );
+      const answers = withAnswers.map((row) => unversioned(keyOf(row), encodedAnswers(row)));
       return [
-        [
-          'nonces',
-          rows.map((row) => unversioned(keyOf(row), encodeNonces(keyOf(row), row.digests))),
-        ],
-        ['answers', withAnswers.map((row) => unversioned(keyOf(row), encodedAnswers(row)))],
+        { table: 'nonces', put: nonces },
+        { table: 'answers', put: answers },
       ];
     },
     audit(rows: readonly AuditEntry[]) {
       auditEntries += rows.length;
       const row = encodeEntries(auditEntries, rows.map(auditLineOf));
-      return [['audit', [unversioned(auditEntries, row)]]];
+      return [{ table: 'audit', put: [unversioned(auditEntries, row)] }];
     },
     liveness: (rows: readonly StoredLiveness[]) => [
-      ['liveness', rows.map((contact) => unversioned(contact.id, encodeLiveness(contact)))],
+      {
+        table: 'liveness',
+        put: rows.map((contact) => unversioned(contact.id, encodeLiveness(contact))),
+      },
     ],
   };
 
-  function metaOf(facts: StateFacts): MetaRows {
+  function metaOf(facts: StateFacts): TableChange {
     const { revision, network, epoch, forgottenTimes, unstoredTimes } = facts;
-    return new Map([
-      ['network', encodeRow('meta', 'network', network)],
+    return metaChange([
+      ['network', encodeNetwork(network)],
       ['epoch', encodeEpoch(epoch)],
       ['shapes', encodeShapes(shapes.table)],
       ['forgotten_times', encodeTimes('forgotten_times', forgottenTimes)],
@@ -80,10 +97,12 @@ export function targetOf(place: TargetPlace): StateTarget {
 
   return {
     async write(table, rows) {
-      if (rows.length === 0) return;
-      for (const [stored, encoded] of encoders[table](rows)) await place.put(stored, encoded);
+      if (rows.length > 0) await place.tables.write(encoders[table](rows));
     },
-    finish: (facts) => place.finish(metaOf(facts), facts),
+    async finish(facts) {
+      await place.tables.write([metaOf(facts)]);
+      await place.finish(facts);
+    },
     abandon: () => place.abandon(),
   };
 }

@@ -2,14 +2,14 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../base/json/write.ts';
 import type { Manifest, TableSummaries } from './manifest.ts';
-import type { StateSource } from './ports.ts';
+import type { StateReading } from './ports.ts';
 import { lineOf, STREAM_TABLES, type StreamRows, type StreamTable } from './rows.ts';
 
 export type RowWatcher = <Table extends StreamTable>(table: Table, row: StreamRows[Table]) => void;
 
 /** Reads all rows once, because the manifest, which precedes them, has their counts and digests. */
 export async function summarize(
-  source: StateSource,
+  source: Pick<StateReading, 'rows'>,
   watch: RowWatcher = () => undefined,
 ): Promise<TableSummaries> {
   const summaries = new Map<StreamTable, { rows: number; sha256: string }>();
@@ -27,7 +27,10 @@ export async function summarize(
 }
 
 /** The bytes of the stream. */
-export async function* streamOf(manifest: Manifest, source: StateSource): AsyncGenerator<Buffer> {
+export async function* streamOf(
+  manifest: Manifest,
+  source: Pick<StateReading, 'rows'>,
+): AsyncGenerator<Buffer> {
   yield Buffer.from(`${canonicalJson(manifest)}\n`);
   for (const table of STREAM_TABLES) {
     for await (const batch of source.rows(table)) yield Buffer.from(linesOf(table, batch));

@@ -1,6 +1,6 @@
 /**
- * Rows as they are stored, with their checksums. Every database stores the same bytes under a key, so what loads a state,
- * looks for damage in it, or copies it to another database, reads and writes rows in one way.
+ * The tables of a database, and their rows as they are stored. Every database stores the same bytes under a key, so what
+ * loads a state, looks for damage in it, or copies it to another database, is written once for all of them.
  */
 import type { RowKey, TableName } from './rows.ts';
 import { assertTotal } from './totals.ts';
@@ -12,27 +12,52 @@ export interface StoredRow {
   readonly row: Buffer;
 }
 
-export interface RowReader {
+export interface ScanOptions {
+  /** Only the rows after the one with this key are read; null for all. */
+  readonly after?: RowKey | null;
+  /** How many rows to read at a time, for a reader that may need only the first few. */
+  readonly atOnce?: number;
+}
+
+export interface TableReader {
   /**
-   * The rows behind the one with this key, in order; all of them when it is null. They come in batches, because a step of
-   * an asynchronous iteration costs more than a row, and as what `read` makes of them: a row is valid until the next one.
-   * Rejects with `DamagedState` when the table cannot be read.
+   * The rows of a table in order. They come in batches, because a step of an asynchronous iteration costs more than a row,
+   * and as what `read` makes of them: a row is valid until the next one. Rejects with `DamagedState` when the table cannot
+   * be read.
    */
   scan<Item>(
     table: TableName,
     read: (row: StoredRow) => Item,
-    after?: RowKey | null,
+    options?: ScanOptions,
   ): AsyncIterable<readonly Item[]>;
 }
 
-export interface RowWriter {
-  /** Stores the rows, also in place of others with their keys. */
-  put(table: TableName, rows: readonly StoredRow[]): Promise<void>;
-  drop(table: TableName, keys: readonly RowKey[]): Promise<void>;
+/** Rows to be stored, also in place of others with their keys, and keys of rows to be dropped before. */
+export interface TableChange {
+  readonly table: TableName;
+  readonly put?: readonly StoredRow[];
+  readonly drop?: readonly RowKey[];
+}
+
+export interface Tables extends TableReader {
+  write(changes: readonly TableChange[]): Promise<void>;
 }
 
 /** The rows of table `meta`. */
 export type MetaRows = ReadonlyMap<string, Buffer>;
+
+export async function readMeta(tables: TableReader): Promise<MetaRows> {
+  const meta = new Map<string, Buffer>();
+  for await (const rows of tables.scan('meta', keptRow)) {
+    for (const { key, row } of rows) meta.set(key as string, row);
+  }
+  return meta;
+}
+
+/** Rows of table `meta` to be stored. */
+export function metaChange(rows: Iterable<readonly [string, Buffer]>): TableChange {
+  return { table: 'meta', put: Array.from(rows, ([key, row]) => ({ key, version: 0, row })) };
+}
 
 /** A row that stays valid. */
 export function keptRow({ key, version, row }: StoredRow): StoredRow {

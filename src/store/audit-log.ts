@@ -1,0 +1,129 @@
+/**
+ * The audit log as it is stored: one row for each flush, under the number of its last entry, with the entries in order, each
+ * a line of hash and hashed text.
+ */
+import { parseJson } from '../base/json/parse.ts';
+import { canonicalJson } from '../base/json/write.ts';
+import { DamagedState, decodeText, encodeText } from './rows.ts';
+import { type AuditEntry, GENESIS_HASH, type SealedEntry } from './store.ts';
+import type { StoredRow, TableReader } from './tables.ts';
+import { assertTotal } from './totals.ts';
+
+/** Audit entries that a start reads back to show recent changes. */
+export const RECENT_AUDIT = 1000;
+
+/** Canonical text has no line breaks, and preserves numbers of any size. */
+export function auditLine({ entry, text }: SealedEntry): string {
+  return entry.hash + text;
+}
+
+/** The same for an entry that was read: its hashed text is its canonical form. */
+export function auditLineOf({ hash, ...entry }: AuditEntry): string {
+  return hash + canonicalJson(entry);
+}
+
+/** `last` is the number of the last of the entries. */
+export function encodeEntries(last: number, lines: readonly string[]): Buffer {
+  return encodeText('audit', last, lines.join('\n'));
+}
+
+export function decodeEntries(last: number, row: Buffer): AuditEntry[] {
+  return decodeLines(last, row).map(decodeLine);
+}
+
+function decodeLines(last: number, row: Buffer): readonly string[] {
+  return decodeText('audit', last, row).split('\n');
+}
+
+/** The entry in one line of a row. */
+function decodeLine(line: string): AuditEntry {
+  const textAt = line.indexOf('{');
+  try {
+    const entry = parseJson(line.slice(textAt)) as unknown as Omit<AuditEntry, 'hash'>;
+    return { ...entry, hash: line.slice(0, textAt) };
+  } catch {
+    throw new DamagedState('an audit entry is not JSON');
+  }
+}
+
+function rowEntries({ key, row }: StoredRow) {
+  return { last: key as number, entries: decodeEntries(key as number, row) };
+}
+
+/** All entries in order. Rejects unless there are `total`. */
+export async function* readEntries(
+  tables: TableReader,
+  total: number,
+): AsyncGenerator<readonly AuditEntry[], void> {
+  let end = 0;
+  for await (const rows of tables.scan('audit', rowEntries)) {
+    for (const { last, entries } of rows) {
+      if (end + entries.length !== last) throw new DamagedState('an audit entry is missing');
+      end = last;
+    }
+    yield rows.flatMap(({ entries }) => entries);
+  }
+  assertTotal('audit', end, total);
+}
+
+/** The last entries of those after the one with the number `after`. Rejects unless there are `total` entries. */
+export async function readEnd(tables: TableReader, total: number, after = 0) {
+  const start = Math.max(after, total - RECENT_AUDIT);
+  const recent: AuditEntry[] = [];
+  let end = start;
+  for await (const rows of tables.scan('audit', rowEntries, { after: start })) {
+    for (const { last, entries } of rows) {
+      recent.push(...entries);
+      end = last;
+    }
+  }
+  assertTotal('audit', end, total);
+  const recentAudit = recent.slice(-RECENT_AUDIT);
+  return { recentAudit, auditHead: recentAudit.at(-1)?.hash ?? GENESIS_HASH };
+}
+
+/** The hash of the entry with this number; null when there is none. */
+export async function readHash(tables: TableReader, entry: number): Promise<string | null> {
+  const scanned = tables.scan('audit', rowEntries, { after: entry - 1, atOnce: 1 });
+  for await (const [found] of scanned) {
+    return found?.entries.at(entry - found.last - 1)?.hash ?? null;
+  }
+  return null;
+}
+
+/** The hash of the last entry, which is the one with the number `length`. */
+export async function readHead(tables: TableReader, length: number): Promise<string> {
+  const hash = length === 0 ? GENESIS_HASH : await readHash(tables, length);
+  if (hash === null) throw new DamagedState('the last audit entry is missing');
+  return hash;
+}
+
+/** A row may have the entries of thousands of units. */
+const ROWS_OF_LINES = 16;
+
+/** The lines of the entries after the one with this number, at most this many. */
+export async function readLines(
+  tables: TableReader,
+  after: number,
+  most: number,
+): Promise<readonly string[]> {
+  const lines: string[] = [];
+  const scanned = tables.scan(
+    'audit',
+    ({ key, row }) => decodeLinesAfter(after, key as number, row),
+    {
+      after,
+      atOnce: ROWS_OF_LINES,
+    },
+  );
+  for await (const rows of scanned) {
+    lines.push(...rows.flat());
+    if (lines.length >= most) break;
+  }
+  return lines.slice(0, most);
+}
+
+function decodeLinesAfter(entry: number, last: number, row: Buffer): readonly string[] {
+  const lines = decodeLines(last, row);
+  return lines.slice(Math.max(0, lines.length - (last - entry)));
+}

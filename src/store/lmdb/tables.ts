@@ -1,0 +1,146 @@
+/** The database of a data folder, its tables, and their rows as they are stored. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Database, type GetOptions, open, type RootDatabase } from 'lmdb';
+import { DamagedState, type RowKey, type TableName } from '../rows.ts';
+import type { TableChange, Tables } from '../tables.ts';
+import { whileNobodyCommits } from './openings.ts';
+
+const MAX_DATABASES = 16;
+/** Address space, not memory: a map that is enlarged with the file would count its pages a second time. */
+const MAP_SIZE = 64 * 1024 ** 3;
+
+/**
+ * Opens the environment below `dataDir`, whose files were checked before, when nobody commits to it. Throws when that
+ * does not come to pass within seconds.
+ */
+export function openEnvironment(dataDir: string, readOnly: boolean): RootDatabase {
+  const path = join(dataDir, 'state');
+  if (!readOnly) mkdirSync(path, { recursive: true, mode: 0o700 });
+  // Without overlapping sync, the promise of a write resolves when it is on disk, as the port requires.
+  const options = { path, maxDbs: MAX_DATABASES, mapSize: MAP_SIZE, overlappingSync: false };
+  return whileNobodyCommits(dataDir, () => open({ ...options, readOnly }));
+}
+
+/** Rows are read and written as bytes. LMDB returns a view of a larger buffer that it reuses. */
+const COPIES = {
+  encode: (row: Buffer) => row,
+  decode: (row: Uint8Array) => Buffer.from(row.subarray(0, row.length)),
+};
+
+/** A row that was read is valid until the next read, so that a million rows need no copies. */
+const VIEWS = {
+  encode: (row: Buffer) => row,
+  decode: (row: Uint8Array) => Buffer.from(row.buffer, row.byteOffset, row.length),
+};
+
+const VERSIONED: ReadonlySet<TableName> = new Set(['meta', 'subjects']);
+
+function openTable<Key extends string | number | [string, string] | [number, number]>(
+  env: RootDatabase,
+  name: TableName,
+  encoder = VIEWS,
+): Database<Buffer, Key> {
+  const options = { name, useVersions: VERSIONED.has(name), encoder };
+  return env.openDB<Buffer, Key>(options);
+}
+
+/** The table that says how the others are read. */
+export function openMeta(env: RootDatabase): Database<Buffer, string> {
+  return openTable<string>(env, 'meta', COPIES);
+}
+
+export function openTables(env: RootDatabase) {
+  return {
+    /** Owner of the store, owner of the state, shapes, and totals of the other tables. */
+    meta: openMeta(env),
+    /** Kind and id: the snapshot in its shape. */
+    subjects: openTable<[string, string]>(env, 'subjects'),
+    /** When the nonces may be forgotten, and the last revision of the flush: their digests. */
+    nonces: openTable<[number, number]>(env, 'nonces'),
+    /** The answers that are kept with the nonces of the same key. */
+    answers: openTable<[number, number]>(env, 'answers'),
+    /** Number of the last entry: the entries of a flush in order, each a line of hash and hashed text. */
+    audit: openTable<number>(env, 'audit'),
+    /** Id of the certificate: last contact, status, address, newest signed timestamp. */
+    liveness: openTable<string>(env, 'liveness'),
+  };
+}
+
+export type OpenTables = ReturnType<typeof openTables>;
+
+export type Transaction = NonNullable<GetOptions['transaction']>;
+
+/** The number of rows. */
+export function entriesOf(opened: OpenTables, table: TableName): number {
+  return (opened[table].getStats() as { readonly entryCount?: number }).entryCount ?? 0;
+}
+
+/** Enough rows to make the steps of the iteration cheap, few enough to be collected young. */
+const BATCH_ROWS = 500;
+
+/** Without a transaction, the rows as they are when they are read. */
+export function lmdbTables(opened: OpenTables, transaction: Transaction | null = null): Tables {
+  return {
+    scan(table, read, { after = null, atOnce = BATCH_ROWS } = {}) {
+      const range = {
+        // Of a table without them, LMDB would say any.
+        versions: VERSIONED.has(table),
+        ...(transaction !== null && { transaction }),
+        ...(after !== null && { start: after, exclusiveStart: true }),
+      };
+      const rows = opened[table].getRange(range as object) as unknown as Iterable<Entry>;
+      return inBatches(table, atOnce, rows, ({ key, value, version = 0 }) =>
+        read({ key, version, row: value }),
+      );
+    },
+    write: async (changes) => writeAtOnce(opened, changes),
+  };
+}
+
+interface Entry {
+  readonly key: RowKey;
+  readonly value: Buffer;
+  readonly version?: number;
+}
+
+async function* inBatches<Row, Item>(
+  table: TableName,
+  size: number,
+  rows: Iterable<Row>,
+  read: (row: Row) => Item,
+): AsyncGenerator<readonly Item[], void> {
+  let batch: Item[] = [];
+  try {
+    for (const row of rows) {
+      batch.push(read(row));
+      if (batch.length < size) continue;
+      yield batch;
+      batch = [];
+    }
+  } catch (cause) {
+    if (cause instanceof DamagedState) throw cause;
+    const problem = cause instanceof Error ? cause.message : String(cause);
+    throw new DamagedState(`table ${table} cannot be read (${problem})`);
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/** All of it in one transaction, which is on disk when this returns. */
+export function writeAtOnce(opened: OpenTables, changes: readonly TableChange[]): void {
+  opened.meta.transactionSync(() => {
+    for (const { table, put = [], drop = [] } of changes) {
+      const written = opened[table] as unknown as WritableTable;
+      for (const key of drop) written.removeSync(key);
+      for (const { key, version, row } of put) {
+        if (VERSIONED.has(table)) written.putSync(key, row, version);
+        else written.putSync(key, row);
+      }
+    }
+  });
+}
+
+interface WritableTable {
+  putSync(key: RowKey, row: Buffer, version?: number): unknown;
+  removeSync(key: RowKey): unknown;
+}
