@@ -9,8 +9,8 @@ import { PROJECT_PATH } from './support/project.ts';
 const LEFT: Readonly<Record<string, number>> = {
   whoever: 0,
   beside: 0,
-  told: 2,
-  'tells?': 1,
+  told: 0,
+  'tells?': 0,
   'so many': 0,
   'is made': 0,
   'found out': 0,
