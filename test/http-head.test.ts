@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { decodePath, matchedPath, parseQuery } from '../src/edge/query.ts';
+import { parseQuery } from '../src/edge/query.ts';
 import { acceptsGzip } from '../src/edge/reply.ts';
+import { decodePath, matchedPath } from '../src/edge/router.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { rawConnection } from './support/raw-http.ts';
 import {

@@ -8,11 +8,11 @@ import { isOperatorRoute, maxBodyBytes } from '../protocol/route-description.ts'
 import type { JudgedHeaders, OperatorHeaders } from './auth/operator.ts';
 import { type CorsRequest, corsRequest } from './cors.ts';
 import type { Edge } from './edge.ts';
-import { decodePath, matchedPath, type Query } from './query.ts';
-import { acceptsGzip, prefersHtml } from './reply.ts';
+import type { Query } from './query.ts';
+import { acceptsGzip, prefersHtml, type Reply } from './reply.ts';
 import { noteForwarded, type RequestHead, sourceAddress } from './request-head.ts';
 import type { Route, RouteRequest, StreamHead } from './route.ts';
-import type { Match, Router } from './router.ts';
+import { decodePath, type Match, matchedPath, type Router } from './router.ts';
 
 /** A request whose head was read and whose body is still arriving. */
 export interface Exchange {
@@ -58,6 +58,12 @@ export interface Received {
   headers: JudgedHeaders | null;
   readonly request: { -readonly [Member in keyof RouteRequest]: RouteRequest[Member] };
 }
+
+/** What a step of the pipeline returns: null to go on with the next one, or the reply that ends the request. */
+export type StepResult = Reply | null | Promise<Reply | null>;
+
+/** The body of a request that has none, or whose body was read. */
+export const NO_BYTES = new Uint8Array(0);
 
 /** Answered as long as the process lives. */
 const LIVENESS_PATH = '/healthz';

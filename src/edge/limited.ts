@@ -2,7 +2,24 @@
 
 import type { RateBucket } from '../protocol/route-description.ts';
 import { type Edge, withAnswer } from './edge.ts';
+import type { Received, StepResult } from './exchange.ts';
 import { type Reply, refusalReply } from './reply.ts';
+import { addressBlock } from './request-head.ts';
+
+/** Counts a request in the limit of its route. */
+export function takeLimit(edge: Edge, received: Received): StepResult {
+  const { limit } = received.route;
+  if (limit === 'none' || !edge.limits.isOn(limit)) return null;
+  return withAnswer(edge.limits.take(limit, limitKey(received), received.request.now), (seconds) =>
+    seconds > 0 ? limited(edge, limit, seconds) : null,
+  );
+}
+
+/** A limit is per source; verification endpoints have one bucket each [core-4-1]. */
+export function limitKey({ route: { limit, path }, exchange }: Received): string {
+  const source = addressBlock(exchange.remoteAddr);
+  return limit === 'VERIFY' ? `${path} ${source}` : source;
+}
 
 export function limited(edge: Edge, bucket: RateBucket, retryAfterSeconds: number): Reply {
   edge.metrics.rateLimited(bucket);

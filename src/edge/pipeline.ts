@@ -1,6 +1,10 @@
 /**
- * A request from its complete body to its reply, in the order of [core-2-3]: one list of steps, read from top to
- * bottom. The head was read when it arrived (`exchange.ts`); what follows the reply is in `finish.ts`.
+ * A request from its complete body to its reply, in the order of the contract:
+ *
+ * 1. head: `openExchange` in `exchange.ts` reads it before the body arrives
+ * 2. route: `replyTo`
+ * 3. limit, 4. body, 5. parse, 6. authenticate, 7. handle: the lists of steps, which nothing else calls
+ * 8. reply: `finished` in `finish.ts`
  *
  * Every proof is judged here, so that no handler can forget it.
  */
@@ -8,43 +12,52 @@
 import { REFUSALS, Refusal } from '../base/refusal.ts';
 import { maxBodyValues } from '../protocol/route-description.ts';
 import { judgeNode } from './auth/node.ts';
-import { type JudgedHeaders, judgeOperatorHeaders, judgeSignature } from './auth/operator.ts';
-import { requestIdentityOf } from './auth/signed-request.ts';
 import { parseBody } from './body.ts';
 import { preflightReply } from './cors.ts';
-import { type Edge, withAnswer } from './edge.ts';
-import { type Exchange, type Received, received } from './exchange.ts';
+import type { Edge } from './edge.ts';
+import { type Exchange, NO_BYTES, type Received, received, type StepResult } from './exchange.ts';
 import { type FinishedReply, finished, replyToError } from './finish.ts';
-import { limited } from './limited.ts';
-import { isBeingPublished } from './operator-keys.ts';
+import { takeLimit } from './limited.ts';
 import {
-  countFailure,
-  hasLargeBody,
-  isThrottled,
-  secondsUntilJudged,
-  senderOf,
-} from './operator-throttle.ts';
+  awaitOperatorKey,
+  countProof,
+  handleOperator,
+  judgeHeaders,
+  limitUnproven,
+  parseOperatorRequest,
+  proveOperator,
+  throttleFailed,
+} from './operator-steps.ts';
 import { parseQuery } from './query.ts';
 import { errorPageReply, type Reply, refusalReply } from './reply.ts';
-import { addressBlock } from './request-head.ts';
-import type { NodeProofRule, Route } from './route.ts';
+import type { Route } from './route.ts';
 import type { Match } from './router.ts';
 import type { ReceivedBody } from './uploads.ts';
 
-/** Returns null to go on with the next step, or the reply that ends the request. */
-type Step = (edge: Edge, received: Received) => Reply | null | Promise<Reply | null>;
+/** Returns null to go on with the next step, or the reply that ends the request. Throws a `Refusal` to refuse it. */
+type Step = (edge: Edge, received: Received) => StepResult;
 
-const NO_BYTES = new Uint8Array(0);
-
+/** Requests of nodes and of the public. */
 const STEPS: readonly Step[] = [
+  readClock,
+  takeLimit, // 3. limit
+  refuseTooLarge, // 4. body
+  parse, // 5. parse
+  proveNode, // 6. authenticate
+  handle, // 7. handle
+];
+
+/** Requests with the headers of an operator [core-2-3]. */
+const OPERATOR_STEPS: readonly Step[] = [
   awaitOperatorKey,
-  applyLimit,
-  throttleOperator,
-  boundUnprovenBodies,
-  parse,
-  authenticate,
-  countFailedProof,
-  applyOperatorLimit,
+  readClock,
+  limitUnproven, // 3. limit
+  throttleFailed, // 4. body
+  judgeHeaders,
+  parseOperatorRequest, // 5. parse
+  proveOperator, // 6. authenticate
+  countProof,
+  handleOperator, // 7. handle
 ];
 
 /** Continues with the complete body, or with the reason why it is incomplete. Never throws. */
@@ -72,20 +85,26 @@ function replyTo(edge: Edge, exchange: Exchange, body: ReceivedBody): Reply | Pr
   if (body === 'ambiguous') return refusalReply('ambiguous_body');
   if (typeof match === 'string' || 'allow' in match) return unmatched(edge, exchange, match);
   if (body === 'dropped') return refusalReply('request_timeout');
-  return continued(edge, received(exchange, match, body), 0);
+  const steps = exchange.operatorHeaders === null ? STEPS : OPERATOR_STEPS;
+  return take(steps, 0, edge, received(exchange, match, body));
 }
 
-/** The steps from `first` on, without a wait where none is needed. */
-function continued(edge: Edge, received: Received, first: number): Reply | Promise<Reply> {
-  for (let at = first; at < STEPS.length; at += 1) {
-    const reply = STEPS[at]?.(edge, received) ?? null;
+/** Takes the steps from `first` on, without a wait where none is needed. */
+function take(
+  steps: readonly Step[],
+  first: number,
+  edge: Edge,
+  received: Received,
+): Reply | Promise<Reply> {
+  for (let at = first; at < steps.length; at += 1) {
+    const reply = steps[at]?.(edge, received) ?? null;
     if (reply instanceof Promise) {
       if (received.body !== 'too_large') received.body = Buffer.from(received.body);
-      return reply.then((settled) => settled ?? continued(edge, received, at + 1));
+      return reply.then((settled) => settled ?? take(steps, at + 1, edge, received));
     }
     if (reply !== null) return reply;
   }
-  return handle(edge, received);
+  throw new Error('The last step has no reply');
 }
 
 function unmatched(
@@ -100,149 +119,39 @@ function unmatched(
   return refusalReply('method_not_allowed', {}, 'Allow', match.allow);
 }
 
-/** A key that was added a moment ago may be published already, and not have arrived here. */
-function awaitOperatorKey(edge: Edge, { exchange }: Received): Promise<Reply | null> | null {
-  const { operatorHeaders } = exchange;
-  if (operatorHeaders === null || !isBeingPublished(edge, operatorHeaders.keyId)) return null;
-  return Promise.resolve(edge.call('awaitPublications', null)).then((answer) =>
-    !answer.ok && answer.refusal === 'authority_unavailable' ? refusalReply(answer.refusal) : null,
-  );
-}
-
-/** Operators whose failed proofs are counted are counted themselves once they have proven who they are. */
-function applyLimit(edge: Edge, received: Received): Reply | null | Promise<Reply | null> {
-  const { exchange, request } = received;
-  const { runtime } = edge;
-  // A request without a body is answered as it arrives.
+/** The one clock reading of the request. One without a body is answered as it arrives. */
+function readClock({ runtime }: Edge, { exchange, request }: Received): null {
   request.now = exchange.takesBody ? runtime.now() : runtime.timeAt(exchange.started);
-  return isThrottled(edge, exchange) ? null : takeLimit(edge, received);
-}
-
-function takeLimit(edge: Edge, { exchange, route, request }: Received) {
-  const { limit } = route;
-  if (limit === 'none' || !edge.limits.isOn(limit)) return null;
-  return withAnswer(edge.limits.take(limit, limitKey(route, exchange), request.now), (seconds) =>
-    seconds > 0 ? limited(edge, limit, seconds) : null,
-  );
-}
-
-/** A limit is per source; verification endpoints have one bucket each [core-4-1]. */
-function limitKey({ limit, path }: Route, { remoteAddr }: Exchange): string {
-  const source = addressBlock(remoteAddr);
-  return limit === 'VERIFY' ? `${path} ${source}` : source;
-}
-
-/** A large body of a source that has failed too often is refused unread, because reading it is the cost. */
-function throttleOperator(edge: Edge, received: Received): Reply | null | Promise<Reply | null> {
-  if (!isThrottled(edge, received.exchange)) return null;
-  return withAnswer(secondsUntilJudged(edge, received), (seconds) =>
-    seconds > 0 ? limited(edge, 'ADMIN_FAILURES', seconds) : null,
-  );
-}
-
-/** Only a limited number of large bodies is read in the name of a key that may turn out not to have signed them. */
-function boundUnprovenBodies(edge: Edge, received: Received): Reply | null {
-  const { exchange, request } = received;
-  const { operatorHeaders } = exchange;
-  if (operatorHeaders === null) return null;
-  received.headers = judgeOperatorHeaders(operatorHeaders, edge.settings.operatorAuth, request.now);
-  if (received.headers.verdict !== 'valid' || !hasLargeBody(received)) return null;
-  const sender = senderOf(exchange.remoteAddr, operatorHeaders.keyId);
-  const seconds = edge.unprovenBodies.take(sender, request.now);
-  return seconds > 0 ? limited(edge, 'ADMIN_FAILURES', seconds) : null;
-}
-
-/** Query and body. A large body whose headers alone show that its proof fails is not even parsed. */
-function parse(edge: Edge, received: Received): Reply | null | Promise<Reply | null> {
-  const { exchange, route, body, headers, request } = received;
-  try {
-    if (body === 'too_large') throw new Refusal('request_entity_too_large');
-    if (exchange.query !== '') request.query = parseQuery(exchange.query);
-    const isRead = headers === null || headers.verdict === 'valid' || !hasLargeBody(received);
-    if (exchange.takesBody && isRead) request.body = parseBody(body, maxBodyValues(route));
-    return null;
-  } catch (cause) {
-    if (!(cause instanceof Refusal)) throw cause;
-    const refused = refusalReply(cause.refusal, cause.details);
-    return isThrottled(edge, exchange) ? countFailure(edge, received, refused) : refused;
-  }
-}
-
-/** Which key has signed is judged here, and what it may do by the authority, which knows what was revoked. */
-function authenticate(edge: Edge, received: Received): null {
-  if (received.headers !== null) judgeOperatorProof(edge, received, received.headers);
-  else if (received.route.proof !== undefined) judgeNodeProof(edge, received, received.route.proof);
-  received.body = NO_BYTES;
   return null;
 }
 
-/** An unproven request is passed on without its body, which nobody will read. */
-function judgeOperatorProof(edge: Edge, received: Received, judged: JudgedHeaders): void {
-  const { exchange, route, request } = received;
-  const { operatorHeaders: headers, remoteAddr } = exchange;
-  if (headers === null) return;
-  const { keyId, nonce, signature } = headers;
-  const { verdict, version } =
-    judged.verdict === 'valid'
-      ? judgeSignature(headers, request, edge.settings.operatorAuth)
-      : { verdict: judged.verdict, version: null };
-  if (verdict === 'valid') {
-    const sender = senderOf(remoteAddr, keyId);
-    if (hasLargeBody(received)) edge.unprovenBodies.giveBack(sender, request.now);
-    edge.unprovenBodies.proved(sender, request.now);
-  } else {
-    request.body = {};
-  }
-  request.operator = {
-    keyId,
-    signedAt: judged.signedAt,
-    nonce,
-    verdict,
-    signatureVersion: version,
-    scope: route.path,
-    remoteAddr,
-    sending: route.keepsAnswer ? requestIdentityOf(request, signature, exchange.isRepeat) : null,
-  };
+function refuseTooLarge(_edge: Edge, { body }: Received): null {
+  if (body === 'too_large') throw new Refusal('request_entity_too_large');
+  return null;
 }
 
-function judgeNodeProof(edge: Edge, received: Received, { keyOf, form }: NodeProofRule): void {
+function parse(_edge: Edge, { exchange, route, body, request }: Received): null {
+  if (exchange.query !== '') request.query = parseQuery(exchange.query);
+  if (exchange.takesBody && body !== 'too_large') {
+    request.body = parseBody(body, maxBodyValues(route));
+  }
+  return null;
+}
+
+/** Which key has signed is judged here, and what it may do by the authority, which knows what was revoked. */
+function proveNode(edge: Edge, received: Received): null {
   const { exchange, route, body, request } = received;
   const { nodeProof, isRepeat, takesBody } = exchange;
-  if (!takesBody || body === 'too_large') return;
+  received.body = NO_BYTES;
+  if (route.proof === undefined || !takesBody || body === 'too_large') return null;
+  const { keyOf, form } = route.proof;
   const key = keyOf(request);
-  if (key === null || (nodeProof === '' && form === 'header if sent')) return;
+  if (key === null || (nodeProof === '' && form === 'header if sent')) return null;
   const repeat = route.keepsAnswer ? isRepeat : null;
   request.node = judgeNode(key, nodeProof, request, repeat, body, edge.settings.nodeAuth);
+  return null;
 }
 
-function countFailedProof(edge: Edge, received: Received): Reply | null | Promise<Reply | null> {
-  if (!isThrottled(edge, received.exchange) || isProven(edge, received)) return null;
-  return countFailure(edge, received, null);
-}
-
-function applyOperatorLimit(edge: Edge, received: Received): Reply | null | Promise<Reply | null> {
-  return isProven(edge, received) ? takeLimit(edge, received) : null;
-}
-
-function handle(edge: Edge, received: Received): Reply | Promise<Reply> {
-  const { exchange, route, request } = received;
-  const reply = route.handle(request, edge);
-  if (!isProven(edge, received)) return reply;
-  return withAnswer(reply, (settled) => {
-    if (!isUnauthenticated(settled)) return settled;
-    // Replays and revoked keys, which only the authority knows.
-    if (route.limit !== 'none') {
-      edge.limits.giveBack(route.limit, limitKey(route, exchange), request.now);
-    }
-    return countFailure(edge, received, settled);
-  });
-}
-
-/** Whether a proof of an operator verifies that would be counted if it did not. */
-function isProven(edge: Edge, { exchange, request }: Received): boolean {
-  return request.operator?.verdict === 'valid' && isThrottled(edge, exchange);
-}
-
-function isUnauthenticated({ refusal }: Reply): boolean {
-  return refusal === 'admin_auth_failed' || refusal === 'unknown_admin_key';
+function handle(edge: Edge, { route, request }: Received): Reply | Promise<Reply> {
+  return route.handle(request, edge);
 }

@@ -76,3 +76,22 @@ function pick(
   const allowed = [...methods.keys()];
   return { allow: (methods.has('GET') ? [...allowed, 'HEAD'] : allowed).join(', ') };
 }
+
+/** The path that routes are matched on: unreserved characters mean the same encoded or not [core-4-1]. */
+export function matchedPath(path: string): string {
+  if (!path.includes('%')) return path;
+  return path.replace(UNRESERVED, (encoded) => decodeURIComponent(encoded));
+}
+
+/** A letter, a digit, `-`, `.`, `_` or `~`, percent-encoded. */
+const UNRESERVED = /%(?:2[DE]|3[0-9]|[46][1-9A-F]|[57][0-9A]|5F|7E)/gi;
+
+/** The request path as it is signed: percent-decoded UTF-8; null when it cannot be decoded. */
+export function decodePath(path: string): string | null {
+  if (!path.includes('%')) return path;
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return null;
+  }
+}

@@ -9,7 +9,7 @@ import { createRequire } from 'node:module';
 import type { TlsFiles } from '../base/tls/pair.ts';
 import { openApps } from './apps.ts';
 import type { Edge } from './edge.ts';
-import { type Exchange, hasOneLength, openExchange, routeOf } from './exchange.ts';
+import { type Exchange, hasOneLength, NO_BYTES, openExchange, routeOf } from './exchange.ts';
 import { type FinishedReply, shedExchange } from './finish.ts';
 import { createNodeQueue, type NodeQueue } from './node-queue.ts';
 import { finishExchange } from './pipeline.ts';
@@ -38,8 +38,6 @@ export interface Server {
   /** Ends all connections. */
   close(): void;
 }
-
-const NO_BODY = new Uint8Array(0);
 
 /** State that the answers of one server share. */
 interface Answers {
@@ -114,7 +112,7 @@ export function listen(edge: Edge, routes: readonly Route[], options: ListenOpti
     if (mayHaveBody(exchange, proxyHops) && !hasOneLength(head, proxyHops)) {
       answer(edge, answers, connection, 'ambiguous');
     } else if (!exchange.takesBody) {
-      answer(edge, answers, connection, NO_BODY);
+      answer(edge, answers, connection, NO_BYTES);
     } else if (Number(req.getHeader('content-length')) > bytesRead(exchange.maxBodyBytes)) {
       answer(edge, answers, connection, 'too_large');
     } else {
