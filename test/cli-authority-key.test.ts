@@ -1,6 +1,6 @@
 /** The key of the authority is replaced offline: `mesh-na authority-key prepare` and `sign` [authority-keys-5]. */
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { SHA256 } from '../src/base/crypto/digest.ts';
@@ -249,7 +249,7 @@ suite('what does not fit is refused, and nothing is written', () => {
   test('a folder whose key is another one, or in another process', async () => {
     const torn = network();
     writeFileSync(torn.at('keys', 'na.key'), readFileSync(torn.rootKey));
-    assert.match((await torn.prepareFailing()).message, /not the one the genesis block names/);
+    assert.match((await torn.prepareFailing()).message, /na\.key does not hold the key that/);
     writeFileSync(torn.at('mesh-na.json'), '{"signer":"unix:/run/mesh-na/none.sock"}');
     assert.match((await torn.prepareFailing()).message, /not in a file/);
   });
@@ -303,6 +303,17 @@ suite('what does not fit is refused, and nothing is written', () => {
       assert.equal(statSync(alpha.at('never'), { throwIfNoEntry: false }), undefined);
     });
   });
+});
+
+test('a key that a signer has is replaced where its file is', async () => {
+  const alpha = network();
+  mkdirSync(alpha.at('signer'));
+  renameSync(alpha.at('keys', 'na.key'), alpha.at('signer', 'na.key'));
+  writeFileSync(alpha.at('mesh-na.json'), '{"signer":"unix:/run/mesh-na/none.sock"}');
+  const named = ['--na-private-key', alpha.at('signer', 'na.key')];
+  const { succession } = await signed(alpha, 'succession', ...named);
+  const next = publicKeyOf(readKeyFile(alpha.at('signer', 'na.next.key')));
+  assert.equal(succession.statement.to_key, next);
 });
 
 test('a next key that is no file of a key is refused, and stays', async () => {

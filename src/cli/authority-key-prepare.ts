@@ -32,6 +32,7 @@ interface PrepareOptions extends OutputOptions {
   readonly compromise?: boolean;
   readonly distrustedFrom?: string;
   readonly days: number;
+  readonly naPrivateKey?: string;
   readonly authorityKeys?: string;
 }
 
@@ -46,6 +47,10 @@ export function addPrepareCommand(authorityKey: Command): void {
     .command('prepare')
     .description('make the next key, or take the one that is there, and a request to the root key')
     .addOption(dataDirOption())
+    .option(
+      '--na-private-key <file>',
+      'key file of the authority, where a signer or another folder has it; the next key gets a file next to it',
+    )
     .requiredOption('--out <file>', 'write the request here')
     .option(
       '--activate-at <time>',
@@ -101,7 +106,9 @@ async function prepare(options: PrepareOptions): Promise<void> {
     throw usageFailure('--days must be longer than --overlap: the key needs a delegation after it');
   }
   const { currentAuthority, nextKey } = await import('./next-authority-key.ts');
-  const { genesis, signer, keyFile } = onLocalFiles(() => currentAuthority(dataDir));
+  const { genesis, signer, keyFile } = onLocalFiles(() =>
+    currentAuthority(dataDir, options.naPrivateKey),
+  );
   const successions = await earlierSuccessions(options.authorityKeys, genesis, now);
   assertLater(times.activates, genesis, successions);
   const next = onLocalFiles(() => nextKey(keyFile, () => systemRuntime.randomBytes(32)));

@@ -5,7 +5,7 @@ import type { Signer } from '../base/crypto/primitives.ts';
 import { keyFileText } from '../base/keys/key-file.ts';
 import { readPrivateKey } from '../base/keys/private-key.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
-import { loadGenesis, loadSigningKey, signingKeyFile } from '../server/config/identity.ts';
+import { loadGenesis, signingKeyFile } from '../server/config/identity.ts';
 import { readSettings } from '../server/config/settings.ts';
 import { saveFile } from './saved-file.ts';
 import { environment } from './store-address.ts';
@@ -16,20 +16,25 @@ export interface CurrentAuthority {
   readonly keyFile: string;
 }
 
-/** What `serve` would take with these settings. */
-export function currentAuthority(dataDir: string): CurrentAuthority {
+/** The genesis that `serve` would take, and its key: from the file that is named, or that `serve` would read. */
+export function currentAuthority(dataDir: string, namedFile?: string): CurrentAuthority {
   const { setting, problems } = readSettings({ dataDir }, environment());
   const [problem] = problems;
   if (problem !== undefined) throw new Error(problem);
   const genesis = loadGenesis(setting, dataDir, false);
-  const keyFile = signingKeyFile(setting, dataDir);
-  const source = loadSigningKey(setting, dataDir, genesis)?.keySource();
-  if (keyFile === null || source?.kind !== 'seed') {
+  const keyFile = namedFile ?? signingKeyFile(setting, dataDir);
+  if (keyFile === null) {
     throw new Error(
-      'The key of the authority is not in a file, where its next one could be: run it where the file of the key is, and name that by NA_PRIVATE_KEY_FILE',
+      'The key of the authority is not in a file that its settings name: name that file by --na-private-key, where it can be read',
     );
   }
-  return { genesis, signer: signerFromSeed(Buffer.from(source.seed)), keyFile };
+  const signer = signerFromSeed(readPrivateKey(keyFile));
+  if (signer.publicKey === genesis.network_authority.public_key) {
+    return { genesis, signer, keyFile };
+  }
+  throw new Error(
+    `${keyFile} does not hold the key that the genesis block names: name its file by --na-private-key`,
+  );
 }
 
 export interface NextKey {
