@@ -1,4 +1,5 @@
 /** Opens the authority on its state, which it reads from the store unless that is held ready; then serves commands. */
+import { createSharedWork } from '../base/work.ts';
 import type { Answer } from '../protocol/contract/answers.ts';
 import type { Call, CallName } from '../protocol/contract/calls.ts';
 import type { StatePosition, Store, StoreContents } from '../store/store.ts';
@@ -10,7 +11,6 @@ import { createFailureWindow } from './derived/failure-window.ts';
 import { createFleetCounts } from './derived/fleet-counts.ts';
 import { createGraphDigest } from './derived/graph-digest.ts';
 import { type HostStatus, NOTHING_COUNTED, NOTHING_KNOWN } from './derived/host-status.ts';
-import { createSharedWork } from './derived/shared-work.ts';
 import { createTrustGraphCopy } from './derived/trust-graph-copy.ts';
 import { createTrustPaths } from './derived/trust-paths.ts';
 import { admitCalls } from './engine/admission.ts';
@@ -317,7 +317,7 @@ function authorityOn(
     trustGraph: createTrustGraphCopy(recognition),
     sliceQueue: createSliceQueue(),
     license: { policy: undefined },
-    dashboardPace: createDashboardPace(runtime),
+    dashboardPace: createDashboardPace(runtime.elapsed),
     dashboardTreaties: createDashboardTreaties(),
     contactWriter: createContactWriter({
       liveness,

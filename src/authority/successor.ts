@@ -3,6 +3,7 @@
  * it. A state that cannot be followed any further is dropped, and read again.
  */
 import type { Runtime } from '../base/runtime.ts';
+import { createPauses } from '../base/work.ts';
 import type { PreviousOwner, StateFollower, StatePosition } from '../store/store.ts';
 import type { ReadyState } from './open.ts';
 import type { AuthorityState } from './state.ts';
@@ -52,7 +53,7 @@ export function createSuccessor(options: SuccessorOptions): Successor {
   let state: AuthorityState | null = null;
   let facts: Omit<ReadyState['facts'], 'previousOwner'> | null = null;
   let revision = 0;
-  let livenessFrom = 0;
+  const pauses = createPauses(elapsed, { perWork: LIVENESS_PART, shortestMs: LIVENESS_MS });
   let hasFailed = false;
   let isApplying = false;
   let isOver = false;
@@ -71,7 +72,7 @@ export function createSuccessor(options: SuccessorOptions): Successor {
   async function stepOrWait(): Promise<number> {
     try {
       if (state === null) await readAll();
-      else if (!(await catchUp(elapsed() >= livenessFrom))) return 0;
+      else if (!(await catchUp(pauses.left() <= 0))) return 0;
       hasFailed = false;
       return FOLLOW_MS;
     } catch (cause) {
@@ -114,10 +115,7 @@ export function createSuccessor(options: SuccessorOptions): Successor {
     }
     facts = changes;
     revision = changes.revision;
-    if (withLiveness) {
-      const took = elapsed() - began;
-      livenessFrom = elapsed() + Math.max(LIVENESS_MS, LIVENESS_PART * took);
-    }
+    if (withLiveness) pauses.after(began);
     return true;
   }
 

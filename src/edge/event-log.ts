@@ -3,6 +3,7 @@
  * from the authority a page at a time, and the last pages are kept. What is sent is rendered once for all readers of a form
  * that are at the same position.
  */
+import { createTurns } from '../base/work.ts';
 
 export type EventForm = 'sse' | 'ndjson';
 
@@ -48,7 +49,7 @@ export function createEventLog(readPage: ReadPage): EventLog {
   /** The one that was used longest ago comes first. */
   const pages = new Map<number, Page>();
   const reading = new Map<number, Promise<Page>>();
-  let lastRead: Promise<unknown> = Promise.resolve();
+  const turns = createTurns();
 
   function newestAfter(index: number, form: EventForm): Piece {
     const key = `${form} ${index}`;
@@ -63,14 +64,13 @@ export function createEventLog(readPage: ReadPage): EventLog {
   function read(after: number): Promise<Page> {
     const underWay = reading.get(after);
     if (underWay !== undefined) return underWay;
-    const page = lastRead.then(async () => {
+    const page = turns.run(async () => {
       const events = await readPage(after, PAGE_EVENTS - (after % PAGE_EVENTS));
       if (events.length === 0) throw new Error(`There are no events after ${after}`);
       return { after, events, pieces: new Map<EventForm, Piece>() };
     });
     reading.set(after, page);
-    const done = page.then(keep, () => undefined).finally(() => reading.delete(after));
-    lastRead = done;
+    void page.then(keep, () => undefined).finally(() => reading.delete(after));
     return page;
   }
 

@@ -6,6 +6,7 @@
 import type { Logger } from '../base/log/logger.ts';
 import { problemText } from '../base/log/problem.ts';
 import type { EdgeRuntime } from '../base/runtime.ts';
+import { createPauses } from '../base/work.ts';
 import type { Call } from '../protocol/contract/calls.ts';
 import { createEventLog, type EventForm, type Piece } from './event-log.ts';
 import type { EdgeMetrics } from './metrics.ts';
@@ -84,7 +85,7 @@ export function createEventReaders(options: EventReadersOptions): EventReaders {
   });
   let queue: Reading[] = [];
   let isScheduled = false;
-  let restUntil = 0;
+  const rests = createPauses(elapsed, { perWork: REST });
   let isFollowing = false;
   let isEnded = false;
   let ticking: NodeJS.Timeout | undefined;
@@ -132,7 +133,7 @@ export function createEventReaders(options: EventReadersOptions): EventReaders {
   function schedule(): void {
     if (isScheduled || queue.length === 0) return;
     isScheduled = true;
-    const rest = restUntil - elapsed();
+    const rest = rests.left();
     if (rest < LEAST_REST_MS) setImmediate(turn);
     else setTimeout(turn, rest);
   }
@@ -146,8 +147,7 @@ export function createEventReaders(options: EventReadersOptions): EventReaders {
       reader.isQueued = false;
       if (readers.has(reader)) proceed(reader);
     }
-    const ended = elapsed();
-    restUntil = ended + REST * (ended - began);
+    rests.after(began);
     schedule();
   }
 

@@ -1,6 +1,7 @@
 /** Paces builds of the dashboard: only after what it shows has changed, and not too often. */
 import { setTimeout } from 'node:timers/promises';
 import type { Runtime } from '../../base/runtime.ts';
+import { createPauses, createSharedWork } from '../../base/work.ts';
 import type { SealedEntry, SubjectWrite } from '../../store/store.ts';
 import { isShown } from '../views/recent-changes.ts';
 
@@ -40,32 +41,23 @@ export interface DashboardPace {
   take(build: () => Promise<void> | undefined): Promise<void> | undefined;
 }
 
-export function createDashboardPace({ elapsed }: Pick<Runtime, 'elapsed'>): DashboardPace {
-  let nextFrom = 0;
-  let coming: Promise<void> | null = null;
+export function createDashboardPace(elapsed: Runtime['elapsed']): DashboardPace {
+  const builds = createSharedWork();
+  const pauses = createPauses(elapsed, { perWork: PAUSE_PER_BUILD, longestMs: LONGEST_PAUSE });
 
   function run(build: () => Promise<void> | undefined): Promise<void> | undefined {
-    const started = elapsed();
-    const ended = () => {
-      const now = elapsed();
-      nextFrom = now + Math.min(LONGEST_PAUSE, PAUSE_PER_BUILD * (now - started));
-    };
+    const began = elapsed();
     const building = build();
-    if (building !== undefined) return building.finally(ended);
-    ended();
+    if (building !== undefined) return building.finally(() => pauses.after(began));
+    pauses.after(began);
     return undefined;
   }
 
   return {
-    take(build) {
-      if (coming !== null) return coming;
-      const pause = nextFrom - elapsed();
-      const building = pause <= 0 ? run(build) : setTimeout(pause).then(() => run(build));
-      if (building === undefined) return undefined;
-      coming = building.finally(() => {
-        coming = null;
-      });
-      return coming;
-    },
+    take: (build) =>
+      builds.share(() => {
+        const pause = pauses.left();
+        return pause <= 0 ? run(build) : setTimeout(pause).then(() => run(build));
+      }),
   };
 }

@@ -4,6 +4,7 @@
  */
 
 import type { Runtime } from '../../base/runtime.ts';
+import { createPauses } from '../../base/work.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import type { Subjects } from '../subjects/subjects.ts';
 import { EndTally } from '../views/horizon.ts';
@@ -34,7 +35,7 @@ const RECORDS_PER_SLICE = 1000;
 
 export function createExpiryCensus({ subjects, now, elapsed }: ExpiryCensusOptions): ExpiryCensus {
   let latest: CountedEnds | null = null;
-  let nextFrom = Number.NEGATIVE_INFINITY;
+  const pauses = createPauses(elapsed, { perWork: PAUSE_PER_COUNT });
 
   function* count(): Generator<void, CountedEnds> {
     const asOf = now();
@@ -65,11 +66,10 @@ export function createExpiryCensus({ subjects, now, elapsed }: ExpiryCensusOptio
   return {
     *take() {
       const started = elapsed();
-      if (latest !== null && started < nextFrom) return latest;
+      if (latest !== null && pauses.left() > 0) return latest;
       const counted = yield* count();
       latest = counted;
-      const ended = elapsed();
-      nextFrom = ended + PAUSE_PER_COUNT * (ended - started);
+      pauses.after(started);
       return counted;
     },
     get latest() {

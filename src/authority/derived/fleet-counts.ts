@@ -5,6 +5,7 @@
 import type { Certificate } from '../../../machines/certificate.ts';
 import type { Runtime } from '../../base/runtime.ts';
 import { inRestingSlices } from '../../base/slices.ts';
+import { createPauses, createSharedWork } from '../../base/work.ts';
 import type { Liveness } from '../liveness/last-contact.ts';
 import type { Subjects } from '../subjects/subjects.ts';
 import { type FleetFacts, reportsHealth } from '../views/posture.ts';
@@ -47,8 +48,8 @@ export function createFleetCounts(options: FleetCountsOptions): FleetCounts {
   const { subjects, certificates, liveness, activeWindow, startedAt, elapsed } = options;
   const silentKnownFrom = startedAt + activeWindow;
   let latest: FleetFacts | null = null;
-  let nextFrom = Number.NEGATIVE_INFINITY;
-  let underWay: Promise<void> | undefined;
+  const pauses = createPauses(elapsed, { perWork: PAUSE_PER_COUNT, shortestMs: SHORTEST_PAUSE_MS });
+  const counting = createSharedWork();
 
   /** The last report of the node, under this certificate or the one before it; null when there is none. */
   function reportOf(id: string, { renewedFrom }: Certificate): string | null {
@@ -88,30 +89,24 @@ export function createFleetCounts(options: FleetCountsOptions): FleetCounts {
     const started = elapsed();
     const done = (counts: FleetFacts) => {
       latest = counts;
-      const ended = elapsed();
-      nextFrom = ended + Math.max(SHORTEST_PAUSE_MS, PAUSE_PER_COUNT * (ended - started));
+      pauses.after(started);
     };
-    const counting = inRestingSlices(count(now), elapsed);
-    if (!(counting instanceof Promise)) {
-      done(counting);
-      return undefined;
-    }
-    const finished = counting.then(done).finally(() => {
-      underWay = undefined;
-    });
-    // Anyone who needs the next count gets the error of one that fails again.
-    finished.catch(() => {
-      latest = null;
-    });
-    return finished;
+    const counted = inRestingSlices(count(now), elapsed);
+    if (counted instanceof Promise) return counted.then(done);
+    done(counted);
+    return undefined;
   }
 
   return {
     take(now) {
-      if (underWay === undefined && (latest === null || elapsed() >= nextFrom)) {
-        underWay = start(now);
-      }
-      return latest === null ? underWay : undefined;
+      const isDue = latest === null || pauses.left() <= 0;
+      const underWay = counting.share(() => (isDue ? start(now) : undefined));
+      if (latest === null) return underWay;
+      // Anyone who needs the next count gets the error of one that fails again.
+      underWay?.catch(() => {
+        latest = null;
+      });
+      return undefined;
     },
     get latest() {
       return latest;

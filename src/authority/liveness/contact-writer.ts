@@ -2,6 +2,7 @@
  * Stores contacts in batches, and with each the range of signing times in which heartbeats may be acknowledged
  * before they are stored.
  */
+import { createTurns } from '../../base/work.ts';
 import type { Store, StoredLiveness } from '../../store/store.ts';
 import type { Replay } from '../replay/replay.ts';
 import type { Liveness } from './last-contact.ts';
@@ -29,14 +30,8 @@ export interface ContactWriterOptions {
 export function createContactWriter(options: ContactWriterOptions): ContactWriter {
   const { liveness, store, replay, now, failed } = options;
   /** One at a time: what is covered rests on the last range alone. */
-  let last: Promise<void> = Promise.resolve();
+  const turns = createTurns();
   let isCatchingUp = false;
-
-  function afterLast(work: () => Promise<void>): Promise<void> {
-    const stored = last.then(work);
-    last = stored.catch(() => undefined);
-    return stored;
-  }
 
   async function storeRows(rows: readonly StoredLiveness[]): Promise<void> {
     await store.touchMany(rows, replay.rangesToStore(now()));
@@ -44,13 +39,13 @@ export function createContactWriter(options: ContactWriterOptions): ContactWrite
   }
 
   function storeRange(): Promise<void> {
-    return afterLast(() => storeRows(liveness.takeDirty()));
+    return turns.run(() => storeRows(liveness.takeDirty()));
   }
 
   return {
     storeRange,
     flush: () =>
-      afterLast(async () => {
+      turns.run(async () => {
         const rows = liveness.takeDirty();
         if (rows.length > 0) await storeRows(rows);
       }),

@@ -2,6 +2,7 @@
 import type { Writable } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { oneSliceATurn } from '../../base/slices.ts';
+import { createTurns } from '../../base/work.ts';
 
 /** What such a query returns: work that pauses between slices and ends with the answer. */
 export class Sliced {
@@ -24,25 +25,18 @@ export interface SliceQueue {
 }
 
 export function createSliceQueue(): SliceQueue {
-  let last: Promise<unknown> = Promise.resolve();
+  const turns = createTurns();
   let waiting = 0;
 
-  async function runAfter(earlier: Promise<unknown>, { work }: Sliced): Promise<Writable> {
-    try {
-      await earlier;
-      return await oneSliceATurn(work);
-    } finally {
-      waiting -= 1;
-    }
-  }
-
   return {
-    run(sliced) {
+    run({ work }) {
       if (waiting >= MOST_WAITING) throw new Refusal('rate_limit_exceeded');
       waiting += 1;
-      const turn = runAfter(last, sliced);
-      last = turn.catch(() => undefined);
-      return turn;
+      return turns
+        .run(() => oneSliceATurn(work))
+        .finally(() => {
+          waiting -= 1;
+        });
     },
   };
 }

@@ -3,6 +3,7 @@
 import { inSlices } from '../../base/slices.ts';
 import type { DocumentName, PublishedDocument } from '../../protocol/contract/documents.ts';
 import type { Edge } from '../edge.ts';
+import { cachedBySource } from './cached-by-source.ts';
 
 /**
  * Returns the value, or a promise of it when it has to be built. A newer version may be built instead if the
@@ -12,17 +13,13 @@ export function builtOnce<Made>(
   name: DocumentName,
   build: (edge: Edge, document: PublishedDocument) => Generator<void, Made>,
 ): (edge: Edge, document: PublishedDocument) => Made | Promise<Made> {
-  const builds = new WeakMap<Edge, SharedBuild<Made>>();
-  return (edge, document) => {
-    const known = builds.get(edge);
-    if (known !== undefined) return known(document);
-    const shared = createSharedBuild(
+  const buildOf = cachedBySource((edge: Edge) =>
+    createSharedBuild(
       (version) => build(edge, version),
       () => edge.documents.latest(name),
-    );
-    builds.set(edge, shared);
-    return shared(document);
-  };
+    ),
+  );
+  return (edge, document) => buildOf(edge)(document);
 }
 
 export type SharedBuild<Made> = (document: PublishedDocument) => Made | Promise<Made>;

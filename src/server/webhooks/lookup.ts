@@ -2,6 +2,7 @@
 import type { LookupAddress } from 'node:dns';
 import { lookup } from 'node:dns/promises';
 import type { LookupFunction } from 'node:net';
+import { createTurns } from '../../base/work.ts';
 import { isPublicAddress } from './address.ts';
 
 /** No address of the name may be connected to. */
@@ -14,14 +15,13 @@ export class PrivateAddress extends Error {}
  */
 export function createLookup(allowsPrivate: boolean): LookupFunction {
   const asked = new Map<string, Promise<readonly LookupAddress[]>>();
-  let last: Promise<unknown> = Promise.resolve();
+  const turns = createTurns();
 
   function resolve(host: string): Promise<readonly LookupAddress[]> {
     const found =
       asked.get(host) ??
-      last.then(() => lookup(host, { all: true })).finally(() => asked.delete(host));
+      turns.run(() => lookup(host, { all: true })).finally(() => asked.delete(host));
     asked.set(host, found);
-    last = found.catch(() => undefined);
     return found;
   }
 

@@ -7,6 +7,7 @@
  */
 import { mkdirSync } from 'node:fs';
 import type { RootDatabase } from 'lmdb';
+import { createSharedWork } from '../../base/work.ts';
 import { encodeEntries, readHash, readHead, readLines } from '../audit-log.ts';
 import { contentsOf } from '../contents.ts';
 import type { NetworkIdentity } from '../network-identity.ts';
@@ -118,7 +119,7 @@ function openLockedStore(
   let totals = decodeTotals(tables.meta.get('totals'));
   let failure: string | null = null;
   const queue = createUnitQueue({ failure: () => failure, encode, flush });
-  let forgetting: Promise<void> | null = null;
+  const forgetting = createSharedWork();
   /** Versions of subjects whose writes are not on disk yet. */
   const inFlight = new Map<string, InFlight>();
   const commits = createCommits(dataDir);
@@ -286,10 +287,7 @@ function openLockedStore(
   }
 
   function forgetNonces(now: number, times: readonly TimeRange[]): Promise<void> {
-    forgetting ??= forgetPast(now, times).finally(() => {
-      forgetting = null;
-    });
-    return forgetting;
+    return forgetting.share(() => forgetPast(now, times));
   }
 
   async function forgetPast(now: number, times: readonly TimeRange[]): Promise<void> {

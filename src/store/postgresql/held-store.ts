@@ -5,6 +5,7 @@
  * its cost is a round trip, the flush of the database and the rows.
  */
 import type { Client } from 'pg';
+import { createSharedWork } from '../../base/work.ts';
 import { encodeEntries, readHash, readHead, readLines } from '../audit-log.ts';
 import { contentsOf } from '../contents.ts';
 import { createShapes } from '../shapes.ts';
@@ -66,7 +67,7 @@ export function heldStore(
     encode: (unit) => encodeUnit(unit, shapes),
     flush: (waiting) => writing.inTurn((session) => flushSome(session, waiting)),
   });
-  let forgetting: Promise<void> | null = null;
+  const forgetting = createSharedWork();
   /** For each storing of liveness that is under way, the ids whose liveness was removed meanwhile. */
   const removedMeanwhile = new Set<Set<string>>();
   const readers = new Set<Client>();
@@ -200,12 +201,7 @@ export function heldStore(
   }
 
   function forgetNonces(now: number, times: readonly TimeRange[]): Promise<void> {
-    forgetting ??= writing
-      .inTurn((session) => forgetPast(session, now, times))
-      .finally(() => {
-        forgetting = null;
-      });
-    return forgetting;
+    return forgetting.share(() => writing.inTurn((session) => forgetPast(session, now, times)));
   }
 
   async function forgetPast(

@@ -14,6 +14,7 @@
 
 import type { Client, QueryResultRow } from 'pg';
 import { messageOf } from '../../base/error-message.ts';
+import { createTurns } from '../../base/work.ts';
 import { disconnect } from './connect.ts';
 import type { Lease } from './lease.ts';
 import type { LeaseClock } from './lease-clock.ts';
@@ -91,7 +92,7 @@ export function createWriting(options: WritingOptions): Writing {
   let client = first;
   let isLost = false;
   let failure: string | null = null;
-  let last: Promise<unknown> = Promise.resolve();
+  const turns = createTurns();
   watch(first);
 
   /** PostgreSQL only warns when it stops waiting for the standbys that a commit has to reach, in any language. */
@@ -195,14 +196,8 @@ export function createWriting(options: WritingOptions): Writing {
   }
 
   return {
-    inTurn(work) {
-      const done = last.then(() => work(session));
-      last = done.catch(() => undefined);
-      return done;
-    },
-    async idle() {
-      await last;
-    },
+    inTurn: (work) => turns.run(() => work(session)),
+    idle: turns.idle,
     failure: () => failure,
     fail,
     end: () => disconnect(client),

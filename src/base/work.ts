@@ -1,0 +1,72 @@
+/** Work of one thread that several ask for: one after the other, one for all, or with pauses between. */
+
+export interface Turns {
+  /** Runs the work when all earlier work has ended, well or not. */
+  run<T>(work: () => Promise<T>): Promise<T>;
+  /** Resolves when all work so far has ended. */
+  idle(): Promise<void>;
+}
+
+export function createTurns(): Turns {
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    run(work) {
+      const done = last.then(work);
+      last = done.catch(() => undefined);
+      return done;
+    },
+    async idle() {
+      await last;
+    },
+  };
+}
+
+/** Work that concurrent callers share. */
+export interface SharedWork {
+  /** Joins the work that is under way, or starts it; a promise when it takes a while. */
+  share<Started extends Promise<void> | undefined>(start: () => Started): Promise<void> | Started;
+}
+
+export function createSharedWork(): SharedWork {
+  let underWay: Promise<void> | null = null;
+  return {
+    share(start) {
+      if (underWay !== null) return underWay;
+      const started = start();
+      if (started === undefined) return started;
+      underWay = started.finally(() => {
+        underWay = null;
+      });
+      return underWay;
+    },
+  };
+}
+
+/** Pauses after work, in proportion to its time: however often it is asked for, it takes a bounded part of the thread. */
+export interface Pauses {
+  /** Milliseconds until the pause is over; not above 0 when it is. */
+  left(): number;
+  /** Work that began then, in monotonic milliseconds, has ended. */
+  after(began: number): void;
+}
+
+export interface PauseLengths {
+  /** A pause is this many times as long as the work before it. */
+  readonly perWork: number;
+  readonly shortestMs?: number;
+  readonly longestMs?: number;
+}
+
+export function createPauses(
+  elapsed: () => number,
+  { perWork, shortestMs = 0, longestMs = Number.POSITIVE_INFINITY }: PauseLengths,
+): Pauses {
+  let until = Number.NEGATIVE_INFINITY;
+  return {
+    left: () => until - elapsed(),
+    after(began) {
+      const ended = elapsed();
+      until = ended + Math.min(Math.max(perWork * (ended - began), shortestMs), longestMs);
+    },
+  };
+}
