@@ -19,6 +19,7 @@ import {
 } from '../src/protocol/records/succession-request.ts';
 import { isLeaf, nodesOf, put } from './support/altered.ts';
 import { runProgram } from './support/child-server.ts';
+import { runCommand } from './support/commands.ts';
 import { endOf } from './support/failed-command.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { openTerminal, programLine } from './support/terminal.ts';
@@ -41,11 +42,11 @@ function network(name = 'alpha') {
     rootKey: at('keys', 'root.key'),
     genesis: () => readGenesisBlock(read(at('genesis.json'))) as GenesisBlock,
     prepare: (out: string, ...more: string[]) =>
-      runProgram(['authority-key', 'prepare', '--data-dir', folder, '--out', at(out), ...more]),
+      runCommand(['authority-key', 'prepare', '--data-dir', folder, '--out', at(out), ...more]),
     prepareFailing: (...more: string[]) =>
       endOf(['authority-key', 'prepare', '--data-dir', folder, '--out', at('never'), ...more]),
     sign: (request: string, out: string, ...more: string[]) =>
-      runProgram([...signing(at('keys', 'root.key'), at(request), at(out)), '--yes', ...more]),
+      runCommand([...signing(at('keys', 'root.key'), at(request), at(out)), '--yes', ...more]),
   };
 }
 
