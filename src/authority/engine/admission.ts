@@ -23,19 +23,15 @@ import type {
 } from '../../protocol/contract/claims.ts';
 import type { Sliced } from '../subjects/sliced.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
-import type { AsyncResult } from './async-result.ts';
 import type { Authority } from './authority.ts';
-import type { Run } from './execute.ts';
+import type { AsyncResult, Run } from './execute.ts';
 import {
-  judgeNonce,
   NODE_PROOFS,
   type NodeProofRule,
   type ProvenRequest,
-  settleRefusal,
-  spendNonce,
+  withNodeProof,
 } from './node-proof.ts';
 import { authenticateOperator } from './operator-proof.ts';
-import { type Repeated, repeatedAnswer } from './repeated-request.ts';
 
 type AccessOf<Name extends CallName> = (typeof CALLS)[Name]['access'];
 type KindOf<Name extends CallName> = (typeof CALLS)[Name]['kind'];
@@ -133,45 +129,12 @@ interface NodeCall {
 function nodeCommand(handler: NodeHandler<NodeCall>, rule: NodeProofRule): Run<NodeCall> {
   return (na, unit, call) =>
     isProven(call)
-      ? provenCommand(na, unit, call, handler, rule)
+      ? withNodeProof(na, unit, call, rule, (proof) => handler(na, unit, call, proof))
       : handler(na, unit, call, 'missing_fields');
 }
 
 function isProven(call: NodeCall): call is ProvenRequest {
   return call.node !== null;
-}
-
-function provenCommand(
-  na: Authority,
-  unit: UnitOfWork,
-  call: ProvenRequest,
-  handler: NodeHandler<NodeCall>,
-  rule: NodeProofRule,
-): Writable | Repeated {
-  const { node } = call;
-  const repeated =
-    node.verdict === 'valid' ? repeatedAnswer(na, unit, rule, node.publicKey, node) : null;
-  if (repeated !== null) return repeated;
-  const proof = judgeNonce(na, node, rule);
-  try {
-    if (rule.first) {
-      if (proof !== 'valid') throw new Refusal('node_auth_failed');
-      spendNonce(na, unit, call, rule);
-      return handler(na, unit, call, proof);
-    }
-    const answer = handler(na, unit, call, proof);
-    spendNonce(na, unit, call, rule);
-    return answer;
-  } catch (cause) {
-    if (!(cause instanceof Refusal)) throw cause;
-    settleRefusal(na, unit, call, rule, proof, cause.refusal);
-    throw cause.refusal === 'node_auth_failed' ? failedProof(proof) : cause;
-  }
-}
-
-/** Names the check that failed [core-3-1]; all of them have the same code. */
-function failedProof(proof: NodeProofVerdict): Refusal {
-  return new Refusal(proof === 'valid' ? 'node_auth_failed' : `node_${proof}`);
 }
 
 /** The value of a body that passed its schema; otherwise refuses with what the edge found. */

@@ -3,17 +3,27 @@
  * only then is it answered.
  */
 
+import type { Policy } from '../../../machines/policy.ts';
 import { jsonText, type Writable } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
-import type { KeptAnswer, SealedEntry } from '../../store/store.ts';
+import { GRAPH_DOCUMENTS, publishedDocument } from '../../protocol/contract/documents.ts';
+import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
+import type { KeptAnswer, SealedEntry, SubjectWrite } from '../../store/store.ts';
 import { changesDashboard } from '../derived/dashboard-pace.ts';
 import { Sliced } from '../subjects/sliced.ts';
 import { UnitOfWork } from '../subjects/unit-of-work.ts';
-import { AsyncResult } from './async-result.ts';
 import type { Authority } from './authority.ts';
-import { publishChanges } from './publish-changes.ts';
 import { Repeated } from './repeated-request.ts';
+
+/** What a query returns whose answer is still to come: it has to be read from the store, or has yet to happen. */
+export class AsyncResult {
+  readonly made: Promise<Writable>;
+
+  constructor(made: Promise<Writable>) {
+    this.made = made;
+  }
+}
 
 /**
  * Decides one call; what it returns is answered once the unit is stored. Only queries, which stage nothing,
@@ -140,4 +150,22 @@ function afterCommit(na: Authority, unit: UnitOfWork, audit: readonly SealedEntr
   na.eventTail.add(audit);
   if (changesDashboard(unit.writes, audit)) na.publisher.withdraw('dashboard');
   return pending;
+}
+
+/** Publishes a policy that has become active, and withdraws the documents of the graph: the next reader waits for new ones. */
+function publishChanges(publisher: DocumentPublisher, writes: readonly SubjectWrite[]): void {
+  for (const { kind, snapshot } of writes) {
+    if (kind === 'policy') publishIfActive(publisher, snapshot);
+    else if (kind === 'recognition-treaty' || kind === 'imported-revocation') {
+      for (const name of GRAPH_DOCUMENTS) publisher.withdraw(name);
+    }
+  }
+}
+
+export function publishIfActive(
+  publisher: DocumentPublisher,
+  { value, context }: SubjectWrite['snapshot'],
+): void {
+  if (value !== 'active') return;
+  publisher.publish('policy', publishedDocument(jsonText((context as Policy).manifest)));
 }

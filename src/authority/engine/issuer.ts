@@ -27,3 +27,10 @@ export function built<T extends object>(result: T | BuildFailure<string>, refusa
 export function refuseFor(refusal: RefusalName, cause: string): never {
   throw new Refusal(refusal, { cause });
 }
+
+/** Acting under another sovereign's name is allowed unless the settings refuse it [core-g11]. */
+export function assertOwnIssuer(na: Authority, issuer: string, refusal: RefusalName): void {
+  if (na.settings.refuseForeignIssuers && issuer !== na.settings.networkName) {
+    throw new Refusal(refusal, { expected: na.settings.networkName });
+  }
+}

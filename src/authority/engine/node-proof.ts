@@ -3,13 +3,15 @@
  * [core-3-1-4], [core-3-1-6], and what spending it means.
  */
 
-import type { RefusalName } from '../../base/refusal.ts';
+import type { Writable } from '../../base/json/write.ts';
+import { Refusal, type RefusalName } from '../../base/refusal.ts';
 import type { NodeCallName } from '../../protocol/contract/calls.ts';
 import type { NodeClaim, NodeProofVerdict } from '../../protocol/contract/claims.ts';
 import { type ReplayRule, scopeOf } from '../replay/replay.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { Authority } from './authority.ts';
 import { auditRefusal } from './refusal-audit.ts';
+import { type Repeated, repeatedAnswer } from './repeated-request.ts';
 
 export interface NodeProofRule extends ReplayRule {
   /** True when the proof is optional and judged before anything else; otherwise the machine judges it. */
@@ -26,22 +28,59 @@ export const NODE_PROOFS: Readonly<Record<NodeCallName, NodeProofRule>> = {
   removeAgent: ON_AGENT_ROUTES,
 };
 
-/** The nonce is judged after the timestamp and before the signature. */
-export function judgeNonce(na: Authority, node: NodeClaim, rule: NodeProofRule): NodeProofVerdict {
-  const { verdict, publicKey } = node;
-  if (verdict !== 'valid' && verdict !== 'invalid_signature') return verdict;
-  const found = na.replay.check(rule, publicKey, node, verdict === 'valid');
-  return found === 'fresh' ? verdict : found;
-}
-
 /** A proof, with the certificate that the request concerns, if any. */
 export interface ProvenRequest {
   readonly node: NodeClaim;
   readonly certId?: string;
 }
 
+/**
+ * Performs what a node asks for, with the verdict on its proof, unless it was answered before; a genuine request
+ * spends its nonce.
+ */
+export function withNodeProof(
+  na: Authority,
+  unit: UnitOfWork,
+  request: ProvenRequest,
+  rule: NodeProofRule,
+  perform: (proof: NodeProofVerdict) => Writable,
+): Writable | Repeated {
+  const { node } = request;
+  const repeated =
+    node.verdict === 'valid' ? repeatedAnswer(na, unit, rule, node.publicKey, node) : null;
+  if (repeated !== null) return repeated;
+  const proof = judgeNonce(na, node, rule);
+  try {
+    if (rule.first) {
+      if (proof !== 'valid') throw new Refusal('node_auth_failed');
+      spendNonce(na, unit, request, rule);
+      return perform(proof);
+    }
+    const answer = perform(proof);
+    spendNonce(na, unit, request, rule);
+    return answer;
+  } catch (cause) {
+    if (!(cause instanceof Refusal)) throw cause;
+    settleRefusal(na, unit, request, rule, proof, cause.refusal);
+    throw cause.refusal === 'node_auth_failed' ? failedProof(proof) : cause;
+  }
+}
+
+/** Names the check that failed [core-3-1]; all of them have the same code. */
+function failedProof(proof: NodeProofVerdict): Refusal {
+  return new Refusal(proof === 'valid' ? 'node_auth_failed' : `node_${proof}`);
+}
+
+/** The nonce is judged after the timestamp and before the signature. */
+function judgeNonce(na: Authority, node: NodeClaim, rule: NodeProofRule): NodeProofVerdict {
+  const { verdict, publicKey } = node;
+  if (verdict !== 'valid' && verdict !== 'invalid_signature') return verdict;
+  const found = na.replay.check(rule, publicKey, node, verdict === 'valid');
+  return found === 'fresh' ? verdict : found;
+}
+
 /** Spends the nonce of a genuine request. */
-export function spendNonce(
+function spendNonce(
   na: Authority,
   unit: UnitOfWork,
   { node, certId }: ProvenRequest,
@@ -65,7 +104,7 @@ const AFTER_PROOF: ReadonlySet<RefusalName> = new Set([
 ]);
 
 /** Records what a refused request leaves behind: an audit entry for a failed proof, or a spent nonce. */
-export function settleRefusal(
+function settleRefusal(
   na: Authority,
   unit: UnitOfWork,
   request: ProvenRequest,

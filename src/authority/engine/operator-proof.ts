@@ -4,10 +4,10 @@ import type { Refused } from '../../../machines/refused.ts';
 import { Refusal } from '../../base/refusal.ts';
 import type { OperatorClaim, OperatorProofVerdict, Tier } from '../../protocol/contract/claims.ts';
 import type { ReplayRule } from '../replay/replay.ts';
+import { refusalIn } from '../subjects/kinds.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { Authority } from './authority.ts';
 import { auditRefusal } from './refusal-audit.ts';
-import { refusalIn } from './refusals.ts';
 import { type Repeated, repeatedAnswer } from './repeated-request.ts';
 
 const REPLAY_RULE: ReplayRule = { scope: 'admin', window: false, durable: true };

@@ -8,9 +8,9 @@ import { signedText } from '../../protocol/records/signed-record.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Run } from '../engine/execute.ts';
 import { pageOf } from '../engine/page.ts';
-import { refusalIn } from '../engine/refusals.ts';
 import { assertRoom } from '../engine/room.ts';
 import type { ReplayRule } from '../replay/replay.ts';
+import { refusalIn } from '../subjects/kinds.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 
 export const registerAgent: Handler<'registerAgent'> = (na, unit, given) => {

@@ -7,7 +7,7 @@ import type { InviteRow, InviteStatus } from '../../protocol/rows/invite.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { pageFrom } from '../engine/page.ts';
-import { refusalIn } from '../engine/refusals.ts';
+import { refusalIn } from '../subjects/kinds.ts';
 import type { Subject } from '../subjects/subject-table.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import { fingerprintOf } from './invites.ts';

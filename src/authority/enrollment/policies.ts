@@ -10,7 +10,7 @@ import { signRecord } from '../../protocol/records/signed-record.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { pageOf } from '../engine/page.ts';
-import { refusalIn } from '../engine/refusals.ts';
+import { refusalIn } from '../subjects/kinds.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 
 /** Publishes the policy document: the active version, or on first read the one that the network begins with. */

@@ -7,7 +7,7 @@ import type { RevokeCertificate } from '../../protocol/contract/inputs.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
-import { refusalIn } from '../engine/refusals.ts';
+import { refusalIn } from '../subjects/kinds.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 
 /**

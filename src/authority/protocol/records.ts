@@ -24,8 +24,7 @@ import { buildTrustEvidence } from '../../protocol/records/trust-evidence.ts';
 import { buildValidatorVote } from '../../protocol/records/validator-vote.ts';
 import type { Handler } from '../engine/admission.ts';
 import { built, issuerOf, refuseFor } from '../engine/issuer.ts';
-import { refusalIn } from '../engine/refusals.ts';
-import { transition } from '../subjects/kinds.ts';
+import { refusalIn, transition } from '../subjects/kinds.ts';
 
 export const decideBoundary: Handler<'decideBoundary'> = (na, unit, { agreement, request }) => {
   const result = buildBoundaryDecision(issuerOf(na, unit), agreement, request, verifySignature);

@@ -3,8 +3,8 @@ import { JsonText } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { eventText } from '../derived/event-tail.ts';
 import type { Handler } from '../engine/admission.ts';
-import { AsyncResult } from '../engine/async-result.ts';
 import type { Authority } from '../engine/authority.ts';
+import { AsyncResult } from '../engine/execute.ts';
 
 /** Larger parts end early, by the length of their text. */
 const MOST_CHARACTERS = 32 * 1024;

@@ -5,7 +5,7 @@ import { canonicalJson, JsonText } from '../../base/json/write.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import type { Run } from '../engine/execute.ts';
-import { assertOwnIssuer } from '../engine/own-issuer.ts';
+import { assertOwnIssuer } from '../engine/issuer.ts';
 import { feedRecord, feedSubjectId, signFeed } from '../lists/feed.ts';
 
 /** Makes the list of certificates current: issues the first, empty one, or re-issues it at half of its lifetime. */

@@ -14,12 +14,11 @@ import type { AttestationRow } from '../../protocol/rows/attestation.ts';
 import { comparePlaces } from '../derived/attestation-list.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
-import { issuerOf } from '../engine/issuer.ts';
+import { assertOwnIssuer, issuerOf } from '../engine/issuer.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
-import { assertOwnIssuer } from '../engine/own-issuer.ts';
 import { pageOf } from '../engine/page.ts';
-import { refusalIn } from '../engine/refusals.ts';
 import { feedEntry } from '../lists/feed.ts';
+import { refusalIn } from '../subjects/kinds.ts';
 import type { Subject } from '../subjects/subject-table.ts';
 
 const HOUR = 3_600_000;

@@ -5,7 +5,7 @@ import { Refusal, type RefusalName } from '../../base/refusal.ts';
 import type { ImportFeed } from '../../protocol/contract/inputs.ts';
 import type { Handler } from '../engine/admission.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
-import { refusalIn } from '../engine/refusals.ts';
+import { refusalIn } from '../subjects/kinds.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import { treatyKeysOf } from './treaties.ts';
 

@@ -18,11 +18,10 @@ import { signRecord } from '../../protocol/records/signed-record.ts';
 import type { TreatyRow, TreatyStatus } from '../../protocol/rows/treaty.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
-import { issuerOf } from '../engine/issuer.ts';
+import { assertOwnIssuer, issuerOf } from '../engine/issuer.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
-import { assertOwnIssuer } from '../engine/own-issuer.ts';
 import { pageOf } from '../engine/page.ts';
-import { refusalIn } from '../engine/refusals.ts';
+import { refusalIn } from '../subjects/kinds.ts';
 import { isLifecycleActive, lifecycleOf } from '../views/lifecycle.ts';
 import type { Edge } from '../views/recognition-index.ts';
 

@@ -28,9 +28,8 @@ import {
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { issuerOf } from '../engine/issuer.ts';
-import { refusalIn } from '../engine/refusals.ts';
 import { feedRecord, signFeed } from '../lists/feed.ts';
-import { transition } from '../subjects/kinds.ts';
+import { refusalIn, transition } from '../subjects/kinds.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import { buildAttestation } from './attestations.ts';
 import { buildTreaty } from './treaties.ts';

@@ -46,6 +46,7 @@ import {
   type TreatyEvent,
   treatyMachine,
 } from '../../../machines/recognition-treaty.ts';
+import type { Refused } from '../../../machines/refused.ts';
 import {
   type RemovalCount,
   type RemovalCountEvent,
@@ -72,7 +73,7 @@ import {
   type SovereignFeedEvent,
   sovereignFeedMachine,
 } from '../../../machines/sovereign-feed.ts';
-import { type Resting, type Step, step } from '../../../machines/step.ts';
+import { type Emitted, type Resting, type Step, step } from '../../../machines/step.ts';
 import { type Webhook, type WebhookEvent, webhookMachine } from '../../../machines/webhook.ts';
 
 const MACHINES = {
@@ -163,4 +164,10 @@ export function transition<Kind extends SubjectKind>(
   event: SubjectTypes[Kind]['event'],
 ): Step {
   return step(MACHINES[kind], resting, event);
+}
+
+/** The refusal that a machine emitted, or null when it accepted the event. */
+export function refusalIn<Name extends string>(emitted: readonly Emitted[]): Refused<Name> | null {
+  const refused = emitted.find(({ type }) => type === 'refused');
+  return refused === undefined ? null : (refused as Refused<Name>);
 }
