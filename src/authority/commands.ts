@@ -1,145 +1,59 @@
-/** Every command and query with its handler. `protocol/contract/calls.ts` says who may call it. */
+/** Every command and query with its handler, which has its name. `protocol/contract/calls.ts` says who may call it. */
+import { CALLS } from '../protocol/contract/calls.ts';
 import type { Handlers } from './engine/admission.ts';
-import {
-  countAgents,
-  listAgents,
-  readAgent,
-  registerAgent,
-  removeAgent,
-} from './enrollment/agents.ts';
-import {
-  listCertificates,
-  readCertificate,
-  readCertificatePage,
-} from './enrollment/certificate-list.ts';
-import { heartbeat, join, renew } from './enrollment/certificates.ts';
-import {
-  listInvites,
-  readInvitePage,
-  withdrawInvite,
-  withdrawInviteBatch,
-} from './enrollment/invite-list.ts';
-import { createInvites } from './enrollment/invites.ts';
-import {
-  addOperatorKey,
-  listOperatorKeys,
-  revokeOperatorKey,
-  setOperatorKeyTier,
-} from './enrollment/operator-keys.ts';
-import {
-  ensurePolicy,
-  publishPolicy,
-  readPolicyHistory,
-  readPolicyPage,
-  rollBackPolicy,
-} from './enrollment/policies.ts';
-import { revokeCertificate } from './enrollment/revocations.ts';
-import { closeRoster, countNodes, openRoster, readRoster } from './enrollment/roster.ts';
-import { acceptAgreement, counterOffer, offerCapabilities } from './protocol/agreements.ts';
-import {
-  assembleConsensus,
-  buildEvidence,
-  castVote,
-  commitCapabilities,
-  createLicensePolicy,
-  decideBoundary,
-  declareIntent,
-  nullifyProof,
-} from './protocol/records.ts';
-import { refreshDashboard } from './publication/dashboard.ts';
-import { openEvents, readEvents } from './publication/event-calls.ts';
-import { refreshGraph, trustPath } from './publication/graph.ts';
-import { awaitPublications, checkReadiness, readCounts } from './publication/health.ts';
-import { readHorizon } from './publication/horizon.ts';
-import {
-  refreshBulletin,
-  refreshCrl,
-  refreshFeed,
-  refreshForeignFeed,
-} from './publication/signed-lists.ts';
-import { openWebhooks, saveWebhooks } from './publication/webhook-cursors.ts';
-import {
-  issueAttestation,
-  listAttestations,
-  readAttestation,
-  revokeAttestation,
-} from './recognition/attestations.ts';
-import { importFeed, treatyKeys } from './recognition/feed-import.ts';
-import { readRecognitionPolicy, setRecognitionPolicy } from './recognition/recognition-policy.ts';
-import { issueTreaty, listTreaties, readTreaty, revokeTreaty } from './recognition/treaties.ts';
-import { runTrustCycle } from './recognition/trust-cycle.ts';
-import { askRevocations, considerTrust } from './recognition/trust-questions.ts';
+import * as agents from './enrollment/agents.ts';
+import * as certificateList from './enrollment/certificate-list.ts';
+import * as certificates from './enrollment/certificates.ts';
+import * as inviteList from './enrollment/invite-list.ts';
+import * as invites from './enrollment/invites.ts';
+import * as operatorKeys from './enrollment/operator-keys.ts';
+import * as policies from './enrollment/policies.ts';
+import * as revocations from './enrollment/revocations.ts';
+import * as roster from './enrollment/roster.ts';
+import * as agreements from './protocol/agreements.ts';
+import * as records from './protocol/records.ts';
+import * as dashboard from './publication/dashboard.ts';
+import * as eventCalls from './publication/event-calls.ts';
+import * as graph from './publication/graph.ts';
+import * as health from './publication/health.ts';
+import * as horizon from './publication/horizon.ts';
+import * as signedLists from './publication/signed-lists.ts';
+import * as webhookCursors from './publication/webhook-cursors.ts';
+import * as attestations from './recognition/attestations.ts';
+import * as feedImport from './recognition/feed-import.ts';
+import * as recognitionPolicy from './recognition/recognition-policy.ts';
+import * as treaties from './recognition/treaties.ts';
+import * as trustCycle from './recognition/trust-cycle.ts';
+import * as trustQuestions from './recognition/trust-questions.ts';
 
-export const HANDLERS: Handlers = {
-  offerCapabilities,
-  counterOffer,
-  acceptAgreement,
-  decideBoundary,
-  buildEvidence,
-  commitCapabilities,
-  nullifyProof,
-  castVote,
-  assembleConsensus,
-  createLicensePolicy,
-  declareIntent,
-  join,
-  heartbeat,
-  renew,
-  createInvites,
-  listInvites,
-  readInvitePage,
-  withdrawInvite,
-  withdrawInviteBatch,
-  listCertificates,
-  readCertificatePage,
-  readCertificate,
-  revokeCertificate,
-  listOperatorKeys,
-  addOperatorKey,
-  setOperatorKeyTier,
-  revokeOperatorKey,
-  countNodes,
-  openRoster,
-  readRoster,
-  closeRoster,
-  readHorizon,
-  ensurePolicy,
-  publishPolicy,
-  rollBackPolicy,
-  readPolicyHistory,
-  readPolicyPage,
-  refreshCrl,
-  registerAgent,
-  removeAgent,
-  countAgents,
-  listAgents,
-  readAgent,
-  issueAttestation,
-  revokeAttestation,
-  listAttestations,
-  readAttestation,
-  setRecognitionPolicy,
-  readRecognitionPolicy,
-  issueTreaty,
-  revokeTreaty,
-  listTreaties,
-  readTreaty,
-  importFeed,
-  treatyKeys,
-  refreshBulletin,
-  refreshFeed,
-  refreshForeignFeed,
-  askRevocations,
-  refreshGraph,
-  refreshDashboard,
-  runTrustCycle,
-  awaitPublications,
-  trustPath,
-  considerTrust,
-  readCounts,
-  checkReadiness,
-  openEvents,
-  readEvents,
-  openWebhooks,
-  saveWebhooks,
+/** What the areas export, handlers of all calls among it. */
+const EXPORTED: Handlers = {
+  ...agents,
+  ...certificateList,
+  ...certificates,
+  ...inviteList,
+  ...invites,
+  ...operatorKeys,
+  ...policies,
+  ...revocations,
+  ...roster,
+  ...agreements,
+  ...records,
+  ...dashboard,
+  ...eventCalls,
+  ...graph,
+  ...health,
+  ...horizon,
+  ...signedLists,
+  ...webhookCursors,
+  ...attestations,
+  ...feedImport,
+  ...recognitionPolicy,
+  ...treaties,
+  ...trustCycle,
+  ...trustQuestions,
 };
+
+export const HANDLERS = Object.fromEntries(
+  Object.entries(EXPORTED).filter(([name]) => Object.hasOwn(CALLS, name)),
+) as Handlers;
