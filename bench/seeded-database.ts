@@ -1,6 +1,6 @@
 /** The store of a network in a database, for filling it. */
 import { join } from 'node:path';
-import { readGenesisFile } from '../src/cli/genesis-file.ts';
+import { readGenesisFile } from '../src/cli/json-file.ts';
 import { FILES } from '../src/server/config/data-folder.ts';
 import { networkOf } from '../src/store/network-identity.ts';
 import { openPostgresqlStore } from '../src/store/postgresql/store.ts';

@@ -1,7 +1,6 @@
 /** `mesh-na attestation`: signed evidence of membership. */
 import { type Command, Option } from 'commander';
 import type { JsonObject } from '../base/json/value.ts';
-import type { AttestationRow } from '../protocol/rows/attestation.ts';
 import { usageFailure } from './exit-codes.ts';
 import { readJsonFile } from './json-file.ts';
 import { eachOf, pagesOf, printList } from './listing.ts';
@@ -20,7 +19,7 @@ import { printResult, printVerdict } from './output.ts';
 import { addOutOption, type RecordOptions, showRecord } from './record-output.ts';
 import { publicClient } from './server.ts';
 import { wholeId } from './short-id.ts';
-import { addWideOption, idColumn, type TableOptions, timeColumn } from './table.ts';
+import { addWideOption, column, idColumn, type TableOptions, timeColumn } from './table.ts';
 import { addVerificationOptions, type VerificationOptions, verifierOf } from './verification.ts';
 
 interface IssueOptions extends OperatorOptions, RecordOptions {
@@ -164,29 +163,16 @@ async function runList(options: ListOptions): Promise<void> {
   await printList(options, pages, {
     member: 'attestations',
     columns: [
-      idColumn('ATTESTATION'),
-      { title: 'ISSUER', rank: 2 },
-      'SUBJECT',
-      { title: 'ROLES', rank: 3 },
-      { title: 'STATUS', rank: 5 },
-      timeColumn('EXPIRES', 4),
-      { title: 'REASON', rank: 1 },
+      idColumn('ATTESTATION', ({ attestation }) => attestation.attestation_id),
+      column('ISSUER', ({ attestation }) => attestation.issuer_sovereign_id, 2),
+      column('SUBJECT', ({ attestation }) => attestation.subject_id),
+      column('ROLES', ({ attestation }) => attestation.roles.join(','), 3),
+      column('STATUS', ({ status }) => status, 5),
+      timeColumn('EXPIRES', ({ attestation }) => attestation.expires_at, 4),
+      column('REASON', (row) => row.revocation_reason, 1),
     ],
-    cells: cellsOf,
     none: 'No attestations.',
   });
-}
-
-function cellsOf({ attestation, status, revocation_reason }: AttestationRow): string[] {
-  return [
-    attestation.attestation_id,
-    attestation.issuer_sovereign_id,
-    attestation.subject_id,
-    attestation.roles.join(','),
-    status,
-    attestation.expires_at,
-    revocation_reason ?? '',
-  ];
 }
 
 async function runVerify(file: string, options: VerifyOptions): Promise<void> {

@@ -5,13 +5,20 @@ import { systemRuntime } from '../base/runtime.ts';
 import type { ListedBackup } from '../maintenance/backup/list.ts';
 import type { Manifest } from '../store/stream/manifest.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
-import { readGenesisFile } from './genesis-file.ts';
+import { readGenesisFile } from './json-file.ts';
 import { collect, dataDirOption, examples, jsonOption } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
 import { whileWaiting } from './progress.ts';
 import { assertCanSave, systemCode } from './saved-file.ts';
 import { onState, openSource, settingsOf, storeOption } from './store-address.ts';
-import { addWideOption, type TableOptions, tableOf, timeColumn } from './table.ts';
+import {
+  addWideOption,
+  type Column,
+  column,
+  type TableOptions,
+  tableOf,
+  timeColumn,
+} from './table.ts';
 
 interface CreateOptions extends OutputOptions {
   readonly dataDir: string;
@@ -161,20 +168,23 @@ async function list(folder: string, options: OutputOptions & TableOptions): Prom
   const { verifySignature } = await import('../base/crypto/ed25519.ts');
   const { listBackups } = await import('../maintenance/backup/list.ts');
   const backups = await listBackups(folder, verifySignature);
-  const rows = backups.map(({ name, bytes, content }) => [name, String(bytes), ...rowOf(content)]);
   printResult(
     options,
     { folder, backups: backups.map(jsonOf) },
-    rows.length === 0
-      ? [`No backups in ${folder}.`]
-      : tableOf(['FILE', 'BYTES', 'NETWORK', timeColumn('MADE'), 'REVISION'], rows, options),
+    backups.length === 0 ? [`No backups in ${folder}.`] : tableOf(COLUMNS, backups, options),
   );
 }
 
-function rowOf(content: ListedBackup['content']): string[] {
-  if (typeof content === 'string') return [content, '', ''];
-  return [content.network.network_name, content.created_at, String(content.revision)];
-}
+/** The content is a text when it cannot be read here. */
+const COLUMNS: readonly Column<ListedBackup>[] = [
+  column('FILE', ({ name }) => name),
+  column('BYTES', ({ bytes }) => bytes),
+  column('NETWORK', ({ content }) =>
+    typeof content === 'string' ? content : content.network.network_name,
+  ),
+  timeColumn('MADE', ({ content }) => (typeof content === 'string' ? '' : content.created_at)),
+  column('REVISION', ({ content }) => (typeof content === 'string' ? '' : content.revision)),
+];
 
 function jsonOf({ name, bytes, content }: ListedBackup) {
   const form = typeof content === 'string' ? content : 'plain';

@@ -7,7 +7,7 @@ import type { CertificateRow, CertificateStatus } from '../protocol/rows/certifi
 import { eachOf, pagesOf } from './listing.ts';
 import { timeAgo, timeAhead } from './options.ts';
 import { wholeId, wholeKey } from './short-id.ts';
-import { idColumn, timeColumn } from './table.ts';
+import { type Column, column, idColumn, timeColumn } from './table.ts';
 
 export interface NodeFilter {
   readonly role?: string;
@@ -102,24 +102,12 @@ export function wholeNodeKey(client: OperatorClient, given: string): Promise<str
   );
 }
 
-export const CERTIFICATE_COLUMNS = [
-  idColumn('CERTIFICATE'),
-  idColumn('KEY', 3),
-  { title: 'ROLES', rank: 4 },
-  'STATUS',
-  timeColumn('LAST CONTACT', 6),
-  timeColumn('EXPIRES', 5),
-  { title: 'REASON', rank: 2 },
+export const CERTIFICATE_COLUMNS: readonly Column<CertificateRow>[] = [
+  idColumn('CERTIFICATE', (row) => row.cert_id),
+  idColumn('KEY', (row) => row.node_public_key, 3),
+  column('ROLES', (row) => row.roles.join(','), 4),
+  column('STATUS', (row) => row.status),
+  timeColumn('LAST CONTACT', (row) => row.last_contact, 6),
+  timeColumn('EXPIRES', (row) => row.expires_at, 5),
+  column('REASON', (row) => row.revocation_reason, 2),
 ];
-
-export function certificateCells(row: CertificateRow): string[] {
-  return [
-    row.cert_id,
-    row.node_public_key,
-    row.roles.join(','),
-    row.status,
-    row.last_contact,
-    row.expires_at,
-    row.revocation_reason ?? '',
-  ];
-}

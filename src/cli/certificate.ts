@@ -1,20 +1,26 @@
 /** `mesh-na certificate`: the certificates of nodes. */
-import type { Command } from 'commander';
-import { CERTIFICATE_STATUSES } from '../protocol/rows/certificate.ts';
-import { defineRevoke } from './certificate-revoke.ts';
+
+import { type Command, Option } from 'commander';
+import type { OperatorClient } from '../client/operator-client.ts';
+import type { Revocation } from '../protocol/answers/operators.ts';
+import { REVOCATION_REASONS, type RevocationReason } from '../protocol/records/revocation-list.ts';
+import { CERTIFICATE_STATUSES, type CertificateRow } from '../protocol/rows/certificate.ts';
 import {
   addCertificateFilters,
   CERTIFICATE_COLUMNS,
   type CertificateFilter,
-  certificateCells,
   certificatePages,
+  isIn,
   statusOption,
   wholeCertificateId,
   wholeNodeKey,
 } from './certificate-rows.ts';
-import { printList } from './listing.ts';
+import { usageFailure } from './exit-codes.ts';
+import { eachOf, printList } from './listing.ts';
+import { assertMeant, type Many, printDryRun } from './many.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import { asJson, printResult } from './output.ts';
+import { wholeNumber } from './options.ts';
+import { asJson, printNotice, printResult } from './output.ts';
 import { keyOrBeginning } from './short-id.ts';
 import { addWideOption, type TableOptions } from './table.ts';
 
@@ -56,7 +62,6 @@ async function runList(options: ListOptions): Promise<void> {
   await printList(options, certificatePages(client, filter), {
     member: 'certificates',
     columns: CERTIFICATE_COLUMNS,
-    cells: certificateCells,
     none: 'No certificates.',
   });
 }
@@ -78,4 +83,159 @@ async function runShow(given: string, options: OperatorOptions): Promise<void> {
       ? []
       : [`revoked       ${row.revoked_at}, ${row.revocation_reason}`]),
   ]);
+}
+
+const REVOKED: Many<CertificateRow> = {
+  plural: 'certificates',
+  title: 'Certificates',
+  verb: 'revoke',
+  done: 'revoked',
+  columns: CERTIFICATE_COLUMNS,
+};
+
+interface RevokeOptions extends OperatorOptions, CertificateFilter, TableOptions {
+  readonly reason?: RevocationReason;
+  readonly dryRun?: boolean;
+  readonly yesRevoke?: number;
+}
+
+function defineRevoke(revoke: Command): void {
+  revoke
+    .description('revoke node certificates and publish a new revocation list (privileged)')
+    .argument('[cert-id]', 'certificate to revoke, or the first 8 characters of its id or more')
+    .option(
+      '--key <public-key>',
+      'in its place: all certificates of this node key, or of the only one that begins so',
+      keyOrBeginning,
+    )
+    .addOption(new Option('--reason <reason>', 'why').choices(REVOCATION_REASONS))
+    .addOption(statusOption(['active', 'silent', 'renewed']));
+  addCertificateFilters(revoke)
+    .option('--dry-run', 'show what would be revoked, and change nothing')
+    .option(
+      '--yes-revoke <n>',
+      'revoke what the filters leave if it is this many; a terminal asks for the number',
+      wholeNumber(),
+    )
+    .addHelpText(
+      'after',
+      '\nInstead of a certificate or a key, filters choose those that are accepted: --status, --role, --health,\n--silent-since and --expires-before. Each is revoked by a request of its own.',
+    )
+    .action(runRevoke);
+  addOperatorOptions(addWideOption(revoke), [
+    'mesh-na certificate revoke 5a1f6e0c --reason key_compromise',
+    'mesh-na certificate revoke --key "$NODE_KEY" --reason cessation_of_operation',
+    'mesh-na certificate revoke --role role:client --silent-since 30d --dry-run',
+  ]);
+}
+
+async function runRevoke(given: string | undefined, options: RevokeOptions): Promise<void> {
+  const { key, status, role, health, silentSince, expiresBefore } = options;
+  const isFiltered = [status, role, health, silentSince, expiresBefore].some(
+    (filter) => filter !== undefined,
+  );
+  const ways = [given !== undefined, key !== undefined, isFiltered].filter(Boolean).length;
+  if (ways !== 1) {
+    throw usageFailure('Name one certificate, the key of a node by --key, or filters');
+  }
+  if (isFiltered) return revokeMatching(options);
+  const client = operatorClient(options);
+  const target =
+    given === undefined
+      ? { node_public_key: await wholeNodeKey(client, key ?? '') }
+      : { cert_id: await wholeCertificateId(client, given) };
+  if (options.dryRun) {
+    const rows = await endedBy(client, target, options.reason);
+    return printDryRun(REVOKED, rows, options);
+  }
+  await revokeOne(client, target, options);
+}
+
+type Target = { readonly cert_id: string } | { readonly node_public_key: string };
+
+async function revokeOne(
+  client: OperatorClient,
+  target: Target,
+  options: RevokeOptions,
+): Promise<void> {
+  const { reason } = options;
+  const revoked = await client.revoke({ ...target, ...(reason && { reason }) });
+  const { revoked_cert_ids: ids = [], live_certificates_of_key: live } = revoked;
+  const isOne = 'cert_id' in target;
+  printResult(options, asJson(revoked), [
+    isOne
+      ? `Certificate ${target.cert_id} is revoked.`
+      : `Certificates of the key ${target.node_public_key} that are revoked: ${ids.length}.`,
+    ...(isOne && ids.length > 0
+      ? [`Certificates of its key that are revoked: ${ids.length}.`]
+      : []),
+    listSentence(revoked),
+    ...(live !== undefined
+      ? [`Live certificates of the same key: ${live}; --key revokes all of them.`]
+      : []),
+  ]);
+}
+
+function listSentence({ crl_sequence, revoked_count }: Revocation): string {
+  return `The revocation list has sequence ${crl_sequence} and ${revoked_count} entries.`;
+}
+
+/** What a request for one certificate or one key would end. */
+async function endedBy(
+  client: OperatorClient,
+  target: Target,
+  reason: RevocationReason | undefined,
+): Promise<CertificateRow[]> {
+  const named = 'cert_id' in target ? await client.certificate(target.cert_id) : null;
+  const isAlone = named !== null && reason !== 'key_compromise';
+  const key = named?.node_public_key ?? ('cert_id' in target ? '' : target.node_public_key);
+  const rows = isAlone ? [named] : await allIn(client, { key });
+  return rows.filter(({ status }) => status !== 'revoked' && status !== 'expired');
+}
+
+async function revokeMatching(options: RevokeOptions): Promise<void> {
+  const { dryRun, reason } = options;
+  const client = operatorClient(options);
+  const rows = (await allIn(client, options)).filter(
+    ({ status }) => status === 'active' || status === 'silent' || status === 'renewed',
+  );
+  if (dryRun) return printDryRun(REVOKED, rows, options);
+  await assertMeant(REVOKED, rows, options.yesRevoke, options);
+  const revoked: string[] = [];
+  let leftAlone = 0;
+  let last: Revocation | null = null;
+  for (const { cert_id } of rows) {
+    try {
+      const row = await client.certificate(cert_id);
+      if (row.status === 'revoked') continue;
+      // Nodes may report again while others are revoked.
+      if (!isIn(row, options)) {
+        leftAlone += 1;
+        continue;
+      }
+      last = await client.revoke({ cert_id, ...(reason && { reason }) });
+      revoked.push(...(last.revoked_cert_ids ?? [cert_id]));
+    } catch (error) {
+      printNotice(`Certificates revoked before this failed: ${revoked.length} of ${rows.length}`);
+      throw error;
+    }
+  }
+  printResult(
+    options,
+    { count: revoked.length, revoked_cert_ids: revoked, ...asJson(last ?? {}) },
+    [
+      `Certificates revoked: ${revoked.length}.`,
+      ...(leftAlone > 0
+        ? [`Left alone, because their nodes have reported meanwhile: ${leftAlone}.`]
+        : []),
+      ...(last === null ? [] : [listSentence(last)]),
+    ],
+  );
+}
+
+async function allIn(client: OperatorClient, filter: CertificateFilter): Promise<CertificateRow[]> {
+  const rows: CertificateRow[] = [];
+  const pages = certificatePages(client, filter);
+  for await (const row of eachOf('Certificates', pages, (each) => each)) rows.push(row);
+  return rows;
 }

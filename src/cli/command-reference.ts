@@ -1,4 +1,5 @@
 /** The command tree as plain data. */
+
 import type { EventEmitter } from 'node:events';
 import type { Command } from 'commander';
 import type { CommandEntry, CommandReference, Term } from '../pages/reference/command-reference.ts';
@@ -60,4 +61,10 @@ function notesOf(command: Command): string {
   // Commands are event emitters, which their type declarations omit.
   (command as unknown as EventEmitter).emit('afterHelp', { error: false, command, write });
   return pieces.join('').trim();
+}
+
+/** The variables that any command of the tree reads. */
+export function variablesOf(command: Command): string[] {
+  const own = command.options.flatMap(({ envVar }) => envVar ?? []);
+  return [...own, ...command.commands.flatMap(variablesOf)];
 }

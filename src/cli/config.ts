@@ -14,7 +14,7 @@ import { examples, jsonOption } from './options.ts';
 import { type OutputOptions, printLines, printResult } from './output.ts';
 import { addSettings } from './serve.ts';
 import { environment } from './store-address.ts';
-import { tableOf } from './table.ts';
+import { column, tableOf } from './table.ts';
 
 export function addConfigCommands(program: Command): void {
   const config = program.command('config').description('the settings of serve');
@@ -66,11 +66,17 @@ async function show(options: Flags & OutputOptions): Promise<void> {
     const named = operators.map(({ key_id, tier }) => `${key_id}=${tier}`);
     rows.push({ name: 'operators', value: named, source: 'file' });
   }
-  const lines = rows.map(({ name, value, source }) => [name, textOf(value), source]);
   printResult(
     options,
     { config_file: configFile, settings: rows, problems },
-    tableOf(['SETTING', 'VALUE', 'FROM'], lines),
+    tableOf(
+      [
+        column('SETTING', ({ name }) => name),
+        column('VALUE', ({ value }) => textOf(value)),
+        column('FROM', ({ source }) => source),
+      ],
+      rows,
+    ),
   );
   if (problems.length > 0) throw failure(EXIT.unusable, 'local_files', problems.join('; '));
 }

@@ -6,6 +6,7 @@ import { systemRuntime } from '../base/runtime.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import { FILES } from '../server/config/data-folder.ts';
 import { STATE_IN_DATABASE, signerOption } from './backup.ts';
+import { variablesOf } from './command-reference.ts';
 import { CHECKS, type Finding, OUTCOMES, type Outcome } from './doctor/finding.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { httpFetch } from './http-fetch.ts';
@@ -16,7 +17,6 @@ import { whileWaiting } from './progress.ts';
 import { caOption } from './server.ts';
 import { environment, storeOption } from './store-address.ts';
 import { painted, type Style } from './style.ts';
-import { variablesOf } from './variables.ts';
 import { packageVersion } from './version.ts';
 
 interface DoctorOptions extends OutputOptions {

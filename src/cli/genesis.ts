@@ -6,7 +6,7 @@ import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import { instantOf } from '../protocol/records/record.ts';
 import { signRecord } from '../protocol/records/signed-record.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
-import { readGenesisFile } from './genesis-file.ts';
+import { readGenesisFile } from './json-file.ts';
 import { examples, jsonOption, wholeNumber } from './options.ts';
 import { asJson, type OutputOptions, printResult } from './output.ts';
 import { readRootKey } from './root-key.ts';

@@ -1,15 +1,30 @@
 /** `mesh-na graph`: who recognizes whom. */
+
 import type { Command } from 'commander';
-import type { RecognitionGraph, TrustAnswer } from '../protocol/rows/graph.ts';
+import { canonicalJson } from '../base/json/write.ts';
+import type {
+  Candidate,
+  EdgeRow,
+  RecognitionGraph,
+  TrustAnswer,
+  TrustExplanation,
+} from '../protocol/rows/graph.ts';
 import { EXIT, failure } from './exit-codes.ts';
 import { addPublicOptions, collect, type PublicOptions, timeAgo } from './options.ts';
 import { printResult } from './output.ts';
 import type { Line } from './printable.ts';
 import { addOutOption, type RecordOptions, showDocument } from './record-output.ts';
 import { publicClient } from './server.ts';
-import { addWideOption, type TableOptions } from './table.ts';
+import {
+  addWideOption,
+  type Column,
+  column,
+  idColumn,
+  type TableOptions,
+  tableOf,
+  timeColumn,
+} from './table.ts';
 import { wholeTreatyId } from './treaty.ts';
-import { edgeTable, trustText } from './trust-text.ts';
 
 interface TraceOptions extends PublicOptions, TableOptions {
   readonly explain?: boolean;
@@ -79,4 +94,110 @@ async function trace(from: string, to: string, options: TraceOptions): Promise<T
     without,
     ...(asOf !== undefined && { as_of: asOf }),
   });
+}
+
+const EDGE_COLUMNS: readonly Column<EdgeRow>[] = [
+  column('FROM', (edge) => edge.from),
+  column('TO', (edge) => edge.to),
+  column('STATE', (edge) => edge.lifecycle_state, 4),
+  column('EXPIRY RISK', (edge) => edge.expiry_risk, 1),
+  timeColumn('EXPIRES', (edge) => edge.expires_at, 2),
+  idColumn('TREATY', (edge) => edge.treaty_id, 3),
+];
+
+function edgeTable(edges: readonly EdgeRow[], options: TableOptions): Line[] {
+  return tableOf(EDGE_COLUMNS, edges, options);
+}
+
+function trustText(answer: TrustAnswer, options: TableOptions): Line[] {
+  const { path, explanation, graph_digest } = answer;
+  return [
+    ...sentences(answer),
+    ...(path.length === 0 ? [] : ['', ...edgeTable(path, options)]),
+    ...(explanation ? explanationText(explanation, options) : []),
+    ...(graph_digest === undefined ? [] : ['', `Graph digest: ${graph_digest}`]),
+  ];
+}
+
+function sentences(answer: TrustAnswer): string[] {
+  const { from, to, trusted, reason, hop_count, as_of, known_from } = answer;
+  const when = as_of ? ` as of ${as_of}` : '';
+  const without = answer.without?.length ? ` without ${answer.without.join(', ')}` : '';
+  const given = `${when}${without}`;
+  if (reason === 'indeterminate') {
+    const since = known_from ? `begins at ${known_from}` : 'has no treaty';
+    return [`Whether ${from} trusted ${to}${given} is not known: the record ${since}.`];
+  }
+  if (!trusted) return [`${from} does not trust ${to}${given} (${reason}).`];
+  return [`${from} trusts ${to}${given} over ${treaties(hop_count)}.`];
+}
+
+function treaties(count: number | bigint): string {
+  return `${count} ${count === 1 ? 'treaty' : 'treaties'}`;
+}
+
+function explanationText(explanation: TrustExplanation, options: TableOptions): Line[] {
+  return [
+    ...untilText(explanation),
+    ...termsText(explanation, options),
+    ...cutText(explanation, options),
+    ...candidatesText(explanation, options),
+  ];
+}
+
+function untilText({ trusted_until, path_until }: TrustExplanation): string[] {
+  if (trusted_until === null) return [];
+  return ['', `Trusted until: ${trusted_until}. Over this path until: ${path_until}.`];
+}
+
+function termsText({ terms }: TrustExplanation, options: TableOptions): Line[] {
+  if (terms.length === 0) return [];
+  const columns: readonly Column<(typeof terms)[number]>[] = [
+    idColumn('TREATY', ({ treaty_id }) => treaty_id),
+    column('SCOPE', ({ scope }) => (scope === null ? 'see the treaty' : canonicalJson(scope))),
+  ];
+  return ['', ...tableOf(columns, terms, options)];
+}
+
+const NAMED_EDGE: readonly Column<Pick<EdgeRow, 'from' | 'to' | 'treaty_id'>>[] = [
+  column('FROM', ({ from }) => from),
+  column('TO', ({ to }) => to),
+  idColumn('TREATY', ({ treaty_id }) => treaty_id),
+];
+
+function cutText({ cut }: TrustExplanation, options: TableOptions): Line[] {
+  if (cut.state === 'none') return [];
+  if (cut.state === 'indeterminate') {
+    return ['', `The trust rests on at least ${treaties(cut.size)}: too many to name.`];
+  }
+  return [
+    '',
+    `The trust ends with ${treaties(cut.size)}, and with no fewer:`,
+    ...tableOf(NAMED_EDGE, cut.treaties, options),
+  ];
+}
+
+/** What is said of a treaty that failed the test. */
+const FAILED: Readonly<Record<Candidate['failed_test'], (candidate: Candidate) => string>> = {
+  left_out: () => 'left out',
+  not_issued: ({ valid_from }) => `not issued before ${valid_from}`,
+  revoked: ({ revoked_at, revocation_reason }) => `revoked at ${revoked_at}: ${revocation_reason}`,
+  replaced: ({ revoked_at, revocation_reason }) => `ended at ${revoked_at}: ${revocation_reason}`,
+  expired: ({ expires_at }) => `expired at ${expires_at}`,
+  not_reached: () => 'its issuer is not trusted',
+  leads_elsewhere: () => 'leads elsewhere',
+  longer: ({ hops }) => `on a longer way: ${hops} treaties`,
+  later: () => 'on a way as short, later in order',
+};
+
+function candidatesText(explanation: TrustExplanation, options: TableOptions): Line[] {
+  const { candidates, more_candidates } = explanation;
+  if (candidates.length === 0) return ['', 'No other treaty was considered.'];
+  const why = column('WHY NOT', (row: Candidate) => FAILED[row.failed_test](row));
+  return [
+    '',
+    'Considered, and not counted:',
+    ...tableOf([...NAMED_EDGE, why], candidates, options),
+    ...(more_candidates === 0 ? [] : [`And ${more_candidates} more.`]),
+  ];
 }

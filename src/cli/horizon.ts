@@ -4,7 +4,7 @@ import type { Horizon } from '../protocol/rows/horizon.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { asJson, printResult } from './output.ts';
 import type { Line } from './printable.ts';
-import { addWideOption, type TableOptions, tableOf, timeColumn } from './table.ts';
+import { addWideOption, column, type TableOptions, tableOf, timeColumn } from './table.ts';
 
 export function addHorizonCommand(program: Command): void {
   const horizon = program
@@ -22,18 +22,30 @@ async function run(options: OperatorOptions & TableOptions): Promise<void> {
 /** A row for each kind, then one for each week with a column for each kind. */
 function textOf({ lapsing }: Horizon, options: TableOptions): Line[] {
   if (lapsing.length === 0) return ['Nothing lapses.'];
-  const kinds = lapsing.map(({ kind, count, soonest }) => [kind, String(count), soonest]);
   const weeks = [...new Set(lapsing.flatMap((row) => row.weeks.map((week) => week.week_from)))];
-  const rows = weeks.sort().map((from) => [
-    from.slice(0, 'YYYY-MM-DD'.length),
-    ...lapsing.map((row) => {
-      const week = row.weeks.find(({ week_from }) => week_from === from);
-      return String(week?.count ?? 0);
-    }),
-  ]);
   return [
-    ...tableOf(['LAPSES', 'COUNT', timeColumn('SOONEST')], kinds, options),
+    ...tableOf(
+      [
+        column('LAPSES', ({ kind }) => kind),
+        column('COUNT', ({ count }) => count),
+        timeColumn('SOONEST', ({ soonest }) => soonest),
+      ],
+      lapsing,
+      options,
+    ),
     '',
-    ...tableOf(['WEEK FROM', ...lapsing.map(({ kind }) => kind.toUpperCase())], rows, options),
+    ...tableOf(
+      [
+        column('WEEK FROM', (from: string) => from.slice(0, 'YYYY-MM-DD'.length)),
+        ...lapsing.map(({ kind, weeks: counted }) =>
+          column(
+            kind.toUpperCase(),
+            (from: string) => counted.find(({ week_from }) => week_from === from)?.count ?? 0,
+          ),
+        ),
+      ],
+      weeks.sort(),
+      options,
+    ),
   ];
 }

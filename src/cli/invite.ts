@@ -17,7 +17,14 @@ import { asJson, printLines, printNote, printNotice, printResult } from './outpu
 import { printable, printableJson } from './printable.ts';
 import { addOutOption, type OutOptions, saveText } from './record-output.ts';
 import { wholeFingerprint } from './short-id.ts';
-import { addWideOption, idColumn, type TableOptions, timeColumn } from './table.ts';
+import {
+  addWideOption,
+  type Column,
+  column,
+  idColumn,
+  type TableOptions,
+  timeColumn,
+} from './table.ts';
 
 const FINGERPRINT_LENGTH = 16;
 
@@ -43,15 +50,15 @@ interface WithdrawOptions extends OperatorOptions, TableOptions {
   readonly yesWithdraw?: number;
 }
 
-const COLUMNS = [
-  idColumn('INVITE'),
-  'STATUS',
-  { title: 'BATCH', rank: 4 },
-  { title: 'ROLES', rank: 5 },
-  timeColumn('CREATED', 2),
-  timeColumn('EXPIRES', 6),
-  idColumn('RECIPIENT', 1),
-  idColumn('ENDED BY', 3),
+const COLUMNS: readonly Column<InviteRow>[] = [
+  idColumn('INVITE', (row) => row.token_fingerprint),
+  column('STATUS', (row) => row.status),
+  column('BATCH', (row) => row.batch, 4),
+  column('ROLES', (row) => row.roles.join(','), 5),
+  timeColumn('CREATED', (row) => row.created_at, 2),
+  timeColumn('EXPIRES', (row) => row.expires_at, 6),
+  idColumn('RECIPIENT', (row) => row.recipient_public_key, 1),
+  idColumn('ENDED BY', (row) => row.used_by ?? row.withdrawn_by, 3),
 ];
 
 const WITHDRAWN: Many<InviteRow> = {
@@ -60,7 +67,6 @@ const WITHDRAWN: Many<InviteRow> = {
   verb: 'withdraw',
   done: 'withdrawn',
   columns: COLUMNS,
-  cells: cellsOf,
 };
 
 export function addInviteCommands(program: Command): void {
@@ -117,7 +123,6 @@ async function runList(options: ListOptions): Promise<void> {
   await printList(options, invitePages(operatorClient(options), options), {
     member: 'invites',
     columns: COLUMNS,
-    cells: cellsOf,
     none: 'No invites.',
   });
 }
@@ -131,19 +136,6 @@ function invitePages(client: OperatorClient, { status, batch }: InviteFilter) {
     (page) => client.invites({ ...filters, ...page }),
     ({ invites }) => invites,
   );
-}
-
-function cellsOf(row: InviteRow): string[] {
-  return [
-    row.token_fingerprint,
-    row.status,
-    row.batch ?? '',
-    row.roles.join(','),
-    row.created_at,
-    row.expires_at,
-    row.recipient_public_key ?? '',
-    row.used_by ?? row.withdrawn_by ?? '',
-  ];
 }
 
 async function runWithdraw(given: string | undefined, options: WithdrawOptions): Promise<void> {

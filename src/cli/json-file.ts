@@ -1,8 +1,11 @@
 /** Records in files: read with their number tokens preserved, so that signatures stay valid. */
+
 import { readFileSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import { parseJsonBytes } from '../base/json/bytes.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../base/json/value.ts';
+import { createVerifier } from '../client/offline.ts';
+import { type GenesisBlock, readGenesisBlock } from '../protocol/records/genesis.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
 import { systemCode } from './saved-file.ts';
 
@@ -50,4 +53,13 @@ export function notHolding(path: string, what: string): Error {
 
 function unusable(message: string): Error {
   return failure(EXIT.unusable, 'local_files', message);
+}
+
+/** The genesis in a file that its user vouches for. */
+export async function readGenesisFile(file: string): Promise<GenesisBlock> {
+  const genesis = readGenesisBlock(await readJsonFile(file));
+  if (genesis === null || createVerifier().genesis(genesis) !== 'valid') {
+    throw notHolding(file, 'a genesis that is signed by its root key');
+  }
+  return genesis;
 }

@@ -36,8 +36,7 @@ export async function* eachOf<Row, Value>(
 interface Listing<Row> {
   /** The member of the JSON that has the rows, and what they are called for people. */
   readonly member: string;
-  readonly columns: readonly (Column | string)[];
-  readonly cells: (row: Row) => readonly string[];
+  readonly columns: readonly Column<Row>[];
   /** What is printed when there are none. */
   readonly none: string;
 }
@@ -46,7 +45,7 @@ interface Listing<Row> {
 export async function printList<Row extends object>(
   options: OutputOptions & TableOptions,
   pages: AsyncIterable<readonly Row[]>,
-  { member, columns, cells, none }: Listing<Row>,
+  { member, columns, none }: Listing<Row>,
 ): Promise<void> {
   const isShown = process.stdout.isTTY && !options.json;
   const read = isShown ? pages : countedParts('Rows read:', pages);
@@ -61,7 +60,7 @@ export async function printList<Row extends object>(
   for await (const rows of read) {
     if (rows.length === 0) continue;
     isEmpty = false;
-    printText(table(rows.map(cells)));
+    printText(table(rows));
   }
   if (isEmpty) printText([none]);
 }

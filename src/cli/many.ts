@@ -13,15 +13,14 @@ export interface Many<Row> {
   /** Also the end of the option that gives the number: `--yes-<verb>`. */
   readonly verb: string;
   readonly done: string;
-  readonly columns: readonly (Column | string)[];
-  readonly cells: (row: Row) => readonly string[];
+  readonly columns: readonly Column<Row>[];
 }
 
 interface ManyOptions extends OutputOptions, TableOptions {}
 
 /** Throws unless the number of things was given, or is typed at a terminal. */
 export async function assertMeant<Row>(
-  { plural, verb, done, columns, cells }: Many<Row>,
+  { plural, verb, done, columns }: Many<Row>,
   rows: readonly Row[],
   given: number | undefined,
   { json, wide = false }: ManyOptions,
@@ -29,7 +28,7 @@ export async function assertMeant<Row>(
   const count = rows.length;
   if (count === 0 && given === undefined) return;
   if (given === undefined && isTerminal() && !json) {
-    printText(tableOf(columns, rows.map(cells), { wide }));
+    printText(tableOf(columns, rows, { wide }));
     const answer = await answerTo(`Type ${count} to ${verb} these ${count} ${plural}: `);
     if (answer === String(count)) return;
     throw failure(EXIT.usage, 'not_confirmed', `The number was not typed, so nothing was ${done}`);
@@ -40,13 +39,13 @@ export async function assertMeant<Row>(
 }
 
 export function printDryRun<Row extends object>(
-  { plural, title, done, columns, cells }: Many<Row>,
+  { plural, title, done, columns }: Many<Row>,
   rows: readonly Row[],
   options: ManyOptions,
 ): void {
   const json = { dry_run: true, count: rows.length, [plural]: rows.map(asJson) };
   printResult(options, json, [
-    ...(rows.length === 0 ? [] : tableOf(columns, rows.map(cells), options)),
+    ...(rows.length === 0 ? [] : tableOf(columns, rows, options)),
     `${title} that would be ${done}: ${rows.length}. Nothing was ${done}.`,
   ]);
 }

@@ -14,8 +14,7 @@ import {
 } from '../protocol/records/revocation-list.ts';
 import { isConfirmed, isTerminal } from './confirm.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
-import { readGenesisFile } from './genesis-file.ts';
-import { notHolding, readJsonFile } from './json-file.ts';
+import { notHolding, readGenesisFile, readJsonFile } from './json-file.ts';
 import { genesisPath, type HeldNetwork, readHeldNetwork, saveNetwork } from './node-folder.ts';
 import { type FolderOptions, publicKey } from './options.ts';
 import { printNote } from './output.ts';

@@ -1,13 +1,30 @@
 /** The node's commands; its key and certificate are in one folder. */
+
 import { type Command, Option } from 'commander';
-import { onLocalFiles } from './exit-codes.ts';
+import { systemRuntime } from '../base/runtime.ts';
+import { certificateProblem, certificateReason } from '../client/network-trust.ts';
+import type { OperatorClient, Roster } from '../client/operator-client.ts';
+import { instantOf } from '../protocol/records/record.ts';
+import { addNodeFilters, certificatePages, type NodeFilter } from './certificate-rows.ts';
+import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
+import { eachOf } from './listing.ts';
 import { runJoin, runRenew } from './node-enroll.ts';
-import { keyPath, makeNodeKey } from './node-folder.ts';
+import {
+  keyPath,
+  makeNodeKey,
+  readAgentState,
+  readCertificate,
+  readNodeKey,
+} from './node-folder.ts';
 import { runHeartbeat } from './node-heartbeat.ts';
-import { defineNodeList } from './node-list.ts';
 import { runAgent } from './node-run.ts';
-import { runStatus } from './node-status.ts';
-import { addTrustOptions } from './node-trust.ts';
+import {
+  addTrustOptions,
+  type OfflineTrustOptions,
+  updateNetwork,
+  verifyHeldNetwork,
+} from './node-trust.ts';
+import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import {
   addFolderOptions,
   type FolderOptions,
@@ -15,8 +32,18 @@ import {
   urlOption,
   wholeNumber,
 } from './options.ts';
-import { printResult } from './output.ts';
+import { asJson, printResult } from './output.ts';
+import type { Line } from './printable.ts';
 import { caOption, waitOption } from './server.ts';
+import {
+  addWideOption,
+  type Column,
+  column,
+  idColumn,
+  type TableOptions,
+  tableOf,
+  timeColumn,
+} from './table.ts';
 
 export function addNodeCommands(program: Command): void {
   const node = program
@@ -132,4 +159,104 @@ function runKeygen(options: FolderOptions): void {
   printResult(options, { node_public_key: publicKey, key_file: keyFile }, [
     `Node key ${publicKey} created in ${keyFile}.`,
   ]);
+}
+
+async function runStatus(options: OfflineTrustOptions): Promise<void> {
+  const { nodeDir, offline, crl: file } = options;
+  if (file !== undefined && !offline) throw usageFailure('--crl needs --offline');
+  const certificate = onLocalFiles(() => readCertificate(nodeDir));
+  const { publicKey } = onLocalFiles(() => readNodeKey(nodeDir));
+  const { genesis, crl } = await (offline ? verifyHeldNetwork : updateNetwork)(options);
+  const entry = crl.revoked_certificates.find(
+    ({ certificate_id }) => certificate_id === certificate.cert_id,
+  );
+  const agent = onLocalFiles(() => readAgentState(nodeDir));
+  const now = systemRuntime.now();
+  const unrevoked = certificateReason(certificate, { genesis, publicKey }, now);
+  const reason = entry === undefined ? unrevoked : 'revoked';
+  const isExpired = now > instantOf(certificate.expires_at);
+  const status = {
+    cert_id: certificate.cert_id,
+    node_public_key: certificate.node_public_key,
+    network_name: certificate.network_name,
+    roles: certificate.roles,
+    expires_at: certificate.expires_at,
+    expired: isExpired,
+    revoked: entry !== undefined,
+    revocation_reason: entry?.reason ?? null,
+    crl_sequence: crl.sequence,
+    valid: reason === 'valid',
+    reason,
+    ...(agent !== null && { agent }),
+  };
+  printResult(options, status, [
+    `certificate  ${status.cert_id}`,
+    `key          ${status.node_public_key}`,
+    `network      ${status.network_name}`,
+    `roles        ${status.roles.join(', ') || 'none'}`,
+    `expires      ${status.expires_at}${isExpired ? ' (expired)' : ''}`,
+    `revoked      ${entry === undefined ? 'no' : `${entry.reason}, ${entry.revoked_at}`} (list ${crl.sequence})`,
+    `valid        ${reason === 'valid' ? 'yes' : `no: ${certificateProblem(reason)}`}`,
+  ]);
+  if (reason !== 'valid') throw failure(EXIT.refused, reason, '');
+}
+
+interface ListOptions extends OperatorOptions, NodeFilter, TableOptions {}
+
+/** `node list`. */
+function defineNodeList(list: Command): void {
+  list
+    .description('list the active nodes, or with --silent-since the silent ones (standard)')
+    .action(runList);
+  addOperatorOptions(addWideOption(addNodeFilters(list)), [
+    'mesh-na node list --role role:anchor --health unwell',
+    'mesh-na node list --silent-since 2h',
+    'mesh-na node list --json | jq .count',
+  ]);
+}
+
+async function runList(options: ListOptions): Promise<void> {
+  const client = operatorClient(options);
+  const { role, health, silentSince } = options;
+  const isFiltered = [role, health, silentSince].some((filter) => filter !== undefined);
+  const roster = isFiltered ? await filteredRoster(client, options) : await client.nodes();
+  const none = isFiltered ? 'No node matches.' : 'No node is active.';
+  printResult(options, asJson(roster), rosterText(roster, none, options));
+}
+
+/** The roster has active nodes alone, so the list of certificates is what is looked through. */
+async function filteredRoster(
+  client: OperatorClient,
+  { role, health, silentSince }: NodeFilter,
+): Promise<Roster> {
+  const pages = certificatePages(client, {
+    ...(silentSince === undefined ? { status: 'active' } : { silentSince }),
+    ...(role !== undefined && { role }),
+    ...(health !== undefined && { health }),
+  });
+  const nodes: Roster['nodes'] = {};
+  for await (const row of eachOf('Certificates', pages, (each) => each)) {
+    nodes[row.cert_id] = {
+      node_public_key: row.node_public_key,
+      roles: row.roles,
+      status: row.node_status,
+      last_heartbeat: row.last_contact,
+      remote_addr: row.remote_addr,
+      expires_at: row.expires_at,
+    };
+  }
+  return { count: Object.keys(nodes).length, nodes };
+}
+
+const COLUMNS: readonly Column<[string, Roster['nodes'][string]]>[] = [
+  idColumn('CERTIFICATE', ([certId]) => certId),
+  idColumn('KEY', ([, node]) => node.node_public_key, 1),
+  column('ROLES', ([, node]) => node.roles.join(','), 3),
+  column('STATUS', ([, node]) => node.status, 4),
+  timeColumn('LAST HEARTBEAT', ([, node]) => node.last_heartbeat, 5),
+  timeColumn('EXPIRES', ([, node]) => node.expires_at, 2),
+];
+
+function rosterText({ count, nodes }: Roster, none: string, options: TableOptions): Line[] {
+  return count === 0 ? [none] : tableOf(COLUMNS, Object.entries(nodes), options);
 }

@@ -11,8 +11,14 @@ import { onLocalFiles, usageFailure } from './exit-codes.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { examples, jsonOption, publicKey } from './options.ts';
 import { asJson, type OutputOptions, printResult } from './output.ts';
-import type { Line } from './printable.ts';
-import { addWideOption, type TableOptions, tableOf, timeColumn } from './table.ts';
+import {
+  addWideOption,
+  type Column,
+  column,
+  type TableOptions,
+  tableOf,
+  timeColumn,
+} from './table.ts';
 
 export function addOperatorKeyCommands(program: Command): void {
   const operatorKey = program
@@ -119,31 +125,18 @@ function defineList(list: Command): void {
 
 async function runList(options: OperatorOptions & TableOptions): Promise<void> {
   const list = await operatorClient(options).operatorKeys();
-  printResult(options, asJson(list), listText(list, options));
+  printResult(options, asJson(list), tableOf(COLUMNS, list.operator_keys, options));
 }
 
-const COLUMNS = [
-  'KEY',
-  'TIER',
-  'STATUS',
-  { title: 'FROM', rank: 2 },
-  timeColumn('ADDED', 3),
-  timeColumn('REVOKED', 4),
-  { title: 'REASON', rank: 1 },
+const COLUMNS: readonly Column<OperatorKeyList['operator_keys'][number]>[] = [
+  column('KEY', (key) => key.key_id),
+  column('TIER', (key) => key.tier),
+  column('STATUS', (key) => key.status),
+  column('FROM', (key) => key.added_by ?? key.source, 2),
+  timeColumn('ADDED', (key) => key.added_at, 3),
+  timeColumn('REVOKED', (key) => key.revoked_at, 4),
+  column('REASON', (key) => key.reason, 1),
 ];
-
-function listText({ operator_keys: keys }: OperatorKeyList, options: TableOptions): Line[] {
-  const rows = keys.map((key) => [
-    key.key_id,
-    key.tier,
-    key.status,
-    key.added_by ?? key.source,
-    key.added_at ?? '',
-    key.revoked_at ?? '',
-    key.reason ?? '',
-  ]);
-  return tableOf(COLUMNS, rows, options);
-}
 
 function defineSetTier(setTier: Command): void {
   setTier

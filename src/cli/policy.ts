@@ -17,7 +17,14 @@ import { printResult } from './output.ts';
 import type { Line } from './printable.ts';
 import { addOutOption, type RecordOptions, showDocument, showRecord } from './record-output.ts';
 import { publicClient } from './server.ts';
-import { addWideOption, type TableOptions, tableOf, timeColumn } from './table.ts';
+import {
+  addWideOption,
+  type Column,
+  column,
+  type TableOptions,
+  tableOf,
+  timeColumn,
+} from './table.ts';
 
 interface PublishOptions extends OperatorOptions, RecordOptions {
   readonly file?: string;
@@ -103,21 +110,18 @@ async function runList(options: OperatorOptions & TableOptions): Promise<void> {
   printResult(options, history, listText(history, options));
 }
 
+const COLUMNS: readonly Column<PolicyHistory['versions'][number]>[] = [
+  column('POLICY', ({ policy_id }) => policy_id),
+  column('', ({ active }) => (active ? 'active' : '')),
+  timeColumn('PUBLISHED', ({ created_at }) => created_at),
+  column('MIN CLIENT', ({ policy }) => policy.min_client_version),
+  column('PORTS', ({ policy }) => policy.allowed_ports.join(',')),
+  column('SERVICES', ({ policy }) => policy.allowed_services.join(',')),
+];
+
 function listText({ versions }: PolicyHistory, options: TableOptions): Line[] {
   if (versions.length === 0) return ['No policy was published.'];
-  const rows = versions.map(({ policy_id, active, created_at, policy }) => [
-    policy_id,
-    active ? 'active' : '',
-    created_at,
-    policy.min_client_version,
-    policy.allowed_ports.join(','),
-    policy.allowed_services.join(','),
-  ]);
-  return tableOf(
-    ['POLICY', '', timeColumn('PUBLISHED'), 'MIN CLIENT', 'PORTS', 'SERVICES'],
-    rows,
-    options,
-  );
+  return tableOf(COLUMNS, versions, options);
 }
 
 async function runShow(options: PublicOptions & RecordOptions): Promise<void> {

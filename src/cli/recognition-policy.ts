@@ -8,7 +8,7 @@ import { addPublicOptions, type PublicOptions } from './options.ts';
 import type { Line } from './printable.ts';
 import { addOutOption, type RecordOptions, showDocument, showRecord } from './record-output.ts';
 import { publicClient } from './server.ts';
-import { tableOf } from './table.ts';
+import { type Column, column, tableOf } from './table.ts';
 
 export function addRecognitionPolicyCommands(program: Command): void {
   const policy = program
@@ -51,18 +51,19 @@ async function runShow(options: PublicOptions & RecordOptions): Promise<void> {
   showDocument(options, policy, name, policyText(policy));
 }
 
+const COLUMNS: readonly Column<RecognitionPolicy['recognized_issuers'][number]>[] = [
+  column('ISSUER', (issuer) => issuer.sovereign_id),
+  column('ROLES', (issuer) => issuer.allowed_roles.join(',') || 'any'),
+  column('STATUSES', (issuer) => issuer.accepted_statuses.join(',')),
+  { title: 'KEYS', holds: 'name', cell: (issuer) => issuer.public_keys.join(',') },
+];
+
 function policyText(policy: RecognitionPolicy): Line[] {
-  const issuers = policy.recognized_issuers.map((issuer) => [
-    issuer.sovereign_id,
-    issuer.allowed_roles.join(',') || 'any',
-    issuer.accepted_statuses.join(','),
-    issuer.public_keys.join(','),
-  ]);
-  const table = tableOf(['ISSUER', 'ROLES', 'STATUSES', { title: 'KEYS', holds: 'name' }], issuers);
+  const { recognized_issuers: issuers } = policy;
   return [
     `sovereign  ${policy.local_sovereign_id}`,
     `revoked    ${policy.revoked_attestation_ids.join(', ') || 'none'}`,
     '',
-    ...(issuers.length === 0 ? ['No issuer is recognized.'] : table),
+    ...(issuers.length === 0 ? ['No issuer is recognized.'] : tableOf(COLUMNS, issuers)),
   ];
 }

@@ -18,13 +18,12 @@ import { startEdgeThread } from '../server/threads/edge-threads.ts';
 import { startWatchdog } from '../server/threads/watchdog.ts';
 import { awaitArrival } from '../store/lmdb/arrival.ts';
 import { DamagedState } from '../store/rows.ts';
-import { commandReference } from './command-reference.ts';
+import { commandReference, variablesOf } from './command-reference.ts';
 import { EXIT, type ExitCode, failure, onLocalFiles } from './exit-codes.ts';
 import { makeNetwork, summaryText } from './init.ts';
 import { finishInterruptedInit, type InitSummary, useOf } from './init-network.ts';
 import { printResult } from './output.ts';
 import { awaitStop, type StopRequest } from './stop-request.ts';
-import { variablesOf } from './variables.ts';
 import { packageVersion } from './version.ts';
 
 export interface ServeOptions extends Flags {

@@ -14,13 +14,16 @@ const NARROWEST = 8;
 /** Columns are left out before those that may be cut become narrower than this. */
 const COMFORTABLE = 16;
 
-export interface Column {
+export interface Column<Row> {
   readonly title: string;
+  cell(row: Row): string | number | bigint | null | undefined;
   /** Ids and keys are shown by a beginning that commands accept, times by their distance; names are never cut. */
   readonly holds?: 'id' | 'time' | 'name';
   /** Where there is no room, the column with the lowest number is left out first; one without number never is. */
-  readonly rank?: number;
+  readonly rank?: number | undefined;
 }
+
+type Layout = Omit<Column<never>, 'cell'>;
 
 export interface TableOptions {
   /** Everything as in a pipe. */
@@ -40,39 +43,50 @@ const STYLES: Readonly<Record<string, Style>> = {
   withdrawn: 'red',
 };
 
-export function idColumn(title: string, rank?: number): Column {
-  return { title, holds: 'id', ...(rank !== undefined && { rank }) };
+export function column<Row>(title: string, cell: Column<Row>['cell'], rank?: number): Column<Row> {
+  return { title, cell, rank };
 }
 
-export function timeColumn(title: string, rank?: number): Column {
-  return { title, holds: 'time', ...(rank !== undefined && { rank }) };
+export function idColumn<Row>(
+  title: string,
+  cell: Column<Row>['cell'],
+  rank?: number,
+): Column<Row> {
+  return { title, cell, holds: 'id', rank };
+}
+
+export function timeColumn<Row>(
+  title: string,
+  cell: Column<Row>['cell'],
+  rank?: number,
+): Column<Row> {
+  return { title, cell, holds: 'time', rank };
 }
 
 export function addWideOption(command: Command): Command {
   return command.option('--wide', 'on a terminal: all columns, whole ids, and times as they are');
 }
 
-export function tableOf(
-  columns: readonly (Column | string)[],
-  rows: readonly (readonly string[])[],
+export function tableOf<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
   options: TableOptions = {},
 ): Line[] {
   return openTable(columns, options)(rows);
 }
 
 /** A table that is shown in parts: the first part has the header, and decides how wide the columns are. */
-export function openTable(
-  columns: readonly (Column | string)[],
+export function openTable<Row>(
+  columns: readonly Column<Row>[],
   { wide = false }: TableOptions = {},
-): (rows: readonly (readonly string[])[]) => Line[] {
-  const named = columns.map((column) => (typeof column === 'string' ? { title: column } : column));
+): (rows: readonly Row[]) => Line[] {
   const { isTTY = false, columns: room } = process.stdout;
   let layout: readonly Placed[] | null = null;
   return (rows) => {
-    const whole = rows.map((row) => row.map(printable));
-    const cells = isTTY && !wide ? inShort(named, whole) : whole;
-    const header = layout === null ? [named.map(({ title }) => title)] : [];
-    layout ??= placed(named, [...header, ...cells], isTTY && !wide ? room : null);
+    const whole = rows.map((row) => columns.map(({ cell }) => printable(String(cell(row) ?? ''))));
+    const cells = isTTY && !wide ? inShort(columns, whole) : whole;
+    const header = layout === null ? [columns.map(({ title }) => title)] : [];
+    layout ??= placed(columns, [...header, ...cells], isTTY && !wide ? room : null);
     const at = layout;
     return [
       ...header.map((row) => lineOf(row, at, () => 'bold')),
@@ -81,7 +95,7 @@ export function openTable(
   };
 }
 
-function inShort(columns: readonly Column[], rows: readonly (readonly string[])[]): string[][] {
+function inShort(columns: readonly Layout[], rows: readonly (readonly string[])[]): string[][] {
   const now = systemRuntime.now();
   const shorts = columns.map(({ holds }, index) =>
     holds === 'id' ? shortForms(rows.map((row) => row[index] ?? '')) : null,
@@ -103,7 +117,7 @@ interface Placed {
 
 /** All columns where there is as much room as they take, which `null` says. */
 function placed(
-  columns: readonly Column[],
+  columns: readonly Layout[],
   rows: readonly (readonly string[])[],
   room: number | null,
 ): Placed[] {
@@ -129,7 +143,7 @@ function placed(
   return shown;
 }
 
-function byRank({ rank: a = 0 }: Column, { rank: b = 0 }: Column): number {
+function byRank({ rank: a = 0 }: Layout, { rank: b = 0 }: Layout): number {
   return a - b;
 }
 

@@ -4,7 +4,6 @@ import type { JsonObject } from '../base/json/value.ts';
 import type { TreatyRequest } from '../client/operator-trust.ts';
 import type { PublicClient } from '../client/public-client.ts';
 import type { TreatyFilters } from '../client/public-trust.ts';
-import type { TreatyRow } from '../protocol/rows/treaty.ts';
 import { readJsonFile } from './json-file.ts';
 import { eachOf, pagesOf, printList } from './listing.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
@@ -22,7 +21,7 @@ import { printResult, printVerdict } from './output.ts';
 import { addOutOption, type RecordOptions, showRecord } from './record-output.ts';
 import { publicClient } from './server.ts';
 import { wholeId } from './short-id.ts';
-import { addWideOption, idColumn, type TableOptions, timeColumn } from './table.ts';
+import { addWideOption, column, idColumn, type TableOptions, timeColumn } from './table.ts';
 import { addVerificationOptions, type VerificationOptions, verifierOf } from './verification.ts';
 
 interface ListOptions extends PublicOptions, TableOptions {
@@ -111,15 +110,14 @@ async function runList(options: ListOptions): Promise<void> {
   await printList(options, treatyPages(publicClient(options), filters), {
     member: 'recognition_treaties',
     columns: [
-      idColumn('TREATY'),
-      { title: 'ISSUER', rank: 2 },
-      'SUBJECT',
-      { title: 'ROLES', rank: 3 },
-      { title: 'STATE', rank: 5 },
-      timeColumn('EXPIRES', 4),
-      { title: 'REASON', rank: 1 },
+      idColumn('TREATY', ({ treaty }) => treaty.treaty_id),
+      column('ISSUER', ({ treaty }) => treaty.issuer_sovereign_id, 2),
+      column('SUBJECT', ({ treaty }) => treaty.subject_sovereign_id),
+      column('ROLES', ({ treaty }) => treaty.scope.allowed_roles.join(',') || 'any', 3),
+      column('STATE', ({ lifecycle }) => lifecycle.state, 5),
+      timeColumn('EXPIRES', ({ treaty }) => treaty.expires_at, 4),
+      column('REASON', ({ lifecycle }) => lifecycle.revocation_reason, 1),
     ],
-    cells: cellsOf,
     none: 'No treaties.',
   });
 }
@@ -135,18 +133,6 @@ function treatyPages(client: PublicClient, filters: TreatyFilters) {
 export function wholeTreatyId(client: PublicClient, given: string): Promise<string> {
   const ids = eachOf('Treaties', treatyPages(client, {}), ({ treaty }) => treaty.treaty_id);
   return wholeId(given, 'treaty', ids);
-}
-
-function cellsOf({ treaty, lifecycle }: TreatyRow): string[] {
-  return [
-    treaty.treaty_id,
-    treaty.issuer_sovereign_id,
-    treaty.subject_sovereign_id,
-    treaty.scope.allowed_roles.join(',') || 'any',
-    lifecycle.state,
-    treaty.expires_at,
-    lifecycle.revocation_reason ?? '',
-  ];
 }
 
 interface VerifyOptions extends VerificationOptions {
