@@ -10,8 +10,9 @@ import { AttestationRow } from '../../protocol/rows/attestation.ts';
 import { bodyReader, mapped } from '../body.ts';
 import { firstValue } from '../query.ts';
 import { answerReply } from '../reply.ts';
-import { operatorOf, type RouteEntry } from '../route.ts';
+import type { RouteEntry } from '../route.ts';
 import { filter, listReply, openPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
+import { operatorRoute } from './operator-route.ts';
 import { reasonBody } from './reason.ts';
 import {
   areAllowedRoles,
@@ -53,7 +54,7 @@ const NEEDS_ID = {
 } as const;
 
 export const attestationRoutes: readonly RouteEntry[] = [
-  {
+  operatorRoute({
     method: 'POST',
     path: '/admin/attestations',
     call: 'issueAttestation',
@@ -69,9 +70,9 @@ export const attestationRoutes: readonly RouteEntry[] = [
       'private_key_given',
       'attestation_issuer_mismatch',
     ],
-    async handle(request, edge) {
+    input(request, edge) {
       const read = issueBody.read(request.body, edge.settings.isAllowedRole);
-      const input = mapped(read, (body) => ({
+      return mapped(read, (body) => ({
         subjectId: body.subject_id,
         roles: body.roles,
         validityHours: body.validity_hours ?? 168,
@@ -79,12 +80,9 @@ export const attestationRoutes: readonly RouteEntry[] = [
         claims: body.claims ?? {},
         issuer: body.issuer_sovereign_id ?? null,
       }));
-      return answerReply(
-        await edge.call('issueAttestation', { operator: operatorOf(request), input }),
-      );
     },
-  },
-  {
+  }),
+  operatorRoute({
     method: 'POST',
     path: '/admin/attestations/{attestation_id}/revoke',
     call: 'revokeAttestation',
@@ -94,16 +92,14 @@ export const attestationRoutes: readonly RouteEntry[] = [
     exampleNeeds: NEEDS_ID,
     answer: AttestationRevocation,
     refusals: ['attestation_not_found'],
-    async handle(request, edge) {
+    input(request) {
       const attestationId = request.params.attestation_id ?? '';
-      const input = mapped(reasonBody.read(request.body), ({ reason }) => ({
+      return mapped(reasonBody.read(request.body), ({ reason }) => ({
         attestationId,
         reason,
       }));
-      const command = { operator: operatorOf(request), input };
-      return answerReply(await edge.call('revokeAttestation', command));
     },
-  },
+  }),
   {
     method: 'GET',
     path: '/attestations',

@@ -10,9 +10,9 @@ import { REVOCATION_REASONS } from '../../protocol/records/revocation-list.ts';
 import { CERTIFICATE_STATUSES, CertificateRow } from '../../protocol/rows/certificate.ts';
 import { bodyReader, mapped } from '../body.ts';
 import { firstValue, type Query } from '../query.ts';
-import { answerReply } from '../reply.ts';
 import { operatorOf, type RouteEntry } from '../route.ts';
 import { filter, filtered, listReply, operatorPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
+import { operatorRoute } from './operator-route.ts';
 import { Filled, PublicKey } from './scalars.ts';
 
 const NEEDS_CERTIFICATE = {
@@ -78,7 +78,7 @@ export const certificateRoutes: readonly RouteEntry[] = [
       return listReply({ member: 'certificates', isCounted: true, page }, request.query);
     },
   },
-  {
+  operatorRoute({
     method: 'GET',
     path: '/admin/certificates/{cert_id}',
     call: 'readCertificate',
@@ -87,14 +87,9 @@ export const certificateRoutes: readonly RouteEntry[] = [
     answer: CertificateRow,
     exampleNeeds: NEEDS_CERTIFICATE,
     refusals: ['certificate_not_found'],
-    async handle(request, edge) {
-      const input = { ok: true, value: { certId: request.params.cert_id ?? '' } } as const;
-      return answerReply(
-        await edge.call('readCertificate', { operator: operatorOf(request), input }),
-      );
-    },
-  },
-  {
+    input: (request) => ({ ok: true, value: { certId: request.params.cert_id ?? '' } }),
+  }),
+  operatorRoute({
     method: 'POST',
     path: '/admin/revoke',
     call: 'revokeCertificate',
@@ -111,18 +106,15 @@ export const certificateRoutes: readonly RouteEntry[] = [
       'private_key_given',
       'certificate_not_found',
     ],
-    async handle(request, edge) {
-      const input = mapped(revokeBody.read(request.body), (body) => ({
+    input: (request) =>
+      mapped(revokeBody.read(request.body), (body) => ({
         target:
           body.cert_id === undefined
             ? { nodePublicKey: body.node_public_key ?? '' }
             : { certId: body.cert_id },
         reason: body.reason ?? 'unspecified',
-      }));
-      const command = { operator: operatorOf(request), input };
-      return answerReply(await edge.call('revokeCertificate', command));
-    },
-  },
+      })),
+  }),
 ];
 
 function certificateFilter(query: Query): Input<CertificateFilter> {

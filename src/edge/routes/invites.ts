@@ -11,9 +11,9 @@ import type { InviteFilter } from '../../protocol/contract/inputs.ts';
 import { BatchLabel, INVITE_STATUSES, isBatchLabel } from '../../protocol/rows/invite.ts';
 import { bodyReader, mapped } from '../body.ts';
 import { firstValue, type Query } from '../query.ts';
-import { answerReply } from '../reply.ts';
 import { operatorOf, type RouteEntry } from '../route.ts';
 import { filter, filtered, listReply, operatorPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
+import { operatorRoute } from './operator-route.ts';
 import { areAllowedRoles, hours, MAX_VALIDITY_HOURS, PublicKey } from './scalars.ts';
 
 const MAX_TOKEN_EXPIRY_HOURS = 8760;
@@ -48,7 +48,7 @@ const batchBody = bodyReader(Type.Object({ batch: BatchLabel }), {
 });
 
 export const inviteRoutes: readonly RouteEntry[] = [
-  {
+  operatorRoute({
     method: 'POST',
     path: '/admin/invite',
     call: 'createInvites',
@@ -67,9 +67,9 @@ export const inviteRoutes: readonly RouteEntry[] = [
       'private_key_given',
       'insufficient_storage',
     ],
-    async handle(request, edge) {
+    input(request, edge) {
       const read = inviteBody.read(request.body, edge.settings.isAllowedRole);
-      const input = mapped(read, (body) => ({
+      return mapped(read, (body) => ({
         roles: body.roles ?? ['role:client'],
         maxValidityHours: body.max_validity_hours ?? 168,
         tokenExpiryHours: body.token_expiry_hours ?? 24,
@@ -77,11 +77,8 @@ export const inviteRoutes: readonly RouteEntry[] = [
         count: body.count ?? null,
         batch: body.batch ?? null,
       }));
-      return answerReply(
-        await edge.call('createInvites', { operator: operatorOf(request), input }),
-      );
     },
-  },
+  }),
   {
     method: 'GET',
     path: '/admin/invites',
@@ -110,7 +107,7 @@ export const inviteRoutes: readonly RouteEntry[] = [
       return listReply({ member: 'invites', isCounted: true, page }, request.query);
     },
   },
-  {
+  operatorRoute({
     method: 'POST',
     path: '/admin/invites/{fingerprint}/withdraw',
     call: 'withdrawInvite',
@@ -119,13 +116,12 @@ export const inviteRoutes: readonly RouteEntry[] = [
     answer: InviteWithdrawal,
     exampleNeeds: { what: 'the fingerprint of an invite', otherwise: 'invite_not_found' },
     refusals: ['invite_not_found', 'invite_consumed'],
-    async handle(request, edge) {
+    input(request) {
       const value = { fingerprint: request.params.fingerprint ?? '' };
-      const command = { operator: operatorOf(request), input: { ok: true, value } } as const;
-      return answerReply(await edge.call('withdrawInvite', command));
+      return { ok: true, value };
     },
-  },
-  {
+  }),
+  operatorRoute({
     method: 'POST',
     path: '/admin/invites/withdraw',
     call: 'withdrawInviteBatch',
@@ -135,11 +131,8 @@ export const inviteRoutes: readonly RouteEntry[] = [
     answer: InviteBatchWithdrawal,
     exampleNeeds: { what: 'a batch of invites', otherwise: 'batch_not_found' },
     refusals: ['invalid_batch', 'batch_not_found'],
-    async handle(request, edge) {
-      const command = { operator: operatorOf(request), input: batchBody.read(request.body) };
-      return answerReply(await edge.call('withdrawInviteBatch', command));
-    },
-  },
+    input: (request) => batchBody.read(request.body),
+  }),
 ];
 
 function inviteFilter(query: Query): Input<InviteFilter> {

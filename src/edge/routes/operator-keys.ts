@@ -8,8 +8,8 @@ import {
 } from '../../protocol/answers/operators.ts';
 import { TIERS } from '../../protocol/rows/operator-key.ts';
 import { bodyReader, mapped } from '../body.ts';
-import { answerReply } from '../reply.ts';
-import { NOTHING, operatorOf, type RouteEntry } from '../route.ts';
+import { NOTHING, type RouteEntry } from '../route.ts';
+import { operatorRoute } from './operator-route.ts';
 import { PublicKey, Text } from './scalars.ts';
 
 const tier = Type.Enum([...TIERS]);
@@ -46,7 +46,7 @@ const NEEDS_KEY = {
 } as const;
 
 export const operatorKeyRoutes: readonly RouteEntry[] = [
-  {
+  operatorRoute({
     method: 'GET',
     path: '/admin/operator-keys',
     call: 'listOperatorKeys',
@@ -54,12 +54,9 @@ export const operatorKeyRoutes: readonly RouteEntry[] = [
     summary: 'All operator keys, usable and revoked',
     answer: OperatorKeyList,
     refusals: [],
-    async handle(request, edge) {
-      const query = { operator: operatorOf(request), input: NOTHING };
-      return answerReply(await edge.call('listOperatorKeys', query));
-    },
-  },
-  {
+    input: () => NOTHING,
+  }),
+  operatorRoute({
     method: 'POST',
     path: '/admin/operator-keys',
     call: 'addOperatorKey',
@@ -74,18 +71,14 @@ export const operatorKeyRoutes: readonly RouteEntry[] = [
       'private_key_given',
       'operator_key_exists',
     ],
-    async handle(request, edge) {
-      const input = mapped(addBody.read(request.body), (body) => ({
+    input: (request) =>
+      mapped(addBody.read(request.body), (body) => ({
         keyId: body.key_id,
         publicKey: body.public_key,
         tier: body.tier,
-      }));
-      return answerReply(
-        await edge.call('addOperatorKey', { operator: operatorOf(request), input }),
-      );
-    },
-  },
-  {
+      })),
+  }),
+  operatorRoute({
     method: 'POST',
     path: '/admin/operator-keys/{key_id}/tier',
     call: 'setOperatorKeyTier',
@@ -101,15 +94,12 @@ export const operatorKeyRoutes: readonly RouteEntry[] = [
       'operator_key_configured',
       'last_privileged_operator_key',
     ],
-    async handle(request, edge) {
+    input(request) {
       const keyId = request.params.key_id ?? '';
-      const input = mapped(tierBody.read(request.body), (body) => ({ keyId, tier: body.tier }));
-      return answerReply(
-        await edge.call('setOperatorKeyTier', { operator: operatorOf(request), input }),
-      );
+      return mapped(tierBody.read(request.body), (body) => ({ keyId, tier: body.tier }));
     },
-  },
-  {
+  }),
+  operatorRoute({
     method: 'POST',
     path: '/admin/operator-keys/{key_id}/revoke',
     call: 'revokeOperatorKey',
@@ -119,15 +109,13 @@ export const operatorKeyRoutes: readonly RouteEntry[] = [
     exampleNeeds: NEEDS_KEY,
     answer: OperatorKeyRevocation,
     refusals: ['unknown_operator_key', 'last_active_operator_key', 'last_privileged_operator_key'],
-    async handle(request, edge) {
+    input(request) {
       const keyId = request.params.key_id ?? '';
-      const input = mapped(revokeBody.read(request.body), (body) => ({
+      return mapped(revokeBody.read(request.body), (body) => ({
         keyId,
         reason: body.reason ?? 'unspecified',
         unlessLastPrivileged: body.unless_last_privileged ?? false,
       }));
-      const command = { operator: operatorOf(request), input };
-      return answerReply(await edge.call('revokeOperatorKey', command));
     },
-  },
+  }),
 ];

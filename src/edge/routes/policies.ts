@@ -6,9 +6,9 @@ import type { CallOf } from '../../protocol/contract/calls.ts';
 import { PolicyManifest, readPolicyManifest } from '../../protocol/records/policy-manifest.ts';
 import { LARGE_BODY_BYTES } from '../../protocol/route-description.ts';
 import { bodyReader, mapped } from '../body.ts';
-import { answerReply } from '../reply.ts';
 import { operatorOf, type RouteEntry } from '../route.ts';
 import { listReply, operatorPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
+import { operatorRoute } from './operator-route.ts';
 import { Filled, Name } from './scalars.ts';
 
 const { min_client_version, allowed_ports, allowed_services } = PolicyManifest.properties;
@@ -44,7 +44,7 @@ const rollBackBody = bodyReader(Type.Object({ policy_id: Filled }), {
 });
 
 export const policyRoutes: readonly RouteEntry[] = [
-  {
+  operatorRoute({
     method: 'POST',
     path: '/admin/policy',
     call: 'publishPolicy',
@@ -56,14 +56,9 @@ export const policyRoutes: readonly RouteEntry[] = [
     body: PublishBody,
     answer: PolicyManifest,
     refusals: [],
-    async handle(request, edge) {
-      const input = publishInput(request.body);
-      return answerReply(
-        await edge.call('publishPolicy', { operator: operatorOf(request), input }),
-      );
-    },
-  },
-  {
+    input: (request) => publishInput(request.body),
+  }),
+  operatorRoute({
     method: 'POST',
     path: '/admin/policy/rollback',
     call: 'rollBackPolicy',
@@ -73,14 +68,11 @@ export const policyRoutes: readonly RouteEntry[] = [
     exampleNeeds: { what: 'a policy version of this network', otherwise: 'policy_not_found' },
     answer: PolicyManifest,
     refusals: ['missing_policy_id', 'policy_not_found'],
-    async handle(request, edge) {
-      const input = mapped(rollBackBody.read(request.body), ({ policy_id }) => ({
+    input: (request) =>
+      mapped(rollBackBody.read(request.body), ({ policy_id }) => ({
         policyId: policy_id,
-      }));
-      const command = { operator: operatorOf(request), input };
-      return answerReply(await edge.call('rollBackPolicy', command));
-    },
-  },
+      })),
+  }),
   {
     method: 'GET',
     path: '/admin/policy/history',

@@ -24,12 +24,13 @@ import { firstValue } from '../query.ts';
 import { answerReply, documentReply, refusalReply } from '../reply.ts';
 import { operatorOf, type RouteEntry } from '../route.ts';
 import { serveDocument } from './documents.ts';
+import { operatorRoute } from './operator-route.ts';
 import { KeysOfAnyForm, optional } from './trust-schemas.ts';
 
 const MAX_POLICY_ID_LENGTH = 256;
 
 export const recognitionRoutes: readonly RouteEntry[] = [
-  {
+  operatorRoute({
     method: 'POST',
     path: '/admin/recognition-policy',
     call: 'setRecognitionPolicy',
@@ -47,11 +48,8 @@ export const recognitionRoutes: readonly RouteEntry[] = [
       'invalid_keys_of_others',
       'private_key_given',
     ],
-    async handle(request, edge) {
-      const command = { operator: operatorOf(request), input: policyInput(request.body) };
-      return answerReply(await edge.call('setRecognitionPolicy', command));
-    },
-  },
+    input: (request) => policyInput(request.body),
+  }),
   {
     method: 'GET',
     path: '/recognition-policy',
@@ -87,7 +85,7 @@ export const recognitionRoutes: readonly RouteEntry[] = [
       return documentReply(published ?? ownDocument(answer.json), request);
     },
   },
-  {
+  operatorRoute({
     method: 'POST',
     path: '/admin/sovereign-revocation-feeds/import',
     call: 'importFeed',
@@ -115,14 +113,13 @@ export const recognitionRoutes: readonly RouteEntry[] = [
       'invalid_feed_signature',
       'stale_sequence',
     ],
-    async handle(request, edge) {
-      const operator = operatorOf(request);
+    async input(request, edge) {
       // A feed whose sender will not be admitted is not read.
-      const input =
-        operator.verdict === 'valid' ? await feedInput(request.body, edge) : refused(MALFORMED);
-      return answerReply(await edge.call('importFeed', { operator, input }));
+      return operatorOf(request).verdict === 'valid'
+        ? await feedInput(request.body, edge)
+        : refused(MALFORMED);
     },
-  },
+  }),
 ];
 
 function policyInput(body: JsonObject): CallOf<'setRecognitionPolicy'>['input'] {

@@ -1,9 +1,8 @@
 import type { JsonObject } from '../../base/json/value.ts';
-import type { CallOf, Taken, TrustCall } from '../../protocol/contract/calls.ts';
-import type { Input, OperatorClaim } from '../../protocol/contract/claims.ts';
+import type { Taken, TrustCall } from '../../protocol/contract/calls.ts';
 import type { Fresh } from '../../protocol/records/record.ts';
-import { answerReply } from '../reply.ts';
-import { operatorOf, type RouteEntry } from '../route.ts';
+import type { RouteEntry } from '../route.ts';
+import { operatorRoute } from './operator-route.ts';
 import { freshFor, inputOf } from './trust-members.ts';
 
 type Described = Pick<
@@ -23,19 +22,12 @@ export function recordRoute<Name extends TrustCall>({
   read,
   ...described
 }: RecordRoute<Name>): RouteEntry {
-  return {
+  return operatorRoute({
     ...described,
     method: 'POST',
     call: command,
     limit: 'ADMIN',
     created: 'always',
-    async handle(request, edge) {
-      const input: Input<Taken<Name>> = inputOf(() => read(request.body, freshFor(request, edge)));
-      const asked: { operator: OperatorClaim; input: typeof input } = {
-        operator: operatorOf(request),
-        input,
-      };
-      return answerReply(await edge.call(command, asked as CallOf<Name>));
-    },
-  };
+    input: (request, edge) => inputOf(() => read(request.body, freshFor(request, edge))),
+  });
 }

@@ -12,8 +12,9 @@ import { TreatyRow } from '../../protocol/rows/treaty.ts';
 import { bodyReader, mapped } from '../body.ts';
 import { firstValue } from '../query.ts';
 import { answerReply } from '../reply.ts';
-import { operatorOf, type RouteEntry } from '../route.ts';
+import type { RouteEntry } from '../route.ts';
 import { filter, listReply, openPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
+import { operatorRoute } from './operator-route.ts';
 import { reasonBody } from './reason.ts';
 import {
   areAllowedRoles,
@@ -70,7 +71,7 @@ const NEEDS_ID = {
 } as const;
 
 export const treatyRoutes: readonly RouteEntry[] = [
-  {
+  operatorRoute({
     method: 'POST',
     path: '/admin/recognition-treaties',
     call: 'issueTreaty',
@@ -89,9 +90,9 @@ export const treatyRoutes: readonly RouteEntry[] = [
       'private_key_given',
       'wrong_issuer',
     ],
-    async handle(request, edge) {
+    input(request, edge) {
       const read = issueBody.read(request.body, edge.settings.isAllowedRole);
-      const input = mapped(read, (body) => ({
+      return mapped(read, (body) => ({
         subject: body.subject_sovereign_id,
         subjectKeys: body.subject_public_keys,
         scope: scopeOf(body.scope ?? {}),
@@ -99,10 +100,9 @@ export const treatyRoutes: readonly RouteEntry[] = [
         metadata: body.metadata ?? {},
         issuer: body.issuer_sovereign_id ?? null,
       }));
-      return answerReply(await edge.call('issueTreaty', { operator: operatorOf(request), input }));
     },
-  },
-  {
+  }),
+  operatorRoute({
     method: 'POST',
     path: '/admin/recognition-treaties/{treaty_id}/revoke',
     call: 'revokeTreaty',
@@ -112,13 +112,11 @@ export const treatyRoutes: readonly RouteEntry[] = [
     exampleNeeds: NEEDS_ID,
     answer: TreatyRevocation,
     refusals: ['treaty_not_found'],
-    async handle(request, edge) {
+    input(request) {
       const treatyId = request.params.treaty_id ?? '';
-      const input = mapped(reasonBody.read(request.body), ({ reason }) => ({ treatyId, reason }));
-      const command = { operator: operatorOf(request), input };
-      return answerReply(await edge.call('revokeTreaty', command));
+      return mapped(reasonBody.read(request.body), ({ reason }) => ({ treatyId, reason }));
     },
-  },
+  }),
   {
     method: 'GET',
     path: '/recognition-treaties',

@@ -58,16 +58,16 @@ export function logging<Verdict extends JsonObject>(
   };
 }
 
-function verifierOf({ runtime, settings, call }: Edge, now: number): Verifier {
+function verifierOf(edge: Edge, now: number): Verifier {
   return {
     now,
-    uuid: runtime.uuid,
+    uuid: edge.runtime.uuid,
     verify: verifySignature,
     sha256: SHA256,
     isBounded: true,
-    ownKey: () => settings.nodeAuth.audience,
+    ownKey: () => edge.settings.nodeAuth.audience,
     async askRevocations(question) {
-      const answer = await call('askRevocations', question);
+      const answer = await edge.call('askRevocations', question);
       if (!answer.ok) throw new Refusal(answer.refusal, answer.details);
       return JSON.parse(answer.json) as RevocationKnowledge;
     },

@@ -1,0 +1,35 @@
+import type {
+  CallOf,
+  OperatorCall,
+  OperatorCallName,
+  Taken,
+} from '../../protocol/contract/calls.ts';
+import type { Input } from '../../protocol/contract/claims.ts';
+import type { RouteDescription } from '../../protocol/route-description.ts';
+import type { Edge } from '../edge.ts';
+import { answerReply } from '../reply.ts';
+import { operatorOf, type RouteEntry, type RouteRequest } from '../route.ts';
+
+interface OperatorRoute<Name extends OperatorCallName>
+  extends Omit<RouteDescription, 'access' | 'keepsAnswer'> {
+  readonly call: Name;
+  /** The input of the call; that of an invalid body is its refusal, answered only to who is admitted. */
+  input(request: RouteRequest, edge: Edge): Input<Taken<Name>> | Promise<Input<Taken<Name>>>;
+}
+
+/** A route that makes one call for an operator, and answers what it answers. */
+export function operatorRoute<Name extends OperatorCallName>({
+  input,
+  ...described
+}: OperatorRoute<Name>): RouteEntry {
+  return {
+    ...described,
+    async handle(request, edge) {
+      const asked: OperatorCall<Taken<Name>> = {
+        operator: operatorOf(request),
+        input: await input(request, edge),
+      };
+      return answerReply(await edge.call(described.call, asked as CallOf<Name>));
+    },
+  };
+}
