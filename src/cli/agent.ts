@@ -12,18 +12,18 @@ import { beatUntilStopped } from './node-heartbeat.ts';
 import {
   addFolderOptions,
   addPublicOptions,
+  addServerOptions,
   collect,
   type FolderOptions,
   HIGHEST_PORT,
   jsonObject,
   LONGEST_INTERVAL_SECONDS,
   type PublicOptions,
-  urlOption,
   wholeNumber,
 } from './options.ts';
 import { printResult } from './output.ts';
 import type { Line } from './printable.ts';
-import { caOption, publicClient, type Reach, serverOf, waitOption } from './server.ts';
+import { publicClient, type Reach, serverOf } from './server.ts';
 import {
   addWideOption,
   type Column,
@@ -114,24 +114,16 @@ function defineRegister(register: Command): void {
       'refresh, give or take a tenth, until stopped by a signal',
       wholeNumber(LONGEST_INTERVAL_SECONDS),
     )
-    .addOption(urlOption())
-    .addOption(caOption())
-    .addOption(waitOption())
     .action(runRegister);
-  addFolderOptions(register, [
+  addFolderOptions(addServerOptions(register), [
     'mesh-na agent register --agent-id a-1 --capability llm:chat --host 10.0.0.7 --port 7448',
     'mesh-na agent register --agent-id a-1 --host 10.0.0.7 --port 7448 --every 300',
   ]);
 }
 
 function defineUnregister(unregister: Command): void {
-  unregister
-    .description('remove the registration of the agent of this node')
-    .addOption(urlOption())
-    .addOption(caOption())
-    .addOption(waitOption())
-    .action(runUnregister);
-  addFolderOptions(unregister, ['mesh-na agent unregister']);
+  unregister.description('remove the registration of the agent of this node').action(runUnregister);
+  addFolderOptions(addServerOptions(unregister), ['mesh-na agent unregister']);
 }
 
 async function runRegister(options: RegisterOptions): Promise<void> {

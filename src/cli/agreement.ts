@@ -115,7 +115,7 @@ async function runOffer(responder: string, options: OfferOptions): Promise<void>
 }
 
 async function runCounter(file: string, options: CounterOptions): Promise<void> {
-  const [offer, scope] = await offerAndScope(file, options.scope);
+  const [offer, scope] = await readJsonFiles(file, options.scope);
   const offered = offeredTerms(file, offer);
   const counter = await operatorClient(options).counterOffer({
     offer,
@@ -132,10 +132,6 @@ async function runCounter(file: string, options: CounterOptions): Promise<void> 
   );
 }
 
-async function offerAndScope(file: string, scope: string | undefined) {
-  return scope === undefined ? [await readJsonFile(file)] : readJsonFiles(file, scope);
-}
-
 type OfferedTerms = Pick<AgreementTerms, 'capabilities'> & Partial<AgreementTerms>;
 
 /** Reads only the members that a counter copies; the authority judges the offer. */
@@ -145,7 +141,10 @@ function offeredTerms(file: string, { requested_terms: terms }: JsonObject): Off
 }
 
 async function runAccept(file: string, options: AcceptOptions): Promise<void> {
-  const agreement = await operatorClient(options).acceptAgreement(await acceptance(file, options));
+  const [offer, counter] = await readJsonFiles(file, options.counter);
+  const agreement = await operatorClient(options).acceptAgreement(
+    counter === undefined ? { offer } : { counter, original_offer: offer },
+  );
   const { agreement_id, offerer_sovereign_id, responder_sovereign_id, agreed_terms } = agreement;
   const { capabilities, valid_until } = agreed_terms;
   deliverRecord(
@@ -154,12 +153,6 @@ async function runAccept(file: string, options: AcceptOptions): Promise<void> {
     `Agreement ${agreement_id} created`,
     `${offerer_sovereign_id} and ${responder_sovereign_id} agree on ${capabilities.join(', ')} until ${valid_until}. Signatures: ${agreement.signatures.length}.`,
   );
-}
-
-async function acceptance(offerFile: string, { counter: counterFile }: AcceptOptions) {
-  if (counterFile === undefined) return { offer: await readJsonFile(offerFile) };
-  const [original_offer, counter] = await readJsonFiles(offerFile, counterFile);
-  return { counter, original_offer };
 }
 
 async function runVerify(file: string, options: VerifyOptions): Promise<void> {

@@ -8,7 +8,7 @@ import { parseRequestTimestamp } from '../base/timestamp.ts';
 import type { StoreAddress } from '../store/postgresql/address.ts';
 import { type AuditEntry, GENESIS_HASH } from '../store/store.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
-import { eventTypeOption, examples, jsonOption, timeAgo, wholeNumber } from './options.ts';
+import { addLocalOptions, eventTypeOption, timeAgo, wholeNumber } from './options.ts';
 import { type OutputOptions, printNote, printResult, printText } from './output.ts';
 import { printableJson } from './printable.ts';
 import { counted } from './progress.ts';
@@ -24,25 +24,22 @@ interface ExportOptions extends AuditOptions, RecordOptions {}
 export function addAuditCommands(program: Command): void {
   const audit = program.command('audit').description('verify, show or export the audit log');
   defineAuditShow(audit.command('show'));
-  addPlaceOptions(audit.command('verify'))
+  const verify = addPlaceOptions(audit.command('verify'))
     .description('check that no entry was altered or removed, and in a data folder the data files')
-    .addOption(jsonOption())
-    .addHelpText(
-      'after',
-      examples([
-        'mesh-na audit verify --data-dir ./mesh-data',
-        'mesh-na audit verify --store postgresql://mesh@db/mesh',
-      ]),
-    )
-    .action(verify);
-  addPlaceOptions(addOutOption(audit.command('export'), 'the entries, one a line,'))
+    .action(runVerify);
+  addLocalOptions(verify, [
+    'mesh-na audit verify --data-dir ./mesh-data',
+    'mesh-na audit verify --store postgresql://mesh@db/mesh',
+  ]);
+  const exporting = addPlaceOptions(
+    addOutOption(audit.command('export'), 'the entries, one a line,'),
+  )
     .description('print every entry as one JSON object a line; with --json, one object in all')
-    .addOption(jsonOption())
-    .addHelpText('after', examples(['mesh-na audit export --out audit.ndjson']))
     .action(exportEntries);
+  addLocalOptions(exporting, ['mesh-na audit export --out audit.ndjson']);
 }
 
-async function verify(options: AuditOptions): Promise<void> {
+async function runVerify(options: AuditOptions): Promise<void> {
   const { pagesChecked, entries } = await openLog(options);
   const verdict = await verifyAuditChain(entries, GENESIS_HASH);
   if (!verdict.valid) {
@@ -135,16 +132,12 @@ function defineAuditShow(show: Command): void {
       'only this many entries, the newest (default: a screenful on a terminal without --since, else all)',
       wholeNumber(),
     )
-    .addOption(jsonOption())
-    .addHelpText(
-      'after',
-      examples([
-        'mesh-na audit show --actor ops-privileged --since 2026-11-01',
-        'mesh-na audit show --type certificate_revoked --type operator_key_revoked --json',
-        'mesh-na audit show --subject 5a1f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00',
-      ]),
-    )
     .action(runShow);
+  addLocalOptions(show, [
+    'mesh-na audit show --actor ops-privileged --since 2026-11-01',
+    'mesh-na audit show --type certificate_revoked --type operator_key_revoked --json',
+    'mesh-na audit show --subject 5a1f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00',
+  ]);
 }
 
 async function runShow(options: ShowOptions): Promise<void> {

@@ -6,7 +6,7 @@ import type { ListedBackup } from '../maintenance/backup/list.ts';
 import type { Manifest } from '../store/stream/manifest.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { readGenesisFile } from './json-file.ts';
-import { collect, dataDirOption, examples, jsonOption } from './options.ts';
+import { addLocalOptions, collect, dataDirOption } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
 import { whileWaiting } from './progress.ts';
 import { assertCanSave, systemCode } from './saved-file.ts';
@@ -38,7 +38,7 @@ export function addBackupCommands(program: Command): void {
   const backup = program
     .command('backup')
     .description('back up the state of an authority, also while it is served');
-  backup
+  const create = backup
     .command('create')
     .description('write a backup, and read it back before it gets its name')
     .addOption(dataDirOption())
@@ -52,24 +52,21 @@ export function addBackupCommands(program: Command): void {
       ).argParser(collect),
     )
     .option('--force', 'overwrite the file')
-    .addOption(jsonOption())
-    .addHelpText('after', examples(['mesh-na backup create --to /backup/mesh.backup']))
-    .action(create);
-  backup
+    .action(runCreate);
+  addLocalOptions(create, ['mesh-na backup create --to /backup/mesh.backup']);
+  const verify = backup
     .command('verify')
     .argument('<file>', 'the backup')
     .description('read every row, and check digests, signatures, audit log and signed lists')
     .addOption(identityOption())
     .option('--genesis <file>', 'the genesis that you trust; else the one in the backup')
-    .addOption(jsonOption())
-    .addHelpText('after', examples(['mesh-na backup verify /backup/mesh.backup']))
-    .action(verify);
-  addWideOption(backup.command('list'))
+    .action(runVerify);
+  addLocalOptions(verify, ['mesh-na backup verify /backup/mesh.backup']);
+  const list = addWideOption(backup.command('list'))
     .argument('<folder>', 'folder of backups')
     .description('list the files named *.backup in a folder')
-    .addOption(jsonOption())
-    .addHelpText('after', examples(['mesh-na backup list /backup']))
-    .action(list);
+    .action(runList);
+  addLocalOptions(list, ['mesh-na backup list /backup']);
 }
 
 export const STATE_IN_DATABASE = 'PostgreSQL database that holds the state, as serve takes it';
@@ -85,7 +82,7 @@ export function identityOption(): Option {
   return new Option('--identity <file>', 'identity of age that opens an encrypted backup');
 }
 
-async function create(options: CreateOptions): Promise<void> {
+async function runCreate(options: CreateOptions): Promise<void> {
   const { to, dataDir, store, recipient: recipients = [], force = false } = options;
   const { signer: signedBy } = options;
   onLocalFiles(() => assertCanSave(to, { overwrites: force }));
@@ -116,7 +113,7 @@ async function create(options: CreateOptions): Promise<void> {
   ]);
 }
 
-async function verify(file: string, options: VerifyOptions): Promise<void> {
+async function runVerify(file: string, options: VerifyOptions): Promise<void> {
   const { verifySignature } = await import('../base/crypto/ed25519.ts');
   const { readBackup } = await import('../maintenance/backup/file.ts');
   const { verifyBackup } = await import('../maintenance/backup/verify.ts');
@@ -164,7 +161,7 @@ export function identitiesIn(file: string | undefined): string[] {
     .filter((line) => line !== '' && !line.startsWith('#'));
 }
 
-async function list(folder: string, options: OutputOptions & TableOptions): Promise<void> {
+async function runList(folder: string, options: OutputOptions & TableOptions): Promise<void> {
   const { verifySignature } = await import('../base/crypto/ed25519.ts');
   const { listBackups } = await import('../maintenance/backup/list.ts');
   const backups = await listBackups(folder, verifySignature);

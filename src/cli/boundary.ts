@@ -47,7 +47,7 @@ export function addBoundaryCommands(program: Command): void {
 }
 
 async function runDecide(file: string, capability: string, options: DecideOptions): Promise<void> {
-  const [agreement, context] = await agreementAndContext(file, options.context);
+  const [agreement, context] = await readJsonFiles(file, options.context);
   const decision = await operatorClient(options).decideBoundary({
     agreement,
     requested_capability: capability,
@@ -61,10 +61,6 @@ async function runDecide(file: string, capability: string, options: DecideOption
     `Decision ${decision_id} created`,
     `${verdict}. Valid until ${decision_valid_until}.`,
   );
-}
-
-async function agreementAndContext(file: string, context: string | undefined) {
-  return context === undefined ? [await readJsonFile(file)] : readJsonFiles(file, context);
 }
 
 async function runVerify(file: string, options: VerifyOptions): Promise<void> {

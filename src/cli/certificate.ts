@@ -16,7 +16,7 @@ import {
   wholeNodeKey,
 } from './certificate-rows.ts';
 import { usageFailure } from './exit-codes.ts';
-import { eachOf, printList } from './listing.ts';
+import { printList, rowsOf } from './listing.ts';
 import { assertMeant, type Many, printDryRun } from './many.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { wholeNumber } from './options.ts';
@@ -233,9 +233,6 @@ async function revokeMatching(options: RevokeOptions): Promise<void> {
   );
 }
 
-async function allIn(client: OperatorClient, filter: CertificateFilter): Promise<CertificateRow[]> {
-  const rows: CertificateRow[] = [];
-  const pages = certificatePages(client, filter);
-  for await (const row of eachOf('Certificates', pages, (each) => each)) rows.push(row);
-  return rows;
+function allIn(client: OperatorClient, filter: CertificateFilter): Promise<CertificateRow[]> {
+  return rowsOf('Certificates', certificatePages(client, filter));
 }

@@ -9,7 +9,7 @@ import {
   quoted,
   valueCases,
 } from './completion-tree.ts';
-import { examples, jsonOption } from './options.ts';
+import { addLocalOptions } from './options.ts';
 import { type OutputOptions, printLines, printResult } from './output.ts';
 
 const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
@@ -17,20 +17,16 @@ const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
 type Shell = keyof typeof SCRIPTS;
 
 export function addCompletionCommand(program: Command): void {
-  program
+  const completion = program
     .command('completion')
     .description('print the script by which a shell completes command lines of this program')
     .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(SCRIPTS)))
-    .addOption(jsonOption())
-    .addHelpText(
-      'after',
-      examples([
-        'mesh-na completion bash > ~/.local/share/bash-completion/completions/mesh-na',
-        'mesh-na completion zsh > ~/.zfunc/_mesh-na',
-        'mesh-na completion fish > ~/.config/fish/completions/mesh-na.fish',
-      ]),
-    )
     .action((shell: Shell, options: OutputOptions) => runCompletion(program, shell, options));
+  addLocalOptions(completion, [
+    'mesh-na completion bash > ~/.local/share/bash-completion/completions/mesh-na',
+    'mesh-na completion zsh > ~/.zfunc/_mesh-na',
+    'mesh-na completion fish > ~/.config/fish/completions/mesh-na.fish',
+  ]);
 }
 
 function runCompletion(program: Command, shell: Shell, options: OutputOptions): void {

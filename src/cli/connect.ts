@@ -4,7 +4,7 @@ import { Argument, type Command, Option } from 'commander';
 import { readPrivateKey } from '../base/keys/private-key.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { FIRST_OPERATORS } from './first-operators.ts';
-import { examples, jsonOption, publicKey, serverUrl } from './options.ts';
+import { addLocalOptions, publicKey, serverUrl } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
 import {
   configHomeOption,
@@ -26,7 +26,7 @@ interface ConnectOptions extends OutputOptions {
 }
 
 export function addConnectCommand(program: Command): void {
-  program
+  const connect = program
     .command('connect')
     .description("save an authority and an operator's key for it, for operator commands elsewhere")
     .addArgument(new Argument('<url>', 'address of the authority').argParser(serverUrl))
@@ -41,15 +41,11 @@ export function addConnectCommand(program: Command): void {
     .addOption(profileOption().default(DEFAULT_PROFILE))
     .addOption(configHomeOption())
     .option('--force', 'replace a profile of another authority')
-    .addOption(jsonOption())
-    .addHelpText(
-      'after',
-      examples([
-        'mesh-na connect https://na.example --authority-key "$NA_KEY" --key-file operator.key',
-        'mesh-na connect https://b.example --authority-key "$B_KEY" --key-file b.key --profile b',
-      ]),
-    )
     .action(runConnect);
+  addLocalOptions(connect, [
+    'mesh-na connect https://na.example --authority-key "$NA_KEY" --key-file operator.key',
+    'mesh-na connect https://b.example --authority-key "$B_KEY" --key-file b.key --profile b',
+  ]);
 }
 
 function runConnect(url: string, options: ConnectOptions): void {

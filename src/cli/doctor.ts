@@ -10,7 +10,7 @@ import { variablesOf } from './command-reference.ts';
 import { CHECKS, type Finding, OUTCOMES, type Outcome } from './doctor/finding.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { httpFetch } from './http-fetch.ts';
-import { collect, dataDirOption, examples, jsonOption, serverUrl } from './options.ts';
+import { addLocalOptions, collect, dataDirOption, serverUrl } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
 import { type Line, printable } from './printable.ts';
 import { whileWaiting } from './progress.ts';
@@ -34,7 +34,7 @@ interface DoctorOptions extends OutputOptions {
 }
 
 export function addDoctorCommand(program: Command): void {
-  program
+  const doctor = program
     .command('doctor')
     .description('say what is wrong with an authority, why it matters and what to do')
     .addOption(dataDirOption())
@@ -52,15 +52,11 @@ export function addDoctorCommand(program: Command): void {
     )
     .addOption(caOption())
     .option('--deep', 'read every row of the state, and all of the newest backup')
-    .addOption(jsonOption())
-    .addHelpText(
-      'after',
-      examples([
-        'mesh-na doctor --data-dir /var/lib/mesh --backup-to /backup',
-        'mesh-na doctor --url https://na.example',
-      ]),
-    )
     .action(run);
+  addLocalOptions(doctor, [
+    'mesh-na doctor --data-dir /var/lib/mesh --backup-to /backup',
+    'mesh-na doctor --url https://na.example',
+  ]);
 }
 
 async function run(options: DoctorOptions, command: Command): Promise<void> {

@@ -9,6 +9,7 @@ import { eventTypeOption } from './options.ts';
 import { asJson, printNotice, printResult } from './output.ts';
 import { printableJson } from './printable.ts';
 import { publicClient } from './server.ts';
+import { stopSignal } from './stop-request.ts';
 
 interface EventsOptions extends OperatorOptions {
   readonly follow?: boolean;
@@ -38,12 +39,11 @@ export function addEventsCommand(program: Command): void {
 async function showEvents(options: EventsOptions): Promise<void> {
   const { follow = false, json = false, type } = options;
   const shown: JsonObject[] = [];
-  const stopped = new AbortController();
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stopped.abort());
+  const signal = stopSignal();
   const events = operatorClient(options).events({
     follow,
     after: await firstIndex(options),
-    signal: stopped.signal,
+    signal,
     onLost: ({ message }, ms) =>
       printNotice(`${message}; trying again in ${inWords(Math.ceil(ms / 1000))}`),
   });

@@ -7,7 +7,7 @@ import { instantOf } from '../protocol/records/record.ts';
 import { signRecord } from '../protocol/records/signed-record.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { readGenesisFile } from './json-file.ts';
-import { examples, jsonOption, wholeNumber } from './options.ts';
+import { addLocalOptions, wholeNumber } from './options.ts';
 import { asJson, type OutputOptions, printResult } from './output.ts';
 import { readRootKey } from './root-key.ts';
 import { saveFile } from './saved-file.ts';
@@ -27,25 +27,21 @@ export function addGenesisCommands(program: Command): void {
   const genesis = program
     .command('genesis')
     .description('renew what the root key has signed; the authority is not asked');
-  genesis
+  const renew = genesis
     .command('renew')
     .description('extend the delegation of the root key to the authority, and sign it again')
     .requiredOption('--root-key <file>', 'private root key')
     .requiredOption('--genesis <file>', 'genesis block that is replaced')
     .option('--days <number>', 'how many days from today it ends', wholeNumber(MOST_DAYS), 365)
     .option('--out <file>', 'write the new one here, and leave the old one as it is')
-    .addOption(jsonOption())
-    .addHelpText(
-      'after',
-      examples([
-        'mesh-na genesis renew --root-key root.key --genesis mesh-data/genesis.json',
-        'mesh-na genesis renew --root-key root.key --genesis genesis.json --days 730 --out new.json',
-      ]),
-    )
-    .action(renew);
+    .action(runRenew);
+  addLocalOptions(renew, [
+    'mesh-na genesis renew --root-key root.key --genesis mesh-data/genesis.json',
+    'mesh-na genesis renew --root-key root.key --genesis genesis.json --days 730 --out new.json',
+  ]);
 }
 
-async function renew({ rootKey, genesis: file, days, out, ...options }: RenewOptions) {
+async function runRenew({ rootKey, genesis: file, days, out, ...options }: RenewOptions) {
   const earlier = await readGenesisFile(file);
   const root = await readRootKey(rootKey, { rootPublicKey: earlier.root_public_key, file });
   const end = systemRuntime.now() + days * DAY;

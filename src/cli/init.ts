@@ -3,7 +3,7 @@ import { systemRuntime } from '../base/runtime.ts';
 import { onLocalFiles } from './exit-codes.ts';
 import { FIRST_OPERATORS } from './first-operators.ts';
 import type { InitSummary } from './init-network.ts';
-import { dataDirOption, examples, jsonOption } from './options.ts';
+import { addLocalOptions, dataDirOption } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
 
 interface InitCommandOptions extends OutputOptions {
@@ -15,18 +15,17 @@ interface InitCommandOptions extends OutputOptions {
 const DEFAULT_VERSION = 'v0.1';
 
 export function addInitCommand(program: Command): void {
-  program
+  const init = program
     .command('init')
     .description('make the keys, genesis and configuration of a new network; replaces nothing')
     .addOption(dataDirOption())
     .option('--network-name <name>', 'name of the network, which is its sovereign id', 'local-mesh')
     .option('--network-version <version>', 'version of the network', DEFAULT_VERSION)
-    .addOption(jsonOption())
-    .addHelpText(
-      'after',
-      examples(['mesh-na init', 'mesh-na init --data-dir /var/lib/mesh --network-name alpha']),
-    )
     .action(runInit);
+  addLocalOptions(init, [
+    'mesh-na init',
+    'mesh-na init --data-dir /var/lib/mesh --network-name alpha',
+  ]);
 }
 
 interface NewNetwork {

@@ -9,7 +9,7 @@ import {
   isBatchLabel,
 } from '../protocol/rows/invite.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
-import { eachOf, pagesOf, printList } from './listing.ts';
+import { eachOf, pagesOf, printList, rowsOf } from './listing.ts';
 import { assertMeant, type Many, printDryRun } from './many.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { collect, publicKey, wholeNumber } from './options.ts';
@@ -160,9 +160,7 @@ async function withdrawBatch(
   batch: string,
   options: WithdrawOptions,
 ): Promise<void> {
-  const all: InviteRow[] = [];
-  const pages = invitePages(client, { batch });
-  for await (const row of eachOf('Invites', pages, (each) => each)) all.push(row);
+  const all = await rowsOf('Invites', invitePages(client, { batch }));
   if (all.length === 0) {
     throw failure(EXIT.refused, 'batch_not_found', `No invite has the batch ${batch}`);
   }

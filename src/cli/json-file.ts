@@ -23,14 +23,17 @@ export async function readJsonList(path: string): Promise<readonly JsonObject[]>
   throw notHolding(path, 'a JSON list of objects');
 }
 
-/** The JSON objects in the files, of which one may be standard input. */
-export async function readJsonFiles<Paths extends readonly string[]>(
+/** The JSON objects in the files, of which one may be standard input; undefined where no file is named. */
+export async function readJsonFiles<Paths extends readonly (string | undefined)[]>(
   ...paths: Paths
-): Promise<{ readonly [Index in keyof Paths]: JsonObject }> {
+): Promise<{ readonly [Index in keyof Paths]: JsonObject | Exclude<Paths[Index], string> }> {
   if (paths.filter((path) => path === '-').length > 1) {
     throw usageFailure('Only one of the files can be standard input');
   }
-  return (await Promise.all(paths.map(readJsonFile))) as { [Index in keyof Paths]: JsonObject };
+  const read = paths.map((path) => (path === undefined ? undefined : readJsonFile(path)));
+  return (await Promise.all(read)) as {
+    [Index in keyof Paths]: JsonObject | Exclude<Paths[Index], string>;
+  };
 }
 
 async function readJson(path: string): Promise<JsonValue> {

@@ -33,6 +33,16 @@ export async function* eachOf<Row, Value>(
   for await (const rows of countedParts(`${what} read:`, pages)) yield* rows.map(pick);
 }
 
+/** All rows of a list, for who needs them at once. */
+export async function rowsOf<Row>(
+  what: string,
+  pages: AsyncIterable<readonly Row[]>,
+): Promise<Row[]> {
+  const rows: Row[] = [];
+  for await (const row of eachOf(what, pages, (each) => each)) rows.push(row);
+  return rows;
+}
+
 interface Listing<Row> {
   /** The member of the JSON that has the rows, and what they are called for people. */
   readonly member: string;

@@ -10,6 +10,7 @@ import { pinnedAudience } from './node-trust.ts';
 import { LONGEST_INTERVAL_SECONDS, type NodeOptions } from './options.ts';
 import { type OutputOptions, printNotice, printResult } from './output.ts';
 import { serverOf } from './server.ts';
+import { stopSignal } from './stop-request.ts';
 
 interface HeartbeatOptions extends NodeOptions {
   readonly status: string;
@@ -43,14 +44,12 @@ export async function beatUntilStopped(
   options: OutputOptions,
   { beat, everySeconds, noun }: Repetition,
 ): Promise<void> {
-  const stopped = new AbortController();
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stopped.abort());
   const count = await keepBeating({
     beat,
     everySeconds,
     random: () => systemRuntime.randomBytes(1).readUInt8() / 255,
     onMissed: (error) => printNotice(outcomeOf(error).message),
-    signal: stopped.signal,
+    signal: stopSignal(),
   });
   printResult(options, count, [
     `Stopped: ${count.acknowledged} ${noun} acknowledged, ${count.missed} missed.`,

@@ -12,6 +12,7 @@ import { pinnedRootKey, type TrustOptions } from './node-trust.ts';
 import type { NodeOptions } from './options.ts';
 import { printNotice, printResult } from './output.ts';
 import { assertCanSave, replaceFile, systemCode } from './saved-file.ts';
+import { stopSignal } from './stop-request.ts';
 
 interface RunOptions extends NodeOptions, TrustOptions {
   readonly tokenFile?: string;
@@ -47,9 +48,7 @@ export async function runAgent(options: RunOptions): Promise<void> {
     const problem = error instanceof Error ? error.message : String(error);
     throw failure(EXIT.unusable, 'local_files', `${nodeDir}: ${problem}`);
   });
-  const stopped = new AbortController();
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stopped.abort());
-  const end = await agent.run(stopped.signal);
+  const end = await agent.run(stopSignal());
   await changes?.settled();
   if (end.code !== 'stopped') throw failure(EXIT.refused, end.code, end.message);
   printResult(options, { ...agent.state(), ended: end }, ['Stopped.']);

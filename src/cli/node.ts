@@ -7,7 +7,7 @@ import type { OperatorClient, Roster } from '../client/operator-client.ts';
 import { instantOf } from '../protocol/records/record.ts';
 import { addNodeFilters, certificatePages, type NodeFilter } from './certificate-rows.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
-import { eachOf } from './listing.ts';
+import { rowsOf } from './listing.ts';
 import { runJoin, runRenew } from './node-enroll.ts';
 import {
   keyPath,
@@ -27,6 +27,7 @@ import {
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import {
   addFolderOptions,
+  addServerOptions,
   type FolderOptions,
   LONGEST_INTERVAL_SECONDS,
   urlOption,
@@ -34,7 +35,6 @@ import {
 } from './options.ts';
 import { asJson, printResult } from './output.ts';
 import type { Line } from './printable.ts';
-import { caOption, waitOption } from './server.ts';
 import {
   addWideOption,
   type Column,
@@ -65,12 +65,8 @@ export function addNodeCommands(program: Command): void {
     .option('--token <token>', 'the invite token (other users of this machine may see it)')
     .option('--token-file <file>', 'file that holds the invite token, - for standard input')
     .addOption(validityOption())
-    .addOption(urlOption())
-    .addOption(caOption())
-    .addOption(waitOption())
-    .addOption(proofOption())
     .action(runJoin);
-  addFolderOptions(addTrustOptions(join), [
+  addFolderOptions(addTrustOptions(addProofOptions(join)), [
     'mesh-na node join --url https://na.example --root-key "$ROOT_KEY" --token-file invite.txt',
     'mesh-na node join --url https://na.example --genesis genesis.json --token-file invite.txt',
   ]);
@@ -84,23 +80,20 @@ export function addNodeCommands(program: Command): void {
       'repeat, give or take a tenth, until stopped by a signal',
       wholeNumber(LONGEST_INTERVAL_SECONDS),
     )
-    .addOption(urlOption())
-    .addOption(caOption())
-    .addOption(waitOption())
-    .addOption(proofOption())
     .action(runHeartbeat);
-  addFolderOptions(heartbeat, ['mesh-na node heartbeat', 'mesh-na node heartbeat --every 120']);
+  addFolderOptions(addProofOptions(heartbeat), [
+    'mesh-na node heartbeat',
+    'mesh-na node heartbeat --every 120',
+  ]);
 
   const renew = node
     .command('renew')
     .description('replace the certificate with a new one with the same roles')
     .addOption(validityOption())
-    .addOption(urlOption())
-    .addOption(caOption())
-    .addOption(waitOption())
-    .addOption(proofOption())
     .action(runRenew);
-  addFolderOptions(addTrustOptions(renew), ['mesh-na node renew --validity-hours 72']);
+  addFolderOptions(addTrustOptions(addProofOptions(renew)), [
+    'mesh-na node renew --validity-hours 72',
+  ]);
 
   const run = node
     .command('run')
@@ -130,11 +123,8 @@ export function addNodeCommands(program: Command): void {
     .description('verify the certificate and the revocation list; exit code 4 when it is not valid')
     .option('--offline', 'verify what the node folder holds; the authority is not asked')
     .option('--crl <file>', 'revocation list in place of that in the node folder, if offline')
-    .addOption(urlOption())
-    .addOption(caOption())
-    .addOption(waitOption())
     .action(runStatus);
-  addFolderOptions(addTrustOptions(status), [
+  addFolderOptions(addTrustOptions(addServerOptions(status)), [
     'mesh-na node status --json',
     'mesh-na node status --offline --crl crl.json',
   ]);
@@ -145,6 +135,10 @@ function validityOption(): Option {
     '--validity-hours <n>',
     'wanted validity; the invite limits it (default: 168)',
   ).argParser(wholeNumber());
+}
+
+function addProofOptions(command: Command): Command {
+  return addServerOptions(command).addOption(proofOption());
 }
 
 function proofOption(): Option {
@@ -234,17 +228,20 @@ async function filteredRoster(
     ...(role !== undefined && { role }),
     ...(health !== undefined && { health }),
   });
-  const nodes: Roster['nodes'] = {};
-  for await (const row of eachOf('Certificates', pages, (each) => each)) {
-    nodes[row.cert_id] = {
-      node_public_key: row.node_public_key,
-      roles: row.roles,
-      status: row.node_status,
-      last_heartbeat: row.last_contact,
-      remote_addr: row.remote_addr,
-      expires_at: row.expires_at,
-    };
-  }
+  const rows = await rowsOf('Certificates', pages);
+  const nodes: Roster['nodes'] = Object.fromEntries(
+    rows.map((row) => [
+      row.cert_id,
+      {
+        node_public_key: row.node_public_key,
+        roles: row.roles,
+        status: row.node_status,
+        last_heartbeat: row.last_contact,
+        remote_addr: row.remote_addr,
+        expires_at: row.expires_at,
+      },
+    ]),
+  );
   return { count: Object.keys(nodes).length, nodes };
 }
 

@@ -9,7 +9,7 @@ import type { OperatorKeyList } from '../protocol/answers/operators.ts';
 import { TIERS } from '../protocol/rows/operator-key.ts';
 import { onLocalFiles, usageFailure } from './exit-codes.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import { examples, jsonOption, publicKey } from './options.ts';
+import { addLocalOptions, publicKey } from './options.ts';
 import { asJson, type OutputOptions, printResult } from './output.ts';
 import {
   addWideOption,
@@ -37,9 +37,8 @@ function defineCreate(create: Command): void {
     .description('make the key of an operator, in files named after it; replaces nothing')
     .argument('<key-id>', 'how the operator will be called')
     .option('--key-dir <folder>', 'existing folder for the files', '.')
-    .action(runCreate)
-    .addOption(jsonOption())
-    .addHelpText('after', examples(['mesh-na operator-key create ops-2']));
+    .action(runCreate);
+  addLocalOptions(create, ['mesh-na operator-key create ops-2']);
 }
 
 interface CreateOptions extends OutputOptions {

@@ -66,17 +66,19 @@ export function dataDirOption(): Option {
   );
 }
 
+/** Ends the definition of a command that needs no authority with what every such command has. */
+export function addLocalOptions(command: Command, lines: readonly string[]): void {
+  command.addOption(jsonOption()).addHelpText('after', examples(lines));
+}
+
 /** Ends the definition of a command with the options of every public command and its examples. */
 export function addPublicOptions(command: Command, lines: readonly string[]): void {
-  addServerOptions(command).addOption(jsonOption()).addHelpText('after', examples(lines));
+  addLocalOptions(addServerOptions(command), lines);
 }
 
 /** Ends the definition of a command with the options of every node command and its examples. */
 export function addFolderOptions(command: Command, lines: readonly string[]): void {
-  command
-    .option('--node-dir <folder>', "the node's folder", './mesh-node')
-    .addOption(jsonOption())
-    .addHelpText('after', examples(lines));
+  addLocalOptions(command.option('--node-dir <folder>', "the node's folder", './mesh-node'), lines);
 }
 
 /** Filter of lists of attestations and treaties, which have no other stored status. */

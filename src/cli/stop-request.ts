@@ -23,3 +23,10 @@ export function awaitStop(): StopRequest {
   process.on('SIGUSR1', () => undefined);
   return { requested, hurry: hurry.signal };
 }
+
+/** Aborted by SIGINT or SIGTERM, for a command that goes on until somebody stops it. */
+export function stopSignal(): AbortSignal {
+  const stopped = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stopped.abort());
+  return stopped.signal;
+}

@@ -8,7 +8,7 @@ import { FILES } from '../server/config/data-folder.ts';
 import { isConfirmed, isTerminal } from './confirm.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
 import { placeOf } from './move-places.ts';
-import { dataDirOption, examples, jsonOption } from './options.ts';
+import { addLocalOptions, dataDirOption } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
 import { printable } from './printable.ts';
 import { onState } from './store-address.ts';
@@ -24,7 +24,7 @@ interface MoveOptions extends OutputOptions {
 }
 
 export function addMoveCommand(store: Command): void {
-  store
+  const move = store
     .command('move')
     .description('move the state between a data folder and a database while it is served')
     .requiredOption('--from <place>', 'place of the state: lmdb:<folder>, or the URL of a database')
@@ -44,22 +44,18 @@ export function addMoveCommand(store: Command): void {
     )
     .option('--dry-run', 'check the state and say what would be moved')
     .option('--yes', 'move without asking; required where nobody can be asked')
-    .addOption(jsonOption())
-    .addHelpText(
-      'after',
-      examples([
-        'mesh-na store move --from lmdb:./mesh-data --to postgresql://mesh@db/mesh --dry-run',
-        'mesh-na store move --from lmdb:./mesh-data --to postgresql://mesh@db/mesh',
-        'mesh-na store move --from lmdb:./mesh-data --to postgresql://mesh@db/mesh --resume --yes',
-      ]),
-    )
-    .action(move);
+    .action(runMove);
+  addLocalOptions(move, [
+    'mesh-na store move --from lmdb:./mesh-data --to postgresql://mesh@db/mesh --dry-run',
+    'mesh-na store move --from lmdb:./mesh-data --to postgresql://mesh@db/mesh',
+    'mesh-na store move --from lmdb:./mesh-data --to postgresql://mesh@db/mesh --resume --yes',
+  ]);
 }
 
 /** A check of everything that takes no longer is also made while nobody serves the state. */
 const QUICK_CHECK_MS = 500;
 
-async function move({ from, to, dataDir, yes = false, ...options }: MoveOptions): Promise<void> {
+async function runMove({ from, to, dataDir, yes = false, ...options }: MoveOptions): Promise<void> {
   const { resume = false, abandon = false, dryRun = false } = options;
   if (!dryRun && !abandon && !yes) await assertConfirmed(from, to);
   const places = await onState(async () => ({

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import type { StatusOfFollower, StatusOfLease, StoreStatus } from '../store/postgresql/status.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
-import { dataDirOption, examples, jsonOption } from './options.ts';
+import { addLocalOptions, dataDirOption } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
 import { whileWaiting } from './progress.ts';
 import { assertCanSave, saveFile } from './saved-file.ts';
@@ -24,23 +24,21 @@ export function addStoreCommands(program: Command): void {
   const store = program
     .command('store')
     .description('manage the state: migrate, inspect, move, verify or salvage it');
-  addPlaceOptions(store.command('migrate'))
+  const migrate = addPlaceOptions(store.command('migrate'))
     .description('create the tables in a new database')
-    .addOption(jsonOption())
-    .addHelpText('after', examples(['mesh-na store migrate --store postgresql://mesh@db/mesh']))
-    .action(migrate);
-  addPlaceOptions(store.command('status'))
+    .action(runMigrate);
+  addLocalOptions(migrate, ['mesh-na store migrate --store postgresql://mesh@db/mesh']);
+  const status = addPlaceOptions(store.command('status'))
     .description(
       'say what is in the database, who writes to it, who is ready to, and how durable it is',
     )
-    .addOption(jsonOption())
-    .addHelpText('after', examples(['mesh-na store status --store postgresql://mesh@db/mesh']))
-    .action(status);
+    .action(runStatus);
+  addLocalOptions(status, ['mesh-na store status --store postgresql://mesh@db/mesh']);
   addMoveCommand(store);
   addDamageCommands(store);
 }
 
-async function migrate(options: StoreCommandOptions): Promise<void> {
+async function runMigrate(options: StoreCommandOptions): Promise<void> {
   const { migrateDatabase } = await import('../store/postgresql/status.ts');
   const address = await namedDatabase(options);
   const { place, from, to } = await onState(() => migrateDatabase(address));
@@ -51,7 +49,7 @@ async function migrate(options: StoreCommandOptions): Promise<void> {
   printResult(options, { place, from, to }, [text]);
 }
 
-async function status(options: StoreCommandOptions): Promise<void> {
+async function runStatus(options: StoreCommandOptions): Promise<void> {
   const { readStatus } = await import('../store/postgresql/status.ts');
   const address = await namedDatabase(options);
   const found = await onState(() => readStatus(address));
@@ -136,31 +134,29 @@ interface SalvageOptions extends OutputOptions {
 }
 
 function addDamageCommands(store: Command): void {
-  addPlaceOptions(store.command('verify'))
+  const verify = addPlaceOptions(store.command('verify'))
     .description('read every row, and check checksums, signatures, audit log and signed lists')
-    .addOption(jsonOption())
     .addHelpText(
       'after',
       '\nIt needs no key, and may run while the state is served. Exit code 4 when anything is wrong.',
     )
-    .addHelpText('after', examples(['mesh-na store verify --data-dir /var/lib/mesh']))
-    .action(verify);
-  store
+    .action(runVerify);
+  addLocalOptions(verify, ['mesh-na store verify --data-dir /var/lib/mesh']);
+  const salvage = store
     .command('salvage')
     .description('export what can be read of a data folder that is damaged')
     .addOption(dataDirOption())
     .requiredOption('--to <file>', 'where it is written, as lines of JSON')
     .option('--force', 'overwrite the file')
-    .addOption(jsonOption())
     .addHelpText(
       'after',
       '\nThe folder must not be served. The file ends with what is lost; exit code 4 when anything is.',
     )
-    .addHelpText('after', examples(['mesh-na store salvage --to /backup/salvaged.ndjson']))
-    .action(salvage);
+    .action(runSalvage);
+  addLocalOptions(salvage, ['mesh-na store salvage --to /backup/salvaged.ndjson']);
 }
 
-async function verify(options: VerifyOptions): Promise<void> {
+async function runVerify(options: VerifyOptions): Promise<void> {
   const { verifySignature } = await import('../base/crypto/ed25519.ts');
   const { soundTables } = await import('../maintenance/backup/sound-state.ts');
   const { facts, tables } = await refusedWhenUnsound(async () => {
@@ -201,7 +197,12 @@ async function refusedWhenUnsound<T>(work: () => Promise<T>): Promise<T> {
   });
 }
 
-async function salvage({ dataDir, to, force = false, ...options }: SalvageOptions): Promise<void> {
+async function runSalvage({
+  dataDir,
+  to,
+  force = false,
+  ...options
+}: SalvageOptions): Promise<void> {
   onLocalFiles(() => assertCanSave(to, { overwrites: force }));
   await assertInFolder(dataDir);
   const { readRemains } = await import('../store/lmdb/remains.ts');
