@@ -68,6 +68,14 @@ export type RouteEntry = Omit<RouteDescription, 'access' | 'keepsAnswer'> &
     | { readonly call?: never; readonly access: 'public' | 'internal' }
   );
 
+/** What anyone may read as often as they like, with a validator for conditional requests. */
+export const PUBLIC_DOCUMENT = {
+  method: 'GET',
+  access: 'public',
+  limit: 'none',
+  hasEtag: true,
+} as const;
+
 export interface Route extends RouteDescription, Handled {
   /** Null when the edge answers itself. */
   readonly call: CallName | null;

@@ -18,28 +18,22 @@ import { RevocationListDelta } from '../../protocol/records/revocation-list-delt
 import { type Edge, withAnswer } from '../edge.ts';
 import { firstValue } from '../query.ts';
 import { documentReply, type Reply, refusalReply, staleDocumentReply } from '../reply.ts';
-import type { RouteEntry, RouteRequest } from '../route.ts';
+import { PUBLIC_DOCUMENT, type RouteEntry, type RouteRequest } from '../route.ts';
 import { cachedBySource } from './cached-by-source.ts';
 import { deltaReply, heldSequence } from './revocation-list-delta.ts';
 
 export const documentRoutes: readonly RouteEntry[] = [
   {
-    method: 'GET',
+    ...PUBLIC_DOCUMENT,
     path: '/genesis',
-    access: 'public',
-    limit: 'none',
-    hasEtag: true,
     summary: 'Active signed genesis block',
     answer: GenesisBlock,
     refusals: [],
     handle: (request, edge) => serveDocument('genesis', request, edge),
   },
   {
-    method: 'GET',
+    ...PUBLIC_DOCUMENT,
     path: '/sovereign.json',
-    access: 'public',
-    limit: 'none',
-    hasEtag: true,
     summary: 'Public metadata of the sovereign',
     answer: SovereignDocument,
     refusals: [],
@@ -50,11 +44,8 @@ export const documentRoutes: readonly RouteEntry[] = [
       ),
   },
   {
-    method: 'GET',
+    ...PUBLIC_DOCUMENT,
     path: '/policy',
-    access: 'public',
-    limit: 'none',
-    hasEtag: true,
     hasLastCopy: true,
     summary: 'Active signed policy manifest',
     answer: PolicyManifest,
@@ -62,11 +53,8 @@ export const documentRoutes: readonly RouteEntry[] = [
     handle: (request, edge) => serveDocument('policy', request, edge),
   },
   {
-    method: 'GET',
+    ...PUBLIC_DOCUMENT,
     path: '/crl',
-    access: 'public',
-    limit: 'none',
-    hasEtag: true,
     hasLastCopy: true,
     query: Type.Object({
       since: Type.Optional(
@@ -88,11 +76,8 @@ export const documentRoutes: readonly RouteEntry[] = [
     },
   },
   {
-    method: 'GET',
+    ...PUBLIC_DOCUMENT,
     path: '/bulletin',
-    access: 'public',
-    limit: 'none',
-    hasEtag: true,
     summary: 'What is newest here, signed: revocation list, policy, genesis, audit log',
     answer: Bulletin,
     refusals: [],

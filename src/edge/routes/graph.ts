@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { Dashboard } from '../../protocol/rows/dashboard.ts';
 import { Atlas, Connectome, RecognitionGraph, TrustAnswer } from '../../protocol/rows/graph.ts';
 import { answerReply, refusalReply } from '../reply.ts';
-import type { RouteEntry } from '../route.ts';
+import { PUBLIC_DOCUMENT, type RouteEntry } from '../route.ts';
 import { serveDocument } from './documents.ts';
 import {
   consideredReply,
@@ -16,22 +16,16 @@ import {
 
 export const graphRoutes: readonly RouteEntry[] = [
   {
-    method: 'GET',
+    ...PUBLIC_DOCUMENT,
     path: '/recognition-graph',
-    access: 'public',
-    limit: 'none',
-    hasEtag: true,
     summary: 'The recognition graph as it is',
     answer: RecognitionGraph,
     refusals: [],
     handle: (request, edge) => serveDocument('recognition_graph', request, edge),
   },
   {
-    method: 'GET',
+    ...PUBLIC_DOCUMENT,
     path: '/connectome.json',
-    access: 'public',
-    limit: 'none',
-    hasEtag: true,
     summary: 'The graph sorted and counted, and whom each imported revocation affects',
     answer: Connectome,
     refusals: [],
@@ -71,22 +65,16 @@ EXPLAIN, per address.`,
     },
   },
   {
-    method: 'GET',
+    ...PUBLIC_DOCUMENT,
     path: '/atlas.json',
-    access: 'public',
-    limit: 'none',
-    hasEtag: true,
     summary: 'Summary of the graph with the digest of its canonical form',
     answer: Atlas,
     refusals: [],
     handle: (request, edge) => serveDocument('atlas', request, edge),
   },
   {
-    method: 'GET',
+    ...PUBLIC_DOCUMENT,
     path: '/dashboard.json',
-    access: 'public',
-    limit: 'none',
-    hasEtag: true,
     summary: 'Health and trust of this sovereign: the model of the dashboard',
     answer: Dashboard,
     refusals: [],

@@ -18,7 +18,7 @@ import type { TrustPath } from '../../protocol/rows/graph.ts';
 import type { Edge } from '../edge.ts';
 import { firstValue } from '../query.ts';
 import { htmlReply, type Reply, refusalReply, textReply } from '../reply.ts';
-import type { RouteEntry, RouteRequest } from '../route.ts';
+import { PUBLIC_DOCUMENT, type RouteEntry, type RouteRequest } from '../route.ts';
 import { cachedBySource } from './cached-by-source.ts';
 import { filter } from './listing.ts';
 import { connectomeContent, dashboardContent } from './live-renderers.ts';
@@ -53,11 +53,8 @@ function pageNumber(what: string) {
 
 export const operatorPageRoutes: readonly RouteEntry[] = [
   {
-    method: 'GET',
+    ...PUBLIC_DOCUMENT,
     path: '/dashboard',
-    access: 'public',
-    limit: 'none',
-    hasEtag: true,
     summary: 'Health and trust of this sovereign, as a page',
     answer: HTML,
     refusals: ['service_not_ready'],
@@ -67,17 +64,14 @@ export const operatorPageRoutes: readonly RouteEntry[] = [
       ),
   },
   {
-    method: 'GET',
+    ...PUBLIC_DOCUMENT,
     path: '/connectome',
-    access: 'public',
-    limit: 'none',
     query: Type.Object({
       ...TREATY_PARAMETERS,
       page: pageNumber('treaties'),
       blast: pageNumber('imported revocations'),
       material: pageNumber('revoked trust material'),
     }),
-    hasEtag: true,
     summary: 'The recognition graph with its counts, treaties and revocations, as a page',
     answer: HTML,
     refusals: ['service_not_ready'],
@@ -99,10 +93,8 @@ export const operatorPageRoutes: readonly RouteEntry[] = [
       ),
   },
   {
-    method: 'GET',
+    ...PUBLIC_DOCUMENT,
     path: '/atlas',
-    access: 'public',
-    limit: 'none',
     query: Type.Object({
       q: filter('Part of the names of sovereigns to show'),
       state: Type.Optional(
@@ -114,7 +106,6 @@ export const operatorPageRoutes: readonly RouteEntry[] = [
       from: filter('Sovereign that evaluates, for a trust path'),
       to: filter('Sovereign that is evaluated'),
     }),
-    hasEtag: true,
     summary: 'The recognition graph to explore, as a page',
     description: 'A question for a trust path counts in the bucket TRUST_PATH, per address.',
     answer: HTML,

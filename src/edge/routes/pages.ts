@@ -6,40 +6,31 @@ import { cliReferencePage } from '../../pages/cli-reference.ts';
 import { homePage } from '../../pages/home.ts';
 import { type Edge, withAnswer } from '../edge.ts';
 import { htmlReply } from '../reply.ts';
-import type { RouteEntry } from '../route.ts';
+import { PUBLIC_DOCUMENT, type RouteEntry } from '../route.ts';
 import { cachedBySource } from './cached-by-source.ts';
 
 export const HTML = { contentType: 'text/html; charset=utf-8' } as const;
 
 export const pageRoutes: readonly RouteEntry[] = [
   {
-    method: 'GET',
+    ...PUBLIC_DOCUMENT,
     path: '/',
-    access: 'public',
-    limit: 'none',
-    hasEtag: true,
     summary: 'Home page with links to the routes',
     answer: HTML,
     refusals: [],
     handle: (request, edge) => htmlReply(home(edge), request),
   },
   {
-    method: 'GET',
+    ...PUBLIC_DOCUMENT,
     path: '/api-reference',
-    access: 'public',
-    limit: 'none',
-    hasEtag: true,
     summary: 'This HTTP surface to read',
     answer: HTML,
     refusals: [],
     handle: (request, edge) => withAnswer(apiReference(edge), (page) => htmlReply(page, request)),
   },
   {
-    method: 'GET',
+    ...PUBLIC_DOCUMENT,
     path: '/cli-reference',
-    access: 'public',
-    limit: 'none',
-    hasEtag: true,
     summary: 'The commands of mesh-na to read',
     answer: HTML,
     refusals: [],

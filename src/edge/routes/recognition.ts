@@ -22,7 +22,7 @@ import { LARGE_BODY_BYTES } from '../../protocol/route-description.ts';
 import type { Edge } from '../edge.ts';
 import { firstValue } from '../query.ts';
 import { answerReply, documentReply, refusalReply } from '../reply.ts';
-import { operatorOf, type RouteEntry } from '../route.ts';
+import { operatorOf, PUBLIC_DOCUMENT, type RouteEntry } from '../route.ts';
 import { serveDocument } from './documents.ts';
 import { operatorRoute } from './operator-route.ts';
 import { KeysOfAnyForm, optional } from './trust-schemas.ts';
@@ -61,16 +61,13 @@ export const recognitionRoutes: readonly RouteEntry[] = [
     handle: async (_request, edge) => answerReply(await edge.call('readRecognitionPolicy', null)),
   },
   {
-    method: 'GET',
+    ...PUBLIC_DOCUMENT,
     path: '/sovereign-revocation-feed',
-    access: 'public',
-    limit: 'none',
     query: Type.Object({
       issuer_sovereign_id: Type.Optional(
         Type.String({ description: 'Issuer of the attestations; this sovereign when absent' }),
       ),
     }),
-    hasEtag: true,
     hasLastCopy: true,
     summary: 'Signed feed of the attestations revoked here',
     answer: SovereignRevocationFeed,

@@ -2,16 +2,13 @@ import { openApiText } from '../../pages/reference/openapi.ts';
 import { addressedDocument } from '../addressed-document.ts';
 import type { Edge } from '../edge.ts';
 import { addressedReply } from '../reply.ts';
-import type { RouteEntry } from '../route.ts';
+import { PUBLIC_DOCUMENT, type RouteEntry } from '../route.ts';
 import { cachedBySource } from './cached-by-source.ts';
 
 export const referenceRoutes: readonly RouteEntry[] = [
   {
-    method: 'GET',
+    ...PUBLIC_DOCUMENT,
     path: '/swagger.json',
-    access: 'public',
-    limit: 'none',
-    hasEtag: true,
     summary: 'This HTTP surface as OpenAPI 3.0.3',
     answer: { contentType: 'application/json' },
     refusals: [],

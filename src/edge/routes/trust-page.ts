@@ -8,7 +8,7 @@ import type { ExplainedTrust } from '../../protocol/rows/graph.ts';
 import type { Edge } from '../edge.ts';
 import { firstValue } from '../query.ts';
 import { answerReply, errorPageReply, htmlReply, type Reply, refusalReply } from '../reply.ts';
-import type { RouteEntry, RouteRequest } from '../route.ts';
+import { PUBLIC_DOCUMENT, type RouteEntry, type RouteRequest } from '../route.ts';
 import { filter } from './listing.ts';
 import {
   considered,
@@ -21,10 +21,8 @@ import {
 
 export const trustPageRoutes: readonly RouteEntry[] = [
   {
-    method: 'GET',
+    ...PUBLIC_DOCUMENT,
     path: '/trust',
-    access: 'public',
-    limit: 'none',
     query: Type.Object({
       from: filter('Sovereign that evaluates (also: source)'),
       to: filter('Sovereign that is evaluated (also: target)'),
@@ -34,7 +32,6 @@ export const trustPageRoutes: readonly RouteEntry[] = [
     description: `The answer of \`GET /connectome/trust-path\` with \`explain=1\` in words. A question counts in the bucket
 EXPLAIN, per address.`,
     answer: { contentType: 'text/html; charset=utf-8' },
-    hasEtag: true,
     hasErrorPage: true,
     refusals: [...QUESTION_REFUSALS],
     handle: answerTrustPage,
