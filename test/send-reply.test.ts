@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { after, before, test } from 'node:test';
-import type { FinishedReply } from '../src/edge/finish.ts';
+import type { FinishedReply } from '../src/edge/pipeline.ts';
 import type { PiecewiseBody } from '../src/edge/reply.ts';
 import type { Closing } from '../src/edge/response.ts';
 import { type PieceTaker, sendReply } from '../src/edge/send-reply.ts';

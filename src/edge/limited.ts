@@ -1,10 +1,13 @@
 /** Answers of rate limits, and failures that are counted in limits of their own. */
 
+import { REFUSALS } from '../base/refusal.ts';
+import type { NodeClaim } from '../protocol/contract/claims.ts';
 import type { RateBucket } from '../protocol/route-description.ts';
 import { type Edge, withAnswer } from './edge.ts';
 import type { Received, StepResult } from './exchange.ts';
 import { type Reply, refusalReply } from './reply.ts';
 import { addressBlock } from './request-head.ts';
+import type { RouteRequest } from './route.ts';
 
 /** Counts a request in the limit of its route. */
 export function takeLimit(edge: Edge, received: Received): StepResult {
@@ -37,5 +40,33 @@ export function countedFailure<Answer extends Reply | null>(
 ): Reply | Answer | Promise<Reply | Answer> {
   return withAnswer<number, Reply | Answer>(edge.limits.take(bucket, key, now), (seconds) =>
     seconds > 0 ? limited(edge, bucket, seconds) : answer(),
+  );
+}
+
+/** A claimed key is whatever the client wrote; a real one has 44 characters. */
+const MAX_KEY_LENGTH = 64;
+
+/**
+ * Runs a handler with the proof of possession of the request. Failed proofs are limited per source and
+ * claimed key, so that one broken node never locks out the fleet behind its gateway. Only failures are
+ * counted and refused: knowing a node's public key is not enough to lock the node out.
+ */
+export function withProof(
+  { node, now, remoteAddr }: RouteRequest,
+  edge: Edge,
+  answer: (node: NodeClaim) => Reply | Promise<Reply>,
+): Reply | Promise<Reply> {
+  if (node === null) throw new Error('A node route was reached without a claim');
+  const failureKey = () => `${addressBlock(remoteAddr)} ${node.publicKey.slice(0, MAX_KEY_LENGTH)}`;
+  if (node.verdict !== 'valid') {
+    // Counted before it is answered: parallel forgeries must not all pass.
+    return countedFailure(edge, 'NODE_FAILURES', failureKey(), now, () => answer(node));
+  }
+  const reply = answer(node);
+  return withAnswer(reply, (late) =>
+    // A proof that verifies but was used before is a failure that only the authority can see.
+    late.refusal !== null && REFUSALS[late.refusal].code === 'node_auth_failed'
+      ? countedFailure(edge, 'NODE_FAILURES', failureKey(), now, () => late)
+      : late,
   );
 }

@@ -1,6 +1,6 @@
 /** How a finished reply becomes the bytes of a response. */
 import type { HttpResponse } from 'uWebSockets.js';
-import type { FinishedReply } from './finish.ts';
+import type { FinishedReply } from './pipeline.ts';
 
 const STATUS_TEXT: Readonly<Record<number, string>> = {
   200: '200 OK',

@@ -47,6 +47,15 @@ export interface NodeProofRule {
   readonly form: 'body or header' | 'header if sent';
 }
 
+/** The request proves possession of the `node_public_key` of its body. */
+export const BODY_KEY_PROOF: NodeProofRule = {
+  keyOf({ body }) {
+    const { node_public_key: key } = body;
+    return typeof key === 'string' ? key : null;
+  },
+  form: 'body or header',
+};
+
 interface Handled {
   /** Set on every node route. */
   readonly proof?: NodeProofRule;

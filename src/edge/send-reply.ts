@@ -7,7 +7,7 @@
 
 import type { HttpResponse } from 'uWebSockets.js';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { FinishedReply } from './finish.ts';
+import type { FinishedReply } from './pipeline.ts';
 import { isPiecewise, isStream, type PiecewiseBody } from './reply.ts';
 import { type Closing, closingLine, writeHead, writeReply, writeWithoutBody } from './response.ts';
 

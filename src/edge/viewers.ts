@@ -4,7 +4,6 @@ import type { RefusalName } from '../base/refusal.ts';
 import { LIVE_TOPICS, type LiveTopic } from '../pages/live-content.ts';
 import type { Edge } from './edge.ts';
 import type { Exchange } from './exchange.ts';
-import { noteOutcome, refusedExchange } from './finish.ts';
 import {
   createLivePages,
   isLiveTopic,
@@ -12,6 +11,7 @@ import {
   LIVE_PATH,
   type LiveForm,
 } from './live-pages.ts';
+import { noteOutcome, refusedExchange } from './pipeline.ts';
 import { orCut, writeReply } from './response.ts';
 
 /** A viewer that is this many bytes behind is dropped, never waited for. */

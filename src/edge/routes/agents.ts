@@ -15,11 +15,11 @@ import { instantOf } from '../../protocol/records/record.ts';
 import { isSignedByAny } from '../../protocol/records/signed-record.ts';
 import { judgeTimestamp } from '../auth/signed-request.ts';
 import type { Edge } from '../edge.ts';
+import { withProof } from '../limited.ts';
 import { firstValue } from '../query.ts';
 import { answerReply, type Reply, refusalReply } from '../reply.ts';
-import type { RouteEntry, RouteRequest } from '../route.ts';
+import { BODY_KEY_PROOF, type RouteEntry, type RouteRequest } from '../route.ts';
 import { filter, listReply, openPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
-import { BODY_KEY_PROOF, withProof } from './node-failures.ts';
 
 /** How far a descriptor's registered_at may be ahead of the clock, in milliseconds. */
 const REGISTERED_AHEAD = 5 * 60_000;

@@ -6,12 +6,11 @@ import { documentText, type PublishedDocument } from '../../protocol/contract/do
 import { JoinCertificate } from '../../protocol/records/join-certificate.ts';
 import { bodyReader } from '../body.ts';
 import { type Edge, withAnswer } from '../edge.ts';
-import { countedFailure } from '../limited.ts';
+import { countedFailure, withProof } from '../limited.ts';
 import { answerReply, refusalReply } from '../reply.ts';
 import { addressBlock } from '../request-head.ts';
-import type { RouteEntry } from '../route.ts';
+import { BODY_KEY_PROOF, type RouteEntry } from '../route.ts';
 import { cachedBySource } from './cached-by-source.ts';
-import { BODY_KEY_PROOF, withProof } from './node-failures.ts';
 import { Filled, hours, judgedElsewhere, NodeProofMembers } from './scalars.ts';
 
 /** The answer to a heartbeat with the published bulletin as its last member: the same text for all nodes. */
