@@ -1,7 +1,7 @@
 /** The digest of the recognition graph is not made in one go where it was built in slices before. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createGraphDigest } from '../src/authority/derived/graph-digest.ts';
+import { createGraphDigest } from '../src/authority/derived/graph-caches.ts';
 import { createRecognitionIndex } from '../src/authority/views/recognition-index.ts';
 
 test('the digest of a graph that was built is known until a treaty or the clock changes the graph', () => {

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { DAY } from '../bench/simulated-network.ts';
 import { createInviteBatches } from '../src/authority/derived/invite-batches.ts';
 import type { Authority } from '../src/authority/engine/authority.ts';
-import { listInvites, withdrawInviteBatch } from '../src/authority/enrollment/invite-list.ts';
+import { listInvites, withdrawInviteBatch } from '../src/authority/enrollment/invites.ts';
 import { createSubjects } from '../src/authority/subjects/subjects.ts';
 import { UnitOfWork } from '../src/authority/subjects/unit-of-work.ts';
 import { createCertificateNumbers } from '../src/authority/tables/certificate-numbers.ts';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { createCertificateIndex } from '../src/authority/derived/certificate-index.ts';
 import { createLiveness } from '../src/authority/liveness/last-contact.ts';
-import type { ContactView } from '../src/authority/liveness/roster-walk.ts';
+import type { ContactView } from '../src/authority/liveness/rosters.ts';
 import { createNonceWindows } from '../src/authority/replay/nonce-window.ts';
 import { createSubjects } from '../src/authority/subjects/subjects.ts';
 import { createCertificateNumbers } from '../src/authority/tables/certificate-numbers.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Treaty } from '../machines/recognition-treaty.ts';
-import { createTrustPaths } from '../src/authority/derived/trust-paths.ts';
+import { createTrustPaths } from '../src/authority/derived/graph-caches.ts';
 import { createRecognitionIndex } from '../src/authority/views/recognition-index.ts';
 import { findTrustPath } from '../src/authority/views/trust-path.ts';
 import { formatInstant } from '../src/base/timestamp.ts';

@@ -4,7 +4,6 @@ import type { Handlers } from './engine/admission.ts';
 import * as agents from './enrollment/agents.ts';
 import * as certificateList from './enrollment/certificate-list.ts';
 import * as certificates from './enrollment/certificates.ts';
-import * as inviteList from './enrollment/invite-list.ts';
 import * as invites from './enrollment/invites.ts';
 import * as operatorKeys from './enrollment/operator-keys.ts';
 import * as policies from './enrollment/policies.ts';
@@ -13,12 +12,11 @@ import * as roster from './enrollment/roster.ts';
 import * as agreements from './protocol/agreements.ts';
 import * as records from './protocol/records.ts';
 import * as dashboard from './publication/dashboard.ts';
-import * as eventCalls from './publication/event-calls.ts';
+import * as events from './publication/events.ts';
 import * as graph from './publication/graph.ts';
 import * as health from './publication/health.ts';
 import * as horizon from './publication/horizon.ts';
 import * as signedLists from './publication/signed-lists.ts';
-import * as webhookCursors from './publication/webhook-cursors.ts';
 import * as attestations from './recognition/attestations.ts';
 import * as feedImport from './recognition/feed-import.ts';
 import * as recognitionPolicy from './recognition/recognition-policy.ts';
@@ -31,7 +29,6 @@ const EXPORTED: Handlers = {
   ...agents,
   ...certificateList,
   ...certificates,
-  ...inviteList,
   ...invites,
   ...operatorKeys,
   ...policies,
@@ -40,12 +37,11 @@ const EXPORTED: Handlers = {
   ...agreements,
   ...records,
   ...dashboard,
-  ...eventCalls,
+  ...events,
   ...graph,
   ...health,
   ...horizon,
   ...signedLists,
-  ...webhookCursors,
   ...attestations,
   ...feedImport,
   ...recognitionPolicy,

@@ -1,5 +1,4 @@
 /** Opens the authority on its state, which it reads from the store unless that is held ready; then serves commands. */
-import { createSharedWork } from '../base/work.ts';
 import type { Answer } from '../protocol/contract/answers.ts';
 import type { Call, CallName } from '../protocol/contract/calls.ts';
 import type { StatePosition, Store, StoreContents } from '../store/store.ts';
@@ -9,10 +8,8 @@ import { createEventTail } from './derived/event-tail.ts';
 import { createExpiryCensus } from './derived/expiry-census.ts';
 import { createFailureWindow } from './derived/failure-window.ts';
 import { createFleetCounts } from './derived/fleet-counts.ts';
-import { createGraphDigest } from './derived/graph-digest.ts';
+import { createGraphCaches } from './derived/graph-caches.ts';
 import { type HostStatus, NOTHING_COUNTED, NOTHING_KNOWN } from './derived/host-status.ts';
-import { createTrustGraphCopy } from './derived/trust-graph-copy.ts';
-import { createTrustPaths } from './derived/trust-paths.ts';
 import { admitCalls } from './engine/admission.ts';
 import type { Authority } from './engine/authority.ts';
 import { execute, publishIfActive, type Run } from './engine/execute.ts';
@@ -24,7 +21,7 @@ import { CRL_ID } from './lists/crl.ts';
 import type { SignedList } from './lists/signed-list.ts';
 import { createHeartbeatInterval } from './liveness/beat-advice.ts';
 import { createContactWriter } from './liveness/contact-writer.ts';
-import { createRosters } from './liveness/open-rosters.ts';
+import { createRosters } from './liveness/rosters.ts';
 import { refreshDashboard } from './publication/dashboard.ts';
 import { refreshGraph } from './publication/graph.ts';
 import { RESTORE_LISTS, refreshCrl, refreshFeeds } from './publication/signed-lists.ts';
@@ -165,7 +162,7 @@ export async function openAuthority(
       const run = calls.get(name);
       if (run === undefined) throw new Error(`There is no call ${name}`);
       const perform = () => execute(na, run as Run<typeof given>, given);
-      if (!CITES_GRAPH.has(name) || na.graphDigest.isKnown(na.runtime.now())) return perform();
+      if (!CITES_GRAPH.has(name) || na.graph.digest.isKnown(na.runtime.now())) return perform();
       // A large graph is built in slices, which a decision cannot wait for.
       const built = Promise.resolve(execute(na, refreshGraph, null));
       return built.then(() => (sealed ? SHUTTING_DOWN : perform()));
@@ -310,10 +307,7 @@ function authorityOn(
     expiryCensus: createExpiryCensus({ subjects, now: runtime.now, elapsed: runtime.elapsed }),
     lastCommit: Promise.resolve(),
     eventTail: createEventTail(facts.auditLength),
-    graphDigest: createGraphDigest(recognition),
-    trustPaths: createTrustPaths(recognition),
-    graphWork: createSharedWork(),
-    trustGraph: createTrustGraphCopy(recognition),
+    graph: createGraphCaches(recognition),
     sliceQueue: createSliceQueue(),
     license: { policy: undefined },
     dashboardPace: createDashboardPace(runtime.elapsed),

@@ -17,8 +17,7 @@ import { createImportedFeeds } from './derived/imported-feeds.ts';
 import { createInviteBatches } from './derived/invite-batches.ts';
 import { type ConfiguredOperator, createOperatorRegistry } from './derived/operator-registry.ts';
 import { createPolicyIndex } from './derived/policy-index.ts';
-import { createRecentChanges } from './derived/recent-changes.ts';
-import { createTrustCycleLog } from './derived/trust-cycle-log.ts';
+import { createRecentAudit } from './derived/recent-audit.ts';
 import type { Authority, AuthoritySettings, HeldState } from './engine/authority.ts';
 import { applyChanges, type RestoreTarget, restoreSubjects } from './engine/restore.ts';
 import { createBulletinIssuer } from './lists/bulletin.ts';
@@ -98,8 +97,7 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
     for (const name of GRAPH_DOCUMENTS) options.publisher.withdraw(name);
     options.publisher.withdraw('dashboard');
   });
-  const recentChanges = createRecentChanges();
-  const trustCycles = createTrustCycleLog();
+  const recentAudit = createRecentAudit();
   const liveness = createLiveness(settings.activeWindow, numbers);
   const operatorRegistry = createOperatorRegistry(options.operators);
   const replay = createReplay({
@@ -155,11 +153,8 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
     return { subjects, liveness, operatorKey: operatorRegistry.restored, activeSince };
   }
 
-  function takeAudit({ recentAudit }: Pick<StoreReading, 'recentAudit'>): void {
-    for (const entry of recentAudit) {
-      recentChanges.add(entry);
-      trustCycles.add(entry);
-    }
+  function takeAudit(stored: Pick<StoreReading, 'recentAudit'>): void {
+    for (const entry of stored.recentAudit) recentAudit.add(entry);
   }
 
   return {
@@ -179,8 +174,7 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
       attestations,
       recognition,
       importedFeeds,
-      recentChanges,
-      trustCycles,
+      recentAudit,
       counts,
       replay,
       liveness,

@@ -129,7 +129,7 @@ interface NodeCall {
 function nodeCommand(handler: NodeHandler<NodeCall>, rule: NodeProofRule): Run<NodeCall> {
   return (na, unit, call) =>
     isProven(call)
-      ? withNodeProof(na, unit, call, rule, (proof) => handler(na, unit, call, proof))
+      ? withNodeProof(na, unit, call, rule, handler)
       : handler(na, unit, call, 'missing_fields');
 }
 

@@ -142,8 +142,7 @@ function afterCommit(na: Authority, unit: UnitOfWork, audit: readonly SealedEntr
   publishChanges(na.publisher, unit.writes);
   const pending = takeEffect(unit);
   for (const { entry } of audit) {
-    na.recentChanges.add(entry);
-    na.trustCycles.add(entry);
+    na.recentAudit.add(entry);
     na.log(entry.event_type, entry.details);
   }
   na.bulletin.logged(audit.length);

@@ -34,6 +34,14 @@ export interface ProvenRequest {
   readonly certId?: string;
 }
 
+/** Handed over as it is: a closure would be one more object for each heartbeat. */
+type ProvenHandler = (
+  na: Authority,
+  unit: UnitOfWork,
+  request: ProvenRequest,
+  proof: NodeProofVerdict,
+) => Writable;
+
 /**
  * Performs what a node asks for, with the verdict on its proof, unless it was answered before; a genuine request
  * spends its nonce.
@@ -43,7 +51,7 @@ export function withNodeProof(
   unit: UnitOfWork,
   request: ProvenRequest,
   rule: NodeProofRule,
-  perform: (proof: NodeProofVerdict) => Writable,
+  handler: ProvenHandler,
 ): Writable | Repeated {
   const { node } = request;
   const repeated =
@@ -54,9 +62,9 @@ export function withNodeProof(
     if (rule.first) {
       if (proof !== 'valid') throw new Refusal('node_auth_failed');
       spendNonce(na, unit, request, rule);
-      return perform(proof);
+      return handler(na, unit, request, proof);
     }
-    const answer = perform(proof);
+    const answer = handler(na, unit, request, proof);
     spendNonce(na, unit, request, rule);
     return answer;
   } catch (cause) {

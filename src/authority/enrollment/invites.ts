@@ -1,12 +1,18 @@
-/** POST /admin/invite [core-4-7]. A token is shown once; only its hash is stored. */
-import type { Invite } from '../../../machines/invite.ts';
+/** Invites, as operators make [core-4-7], read and withdraw them [core-4-18]. A token is shown once; only its hash is stored. */
+import type { Invite, InviteRefusal } from '../../../machines/invite.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
-import { formatInstant } from '../../base/timestamp.ts';
+import { Refusal } from '../../base/refusal.ts';
+import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
+import type { OperatorClaim } from '../../protocol/contract/claims.ts';
 import type { InviteTerms } from '../../protocol/contract/inputs.ts';
+import type { InviteRow, InviteStatus } from '../../protocol/rows/invite.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
+import { pageFrom } from '../engine/page.ts';
 import { assertRoom } from '../engine/room.ts';
+import { refusalIn } from '../subjects/kinds.ts';
+import type { Subject } from '../subjects/subject-table.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 
 const HOUR = 3_600_000;
@@ -61,4 +67,119 @@ function createInvite(na: Authority, unit: UnitOfWork, terms: InviteTerms, remot
     ...(batch !== null && { batch }),
   });
   return { id, token: { token_id: token, expires_at: formatInstant(expiresAt) } };
+}
+
+/** Approximate number of characters in a row, not counting its roles. */
+const ROW_CHARACTERS = 500;
+
+const NO_INVITE = '';
+
+/** The most invites of a batch that one request withdraws: as many as one makes. */
+const MOST_WITHDRAWN = 1000;
+
+interface Listed {
+  readonly id: string;
+  readonly context: Invite;
+  readonly status: InviteStatus;
+}
+
+/** Sorted by fingerprint: an invite keeps its place whatever becomes of it. */
+export const listInvites: Handler<'listInvites'> = (na, { filter, ...page }, at) =>
+  pageFrom(
+    {
+      placeOf: ({ id }) => ({ at: 0, id }),
+      passes: ({ status }) => (filter.status ?? status) === status,
+      row: rowOf,
+      lengthOf: ({ context }) => ROW_CHARACTERS + context.roles.join().length,
+    },
+    listed(na, idsAfter(na, filter.batch, page.after?.id ?? ''), at),
+    page.limit,
+  );
+
+/** The pages after the first, for a reader that was admitted already. */
+export const readInvitePage: Handler<'readInvitePage'> = listInvites;
+
+export const withdrawInvite: Handler<'withdrawInvite'> = (na, unit, { fingerprint }, operator) => {
+  const event = { type: 'withdraw' as const, at: unit.at, by: operator.keyId };
+  const emitted = unit.send('invite', idOf(na, fingerprint), event);
+  const refused = refusalIn<InviteRefusal>(emitted);
+  if (refused !== null) throw new Refusal(refused.refusal);
+  const answer = { token_fingerprint: fingerprint, status: 'withdrawn' };
+  if (emitted.some(({ type }) => type === 'already_withdrawn')) {
+    return { ...answer, already_withdrawn: true };
+  }
+  auditWithdrawal(unit, fingerprint, operator);
+  return { ...answer, already_withdrawn: false };
+};
+
+/** No invite has the id that is answered for an unknown fingerprint. */
+function idOf({ inviteIds }: Authority, fingerprint: string): string {
+  for (const id of inviteIds.after(fingerprint)) {
+    return fingerprintOf(id) === fingerprint ? id : NO_INVITE;
+  }
+  return NO_INVITE;
+}
+
+/** All of what is withdrawn is one unit, so that a batch that has leaked ends at one instant, or not at all. */
+export const withdrawInviteBatch: Handler<'withdrawInviteBatch'> = (
+  na,
+  unit,
+  { batch },
+  operator,
+) => {
+  const found = na.inviteBatches.find(batch);
+  if (found === undefined) throw new Refusal('batch_not_found');
+  const event = { type: 'withdraw' as const, at: unit.at, by: operator.keyId };
+  let withdrawn = 0;
+  for (const id of found.unused.after('')) {
+    if (withdrawn === MOST_WITHDRAWN) break;
+    unit.send('invite', id, event);
+    auditWithdrawal(unit, fingerprintOf(id), operator);
+    withdrawn += 1;
+  }
+  return { batch, withdrawn, remaining: found.unused.size() - withdrawn };
+};
+
+function auditWithdrawal(
+  unit: UnitOfWork,
+  fingerprint: string,
+  { remoteAddr }: Pick<OperatorClaim, 'remoteAddr'>,
+): void {
+  unit.audit('invite_withdrawn', { token_fingerprint: fingerprint, remote_addr: remoteAddr });
+}
+
+function idsAfter(na: Authority, batch: string | null, after: string): Iterable<string> {
+  if (batch === null) return na.inviteIds.after(after);
+  return na.inviteBatches.find(batch)?.ids.after(after) ?? [];
+}
+
+/** Invites are shown once they are committed. */
+function* listed(na: Authority, ids: Iterable<string>, at: number): Generator<Listed> {
+  for (const id of ids) {
+    const invite = na.subjects.committed('invite', id);
+    if (invite === undefined) continue;
+    yield { id, context: invite.context, status: statusOf(invite, at) };
+  }
+}
+
+function statusOf({ value, context }: Subject<'invite'>, at: number): InviteStatus {
+  if (value === 'consumed' || value === 'withdrawn') return value;
+  return context.expiresAt < at ? 'expired' : 'unused';
+}
+
+function rowOf({ id, context, status }: Listed): InviteRow {
+  return {
+    token_fingerprint: fingerprintOf(id),
+    status,
+    batch: context.batch ?? null,
+    roles: [...context.roles],
+    max_validity_hours: context.maxValidityHours,
+    recipient_public_key: context.recipient,
+    created_at: formatInstant(context.createdAt),
+    expires_at: formatInstant(context.expiresAt),
+    used_at: formatInstantIfAny(context.usedAt),
+    used_by: context.usedBy,
+    withdrawn_at: formatInstantIfAny(context.withdrawnAt ?? null),
+    withdrawn_by: context.withdrawnBy ?? null,
+  };
 }

@@ -7,7 +7,7 @@ import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
-import type { ContactView } from '../liveness/roster-walk.ts';
+import type { ContactView } from '../liveness/rosters.ts';
 
 /** Building one piece takes the authority about a millisecond. */
 const ROWS_PER_PIECE = 250;

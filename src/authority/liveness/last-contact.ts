@@ -13,7 +13,7 @@ import {
   type ContactView,
   createRosterWalk,
   type RosterWalk,
-} from './roster-walk.ts';
+} from './rosters.ts';
 
 export interface Contact {
   readonly at: number;

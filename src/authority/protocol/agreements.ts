@@ -126,5 +126,5 @@ function evidenceAbout(
   target: string,
 ): TrustEvidence {
   const decision = evaluateTrust(na.recognition, source, target, issuer.now);
-  return buildTrustEvidence(issuer, decision, na.graphDigest.at(issuer.now));
+  return buildTrustEvidence(issuer, decision, na.graph.digest.at(issuer.now));
 }

@@ -41,7 +41,7 @@ export const decideBoundary: Handler<'decideBoundary'> = (na, unit, { agreement,
 
 /** Signed as stated, without evaluation. */
 export const buildEvidence: Handler<'buildEvidence'> = (na, unit, { decision, graphDigest }) => {
-  const digest = graphDigest ?? na.graphDigest.at(unit.at);
+  const digest = graphDigest ?? na.graph.digest.at(unit.at);
   const evidence = buildTrustEvidence(issuerOf(na, unit), decision, digest);
   unit.audit('trust_evidence_built', {
     evidence_id: evidence.evidence_id,

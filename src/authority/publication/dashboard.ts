@@ -42,8 +42,8 @@ function* publishDashboard(na: Authority): Generator<void, undefined> {
       recognition,
       treaties: dashboardTreaties.list(recognition.edges(), now),
       feeds: [...na.subjects.allCommitted('revocation-feed')].map(([, { context }]) => context),
-      trustCycle: na.trustCycles.newest(),
-      recentChanges: na.recentChanges.list(),
+      trustCycle: na.recentAudit.trustCycle(),
+      recentChanges: na.recentAudit.changes(),
       horizon: horizonSummary(endsOf(na, ends)),
       instances: na.hostStatus().instances,
       judge(counted) {

@@ -16,7 +16,7 @@ import {
 export const refreshGraph: Handler<'refreshGraph'> = (na, unit) => {
   const { at } = unit;
   if (areCurrent(na.publisher, at)) return null;
-  unit.whenCommitted(() => na.graphWork.share(() => inSlices(publishGraph(na))));
+  unit.whenCommitted(() => na.graph.builds.share(() => inSlices(publishGraph(na))));
   return null;
 };
 
@@ -32,7 +32,7 @@ export function* publishGraph(na: Authority): Generator<void, undefined> {
     const isStale = attempt === LAST_ATTEMPT ? null : () => index.version() !== version;
     const graph = yield* whole(buildDocument(recognitionGraphText(index, at), freshUntil), isStale);
     if (graph === null) continue;
-    na.graphDigest.note({ version, from: at, until: freshUntil, digest: graph.digest });
+    na.graph.digest.note({ version, from: at, until: freshUntil, digest: graph.digest });
     const connectome = yield* whole(buildDocument(connectomeText(index, at), freshUntil), isStale);
     if (connectome === null) continue;
     const atlas = yield* whole(
@@ -115,4 +115,4 @@ function areCurrent(publisher: DocumentPublisher, now: number): boolean {
 }
 
 export const trustPath: Handler<'trustPath'> = (na, { from, to }, at) =>
-  na.trustPaths(from, to, at);
+  na.graph.paths(from, to, at);

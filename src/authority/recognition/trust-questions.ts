@@ -32,11 +32,11 @@ const MOST_ATTEMPTS = 4;
 
 /** Path, digest and explanation are of one state of the treaties, although the work pauses in between. */
 function* explained(na: Authority, question: TrustQuestion): Generator<void, Writable> {
-  let graph = yield* na.trustGraph.current();
+  let graph = yield* na.graph.copy.current();
   for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt += 1) {
-    if (na.graphDigest.isKnown(na.runtime.now())) break;
+    if (na.graph.digest.isKnown(na.runtime.now())) break;
     yield* publishGraph(na);
-    graph = yield* na.trustGraph.current();
+    graph = yield* na.graph.copy.current();
   }
   const now = na.runtime.now();
   const answer = answerTo(na, question, now);
@@ -71,7 +71,7 @@ function answerTo(na: Authority, question: TrustQuestion, now: number): Consider
     evaluated_at: formatInstant(view.at),
     known_from: first === undefined ? null : formatInstant(first.treaty.issuedAt),
     without: [...without],
-    graph_digest: na.graphDigest.at(now),
+    graph_digest: na.graph.digest.at(now),
     ...(explain && isIndeterminate && { explanation: null }),
   };
 }

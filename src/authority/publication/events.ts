@@ -1,4 +1,4 @@
-/** Events as the edges read them [events-2]: the audit log in parts, from any entry on, also before it happens. */
+/** The audit log as events: read in parts by the edges [events-2], also before they happen, and posted to webhooks [events-5]. */
 import { JsonText } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { eventText } from '../derived/event-tail.ts';
@@ -49,3 +49,26 @@ function linesOf(made: readonly string[]): JsonText {
   });
   return new JsonText(made.slice(0, end < 0 ? made.length : end + 1).join('\n'));
 }
+
+/** Adds the new webhooks, forgets those that are gone, and answers where each stands. */
+export const openWebhooks: Handler<'openWebhooks'> = (na, unit, { ids, after }) => {
+  for (const [id] of na.subjects.allCommitted('webhook')) {
+    if (!ids.includes(id)) unit.remove('webhook', id);
+  }
+  const end = na.eventTail.length();
+  for (const id of ids) {
+    if (unit.current('webhook', id) !== undefined) continue;
+    unit.send('webhook', id, { type: 'begin', after: Math.min(after ?? end, end) });
+  }
+  return Object.fromEntries(ids.map((id) => [id, unit.existing('webhook', id).delivered]));
+};
+
+/** How far the log was posted. No change of that is audited: it would be posted, too. */
+export const saveWebhooks: Handler<'saveWebhooks'> = (_na, unit, cursors) => {
+  for (const [id, index] of Object.entries(cursors)) {
+    if (index > unit.existing('webhook', id).delivered) {
+      unit.send('webhook', id, { type: 'deliver', index });
+    }
+  }
+  return null;
+};
