@@ -194,7 +194,7 @@ test('every example has a button, none without JavaScript, and everything opens 
   await entry.getByText('Example', { exact: true }).click();
   const shown = "curl -s 'https://authority.example/genesis'";
   assert.equal(await entry.getByText(shown).isVisible(), true);
-  const note = plain.page.getByText('Put the address of this page in place of');
+  const note = plain.page.getByText('with the address of this page');
   assert.equal(await note.isVisible(), true, 'no script is there to do so');
 });
 
@@ -215,7 +215,7 @@ test('a signed example leads to what signs it', async () => {
   const setup = page.locator('#signing');
   assert.equal(await setup.isVisible(), false);
   await page.locator('#post-heartbeat').getByText('Example', { exact: true }).click();
-  await page.locator('#post-heartbeat').getByRole('link', { name: 'what signs it' }).click();
+  await page.locator('#post-heartbeat').getByRole('link', { name: 'set up signing' }).click();
   await setup.waitFor({ state: 'visible' });
 });
 

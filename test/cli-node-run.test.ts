@@ -112,7 +112,7 @@ test('what a node cannot start with is refused in one sentence, and perhaps its 
   const other = Buffer.alloc(32, 1).toString('base64');
   const cases: [folder: string, args: string[], code: number, message: RegExp][] = [
     [nodeDir, ['--root-key', other], 3, /is of root key .*, not /],
-    [damaged, [], 3, /The policy that is held is damaged/],
+    [damaged, [], 3, /The stored policy is damaged/],
     [join(scratch, 'new'), [], 2, /give its --root-key/],
     [join(file, 'node'), ['--root-key', rootKey], 3, /file\/node/],
     [join(scratch, 'empty'), ['--root-key', rootKey], 4, /neither a certificate nor an invite/],

@@ -206,7 +206,10 @@ suite('a node that knows the root key joins nobody else', () => {
     hostile.answers = { ...honest(), 'GET /genesis': delegated(-999, 999, other.na) };
     const own = join(alpha.folder, 'genesis.json');
     const older = await endOf(nodeArgs('join', newFolder(), '--token', 't', '--genesis', own));
-    assert.match(older.message, /genesis of the authority is refused: it is older than the one/);
+    assert.match(
+      older.message,
+      /genesis from the authority is rejected: it is older than the stored one/,
+    );
   });
 });
 

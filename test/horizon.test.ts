@@ -120,7 +120,10 @@ for (const threads of ['1', '2']) {
       const { horizon_summary } = (await get(na, '/dashboard.json')).body;
       assert.deepEqual(horizon_summary, { within_day: 1, within_week: 4, within_month: 4 });
       const page = (await get(na, '/dashboard')).text;
-      assert.match(page, /End within a week<\/span><span[^>]*horizon_summary\.within_week[^>]*>4</);
+      assert.match(
+        page,
+        /Ending within a week<\/span><span[^>]*horizon_summary\.within_week[^>]*>4</,
+      );
       const { text } = await get(na, '/metrics');
       const soonest = (await horizon()).lapsing.map(({ kind, soonest }) => [kind, soonest]);
       const series = [

@@ -43,7 +43,7 @@ const CASES: readonly (readonly [what: string, does: (socket: Socket) => void, r
     [
       'a body without an end',
       floods(`${OK}Transfer-Encoding: chunked\r\n\r\n`, '5\r\n     \r\n'),
-      /it answers more than 100000 bytes$/,
+      /the answer has more than 100000 bytes$/,
     ],
     [
       'more values than a list has',

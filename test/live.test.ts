@@ -107,9 +107,9 @@ test('the heading, a bar and the color say when the connection was lost, in UTC'
   await page.locator('[data-live-status="stale"]').waitFor(SOON);
   assert.match(
     await heading.innerText(),
-    /^Not live since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\. It was: All is well$/,
+    /^Last updated \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC: All is well$/,
   );
-  assert.match(await page.innerText('[data-live-status]'), /how it was at .* UTC/);
+  assert.match(await page.innerText('[data-live-status]'), /the state as of .* UTC/);
   assert.equal(
     await page.evaluate("getComputedStyle(document.querySelector('.posture')).filter"),
     'grayscale(1)',

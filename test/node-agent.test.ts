@@ -443,7 +443,11 @@ test('an agent keeps what it has, and says why, whatever it is offered', async (
       /"policy","problem":"the authority .* did not sign/,
       theirPolicy,
     ],
-    ['an earlier policy', /"policy","problem":"it is not the one that the bulletin names/, before],
+    [
+      'an earlier policy',
+      /"policy","problem":"it is not the policy that the bulletin names/,
+      before,
+    ],
   ] as const) {
     events.length = 0;
     respond = (path) => (path === '/policy' ? json(policy) : null);
@@ -584,9 +588,9 @@ test('an agent does not start with what is damaged, or of another network or nod
       files: new Map([...files, ...(Object.entries(changed) as [AgentRecord, string][])]),
       ...further,
     });
-  await assert.rejects(start({ genesis: '{"network_name"' }), /genesis that is held is damaged/);
-  await assert.rejects(start({ certificate: '{}' }), /certificate that is held is damaged/);
-  await assert.rejects(start({ crl: '' }), /crl that is held is damaged/);
+  await assert.rejects(start({ genesis: '{"network_name"' }), /stored genesis is damaged/);
+  await assert.rejects(start({ certificate: '{}' }), /stored certificate is damaged/);
+  await assert.rejects(start({ crl: '' }), /stored crl is damaged/);
   await assert.rejects(start({}, { key: newKey() }), /certificate that is held is for another key/);
   const otherRoot = keyFromSeed(new Uint8Array(32)).publicKey;
   await assert.rejects(start({}, { rootKey: otherRoot }), /genesis that is held is of root key/);
@@ -628,7 +632,7 @@ test('an agent that can store nothing goes on beating, spends no invite, and sto
     onEvent: (event) => events.push(event),
   });
   assert.equal(typeof (await agent.turn()), 'number');
-  assert.equal(agent.state().problem, 'No invite is spent: no space left');
+  assert.equal(agent.state().problem, 'The invite was not used: no space left');
   isFull = false;
   await agent.turn();
   const { cert_id: first } = agent.state();

@@ -171,12 +171,12 @@ suite('over HTTP', () => {
   });
 
   for (const [query, expected] of [
-    ['?from=alpha', /Choose the other sovereign too/],
+    ['?from=alpha', /Choose the second sovereign as well/],
     ['?from=alpha&to=gamma', /2 active treaties lead from one to the other/],
     ['?from=alpha&to=delta', /direct_treaty_revoked/],
     ['?from=alpha&to=alpha', /Both are the same sovereign/],
     ['?from=alpha&to=nobody', /No treaty names nobody/],
-    ['?from=delta&to=alpha', /No path of active treaties leads from one to the other/],
+    ['?from=delta&to=alpha', /No path of active treaties connects them/],
     ['?sovereign=beta', /attestation-of-beta/],
     ['?sovereign=nobody', /No treaty names the sovereign/],
     ['?q=nobody', /No matching sovereign/],
@@ -447,7 +447,7 @@ suite('in a browser', () => {
     await using chosen = await (await browser()).visit(
       `${na.url}/atlas?sovereign=${encodeURIComponent(reference(endless))}`,
     );
-    assert.match(await chosen.page.innerText('#selected'), /Its own page/);
+    assert.match(await chosen.page.innerText('#selected'), /Open its page/);
   });
 
   test('200 sovereigns with 1,000 treaties are drawn, listed and clean', async () => {

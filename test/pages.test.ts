@@ -139,7 +139,7 @@ for (const path of REFERENCES) {
     const { page } = visit;
     const all = await page.locator('[data-entry]').count();
     const outcomes = page.locator('[data-filter-count]');
-    assert.equal(await outcomes.textContent(), `${all} in all`);
+    assert.equal(await outcomes.textContent(), `${all} total`);
     await page.getByRole('searchbox').fill('REVOKE treat');
     const shown = page.locator('[data-entry]:visible');
     const count = await shown.count();
@@ -148,7 +148,7 @@ for (const path of REFERENCES) {
     for (const text of await shown.allTextContents()) assert.match(text, /revoke/i);
     assert.equal(await page.locator('[data-link-to]:visible').count(), count);
     await page.getByRole('searchbox').fill('no such thing anywhere');
-    assert.equal(await page.getByText('Nothing fits.').isVisible(), true);
+    assert.equal(await page.getByText('No matches.').isVisible(), true);
     await page.keyboard.press('Escape');
     assert.equal(await page.locator('[data-entry]:visible').count(), all);
     assert.deepEqual(visit.problems, []);

@@ -56,7 +56,7 @@ export async function runAgent(options: RunOptions): Promise<void> {
 
 function report(event: AgentEvent): void {
   if (event.type === 'refused') {
-    printNotice(`The ${event.what} of the authority is refused: ${event.problem}`);
+    printNotice(`The ${event.what} from the authority is rejected: ${event.problem}`);
   } else if (event.type === 'failed') {
     const seconds = Math.ceil(event.retryInMs / 1000);
     printNotice(`${event.problem}; trying again in ${seconds} s`);

@@ -154,5 +154,5 @@ function refuse(code: string, what: string, problem: string | null): void {
 }
 
 function refusal(code: string, what: string, problem: string): Error {
-  return failure(EXIT.refused, code, `The ${what} of the authority is refused: ${problem}`);
+  return failure(EXIT.refused, code, `The ${what} from the authority is rejected: ${problem}`);
 }

@@ -1,7 +1,7 @@
 /**
- * The network as a node agent holds it: genesis, revocation list and policy, each verified, and none of them replaced by
- * what is older, differs under the same number, or is another network's. What is refused is reported, and what is held
- * stays.
+ * The network as a node agent knows it: genesis, revocation list and policy, each verified. None is replaced by one that
+ * is older, differs under the same number, or belongs to another network. Rejected documents are reported, and the
+ * current ones are kept.
  */
 import type { VerifySignature } from '../base/crypto/primitives.ts';
 import { parseJson } from '../base/json/parse.ts';
@@ -35,15 +35,15 @@ export interface AgentNetworkOptions {
 }
 
 export interface AgentNetwork {
-  /** Null until it was first fetched. */
+  /** Null until first fetched. */
   genesis(): GenesisBlock | null;
   crl(): CertificateRevocationList | null;
   policy(): PolicyManifest | null;
-  /** Fetches what is not held yet. Rejects when there is no answer. */
+  /** Fetches the documents that are still missing. Rejects when there is no answer. */
   complete(): Promise<void>;
-  /** Fetches what the bulletin says has changed. Rejects when there is no answer. */
+  /** Fetches the documents that changed according to the bulletin. Rejects when there is no answer. */
   follow(bulletin: Bulletin): Promise<void>;
-  /** Whether the newest list of the authority has this certificate; asks for it. */
+  /** Fetches the newest revocation list and says whether it has this certificate. */
   confirmsRevocation(certId: string): Promise<boolean>;
   isRevoked(certId: string): boolean;
 }
@@ -60,24 +60,24 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
   let heldDigest = genesis === null ? '' : digestOfGenesis(genesis);
   let refusedGenesis = '';
   let logSize = 0;
-  /** When a newer list was last taken, milliseconds since the epoch. */
+  /** When a newer list was last accepted, in milliseconds since the epoch. */
   let listTakenAt = Number.NEGATIVE_INFINITY;
 
   function assertOfOneNetwork(): void {
     if (genesis === null) return;
     if (genesis.root_public_key !== rootKey) {
       throw new Error(
-        `The genesis that is held is of root key ${genesis.root_public_key}, not ${rootKey}`,
+        `The stored genesis is signed for root key ${genesis.root_public_key}, not ${rootKey}`,
       );
     }
     const problem = genesisProblem(genesis, { rootKey, genesis: null }, now(), verify);
-    if (problem !== null) throw new Error(`The genesis that is held is refused: ${problem}`);
+    if (problem !== null) throw new Error(`The stored genesis is rejected: ${problem}`);
     const key = genesis.network_authority.public_key;
     if (crl !== null && verifier.revocationList(crl, key) === 'invalid_signature') {
-      throw new Error('The revocation list that is held is not one of this network');
+      throw new Error('The stored revocation list does not belong to this network');
     }
     if (policy !== null && verifier.policy(policy, key) !== 'valid') {
-      throw new Error('The policy that is held is not one of this network');
+      throw new Error('The stored policy does not belong to this network');
     }
   }
 
@@ -118,7 +118,7 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
     if (offered.sequence !== crl?.sequence) await takeList(offered, digestOf(offered));
   }
 
-  /** False when the whole list has to be read. */
+  /** Continues the list by a delta; false when the full list has to be fetched. */
   async function continueList(): Promise<boolean> {
     if (genesis === null || crl === null) return false;
     try {
@@ -145,7 +145,7 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
     }
     if (wanted !== null && !isNamed(offered, wanted)) {
       if (isOfItsTime(offered, wanted)) return;
-      return onRefused('policy', 'it is not the one that the bulletin names');
+      return onRefused('policy', 'it is not the policy that the bulletin names');
     }
     if (jsonText(offered) === (policy === null ? '' : jsonText(policy))) return;
     policy = offered;
@@ -157,14 +157,14 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
     if (reason !== 'valid') return `its authority is not that of ${network_name} (${reason})`;
     const sequence = crl?.sequence ?? 0;
     if (bulletin.crl_sequence < sequence && !isJustTaken()) {
-      return `it names revocation list ${bulletin.crl_sequence}, held is ${sequence}`;
+      return `it names revocation list ${bulletin.crl_sequence}, but the stored one is ${sequence}`;
     }
     if (bulletin.crl_sequence === sequence && crl !== null && bulletin.crl_digest !== crlDigest) {
-      return `it names another revocation list ${sequence} than the one that is held`;
+      return `its revocation list ${sequence} differs from the stored one`;
     }
-    // A restore of the authority goes on with a shorter log, and with a higher list.
+    // A restored authority continues with a shorter log, but with a higher list sequence.
     const isOlder = bulletin.crl_sequence === sequence && bulletin.log_size < logSize;
-    return isOlder ? 'it is older than one that was received' : null;
+    return isOlder ? 'it is older than one received before' : null;
   }
 
   function isJustTaken(): boolean {
@@ -191,12 +191,12 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
     policy: () => policy,
     complete,
     async follow(bulletin) {
-      // The root key may have given the network another authority key, which signed this bulletin.
+      // The bulletin may be signed by a new authority key that the root key delegated to.
       await followGenesis(bulletin);
       if (genesis === null) return;
       const problem = bulletinProblem(bulletin, genesis);
       if (problem !== null) return onRefused('bulletin', problem);
-      // It is older than the list, and says nothing that is not known.
+      // The bulletin is older than the list and has no news.
       if (bulletin.crl_sequence < (crl?.sequence ?? 0)) return;
       logSize = bulletin.log_size;
       if (bulletin.crl_sequence > (crl?.sequence ?? -1)) await updateList();
@@ -212,25 +212,25 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
   };
 }
 
-/** A bulletin may be a second old when it is sent [core-5-14], and takes its time: so a list may have been read before it. */
+/** A bulletin may be a second old when it is sent [core-5-14], plus its travel time, so a newer list may arrive first. */
 const LATE_BULLETIN_MS = 5000;
 
-/** The policy that is active may be newer than the bulletin. */
+/** The active policy may be newer than the bulletin. */
 function isNamed(offered: PolicyManifest, { policy_id, issued_at }: Bulletin): boolean {
   return offered.policy_id === policy_id || instantOf(offered.issued_at) > instantOf(issued_at);
 }
 
-/** It was being published while the bulletin was made, so that the next one names it: nothing to report, or to take. */
+/** The policy was published while the bulletin was signed. The next bulletin names it, so wait without reporting. */
 function isOfItsTime(offered: PolicyManifest, { issued_at }: Bulletin): boolean {
   return instantOf(issued_at) - instantOf(offered.issued_at) <= LATE_BULLETIN_MS;
 }
 
-/** After these the whole list says more. */
+/** Reasons to reject a delta after which the full list is fetched. */
 const DELTA_REFUSALS = new Set([
   'delta_unavailable',
   'since_ahead',
   'invalid_since',
-  // Of an authority that does not know deltas, and answered the whole list.
+  // From an authority that does not support deltas and answered with the full list.
   'unreadable_answer',
 ]);
 
@@ -243,7 +243,7 @@ async function held<T>(
   if (text === null) return null;
   const record = read(valueIn(text));
   if (record !== null) return record;
-  throw new Error(`The ${name} that is held is damaged`);
+  throw new Error(`The stored ${name} is damaged`);
 }
 
 function valueIn(text: string): unknown {
@@ -266,7 +266,7 @@ function idsOn(crl: CertificateRevocationList | null): ReadonlySet<string> {
   return new Set((crl?.revoked_certificates ?? []).map(({ certificate_id }) => certificate_id));
 }
 
-/** From then on the authority has a newer one. */
+/** After half of its lifetime, the authority has a newer list. */
 function halfOf({ issued_at, next_update }: CertificateRevocationList): number {
   return (instantOf(issued_at) + instantOf(next_update)) / 2;
 }

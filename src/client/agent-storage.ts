@@ -1,11 +1,11 @@
-/** What a node agent keeps between two runs: texts by name, each either as it was or wholly replaced. */
+/** What a node agent stores between runs: texts by name. Each write replaces the text completely or not at all. */
 export const AGENT_RECORDS = ['genesis', 'crl', 'policy', 'certificate', 'agent'] as const;
 
 /** `agent` is the state of the agent, for local programs. */
 export type AgentRecord = (typeof AGENT_RECORDS)[number];
 
 export interface AgentStorage {
-  /** Null when there is none. Rejects when it cannot be read. */
+  /** Null when the record does not exist. Rejects when it cannot be read. */
   read(name: AgentRecord): Promise<string | null> | string | null;
   write(name: AgentRecord, text: string): Promise<void> | void;
 }

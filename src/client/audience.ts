@@ -1,7 +1,7 @@
 import type { SigningOptions } from './options.ts';
 import { createPublicClient } from './public-client.ts';
 
-/** The authority's public key: the given one, or that of `/sovereign.json`, asked for once. */
+/** Returns the authority's public key from the options, or else from `/sovereign.json`, fetched once. */
 export function audienceSource(options: SigningOptions): () => Promise<string> {
   let known: Promise<string> | null =
     options.audience === undefined ? null : Promise.resolve(options.audience);
@@ -10,7 +10,7 @@ export function audienceSource(options: SigningOptions): () => Promise<string> {
     try {
       return await known;
     } catch (error) {
-      // The next request asks again: one unanswered look-up must not disable the client.
+      // Let the next request try again: one failed look-up must not disable the client.
       known = null;
       throw error;
     }

@@ -1,12 +1,12 @@
 import type { JsonObject } from '../base/json/value.ts';
 import { REFUSALS, type RefusalName } from '../base/refusal.ts';
 
-/** Codes that an authority refuses with. */
+/** Error codes of an authority. */
 export type RefusalCode = (typeof REFUSALS)[RefusalName]['code'];
 
 /**
- * `unreachable`, `timeout` and `aborted`: no answer came. `unreadable_answer`: it was not one of an authority.
- * `unknown_code`: a refusal with a code that this version does not know, which is in `wireCode`.
+ * `unreachable`, `timeout` and `aborted`: no answer arrived. `unreadable_answer`: the answer did not come from an
+ * authority. `unknown_code`: this version does not know the error code, which is in `wireCode`.
  */
 export type ErrorCode =
   | RefusalCode
@@ -18,12 +18,12 @@ export type ErrorCode =
 
 const REFUSAL_CODES: ReadonlySet<string> = new Set(Object.values(REFUSALS).map(({ code }) => code));
 
-/** Statuses of answers that say nothing of the request itself, from the authority or a proxy before it. */
+/** Transient statuses that say nothing about the request, from the authority or a proxy in front of it. */
 const PASSING = new Set([408, 429, 502, 503, 504]);
 
 export interface AuthorityErrorFacts {
   readonly status: number;
-  /** The envelope's code, or one of the client's own. */
+  /** The code of the error envelope, or one of the client's own codes. */
   readonly code: string;
   readonly details?: JsonObject;
   readonly requestId?: string | null;
@@ -33,20 +33,20 @@ export interface AuthorityErrorFacts {
   readonly cause?: unknown;
 }
 
-/** The one error a client throws: a refusal of the authority, or the want of an answer from one. */
+/** The only error a client throws: the authority refused, or no usable answer arrived. */
 export class AuthorityError extends Error {
-  /** HTTP status; 0 when no answer came. */
+  /** HTTP status; 0 when no answer arrived. */
   readonly status: number;
   readonly code: ErrorCode;
-  /** The code as it was received. */
+  /** The code as received. */
   readonly wireCode: string;
   readonly details: JsonObject;
   readonly requestId: string | null;
-  /** Seconds to wait before another try, when the authority says so. */
+  /** Seconds to wait before retrying; null unless the authority says so. */
   readonly retryAfter: number | null;
-  /** Seconds that were waited because limits asked for it; null when no wait was wanted. */
+  /** Seconds spent waiting for rate limits; null when waiting was not enabled. */
   readonly waited: number | null;
-  /** The time of the authority by the header `Date` of its answer, in milliseconds since the epoch. */
+  /** The authority's time from the `Date` header of its answer, in milliseconds since the epoch. */
   readonly answeredAt: number | null;
 
   constructor(message: string, facts: AuthorityErrorFacts) {
@@ -62,21 +62,21 @@ export class AuthorityError extends Error {
     this.answeredAt = facts.answeredAt ?? null;
   }
 
-  /** The same, when even waiting that many seconds did not help. */
+  /** The same error after waiting this many seconds in vain. */
   afterWaiting(waited: number): AuthorityError {
     return new AuthorityError(this.message, { ...this, code: this.wireCode, waited });
   }
 
   /**
-   * Whether the same request may succeed later. It says nothing of whether it is safe to send again: without an
-   * answer the authority may have done what it was asked.
+   * Whether the same request may succeed later. It does not say that resending is safe: without an answer, the
+   * authority may have carried out the request.
    */
   get retryable(): boolean {
     return this.status === 0 ? this.code !== 'aborted' : PASSING.has(this.status);
   }
 }
 
-/** True when nobody decided on the request: no answer, a failing server, or something else answering. */
+/** True when the authority did not decide on the request: no answer, a server failure, or another server answered. */
 export function isUnreachable(error: AuthorityError): boolean {
   return error.status === 0 || error.status >= 500 || error.code === 'unreadable_answer';
 }

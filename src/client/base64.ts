@@ -1,9 +1,9 @@
-/** Standard base64 without Node's Buffer; decoding accepts the canonical spelling only [core-1-5]. */
+/** Standard base64 without Node's Buffer; decoding accepts only the canonical form [core-1-5]. */
 export function encodeBase64(bytes: Uint8Array): string {
   return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
 }
 
-/** The bytes of canonical base64 of exactly `length` bytes; null for anything else. */
+/** Decodes canonical base64 of exactly `length` bytes; null for anything else. */
 export function decodeBase64(text: string, length: number): Uint8Array | null {
   if (text.length !== Math.ceil(length / 3) * 4) return null;
   let bytes: Uint8Array;

@@ -1,14 +1,14 @@
 /**
- * The bodies of answers. They end when the signal is aborted, whatever becomes of the signal that `fetch` was given. That of
- * Node.js 20.20 no longer follows it once garbage was collected while the body is read, if `redirect` is set to
- * `error`, as it is here; with other `redirect` modes it does (nodejs/undici#4627).
+ * Reads the bodies of answers. Reading stops when the signal is aborted, even if `fetch` ignores it: with `redirect:
+ * 'error'`, as used here, `fetch` of Node.js 20.20 loses the signal when garbage is collected while the body is read
+ * (nodejs/undici#4627).
  */
 import type { AnswerBody, FetchAnswer } from './options.ts';
 
-/** As long as a text of JavaScript may be: anyone who sends more has no end. */
+/** About the maximum length of a JavaScript string. */
 const MOST_BYTES = 512 * 1024 * 1024;
 
-/** Rejects with the reason of the signal when it is aborted before the end. What is not taken is dropped. */
+/** Rejects with the signal's reason when it is aborted before the end. The unread rest is dropped. */
 export async function* piecesOf(body: AnswerBody, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
   const drop = () => void reader.cancel().catch(() => undefined);
@@ -27,7 +27,7 @@ export async function* piecesOf(body: AnswerBody, signal: AbortSignal): AsyncGen
   }
 }
 
-/** The whole body as text; rejects when it has more than this many bytes. */
+/** Returns the body as text; rejects when it has more than `mostBytes` bytes. */
 export async function textOf(
   answer: FetchAnswer,
   signal: AbortSignal,
@@ -40,7 +40,7 @@ export async function textOf(
   let bytes = 0;
   for await (const piece of piecesOf(body, signal)) {
     bytes += piece.byteLength;
-    if (bytes > mostBytes) throw new Error(`it answers more than ${mostBytes} bytes`);
+    if (bytes > mostBytes) throw new Error(`the answer has more than ${mostBytes} bytes`);
     texts.push(decoder.decode(piece, { stream: true }));
   }
   return texts.join('') + decoder.decode();

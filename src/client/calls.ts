@@ -1,4 +1,4 @@
-/** How the methods of a client reach their routes: by a schema of the answer, a path, and what is sent. */
+/** How client methods call routes: with the schema of the answer, the path, and the parameters or body. */
 import type { Static, TSchema } from 'typebox';
 import type { JsonObject } from '../base/json/value.ts';
 import { jsonText } from '../base/json/write.ts';
@@ -6,11 +6,11 @@ import { type Query, send } from './http.ts';
 import type { CallOptions, ServerOptions } from './options.ts';
 
 export interface Parameters {
-  /** A list is sent as the parameter repeated. */
+  /** A list is sent as a repeated parameter. */
   readonly [name: string]: string | number | readonly string[] | undefined;
 }
 
-/** Of one client; `get` reads. */
+/** The calls of one client; `get` only reads. */
 export interface Calls {
   get<Answer extends TSchema>(
     answer: Answer,
@@ -26,7 +26,7 @@ export interface Calls {
   ): Promise<Static<Answer>>;
 }
 
-/** Calls that anyone may make. None of them changes anything, so each may be repeated. */
+/** Unauthenticated calls. They change nothing, so each may be retried. */
 export function publicCalls(server: ServerOptions): Calls {
   return {
     get(answer, path, parameters = {}, call) {

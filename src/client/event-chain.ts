@@ -1,39 +1,39 @@
-/** Checks that events are the audit log without a gap and unaltered [events-4]. */
+/** Checks that events form the audit log, unaltered and without gaps [events-4]. */
 import { Value } from 'typebox/value';
 import { parseJson } from '../base/json/parse.ts';
 import { LoggedEntry } from '../protocol/answers/events.ts';
 import { portableSha256 } from './sha256.ts';
 
-/** A place in the audit log: the index of an entry, and its hash. */
+/** A position in the audit log: the index of an entry, and its hash. */
 export interface EventPlace {
   readonly index: number;
-  /** Lower-case hex; 64 zeros before the first entry. */
+  /** Lowercase hex; 64 zeros before the first entry. */
   readonly hash: string;
 }
 
-/** An entry of the audit log, whose hash was checked. */
+/** An audit log entry whose hash was verified. */
 export interface LoggedEvent extends EventPlace {
   readonly entry: LoggedEntry;
 }
 
 export type EventProblem =
-  /** It is not an event. */
+  /** The line is not an event. */
   | 'malformed'
-  /** Events before it are missing, or it came before. */
+  /** Earlier events are missing, or the event is a repeat. */
   | 'gap'
-  /** It does not follow on the one before. */
+  /** The event does not continue the previous one. */
   | 'broken_link'
-  /** It is not what its hash covers. */
+  /** The event does not match its hash. */
   | 'altered_entry';
 
-/** What the authority sent is not its audit log. */
+/** The authority sent something other than its audit log. */
 export class EventChainError extends Error {
   readonly problem: EventProblem;
-  /** The event that was expected. */
+  /** The index of the expected event. */
   readonly index: number;
 
   constructor(problem: EventProblem, index: number) {
-    super(`Event ${index} of the authority is refused: ${problem}`);
+    super(`Event ${index} from the authority is rejected: ${problem}`);
     this.name = 'EventChainError';
     this.problem = problem;
     this.index = index;
@@ -44,7 +44,7 @@ export const BEFORE_FIRST: EventPlace = { index: 0, hash: '0'.repeat(64) };
 
 const FORM = /^\{"entry":(\{.*\}),"hash":"([0-9a-f]{64})","index":([0-9]{1,16})\}$/s;
 
-/** The event in a line, which has to follow on `last`; a null hash there is not known, and is not checked. */
+/** Parses the event in a line, which must continue `last`; a null hash in `last` is unknown and not checked. */
 export function nextEvent(
   line: string,
   last: { readonly index: number; readonly hash: string | null },

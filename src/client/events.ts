@@ -1,4 +1,4 @@
-/** The events of an authority, read to wherever the reader wants, across lost connections [events-4]. */
+/** Reads the events of an authority, reconnecting as needed [events-4]. */
 import { AuthorityError } from './authority-error.ts';
 import { BEFORE_FIRST, type EventPlace, type LoggedEvent, nextEvent } from './event-chain.ts';
 import type { Prepared, Query } from './http.ts';
@@ -8,13 +8,13 @@ import { pause } from './retry.ts';
 
 export interface EventOptions extends CallOptions {
   /**
-   * The event after which to begin: its index, or its place, with which the next one is compared. Absent: before the
-   * first.
+   * The event after which to begin: its index, or its position, which the next event is checked against. By default,
+   * begins with the first event.
    */
   readonly after?: number | EventPlace;
-  /** Whether to go on with what happens next; true when absent. */
+  /** Whether to wait for new events at the end of the log; true by default. */
   readonly follow?: boolean;
-  /** Called when the authority cannot be read, before it is tried again after this many milliseconds. */
+  /** Called when the connection is lost, with the delay in milliseconds before the next attempt. */
   readonly onLost?: (error: AuthorityError, ms: number) => void;
 }
 
@@ -26,9 +26,9 @@ const PATH = '/events';
 const LINES_OF_JSON = 'application/x-ndjson';
 
 /**
- * Yields each event once and in order. A lost connection is reopened, and continues after the last event, forever
- * with `follow`. It ends with the log, or when the signal is aborted. Throws an `AuthorityError` when the authority
- * refuses, and an `EventChainError` when it sends what is not its log.
+ * Yields each event once and in order. A lost connection is reopened after the last event; with `follow`, there is no
+ * limit to reconnecting. Ends at the end of the log without `follow`, or when the signal is aborted. Throws an
+ * `AuthorityError` when the authority refuses, and an `EventChainError` when it sends anything but its log.
  */
 export async function* readEvents(
   server: ServerOptions,
@@ -55,7 +55,7 @@ export async function* readEvents(
         yield event;
       }
       if (!follow) return;
-      problem = new AuthorityError('The authority has ended the stream', {
+      problem = new AuthorityError('The authority ended the stream', {
         status: 0,
         code: 'unreachable',
       });
@@ -82,7 +82,7 @@ function placeOf(after: number | EventPlace) {
   return after === 0 ? BEFORE_FIRST : { index: after, hash: null };
 }
 
-/** Readers whose connections ended together do not come back together. */
+/** Spread out, so that readers whose connections ended together do not reconnect together. */
 function waitFor({ retryAfter }: AuthorityError, failures: number): number {
   const spread = 0.5 + Math.random() / 2;
   const ms = Math.min(FIRST_WAIT_MS * 2 ** failures, LONGEST_WAIT_MS) * spread;

@@ -1,4 +1,4 @@
-/** One exchange with the authority: JSON text out, an answer of the given schema or an `AuthorityError` back. */
+/** One exchange with the authority: sends JSON text and returns an answer of the given schema or an `AuthorityError`. */
 import type { Static, TSchema } from 'typebox';
 import { Value } from 'typebox/value';
 import { parseJson } from '../base/json/parse.ts';
@@ -12,7 +12,7 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 
 export type Query = { readonly [name: string]: readonly string[] };
 
-/** What one attempt sends. Each attempt is signed again, unless the same bytes have to be sent again. */
+/** What one attempt sends. Each attempt is signed again, unless the same bytes have to be resent. */
 export interface Prepared {
   readonly headers?: Headers;
   /** JSON text, sent byte for byte. */
@@ -73,7 +73,7 @@ async function exchange<Answer extends TSchema>(
   }
 }
 
-/** The head of an answer of the authority whose body is still to come; its refusal is thrown. */
+/** Returns the head of an answer before its body arrives; throws the authority's error. */
 export async function begin(
   server: ServerOptions,
   request: Omit<HttpRequest<TSchema>, 'answer' | 'repeatable'>,
@@ -106,7 +106,7 @@ function ask(
   });
 }
 
-/** `given` is the signal of the caller, and `timeout` the one that ended the wait. */
+/** `given` is the caller's signal, and `timeout` is the signal that limits the wait. */
 export function unanswered(
   { url }: ServerOptions,
   error: unknown,
@@ -114,7 +114,7 @@ export function unanswered(
   timeout: AbortSignal,
 ): AuthorityError {
   const isLate = given?.aborted !== true && timeout.aborted;
-  const cause = isLate ? 'it did not come to its end in time' : causeOf(error);
+  const cause = isLate ? 'it timed out' : causeOf(error);
   const message = `No answer from the authority at ${url} (${cause})`;
   return new AuthorityError(message, { status: 0, code: codeOf(given, timeout), cause: error });
 }
@@ -162,7 +162,7 @@ function refusal(response: FetchAnswer, answer: JsonObject | null): AuthorityErr
 }
 
 function unreadable(response: FetchAnswer): AuthorityError {
-  const message = `The answer is not one of a network authority (HTTP ${response.status})`;
+  const message = `The answer did not come from a network authority (HTTP ${response.status})`;
   return new AuthorityError(message, { ...factsOf(response), code: 'unreadable_answer' });
 }
 

@@ -1,16 +1,16 @@
 /**
- * Requests whose answers the authority keeps [core-2-5], over any number of attempts: while the answer is lost, the same
- * bytes are sent again, marked as such, and get it. One that is signed anew would be another request, which finds
- * the invite spent, or renews a second time.
+ * Requests whose answers the authority keeps [core-2-5], over any number of attempts. When an answer is lost, the same
+ * bytes are resent, marked as such, and get the first answer. Signing again would make a new request, which would find
+ * the invite used, or renew a second time.
  */
 import { AuthorityError, isUnreachable } from './authority-error.ts';
 import { CLOCK_TOLERANCE_MS } from './network-trust.ts';
 import { type CallOptions, newStamp, type SigningOptions } from './options.ts';
 
-/** Signatures are deterministic: what is signed with the same stamp again has the same bytes. */
+/** Signatures are deterministic: signing with the same stamp again gives the same bytes. */
 export type SameStamp = Required<Pick<SigningOptions, 'now' | 'nonce'>>;
 
-/** Sends one request, which `what` distinguishes from others; rejects as `attempt` does. */
+/** Sends one request, which `what` identifies; rejects as `attempt` does. */
 export type SendKept = <Answer>(
   what: string,
   attempt: (stamp: SameStamp, call: CallOptions) => Promise<Answer>,
@@ -22,7 +22,7 @@ interface Unanswered extends SameStamp {
 
 const AGAIN: CallOptions = { headers: { 'x-mesh-retry': '1' } };
 
-/** For one request at a time. */
+/** Handles one request at a time. */
 export function createKeptRequests(options: Pick<SigningOptions, 'now' | 'nonce'>): SendKept {
   const { now = Date.now } = options;
   let unanswered: Unanswered | null = null;
@@ -51,7 +51,7 @@ export function createKeptRequests(options: Pick<SigningOptions, 'now' | 'nonce'
       try {
         return await answerTo(last, AGAIN);
       } catch (error) {
-        // It was not carried out, and is too old for an authority that has crashed since [core-2-3].
+        // It was not carried out, and is now too old for an authority that crashed in between [core-2-3].
         if (!isUnproven(error)) throw error;
       }
     }
@@ -59,7 +59,7 @@ export function createKeptRequests(options: Pick<SigningOptions, 'now' | 'nonce'
   };
 }
 
-/** Whether it may have been carried out all the same. */
+/** Whether the request may have been carried out despite the error. */
 function isLost(error: unknown): boolean {
   return error instanceof AuthorityError && (isUnreachable(error) || error.retryable);
 }

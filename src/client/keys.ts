@@ -7,21 +7,21 @@ export const SEED_BYTES = 32;
 const PUBLIC_KEY_BYTES = 32;
 const SIGNATURE_BYTES = 64;
 
-/** A key that signs, wherever its secret is: in memory, in WebCrypto, an agent or a key service. */
+/** A signing key whose secret may be in memory, in WebCrypto, in an agent or in a key service. */
 export interface SigningKey {
   /** Base64 of the 32-byte public key. */
   readonly publicKey: string;
-  /** The 64-byte Ed25519 signature over the bytes. */
+  /** Returns the 64-byte Ed25519 signature over the bytes. */
   sign(bytes: Uint8Array): Uint8Array | Promise<Uint8Array>;
 }
 
-/** The key of a 32-byte seed; the secret stays inside the closure. */
+/** Creates a key from a 32-byte seed; the secret stays inside the closure. */
 export function keyFromSeed(seed: Uint8Array): SigningKey {
   const { publicKey, sign } = keyPairFromSeed(seed);
   return { publicKey: encodeBase64(publicKey), sign };
 }
 
-/** The signer that builders of records take: they do not wait, so its secret is in memory. */
+/** The signer for record builders, which are synchronous and thus need the secret in memory. */
 export function recordSigner(seed: Uint8Array): Signer {
   const { publicKey, sign } = keyPairFromSeed(seed);
   return {
@@ -30,7 +30,7 @@ export function recordSigner(seed: Uint8Array): Signer {
   };
 }
 
-/** A key that exists only in memory; to keep one, make a seed first. */
+/** Creates a key that exists only in memory; to keep a key, generate a seed and use `keyFromSeed`. */
 export function newKey(): SigningKey {
   return keyFromSeed(newSeed());
 }
@@ -39,7 +39,7 @@ export function newSeed(): Uint8Array {
   return crypto.getRandomValues(new Uint8Array(SEED_BYTES));
 }
 
-/** Base64 of the signature over the UTF-8 text. Throws when the key gives anything but 64 bytes. */
+/** Returns the base64 signature over the UTF-8 text. Throws when the key returns anything but 64 bytes. */
 export async function signText(key: SigningKey, text: string): Promise<string> {
   const signature = await key.sign(utf8(text));
   if (signature.length === SIGNATURE_BYTES) return encodeBase64(signature);
@@ -47,8 +47,8 @@ export async function signText(key: SigningKey, text: string): Promise<string> {
 }
 
 /**
- * Whether the base64 signature over the UTF-8 text, or over bytes, verifies, as strictly as at the server; what does
- * not decode never does. The verifiers of records take it where nothing native can be loaded.
+ * Whether the base64 signature over the text (as UTF-8) or bytes verifies, as strictly as on the server; false for
+ * input that does not decode. Record verifiers use it where no native code can be loaded.
  */
 export function verifyText(
   publicKey: string,

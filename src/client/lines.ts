@@ -1,15 +1,15 @@
-/** Reads an answer that goes on: line by line, for as long as something comes. */
+/** Reads a streamed answer line by line. */
 import type { TSchema } from 'typebox';
 import { AuthorityError } from './authority-error.ts';
 import { piecesOf } from './body.ts';
 import { begin, type HttpRequest, type Prepared, unanswered } from './http.ts';
 import type { CallOptions, ServerOptions } from './options.ts';
 
-/** Authorities send something each 15 s. */
+/** Authorities send something every 15 s. */
 const SILENCE_MS = 45_000;
 const LONGEST_LINE = 1024 * 1024;
 
-/** The lines of one answer, without empty ones. Throws an `AuthorityError` when it was not sent to its end. */
+/** Yields the lines of one answer, without empty ones. Throws an `AuthorityError` when the answer is cut off. */
 export async function* linesOf(
   server: ServerOptions,
   request: Omit<HttpRequest<TSchema>, 'answer' | 'repeatable'>,
@@ -20,7 +20,7 @@ export async function* linesOf(
   const ended = signal === undefined ? silence.signal : AbortSignal.any([silence.signal, signal]);
   try {
     const response = await begin(server, request, prepared, { ...call, signal: ended });
-    if (!response.body) throw new TypeError('the fetch that is used gives no body');
+    if (!response.body) throw new TypeError('the configured fetch returns no body');
     const decoder = new TextDecoder();
     let rest = '';
     silence.restart();
@@ -49,7 +49,7 @@ function silenceTimer(ms: number) {
       clearTimeout(timer);
       timer = setTimeout(end, ms);
     },
-    /** What is still being received is dropped. */
+    /** Drops the rest of the answer. */
     stop() {
       clearTimeout(timer);
       end();

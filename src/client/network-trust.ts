@@ -1,7 +1,7 @@
 /**
- * What a node demands of the documents of its network [core-5-2] [core-5-3] [core-5-5]: that the pinned root key or its
- * delegate signed them, that they are of today, and that none takes back what an earlier one said. Each check answers
- * the reason for a refusal, or null.
+ * What a node requires of its network's documents [core-5-2] [core-5-3] [core-5-5]: the pinned root key or its delegate
+ * signed them, they are current, and none rolls back an earlier one. Each check returns the reason to reject the
+ * document, or null.
  */
 
 import type { VerifySignature } from '../base/crypto/primitives.ts';
@@ -17,7 +17,7 @@ import { createVerifier } from './offline.ts';
 /** How far the clocks of a node and its authority may differ, as for signed requests [core-1-6]. */
 export const CLOCK_TOLERANCE_MS = 300_000;
 
-/** What a node knows of its network already. */
+/** What a node already knows about its network. */
 export interface Pin {
   readonly rootKey: string;
   readonly genesis: GenesisBlock | null;
@@ -26,7 +26,7 @@ export interface Pin {
 const GENESIS_PROBLEMS = {
   valid: null,
   malformed: 'it is malformed',
-  wrong_root: 'it is of another root key',
+  wrong_root: 'it belongs to another root key',
   invalid_signature: 'the root key did not sign it',
 } as const;
 
@@ -45,13 +45,13 @@ const LIST_PROBLEMS = {
   valid: null,
   malformed: 'it is malformed',
   invalid_signature: 'the authority of the genesis did not sign it',
-  stale: 'it should have been replaced by a newer one',
+  stale: 'it is out of date',
 } as const;
 
 const DELTA_PROBLEMS = {
   ...LIST_PROBLEMS,
-  other_base: 'it does not continue the list that is held',
-  wrong_digest: 'it leads to another list than it says',
+  other_base: 'it does not continue the stored list',
+  wrong_digest: 'the resulting list does not match its digest',
 } as const;
 
 /** `now` is in milliseconds since the epoch. */
@@ -70,13 +70,13 @@ type Delegation = GenesisBlock['network_authority'];
 /** The root key may replace the authority key, but an old genesis must not bring an old key back. */
 function changeProblem(genesis: GenesisBlock, held: GenesisBlock | null): string | null {
   if (held === null) return null;
-  if (genesis.network_name !== held.network_name) return 'it is of another network';
+  if (genesis.network_name !== held.network_name) return 'it belongs to another network';
   const [delegation, heldDelegation] = [genesis.network_authority, held.network_authority];
   if (canonicalJson(delegation) === canonicalJson(heldDelegation)) return null;
-  return isNewer(delegation, heldDelegation) ? null : 'it is older than the one that is held';
+  return isNewer(delegation, heldDelegation) ? null : 'it is older than the stored one';
 }
 
-/** It begins later or, where the root key has extended it, ends later for the same key. */
+/** Newer means that it begins later or, if the root key extended it for the same key, ends later. */
 function isNewer(offered: Delegation, held: Delegation): boolean {
   const begins = instantOf(offered.valid_from) - instantOf(held.valid_from);
   if (begins !== 0) return begins > 0;
@@ -93,7 +93,7 @@ function delegationProblem({ network_authority }: GenesisBlock, now: number): st
   return now > instantOf(valid_to) ? `its authority key was valid until ${valid_to}` : null;
 }
 
-/** The reason by the verifier's name, such as `expired`; whether it is revoked says the list. */
+/** The verifier's reason, such as `expired`. Revocation is checked against the list instead. */
 export function certificateReason(
   certificate: JoinCertificate,
   expected: { readonly genesis: GenesisBlock; readonly publicKey: string },
@@ -102,7 +102,7 @@ export function certificateReason(
 ) {
   const reason = createVerifier({ verify, now: () => now }).certificate(certificate, expected);
   if (reason !== 'not_yet_valid') return reason;
-  // The clock of the authority may be ahead: a certificate that was issued just now must not be lost.
+  // The authority's clock may be ahead: a certificate issued just now must not be discarded.
   const later = now + CLOCK_TOLERANCE_MS;
   return createVerifier({ verify, now: () => later }).certificate(certificate, expected);
 }
@@ -129,20 +129,20 @@ export function revocationListProblem(
   return LIST_PROBLEMS[verifier.revocationList(crl, authorityKey)] ?? retreatProblem(crl, held);
 }
 
-/** Sequences only rise, one sequence names one content, and entries are never dropped. */
+/** Sequences only increase, each sequence has one content, and entries are never dropped. */
 function retreatProblem(
   crl: CertificateRevocationList,
   held: CertificateRevocationList | null,
 ): string | null {
   if (held === null) return null;
-  const sequences = `sequence ${crl.sequence}, held is ${held.sequence}`;
-  if (crl.sequence < held.sequence) return `it is older than the one that is held (${sequences})`;
+  const sequences = `sequence ${crl.sequence}, stored ${held.sequence}`;
+  if (crl.sequence < held.sequence) return `it is older than the stored one (${sequences})`;
   if (crl.sequence === held.sequence && signedText(crl) !== signedText(held)) {
-    return `it differs from the one that is held under the same sequence ${crl.sequence}`;
+    return `it differs from the stored one with the same sequence ${crl.sequence}`;
   }
   const listed = new Set(crl.revoked_certificates.map(({ certificate_id }) => certificate_id));
   const isWhole = held.revoked_certificates.every(({ certificate_id }) =>
     listed.has(certificate_id),
   );
-  return isWhole ? null : `it lacks revocations that the held one has (${sequences})`;
+  return isWhole ? null : `it lacks revocations of the stored one (${sequences})`;
 }

@@ -1,8 +1,8 @@
 /**
- * Keeps one node enrolled: it joins when it has no certificate, sends heartbeats as advised, renews in its window, and
- * keeps what it knows of its network up to date and verified. An authority that is away, or that answers something else, costs
- * it nothing but time: it keeps what it has, says why, and tries again with growing pauses. While nothing can be stored it
- * goes on with what it has, and neither spends an invite nor renews before it has to.
+ * Keeps one node enrolled: joins when there is no certificate, sends heartbeats as advised, renews within the renewal
+ * window, and keeps the network's documents up to date and verified. When the authority is unavailable or sends
+ * unusable answers, the agent keeps what it has, reports why, and retries with growing pauses. While it cannot write to
+ * storage, it continues with what it has, uses no invite, and renews only at the end of the window.
  */
 import type { VerifySignature } from '../base/crypto/primitives.ts';
 import { parseJson } from '../base/json/parse.ts';
@@ -25,14 +25,14 @@ import { pause } from './retry.ts';
 
 export interface NodeAgentOptions extends NodeClientOptions {
   readonly storage: AgentStorage;
-  /** The root key of the network: nothing is taken that does not follow from it. */
+  /** The root key of the network: everything accepted must be anchored in it. */
   readonly rootKey: string;
-  /** The invite token, asked for when there is no usable certificate; null ends the agent then. */
+  /** Returns the invite token, called when there is no usable certificate; null ends the agent. */
   readonly token?: () => Promise<string | null> | string | null;
   readonly validityHours?: number;
-  /** Portable code when absent; a native one is faster. */
+  /** Defaults to portable code; a native implementation is faster. */
   readonly verify?: VerifySignature;
-  /** What heartbeats report; `healthy` when absent. */
+  /** The status that heartbeats report; `healthy` by default. */
   readonly status?: () => string;
   readonly onEvent?: (event: AgentEvent) => void;
   /** From 0 to 1. */
@@ -43,14 +43,14 @@ export type ChangedRecord = NetworkRecord | 'certificate';
 
 export type AgentEvent =
   | { readonly type: 'changed'; readonly record: ChangedRecord }
-  /** What the authority offered was not taken. */
+  /** Something the authority sent was rejected. */
   | { readonly type: 'refused'; readonly what: string; readonly problem: string }
   | { readonly type: 'failed'; readonly problem: string; readonly retryInMs: number }
-  /** What changes cannot be stored, and is held; null when all of it is stored again. */
+  /** Changes cannot be stored and are kept in memory; null once everything is stored again. */
   | { readonly type: 'storage'; readonly problem: string | null }
   | { readonly type: 'ended'; readonly end: AgentEnd };
 
-/** `stopped`: by the signal. Anything else is the code of what cannot be mended by trying again. */
+/** `stopped`: by the signal. Any other code is an error that retrying cannot fix. */
 export type AgentEnd = { readonly code: string; readonly message: string };
 
 /** The state of an agent as it stores it for local programs. Timestamps are ISO 8601. */
@@ -72,9 +72,9 @@ export type AgentState = {
 
 export interface NodeAgent {
   state(): AgentState;
-  /** Does what is due; answers how many milliseconds later something is due again, or the end. */
+  /** Does what is due; returns the milliseconds until the next turn, or why the agent ended. */
   turn(): Promise<number | AgentEnd>;
-  /** Takes turns until the signal, or the end. */
+  /** Takes turns until the signal is aborted or the agent ends. */
   run(signal: AbortSignal): Promise<AgentEnd>;
 }
 
@@ -82,10 +82,10 @@ const DEFAULT_INTERVAL_S = 120;
 const LONGEST_INTERVAL_S = 86_400;
 const FIRST_RETRY_MS = 5000;
 const LONGEST_RETRY_MS = 600_000;
-/** However often the authority asks for renewal, a certificate is used for this share of its lifetime. */
+/** A certificate is used for at least this share of its lifetime, no matter how early the authority advises renewal. */
 const LEAST_USE = 0.05;
 
-/** Rejects when what the storage holds is damaged, or of another network or node. */
+/** Rejects when the stored records are damaged, or belong to another network or node. */
 export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAgent> {
   const { storage, key, rootKey, now = Date.now, random = Math.random, wait = pause } = options;
   const { verify = verifyText } = options;
@@ -116,11 +116,11 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
   let ended: AgentEnd | null = null;
 
   function refuse(what: string, found: string): void {
-    problem = `The ${what} of the authority is refused: ${found}`;
+    problem = `The ${what} from the authority is rejected: ${found}`;
     emit({ type: 'refused', what, problem: found });
   }
 
-  /** The client of the authority that the verified genesis names. What fails is tried again in a later turn. */
+  /** A client of the authority that the verified genesis names. Failures are retried in a later turn. */
   function clientOf(stamp?: SameStamp): NodeClient {
     const genesis = network.genesis();
     if (genesis === null) throw new Error(problem ?? 'The network is not known yet');
@@ -128,7 +128,7 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
     return createNodeClient({ ...options, ...stamp, audience, retries: 0 });
   }
 
-  /** The authority gives a certificate only once: a turn whose answer was lost is followed by the same request. */
+  /** The authority issues each certificate only once, so a turn whose answer was lost is followed by the same request. */
   async function enroll(
     what: string,
     ask: (client: NodeClient, call: CallOptions) => Promise<JoinCertificate>,
@@ -154,7 +154,7 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
     await keeper.keep('certificate', `${jsonText(received)}\n`);
   }
 
-  /** Whether a certificate would outlive this process: the authority gives it only once. */
+  /** Whether a certificate would survive this process: the authority issues it only once. */
   async function canStore(): Promise<boolean> {
     await keeper.keep('agent', `${jsonText(state())}\n`);
     return keeper.problem() === null;
@@ -169,13 +169,13 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
     const token = (await options.token?.()) ?? null;
     if (token === null) {
       return certificate === null
-        ? { code: 'no_certificate', message: 'There is neither a certificate nor an invite token' }
+        ? { code: 'no_certificate', message: 'There is no certificate and no invite token' }
         : {
             code: 'certificate_expired',
             message: 'The certificate has expired, and there is no invite token',
           };
     }
-    if (!(await canStore())) throw new Error(`No invite is spent: ${keeper.problem()}`);
+    if (!(await canStore())) throw new Error(`The invite was not used: ${keeper.problem()}`);
     try {
       const request = { invite_token: token, ...validity() };
       await enroll(`join ${token}`, (client, call) => client.join(request, call));
@@ -186,7 +186,7 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
     }
   }
 
-  /** What cannot be stored is put off to the end of the window, and then renewed all the same. */
+  /** While nothing can be stored, renewal waits until the end of the window, and then happens anyway. */
   async function mayRenew(held: JoinCertificate): Promise<boolean> {
     if (renewAt === null || now() < renewAt) return false;
     return (await canStore()) || now() >= windowEnd(lifeOf(held));
@@ -197,7 +197,7 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
     await enroll(`renew ${cert_id}`, (client, call) => client.renew(request, call));
   }
 
-  /** Answers the seconds until the next heartbeat. */
+  /** Returns the seconds until the next heartbeat. */
   async function beat(client: NodeClient, { cert_id, ...held }: JoinCertificate): Promise<number> {
     const status = options.status?.() ?? 'healthy';
     const answer = await client.heartbeat({ cert_id, status, bulletin: true });
@@ -212,7 +212,7 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
     return Math.min(Math.max(seconds, 1), LONGEST_INTERVAL_S);
   }
 
-  /** What the list says is signed; what a refusal says is not, and must not end a node. */
+  /** Error answers are not signed and must not end a node, so the signed list has to confirm a revocation. */
   async function isRevoked(error: unknown): Promise<boolean> {
     if (certificate === null) return false;
     const isClaimed = error instanceof AuthorityError && error.code === 'certificate_revoked';
@@ -315,13 +315,13 @@ async function heldCertificate(
   const text = await storage.read('certificate');
   if (text === null) return null;
   const certificate = readJoinCertificate(valueIn(text));
-  if (certificate === null) throw new Error('The certificate that is held is damaged');
+  if (certificate === null) throw new Error('The stored certificate is damaged');
   const genesis = network.genesis();
   if (certificate.node_public_key !== publicKey) {
-    throw new Error('The certificate that is held is for another key');
+    throw new Error('The stored certificate is for another key');
   }
   if (genesis !== null && certificate.network_name !== genesis.network_name) {
-    throw new Error('The certificate that is held names another network');
+    throw new Error('The stored certificate names another network');
   }
   return certificate;
 }
@@ -341,13 +341,13 @@ function lifeOf({
   return { issuedAt: instantOf(issued_at), expiresAt: instantOf(expires_at) };
 }
 
-/** The advice is not signed: it may bring a renewal forward within reason, and never put it off. */
+/** The advice is not signed: it may bring a renewal forward within limits, but never delay it. */
 function boundedRenewal(advised: number, life: Lifetime): number {
   const earliest = life.issuedAt + LEAST_USE * (life.expiresAt - life.issuedAt);
   return Math.min(Math.max(advised, earliest), windowEnd(life));
 }
 
-/** A refusal of a join that no later try can change. */
+/** A join error that retrying cannot fix. */
 function isFinal(error: unknown): error is AuthorityError {
   return (
     error instanceof AuthorityError &&

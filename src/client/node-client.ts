@@ -1,4 +1,4 @@
-/** A node's requests with proof of its key [core-4-3] to [core-4-6]. */
+/** A node's requests, with proof of its key [core-4-3] to [core-4-6]. */
 import type { Static, TSchema } from 'typebox';
 import type { JsonObject } from '../base/json/value.ts';
 import { jsonText } from '../base/json/write.ts';
@@ -16,7 +16,7 @@ import type { Repeatable } from './retry.ts';
 import { type Agent, signAgentDescriptor, signDeleteEnvelope } from './sign-agent.ts';
 import { NODE_PROOF_HEADER, nodeProofHeader, signNodeBody } from './sign-node.ts';
 
-/** Where the proof travels: in the body, or in a header, which leaves the body as it is. */
+/** Where the proof goes: in the body, or in a header, which leaves the body unchanged. */
 export type ProofForm = 'body' | 'header';
 
 export interface NodeClientOptions extends SigningOptions {
@@ -30,11 +30,11 @@ export type JoinRequest = { readonly invite_token: string; readonly validity_hou
 export type HeartbeatRequest = {
   readonly cert_id: string;
   readonly status?: string;
-  /** Asks for the bulletin, and for advice to this node. */
+  /** Requests the bulletin, and advice for this node. */
   readonly bulletin?: boolean;
 };
 
-/** `roles`, when given, must be the certificate's own: renewal changes none. */
+/** `roles`, if present, must match the certificate: renewal does not change them. */
 export type RenewRequest = {
   readonly cert_id: string;
   readonly validity_hours?: number;
@@ -45,9 +45,9 @@ export interface NodeClient {
   join(request: JoinRequest, call?: CallOptions): Promise<JoinCertificate>;
   heartbeat(request: HeartbeatRequest, call?: CallOptions): Promise<Acknowledgement>;
   renew(request: RenewRequest, call?: CallOptions): Promise<JoinCertificate>;
-  /** Makes this node's agent findable, or refreshes it. The descriptor carries its own proof. */
+  /** Registers this node's agent, or refreshes the registration. The descriptor carries its own proof. */
   registerAgent(agent: Agent, call?: CallOptions): Promise<AgentRegistered>;
-  /** The signed envelope is the proof, whatever form the other requests use. */
+  /** Uses the signed envelope as proof, regardless of `ProofForm`. */
   unregisterAgent(call?: CallOptions): Promise<AgentUnregistered>;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Verification of everything an authority signs, from the record, the keys and the time alone. Each check takes
- * a record as it was received, its JSON text or the parsed value of `parseJson`, and answers the reason; what is no
- * such record at all is `malformed`.
+ * Verifies everything an authority signs, using only the record, the keys and the time. Each check takes a record as
+ * received, as JSON text or as the result of `parseJson`, and returns a reason, which is `malformed` for anything that
+ * is not such a record.
  */
 import type { Sha256, VerifySignature } from '../base/crypto/primitives.ts';
 import { parseJson } from '../base/json/parse.ts';
@@ -76,14 +76,14 @@ import { verifyText } from './keys.ts';
 import { portableSha256 } from './sha256.ts';
 
 export interface VerifierOptions {
-  /** Portable code when absent; a native one is faster. */
+  /** Defaults to portable code; a native implementation is faster. */
   readonly verify?: VerifySignature;
   readonly sha256?: Sha256;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
 }
 
-/** JSON text, or what `parseJson` made of it. */
+/** JSON text, or the result of `parseJson`. */
 export type Received = unknown;
 
 export type Malformed = 'malformed';
@@ -105,18 +105,18 @@ export type FeedReason = 'valid' | 'wrong_issuer' | 'invalid_signature';
 export interface CertificateExpectations {
   /** The genesis of the network, already verified. */
   readonly genesis: Received;
-  /** A revocation list, already verified; without one, revocation is not judged. */
+  /** A revocation list, already verified; without one, revocation is not checked. */
   readonly crl?: Received;
-  /** The key the certificate has to be for; any when absent. */
+  /** The key that the certificate must be for; any by default. */
   readonly publicKey?: string;
 }
 
 export interface TreatyKnowledge {
   readonly issuerKeys: CandidateKeys;
-  /** Any when absent. */
+  /** Any issuer by default. */
   readonly issuer?: string;
   readonly subject?: string;
-  /** Whether the verifier knows the treaty as revoked. */
+  /** Whether the verifier knows that the treaty is revoked. */
   readonly revoked?: boolean;
 }
 
@@ -127,7 +127,7 @@ export type Verifier = ReturnType<typeof createVerifier>;
 export function createVerifier(options: VerifierOptions = {}) {
   const { verify = verifyText, sha256 = portableSha256, now = Date.now } = options;
   return {
-    /** Whether the root key signed it; pin the root key, which a genesis cannot vouch for itself. */
+    /** Checks the signature of the root key. Pin the root key: a genesis cannot vouch for its own. */
     genesis(received: Received, rootPublicKey?: string): GenesisReason | Malformed {
       const genesis = readGenesisBlock(parsed(received));
       if (genesis === null) return 'malformed';
@@ -137,7 +137,7 @@ export function createVerifier(options: VerifierOptions = {}) {
       return isSignedByRoot(genesis, verify) ? 'valid' : 'invalid_signature';
     },
 
-    /** From what is pinned to the authority's key of now, by the statements of an authority-keys document. */
+    /** Follows the statements of an authority-keys document from the pinned key to the current authority key. */
     authorityKeys(received: Received, pin: ChainPin): ChainVerdict | Malformed {
       const successions = successionsIn(parsed(received));
       return successions === null
@@ -171,7 +171,7 @@ export function createVerifier(options: VerifierOptions = {}) {
       return isRevoked ? 'revoked' : 'valid';
     },
 
-    /** Its first signature counts; a caller that holds an older list compares sequences as well. */
+    /** Checks the first signature. Callers that have an older list must also compare sequences. */
     revocationList(received: Received, authorityKey: string): RevocationListReason | Malformed {
       const crl = readCertificateRevocationList(parsed(received));
       if (crl === null) return 'malformed';
@@ -182,7 +182,7 @@ export function createVerifier(options: VerifierOptions = {}) {
       return now() > instantOf(crl.next_update) ? 'stale' : 'valid';
     },
 
-    /** What it says of the list, the policy and the genesis, each of which then has to be verified itself. */
+    /** Checks a bulletin. The list, policy and genesis that it names still have to be verified themselves. */
     bulletin(
       received: Received,
       networkName: string,
@@ -196,8 +196,8 @@ export function createVerifier(options: VerifierOptions = {}) {
     },
 
     /**
-     * What a list becomes by a delta. The new list has the signatures of the authority's own, so that it can be passed
-     * on and verified like it; null when the reason is neither `valid` nor `stale`. `held` must be verified already.
+     * Applies a delta to a list. The new list has the authority's signatures, so it can be passed on and verified like
+     * the authority's own; it is null when the reason is neither `valid` nor `stale`. `held` must be verified already.
      */
     revocationListDelta(
       received: Received,
@@ -221,7 +221,7 @@ export function createVerifier(options: VerifierOptions = {}) {
       return isSignedByAny(policy, [authorityKey], verify) ? 'valid' : 'invalid_signature';
     },
 
-    /** A descriptor vouches for its own key; whether that key is a node's, its certificate says. */
+    /** Checks that a descriptor is signed by its own key. The certificate says whether that key belongs to a node. */
     agent(received: Received): AgentReason | Malformed {
       const descriptor = readAgentDescriptor(parsed(received));
       if (descriptor === null) return 'malformed';
@@ -231,7 +231,7 @@ export function createVerifier(options: VerifierOptions = {}) {
       return now() > instantOf(descriptor.expires_at) ? 'expired' : 'valid';
     },
 
-    /** The policy's revoked ids must include what the verifier itself holds as revoked. */
+    /** The policy's revoked ids must include all ids that the verifier knows as revoked. */
     attestation(received: Received, recognitionPolicy: Received): AttestationReason | Malformed {
       const attestation = readMembershipAttestation(parsed(received));
       const policy = readRecognitionPolicy(parsed(recognitionPolicy));
@@ -262,7 +262,7 @@ export function createVerifier(options: VerifierOptions = {}) {
       return verifyTreaty(treaty, { issuerKeys, issuer, subject, revoked }, now(), verify);
     },
 
-    /** Anyone who holds an older feed compares sequences as well. */
+    /** Callers that have an older feed must also compare sequences. */
     feed(received: Received, issuer: string, issuerKeys: Keys): FeedReason | Malformed {
       const feed = readRevocationFeed(parsed(received));
       if (feed === null) return 'malformed';
@@ -280,7 +280,7 @@ export function createVerifier(options: VerifierOptions = {}) {
       return verifyAgreement(agreement, offererKeys, responderKeys, verify);
     },
 
-    /** Only `authorized` allows; every other reason denies, or says that the decision does not count. */
+    /** Only `authorized` allows access; every other reason is a denial or an invalid decision. */
     decision(received: Received, operatorKeys: Keys): BoundaryReason | Malformed {
       const decision = readBoundaryDecision(parsed(received));
       if (decision === null) return 'malformed';
@@ -308,7 +308,7 @@ export function createVerifier(options: VerifierOptions = {}) {
       return verifyMembership(proof, commitment, issuerKeys, verify, sha256);
     },
 
-    /** Keys of the validators by their sovereign ids. */
+    /** Takes the validators' keys by sovereign id. */
     consensus(
       received: Received,
       validatorKeys: ReadonlyMap<string, string>,
@@ -319,7 +319,7 @@ export function createVerifier(options: VerifierOptions = {}) {
       return verifyConsensusProof(proof, validatorKeys, assemblerKeys, now(), verify);
     },
 
-    /** What the intent declares beyond the policy, or `malformed`; nothing when it is covered. */
+    /** Returns what the intent declares beyond the policy, or `malformed`; empty when the policy covers it. */
     intent(
       received: Received,
       receivedPolicy: Received,

@@ -1,5 +1,5 @@
 /**
- * An operator's signed requests: [core-4-7] to [core-4-9], the roster of [core-4-15], and all of
+ * An operator's signed requests: [core-4-7] to [core-4-9], the roster of [core-4-15], and everything in
  * `operator-trust.ts` and `operator-protocol.ts`.
  */
 import type { Static, TSchema } from 'typebox';
@@ -42,24 +42,24 @@ export interface OperatorClientOptions extends SigningOptions {
   readonly signatureVersion?: SignatureVersion;
 }
 
-/** Absent members take the authority's defaults: one client role, 168 and 24 hours, one token. */
+/** Absent members get the authority's defaults: one client role, 168 and 24 hours, one token. */
 export type InviteRequest = {
   readonly roles?: readonly string[];
   readonly max_validity_hours?: number;
   readonly token_expiry_hours?: number;
   readonly recipient_public_key?: string;
   readonly count?: number;
-  /** A label that the invites are listed and withdrawn by, also those of other requests. */
+  /** A label for listing and withdrawing invites; several requests may share it. */
   readonly batch?: string;
 };
 
-/** One certificate, or all of a node key. */
+/** Revokes one certificate, or all certificates of a node key. */
 export type RevokeRequest = (
   | { readonly cert_id: string }
   | { readonly node_public_key: string }
 ) & { readonly reason?: RevocationReason };
 
-/** The active nodes by certificate id. */
+/** The active nodes, keyed by certificate id. */
 export type Roster = Required<NodeCount>;
 
 export type OperatorTier = OperatorKeyTier['tier'];
@@ -93,7 +93,7 @@ export interface OperatorClient extends OperatorTrust, OperatorProtocol {
   invite(request?: InviteRequest, call?: CallOptions): Promise<Invite>;
   invites(filters?: InviteFilters, call?: CallOptions): Promise<InviteList>;
   withdrawInvite(fingerprint: string, call?: CallOptions): Promise<InviteWithdrawal>;
-  /** Withdraws its unused invites, 1,000 at most: call it again while some are `remaining`. */
+  /** Withdraws up to 1,000 unused invites of the batch: call it again while `remaining` is not zero. */
   withdrawInviteBatch(batch: string, call?: CallOptions): Promise<InviteBatchWithdrawal>;
   revoke(request: RevokeRequest, call?: CallOptions): Promise<Revocation>;
   revokeOperatorKey(
@@ -109,11 +109,11 @@ export interface OperatorClient extends OperatorTrust, OperatorProtocol {
     call?: CallOptions,
   ): Promise<OperatorKeyTier>;
   nodes(call?: CallOptions): Promise<Roster>;
-  /** What lapses, by kind and week. */
+  /** What expires, by kind and week. */
   horizon(call?: CallOptions): Promise<Horizon>;
   certificates(filters?: CertificateFilters, call?: CallOptions): Promise<CertificateList>;
   certificate(certId: string, call?: CallOptions): Promise<CertificateRow>;
-  /** The entries of the audit log, checked, from any one on and as they happen. */
+  /** Verified audit log entries, from any position on and as they happen. */
   events(options?: EventOptions): AsyncGenerator<LoggedEvent, void>;
   /** Any other operator route. */
   request(request: OperatorCall, call?: CallOptions): Promise<JsonObject>;

@@ -15,7 +15,7 @@ import type { Calls } from './calls.ts';
 import type { CallOptions } from './options.ts';
 import type { Page, PublicKeys } from './public-trust.ts';
 
-/** The authority stamps and signs the manifest; absent members take its defaults. */
+/** The authority timestamps and signs the manifest; absent members get its defaults. */
 export type PolicyRequest = {
   readonly policy_id?: string;
   readonly min_client_version?: string;
@@ -27,7 +27,7 @@ export type PolicyRequest = {
   };
 };
 
-/** Absent members take the authority's defaults: 168 hours, its own name as issuer. */
+/** Absent members get the authority's defaults: 168 hours, its own name as issuer. */
 export type AttestationRequest = {
   readonly subject_id: string;
   readonly roles: readonly string[];
@@ -51,7 +51,7 @@ export type RecognitionPolicyRequest = {
   readonly policy_id?: string;
 };
 
-/** Without keys those of the active treaties with the feed's issuer decide. */
+/** The keys default to those of the active treaties with the feed's issuer. */
 export type FeedImportRequest = {
   readonly feed: JsonObject;
   readonly issuer_public_keys?: PublicKeys;

@@ -1,24 +1,24 @@
-/** What every client takes, and the clock and nonce source that tests replace. */
+/** Options of every client, including the clock and nonce source that tests replace. */
 export interface ServerOptions {
-  /** Base URL of the authority; a path prefix a proxy strips may follow the host. */
+  /** Base URL of the authority; may include a path prefix that a proxy strips. */
   readonly url: string;
-  /** Milliseconds until an attempt without a whole answer counts as unanswered; 30,000 when absent. */
+  /** Timeout of an attempt, including its body, in milliseconds; 30,000 by default. */
   readonly timeoutMs?: number;
-  /** Used in place of the global `fetch`: for a proxy, TLS of your own, or tracing. */
+  /** Replaces the global `fetch`: for a proxy, custom TLS, or tracing. */
   readonly fetch?: Fetch;
-  /** Sent with every request, such as those that a gateway asks for. */
+  /** Sent with every request, for example to authenticate to a gateway. */
   readonly headers?: Headers;
-  /** How often what is safe to send again is repeated; 2 when absent. */
+  /** How often a request that is safe to resend is retried; 2 by default. */
   readonly retries?: number;
-  /** How many milliseconds a call waits in all, apart from `retries`, while the authority limits it (429); 0 when absent. */
+  /** Total milliseconds that a call waits for rate limits (429), independent of `retries`; 0 by default. */
   readonly patienceMs?: number;
-  /** Called before each wait for such a limit. */
+  /** Called before each wait for a rate limit. */
   readonly onLimited?: (ms: number) => void;
   /** Waits between attempts. It rejects when the signal is aborted. */
   readonly wait?: (ms: number, signal: AbortSignal | undefined) => Promise<void>;
 }
 
-/** The part of the standard `fetch` that is used; an `Error` whose cause says why, when there is no answer. */
+/** The part of the standard `fetch` that clients use. Without an answer, it rejects with an `Error` whose cause says why. */
 export type Fetch = (url: string, init: FetchRequest) => Promise<FetchAnswer>;
 
 export interface FetchRequest {
@@ -30,37 +30,37 @@ export interface FetchRequest {
   readonly signal: AbortSignal;
 }
 
-/** What a `Response` has. */
+/** The part of a standard `Response` that clients use. */
 export interface FetchAnswer {
   readonly ok: boolean;
   readonly status: number;
-  /** Names are in lower case. */
+  /** Names are lowercase. */
   readonly headers: { get(name: string): string | null };
   text(): Promise<string>;
-  /** The same in pieces, as they come. Without it no events can be read, and nothing else ends a body that does not. */
+  /** The same as a stream. Without it, events cannot be read, and a body that never ends cannot be aborted. */
   readonly body?: AnswerBody | null;
 }
 
 export interface AnswerBody {
   getReader(): {
     read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array }>;
-    /** Drops what is still to come; the reader then sees the end. */
+    /** Drops the rest; the reader then sees the end. */
     cancel(): Promise<void>;
   };
 }
 
 export type Headers = { readonly [name: string]: string };
 
-/** What may differ from call to call; the last argument of every method. */
+/** Options of a single call; the last argument of every method. */
 export interface CallOptions {
-  /** Ends the call, and the wait before a repeat. */
+  /** Aborts the call, including the wait before a retry. */
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
   readonly headers?: Headers;
 }
 
 export interface SigningOptions extends ServerOptions {
-  /** The authority's public key; read once from `/sovereign.json` when absent. */
+  /** The authority's public key; fetched once from `/sovereign.json` by default. */
   readonly audience?: string;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
@@ -68,7 +68,7 @@ export interface SigningOptions extends ServerOptions {
   readonly nonce?: () => string;
 }
 
-/** What makes one signed request unique and fresh. */
+/** The nonce and timestamp that make a signed request unique and fresh. */
 export interface Stamp {
   readonly timestamp: string;
   readonly nonce: string;
@@ -81,7 +81,7 @@ export function newStamp({
   return { timestamp: new Date(now()).toISOString(), nonce: nonce() };
 }
 
-/** 128 random bits; `crypto.randomUUID` is absent where a page came without TLS. */
+/** 128 random bits; `crypto.randomUUID` is unavailable on pages served without TLS. */
 function randomNonce(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');

@@ -1,4 +1,4 @@
-/** What anyone may ask: the documents of [core-4-15], all of `public-trust.ts` and `public-protocol.ts`. */
+/** Unauthenticated requests: the documents of [core-4-15], `public-trust.ts` and `public-protocol.ts`. */
 import { Health, SovereignDocument } from '../protocol/answers/documents.ts';
 import { NodeCount } from '../protocol/answers/operators.ts';
 import { Bulletin } from '../protocol/records/bulletin.ts';
@@ -16,9 +16,9 @@ export interface PublicClient extends PublicTrust, PublicProtocol {
   sovereign(call?: CallOptions): Promise<SovereignDocument>;
   policy(call?: CallOptions): Promise<PolicyManifest>;
   crl(call?: CallOptions): Promise<CertificateRevocationList>;
-  /** What the list gained since its version of that sequence; `410 delta_unavailable` when that is too old. */
+  /** The changes of the list since a sequence; `410 delta_unavailable` if it is too old. */
   crlSince(sequence: number, call?: CallOptions): Promise<RevocationListDelta>;
-  /** What is newest, for anyone who sends no heartbeats. */
+  /** The versions of the newest documents, for clients that send no heartbeats. */
   bulletin(call?: CallOptions): Promise<Bulletin>;
   health(call?: CallOptions): Promise<Health>;
   nodeCount(call?: CallOptions): Promise<number>;

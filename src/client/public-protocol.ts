@@ -1,4 +1,4 @@
-/** What anyone may have verified, proved and read of the trust protocol [trust-6]. */
+/** Unauthenticated requests of the trust protocol: verifying, proving and reading [trust-6]. */
 
 import type { JsonObject } from '../base/json/value.ts';
 import {
@@ -15,7 +15,7 @@ import { AuthorityError } from './authority-error.ts';
 import type { Calls } from './calls.ts';
 import type { CallOptions } from './options.ts';
 
-/** Base64 keys: left out, the key of the authority that is asked; empty accepts nothing. */
+/** Base64 keys; defaults to the key of the requested authority. An empty list accepts nothing. */
 type Keys = readonly string[];
 
 export type VerifyAgreementRequest = {
@@ -35,7 +35,7 @@ export type VerifyEvidenceRequest = {
   readonly expected_graph_digest?: string;
 };
 
-/** `capabilities` is the whole list that was committed to. */
+/** `capabilities` is the complete list that the commitment covers. */
 export type ProveRequest = {
   readonly capability: string;
   readonly capabilities: readonly string[];
@@ -49,7 +49,7 @@ export type VerifyMembershipRequest = {
   readonly issuer_public_keys?: Keys;
 };
 
-/** Keys by the sovereign id of their validator: there is no default, since validators are others. */
+/** Keys by the sovereign id of their validator. There is no default, because validators are other sovereigns. */
 export type VerifyConsensusRequest = {
   readonly proof: JsonObject;
   readonly validator_public_keys: { readonly [validator: string]: string };

@@ -1,5 +1,5 @@
 /**
- * What anyone may read and have verified about trust between sovereigns [core-4-6], [core-4-11] to
+ * Unauthenticated requests that read and verify trust between sovereigns [core-4-6], [core-4-11] to
  * [core-4-15].
  */
 
@@ -31,10 +31,10 @@ import type { CallOptions } from './options.ts';
 /** A list of base64 keys, or keys by a name of the caller's choice; empty accepts nothing. */
 export type PublicKeys = readonly string[] | { readonly [keyId: string]: string };
 
-/** Without a limit the whole list is answered. */
+/** Without a limit, the answer has the whole list. */
 export type Page = {
   readonly limit?: number;
-  /** The `next_cursor` of the page before. */
+  /** The `next_cursor` of the previous page. */
   readonly cursor?: string;
 };
 
@@ -50,23 +50,23 @@ export type TreatyFilters = {
   readonly status?: TreatyStatus;
 } & Page;
 
-/** What is asked beyond the path as it is: at least one of these. */
+/** Questions beyond the current path; at least one is required. */
 export type TrustQuestion = {
-  /** Why, until when, what else was considered, and what the trust rests on. */
+  /** Requests why, until when, what else was considered, and which treaties the trust depends on. */
   readonly explain?: boolean;
-  /** Ids of treaties that are left out, as if they had ended; 16 at most. */
+  /** Ids of treaties to ignore, as if they had ended; at most 16. */
   readonly without?: readonly string[];
-  /** An earlier time for which to answer. */
+  /** An earlier time to evaluate at. */
   readonly as_of?: string;
 };
 
-/** Records to verify are sent as they were received. Without a policy the authority's own decides. */
+/** Send records exactly as received. The policy defaults to the authority's own. */
 export type VerifyAttestationRequest = {
   readonly attestation: JsonObject;
   readonly recognition_policy?: JsonObject;
 };
 
-/** Without keys the treaty must be signed by the authority that is asked. */
+/** Without keys, the requested authority must have signed the treaty. */
 export type VerifyWithTreatyRequest = {
   readonly attestation: JsonObject;
   readonly treaty: JsonObject;
@@ -93,7 +93,7 @@ export interface PublicTrust {
   recognitionGraph(call?: CallOptions): Promise<RecognitionGraph>;
   connectome(call?: CallOptions): Promise<Connectome>;
   trustPath(from: string, to: string, call?: CallOptions): Promise<TrustPath>;
-  /** Like `trustPath`, with the digest of the graph; why, what if, and how it was, as asked. */
+  /** Like `trustPath`, with the digest of the graph and the answers to the given questions. */
   askTrust(
     from: string,
     to: string,
@@ -137,7 +137,7 @@ export function publicTrust({ get, post }: Calls): PublicTrust {
     trustPath: (from, to, call) => get(TrustPath, '/connectome/trust-path', { from, to }, call),
     askTrust: (from, to, { explain = false, ...question }, call) =>
       get(
-        // An authority that does not know these questions answers another one: that is refused.
+        // An authority that does not support these questions answers the plain path, which must be rejected.
         explain ? ExplainedTrust : ConsideredTrust,
         '/connectome/trust-path',
         { from, to, explain: explain ? '1' : '0', ...question },

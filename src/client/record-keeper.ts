@@ -1,19 +1,19 @@
-/** Stores the records of an agent; what cannot be stored, on a full disk for example, is held and stored later. */
+/** Stores the records of an agent. Records that cannot be stored, for example on a full disk, are retried later. */
 import type { AgentRecord, AgentStorage } from './agent-storage.ts';
 
 export interface RecordKeeper {
-  /** Resolves when it was tried. */
+  /** Resolves after the attempt, even if it failed. */
   keep(name: AgentRecord, text: string): Promise<void>;
-  /** Tries again what could not be stored so far; resolves when it was tried. */
+  /** Retries the records that could not be stored; resolves after the attempt. */
   retry(): Promise<void>;
-  /** Why not all is stored, by the last attempt; null when it is. */
+  /** Why the last attempt failed; null when everything is stored. */
   problem(): string | null;
 }
 
 export interface RecordKeeperOptions {
   readonly storage: AgentStorage;
   stored(name: AgentRecord): void;
-  /** The problem is new, or over: null. */
+  /** Called when a problem begins or changes, and with null when it is over. */
   changed(problem: string | null): void;
 }
 

@@ -1,16 +1,16 @@
-/** Repeats what is safe to send again, with back-off. */
+/** Retries requests that are safe to resend, with back-off. */
 import { AuthorityError } from './authority-error.ts';
 import type { CallOptions, ServerOptions } from './options.ts';
 
 const DEFAULT_RETRIES = 2;
 const FIRST_WAIT_MS = 250;
-/** Anyone who is asked to wait longer decides that alone. */
+/** Longer waits are left to the caller. */
 const LONGEST_WAIT_MS = 30_000;
 
 export interface Repeatable {
-  /** Whether the request does no more when it arrives twice: reads, verifications, heartbeats. */
+  /** Whether the request is idempotent: reads, verifications, heartbeats. */
   readonly repeatable: boolean;
-  /** Whether the authority keeps its answer, and gives it again to the same bytes [core-2-5]. */
+  /** Whether the authority keeps its answer and returns it again for the same bytes [core-2-5]. */
   readonly answerIsKept?: boolean;
 }
 
@@ -18,7 +18,7 @@ export async function withRetries<T>(
   { retries = DEFAULT_RETRIES, patienceMs = 0, onLimited, wait = pause }: ServerOptions,
   request: Repeatable,
   { signal }: CallOptions,
-  /** `isResent`: the bytes of the last attempt, because what became of it is not known. */
+  /** `isResent`: send the bytes of the last attempt again, because its outcome is unknown. */
   attempt: (isResent: boolean) => Promise<T>,
 ): Promise<T> {
   let isResent = false;
@@ -55,7 +55,7 @@ function maySendAgain(
   return repeatable || answerIsKept || isUndone(error);
 }
 
-/** The authority works, and says when it takes the request. */
+/** The authority is working and says when it will accept the request. */
 function isAskedToWait({ status, code }: AuthorityError): boolean {
   return status === 429 || code === 'restored_recently';
 }
@@ -73,7 +73,7 @@ function isUndone({ status, code }: AuthorityError): boolean {
   return UNDONE.has(code) || (status === 429 && code !== 'unreadable_answer');
 }
 
-/** As long as the authority asks, else twice as long each time; spread, so that a fleet does not return at once. */
+/** As long as the authority asks, else doubling; randomized, so that a fleet does not return all at once. */
 function waitFor({ retryAfter }: AuthorityError, attempts: number): number {
   const spread = 0.5 + Math.random() / 2;
   return Math.max(retryAfter ?? 0, 0) * 1000 + FIRST_WAIT_MS * 2 ** attempts * spread;

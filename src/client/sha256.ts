@@ -1,4 +1,4 @@
-/** SHA-256 in portable JavaScript: WebCrypto's is asynchronous, and absent where a page came without TLS. */
+/** SHA-256 in portable JavaScript: WebCrypto's is asynchronous, and unavailable on pages served without TLS. */
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { Sha256 } from '../base/crypto/primitives.ts';

@@ -1,5 +1,5 @@
 /**
- * What a node signs to be found, and to be found no more: descriptor and delete envelope [core-3-2],
+ * What a node signs to register and unregister its agent: descriptor and delete envelope [core-3-2],
  * [core-5-6].
  */
 import type { JsonObject } from '../base/json/value.ts';
@@ -8,7 +8,7 @@ import type { AgentDescriptor } from '../protocol/records/agent-descriptor.ts';
 import { asRead } from './as-read.ts';
 import { type SigningKey, signText } from './keys.ts';
 
-/** What the network's clients use; they refresh at half of it. */
+/** The lifetime that the network's clients use; they refresh after half of it. */
 const DEFAULT_LIFETIME_SECONDS = 600;
 
 export interface Agent {
@@ -17,7 +17,7 @@ export interface Agent {
   readonly capabilities?: readonly string[];
   readonly endpoint: { readonly host: string; readonly port: number; readonly scheme?: string };
   readonly metadata?: JsonObject;
-  /** How long the descriptor is valid; 600 when absent. */
+  /** Validity of the descriptor in seconds; 600 by default. */
   readonly lifetimeSeconds?: number;
 }
 
@@ -57,7 +57,7 @@ export function unsignedDescriptor(
   };
 }
 
-/** The body that removes the registration of the key; `signedAt` is signed verbatim. */
+/** Returns the body that removes the registration of the key; `signedAt` is signed verbatim. */
 export async function signDeleteEnvelope(
   key: SigningKey,
   signedAt: string,
@@ -70,7 +70,7 @@ export function deleteEnvelopeText(publicKey: string, signedAt: string): string 
   return `delete-agent|v1|${publicKey}|${signedAt}`;
 }
 
-/** The canonical datetime of a record: six digits of a second, or none when they are zero [core-1-3]. */
+/** The canonical timestamp of a record: six fractional digits, or none when they are all zero [core-1-3]. */
 function datetime(instant: number): string {
   const [whole, fraction] = new Date(instant).toISOString().slice(0, -1).split('.');
   return fraction === '000' ? `${whole}Z` : `${whole}.${fraction}000Z`;

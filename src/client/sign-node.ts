@@ -10,7 +10,7 @@ export const NODE_PROOF_HEADER = 'X-Mesh-Node-Proof';
 
 export interface NodeRequest extends Stamp {
   readonly method: string;
-  /** The path as the authority reads it: percent-decoded, without query. */
+  /** Path as the authority reads it: percent-decoded, without query. */
   readonly path: string;
   readonly query: Query;
   /** The authority's public key. */
@@ -19,7 +19,7 @@ export interface NodeRequest extends Stamp {
   readonly bodyText: string;
 }
 
-/** The body with timestamp, nonce and the signature over all its other members. */
+/** Returns the body with a timestamp, a nonce and the signature over all other members. */
 export async function signNodeBody(
   body: JsonObject,
   key: SigningKey,
@@ -34,7 +34,7 @@ export function nodeBodyText(stamped: JsonObject): string {
   return canonicalJson(stamped, 'signature');
 }
 
-/** The value of the proof header; the body then needs no signature of its own. */
+/** Returns the value of the proof header; the body then needs no signature. */
 export async function nodeProofHeader(request: NodeRequest, key: SigningKey): Promise<string> {
   const { method, path, query, audience, timestamp, nonce } = request;
   const text = canonicalJson({

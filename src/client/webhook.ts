@@ -1,4 +1,4 @@
-/** What the receiver of a webhook checks before it takes the events that were posted to it [events-7]. */
+/** Verifies webhook requests for a receiver [events-7]. */
 
 import { parseRequestTimestamp } from '../base/timestamp.ts';
 import { readWebhookProof, webhookProofText } from '../protocol/records/webhook-proof.ts';
@@ -17,38 +17,38 @@ import { portableSha256 } from './sha256.ts';
 export { WEBHOOK_PROOF_HEADER } from '../protocol/records/webhook-proof.ts';
 
 export interface WebhookRequest {
-  /** The value of the header `X-Mesh-Authority-Proof`; anything but a text when there is none, or several. */
+  /** The value of the `X-Mesh-Authority-Proof` header; not a string when it is missing or repeated. */
   readonly proof: unknown;
-  /** Exactly as received. */
+  /** The body exactly as received. */
   readonly body: string | Uint8Array;
 }
 
 export interface WebhookExpectations extends VerifierOptions {
-  /** Base64 of the authority's public key, from a genesis that was verified. */
+  /** Base64 of the authority's public key, from a verified genesis. */
   readonly authorityKey: string;
-  /** The place of the last event that was taken; null to take what comes, when none was. */
+  /** The position of the last accepted event; null to accept any first event. */
   readonly after: EventPlace | null;
-  /** How old or ahead a request may be, in milliseconds; 300,000 when absent. */
+  /** Maximum clock difference of a request, in milliseconds; 300,000 by default. */
   readonly toleranceMs?: number;
 }
 
 export type WebhookReason =
-  /** There is no proof, or it has another form. */
+  /** The proof is missing or malformed. */
   | 'missing_proof'
-  /** It names another key than that of the authority. */
+  /** The proof names a key other than the authority's. */
   | 'wrong_key'
   | 'stale'
   | 'invalid_signature'
   | EventProblem;
 
 export type WebhookVerdict =
-  /** What is new, in order; none when all of them were taken before. */
+  /** The new events in order; empty when all were accepted before. */
   | { readonly valid: true; readonly events: readonly LoggedEvent[] }
   | { readonly valid: false; readonly reason: WebhookReason };
 
 const TOLERANCE_MS = 300_000;
 
-/** The events of a request, once its origin, its age and their chain are checked. */
+/** Returns the events of a request after checking its origin, its age and the event chain. */
 export function readWebhook(
   { proof, body }: WebhookRequest,
   expected: WebhookExpectations,
@@ -79,7 +79,7 @@ function problemOfProof(
   return verify(authorityKey, text, read.signature) ? null : 'invalid_signature';
 }
 
-/** Events that are posted again come before those that are new. */
+/** Events that are posted again precede the new ones. */
 function newEvents(text: string, after: EventPlace | null): LoggedEvent[] {
   const lines = text.split('\n');
   if (lines.pop() !== '' || lines.length === 0) {
@@ -98,7 +98,7 @@ function newEvents(text: string, after: EventPlace | null): LoggedEvent[] {
   return events;
 }
 
-/** What the first line has to follow on. */
+/** The position that the first line must continue. */
 function placeBefore(line: string, after: EventPlace | null) {
   const index = Number(/"index":([0-9]{1,16})\}$/.exec(line)?.[1]);
   if (index === 1) return BEFORE_FIRST;

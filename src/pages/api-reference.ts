@@ -23,7 +23,7 @@ import { REFERENCE_STYLE } from './reference-style.ts';
 
 const SCRIPT = browserScript('api-reference');
 
-/** The same for all readers: what names the address is finished where the page is read, unless it is configured. */
+/** The page is the same for all readers: unless a public URL is configured, the browser fills in the address. */
 export function* apiReferencePage(
   routes: readonly RouteDescription[],
   networkName: string,
@@ -47,22 +47,22 @@ function* reference(groups: readonly RouteGroup[], context: CurlContext): Genera
   return html`<div class="reference">
 ${referenceContents({ search: 'Search routes', groups: groups.map(contentsOf) })}<div class="entries">
 <section aria-labelledby="general">
-<h2 id="general">In general</h2>
+<h2 id="general">General</h2>
 <dl class="facts">
 <dt>Bodies</dt>
-<dd>JSON objects in UTF-8. Members that a route does not know are ignored.</dd>
+<dd>JSON objects in UTF-8. Unknown members are ignored.</dd>
 <dt>Refusals</dt>
 <dd>The error envelope, <code>{"error": {"code", "message", "details", "request_id"}}</code>. Every answer carries <code>X-Request-ID</code>.</dd>
 <dt>Any route</dt>
-<dd>404 <code>not_found</code>, 405 <code>method_not_allowed</code>; with a body 400 <code>invalid_json</code>, 400 <code>invalid_json_object</code>, 408 <code>request_timeout</code>, 413 <code>request_entity_too_large</code>; when something is wrong here, 500 <code>internal_server_error</code>.</dd>
+<dd>404 <code>not_found</code>, 405 <code>method_not_allowed</code>; with a body 400 <code>invalid_json</code>, 400 <code>invalid_json_object</code>, 408 <code>request_timeout</code>, 413 <code>request_entity_too_large</code>; on an internal error, 500 <code>internal_server_error</code>.</dd>
 <dt>Limits</dt>
-<dd>A limit that is reached answers 429 <code>rate_limit_exceeded</code>, with <code>Retry-After</code> in seconds.</dd>
+<dd>Requests over a limit are answered 429 <code>rate_limit_exceeded</code>, with <code>Retry-After</code> in seconds.</dd>
 <dt>Caching</dt>
-<dd>Public documents and pages carry an <code>ETag</code>, and <code>If-None-Match</code> answers 304. The longer ones come compressed to <code>Accept-Encoding: gzip</code>.</dd>
+<dd>Public documents and pages carry an <code>ETag</code>; a matching <code>If-None-Match</code> is answered 304. Longer ones are compressed for clients that send <code>Accept-Encoding: gzip</code>.</dd>
 </dl>
 <details><summary>How the examples of operators and nodes are signed</summary>
 <div class="example" id="signing">
-<p class="small">Operators and nodes sign each request anew: its time and its nonce are used once. Their examples write the signed text to a file and sign it with <code>openssl</code>, by what these commands define. <code>docs/signing.md</code>, which comes with the program, explains each step. The keys are files in the folder where you are.</p>
+<p class="small">Operators and nodes sign each request separately, with a fresh timestamp and nonce. Their examples write the text to sign to a file and sign it with <code>openssl</code>, using the functions defined here. <code>docs/signing.md</code>, which ships with the program, explains each step. The key files are in the current folder.</p>
 ${snippet('Once in a shell', signingSetup(context.baseUrl))}</div>
 </details>
 </section>
@@ -71,7 +71,7 @@ ${nothingFits}${sections}</div>
 `;
 }
 
-/** One route is a slice: its schemas and its example take about a millisecond. */
+/** Each route is one slice: its schemas and its example take about a millisecond. */
 function* groupSection(
   { id, title, note, routes }: RouteGroup,
   context: CurlContext,
@@ -102,7 +102,7 @@ const ACCESS_BADGES: Readonly<Record<Access, readonly [string, string]>> = {
   'operator-privileged': ['privileged operator', 'danger'],
 };
 
-/** Between backquotes is code. */
+/** Text between backquotes becomes code. */
 function withCode(text: string): Html {
   const pieces = text.split('`');
   return html`${pieces.map((piece, index) => (index % 2 === 0 ? html`${piece}` : html`<code>${piece}</code>`))}`;
@@ -147,13 +147,13 @@ function request({ path, query, body }: RouteDescription): Html {
 ${fieldList(fields.filter((field) => !isInside(field)))}${
   members.length === 0
     ? ''
-    : html`<details><summary>Inside of them: ${counted(members)}</summary>
+    : html`<details><summary>Nested: ${counted(members)}</summary>
 ${fieldList(members)}</details>
 `
 }`;
 }
 
-/** Whether a field belongs to another one. */
+/** Whether a field is nested in another one. */
 function isInside({ path }: Field): boolean {
   return /[.[]/.test(path);
 }
@@ -201,7 +201,7 @@ function refusalsOf({ refusals: own, access, limit }: RouteDescription) {
   return [...names].map((name) => REFUSALS[name]).sort((a, b) => a.status - b.status);
 }
 
-/** The body that a client sends, what it sends it with, and the body of the answer. */
+/** The request body, the command that sends it, and the body of the answer. */
 function example(route: RouteDescription, context: CurlContext): Html {
   const sent = bodyExample(route, context.networkName);
   const answered = answerExample(route, context.networkName);
@@ -221,7 +221,7 @@ function exampleNotes(route: RouteDescription): Html {
   if (exampleNeeds === undefined && !isSigned) return NO_HTML;
   return html`<p class="small muted">${
     exampleNeeds === undefined ? '' : `To succeed it needs ${exampleNeeds.what}. `
-  }${isSigned ? html`First, <a href="#signing">what signs it</a>.` : ''}</p>
+  }${isSigned ? html`First, <a href="#signing">set up signing</a>.` : ''}</p>
 `;
 }
 

@@ -1,6 +1,6 @@
 /**
- * `/atlas`: the recognition graph to explore [service-read-endpoints], [core-6-4]. Every query is a plain
- * address, so it works without scripts and can be bookmarked and shared.
+ * `/atlas`: explores the recognition graph [service-read-endpoints], [core-6-4]. Every query is a plain URL, so it
+ * works without scripts and can be bookmarked and shared.
  */
 import { sha256Hex } from '../base/crypto/digest.ts';
 import type { BlastRadiusRow, EdgeRow, TrustPath } from '../protocol/rows/graph.ts';
@@ -51,10 +51,10 @@ const STYLE = inlineCode(GRAPH_STYLE + FORM_STYLE + TABLE_STYLE + ATLAS_STYLE + 
 const SCRIPT = browserScript('atlas');
 
 const MOST_LISTED = 100;
-/** Names that the fields of a path suggest. */
+/** How many names the form of a path suggests. */
 const MOST_SUGGESTED = 1000;
 
-/** The sovereign with the name, or with the digest of its long name. */
+/** Finds a sovereign by its name, or by the digest of a name that is too long for a URL. */
 export function sovereignNamed(model: GraphModel, given: string): GraphNode | undefined {
   if (given === '') return undefined;
   const named = model.node(given);
@@ -82,7 +82,7 @@ ${listOf(found)}</section>
 function searchForm({ search, state: chosen }: AtlasQuestion, found: number, all: number): Html {
   return html`<form class="ask" method="get" action="./atlas" role="search">
 <p class="field"><label for="q">Sovereign</label><input type="search" id="q" name="q" value="${search}" placeholder="part of a name" autocomplete="off" spellcheck="false"></p>
-<p class="field"><label for="state">With a treaty that is</label><select id="state" name="state"><option value="">of any state</option>
+<p class="field"><label for="state">Treaty state</label><select id="state" name="state"><option value="">any</option>
 ${EDGE_STATES.map(
   (
     state,
@@ -105,7 +105,7 @@ function graphFacts({ document: { summary } }: GraphModel, { graphDigest }: Atla
 <dt>Treaties in force</dt><dd>${summary.active_edge_count}</dd>
 <dt>Revoked trust material</dt><dd>${summary.revoked_trust_material_count}</dd>
 </dl>
-<p class="small muted">The same as data: <a href="./atlas.json">atlas.json</a>. The digest is that of the canonical <a href="./recognition-graph">recognition-graph</a>: equal digests are equal graphs.</p>
+<p class="small muted">Raw data: <a href="./atlas.json">atlas.json</a>. The digest covers the canonical <a href="./recognition-graph">recognition-graph</a>: equal digests mean equal graphs.</p>
 </section>
 `;
 }
@@ -117,7 +117,7 @@ function isFound({ id, outgoing, incoming }: GraphNode, { search, state }: Atlas
   return state === null || has(outgoing) || has(incoming);
 }
 
-/** The requested path, else the sovereign, else the matches. */
+/** Emphasizes the requested path, else the selected sovereign, else the matches. */
 function emphasisOf(
   model: GraphModel,
   question: AtlasQuestion,
@@ -176,12 +176,12 @@ function sovereignPanel(model: GraphModel, node: GraphNode): Html {
   return html`<section class="section" id="selected" aria-labelledby="selected-heading" tabindex="-1">
 <div class="section-head"><h2 id="selected-heading"><bdi class="full-name">${nameInFull(id)}</bdi></h2><a href="./atlas">Clear selection</a></div>
 <dl class="facts">
-<dt>Is</dt><dd>${isOwn ? 'this authority' : 'another sovereign'}</dd>
+<dt>Kind</dt><dd>${isOwn ? 'this authority' : 'another sovereign'}</dd>
 <dt>Recognizes</dt><dd>${counted(outgoing.length, 'treaty', 'treaties')}</dd>
 <dt>Is recognized by</dt><dd>${counted(incoming.length, 'treaty', 'treaties')}</dd>
 <dt>Linked sovereigns</dt><dd>${neighbors(model, node)}</dd>
 </dl>
-<p><a href="${ownPage}">Its own page</a> · <a href="${link}&amp;from=${named}#path">Find whom it trusts</a> · <a href="${link}&amp;to=${named}#path">Find who trusts it</a></p>
+<p><a href="${ownPage}">Open its page</a> · <a href="${link}&amp;from=${named}#path">See whom it trusts</a> · <a href="${link}&amp;to=${named}#path">See who trusts it</a></p>
 <h3>Whom it recognizes</h3>
 ${
   outgoing.length === 0
@@ -192,10 +192,10 @@ ${
   incoming.length === 0
     ? emptyState('No treaty recognizes it.')
     : firstTreaties('incoming', 'Treaties that recognize it.', incoming, `${ownPage}#in-heading`)
-}<h3>Evidence against what it attested</h3>
+}<h3>Evidence against its attestations</h3>
 ${
   revocations.length === 0
-    ? emptyState('No imported feed revokes an attestation of it.')
+    ? emptyState('No imported feed revokes any of its attestations.')
     : firstRevocations(revocations, `${ownPage}#revoked-heading`)
 }</section>
 `;
@@ -213,11 +213,11 @@ function firstTreaties(
 
 function firstRevocations(revocations: readonly BlastRadiusRow[], address: string): Html {
   const shown = rowPage(revocations, 1);
-  const sentence = 'Attestations of it that its imported feed revokes.';
+  const sentence = 'Its attestations that its imported feed revokes.';
   return blastRadiusTable(captionOf(sentence, shown, address), shown.rows);
 }
 
-/** The others are listed where tables have pages. */
+/** Links to the page that lists the remaining rows. */
 function captionOf<Row>(sentence: string, { rows, all }: RowPage<Row>, address: string): Content {
   if (rows.length === all) return sentence;
   return html`${sentence} The first ${rows.length} of ${all}: <a href="${address}">all of them</a>.`;
@@ -232,8 +232,8 @@ function pathSection(model: GraphModel, question: AtlasQuestion, path: TrustPath
   return html`<section class="section" aria-labelledby="path" >
 <h2 id="path">Trust path</h2>
 <form class="ask" method="get" action="./atlas#path">
-<p class="field"><label for="from">Who evaluates</label><input type="text" id="from" name="from" list="names" value="${question.from}" required autocomplete="off" spellcheck="false"></p>
-<p class="field"><label for="to">Who is evaluated</label><input type="text" id="to" name="to" list="names" value="${question.to}" required autocomplete="off" spellcheck="false"></p>
+<p class="field"><label for="from">Evaluating sovereign</label><input type="text" id="from" name="from" list="names" value="${question.from}" required autocomplete="off" spellcheck="false"></p>
+<p class="field"><label for="to">Evaluated sovereign</label><input type="text" id="to" name="to" list="names" value="${question.to}" required autocomplete="off" spellcheck="false"></p>
 <p class="field"><button type="submit">Show the path</button></p>
 </form>
 <datalist id="names">${model.nodes.slice(0, MOST_SUGGESTED).map(nameOption)}</datalist>
@@ -249,8 +249,8 @@ function nameOption({ id }: GraphNode): Html {
 function pathHint({ from, to }: AtlasQuestion): Html {
   const text =
     from === '' && to === ''
-      ? 'Choose who evaluates and who is evaluated: trust leads from one to the other over active treaties.'
-      : 'Choose the other sovereign too.';
+      ? 'Choose two sovereigns to see whether the first trusts the second over a path of active treaties.'
+      : 'Choose the second sovereign as well.';
   return html`<p class="small muted" id="path-result">${text}</p>
 `;
 }
@@ -279,16 +279,16 @@ function pathStep({ from, to, lifecycle_state, valid_from, expires_at, treaty_id
 function sentenceOf(model: GraphModel, { from, to, reason, hop_count }: TrustPath): string {
   if (reason === 'active_treaty_path') {
     return hop_count === 1
-      ? 'An active treaty leads directly from one to the other.'
-      : `${hop_count} active treaties lead from one to the other; no path is shorter.`;
+      ? 'An active treaty links them directly.'
+      : `The shortest path takes ${hop_count} active treaties.`;
   }
   if (reason === 'direct_treaty_revoked') {
-    return 'No path of active treaties leads there, and the direct treaty has been revoked or replaced.';
+    return 'No path of active treaties connects them, and the direct treaty has been revoked or replaced.';
   }
   if (from === to) return 'Both are the same sovereign; a path needs two different ones.';
   const unknown = [from, to].filter((name) => model.node(name) === undefined);
   if (unknown.length > 0) return `No treaty names ${unknown.map(nameInCell).join(' or ')}.`;
-  return 'No path of active treaties leads from one to the other.';
+  return 'No path of active treaties connects them.';
 }
 
 function listOf(found: readonly GraphNode[]): Html {
@@ -296,8 +296,8 @@ function listOf(found: readonly GraphNode[]): Html {
   const left = Math.max(0, found.length - MOST_LISTED);
   return html`<div class="table-box" tabindex="0" role="region" aria-labelledby="sovereigns-caption">
 <table id="sovereigns">
-<caption id="sovereigns-caption">By name.${left > 0 ? ` ${left} more are not shown: search for part of a name.` : ''}</caption>
-<thead><tr><th scope="col">Sovereign</th><th scope="col" class="number">Recognizes</th><th scope="col" class="number">Recognized by</th><th scope="col">Treaties that are</th><th scope="col" class="number">Revoked attestations</th></tr></thead>
+<caption id="sovereigns-caption">Sorted by name.${left > 0 ? ` ${left} more are not shown: search for part of a name.` : ''}</caption>
+<thead><tr><th scope="col">Sovereign</th><th scope="col" class="number">Recognizes</th><th scope="col" class="number">Recognized by</th><th scope="col">Treaty states</th><th scope="col" class="number">Revoked attestations</th></tr></thead>
 <tbody>
 ${found.slice(0, MOST_LISTED).map(listRow)}</tbody>
 </table>
@@ -305,7 +305,7 @@ ${found.slice(0, MOST_LISTED).map(listRow)}</tbody>
 `;
 }
 
-/** Chooses the sovereign in the atlas. */
+/** Selects the sovereign in the atlas. */
 function choiceLink(id: string): Html {
   return html`<a href="${atlasLink(id)}#selected"><bdi>${nameInLink(id)}</bdi></a>`;
 }

@@ -21,20 +21,20 @@ export function attestationPage(row: AttestationRow, now: number, networkName: s
 `,
     body: html`${section(
       'attestation',
-      'What it says',
+      'Contents',
       facts([
         ['Id', idValue(id)],
         ['Issuer', sovereignLink(attestation.issuer_sovereign_id)],
         ['Subject', html`<bdi>${nameInFull(attestation.subject_id)}</bdi>`],
-        ['Key of the subject', key === null ? 'none' : idValue(key)],
+        ['Subject key', key === null ? 'none' : idValue(key)],
         ['Roles', shortList(attestation.roles, (role) => html`<bdi>${nameInCell(role)}</bdi>`)],
-        ['Status as signed', attestation.status],
+        ['Signed status', attestation.status],
         ['Valid from', timeText(attestation.valid_from)],
         ['Until', timeText(attestation.expires_at)],
         ['Signed with', idValue(attestation.issued_by)],
         ['Claims', freeForm(attestation.claims)],
       ]),
-    )}${section('history', 'History', history(row, now))}<p class="small muted">The same as data: <a href="./attestations/${encodeURIComponent(id)}">the attestation with its signatures</a>. What it has revoked is in this authority's <a href="./sovereign-revocation-feed">feed</a>.</p>
+    )}${section('history', 'History', history(row, now))}<p class="small muted">Raw data: <a href="./attestations/${encodeURIComponent(id)}">the attestation with its signatures</a>. Revocations are published in this authority's <a href="./sovereign-revocation-feed">feed</a>.</p>
 `,
   });
 }
@@ -58,7 +58,7 @@ ${
   revoked_at === null
     ? html`<li>${isOver ? 'Expired' : 'Expires'} at ${timeText(attestation.expires_at)}</li>
 `
-    : html`<li>Revoked at ${timeText(revoked_at)}${reason === null ? '; no reason was given' : html`, because: <bdi>${nameInFull(reason)}</bdi>`}</li>
+    : html`<li>Revoked at ${timeText(revoked_at)}${reason === null ? '; no reason given' : html`: <bdi>${nameInFull(reason)}</bdi>`}</li>
 `
 }</ol>
 `;

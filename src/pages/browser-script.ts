@@ -1,4 +1,4 @@
-/** The scripts that pages run in a browser. Their sources are in `browser/`. */
+/** Scripts that pages run in the browser; their sources are in `browser/`. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type InlineCode, inlineCode } from './inline-code.ts';
@@ -7,11 +7,11 @@ interface Bundler {
   browserScripts(): ReadonlyMap<string, string>;
 }
 
-/** Everything but a checkout that runs from its sources has the scripts as the build bundled them. */
+/** Compiled builds contain the bundled scripts; a checkout that runs from source bundles them on demand. */
 const isCompiled = import.meta.url.endsWith('.js');
 const bundled = isCompiled ? null : bundler().browserScripts();
 
-/** The script of a page, or the theme's. */
+/** Returns the script of a page, or the theme script. */
 export function browserScript(name: string): InlineCode {
   const text = bundled?.get(name) ?? readFileSync(placeOf(name), 'utf8');
   return inlineCode(text);

@@ -12,11 +12,11 @@ import { capabilityAddress, capabilityLink, idText, timeText } from './values.ts
 
 export interface AgentsPage {
   readonly agents: readonly AgentDescriptor[];
-  /** Of the next page. */
+  /** The cursor of the next page; null on the last one. */
   readonly cursor: string | null;
 }
 
-/** `page` is null while no capability is named. */
+/** `page` is null until a capability is requested. */
 export function capabilityPage(
   tag: string,
   page: AgentsPage | null,
@@ -42,7 +42,7 @@ function form(tag: string): Html {
 }
 
 function agentsTable(tag: string, { agents, cursor }: AgentsPage): Html {
-  const data = html`<p class="small muted">The same as data: <a href="./agents?capability=${encodeURIComponent(tag)}">agents</a>.</p>
+  const data = html`<p class="small muted">Raw data: <a href="./agents?capability=${encodeURIComponent(tag)}">agents</a>.</p>
 `;
   if (agents.length === 0) {
     return html`${emptyState('No agent is registered with exactly this capability.')}${data}`;
@@ -50,11 +50,11 @@ function agentsTable(tag: string, { agents, cursor }: AgentsPage): Html {
   const more =
     cursor === null
       ? NO_HTML
-      : html`<p><a href="${capabilityAddress(tag, `&cursor=${cursor}`)}" rel="next">Further agents</a></p>
+      : html`<p><a href="${capabilityAddress(tag, `&cursor=${cursor}`)}" rel="next">More agents</a></p>
 `;
   return html`${table({
     id: 'agents',
-    caption: `${counted(agents.length, 'agent')}, the newest first${cursor === null ? '' : '; more follow'}.`,
+    caption: `${counted(agents.length, 'agent')}, newest first${cursor === null ? '' : '; more follow'}.`,
     columns: COLUMNS,
     rows: agents,
     keyOf: ({ node_public_key }) => node_public_key,
@@ -79,7 +79,7 @@ const COLUMNS: readonly Column<AgentDescriptor>[] = [
   { head: 'Node key', kind: 'id', cell: ({ node_public_key }) => idText(node_public_key) },
 ];
 
-/** Text, not a link: it leads away from here, to whatever somebody registered. */
+/** Text rather than a link: anybody may have registered this external address. */
 function addressOf({ endpoint: { scheme, host, port } }: AgentDescriptor): Html {
   return html`<bdi>${nameInCell(`${scheme}://${host}:${port}`)}</bdi>`;
 }

@@ -10,7 +10,7 @@ import { REFERENCE_STYLE } from './reference-style.ts';
 
 const SCRIPT = browserScript('cli-reference');
 
-/** Not an example, which a prompt begins. */
+/** Lines that begin with a prompt are examples, not rows. */
 const ROW = /^ {2}(?!\$ )(\S+(?: \S+)*) {2,}(\S.*)$/;
 
 interface CommandGroup {
@@ -32,7 +32,7 @@ export function cliReferencePage(program: CommandReference, networkName: string)
   });
 }
 
-/** Commands are grouped by subject; commands that are alone in theirs form one group. */
+/** Groups commands by subject; subjects with a single command share one group. */
 function groupsOf({ commands }: CommandReference): CommandGroup[] {
   const subjects = new Map<string, CommandEntry[]>();
   for (const command of commands) {
@@ -60,7 +60,7 @@ function reference({ name, description, notes }: CommandReference, groups: Comma
   return html`<div class="reference">
 ${referenceContents({ search: 'Search commands', groups: groups.map(contentsOf) })}<div class="entries">
 <section aria-labelledby="general">
-<h2 id="general">In general</h2>
+<h2 id="general">General</h2>
 <p>${description}</p>
 ${helpNotes(notes)}</section>
 ${nothingFits}${groups.map(
@@ -100,14 +100,14 @@ ${terms.map(
 `;
 }
 
-/** The end of a command's help. Its two columns become a list of fields, in which long lines wrap. */
+/** The last part of a command's help. Its two columns become a list of fields, so that long lines wrap. */
 function helpNotes(notes: string): Html {
   return html`<div class="notes">
 ${blocksOf(notes.split('\n')).map(block)}</div>
 `;
 }
 
-/** Consecutive lines that are rows of columns, or that are none. */
+/** Consecutive lines that either all are rows of two columns or all are not. */
 interface Block {
   readonly isTable: boolean;
   readonly lines: string[];

@@ -25,8 +25,8 @@ const SCRIPT = browserScript('connectome');
 const CARDS = [
   ['sovereign_count', 'Sovereigns', 'issuers and subjects of treaties'],
   ['recognition_edge_count', 'Treaties', 'of any state'],
-  ['active_edge_count', 'Active treaties', 'in force, also those expiring soon'],
-  ['revoked_edge_count', 'Revoked treaties', 'replaced ones included'],
+  ['active_edge_count', 'Active treaties', 'in force, including those expiring soon'],
+  ['revoked_edge_count', 'Revoked treaties', 'including replaced ones'],
   ['revoked_trust_material_count', 'Revoked trust material', 'treaties and attestations'],
   ['imported_revocation_count', 'Imported revocations', 'attestations revoked by their issuers'],
 ] as const;
@@ -51,7 +51,7 @@ ${keyed('blast', blastRadius(model, query))}</section>
 <section class="section" aria-labelledby="material-heading">
 <h2 id="material-heading">Revoked trust material</h2>
 ${keyed('material', revokedMaterial(model, query))}</section>
-<p class="small muted">The same as data: <a href="./connectome.json">connectome.json</a>, <a href="./recognition-graph">recognition-graph</a>. To follow one sovereign, or the path between two, open the <a href="./atlas">atlas</a>.</p>
+<p class="small muted">Raw data: <a href="./connectome.json">connectome.json</a>, <a href="./recognition-graph">recognition-graph</a>. To follow one sovereign, or the path between two, open the <a href="./atlas">atlas</a>.</p>
 `;
 }
 
@@ -108,7 +108,7 @@ function blastRadius({ document }: GraphModel, query: TreatyQuery): Html {
     return emptyState('No imported revocation feed of another sovereign revokes anything.');
   }
   const caption =
-    'Each imported revocation, and the sovereigns whose active treaties recognize its issuer.';
+    'Imported revocations, each with the sovereigns whose active treaties recognize its issuer.';
   const hrefOf = (blast: number) => addressOf({ ...query, blast }, 'blast');
   return html`<div class="listing">
 ${keyed('table', blastRadiusTable(caption, shown.rows))}
@@ -135,7 +135,7 @@ function cardItem([field, label, note]: (typeof CARDS)[number], summary: Connect
 `;
 }
 
-/** `whole` is the content without a query, which live updates are about. */
+/** `whole` is the content without a query, which live updates change. */
 export function connectomePage(
   model: DrawnGraph,
   whole: LivePageContent,

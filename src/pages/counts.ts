@@ -1,4 +1,4 @@
-/** Numbers of things as people read them. */
+/** Counts formatted for people. */
 
 const NUMBERS = new Intl.NumberFormat('en');
 

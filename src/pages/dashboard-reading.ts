@@ -1,9 +1,9 @@
-/** Reads what the page shows of the published dashboard: of thousands of treaties the first few. */
+/** Reads only what the page shows of the published dashboard: a few treaties out of thousands. */
 import { parseJson } from '../base/json/parse.ts';
 import type { Dashboard } from '../protocol/rows/dashboard.ts';
 import { firstRows } from './json-rows.ts';
 
-/** What is around the treaties; no member before them is of free form. */
+/** Delimiters of the treaties; no member before them is free-form. */
 const TREATIES = '"treaties":[';
 const FEEDS = '],"revocation_feed_summary":';
 

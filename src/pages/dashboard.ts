@@ -38,15 +38,15 @@ const SCRIPT = browserScript('dashboard');
 export const MOST_URGENT = 12;
 const MOST_FEEDS = 50;
 
-/** The content of `<main>` below the heading; of the treaties, the first `MOST_URGENT` are enough. */
+/** The content of `<main>` below the heading; it needs only the first `MOST_URGENT` treaties. */
 export function dashboardMain(model: Dashboard): Html {
   return html`${keyed('posture', postureSection(model))}${figuresSection(model)}${keyed('treaties', treatiesSection(model))}<section class="section" aria-labelledby="changes-heading">
-<h2 id="changes-heading">Recent changes of trust</h2>
+<h2 id="changes-heading">Recent trust changes</h2>
 ${keyed('changes', changesList(model.recent_changes))}</section>
 <section class="section" aria-labelledby="feeds-heading">
 <h2 id="feeds-heading">Imported revocation feeds</h2>
 ${keyed('feeds', feedsTable(model.revocation_feeds))}</section>
-${instancesSection(model.instances)}<p class="small muted">Network version ${keyed('version', html`<bdi data-field="sovereign.version">${nameInCell(model.sovereign.version)}</bdi>`)}. The same as data: <a href="./dashboard.json">dashboard.json</a>.</p>
+${instancesSection(model.instances)}<p class="small muted">Network version ${keyed('version', html`<bdi data-field="sovereign.version">${nameInCell(model.sovereign.version)}</bdi>`)}. Raw data: <a href="./dashboard.json">dashboard.json</a>.</p>
 `;
 }
 
@@ -83,7 +83,7 @@ const POSTURES = {
   action: { tone: 'danger', word: 'Needs action now' },
 } as const satisfies Record<Dashboard['posture']['status'], { tone: Tone; word: string }>;
 
-const SO_FAR = { tone: 'ok', word: 'All is well, as far as is known' } as const;
+const SO_FAR = { tone: 'ok', word: 'All is well, as far as known' } as const;
 
 interface Card {
   readonly label: string;
@@ -118,14 +118,14 @@ function cardsOf(model: Dashboard): Card[] {
       isReady ? 'ready' : 'not ready',
       '',
       null,
-      isReady ? 'state can be read and written' : 'state cannot be reached',
+      isReady ? 'state can be read and written' : 'state is unreachable',
       isReady ? 'ok' : 'danger',
     ),
     card(
       'Active nodes',
       'nodes.active',
       nodes.active,
-      'certificates not revoked:',
+      'unrevoked certificates:',
       'nodes.tracked',
       nodes.tracked,
     ),
@@ -133,12 +133,12 @@ function cardsOf(model: Dashboard): Card[] {
       'Active treaties',
       'connectome_summary.active_edge_count',
       connectome_summary.active_edge_count,
-      'treaties in all:',
+      'total treaties:',
       'treaty_summary.total',
       treaty_summary.total,
     ),
     card(
-      'Treaties to look at',
+      'Treaties at risk',
       'treaty_summary.warning_count',
       treaty_summary.warning_count,
       '',
@@ -169,14 +169,14 @@ function cardsOf(model: Dashboard): Card[] {
       trust_cycle_summary.status.replaceAll('_', ' '),
       '',
       trust_cycle_summary.completed_at === null ? null : 'trust_cycle_summary.completed_at_display',
-      trust_cycle_summary.completed_at_display || 'none has run yet',
+      trust_cycle_summary.completed_at_display || 'has not run yet',
       cycleTone(trust_cycle_summary),
     ),
     card(
-      'End within a week',
+      'Ending within a week',
       'horizon_summary.within_week',
       horizon.within_week,
-      'certificates and agreements of all kinds, within thirty days:',
+      'certificates and agreements; within thirty days:',
       'horizon_summary.within_month',
       horizon.within_month,
     ),
@@ -210,7 +210,7 @@ function treatiesSection({ treaty_summary: summary, treaties }: Dashboard): Html
   const urgent = treaties.filter(({ lifecycle_state: state }) => isUrgent(state));
   const parts = barOf(summary);
   return html`<section class="section" aria-labelledby="treaties-heading">
-<div class="section-head"><h2 id="treaties-heading">Treaties</h2><a href="./connectome">All in the Connectome</a></div>
+<div class="section-head"><h2 id="treaties-heading">Treaties</h2><a href="./connectome">See all in the Connectome</a></div>
 ${summary.total === 0 ? '' : keyed('bar', bar(parts))}
 ${keyed('states', stateCounts(parts))}
 ${urgent.length === 0 ? emptyState(untroubled(summary)) : urgentTable(urgent, summary)}</section>
@@ -260,7 +260,7 @@ function urgentTable(urgent: readonly DashboardTreaty[], summary: TreatySummary)
   const rest = html` ${shownCount(more)} more are in the <a href="./connectome">Connectome</a>.`;
   return table({
     id: 'urgent-treaties',
-    caption: html`Those that have ended or will within three days, the most urgent first.${more > 0 ? rest : ''}`,
+    caption: html`Treaties that have expired or will within three days, most urgent first.${more > 0 ? rest : ''}`,
     columns: URGENT_COLUMNS,
     rows,
     keyOf: ({ treaty_id }) => treaty_id,
@@ -302,7 +302,7 @@ const CHANGE_TONES: Readonly<Record<string, Tone>> = {
 function changesList(changes: readonly RecentChangeRow[]): Html {
   if (changes.length === 0) {
     return emptyState(
-      'Nothing has changed yet: no certificate, treaty, attestation or policy has been issued.',
+      'No changes yet: no certificate, treaty, attestation or policy has been issued.',
     );
   }
   return html`<ol class="changes" id="recent-changes">
@@ -333,7 +333,7 @@ ${fields
 
 function feedsTable(feeds: readonly DashboardFeed[]): Html {
   if (feeds.length === 0) {
-    return emptyState('No revocation feed of another sovereign has been imported.');
+    return emptyState('No revocation feed has been imported from another sovereign.');
   }
   const more = Math.max(0, feeds.length - MOST_FEEDS);
   const rest = html` ${shownCount(more)} more are in <a href="./dashboard.json">dashboard.json</a>.`;
@@ -353,7 +353,7 @@ const LINKS: Readonly<Record<string, (id: string) => Html>> = {
   subject_sovereign_id: sovereignLink,
 };
 
-/** What was refused may have no page. */
+/** A rejected item may not have a page. */
 function changeValue(state: string, label: string, value: string): Html {
   const link = state === 'rejected' ? undefined : LINKS[label];
   return link?.(value) ?? html`<bdi>${nameInCell(value)}</bdi>`;

@@ -1,4 +1,4 @@
-/** What the pages of single treaties, sovereigns, attestations and capabilities have in common. */
+/** Shared parts of the pages of single treaties, sovereigns, attestations and capabilities. */
 
 import { browserScript } from './browser-script.ts';
 import { FORM_STYLE } from './form-style.ts';
@@ -24,7 +24,7 @@ export function detailsPage(
   return renderPage({ ...parts, style: STYLE, script: SCRIPT });
 }
 
-/** A term, and what it is here. */
+/** A term and its value. */
 export type Fact = readonly [term: string, value: Content];
 
 export function facts(rows: readonly Fact[]): Html {
@@ -43,19 +43,19 @@ ${content}</section>
 `;
 }
 
-/** What a details page shows one of, and how it is found. */
+/** A kind of thing that has details pages, and how to find one. */
 export interface Findable {
   readonly title: string;
-  /** Where nothing has the given id. */
+  /** Shown when the id does not exist. */
   readonly missing: { readonly title: string; readonly lede: string };
   readonly path: string;
-  /** What the query member `id` is to a person. */
+  /** The label of the `id` field. */
   readonly label: string;
-  /** Where all of them are listed. */
+  /** Points to the list of all of them. */
   readonly list: Html;
 }
 
-/** Where no id is given, or one that nothing has: a field for one. An id that is not found is not repeated. */
+/** Asks for an id when it is missing or does not exist. An id that does not exist is not repeated on the page. */
 export function askPage(
   { title, missing, path, label, list }: Findable,
   networkName: string,
@@ -79,7 +79,7 @@ export const TREATIES: Findable = {
   title: 'Find a treaty',
   missing: {
     title: 'Treaty not found',
-    lede: 'No treaty here has this id. It may be misspelt or incomplete, or the treaty is known to another authority alone.',
+    lede: 'No treaty here has this id. It may be misspelt or incomplete, or only another authority knows the treaty.',
   },
   path: '/treaty',
   label: 'Id',

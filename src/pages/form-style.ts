@@ -1,4 +1,4 @@
-/** Style of forms that ask for a part of a page. */
+/** Style of search and filter forms. */
 export const FORM_STYLE = `
 .ask { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 14rem), 1fr)); gap: 0.75rem 1rem; align-items: end; }
 .field { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.25rem; }

@@ -1,7 +1,7 @@
 /**
- * What all pages have in common: head, navigation, landmarks, one style sheet, and a policy that allows
- * nothing else to load. Links are relative, so that the pages also work below a path of a proxy; for that,
- * all pages of routes are one segment deep.
+ * The frame of all pages: head, navigation, landmarks, one style sheet, and a policy that allows nothing else to
+ * load. Links are relative, so that pages also work behind a proxy with a path prefix; for that, all routed pages
+ * are one segment deep.
  */
 import type { PublishedDocument } from '../protocol/contract/documents.ts';
 import { ownDocument } from '../protocol/contract/documents.ts';
@@ -11,7 +11,7 @@ import type { InlineCode } from './inline-code.ts';
 import { STYLE } from './style.ts';
 
 export interface PageParts {
-  /** The title of the window, and the heading of the page unless one is given. */
+  /** The title of the window; also the heading of the page unless `heading` is set. */
   readonly title: string;
   /** The only `<h1>` of the page: a body starts its headings with `<h2>`. */
   readonly heading?: string;
@@ -21,7 +21,7 @@ export interface PageParts {
   readonly status?: Html;
   /** Path of the route, such as `/dashboard`. */
   readonly path: string;
-  /** Where the top of the site is from this page, without a slash at its end; `.` unless given. */
+  /** Relative path from this page to the top of the site, without a trailing slash; `.` by default. */
   readonly top?: string;
   readonly networkName: string;
   readonly body: Html;
@@ -29,9 +29,9 @@ export interface PageParts {
   readonly style?: InlineCode;
   /** Runs at the end of the page. No element may have an event handler attribute. */
   readonly script?: InlineCode | null;
-  /** Whether the script talks to this server, by requests or a WebSocket. */
+  /** Whether the script sends requests or opens a WebSocket to this server. */
   readonly connects?: boolean;
-  /** Whether the page has forms, which may only lead to this server. */
+  /** Whether the page has forms, which may only submit to this server. */
   readonly forms?: boolean;
 }
 
@@ -107,7 +107,7 @@ ${
 `
 }${status}</div>
 ${body}</main>
-<footer class="bottom"><p>This page only reads: it changes nothing and loads nothing from elsewhere.</p></footer>
+<footer class="bottom"><p>This page is read-only and loads nothing from other sites.</p></footer>
 ${script ? scriptElement(script) : ''}</body>
 </html>
 `;
@@ -144,7 +144,7 @@ function policyOf({ style, script, connects = false, forms = false }: PageParts)
   ].join('; ');
 }
 
-/** Text of unknown direction where no element can isolate it. */
+/** Isolates text of unknown direction where no element can do it. */
 function isolate(text: string): string {
   return `\u2068${text}\u2069`;
 }

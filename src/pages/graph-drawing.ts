@@ -1,4 +1,4 @@
-/** Where everything of a drawn graph stands. The layout is computed once per graph and cached. */
+/** The geometry of a drawn graph. The layout is computed once per graph and cached. */
 import { shownCount } from './counts.ts';
 import { type Label, placeLabels } from './graph-labels.ts';
 import {
@@ -18,13 +18,13 @@ import {
 import { nameInCell, nameInDrawing } from './graph-names.ts';
 
 export interface DrawingTexts {
-  /** What is drawn, in a word or two. */
+  /** What the drawing shows, in a word or two. */
   readonly subject: string;
-  /** What places and sizes mean. */
+  /** What positions and sizes mean. */
   readonly note: string;
 }
 
-/** Everything of the picture that does not depend on what is emphasized. */
+/** The parts of the picture that do not depend on the emphasis. */
 export interface Drawing {
   readonly about: DrawingTexts;
   readonly width: number;
@@ -63,7 +63,7 @@ export interface DrawnGraph extends GraphModel {
 
 const WHOLE: DrawingTexts = {
   subject: 'Recognition graph',
-  note: 'The more a sovereign is linked, the larger it is drawn.',
+  note: 'Sovereigns with more links are drawn larger.',
 };
 
 export function* drawnGraph(model: GraphModel): Generator<void, DrawnGraph> {
@@ -99,7 +99,7 @@ function* drawingOf(model: GraphModel): Generator<void, Drawing | null> {
   return drawingFrom(WHOLE, layout, placed, model.links);
 }
 
-/** The links are among the nodes. */
+/** All links are between the given nodes. */
 export function drawingFrom(
   about: DrawingTexts,
   { width, height }: { readonly width: number; readonly height: number },
@@ -119,7 +119,7 @@ export function drawingFrom(
   const drawn = new Map(nodes.map((each) => [each.node, each]));
   const links = between
     .map((link): DrawnLink => ({ link, path: pathOf(link, drawn), title: titleOfLink(link) }))
-    // The most important is drawn last, above the rest.
+    // The most important links are drawn last, above the others.
     .sort((a, b) => EDGE_STATES.indexOf(b.link.state) - EDGE_STATES.indexOf(a.link.state));
   return { about, width, height, nodes, links };
 }
@@ -128,7 +128,7 @@ export function isTooLarge({ nodes, document }: GraphModel): boolean {
   return nodes.length > MOST_DRAWN_NODES || document.recognition_edges.length > MOST_DRAWN_TREATIES;
 }
 
-/** The last layout: a change of a treaty's state moves no sovereign. */
+/** The last layout, kept because a change of a treaty's state moves no sovereign. */
 let lastLayout: { readonly key: string; readonly layout: GraphLayout } | null = null;
 
 function* layoutOf(
@@ -143,7 +143,7 @@ function* layoutOf(
   return layout;
 }
 
-/** The radius with the rings around the dot. */
+/** The radius including the rings around the dot. */
 export function roomOf({ isOwn, revocations }: GraphNode, radius: number): number {
   return radius + (isOwn ? 3 : 0) + (revocations.length > 0 ? 5 : 0);
 }
@@ -169,7 +169,7 @@ export function counted(count: number, one: string, many = `${one}s`): string {
   return `${shownCount(count)} ${count === 1 ? one : many}`;
 }
 
-/** From the rim of one node to the rim of the other; bent when there is an arrow back. */
+/** Leads from rim to rim; curved when there is also an arrow back. */
 function pathOf(
   { from, to, isMutual }: GraphLink,
   drawn: ReadonlyMap<GraphNode, DrawnNode>,

@@ -1,6 +1,6 @@
 /**
- * Chooses the names that the drawing always shows: those with most links first, none overlapping another
- * name or a node.
+ * Chooses the names that the drawing always shows, without overlapping names or nodes. Sovereigns with the most links
+ * come first.
  */
 import { visitInSlices } from '../base/slices.ts';
 import type { Point } from './graph-layout.ts';
@@ -27,16 +27,16 @@ interface Box {
   readonly bottom: number;
 }
 
-/** A few milliseconds of work, where there are lines to avoid. */
+/** Takes a few milliseconds where there are lines to avoid. */
 const LABELS_PER_SLICE = 20;
 
 export const LABEL_SIZE = 13;
-/** Between a dot and its name. */
+/** Distance between a dot and its name. */
 export const GAP = 5;
 const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
 
-/** In the order of the nodes. Each label gets the free place that the fewest lines cross. */
+/** Returns labels in the order of the nodes. Each gets the free place that the fewest lines cross. */
 export function* placeLabels(
   nodes: readonly LabeledNode[],
   lines: readonly (readonly [from: number, to: number])[],

@@ -1,6 +1,6 @@
 /**
- * Positions of the sovereigns of a graph: a force layout without clock or randomness, so that the same
- * graph always looks the same, on every thread and after every restart.
+ * Positions the sovereigns of a graph with a deterministic force layout, so that the same graph looks the same on
+ * every thread and after every restart.
  */
 import {
   forceCollide,
@@ -29,7 +29,7 @@ export interface GraphLayout {
 export const MOST_DRAWN_NODES = 300;
 export const MOST_DRAWN_TREATIES = 1500;
 
-/** This many moves of a sovereign or a spring take a few milliseconds. */
+/** This many updates of nodes and springs take a few milliseconds. */
 const STEPS_PER_SLICE = 1500;
 
 const WIDTH = 1200;
@@ -39,7 +39,7 @@ interface LayoutNode extends SimulationNodeDatum {
   readonly radius: number;
 }
 
-/** `links` are pairs of node indexes; `radii` is the space that each node takes. */
+/** `links` are pairs of node indexes; `radii` are the radii of the nodes. */
 export function* layoutGraph(
   radii: readonly number[],
   links: readonly (readonly [from: number, to: number])[],
@@ -83,7 +83,7 @@ function heightFor(count: number): number {
   return count <= 60 ? 640 : 860;
 }
 
-/** The number of steps depends on the graph: more steps for a large one would only take longer. */
+/** Large graphs get fewer steps, because more would take longer without improving the layout. */
 function ticksFor(count: number): number {
   return count <= 60 ? 300 : 120;
 }

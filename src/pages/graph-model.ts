@@ -1,4 +1,4 @@
-/** The recognition graph as it is drawn and explored: made from the published Connectome document. */
+/** The recognition graph for drawing and exploring, built from the published Connectome document. */
 import { visitInSlices } from '../base/slices.ts';
 import type { BlastRadiusRow, Connectome, EdgeRow } from '../protocol/rows/graph.ts';
 
@@ -34,11 +34,11 @@ export interface GraphLink {
   readonly treaties: EdgeRow[];
   /** The state of the most important treaty. */
   state: EdgeState;
-  /** Whether there are also treaties in the other direction. */
+  /** Whether there are treaties in the other direction, too. */
   isMutual: boolean;
 }
 
-/** What pages show of the Connectome document. */
+/** The part of the Connectome document that pages show. */
 export type GraphDocument = Omit<Connectome, 'active_treaties'>;
 
 export interface GraphModel {
@@ -52,7 +52,7 @@ export interface GraphModel {
   node(id: string): GraphNode | undefined;
 }
 
-/** A few milliseconds of work. */
+/** Takes a few milliseconds. */
 const ROWS_PER_SLICE = 1000;
 
 export function* graphModel(document: GraphDocument, ownName: string): Generator<void, GraphModel> {
@@ -110,7 +110,7 @@ function createLinks(nodes: ReadonlyMap<string, GraphNode>) {
       to.incoming.push(edge);
       addLink(from, to, edge);
     },
-    /** Once all treaties are added. */
+    /** Call this only after all treaties are added. */
     *all(): Generator<void, GraphLink[]> {
       yield* visitInSlices(links.values(), ROWS_PER_SLICE, (link) => {
         const { from, to } = link;

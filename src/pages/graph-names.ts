@@ -1,13 +1,13 @@
 /**
- * Names of sovereigns are any text that somebody signed, and must not break a page: invisible characters
- * and direction overrides are shown by their number, and long names are truncated.
+ * The name of a sovereign is arbitrary signed text and must not break a page: invisible characters and direction
+ * overrides are shown by their code points, and long names are truncated.
  */
 import { sha256Hex } from '../base/crypto/digest.ts';
 
 /** Controls, formats (direction overrides, joiners), line ends, lone surrogates and private characters. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}]/gu;
 
-/** Lengths for a name among others, for a text in a table, and for the page of a single sovereign. */
+/** Maximum lengths for a name in a list, for text in a table, and for the page of a single sovereign. */
 const LINK = 48;
 const CELL = 96;
 const FULL = 600;
@@ -40,7 +40,7 @@ function numbered(character: string): string {
   return `⟨U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}⟩`;
 }
 
-/** Cut in the middle: long names are distinguished by their ends. */
+/** Truncates in the middle: long names often differ at their ends. */
 function shortened(text: string, room: number): string {
   if (text.length <= room) return text;
   const characters = [...text];
@@ -50,17 +50,17 @@ function shortened(text: string, room: number): string {
   return `${first.join('')}…${characters.slice(-last).join('')}`;
 }
 
-/** Longer names do not fit in an address and are replaced by a digest there. */
+/** In URLs, longer names are replaced by a digest. */
 const LONGEST_IN_ADDRESS = 512;
 
-/** The sovereign in a query: its name, or the digest of a name that is too long. */
+/** Names the sovereign in a query: by its name, or by the digest of a name that is too long. */
 export function reference(name: string): string {
   const isShort =
     name.length <= LONGEST_IN_ADDRESS && encodeURIComponent(name).length <= LONGEST_IN_ADDRESS;
   return isShort ? name : `sha256:${sha256Hex(name)}`;
 }
 
-/** Relative, so that pages work below a path of a proxy. */
+/** Relative, so that pages work behind a proxy with a path prefix. */
 export function atlasLink(name: string): string {
   return `./atlas?sovereign=${encodeURIComponent(reference(name))}`;
 }

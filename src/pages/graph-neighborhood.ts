@@ -1,6 +1,6 @@
 /**
- * A sovereign in the middle of those it is linked with. Readers choose the sovereign, so its drawing needs no
- * force-directed layout: it is drawn in one pass over the links, whatever is chosen.
+ * Draws a sovereign surrounded by its neighbors. Readers can choose any sovereign, so the drawing must be cheap: it
+ * takes one pass over the links and no force-directed layout.
  */
 import { type Drawing, drawingFrom, type PlacedNode, radiusOf, roomOf } from './graph-drawing.ts';
 import { GAP, LABEL_SIZE, type Label } from './graph-labels.ts';
@@ -10,19 +10,19 @@ import { nameInDrawing } from './graph-names.ts';
 
 export interface Neighborhood {
   readonly drawing: Drawing;
-  /** Sovereigns that it is linked with: those that are drawn, and all. */
+  /** The number of neighbors that are drawn; `all` counts the rest, too. */
   readonly drawn: number;
   readonly all: number;
 }
 
-/** This many names fit around the drawing, and all links among this many into a drawing. */
+/** This many names, and the links among them, fit into a drawing. */
 export const MOST_NEIGHBORS = 36;
 
 const NOTE =
-  'The chosen sovereign is in the middle; of the others, those with more links are drawn larger.';
+  'The chosen sovereign is in the center; other sovereigns with more links are drawn larger.';
 const WIDTH = 1200;
 const MIDDLE = WIDTH / 2;
-/** From the middle to those at its height: their names need the rest. */
+/** The horizontal radius, which leaves room for names at the sides. */
 const REACH = 380;
 const ROW = 32;
 
@@ -67,7 +67,7 @@ function placedInMiddle(node: GraphNode, height: number): PlacedNode {
   return { node, x, y, radius, label: { x, y: above, anchor: 'middle', isShown: true } };
 }
 
-/** Clockwise from the top, in rows: so names on each side do not touch. */
+/** Places nodes clockwise from the top, in rows, so that names on each side do not touch. */
 function placedAround(nodes: readonly GraphNode[], height: number): PlacedNode[] {
   const right = Math.ceil(nodes.length / 2);
   return nodes.map((node, index) => {

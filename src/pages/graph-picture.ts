@@ -1,6 +1,6 @@
 /**
- * The recognition graph as a picture: sovereigns are links that the keyboard can reach, treaties are arrows
- * whose state is shown by color and by pattern. Scripts let the reader move closer and around.
+ * The recognition graph as a picture: sovereigns are links in the tab order, and treaties are arrows whose color and
+ * pattern show their state. Scripts let the reader zoom and pan.
  */
 import { counted, type Drawing, type DrawnLink, type DrawnNode } from './graph-drawing.ts';
 import {
@@ -23,9 +23,9 @@ export interface Emphasis {
 
 export const NO_EMPHASIS: Emphasis = { nodes: null, links: null, selected: null };
 
-/** From this many on, arrows are drawn thinner, so that the nodes still stand out. */
+/** From this number of links on, arrows are drawn thinner, so that the nodes still stand out. */
 const DENSE = 250;
-/** Up to this many emphasized sovereigns show their names even without free space. */
+/** Up to this number, emphasized sovereigns show their names even without free space. */
 const MOST_NAMED = 30;
 
 export function graphPicture(drawing: Drawing, emphasis: Emphasis): Html {
@@ -46,7 +46,7 @@ ${keyed('legend', legend(drawing, states))}</figure>
 `;
 }
 
-/** Each does what its key does. */
+/** Each button does the same as its key. */
 const TOOLS = html`<div class="graph-tools needs-js" role="group" aria-label="View of the drawing">
 <button type="button" data-key-of="-" aria-label="Zoom out" aria-keyshortcuts="-" title="Zoom out (-)">−</button>
 <span class="graph-zoom" role="status" data-zoom-shown>100%</span>
@@ -68,7 +68,7 @@ function drawnLink({ link, path, title }: DrawnLink, { links }: Emphasis): Html 
 `;
 }
 
-/** From which node to which. */
+/** The key names both nodes and the direction. */
 function linkKey({ link: { from, to } }: DrawnLink): string {
   return `${from.index}-${to.index}`;
 }
@@ -106,10 +106,10 @@ ${states.map(
 )}${nodes.some(({ node }) => node.isOwn) ? OWN_LEGEND : ''}${
   nodes.some(({ node }) => node.revocations.length > 0) ? EVIDENCE_LEGEND : ''
 }</ul>
-<p>An arrow leads from the sovereign that recognizes to the one that is recognized. ${about.note}${
-    isCrowded ? ' Names without room show under the pointer and on focus.' : ''
+<p>Arrows point from the recognizing to the recognized sovereign. ${about.note}${
+    isCrowded ? ' Names that do not fit appear on hover and on focus.' : ''
   }</p>
-<p class="needs-js">Zoom with Ctrl and the wheel, with two fingers, or with + and −; move by dragging or with the arrow keys. In the drawing the wheel zooms without Ctrl, until Escape leaves it.</p>
+<p class="needs-js">Zoom with Ctrl and the mouse wheel, by pinching, or with + and −; pan by dragging or with the arrow keys. While the drawing has focus, the wheel zooms without Ctrl; press Escape to leave it.</p>
 </figcaption>
 `;
 }

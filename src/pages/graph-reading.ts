@@ -1,12 +1,12 @@
 /**
- * Reads the recognition graph of a published Connectome document, in slices: parsing the rows of thousands of
- * treaties at once would hold up everything else on the thread.
+ * Reads the recognition graph of a published Connectome document in slices: parsing thousands of rows at once would
+ * block the thread.
  */
 import { parseJson } from '../base/json/parse.ts';
 import type { GraphDocument } from './graph-model.ts';
 import { readRows } from './json-rows.ts';
 
-/** What is between the members of the document, whose text is canonical. */
+/** Delimiters between members of the document, whose text is canonical. */
 const EDGES = '],"recognition_edges":[';
 const BLAST_RADIUS = '],"revocation_blast_radius":[';
 const MATERIAL = '],"revoked_trust_material":[';
@@ -33,11 +33,11 @@ export function* readGraph(document: Uint8Array): Generator<void, GraphDocument>
 }
 
 /**
- * The whole treaties come first and are most of the text, but no page shows them. Nothing after them has
- * members of free form, and the quotes inside a string would be escaped.
+ * The full treaties come first and make up most of the text, but no page shows them. Nothing after them has
+ * free-form members, and quotes inside a string are escaped.
  */
 function copyOfGraph({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   const text = Buffer.from(buffer, byteOffset, byteLength);
-  // The bytes of a document may be overwritten after this turn.
+  // The buffer of a document may be reused after this turn of the event loop.
   return Buffer.from(text.subarray(text.lastIndexOf(EDGES)));
 }

@@ -1,4 +1,4 @@
-/** The drawing of a graph, of a part of it where it is too large, or why there is none. */
+/** Draws a graph, or a part of one that is too large, or says why there is no drawing. */
 import { shownCount } from './counts.ts';
 import { emptyState } from './empty-state.ts';
 import { counted, type DrawnGraph, isTooLarge } from './graph-drawing.ts';
@@ -10,7 +10,7 @@ import { graphPicture, NO_EMPHASIS } from './graph-picture.ts';
 import { type Html, html, NO_HTML } from './html.ts';
 import { sovereignAddress } from './values.ts';
 
-/** `page` is the one that the drawing is on. */
+/** `page` names the page that contains the section. */
 export function graphSection(
   model: DrawnGraph,
   page: keyof typeof INSTEAD,
@@ -19,7 +19,7 @@ export function graphSection(
 ): Html {
   if (model.nodes.length === 0) {
     return emptyState(
-      'The graph is empty. A sovereign appears when a treaty names it, and this authority when it has issued one.',
+      'The graph is empty. A sovereign appears once a treaty names it; this authority appears once it has issued one.',
     );
   }
   if (isTooLarge(model)) {
@@ -28,14 +28,14 @@ export function graphSection(
   return model.drawing === null ? NO_HTML : graphPicture(model.drawing, emphasis);
 }
 
-/** What there is in place of a drawing that is too large. */
+/** Where to look when the graph is too large to draw. */
 const INSTEAD = {
-  connectome: html`All of its treaties are <a href="#treaties-heading">listed below</a>, page by page; the <a href="./atlas#list-heading">atlas</a> draws each sovereign that is chosen there with those it is linked with.`,
-  atlas: html`Choose a sovereign <a href="#list-heading">below</a> to see it drawn with those it is linked with; the <a href="./connectome#treaties-heading">Connectome</a> lists all treaties, page by page.`,
+  connectome: html`All of its treaties are <a href="#treaties-heading">listed below</a>, page by page; the <a href="./atlas#list-heading">atlas</a> draws the neighborhood of a chosen sovereign.`,
+  atlas: html`Choose a sovereign <a href="#list-heading">below</a> to see its neighborhood; the <a href="./connectome#treaties-heading">Connectome</a> lists all treaties, page by page.`,
 };
 
 function tooLarge(model: GraphModel, page: keyof typeof INSTEAD): Html {
-  return html`<p class="notice">With ${sizeOf(model)} the graph is too large to be drawn legibly as a whole (up to ${shownCount(MOST_DRAWN_NODES)} and ${shownCount(MOST_DRAWN_TREATIES)} are). ${INSTEAD[page]}</p>
+  return html`<p class="notice">With ${sizeOf(model)} the graph is too large to draw legibly (the limits are ${shownCount(MOST_DRAWN_NODES)} and ${shownCount(MOST_DRAWN_TREATIES)}). ${INSTEAD[page]}</p>
 `;
 }
 
@@ -45,9 +45,9 @@ function neighborhood(model: GraphModel, center: GraphNode): Html {
   const linked = counted(all, 'sovereign');
   const what =
     drawn === all
-      ? html`${name} with the ${linked} that it is linked with.`
-      : html`${name} with ${drawn} of the ${linked} that it is linked with: those with treaties in force first, then those with most links. The treaties with the other ${shownCount(all - drawn)} are in the tables of <a href="${sovereignAddress(center.id)}">its own page</a>.`;
-  return html`<p class="small muted">${what} The whole graph, with ${sizeOf(model)}, is too large to be drawn legibly.</p>
+      ? html`${name} and the ${linked} linked with it.`
+      : html`${name} and ${drawn} of the ${linked} linked with it: first those with treaties in force, then those with the most links. Treaties with the other ${shownCount(all - drawn)} are in the tables on <a href="${sovereignAddress(center.id)}">its own page</a>.`;
+  return html`<p class="small muted">${what} The whole graph, with ${sizeOf(model)}, is too large to draw legibly.</p>
 ${graphPicture(drawing, { ...NO_EMPHASIS, selected: center })}`;
 }
 

@@ -1,4 +1,4 @@
-/** Treaties and revocations as tables: they contain everything that the drawing shows. */
+/** Tables of treaties and revocations, with everything that the drawing shows. */
 import type { BlastRadiusRow, EdgeRow, RevokedMaterial } from '../protocol/rows/graph.ts';
 import { EDGE_STATES, type EdgeState, type GraphModel, STATE_WORDS } from './graph-model.ts';
 import { nameInCell } from './graph-names.ts';
@@ -15,7 +15,7 @@ const STATE_TONES: Readonly<Record<EdgeState, string>> = {
   replaced: 'neutral',
 };
 
-/** A word in the color of its meaning. */
+/** A word on a background whose color shows its meaning. */
 export function badge({ tone, word }: { readonly tone: string; readonly word: string }): Html {
   return html`<span class="badge ${tone}">${word}</span>`;
 }
@@ -31,7 +31,7 @@ export function stateBadge(state: string): StateBadge {
   return { word: STATE_WORDS[known], tone: STATE_TONES[known] };
 }
 
-/** What a treaty's columns are sorted by, where they can be sorted. */
+/** Returns how a column of the treaty table is sorted. */
 export type Sorting = (order: TreatyOrder) => NonNullable<Column<EdgeRow>['sorting']>;
 
 export function edgesTable(
@@ -107,7 +107,7 @@ function partiesOf(row: RevokedMaterial, treatyOf: GraphModel['treaty']): Html {
   return html`<span>${sovereignLink(treaty.from)}, for ${sovereignLink(treaty.to)}</span>`;
 }
 
-/** Attestations of others have no page here. */
+/** Attestations of other sovereigns have no page here. */
 function materialId({ type, id }: RevokedMaterial): Html {
   return type === 'recognition_treaty' ? treatyLink(id) : idText(id);
 }
@@ -150,7 +150,7 @@ const BLAST_COLUMNS: readonly Column<BlastRadiusRow>[] = [
 const MOST_AFFECTED = 12;
 
 function affected(ids: readonly string[]): Html {
-  if (ids.length === 0) return html`<span class="quiet">nobody now</span>`;
+  if (ids.length === 0) return html`<span class="quiet">none now</span>`;
   const more = Math.max(0, ids.length - MOST_AFFECTED);
   const links = ids
     .slice(0, MOST_AFFECTED)

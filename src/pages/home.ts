@@ -1,4 +1,4 @@
-/** `/`: what this network is, its pages and routes, and how to start. */
+/** `/`: introduces this network, its pages and routes, and how to get started. */
 
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import type { RouteDescription } from '../protocol/route-description.ts';
@@ -26,7 +26,7 @@ export function homePage(
   return renderPage({
     title: 'Home',
     heading: name,
-    lede: 'The authority of this sovereign trust network: it enrolls nodes, keeps their liveness, renews and revokes their certificates, and says whom the network recognizes.',
+    lede: 'The authority of this sovereign trust network: it enrolls nodes, tracks their liveness, renews and revokes their certificates, and publishes whom the network recognizes.',
     path: '/',
     networkName: name,
     body: html`${trustTeaser(name)}${identitySection(genesis, baseUrl)}${VIEWS_SECTION}${startsSection(baseUrl)}${addressNote(publicUrl)}${routesSection(groups)}`,
@@ -59,11 +59,11 @@ const VIEWS = [
   ],
   ['./dashboard', 'Dashboard', 'Readiness, nodes, treaties at risk, and what changed last.'],
   ['./connectome', 'Connectome', 'Who recognizes whom, what is revoked, and whom that affects.'],
-  ['./atlas', 'Atlas', 'The recognition graph to explore, with its evidence.'],
-  ['./capability', 'Capabilities', 'Which agents have a capability, and where they are reached.'],
+  ['./atlas', 'Atlas', 'Explore the recognition graph and its evidence.'],
+  ['./capability', 'Capabilities', 'Which agents have a capability, and how to reach them.'],
   ['./api-reference', 'API reference', 'Every route: fields, limits and refusals.'],
   ['./cli-reference', 'CLI reference', 'Every command: options and examples.'],
-  ['./swagger.json', 'OpenAPI', 'The same routes for programs.'],
+  ['./swagger.json', 'OpenAPI', 'Machine-readable description of the same routes.'],
 ] as const;
 
 function startsAt(baseUrl: string) {
@@ -78,7 +78,7 @@ function startsAt(baseUrl: string) {
       ],
     },
     {
-      title: 'Watch over the network',
+      title: 'Operate the network',
       lines: [
         `export MESH_URL=${baseUrl}`,
         'mesh-na node list',
@@ -87,7 +87,7 @@ function startsAt(baseUrl: string) {
       ],
     },
     {
-      title: 'Read what is public',
+      title: 'Read public documents',
       lines: ['genesis', 'policy', 'crl'].map((document) => `curl -s ${baseUrl}/${document}`),
     },
     {
@@ -97,7 +97,7 @@ function startsAt(baseUrl: string) {
   ];
 }
 
-/** Pages and documents are linked directly, other routes through the reference. */
+/** Links pages and documents directly, and other routes to the reference. */
 function linksOf({ id, title, note, routes }: RouteGroup) {
   return {
     id,
@@ -147,7 +147,7 @@ ${VIEWS.map(
 
 function startsSection(baseUrl: string): Html {
   return html`<section class="section" aria-labelledby="start">
-<h2 id="start">How to start</h2>
+<h2 id="start">Get started</h2>
 <div class="starts">
 ${startsAt(baseUrl).map(
   ({

@@ -1,8 +1,8 @@
 /**
- * Markup as typed values: a member that does not exist fails to compile, and `html` inserts strings and
- * numbers as text. Only what this module made is inserted as markup. Libraries of tags return plain strings,
- * in which nested markup has to be marked as safe by hand; those that build a tree take five times as long for
- * a long table (17 ms instead of 3.5 ms for 1,500 rows). And none says which parts of a page a change is in.
+ * Markup as typed values: a missing member fails to compile, and `html` escapes strings and numbers. Only values made
+ * by this module are inserted as markup. Tag libraries return plain strings, whose nested markup has to be marked as
+ * safe by hand; libraries that build a tree take five times as long for a long table (17 ms instead of 3.5 ms for
+ * 1,500 rows). None of them shows which parts of a page have changed.
  */
 
 /** A keyed element in the text of other markup. */
@@ -27,7 +27,7 @@ export class Html {
     this.parts = parts;
   }
 
-  /** For style sheets and scripts of this program, never for text from elsewhere. */
+  /** Use only for style sheets and scripts of this program, never for text from elsewhere. */
   static trusted(text: string, parts = NO_PARTS): Html {
     return new Html(text, parts);
   }
@@ -37,14 +37,14 @@ export class Html {
   }
 }
 
-/** What a template takes. There is no `undefined`: a value that may be missing has to be decided on. */
+/** Values a template accepts. `undefined` is excluded: the caller must decide what to show for a missing value. */
 export type Content = string | number | Html | readonly Html[];
 
 export const NO_HTML: Html = Html.trusted('');
 
 /**
- * A template tag. Text may stand between elements and in attributes with double quotes, and nothing but text
- * in those; elsewhere inside a tag, and in scripts and styles, only markup may stand.
+ * A template tag. Text is allowed between elements and in double-quoted attributes, which accept nothing else.
+ * Elsewhere inside a tag, and in scripts and styles, only markup is allowed.
  */
 export function html(strings: TemplateStringsArray, ...values: readonly Content[]): Html {
   const places = placesOf(strings);
@@ -54,7 +54,7 @@ export function html(strings: TemplateStringsArray, ...values: readonly Content[
     const value = values[index] ?? '';
     const place = places[index] ?? 'markup';
     if (typeof value !== 'object') text += textAt(place, value);
-    else if (place === 'value') throw new Error('Markup may not stand in an attribute');
+    else if (place === 'value') throw new Error('An attribute accepts text, not markup');
     else {
       for (const markup of value instanceof Html ? [value] : value) {
         parts.push(...movedBy(text.length, markup.parts));
@@ -67,12 +67,12 @@ export function html(strings: TemplateStringsArray, ...values: readonly Content[
 }
 
 /**
- * An element that live updates change in place. The content begins with its tag; the key is its own among the
- * keyed elements next to it. What varies should be inside of a small keyed element.
+ * An element that live updates change in place. The content begins with its tag; the key is unique among its keyed
+ * siblings. Keep varying content inside small keyed elements.
  */
 export function keyed(key: string | number, content: Html): Html {
   const tag = /^<[a-z0-9]+/.exec(content.text)?.[0];
-  if (tag === undefined) throw new Error('A keyed element begins with its tag');
+  if (tag === undefined) throw new Error('A keyed element must begin with its tag');
   const attribute = ` data-key="${textAt('value', key)}"`;
   const text = tag + attribute + content.text.slice(tag.length);
   const inner = Html.trusted(text, movedBy(attribute.length, content.parts));
@@ -85,7 +85,7 @@ function movedBy(offset: number, parts: readonly Part[]): readonly Part[] {
 }
 
 function textAt(place: Place, value: string | number): string {
-  if (place === 'markup') throw new Error('Text may not stand inside a tag, a style or a script');
+  if (place === 'markup') throw new Error('Text is not allowed inside a tag, a style or a script');
   return typeof value === 'number' ? String(value) : escaped(value, place);
 }
 
@@ -102,12 +102,12 @@ function escaped(text: string, place: keyof typeof SPECIAL): string {
   return text.replace(SPECIAL[place], (sign) => ENTITIES[sign] ?? '');
 }
 
-/** In content and in the value of an attribute text is safe once it is escaped. */
+/** Escaped text is safe in content and in attribute values. */
 type Place = 'content' | 'value' | 'markup';
 
 const knownPlaces = new WeakMap<TemplateStringsArray, readonly Place[]>();
 
-/** Of each value of a template; found once for each template. */
+/** Returns the place of each value of a template; computed once per template. */
 function placesOf(strings: TemplateStringsArray): readonly Place[] {
   const known = knownPlaces.get(strings);
   if (known !== undefined) return known;
@@ -127,7 +127,7 @@ interface State {
   readonly element: string;
 }
 
-/** Templates are well formed, with attributes in double quotes. */
+/** Assumes well-formed templates with double-quoted attributes. */
 function stateAfter(piece: string, before: State): State {
   let { at, element } = before;
   for (let index = 0; index < piece.length; index += 1) {

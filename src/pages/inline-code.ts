@@ -7,7 +7,7 @@ export interface InlineCode {
   readonly source: string;
 }
 
-/** Computed once for each style sheet or script, when its module is loaded. */
+/** Computes the digest once per style sheet or script, when its module is loaded. */
 export function inlineCode(text: string): InlineCode {
   if (/<\/(?:script|style)|<!--/i.test(text))
     throw new Error('Inline code must not close its element');

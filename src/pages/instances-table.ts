@@ -1,4 +1,4 @@
-/** The instances that answer together [core-6-5]: which one writes, and which could take its place at once. */
+/** Lists the linked instances [core-6-5]: which one writes, and which could take over at once. */
 import type { Dashboard, DashboardInstance } from '../protocol/rows/dashboard.ts';
 import { counted } from './graph-drawing.ts';
 import { badge } from './graph-tables.ts';
@@ -6,7 +6,7 @@ import { type Html, html, keyed, NO_HTML } from './html.ts';
 import { type Column, table } from './table.ts';
 import { idText } from './values.ts';
 
-/** Nothing where no instance is linked to others. */
+/** Returns nothing when this instance is not linked to others. */
 export function instancesSection(instances: Dashboard['instances']): Html {
   if (instances === undefined) return NO_HTML;
   return html`<section class="section" aria-labelledby="instances-heading">
@@ -18,7 +18,7 @@ ${keyed('instances', instancesTable(instances))}</section>
 function instancesTable(instances: readonly DashboardInstance[]): Html {
   return table({
     id: 'instances',
-    caption: 'Each of them answers. When the one that writes stops, another takes its place.',
+    caption: 'All instances answer requests. When the writer stops, another instance takes over.',
     columns: COLUMNS,
     rows: instances,
     keyOf: ({ instance }) => instance,
@@ -28,11 +28,11 @@ function instancesTable(instances: readonly DashboardInstance[]): Html {
 const COLUMNS: readonly Column<DashboardInstance>[] = [
   { head: 'Instance', kind: 'id', isHead: true, cell: ({ instance }) => idText(instance) },
   { head: 'Role', kind: 'first', cell: ({ role }) => role },
-  { head: 'State kept ready', kind: 'first', cell: keptState },
+  { head: 'Copy of the state', kind: 'first', cell: keptState },
 ];
 
 function keptState({ role, lag_revisions: lag }: DashboardInstance): Html {
-  if (role === 'writer') return badge({ word: 'is written here', tone: 'neutral' });
+  if (role === 'writer') return badge({ word: 'written here', tone: 'neutral' });
   if (lag === null) return badge({ word: 'not read yet', tone: 'warn' });
   if (lag === 0) return badge({ word: 'up to date', tone: 'ok' });
   return badge({ word: `${counted(lag, 'revision')} behind`, tone: 'warn' });

@@ -1,10 +1,10 @@
-/** Rows of a JSON list as bytes: found without parsing all of them. They have no objects in them. */
+/** Finds the rows of a JSON list in its bytes without parsing all of them. The rows contain no nested objects. */
 import { parseJson } from '../base/json/parse.ts';
 
 /** Parsing these takes a few milliseconds. */
 const BYTES_PER_SLICE = 128 * 1024;
 
-/** Parses the rows of a list, which is given without its brackets, in slices. */
+/** Parses the rows of a list in slices. `list` comes without its brackets. */
 export function* readRows<Row>(list: Buffer): Generator<void, Row[]> {
   const rows: Row[] = [];
   for (let at = 0; at < list.length; ) {
@@ -16,7 +16,7 @@ export function* readRows<Row>(list: Buffer): Generator<void, Row[]> {
   return rows;
 }
 
-/** The text of the first rows of a list, which is given without its brackets. */
+/** Returns the text of the first rows of a list. `list` comes without its brackets. */
 export function firstRows(list: Buffer, most: number): string {
   let end = 0;
   for (let count = 0; count < most && end < list.length; count += 1) end = endOfRow(list, end);
@@ -25,10 +25,10 @@ export function firstRows(list: Buffer, most: number): string {
 
 const NEXT_ROW = '},{"';
 
-/** Where the row ends that this place is in, or just behind. */
+/** Returns the end of the row that contains this offset or ends just before it. */
 function endOfRow(list: Buffer, from: number): number {
   for (let at = list.indexOf(NEXT_ROW, from); at >= 0; at = list.indexOf(NEXT_ROW, at + 1)) {
-    // Inside a string these signs can only be followed by its closing quote, and that by no letter.
+    // Inside a string, these characters could only be followed by the closing quote, never by a quote and a letter.
     if (isLetter(list[at + NEXT_ROW.length])) return at + 1;
   }
   return list.length;

@@ -1,4 +1,4 @@
-/** The content of a live page, with a version by which pages and server know what a viewer holds. */
+/** The content of a live page, with a version that identifies what a viewer has. */
 import { sha256Hex } from '../base/crypto/digest.ts';
 import type { Html } from './html.ts';
 import { patchBetween } from './live-patch.ts';
@@ -9,7 +9,7 @@ export type LiveTopic = (typeof LIVE_TOPICS)[number];
 export interface LiveContent {
   readonly html: string;
   readonly version: string;
-  /** What leads here from earlier content of the topic, as JSON; null when all of it changed. */
+  /** The JSON patch from earlier content of the topic; null when everything changed. */
   patchFrom(earlier: LiveContent): string | null;
 }
 

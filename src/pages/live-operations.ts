@@ -1,6 +1,6 @@
-/** The changes that a live page is sent. The server makes these, and the page's script carries them out. */
+/** The operations of live updates. The server creates them, and the page's script applies them. */
 
-/** Keys from the outermost keyed element of the page inwards. */
+/** Keys from the outermost keyed element inward. */
 export type KeyPath = readonly string[];
 
 export type Operation =
@@ -11,7 +11,7 @@ export type Operation =
   | readonly [kind: 'add', container: KeyPath, before: string | null, markup: string]
   | readonly [kind: 'move', element: KeyPath, before: string | null];
 
-/** A message to viewers that hold a version; without a patch they ask for the page again. */
+/** A message about a new version; without a patch, viewers fetch the page again. */
 export interface LiveMessage {
   readonly topic?: string;
   readonly version?: string;

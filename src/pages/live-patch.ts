@@ -1,6 +1,6 @@
 /**
- * The difference between two contents of a page, as operations on its keyed elements. An element whose own
- * text changed, keyed elements inside of it apart, is sent whole.
+ * The difference between two contents of a page, as operations on its keyed elements. An element is sent in full when
+ * its text outside of nested keyed elements changed.
  */
 import type { Html } from './html.ts';
 import type { KeyPath, Operation } from './live-operations.ts';
@@ -34,7 +34,7 @@ function hasUniqueKeys({ parts }: Html): boolean {
   return new Set(parts.map(({ key }) => key)).size === parts.length;
 }
 
-/** What is before, between and after the keyed elements. */
+/** The text before, between and after the keyed elements. */
 function ownTexts({ text, parts }: Html): string[] {
   const starts = [0, ...parts.map(({ end }) => end)];
   const ends = [...parts.map(({ start }) => start), text.length];
@@ -52,7 +52,7 @@ function isEqual(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((text, index) => text === b[index]);
 }
 
-/** An element that has nothing but keyed elements in it. */
+/** Whether the element contains nothing but keyed elements. */
 function isList(own: readonly string[]): boolean {
   const isOneElement = /^\s*<[^<>]*>\s*<\/[^<>]*>\s*$/.test(endsOf(own));
   return isOneElement && own.slice(1, -1).every((text) => text === '');
@@ -84,9 +84,9 @@ function compareLists(before: Html, after: Html, path: KeyPath, operations: Oper
   compareParts(before, after, path, operations);
 }
 
-/** The indexes of the longest rising subsequence: these elements stay where they are, and others move. */
+/** The indexes of the longest increasing subsequence: these elements stay in place, and the others move. */
 function longestRise(values: readonly (number | null)[]): Set<number> {
-  /** For each length the index of the lowest value that ends a rise of it. */
+  /** For each length, the index of the lowest value that ends an increasing subsequence of that length. */
   const ends: number[] = [];
   const previous: (number | undefined)[] = [];
   for (const [index, value] of values.entries()) {

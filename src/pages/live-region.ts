@@ -8,21 +8,21 @@ ${markup}</div>
 `;
 }
 
-/** A part of the content by its own address: it is fetched again some time after each change. */
+/** A view with its own URL: it is fetched again some time after each change. */
 export function liveView(topic: LiveTopic, version: string, content: Html): Html {
   return html`<div class="live-region" data-live="${topic}" data-version="${version}" data-view>
 ${content}</div>
 `;
 }
 
-/** The line that says whether the page is live, at the head of the page; its room is always taken. */
+/** The line at the top that says whether the page is live; its space is reserved so that nothing shifts. */
 export const LIVE_STATUS = html`<div class="live-line needs-js"><p class="live-status" role="status" data-live-status="waiting">Connecting</p></div>
 `;
 
-/** In a heading that would mislead once the connection is lost. */
+/** Marks a heading that would mislead once the connection is lost. */
 export const WHEN_LOST = html`<span data-when-lost hidden></span>`;
 
-/** What is no longer true is gray, and the line becomes a bar that stays in view. */
+/** Once the connection is lost, content turns gray and the line becomes a fixed bar. */
 export const LIVE_STYLE = `
 .live-region { display: contents; }
 .live-line { min-height: 1.35rem; }

@@ -1,11 +1,11 @@
-/** What a browser gets for a path that does not exist. */
+/** The page for a path that does not exist. */
 
 import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
 import { html } from './html.ts';
 import { inlineCode } from './inline-code.ts';
 
-/** Deeper paths are typed by nobody, and a client may send any depth. */
+/** Nobody types deeper paths, but clients may send paths of any depth. */
 const DEEPEST = 16;
 
 /** Renders the page once for each depth of a path; null for one that is too deep. */
@@ -20,12 +20,12 @@ export function notFoundPages(networkName: string): (path: string) => HtmlPage |
   };
 }
 
-/** Links lead up to the top, so that they are right below a path of a proxy, too. */
+/** Links climb to the top of the site, so that they also work behind a proxy with a path prefix. */
 function notFoundPage(networkName: string, depth: number): HtmlPage {
   const top = depth === 0 ? '.' : Array(depth).fill('..').join('/');
   return renderPage({
     title: 'Page not found',
-    lede: 'There is nothing at this address. It may be misspelt, or from another version.',
+    lede: 'There is nothing at this address. It may be misspelled, or belong to another version.',
     path: '',
     top,
     networkName,

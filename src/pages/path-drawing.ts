@@ -1,6 +1,6 @@
 /**
- * A path of trust as a drawing: the sovereigns in a row, and between them the treaties as arrows. Where the
- * answer is no, the link that is missing is drawn broken. It is text and boxes, so that it fits any width.
+ * Draws a trust path: sovereigns in a row, with treaties as arrows between them. When there is no trust, the missing
+ * link is drawn broken. The drawing consists of text and boxes, so that it fits any width.
  */
 import type {
   Candidate,
@@ -14,16 +14,16 @@ import { type Content, type Html, html, NO_HTML } from './html.ts';
 import { failureOf } from './trust-candidates.ts';
 import { sovereignAddress, timeText } from './values.ts';
 
-/** With the explanation the drawing knows more. */
+/** An explanation adds details to the drawing. */
 export type DrawnTrust = Pick<ExplainedTrust, 'from' | 'to' | 'trusted' | 'reason' | 'path'> & {
   readonly explanation?: TrustExplanation | null;
 };
 
-/** What leads to the next sovereign. */
+/** The step to the next sovereign. */
 interface Hop {
   readonly to: string;
   readonly tone: string;
-  /** What the arrow is crossed by when no trust leads over it. */
+  /** The mark across the arrow when it carries no trust. */
   readonly mark: '' | '✕' | '?';
   readonly above: Content;
   readonly below: Content;
@@ -64,7 +64,7 @@ function hopsOf(trust: DrawnTrust): Hop[] {
 
 const NO_TREATIES: StateBadge = { word: 'no active treaties', tone: 'danger' };
 
-/** The treaty that alone would bring the trust about, and the parts of the way that are there. */
+/** The one treaty that would establish the trust, and the existing parts of the path. */
 function hopsOver(missing: Candidate, { from, to }: DrawnTrust): Hop[] {
   return [
     ...(missing.from === from ? [] : [activeHop(missing.from)]),
@@ -125,7 +125,7 @@ function end(id: string): Html {
   return html`<a class="path-end" href="${sovereignAddress(id)}"${full}><bdi>${drawn}</bdi></a>`;
 }
 
-/** As long as there is room for it: the beginning of its line is cut off. */
+/** Fills the available width: the start of its line is cropped. */
 const ARROW = html`<svg viewBox="0 0 400 12" preserveAspectRatio="xMaxYMid slice" aria-hidden="true" focusable="false"><path class="hop-line" d="M0 6H390"/><path class="hop-head" d="M390 1 400 6 390 11z"/></svg>`;
 
 export const PATH_DRAWING_STYLE = `

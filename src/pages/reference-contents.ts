@@ -43,5 +43,5 @@ ${links.map(
 `;
 }
 
-export const nothingFits = html`<p class="empty" data-filter-none hidden>Nothing fits.</p>
+export const nothingFits = html`<p class="empty" data-filter-none hidden>No matches.</p>
 `;

@@ -1,4 +1,4 @@
-/** `/sovereign`: one sovereign with its treaties, its feed and what has been revoked [core-4-14], [core-6-2]. */
+/** `/sovereign`: one sovereign with its treaties, feed and revocations [core-4-14], [core-6-2]. */
 
 import type { DashboardFeed } from '../protocol/rows/dashboard.ts';
 import type { BlastRadiusRow, EdgeRow } from '../protocol/rows/graph.ts';
@@ -21,7 +21,7 @@ export interface ShownSovereign {
   readonly feed: DashboardFeed | undefined;
 }
 
-/** Which pages of its tables are shown. */
+/** The page number of each table. */
 export interface SovereignPages {
   readonly out: number;
   readonly in: number;
@@ -39,7 +39,7 @@ export function sovereignPage(
     title: nameInCell(id),
     path: '/sovereign',
     networkName: ownName,
-    status: html`<p class="lede">${isOwn ? 'The sovereign of this authority.' : 'Another sovereign.'}</p>
+    status: html`<p class="lede">${isOwn ? "This authority's sovereign." : 'Another sovereign.'}</p>
 `,
     body: html`${section('sovereign', 'Sovereign', facts(factsOf(id, node)))}${node === undefined ? NO_HTML : actions(id)}${section(
       'out',
@@ -53,7 +53,7 @@ export function sovereignPage(
       'feed',
       'Revocation feed',
       isOwn ? OWN_FEED : feedFacts(feed),
-    )}${section('revoked', 'Attestations of it that its imported feed revokes', revocations(id, pages, node?.revocations ?? []))}<p class="small muted">The same as data: <a href="./connectome.json">connectome.json</a>, <a href="./dashboard.json">dashboard.json</a>.</p>
+    )}${section('revoked', 'Its attestations that its imported feed revokes', revocations(id, pages, node?.revocations ?? []))}<p class="small muted">Raw data: <a href="./connectome.json">connectome.json</a>, <a href="./dashboard.json">dashboard.json</a>.</p>
 `,
   });
 }
@@ -99,7 +99,7 @@ ${pager(`Pages of treaties ${caption}`, shown, (page) => addressOf(id, { ...page
 }
 
 function revocations(id: string, pages: SovereignPages, rows: readonly BlastRadiusRow[]): Html {
-  if (rows.length === 0) return emptyState('No imported feed revokes an attestation of it.');
+  if (rows.length === 0) return emptyState('No imported feed revokes any of its attestations.');
   const shown = rowPage(rows, pages.revoked);
   const caption = `${counted(rows.length, 'attestation')}, and the sovereigns whose active treaties recognize their issuer.`;
   return html`<div class="listing">
@@ -116,13 +116,13 @@ function addressOf(id: string, pages: SovereignPages, part: string): string {
   return `${sovereignAddress(id, parameters.join(''))}#${part}-heading`;
 }
 
-const OWN_FEED = html`<p>This authority signs it: <a href="./sovereign-revocation-feed">sovereign-revocation-feed</a>.</p>
+const OWN_FEED = html`<p>This authority publishes its own feed: <a href="./sovereign-revocation-feed">sovereign-revocation-feed</a>.</p>
 `;
 
 const FRESHNESS_TONES = { fresh: 'ok', watch: 'warn', stale: 'danger' } as const;
 
 function feedFacts(feed: DashboardFeed | undefined): Html {
-  if (feed === undefined) return emptyState('No feed of it has been imported.');
+  if (feed === undefined) return emptyState('None of its feeds has been imported.');
   const { freshness, imported_at, age_hours, revoked_count, sequence, feed_id } = feed;
   return facts([
     ['Freshness', badge({ tone: FRESHNESS_TONES[freshness], word: freshness })],

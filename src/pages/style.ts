@@ -1,6 +1,6 @@
 /**
- * The shared style of all pages. Colors are pairs for light and dark; every text color has a contrast of at
- * least 4.5 to 1 on its surfaces. Fonts are those of the system.
+ * The shared style of all pages. Colors come in light and dark pairs; every text color has a contrast of at least
+ * 4.5 to 1 on its surfaces. Pages use system fonts.
  */
 import { inlineCode } from './inline-code.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Tables of any length: they are shown page by page, their rows become cards on a narrow screen, and live updates
- * change the rows one by one.
+ * Tables of any length: they are paginated, rows become cards on narrow screens, and live updates change single
+ * rows.
  */
 import { sha256Hex } from '../base/crypto/digest.ts';
 import { shownCount } from './counts.ts';
@@ -13,12 +13,12 @@ export interface Column<Row> {
   readonly kind?: string;
   /** Whether it names the row. */
   readonly isHead?: boolean;
-  /** The address of the table sorted by this column, and how it is sorted now. */
+  /** The URL of the table sorted by this column, and the current direction. */
   readonly sorting?: { readonly href: string; readonly now: 'ascending' | 'descending' | null };
 }
 
 export interface TableParts<Row> {
-  /** Of the table, and the beginning of other ids. */
+  /** The id of the table, and the prefix of other ids. */
   readonly id: string;
   readonly caption: Content;
   readonly columns: readonly Column<Row>[];
@@ -46,7 +46,7 @@ function columnHead<Row>({ head, kind = '', sorting }: Column<Row>): Html {
   return html`<th scope="col"${name}${sorted}><a href="${sorting.href}">${head}</a></th>`;
 }
 
-/** A card on a narrow screen names each value, as the column does elsewhere. */
+/** Each cell carries its column name, which cards on narrow screens show. */
 function tableRowOf<Row>(columns: readonly Column<Row>[], row: Row): Html {
   const cells = columns.map(({ head, cell, kind, isHead = false }) => {
     const names = kind === undefined ? NO_HTML : html` class="${kind}"`;
@@ -60,7 +60,7 @@ function tableRowOf<Row>(columns: readonly Column<Row>[], row: Row): Html {
 
 const LONGEST_KEY = 40;
 
-/** Names and ids of others can be long. */
+/** Names and ids from other sovereigns can be long. */
 export function shortKey(key: string): string {
   return key.length <= LONGEST_KEY ? key : sha256Hex(key).slice(0, 16);
 }
@@ -75,7 +75,7 @@ export interface RowPage<Row> {
   readonly pages: number;
 }
 
-/** A page that does not exist is the nearest that does. */
+/** A page number out of range gets the nearest existing page. */
 export function rowPage<Row>(all: readonly Row[], wanted: number): RowPage<Row> {
   const pages = Math.max(1, Math.ceil(all.length / ROWS_OF_PAGE));
   const page = Math.min(Math.max(1, wanted), pages);
@@ -83,7 +83,7 @@ export function rowPage<Row>(all: readonly Row[], wanted: number): RowPage<Row> 
   return { rows, all: all.length, page, pages };
 }
 
-/** Links to the previous and the next page; always there, so that it can appear without anything else changing. */
+/** Links to the previous and next page. It is always in the markup, so that live updates can show it in place. */
 export function pager<Row>(
   label: string,
   { rows, all, page, pages }: RowPage<Row>,

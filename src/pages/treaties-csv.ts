@@ -1,4 +1,4 @@
-/** Treaties as a table for spreadsheets (RFC 4180). */
+/** Treaties as CSV for spreadsheets (RFC 4180). */
 import type { EdgeRow } from '../protocol/rows/graph.ts';
 
 const COLUMNS = [
@@ -16,7 +16,7 @@ export function treatiesCsv(rows: readonly EdgeRow[]): string {
   return [COLUMNS.join(','), ...lines, ''].join('\r\n');
 }
 
-/** A spreadsheet would take what begins so for a formula, and names are chosen by strangers. */
+/** Spreadsheets treat text that begins like this as a formula, and strangers choose these names. */
 const FORMULA = /^[=+\-@\t\r]/;
 
 function field(text: string): string {

@@ -1,4 +1,4 @@
-/** Which treaties a list shows, in which order: a plain address, that can be bookmarked and shared. */
+/** The filter and order of a treaty list: a plain URL that can be bookmarked and shared. */
 import type { EdgeRow } from '../protocol/rows/graph.ts';
 import { EDGE_STATES, type EdgeState } from './graph-model.ts';
 
@@ -6,10 +6,10 @@ export const TREATY_ORDERS = ['from', 'to', 'state', 'begins', 'ends', 'id'] as 
 export type TreatyOrder = (typeof TREATY_ORDERS)[number];
 
 export interface TreatyQuery {
-  /** Part of the name of either side, or of the id. */
+  /** Part of the name of either party, or of the id. */
   readonly search: string;
   readonly state: EdgeState | null;
-  /** Null for the order of the graph: by who recognizes, then by who is recognized. */
+  /** Null for the order of the graph: by recognizing, then by recognized sovereign. */
   readonly order: TreatyOrder | null;
   readonly isDescending: boolean;
   readonly page: number;
@@ -28,10 +28,10 @@ export const EVERY_TREATY: TreatyQuery = {
   material: 1,
 };
 
-/** Part of a name is enough, and every link of the page repeats it. */
+/** Part of a name is enough, and every link on the page repeats it. */
 const LONGEST_SEARCH = 256;
 
-/** What the parameters of an address ask for; what makes no sense there is as if it were not there. */
+/** Parses the parameters of a URL; invalid ones are ignored. */
 export function treatyQuery(given: (name: string) => string): TreatyQuery {
   const sort = given('sort');
   const order = sort.replace(/^-/, '');
@@ -46,12 +46,12 @@ export function treatyQuery(given: (name: string) => string): TreatyQuery {
   };
 }
 
-/** The number of a page in an address; the first for whatever is none. */
+/** Parses a page number from a URL; invalid text means the first page. */
 export function pageNumber(text: string): number {
   return /^[1-9]\d{0,6}$/.test(text) ? Number(text) : 1;
 }
 
-/** The parameters of the query, with a leading question mark; empty when it asks for nothing special. */
+/** The URL parameters of the query, with a leading question mark; empty for the default query. */
 export function parametersOf(query: TreatyQuery): string {
   const parameters = new URLSearchParams();
   if (query.search !== '') parameters.set('q', query.search);
@@ -65,7 +65,7 @@ export function parametersOf(query: TreatyQuery): string {
   return parameters.size === 0 ? '' : `?${parameters}`;
 }
 
-/** The treaties that the query asks for, on all pages. */
+/** The treaties that match the query, on all pages. */
 export function foundTreaties(all: readonly EdgeRow[], query: TreatyQuery): readonly EdgeRow[] {
   const { search, state, order, isDescending } = query;
   const part = search.toLowerCase();

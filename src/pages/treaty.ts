@@ -44,12 +44,12 @@ export function treatyPage(row: TreatyRow, model: GraphModel): HtmlPage {
         ['Required claims', freeForm(scope.claims)],
         ['Metadata', freeForm(treaty.metadata)],
       ]),
-    )}${section('keys', 'Keys of the recognized sovereign', shortList(treaty.subject_public_keys, idValue))}${section('history', 'History', html`${history(row, model)}${row.status === 'active' ? whatIf(id, from, to) : ''}`)}<p class="small muted">The same as data: <a href="./recognition-treaties/${encodeURIComponent(id)}">the treaty with its signatures</a>, <a href="./connectome.json">connectome.json</a>.</p>
+    )}${section('keys', 'Keys of the recognized sovereign', shortList(treaty.subject_public_keys, idValue))}${section('history', 'History', html`${history(row, model)}${row.status === 'active' ? whatIf(id, from, to) : ''}`)}<p class="small muted">Raw data: <a href="./recognition-treaties/${encodeURIComponent(id)}">the treaty with its signatures</a>, <a href="./connectome.json">connectome.json</a>.</p>
 `,
   });
 }
 
-/** What would be without it; only for names that fit in an address. */
+/** Asks what would change without it; only for names that fit in a URL. */
 function whatIf(id: string, from: string, to: string): Html {
   if (reference(from) !== from || reference(to) !== to) return NO_HTML;
   const link = trustLink({ from, to, asOf: '', without: [id] });
@@ -82,7 +82,7 @@ ${predecessorsOf(model, treaty.treaty_id).map(
 
 function reasonText(reason: string | null): Html {
   return reason === null
-    ? html`; no reason was given`
+    ? html`; no reason given`
     : html`, because: <bdi>${nameInFull(reason)}</bdi>`;
 }
 
@@ -95,7 +95,7 @@ const MOST_PREDECESSORS = 20;
 
 const predecessors = new WeakMap<GraphModel, ReadonlyMap<string, readonly string[]>>();
 
-/** The treaties that this one replaced, by the reasons of their revocation. */
+/** The treaties that this one replaced, according to their revocation reasons. */
 function predecessorsOf(model: GraphModel, id: string): readonly string[] {
   const known = predecessors.get(model) ?? replacedBy(model);
   predecessors.set(model, known);

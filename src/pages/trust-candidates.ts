@@ -1,4 +1,4 @@
-/** Treaties that were considered and did not count, and which test each failed. */
+/** Treaties that were considered and rejected, with the test that each one failed. */
 import type { Candidate, ExplainedTrust, TrustExplanation } from '../protocol/rows/graph.ts';
 import { nameInCell } from './graph-names.ts';
 import { badge, type StateBadge } from './graph-tables.ts';
@@ -15,20 +15,20 @@ export function candidatesSection(
 <h2 id="considered">What else was considered</h2>
 ${
   candidates.length === 0
-    ? html`<p class="empty">No other treaty touches the question.</p>
+    ? html`<p class="empty">No other treaty is relevant.</p>
 `
     : html`<ul class="treaties" id="candidates">
 ${candidates.map((candidate) => candidateRow(question, candidate, trusted))}</ul>
 `
-}${more_candidates > 0 ? html`<p class="small muted">And ${more_candidates} more that are further away.</p>` : ''}</section>
+}${more_candidates > 0 ? html`<p class="small muted">And ${more_candidates} more that are less closely related.</p>` : ''}</section>
 `;
 }
 
-/** The word, its tone, and what it means, for each test that a treaty may fail. */
+/** The label, tone and meaning of each test that a treaty may fail. */
 const FAILED: Readonly<
   Record<Candidate['failed_test'], readonly [string, string, (candidate: Candidate) => Content]>
 > = {
-  left_out: ['left out', 'neutral', () => 'The question leaves it out.'],
+  left_out: ['left out', 'neutral', () => 'The question excludes it.'],
   not_issued: [
     'not issued',
     'neutral',
@@ -39,8 +39,8 @@ const FAILED: Readonly<
   expired: ['expired', 'neutral', (each) => html`It expired at ${exactTime(each.expires_at)}.`],
   not_reached: ['not reached', 'neutral', () => 'No path leads to its issuer.'],
   leads_elsewhere: ['leads elsewhere', 'neutral', () => 'No path leads on from there.'],
-  longer: ['longer', 'ok', ({ hops }) => `The way over it takes ${hops} treaties.`],
-  later: ['as short', 'ok', () => 'It is on a way as short as the path, later in order.'],
+  longer: ['longer', 'ok', ({ hops }) => `A path over it takes ${hops} treaties.`],
+  later: ['as short', 'ok', () => 'It is on an equally short path that comes later in the order.'],
 };
 
 function ended({ revoked_at, revocation_reason }: Candidate): Html {
@@ -58,7 +58,7 @@ function candidateRow(question: TrustPageQuestion, candidate: Candidate, trusted
   const [word, tone, meaning] = FAILED[failed_test];
   const isMissing = !trusted && hops !== null;
   return html`<li><p>${sovereignLink(from)} recognizes ${sovereignLink(to)} ${badge({ tone, word })}</p>
-<p class="small">${meaning(candidate)}${isMissing ? ' It alone would bring the trust about.' : ''}</p>
+<p class="small">${meaning(candidate)}${isMissing ? ' On its own, it would establish the trust.' : ''}</p>
 <p class="small muted">Treaty <span class="id">${treatyLink(treaty_id)}</span>${failed_test === 'left_out' ? html` · <a href="${trustLink(putBack(question, treaty_id))}">Put it back</a>` : ''}</p></li>
 `;
 }

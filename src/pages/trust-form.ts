@@ -1,23 +1,23 @@
-/** The form that asks why one sovereign trusts another, and addresses of such questions. */
+/** The form that asks why one sovereign trusts another, and the URLs of its questions. */
 import { nameInCell } from './graph-names.ts';
 import { type Html, html } from './html.ts';
 
-/** What the reader asks, as texts of the address. */
+/** The reader's question, as the URL has it. */
 export interface TrustPageQuestion {
   readonly from: string;
   readonly to: string;
   /** A timestamp, or empty for now. */
   readonly asOf: string;
-  /** Ids of treaties that are left out. */
+  /** Ids of excluded treaties. */
   readonly without: readonly string[];
 }
 
-/** The address of a question; relative, so that pages work below a path of a proxy. */
+/** The URL of a question; relative, so that pages work behind a proxy with a path prefix. */
 export function trustLink(question: TrustPageQuestion): string {
   return `./trust?${searchOf(question)}#answer`;
 }
 
-/** The answer as data. */
+/** The URL of the answer as JSON. */
 export function trustDataLink(question: TrustPageQuestion): string {
   return `./connectome/trust-path?${searchOf(question)}&explain=1`;
 }
@@ -29,12 +29,12 @@ function searchOf({ from, to, asOf, without }: TrustPageQuestion): string {
   return search.toString();
 }
 
-/** `names` are suggested; `asOf` is empty, or a canonical timestamp. */
+/** `names` are suggestions; `asOf` is empty or a canonical timestamp. */
 export function trustForm(question: TrustPageQuestion, names: readonly string[]): Html {
   const { from, to, asOf, without } = question;
   return html`<form class="ask" method="get" action="./trust#answer">
-<p class="field"><label for="from">Who would trust</label><input type="text" id="from" name="from" list="names" value="${from}" required autocomplete="off" spellcheck="false"></p>
-<p class="field"><label for="to">Who would be trusted</label><input type="text" id="to" name="to" list="names" value="${to}" required autocomplete="off" spellcheck="false"></p>
+<p class="field"><label for="from">Trusting sovereign</label><input type="text" id="from" name="from" list="names" value="${from}" required autocomplete="off" spellcheck="false"></p>
+<p class="field"><label for="to">Trusted sovereign</label><input type="text" id="to" name="to" list="names" value="${to}" required autocomplete="off" spellcheck="false"></p>
 <p class="field"><label for="as-of">As of (UTC; empty for now)</label><input type="datetime-local" id="as-of" name="as_of" step="any" value="${localTime(asOf)}"></p>
 <p class="field"><button type="submit">Ask</button></p>
 ${without.length === 0 ? '' : leftOut(without)}</form>
@@ -54,16 +54,16 @@ ${without.map(
 
 const CHECKED = html` checked`;
 
-/** A canonical timestamp as the field takes it: without its zone, and with milliseconds at most. */
+/** A canonical timestamp in the format of the field: without a zone, and with at most milliseconds. */
 function localTime(timestamp: string): string {
   return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?/.exec(timestamp)?.[0] ?? '';
 }
 
-/** The question in short, for the home page. */
+/** A short form for the home page. */
 export function trustTeaser(from: string): Html {
   return html`<section class="section" aria-labelledby="trust">
 <h2 id="trust">Why does one sovereign trust another?</h2>
-${trustForm({ from, to: '', asOf: '', without: [] }, [from])}<p class="small muted">Through whom, until when, under which treaties, what else was considered, and what if a treaty ended.</p>
+${trustForm({ from, to: '', asOf: '', without: [] }, [from])}<p class="small muted">See through whom, until when, under which treaties, what else was considered, and what would happen if a treaty ended.</p>
 </section>
 `;
 }

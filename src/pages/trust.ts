@@ -1,6 +1,6 @@
 /**
- * `/trust`: why one sovereign trusts another or does not [service-read-endpoints], [core-6-3-1]. Every question
- * is a plain address, so it works without scripts and can be bookmarked and shared.
+ * `/trust`: why one sovereign does or does not trust another [service-read-endpoints], [core-6-3-1]. Every question is
+ * a plain URL, so it works without scripts and can be bookmarked and shared.
  */
 import { MAX_LEFT_OUT } from '../protocol/contract/inputs.ts';
 import type {
@@ -34,12 +34,12 @@ const TRUST_STYLE = `
 .treaties li:last-child { border-bottom: 0; }
 `;
 
-/** The answer, why there is none, or null when nothing was asked. */
+/** The answer, or why there is none; null when nothing was asked. */
 export type TrustPageAnswer = ExplainedTrust | { readonly problem: string } | null;
 
 const STYLE = inlineCode(FORM_STYLE + ATLAS_STYLE + PATH_DRAWING_STYLE + TRUST_STYLE);
 
-/** The most treaties of a path that are shown; the data has all of them. */
+/** Longer paths are truncated on the page; the JSON has all treaties. */
 const MOST_STEPS = 64;
 
 export function trustPage(
@@ -49,7 +49,7 @@ export function trustPage(
 ): HtmlPage {
   return renderPage({
     title: 'Why A trusts B',
-    lede: 'Trust leads from one sovereign to another over active treaties. See through whom, until when, what else was considered, and what would change it.',
+    lede: 'One sovereign trusts another over a path of active treaties. See through whom, until when, what else was considered, and what would change it.',
     path: '/trust',
     networkName,
     body: html`<section class="section" aria-labelledby="ask">
@@ -70,7 +70,7 @@ function namesIn(answer: TrustPageAnswer, networkName: string): string[] {
 
 function answerSection(question: TrustPageQuestion, answer: TrustPageAnswer): Html {
   if (answer === null) {
-    return html`<p class="small muted" id="answer">Name two sovereigns. The <a href="./atlas">atlas</a> finds those that treaties name.</p>
+    return html`<p class="small muted" id="answer">Enter two sovereigns. The <a href="./atlas">atlas</a> lists those that treaties name.</p>
 `;
   }
   if ('problem' in answer) {
@@ -107,7 +107,7 @@ function sentence({ from, to, reason, hop_count, known_from }: ExplainedTrust): 
       return html`${a} does not trust ${b}: no path of active treaties leads there, and the direct treaty has been revoked or replaced.`;
     case 'indeterminate':
       return known_from === null
-        ? html`there has never been a treaty here, so nothing is known about that time.`
+        ? html`no treaty has ever been issued here, so nothing is known about that time.`
         : html`whether ${a} trusted ${b} is not known. The first treaty was issued at ${exactTime(known_from)}.`;
     default:
       return from === to
@@ -119,8 +119,8 @@ function sentence({ from, to, reason, hop_count, known_from }: ExplainedTrust): 
 function untilFacts({ trusted_until, path_until }: TrustExplanation): Html {
   if (trusted_until === null || path_until === null) return NO_HTML;
   return html`<dl class="facts">
-<dt>Trusted until</dt><dd>${exactTime(trusted_until)}, if nothing but time passes</dd>
-<dt>Over this path until</dt><dd>${exactTime(path_until)}</dd>
+<dt>Trusted until</dt><dd>${exactTime(trusted_until)}, if nothing else changes</dd>
+<dt>This path valid until</dt><dd>${exactTime(path_until)}</dd>
 </dl>
 `;
 }
@@ -130,7 +130,7 @@ function pathList(question: TrustPageQuestion, { path, explanation }: ExplainedT
   const left = path.length - MOST_STEPS;
   return html`<ol class="path-steps">
 ${path.slice(0, MOST_STEPS).map((edge, place) => pathStep(question, edge, explanation?.terms[place]))}</ol>
-${left > 0 ? html`<p class="small muted">And ${left} more: see the data.</p>` : ''}`;
+${left > 0 ? html`<p class="small muted">And ${left} more: see the JSON.</p>` : ''}`;
 }
 
 type Terms = TrustExplanation['terms'][number];
@@ -145,11 +145,11 @@ ${status === 'active' ? whatIf(question, [treaty_id], 'What if it ended?') : ''}
 
 function termsText(terms: Terms | undefined): string {
   if (terms === undefined) return '';
-  if (terms.scope === null) return ' Its scope is in the treaty.';
+  if (terms.scope === null) return ' The treaty has its scope.';
   const { allowed_roles, accepted_statuses, claims } = terms.scope;
   const roles = allowed_roles.length === 0 ? 'any role' : allowed_roles.slice(0, 16).join(', ');
   const more = allowed_roles.length > 16 ? ` and ${allowed_roles.length - 16} more` : '';
-  const conditions = Object.keys(claims).length > 0 ? ', under further claims' : '';
+  const conditions = Object.keys(claims).length > 0 ? ', with further claims required' : '';
   return ` Scope: ${nameInCell(roles)}${more}; attestations that are ${accepted_statuses.join(' or ')}${conditions}.`;
 }
 
@@ -159,9 +159,9 @@ function cutSection(question: TrustPageQuestion, { state, size, treaties }: Trus
 <h2 id="cut">What the trust rests on</h2>
 ${
   state === 'indeterminate'
-    ? html`<p>At least ${size} treaties would have to end: too many to name.</p>
+    ? html`<p>The trust would end only if at least ${size} treaties ended: too many to list.</p>
 `
-    : html`<p>${size === 1 ? 'The trust ends with this treaty:' : `The trust ends with these ${size} treaties, and with no fewer:`}</p>
+    : html`<p>${size === 1 ? 'The trust ends with this treaty:' : `The trust ends only if these ${size} treaties all end:`}</p>
 <ul class="treaties" id="cut-treaties">
 ${treaties.map((treaty) => cutRow(question, treaty))}</ul>
 ${
@@ -194,12 +194,12 @@ function evidenceSection(question: TrustPageQuestion, answer: ExplainedTrust): H
   return html`<section class="section" aria-labelledby="evidence">
 <h2 id="evidence">Evidence</h2>
 <dl class="facts">
-<dt>Answer for</dt><dd>${exactTime(evaluated_at)}</dd>
+<dt>Evaluated at</dt><dd>${exactTime(evaluated_at)}</dd>
 <dt>Record begins</dt><dd>${known_from === null ? 'with the first treaty' : exactTime(known_from)}</dd>
 <dt>Graph digest</dt><dd class="id">${graph_digest}</dd>
 </dl>
 <p><a href="${trustDataLink(question)}" download="trust-path.json">Download this answer as JSON</a></p>
-<p class="small muted">The digest is that of the canonical <a href="./recognition-graph">recognition-graph</a> of now, whose rows have every instant that the answer depends on.</p>
+<p class="small muted">The digest covers the current canonical <a href="./recognition-graph">recognition-graph</a>, whose rows contain every timestamp that the answer depends on.</p>
 </section>
 `;
 }

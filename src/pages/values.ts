@@ -3,7 +3,7 @@ import { displayTime } from '../base/timestamp.ts';
 import { nameInCell, nameInFull, nameInLink, reference } from './graph-names.ts';
 import { type Html, html, NO_HTML } from './html.ts';
 
-/** A link to the page of a sovereign. Relative, like all, so that pages work below a path of a proxy. */
+/** Links to the page of a sovereign. All links are relative, so that pages work behind a proxy with a path prefix. */
 export function sovereignLink(id: string): Html {
   return html`<a href="${sovereignAddress(id)}"${fullText(id, nameInLink)}><bdi>${nameInLink(id)}</bdi></a>`;
 }
@@ -34,7 +34,7 @@ export function capabilityAddress(tag: string, parameters = ''): string {
 
 const MOST_LISTED = 50;
 
-/** The first of many short texts; `show` renders one. */
+/** Lists the first of many short texts; `show` renders each of them. */
 export function shortList(texts: readonly string[], show: (text: string) => Html): Html {
   const left = texts.length - MOST_LISTED;
   return html`<ul class="plain">
@@ -43,20 +43,20 @@ ${texts.slice(0, MOST_LISTED).map(
 `,
 )}${
   left > 0
-    ? html`<li class="muted">and ${left} more, which the data has</li>
+    ? html`<li class="muted">and ${left} more in the JSON</li>
 `
     : ''
 }</ul>
 `;
 }
 
-/** Members of any form, as somebody sent them. */
+/** Shows free-form members as they were sent. */
 export function freeForm(members: object): Html {
   if (Object.keys(members).length === 0) return html`<span class="muted">none</span>`;
   return html`<code>${nameInFull(JSON.stringify(members))}</code>`;
 }
 
-/** An id or a key, with a button that copies it. */
+/** Shows an id or a key with a copy button. */
 export function idValue(id: string): Html {
   return html`<span class="id">${idText(id)}</span>`;
 }
@@ -66,18 +66,18 @@ export function idText(id: string): Html {
   return full === NO_HTML ? html`${nameInCell(id)}` : html`<span${full}>${nameInCell(id)}</span>`;
 }
 
-/** What is cut is at hand in full. */
+/** Truncated text is available in full as its title. */
 function fullText(text: string, shown = nameInCell): Html {
   const full = nameInFull(text);
   return full === shown(text) ? NO_HTML : html` title="${full}"`;
 }
 
-/** In UTC; scripts add how far away that is. */
+/** In UTC; scripts add the relative time. */
 export function timeText(datetime: string): Html {
   return html`<time datetime="${datetime}">${displayTime(datetime)}</time>`;
 }
 
-/** To the second: a treaty counts until its last one. */
+/** Shown to the second, because a treaty counts until its last second. */
 export function exactTime(instant: string): Html {
   const shown = `${instant.slice(0, 10)} ${instant.slice(11, 19)} UTC`;
   return html`<time datetime="${instant}">${shown}</time>`;

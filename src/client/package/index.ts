@@ -1,4 +1,4 @@
-/** What `mesh-network-authority-client` exports: the clients, keys, offline verification and errors. */
+/** Exports of `mesh-network-authority-client`: clients, keys, offline verification and errors. */
 
 export type { Sha256, Signer, VerifySignature } from '../../base/crypto/primitives.ts';
 export type * from '../../protocol/answers/documents.ts';

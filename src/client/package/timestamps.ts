@@ -1,2 +1,2 @@
-/** Datetimes as records spell them. */
+/** Timestamps in the format of records. */
 export * from '../../base/timestamp.ts';

@@ -1,4 +1,4 @@
-/** Shows the address of this page where the page, which is the same for all readers, has a name in its place. */
+/** Replaces the placeholder host name: the page itself is the same for all readers. */
 export function showAddress(): void {
   const note = document.querySelector<HTMLElement>('[data-address]');
   const place = note?.dataset.address;
@@ -10,7 +10,7 @@ export function showAddress(): void {
   note?.remove();
 }
 
-/** The commands go to a shell: characters that mean something there do not. */
+/** Readers paste these commands into a shell, so the path must not contain shell metacharacters. */
 const PLAIN = /^[\w.~/-]*$/;
 
 function ownAddress(): string {

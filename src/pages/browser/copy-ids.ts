@@ -2,7 +2,7 @@ import { copy } from './copy.ts';
 
 const SHOWN_FOR_MS = 2000;
 
-/** Gives each id and key a button that copies it, also those that a live update brings. */
+/** Gives each id and key a copy button, including those added by live updates. */
 export function offerCopies(): void {
   const status = document.createElement('p');
   status.className = 'visually-hidden';
@@ -35,7 +35,7 @@ function addButtons(): void {
   }
 }
 
-/** In full, where it is shown cut. */
+/** The full text, even where it is shown truncated. */
 function textOf(holder: Element): string {
   const cut = holder.querySelector<HTMLElement>('[title]');
   return (cut?.title ?? holder.textContent ?? '').trim();

@@ -1,6 +1,6 @@
 const SAID_FOR_MS = 3000;
 
-/** Gives each example a button that copies it. */
+/** Gives each example a copy button. */
 export function addCopyButtons(): void {
   for (const snippet of document.querySelectorAll('.example figure')) addCopyButton(snippet);
 }
@@ -29,8 +29,8 @@ function addCopyButton(snippet: Element): void {
 }
 
 /**
- * Browsers have a clipboard for pages only over HTTPS and on the own machine; elsewhere the text is selected and
- * copied as a user would.
+ * Browsers offer the clipboard API only over HTTPS and on localhost; elsewhere the text is selected and copied as a
+ * user would do it.
  */
 export async function copy(code: Element, text = code.textContent ?? ''): Promise<boolean> {
   try {

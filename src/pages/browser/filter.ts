@@ -4,12 +4,12 @@ interface Entry {
   readonly link: HTMLElement | null;
 }
 
-/** Headings, texts and the names of fields; not what examples hold. */
+/** Headings, descriptions and field names, but not the contents of examples. */
 const SEARCHED = 'h3, .badge, :scope > p, .notes, .fields dt';
 
 /**
  * Filters a reference to entries that contain every typed word, hides empty groups and shows the number of
- * matches. The words are in the URL, and `/` leads to the field. Without scripts the whole page is shown.
+ * matches. The words are kept in the URL, and `/` focuses the field. Without scripts the whole page is shown.
  */
 export function filterReference(): void {
   const field = document.querySelector<HTMLInputElement>('[data-filter]');
@@ -32,7 +32,7 @@ export function filterReference(): void {
   leadTo(field);
   addEventListener('popstate', read);
   read();
-  // What the address leads to has moved.
+  // Filtering moved the target of the URL fragment.
   document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
 }
 
@@ -66,7 +66,7 @@ function show(entries: readonly Entry[], search: string): void {
   const count = document.querySelector('[data-filter-count]');
   const all = entries.length;
   if (count !== null)
-    count.textContent = words.length === 0 ? `${all} in all` : `${shown} of ${all}`;
+    count.textContent = words.length === 0 ? `${all} total` : `${shown} of ${all}`;
 }
 
 function keepInUrl(search: string): void {
@@ -76,7 +76,7 @@ function keepInUrl(search: string): void {
   history.replaceState(null, '', url);
 }
 
-/** A slash leads to the field, unless it is typed into it. */
+/** A slash focuses the search field, unless it is typed into it. */
 function leadTo(field: HTMLInputElement): void {
   addEventListener('keydown', (event) => {
     const { key, ctrlKey, metaKey, altKey, target } = event;

@@ -13,23 +13,23 @@ import {
   zoomed,
 } from './viewport.ts';
 
-/** How a figure's drawing is seen. Points and distances are those of the screen, in pixels. */
+/** The view of a figure's drawing. Points and distances are in screen pixels. */
 export interface Camera {
-  /** Without a point the focused sovereign stays in its place, else the middle. Returns whether anything changed. */
+  /** Zooms around the point, by default the focused sovereign or the center. Returns whether anything changed. */
   zoom(factor: number, at?: Point): boolean;
   move(dx: number, dy: number): boolean;
   showAll(): void;
   /** Brings a sovereign into view. Returns whether it was out of view. */
   reveal(node: Element): boolean;
-  /** Shows the drawing as it is seen; for whenever it was drawn anew or has another size. */
+  /** Applies the view again after the drawing was replaced or resized. */
   refresh(): void;
 }
 
-/** A whole drawing that is smaller than this has names that nobody can read; in pixels for a unit of its canvas. */
+/** Below this scale, in pixels per canvas unit, names in the drawing are illegible. */
 const READABLE = 0.61;
-/** Around the sovereigns that a narrow screen begins with, for their names; in units of the canvas. */
+/** Space for names around the sovereigns that a narrow screen shows first, in canvas units. */
 const MARGIN = 60;
-/** From here on there is room for all names. */
+/** From this scale on there is room for all names. */
 const ROOM_FOR_NAMES = 2.5;
 
 interface Shot {
@@ -42,7 +42,7 @@ export function cameraOn(figure: HTMLElement): Camera {
   /** Null until the reader has moved the drawing. */
   let chosen: View | null = null;
 
-  /** Null while the drawing has no room. */
+  /** Null while the drawing has no size. */
   function shot(): Shot | null {
     const picture = figure.querySelector<SVGSVGElement>('.graph-picture');
     const canvas = picture === null ? null : canvasOf(picture);
@@ -118,7 +118,7 @@ function middleOf({ width, height }: Canvas): Point {
   return { x: width / 2, y: height / 2 };
 }
 
-/** The whole drawing; on a narrow screen a readable part of it around what it is about. */
+/** The whole drawing; on a narrow screen, a legible part of it around its subjects. */
 function openingView(picture: SVGSVGElement, canvas: Canvas): View {
   if (canvas.pixels >= READABLE) return WHOLE;
   const subjects = subjectsOf(picture).map(placeOf);
@@ -128,7 +128,7 @@ function openingView(picture: SVGSVGElement, canvas: Canvas): View {
   });
 }
 
-/** The sovereign that was chosen, else those of the path or of the search, else this authority. */
+/** The selected sovereign, else those of the path or the search, else this authority. */
 function subjectsOf(picture: SVGSVGElement): Element[] {
   const [chosen = []] = ['.selected', '.lit', '.own']
     .map((subject) => [...picture.querySelectorAll(`.node${subject}`)])
@@ -136,7 +136,7 @@ function subjectsOf(picture: SVGSVGElement): Element[] {
   return chosen;
 }
 
-/** Where a sovereign is in the drawing. */
+/** The position of a sovereign in the drawing. */
 function placeOf(node: Element): Point {
   const dot = node.querySelector<SVGCircleElement>('.dot');
   return { x: dot?.cx.baseVal.value ?? 0, y: dot?.cy.baseVal.value ?? 0 };
@@ -147,7 +147,7 @@ function show(figure: HTMLElement, { picture, canvas, view: { scale, x, y } }: S
   picture
     .querySelector('.scene')
     ?.setAttribute('transform', `translate(${x} ${y}) scale(${scale})`);
-  // Names stay as large on the screen, so that there is room for more of them.
+  // Names keep their size on the screen, so zooming in makes room for more of them.
   picture.style.setProperty('--closeness', String(Math.max(1, size)));
   picture.classList.toggle('close', size >= ROOM_FOR_NAMES);
   const shown = figure.querySelector('[data-zoom-shown]');

@@ -1,9 +1,9 @@
 import type { Camera } from './graph-camera.ts';
 import type { Point } from './viewport.ts';
 
-/** Less than this is a click, in pixels. */
+/** Shorter movements are clicks; in pixels. */
 const DRAG_BEGINS = 4;
-/** Doublings for a pixel of the wheel; fingers on a touchpad turn it with Ctrl, and by little. */
+/** Doublings of the scale per pixel of wheel movement; a touchpad pinch sends small movements with Ctrl. */
 const WHEEL_SPEED = 0.004;
 const PINCH_SPEED = 0.015;
 const FASTEST = 0.5;
@@ -16,7 +16,7 @@ export function followPointers(figure: HTMLElement, camera: Camera): void {
   let ending: ReturnType<typeof setTimeout> | undefined;
 
   function hold(event: PointerEvent): void {
-    // What is pressed now is no part of a drag before it, however late that ends.
+    // A new press is not part of the previous drag, even if that drag has not ended yet.
     if (pointers.size === 0) endDrag();
     if (event.button === 0 && boxAt(event) !== null) pointers.set(event.pointerId, pointOf(event));
   }
@@ -42,7 +42,7 @@ export function followPointers(figure: HTMLElement, camera: Camera): void {
 
   function release({ pointerId }: PointerEvent): void {
     pointers.delete(pointerId);
-    // The click of a drag comes before its end.
+    // The click event of a drag must arrive before the drag ends.
     if (pointers.size === 0) ending = setTimeout(endDrag);
   }
 
@@ -66,12 +66,12 @@ export function followPointers(figure: HTMLElement, camera: Camera): void {
   figure.addEventListener('wheel', (event) => turn(event, figure, camera), first);
 }
 
-/** One finger that goes up or down is the page's. */
+/** One finger moving up or down scrolls the page. */
 function isScrolling({ pointerType, clientX, clientY }: PointerEvent, from: Point): boolean {
   return pointerType === 'touch' && Math.abs(clientY - from.y) > Math.abs(clientX - from.x);
 }
 
-/** The wheel is the page's, unless it is turned with Ctrl or the reader is in the drawing. */
+/** The wheel scrolls the page unless Ctrl is pressed or the focus is in the drawing. */
 function turn(event: WheelEvent, figure: HTMLElement, camera: Camera): void {
   const box = boxAt(event);
   if (box === null) return;
@@ -99,7 +99,7 @@ function pointOf({ clientX, clientY }: MouseEvent): Point {
   return { x: clientX, y: clientY };
 }
 
-/** The middle of the pointers, and how far they are spread around it. */
+/** The center of the pointers, and their spread around it. */
 function gripOf(pointers: ReadonlyMap<number, Point>): Point & { readonly spread: number } {
   const points = [...pointers.values()];
   const mean = (values: readonly number[]) =>

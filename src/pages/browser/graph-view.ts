@@ -1,6 +1,6 @@
 /**
- * Lets the reader move closer to a drawn graph and around in it, by keyboard, buttons, mouse and touch. What
- * the reader sees survives live updates. Nothing is animated. (D3's zoom would more than double these pages.)
+ * Lets the reader zoom and pan a drawn graph by keyboard, buttons, mouse and touch. The view survives live updates.
+ * Nothing is animated. (D3's zoom would more than double the size of these pages.)
  */
 import { type Camera, cameraOn } from './graph-camera.ts';
 import { followPointers } from './graph-pointers.ts';
@@ -48,7 +48,7 @@ function operate(figure: HTMLElement): Camera {
   return camera;
 }
 
-/** Returns whether the key is taken: the page keeps those that change nothing. */
+/** Returns whether the key was handled: a key that changes nothing is left to the page. */
 function pressed(key: string, figure: HTMLElement, camera: Camera): boolean {
   switch (key) {
     case '+':
@@ -87,13 +87,13 @@ function keepPlaceOnTab(): void {
   });
 }
 
-/** Browsers scroll to where a sovereign was before it came into view, which may be far away. */
+/** Browsers scroll to where a sovereign was before it was brought into view, which may be far away. */
 function stayAt(node: Element): void {
   scrollTo({ top, behavior: 'instant' });
   node.scrollIntoView({ block: 'nearest', behavior: 'instant' });
 }
 
-/** Full screen first, then the drawing, which gives the wheel back to the page. */
+/** Leaves full screen first, then the drawing, so that the wheel scrolls the page again. */
 function leave(): void {
   if (document.fullscreenElement !== null) void document.exitFullscreen();
   else if (

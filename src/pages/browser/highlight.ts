@@ -1,6 +1,6 @@
 /**
- * Highlights a sovereign with its links and neighbors under the pointer and on focus. The listeners are the
- * document's, so that they hold for whatever a live update draws.
+ * Highlights a sovereign with its links and neighbors under the pointer and on focus. The listeners are on the
+ * document, so that they also apply to what live updates draw.
  */
 export function highlightNeighbors(): void {
   const ask = ({ target }: Event) => {
@@ -35,7 +35,7 @@ function light(node: SVGElement): void {
   picture.classList.add('focused');
 }
 
-/** The keys of the nodes from which and to which the link leads. */
+/** The keys of the two nodes that the link connects. */
 export function endsOf({ dataset: { key = '' } }: SVGElement): readonly string[] {
   return key.split('-');
 }

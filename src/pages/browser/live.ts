@@ -1,15 +1,15 @@
 /**
- * Keeps a page up to date: it is sent each change over one WebSocket, and fetches the page again when it
- * missed one. The page is complete without it.
+ * Keeps a page up to date: it receives each change over one WebSocket, and fetches the page again after it
+ * missed one. The page is complete without this script.
  */
 import type { LiveMessage } from '../live-operations.ts';
 import { applyPatch, becomeInside } from './patch.ts';
 
 const SILENCE_MS = 25_000;
 const LONGEST_WAIT_MS = 30_000;
-/** Viewers that all miss the same change do not fetch at once. */
+/** Spreads out the requests of viewers that all missed the same change. */
 const SPREAD_MS = 1000;
-/** Views by an address of their own are not patched, and fetched less often. */
+/** Views with their own URL are not patched, and are fetched less often. */
 const VIEW_SPREAD_MS = 10_000;
 
 export function keepLive(): void {
@@ -69,7 +69,7 @@ function updater(region: HTMLElement): (message: LiveMessage) => void {
       becomeInside(region, fresh);
       region.dataset.version = fresh.dataset.version ?? '';
       updated();
-      // A page that is ahead of the messages: the message about it is on its way.
+      // The page is ahead of the messages: the message about this version is on its way.
       if (announced === before) break;
     }
     isFetching = false;
@@ -91,7 +91,7 @@ function updated(): void {
   document.dispatchEvent(new Event('live-update'));
 }
 
-/** Null when it cannot be had now: the next message leads to another attempt. */
+/** Null when the page is unavailable: the next message triggers another attempt. */
 async function fetchRegion(): Promise<HTMLElement | null> {
   try {
     const answer = await fetch(location.href, { cache: 'no-cache' });
@@ -103,7 +103,7 @@ async function fetchRegion(): Promise<HTMLElement | null> {
   }
 }
 
-/** Says whether the page is live, at its head and, once the connection is lost, wherever it would mislead. */
+/** Shows whether the page is live: at its top and, once the connection is lost, wherever it would mislead. */
 
 function showLive(): void {
   show('live', 'Live');
@@ -112,12 +112,12 @@ function showLive(): void {
   }
 }
 
-/** `since` is when the last message came, in milliseconds since the epoch. */
+/** `since` is the time of the last message, in milliseconds since the epoch. */
 function showLost(since: number): void {
   const time = `${new Date(since).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
-  show('stale', `Connection lost. This page shows how it was at ${time}; connecting again.`);
+  show('stale', `Connection lost. This page shows the state as of ${time}. Reconnecting…`);
   for (const element of document.querySelectorAll<HTMLElement>('[data-when-lost]')) {
-    element.textContent = `Not live since ${time}. It was: `;
+    element.textContent = `Last updated ${time}: `;
     element.hidden = false;
   }
 }

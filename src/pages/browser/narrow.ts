@@ -1,8 +1,8 @@
 import { endsOf } from './highlight.ts';
 
 /**
- * Filters the list and the drawing while the reader types. Without scripts, and where the list does not have all
- * sovereigns, the form does the same.
+ * Filters the list and the drawing while the reader types. Without scripts, and where the list is incomplete, the
+ * reader submits the form instead.
  */
 export function narrowWhileTyping(): void {
   const search = document.querySelector<HTMLInputElement>('#q');

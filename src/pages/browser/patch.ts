@@ -1,10 +1,10 @@
 /**
- * Carries out the operations of a live update. What did not change stays the same element, so that focus,
- * selection and scrolling stay.
+ * Applies the operations of a live update. Unchanged elements are kept, so that focus, selection and scroll position
+ * survive.
  */
 import type { KeyPath, Operation } from '../live-operations.ts';
 
-/** Returns false when an element is missing: then the page is not the one that the patch is for. */
+/** Returns false when an element is missing: the patch is then for another version of the page. */
 export function applyPatch(region: Element, patch: readonly Operation[]): boolean {
   const children = new Map<Element, Map<string, Element>>();
 
@@ -47,7 +47,7 @@ export function applyPatch(region: Element, patch: readonly Operation[]): boolea
   return patch.every(carryOut);
 }
 
-/** The keyed elements of which no other is around, but the parent. */
+/** The outermost keyed elements inside the parent. */
 function keyedChildren(parent: Element): Map<string, Element> {
   const found = new Map<string, Element>();
   for (const element of parent.querySelectorAll('[data-key]')) {
@@ -57,7 +57,7 @@ function keyedChildren(parent: Element): Map<string, Element> {
   return found;
 }
 
-/** The element as it is parsed in its container: in a drawing it is one of SVG. */
+/** Parses the element in the context of its container, because drawings contain SVG elements. */
 function parsed(markup: string, container: Element): Element | null {
   const template = document.createElement('template');
   const isDrawing = container instanceof SVGElement;
@@ -66,7 +66,7 @@ function parsed(markup: string, container: Element): Element | null {
   return isDrawing ? (first?.firstElementChild ?? null) : first;
 }
 
-/** Gives the content of one element to another. */
+/** Gives `shown` the content of `fresh`. */
 export function becomeInside(shown: Element, fresh: Element): void {
   const wanted = [...fresh.childNodes];
   for (const [index, node] of wanted.entries()) {

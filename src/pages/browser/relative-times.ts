@@ -3,7 +3,7 @@ const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** From which number of seconds on a unit is used. */
+/** The distance in seconds from which each unit is used. */
 const UNITS = [
   [2 * 365 * DAY, 365 * DAY, 'year'],
   [60 * DAY, 30 * DAY, 'month'],
@@ -14,7 +14,7 @@ const UNITS = [
 
 const words = new Intl.RelativeTimeFormat('en', { numeric: 'always' });
 
-/** Shows next to each time how far away it is. */
+/** Shows a relative time next to each timestamp. */
 export function relateTimes(): void {
   relate();
   document.addEventListener('live-update', relate);

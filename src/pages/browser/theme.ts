@@ -1,4 +1,4 @@
-/** In the head of every page, so that a chosen theme applies before anything is drawn. */
+/** Runs in the head of every page, so that the chosen theme applies before anything is drawn. */
 
 type Theme = 'light' | 'dark';
 
@@ -49,6 +49,6 @@ function store(theme: Theme): void {
   try {
     localStorage.setItem(STORED_AS, theme);
   } catch {
-    // The theme holds for this page.
+    // Without storage the theme applies to this page only.
   }
 }

@@ -1,4 +1,4 @@
-/** How a drawing is seen: scaled, then moved, in the units of its canvas. */
+/** The transform of a drawing: scaled, then moved, in canvas units. */
 export interface View {
   /** 1 shows the whole drawing. */
   readonly scale: number;
@@ -11,13 +11,13 @@ export interface Point {
   readonly y: number;
 }
 
-/** The room of a drawing. The element may show more around it where their proportions differ. */
+/** The area of a drawing. The element may show more around it where their proportions differ. */
 export interface Canvas {
   readonly width: number;
   readonly height: number;
   readonly shownWidth: number;
   readonly shownHeight: number;
-  /** Pixels of the screen for a unit of the canvas. */
+  /** Screen pixels per canvas unit. */
   readonly pixels: number;
 }
 
@@ -25,7 +25,7 @@ export const WHOLE: View = { scale: 1, x: 0, y: 0 };
 
 const CLOSEST = 12;
 
-/** What is at the point stays there. */
+/** Keeps the point in its place. */
 export function zoomed({ scale, x, y }: View, factor: number, at: Point): View {
   const next = Math.min(Math.max(scale * factor, 1), CLOSEST);
   const by = next / scale;
@@ -36,12 +36,12 @@ export function moved({ scale, x, y }: View, dx: number, dy: number): View {
   return { scale, x: x + dx, y: y + dy };
 }
 
-/** Puts a point of the drawing into the middle. */
+/** Centers a point of the drawing. */
 export function centered(scale: number, at: Point, { width, height }: Canvas): View {
   return { scale, x: width / 2 - at.x * scale, y: height / 2 - at.y * scale };
 }
 
-/** Shows all of the points, with a margin around them, from as near as is wanted or possible. */
+/** Shows all of the points with a margin around them, at the largest scale that is wanted and possible. */
 export function framing(
   points: readonly Point[],
   canvas: Canvas,
@@ -61,7 +61,7 @@ function rangeOf(values: readonly number[]): [least: number, most: number] {
   return [Math.min(...values), Math.max(...values)];
 }
 
-/** The nearest view without empty space around the drawing, where it is larger than what is shown. */
+/** The nearest view without empty space around a drawing that is larger than the canvas. */
 export function within({ scale, x, y }: View, canvas: Canvas): View {
   const { width, height, shownWidth, shownHeight } = canvas;
   return {
@@ -77,7 +77,7 @@ function startWithin(start: number, length: number, room: number, shown: number)
   return Math.min(Math.max(start, latest + shown - length), latest);
 }
 
-/** Where a point of the drawing is on the canvas. */
+/** The position on the canvas of a point of the drawing. */
 export function seenAt({ scale, x, y }: View, { x: left, y: top }: Point): Point {
   return { x: x + left * scale, y: y + top * scale };
 }

@@ -1,4 +1,4 @@
-/** The command line as plain data, so that an edge can show it without loading the command line. */
+/** The command line as plain data, so that an edge thread can show it without loading the commands. */
 
 export interface CommandReference {
   readonly name: string;
@@ -6,7 +6,7 @@ export interface CommandReference {
   readonly version: string;
   /** Options of the program itself. */
   readonly options: readonly Term[];
-  /** The end of the program's help: exit codes and examples. */
+  /** The last part of the program's help: exit codes and examples. */
   readonly notes: string;
   /** Every runnable command, in the order of the help. */
   readonly commands: readonly CommandEntry[];
@@ -19,7 +19,7 @@ export interface CommandEntry {
   readonly usage: string;
   readonly arguments: readonly Term[];
   readonly options: readonly Term[];
-  /** The end of its help, mostly examples; may be empty. */
+  /** The last part of its help, mostly examples; may be empty. */
   readonly notes: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The commands with which a shell sends the example of a route. Signed ones need what `signingSetup` defines,
- * once in a shell; `docs/signing.md` explains every step of both.
+ * Shell commands that send the example of a route. Signed ones need the functions of `signingSetup`, defined once per
+ * shell; `docs/signing.md` explains every step of both.
  */
 
 import type { JsonObject } from '../../base/json/value.ts';
@@ -71,7 +71,7 @@ function byOperator(route: RouteDescription, context: CurlContext): string {
   ].join('\n');
 }
 
-/** The header takes the place of the members that would sign the body. */
+/** The header replaces the members that would sign the body. */
 function byProofHeader(route: RouteDescription, context: CurlContext): string {
   const { timestamp, nonce, signature, signed_at, version, ...body } =
     bodyExample(route, context.networkName) ?? {};
@@ -109,7 +109,7 @@ function bySignedRecord(route: RouteDescription, context: CurlContext): string {
   ].join('\n');
 }
 
-/** What a signed text says of the request, in the words of a format of `printf`. */
+/** The request as it appears in the signed text, as a `printf` format. */
 function namesOf(route: RouteDescription, path: string) {
   const lists = queryExamples(route).map(([name, value]) => [name, [value]] as const);
   const query = canonicalJson(Object.fromEntries(lists));
@@ -120,13 +120,13 @@ function namesOf(route: RouteDescription, path: string) {
   };
 }
 
-/** The text of an object whose members are texts already, sorted as they are signed. */
+/** Serializes an object of already serialized members, sorted as in canonical JSON. */
 function inOrder(members: { readonly [name: string]: string }): string {
   const sorted = Object.entries(members).sort(([one], [other]) => (one < other ? -1 : 1));
   return `{${sorted.map(([name, text]) => `"${name}":${text}`).join(',')}}`;
 }
 
-/** A node signs for its own key, which stands where the example has one that is nobody's. */
+/** Replaces the example key, which belongs to nobody, with the key of the signing node. */
 function ofOwnKey(body: JsonObject): string {
   return quoted(canonicalJson(body)).replaceAll(EXAMPLE_KEY, `'"$node_key"'`);
 }

@@ -1,10 +1,10 @@
 /**
- * Example values, made from a schema in the words of OpenAPI. Members with a meaning of their own have a
- * value by their name; everything else shows its type.
+ * Example values, generated from an OpenAPI schema. Members with a known name get a realistic value; all others show
+ * their type.
  */
 import { isJsonObject, JsonFloat, type JsonObject, type JsonValue } from '../../base/json/value.ts';
 
-/** Belongs to nobody. */
+/** A public key that belongs to nobody. */
 export const EXAMPLE_KEY = '11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=';
 const SIGNATURE =
   '5VZDAMNgrHKQhuLMgG6CioSHfx64500UVttSTHJItO+fRoYX61lBCJ+1vqlV+9e7HATXB8ZaYJKPe/FYQU8BCg==';
@@ -14,7 +14,7 @@ const FUTURE = '2036-01-15T12:00:00Z';
 const ID = '7d0f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00';
 const DEEPEST = 8;
 
-/** By the end of a member's name, the first that fits. */
+/** Values by the end of a member's name; the first match applies. */
 const BY_NAME: readonly (readonly [RegExp, string])[] = [
   [/public_keys?$|^issuer$|^key$/, EXAMPLE_KEY],
   [/^sig$|signature$/, SIGNATURE],
@@ -38,7 +38,7 @@ const BY_NAME: readonly (readonly [RegExp, string])[] = [
   [/url$|endpoint$/, 'https://na.example'],
 ];
 
-/** A value that the schema allows, as far as its keywords say, with the name of the network where it has to stand. */
+/** Returns a value that the schema allows; `networkName` fills in members that must name the network. */
 export function exampleOf(schema: JsonValue | undefined, name = '', networkName = ''): JsonValue {
   return exampleAt(schema, name, networkName, 0);
 }
@@ -88,7 +88,7 @@ function textFor(name: string, { format }: JsonObject): string {
   return text ?? (format === 'date-time' ? PAST : 'text');
 }
 
-/** A default with nothing in it is a poor example. */
+/** An empty default makes a poor example. */
 function showsForm(value: JsonValue): boolean {
   if (Array.isArray(value)) return value.length > 0;
   return value !== null && (!isJsonObject(value) || Object.keys(value).length > 0);

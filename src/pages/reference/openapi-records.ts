@@ -1,4 +1,4 @@
-/** Names of the records, rows and answers that the published description has as components. */
+/** Names of the records, rows and answers that are components of the OpenAPI document. */
 import type { TObject } from 'typebox';
 import * as documents from '../../protocol/answers/documents.ts';
 import * as enrollment from '../../protocol/answers/enrollment.ts';
@@ -113,7 +113,7 @@ function isObjectSchema(exported: unknown): exported is TObject {
   return typeof exported === 'object' && exported !== null && 'properties' in exported;
 }
 
-/** By the members of a schema, which stay the same object when the schema becomes optional. */
+/** Keyed by the properties object of a schema, which does not change when the schema becomes optional. */
 export const RECORD_NAMES: ReadonlyMap<unknown, string> = new Map(
   Object.entries({ ...ANSWERS, ...RECORDS }).flatMap(([name, schema]) =>
     isObjectSchema(schema) ? [[schema.properties, name] as const] : [],

@@ -1,17 +1,17 @@
 /**
- * TypeBox schemas in the words of OpenAPI 3.0.3: a constant is an enumeration of one value, a union with
- * null is `nullable`, named records are components that others refer to.
+ * Converts TypeBox schemas to OpenAPI 3.0.3: a constant becomes an enumeration of one value, a union with null becomes
+ * `nullable`, and named records become components.
  */
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.ts';
 import { RECORD_NAMES } from './openapi-records.ts';
 
 /**
- * Who writes a value: a reader makes up members that have a default, so that a client may leave them out,
- * while answers always have them.
+ * Who writes a value: clients may omit members that have a default, because the server fills them in, while answers
+ * always have them.
  */
 export type Direction = 'sent' | 'answered';
 
-/** Schemas of one document, which share its components. */
+/** Converts the schemas of one document, which share its components. */
 export interface Schemas {
   /** The schema, with references to components. */
   referring(schema: unknown, direction: Direction): JsonObject;
@@ -38,7 +38,7 @@ export function createSchemas(): Schemas {
   };
 }
 
-/** Whether a client may leave out what an answer has. */
+/** Whether a client may omit members that answers always have. */
 function hasDefaults(schema: unknown): boolean {
   return JSON.stringify(inFull(schema, 'sent')) !== JSON.stringify(inFull(schema, 'answered'));
 }
@@ -74,7 +74,7 @@ function loweredUnion(
   const isNullable = others.length < branches.length;
   const [only] = others;
   if (others.length === 1) {
-    // A reference allows no siblings, so what may be null is written out.
+    // A reference allows no sibling keywords, so nullable schemas are written out.
     return isNullable ? withNull(lowered(only, direction, inner)) : inner(only, direction);
   }
   const more = others.slice(1).map((branch) => inner(branch, direction));
@@ -99,14 +99,14 @@ function loweredPlain(schema: JsonObject, direction: Direction, inner: Lowering)
   return { ...rest, ...fallback };
 }
 
-/** What an answer would have by default says nothing: it always has the member. */
+/** Defaults are omitted for answers, which always have the member. */
 function defaultOf({ default: fallback }: JsonObject, direction: Direction): JsonObject {
   return fallback === undefined || direction === 'answered' ? {} : { default: fallback };
 }
 
 const LARGEST_32_BIT = 2 ** 31 - 1;
 
-/** Whole numbers that are not of any size are safe ones, on the wire as in the program. */
+/** Integers without bounds are limited to safe integers, on the wire as in the program. */
 function withBounds({ minimum, maximum, ...rest }: JsonObject): JsonObject {
   const least = typeof minimum === 'number' ? minimum : Number.MIN_SAFE_INTEGER;
   const most = typeof maximum === 'number' ? maximum : Number.MAX_SAFE_INTEGER;
@@ -133,7 +133,7 @@ function loweredObject(schema: JsonObject, direction: Direction, inner: Lowering
   };
 }
 
-/** Names of the members that must be there. */
+/** Names of the required members. */
 export function demandedOf(
   { properties = {}, required }: JsonObject,
   direction: Direction,

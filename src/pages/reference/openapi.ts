@@ -1,4 +1,4 @@
-/** The HTTP surface as OpenAPI 3.0.3, made from the route table [core-4-15]. */
+/** The HTTP surface as OpenAPI 3.0.3, generated from the route table [core-4-15]. */
 
 import type { JsonObject, JsonValue } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
@@ -38,7 +38,7 @@ export const AUTH_HINTS: Readonly<Record<RouteDescription['access'], string>> = 
 
 export interface OpenApiText {
   readonly beginning: string;
-  /** The rest, which alone names the base URL: clients make up as many as they like. */
+  /** The end, the only part with the base URL: clients can send any number of different host names. */
   end(baseUrl: string): string;
 }
 
@@ -202,7 +202,7 @@ function pathsOf(groups: readonly RouteGroup[], schemas: Schemas, networkName: s
   return paths;
 }
 
-/** The order of the route table, which groups a reader's way. */
+/** Keeps the order of the route table, which groups related routes. */
 function inOrderOf(routes: readonly RouteDescription[], paths: PathItems): JsonObject {
   return Object.fromEntries(routes.map(({ path }) => [path, paths[path] ?? {}]));
 }
@@ -241,7 +241,7 @@ function refusalsOf({ refusals, access }: RouteDescription): RefusalName[] {
   return [...new Set([...refusals, ...ACCESS_REFUSALS[access]])];
 }
 
-/** Markdown: what the route does beyond its summary, who may call it, and what it can be refused with. */
+/** Markdown: what the route does beyond its summary, who may call it, and its possible errors. */
 function descriptionOf(route: RouteDescription): string {
   const { description, exampleNeeds, limit, access } = route;
   const refusals = refusalsOf(route).map((name) => `- ${refusalText(name)}`);
@@ -266,7 +266,7 @@ function outcomeText(name: RefusalName): string {
   return `${status} ${code}`;
 }
 
-/** What the example is answered with by an authority that holds nothing yet, where it is refused. */
+/** The error with which an empty authority answers the example, if it does. */
 function exampleOutcomeOf({ exampleNeeds }: RouteDescription): JsonObject {
   if (exampleNeeds === undefined) return {};
   return { 'x-mesh-example-outcome': outcomeText(exampleNeeds.otherwise) };
@@ -314,7 +314,7 @@ function bodyBoundsOf(route: RouteDescription): JsonObject {
   };
 }
 
-/** The bounds of a body in words, with what is answered beyond them. */
+/** Describes the limits of a body, and the errors beyond them. */
 function bodyDescriptionOf(route: RouteDescription): string {
   const values = maxBodyValues(route);
   const bytes = `At most ${maxBodyBytes(route)} bytes: larger bodies are answered 413 request_entity_too_large.`;
@@ -347,7 +347,7 @@ function responsesOf(route: RouteDescription, schemas: Schemas, networkName: str
     },
     content: contentOf(route, schemas, networkName),
   };
-  // Every operation lists 200 [core-4-15], also one that answers 201.
+  // Every operation lists 200 [core-4-15], even one that answers 201.
   const responses: { [status: string]: JsonValue } = { 200: success };
   if (route.created !== undefined) responses[201] = success;
   if (route.hasEtag) responses[304] = UNCHANGED;

@@ -1,11 +1,11 @@
-/** Example requests and answers of a route. All that shows or sends examples has them from here. */
+/** Example requests and answers of a route: the only source of examples that are shown or sent. */
 
 import type { JsonObject, JsonValue } from '../../base/json/value.ts';
 import type { RouteDescription } from '../../protocol/route-description.ts';
 import { exampleOf } from './example.ts';
 import { inFull } from './openapi-schemas.ts';
 
-/** A member of a path template, or of a query, with its example. */
+/** A path or query parameter with its example. */
 export type NamedExample = readonly [name: string, value: string];
 
 /** The `{names}` of a path template in their order. */
@@ -13,7 +13,7 @@ export function pathExamples({ path }: RouteDescription): NamedExample[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, textExample({}, name)]);
 }
 
-/** The query parameters that a request has to have, and those that have an example of their own. */
+/** The required query parameters, and those with an example. */
 export function queryExamples({ query }: RouteDescription): NamedExample[] {
   const required = new Set(query?.required ?? []);
   return Object.entries(query?.properties ?? {}).flatMap(([name, member]): NamedExample[] => {
@@ -27,7 +27,7 @@ function textExample(schema: JsonObject, name: string): string {
   return String(exampleOf({ type: 'string', ...schema }, name));
 }
 
-/** Undefined where the route takes no body. */
+/** Undefined when the route takes no body. */
 export function bodyExample(
   { body, example = {} }: RouteDescription,
   networkName: string,
@@ -37,7 +37,7 @@ export function bodyExample(
   return { ...made, ...example };
 }
 
-/** Undefined where the answer is a page or a text. */
+/** Undefined when the answer is a page or plain text. */
 export function answerExample(
   { answer }: RouteDescription,
   networkName: string,

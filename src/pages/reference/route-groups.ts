@@ -1,4 +1,4 @@
-/** The routes in the groups that pages show, in the order of the route table. */
+/** Groups routes for pages, in the order of the route table. */
 import { isOperatorRoute, type RouteDescription } from '../../protocol/route-description.ts';
 
 export interface RouteGroup {
@@ -20,7 +20,7 @@ const GROUPS: readonly (Omit<RouteGroup, 'routes'> & {
   {
     id: 'health',
     title: 'Health',
-    note: 'For probes and monitoring. Metrics are not gated here: restrict them by deployment.',
+    note: 'For probes and monitoring. Metrics require no authentication: restrict access in your deployment.',
     holds: ({ path, access }) => access === 'internal' || /^\/(healthz|readyz|health)$/.test(path),
   },
   {
@@ -32,7 +32,7 @@ const GROUPS: readonly (Omit<RouteGroup, 'routes'> & {
   {
     id: 'verification',
     title: 'Verification',
-    note: 'Public. Nothing is stored: each answer comes from the request and what is public here.',
+    note: 'Public. Nothing is stored: each answer depends only on the request and on public state.',
     holds: ({ access }) => access === 'public',
   },
   {

@@ -1,26 +1,26 @@
-/** The members of a schema as a flat list of named fields, as a reference shows them. */
+/** Flattens the members of a schema into a list of named fields for the reference. */
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.ts';
 import { type Direction, demandedOf } from './openapi-schemas.ts';
 
 export interface Field {
-  /** Where it is: `signatures[].key_id`; `<name>` stands for any name. */
+  /** For example `signatures[].key_id`; `<name>` stands for any name. */
   readonly path: string;
   readonly type: string;
   readonly isRequired: boolean;
   readonly notes: readonly string[];
 }
 
-/** Records hold records; deeper than this a reference would hide what it says. */
+/** Nesting beyond this depth would clutter the reference. */
 const DEEPEST = 4;
 
-/** A client that sends a value may leave out what has a default; an answer always has it. */
+/** Clients may omit members with a default; answers always have them. */
 export function fieldsOf(schema: unknown, direction: Direction = 'answered'): Field[] {
   if (!isJsonObject(schema)) return [];
   const { anyOf } = schema;
   return Array.isArray(anyOf) ? fieldsOfAny(anyOf, direction) : membersOf(schema, '', 1, direction);
 }
 
-/** Each field once; required is what every form has. */
+/** Merges the fields of all forms; a field is required if every form requires it. */
 function fieldsOfAny(forms: readonly JsonValue[], direction: Direction): Field[] {
   const ofForms = forms.map((form) => fieldsOf(form, direction));
   const byPath = new Map(ofForms.flat().map((field) => [field.path, field]));
@@ -29,7 +29,7 @@ function fieldsOfAny(forms: readonly JsonValue[], direction: Direction): Field[]
   return [...byPath.values()].map((field) => ({ ...field, isRequired: isInAll(field.path) }));
 }
 
-/** What a request has in its path template and its query. */
+/** The path and query parameters of a request. */
 export function parameterFields(path: string, query: unknown): Field[] {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
     path: name,
@@ -68,7 +68,7 @@ function membersOf(
   });
 }
 
-/** The members of what a member holds: of an object, of the items of a list, of any of its names. */
+/** The nested members: of an object, of the items of a list, or of an object with any names. */
 function below(schema: JsonObject, path: string, depth: number, direction: Direction): Field[] {
   const { items, anyOf, properties } = schema;
   if (isJsonObject(properties)) return membersOf(schema, `${path}.`, depth + 1, direction);
@@ -81,7 +81,7 @@ function below(schema: JsonObject, path: string, depth: number, direction: Direc
   return [];
 }
 
-/** Schema of the values of an object with any names; null when it is no such object. */
+/** The schema of the values of an object with any names; null for other schemas. */
 function namedValues({ patternProperties }: JsonObject): JsonObject | null {
   if (!isJsonObject(patternProperties)) return null;
   const [values] = Object.values(patternProperties);
@@ -120,13 +120,13 @@ function notesOf(schema: JsonObject): string[] {
   return [...new Set(notes)].filter((note) => note !== '');
 }
 
-/** What a list or a choice says of its items and branches that have no members of their own. */
+/** Notes on the items of a list, or on the branches of a union, that have no members. */
 function nestedNotes({ items, anyOf }: JsonObject): string[] {
   const nested = [items, ...(Array.isArray(anyOf) ? anyOf : [])];
   return nested.filter(isJsonObject).flatMap(notesOf);
 }
 
-/** Records have a default for every member, most of them empty, which says nothing. */
+/** Records have a default for every member; empty ones are noise. */
 function isShown(fallback: JsonValue | undefined): fallback is JsonValue {
   return (
     typeof fallback === 'number' ||
