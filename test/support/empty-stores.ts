@@ -10,6 +10,15 @@ interface SharedCluster extends ClusterPlace {
   readonly template: string;
 }
 
+const SETTINGS = {
+  max_connections: '400',
+  // Nothing follows it, and it does not outlive its machine: its log is as short as can be.
+  wal_level: 'minimal',
+  max_wal_senders: '0',
+  full_page_writes: 'off',
+  max_wal_size: '1GB',
+};
+
 export interface EmptyStores extends Pick<Databases, 'query'> {
   /** Its address. */
   create(): Promise<string>;
@@ -31,7 +40,7 @@ export async function shareCluster(): Promise<void> {
 }
 
 async function startSharedCluster(): Promise<SharedCluster> {
-  const cluster = await startCluster({ settings: { max_connections: '400' }, isLeftToEnd: true });
+  const cluster = await startCluster({ settings: SETTINGS, isTrusting: true, isLeftToEnd: true });
   const template = new URL(await migratedDatabase(cluster)).pathname.slice(1);
   return { port: cluster.port, socketFolder: cluster.socketFolder, template };
 }

@@ -13,6 +13,8 @@ import { scratchFolder } from './scratch.ts';
 export interface ClusterOptions {
   /** Settings of the server, such as `fsync`. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** Whether it lets everybody in who names a user: the password costs both sides more than the connection does. */
+  readonly isTrusting?: boolean;
   /** The language whose order texts have where nothing else is said; their bytes, unless given. */
   readonly language?: string;
   /** Where its files are; in memory where there is some, unless given. */
@@ -100,7 +102,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
   });
   const folder = scratch.path;
   const data = join(folder, 'data');
-  if (options.standbyOf === undefined) makeCluster(programs, folder, data, options.language);
+  if (options.standbyOf === undefined) makeCluster(programs, folder, data, options);
   else copyCluster(programs, folder, data, options.standbyOf);
   const port = options.port ?? (await freePort());
 
@@ -186,7 +188,12 @@ export function databasesAt({ port, socketFolder }: ClusterPlace): Databases {
   };
 }
 
-function makeCluster(programs: string, folder: string, data: string, language?: string): void {
+function makeCluster(
+  programs: string,
+  folder: string,
+  data: string,
+  { language, isTrusting = false }: ClusterOptions,
+): void {
   const passwordFile = join(folder, 'password');
   writeFileSync(passwordFile, `${PASSWORD}\n`);
   const user = serverUser();
@@ -200,7 +207,7 @@ function makeCluster(programs: string, folder: string, data: string, language?: 
     '--username=postgres',
     `--pwfile=${passwordFile}`,
     '--auth-local=trust',
-    '--auth-host=scram-sha-256',
+    `--auth-host=${isTrusting ? 'trust' : 'scram-sha-256'}`,
     '--wal-segsize=1',
     '--no-sync',
   ]);
