@@ -15,6 +15,7 @@ import {
   runProgram,
   startChildServer,
 } from './support/child-server.ts';
+import { runCommand } from './support/commands.ts';
 import { get, heartbeat, joinedNode, operate, outcome } from './support/requests.ts';
 import { IN_DATABASE } from './support/test-stores.ts';
 
@@ -63,7 +64,8 @@ test('a network lives on the command line: from init to the audit log', async (t
   const environment = { MESH_ADMIN_SIGNATURE_V1: 'accept' };
   await using na = await startTestAuthority({ dataDir, clock: REAL_TIME, environment });
   const settings = { MESH_URL: na.url, MESH_DATA_DIR: dataDir };
-  const cli = (...args: string[]) => runProgram([...args, '--json'], settings);
+  // What programs read is printed in this process, what people read by the real program.
+  const cli = (...args: string[]) => runCommand([...args, '--json'], settings);
   const node = (name: string, command: string, ...args: string[]) =>
     cli('node', command, '--node-dir', join(scratch, name), ...args);
 
@@ -207,7 +209,7 @@ suite('heartbeats at an interval', () => {
     await using na = await startTestAuthority({ clock: REAL_TIME });
     const made = await operate(na, '/admin/invite', {});
     const args = ['--node-dir', folder, '--url', na.url];
-    await runProgram([
+    await runCommand([
       'node',
       'join',
       ...args,
