@@ -213,7 +213,7 @@ suite('POST /join', () => {
     ['thirty digits', '9'.repeat(30), 200],
   ] as const) {
     test(`takes validity_hours: ${name}`, async () => {
-      await using na = await startTestAuthority();
+      const na = await shared();
       const terms = wanted === undefined ? {} : { validity_hours: wanted };
       const body = { invite_token: await invite(na, { max_validity_hours: 200 }), ...terms };
       const answer = await nodeRequest(na, '/join', newKey(), body);
@@ -349,7 +349,7 @@ suite('POST /join', () => {
 
   for (const reason of ['cessation_of_operation', 'superseded', 'unspecified']) {
     test(`lets a key join again that was revoked with reason ${reason}`, async () => {
-      await using na = await startTestAuthority();
+      const na = await shared();
       const node = await joinedNode(na);
       await revoke(na, node, reason);
       const answer = await nodeRequest(na, '/join', node.key, { invite_token: await invite(na) });
@@ -772,7 +772,7 @@ suite('POST /renew', () => {
     ['a number in the list', ['role:a', 7], '422 request_validation_failed'],
   ] as const) {
     test(`answers ${expected} when the node claims ${name}`, async () => {
-      await using na = await startTestAuthority();
+      const na = await shared();
       const node = await joinedNode(na, { roles: ['role:a', 'role:b', 'role:a'] });
       const answer = await renew(na, node, { roles });
       assert.equal(outcome(answer), expected);

@@ -31,14 +31,18 @@ import {
   send,
   sendRaw,
 } from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
 import { IN_DATABASE } from './support/test-stores.ts';
 
 const DOCUMENTS = ['/genesis', '/sovereign.json', '/policy', '/crl', '/swagger.json'] as const;
 const DAY = 24 * HOUR;
 
+/** For tests that leave nothing behind that another of them notices. */
+const shared = sharedAuthority();
+
 for (const path of DOCUMENTS) {
   test(`GET ${path} carries a strong validator, the same as long as the document is`, async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const first = await get(na, path);
     assert.equal(first.status, 200);
     assert.match(first.headers.get('etag') ?? '', /^"[\x21\x23-\x7e]+"$/);
@@ -57,7 +61,7 @@ for (const path of DOCUMENTS) {
     ['anything at all', () => '*'],
   ] as const) {
     test(`GET ${path} with If-None-Match of ${form} is 304 without body`, async () => {
-      await using na = await startTestAuthority();
+      const na = await shared();
       const full = await sendRaw(na, 'GET', path);
       const etag = full.headers.get('etag') ?? '';
       for (const method of ['GET', 'HEAD']) {
@@ -82,7 +86,7 @@ for (const path of DOCUMENTS) {
     ['nothing', () => ''],
   ] as const) {
     test(`GET ${path} with If-None-Match of ${form} is the document`, async () => {
-      await using na = await startTestAuthority();
+      const na = await shared();
       const { headers, text } = await get(na, path);
       const etag = headers.get('etag') ?? '';
       const answer = await sendRaw(na, 'GET', path, { headers: { 'If-None-Match': header(etag) } });
@@ -92,7 +96,7 @@ for (const path of DOCUMENTS) {
   }
 
   test(`GET ${path} holds no private key and no path`, async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const { text } = await get(na, path);
     for (const secret of [na.dataDir, ...privateKeys(na)]) {
       assert.equal(text.includes(secret), false);
@@ -102,7 +106,7 @@ for (const path of DOCUMENTS) {
   // Clients refuse a bundle whose members are named so; the reference has to name request fields.
   if (path !== '/swagger.json') {
     test(`GET ${path} has no member whose name speaks of a secret`, async () => {
-      await using na = await startTestAuthority();
+      const na = await shared();
       const node = await joinedNode(na);
       await operate(na, '/admin/revoke', { cert_id: node.certId });
       for (const name of memberNames((await get(na, path)).body)) {
@@ -126,7 +130,7 @@ for (const path of ['/genesis', '/policy', '/crl'] as const) {
   });
 
   test(`GET ${path} is answered in the canonical spelling, with every default present`, async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const { text } = await get(na, path);
     const readers = {
       '/genesis': readGenesisBlock,

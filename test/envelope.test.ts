@@ -94,6 +94,7 @@ const ANSWERS: readonly (readonly [
 
 const SMALL = { MESH_MAX_REQUEST_BYTES: '4096', MESH_RATE_LIMIT_RENEW: '1/60' };
 const shared = sharedAuthority({ environment: SMALL });
+const common = sharedAuthority();
 
 for (const [expected, ask] of ANSWERS) {
   test(`${expected}: X-Request-ID is a new UUID, or the one the client sent`, async () => {
@@ -148,7 +149,7 @@ for (const [name, id] of [
   ['that is a UUID', randomUUID()],
 ] as const) {
   test(`an X-Request-ID ${name} is kept`, async () => {
-    await using na = await startTestAuthority();
+    const na = await common();
     const answer = await send(na, 'GET', '/nowhere', { headers: { 'X-Request-ID': id } });
     assert.equal(answer.headers.get('x-request-id'), id);
     assert.equal(answer.body.error.request_id, id);
@@ -165,7 +166,7 @@ for (const [name, id] of [
   ['that is empty', ''],
 ] as const) {
   test(`an X-Request-ID ${name} is replaced`, async () => {
-    await using na = await startTestAuthority();
+    const na = await common();
     const answer = await sendRaw(na, 'GET', '/nowhere', { headers: { 'X-Request-ID': id } });
     assert.match(answer.headers.get('x-request-id') ?? '', UUID);
     assertEnvelope(answer);
@@ -185,7 +186,7 @@ for (const [name, path] of [
   ['a name every object has', '/constructor'],
 ] as const) {
   test(`${name} is 404 not_found, whatever the method`, async () => {
-    await using na = await startTestAuthority();
+    const na = await common();
     for (const method of ['GET', 'POST', 'DELETE', 'PUT']) {
       assert.equal(outcome(await sendRaw(na, method, path)), '404 not_found', method);
     }
@@ -204,7 +205,7 @@ for (const [path, allow] of [
   for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']) {
     if (allowed.includes(method)) continue;
     test(`${method} ${path} is 405 and Allow names ${allow}`, async () => {
-      await using na = await startTestAuthority();
+      const na = await common();
       const answer = await sendRaw(na, method, path);
       assert.equal(answer.status, 405);
       assert.equal(answer.headers.get('allow'), allow);
@@ -217,7 +218,7 @@ for (const [path, allow] of [
 for (const path of ['/%', '/%f', '/%zz', '/%ff', '/%c3%28', '/genesis%80', '/%ed%a0%80']) {
   for (const method of ['GET', 'POST']) {
     test(`${method} ${path} cannot be decoded: 400 bad_request`, async () => {
-      await using na = await startTestAuthority();
+      const na = await common();
       assert.equal(outcome(await sendRaw(na, method, path)), '400 bad_request');
     });
   }
@@ -233,14 +234,14 @@ for (const [size, expected] of [
   const body = 'x'.repeat(size);
 
   test(`a body of ${size} bytes where ${LIMIT} are allowed is ${expected}`, async () => {
-    await using na = await startTestAuthority({ environment: SMALL });
+    const na = await shared();
     const answer = await send(na, 'POST', '/join', { body });
     assert.equal(outcome(answer), expected);
     assertEnvelope(answer);
   });
 
   test(`a body of ${size} bytes sent in pieces without a length is ${expected}`, async () => {
-    await using na = await startTestAuthority({ environment: SMALL });
+    const na = await shared();
     const pieces = body.match(/.{1,1000}/gs) ?? [];
     const answer = await sendRaw(na, 'POST', '/join', { pieces });
     assert.equal(outcome(answer), expected);
@@ -310,7 +311,7 @@ for (const [name, body] of [
   ['UTF-16', Buffer.from('{}', 'utf16le')],
 ] as const) {
   test(`a body with ${name} is 400 invalid_json, on node and on operator routes`, async () => {
-    await using na = await startTestAuthority();
+    const na = await common();
     for (const path of ['/join', '/heartbeat', '/admin/invite', '/admin/revoke']) {
       const answer = await sendRaw(na, 'POST', path, { pieces: [body] });
       assert.equal(outcome(answer), '400 invalid_json', path);
@@ -321,7 +322,7 @@ for (const [name, body] of [
 
 for (const body of ['[]', '[{}]', '"text"', '1', '1.5', 'true', 'null', ' null ']) {
   test(`the body ${body} is JSON but no object: 400 invalid_json_object`, async () => {
-    await using na = await startTestAuthority();
+    const na = await common();
     for (const path of ['/renew', '/admin/revoke']) {
       assert.equal(outcome(await send(na, 'POST', path, { body })), '400 invalid_json_object');
     }
@@ -356,7 +357,7 @@ test('an empty body is {}', async () => {
 
 for (const type of ['text/plain', 'application/xml', 'multipart/form-data', 'nonsense', '']) {
   test(`a body is JSON also when its type says ${JSON.stringify(type)}`, async () => {
-    await using na = await startTestAuthority();
+    const na = await common();
     const { init } = operatorRequest(na, '/admin/invite');
     const answer = await sendRaw(na, 'POST', '/admin/invite', {
       headers: { ...init.headers, 'Content-Type': type },
@@ -396,7 +397,7 @@ for (const [name, ask, locs] of [
   ['renewal roles that are a text', (na: TestAuthority) => renewWith(na, 'x'), [['body', 'roles']]],
 ] as const) {
   test(`${name} is 422, and details.errors say where`, async () => {
-    await using na = await startTestAuthority();
+    const na = await common();
     const answer = await ask(na);
     assert.equal(outcome(answer), '422 request_validation_failed');
     const { details } = answer.body.error;
@@ -432,7 +433,7 @@ for (const path of [
   '/swagger.json',
 ]) {
   test(`HEAD ${path} is GET without the body`, async () => {
-    await using na = await startTestAuthority();
+    const na = await common();
     await get(na, path);
     // Without fetch, which asks for a compressed form.
     const full = await sendRaw(na, 'GET', path);
@@ -509,7 +510,7 @@ for (const path of [
   '/data-usage/verify',
 ]) {
   test(`POST ${path} takes no body of more than 512 KiB, however much others take`, async () => {
-    await using na = await startTestAuthority();
+    const na = await common();
     const fill = (bytes: number) => `{"x":"${'x'.repeat(bytes - 8)}"}`;
     const fits = await send(na, 'POST', path, { body: fill(512 * 1024) });
     assert.equal(fits.status, 400);

@@ -68,7 +68,7 @@ async function callerOf(na: TestAuthority, route: RoutePath, key = newKey()): Pr
 
 for (const route of ROUTES) {
   test(`POST ${route} takes a body signed by the node`, async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const { key, body } = await callerOf(na, route);
     assert.equal(outcome(await nodeRequest(na, route, key, body)), '200');
   });
@@ -129,7 +129,7 @@ for (const route of ROUTES) {
   for (const age of [TOLERANCE, -TOLERANCE]) {
     const side = age > 0 ? 'old' : 'ahead';
     test(`POST ${route} takes a body signed exactly 300 s ${side}`, async () => {
-      await using na = await startTestAuthority();
+      const na = await shared();
       const { key, body } = await callerOf(na, route);
       assert.equal(outcome(await nodeRequest(na, route, key, body, aged(na, age))), '200');
     });
@@ -144,7 +144,7 @@ for (const route of ROUTES) {
     ['numbers beyond a double', { extra: [2n ** 70n, new JsonFloat(1e-7)] }, {}],
   ] as const) {
     test(`POST ${route} takes ${name}, as part of the signed text`, async () => {
-      await using na = await startTestAuthority();
+      const na = await shared();
       const { key, body } = await callerOf(na, route);
       const answer = await nodeRequest(na, route, key, { ...body, ...members }, call);
       assert.equal(outcome(answer), '200');
@@ -152,7 +152,7 @@ for (const route of ROUTES) {
   }
 
   test(`POST ${route} takes X-Mesh-Node-Proof in place of a signed body`, async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const caller = await callerOf(na, route);
     assert.equal(outcome(await sendSigned(na, await proven(na, route, caller))), '200');
   });
@@ -236,14 +236,14 @@ for (const route of ROUTES) {
     ['with a nonce of 128 characters', { nonce: 'n'.repeat(128) }],
   ] as [string, Partial<NodeRequest>, ((header: string) => string)?][]) {
     test(`POST ${route} reads the parts of the header ${name}`, async () => {
-      await using na = await startTestAuthority();
+      const na = await shared();
       const request = await proven(na, route, await callerOf(na, route), change, alter);
       assert.equal(outcome(await sendSigned(na, request)), '200');
     });
   }
 
   test(`POST ${route}: the header binds the query that was sent`, async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const caller = await callerOf(na, route);
     const request = await proven(na, route, caller, { query: { a: ['x y', ''] } });
     assert.equal(outcome(await sendSigned(na, { ...request, path: `${route}?a=x` })), FAILED);
@@ -251,7 +251,7 @@ for (const route of ROUTES) {
   });
 
   test(`POST ${route}: the header decides alone, whatever the body carries`, async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const caller = await callerOf(na, route);
     const signedBody = signedByNode(na, route, caller.key, caller.body);
     for (const proof of ['v=1', `v=1; key=${caller.key.publicKey}; ts=x; nonce=n; sig=s`]) {
@@ -278,7 +278,7 @@ for (const route of ROUTES) {
   });
 
   test(`POST ${route}: a body signature is no header signature, nor the other way round`, async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const caller = await callerOf(na, route);
     const stamp = { timestamp: formatInstant(na.clock.now()), nonce: freshNonce() };
     const { init } = signedByNode(na, route, caller.key, caller.body, stamp);
