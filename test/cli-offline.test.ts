@@ -8,6 +8,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../src/base/json/
 import { jsonText } from '../src/base/json/write.ts';
 import { EXIT, outcomeOf } from '../src/cli/exit-codes.ts';
 import { offlineVerdicts, type Verifications } from '../src/cli/offline-verdicts.ts';
+import { MAX_KEYS } from '../src/protocol/records/bounds.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { REAL_TIME, runProgram } from './support/child-server.ts';
 import { runCommand } from './support/commands.ts';
@@ -61,6 +62,14 @@ suite('offline, the records of the vectors get the verdicts of the vectors', () 
       assert.deepEqual(comparable(await verdictOn(golden)), comparable(golden.body));
     });
   }
+
+  test('a command may name more keys than a request may', async () => {
+    const [genuine] = known.filter(({ endpoint }) => endpoint === '/trust-evidence/verify');
+    assert.ok(genuine !== undefined);
+    const key = GOLDEN.keys.na?.public_base64 ?? '';
+    const request = { ...genuine.request, issuer_public_keys: Array(MAX_KEYS + 1).fill(key) };
+    assert.ok(isJsonObject((await verdictOn({ ...genuine, request })) as JsonObject));
+  });
 
   test('what is no such record is refused by the code of the authority', async () => {
     for (const [endpoint, method] of Object.entries(METHODS)) {

@@ -19,7 +19,7 @@ import { parseDuration } from './duration.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { notHolding, readJsonFile } from './json-file.ts';
 import type { NextKey } from './next-authority-key.ts';
-import { dataDirOption, examples, jsonOption, timeAgo, timeAhead, wholeNumber } from './options.ts';
+import { addLocalOptions, dataDirOption, timeAgo, timeAhead, wholeNumber } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
 import { saveFile } from './saved-file.ts';
 
@@ -43,7 +43,7 @@ const OVERLAP_MS = 14 * DAY;
 const MOST_DAYS = 3650;
 
 export function addPrepareCommand(authorityKey: Command): void {
-  authorityKey
+  const prepare = authorityKey
     .command('prepare')
     .description('make the next key, or take the one that is there, and a request to the root key')
     .addOption(dataDirOption())
@@ -80,16 +80,12 @@ export function addPrepareCommand(authorityKey: Command): void {
       365,
     )
     .option('--authority-keys <file>', 'statements so far, where the key was replaced before')
-    .addOption(jsonOption())
-    .addHelpText(
-      'after',
-      examples([
-        'mesh-na authority-key prepare --out request.json',
-        'mesh-na authority-key prepare --activate-at 2026-12-01T08:00:00Z --overlap 30d --out request.json',
-        'mesh-na authority-key prepare --compromise --distrusted-from 2d --out request.json',
-      ]),
-    )
-    .action(prepare);
+    .action(runPrepare);
+  addLocalOptions(prepare, [
+    'mesh-na authority-key prepare --out request.json',
+    'mesh-na authority-key prepare --activate-at 2026-12-01T08:00:00Z --overlap 30d --out request.json',
+    'mesh-na authority-key prepare --compromise --distrusted-from 2d --out request.json',
+  ]);
 }
 
 function length(text: string): number {
@@ -98,7 +94,7 @@ function length(text: string): number {
   throw new InvalidArgumentError('It must be a length such as 14d or 12h.');
 }
 
-async function prepare(options: PrepareOptions): Promise<void> {
+async function runPrepare(options: PrepareOptions): Promise<void> {
   const { dataDir, out, days } = options;
   const now = systemRuntime.now();
   const times = timesOf(options, now);

@@ -18,7 +18,7 @@ import { isConfirmed, isTerminal } from './confirm.ts';
 import { fromNow } from './duration.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { notHolding, readJsonFile } from './json-file.ts';
-import { examples, jsonOption } from './options.ts';
+import { addLocalOptions } from './options.ts';
 import { type OutputOptions, printNote, printResult } from './output.ts';
 import { readRootKey } from './root-key.ts';
 import { saveFile } from './saved-file.ts';
@@ -31,24 +31,20 @@ interface SignOptions extends OutputOptions {
 }
 
 export function addSignCommand(authorityKey: Command): void {
-  authorityKey
+  const sign = authorityKey
     .command('sign')
     .description('sign a request to replace the key of the authority; needs nothing else')
     .requiredOption('--root-key <file>', 'private root key')
     .requiredOption('--request <file>', 'request that authority-key prepare has written')
     .requiredOption('--out <file>', 'write the succession here')
     .option('--yes', 'sign without asking; required where nobody can be asked')
-    .addOption(jsonOption())
-    .addHelpText(
-      'after',
-      examples([
-        'mesh-na authority-key sign --root-key root.key --request request.json --out succession.json',
-      ]),
-    )
-    .action(sign);
+    .action(runSign);
+  addLocalOptions(sign, [
+    'mesh-na authority-key sign --root-key root.key --request request.json --out succession.json',
+  ]);
 }
 
-async function sign({ rootKey, request: file, out, yes = false, ...options }: SignOptions) {
+async function runSign({ rootKey, request: file, out, yes = false, ...options }: SignOptions) {
   const request = await readRequest(file);
   const { genesis, successions } = request;
   const root = await readRootKey(rootKey, { rootPublicKey: genesis.root_public_key, file });

@@ -40,10 +40,6 @@ export function addNodeFilters(command: Command): Command {
     );
 }
 
-export function statusOption(statuses: readonly CertificateStatus[]): Option {
-  return new Option('--status <status>', 'only those with this status').choices(statuses);
-}
-
 export function addCertificateFilters(command: Command): Command {
   return addNodeFilters(command).option(
     '--expires-before <time>',

@@ -11,7 +11,6 @@ import {
   type CertificateFilter,
   certificatePages,
   isIn,
-  statusOption,
   wholeCertificateId,
   wholeNodeKey,
 } from './certificate-rows.ts';
@@ -19,7 +18,7 @@ import { usageFailure } from './exit-codes.ts';
 import { printList, rowsOf } from './listing.ts';
 import { assertMeant, type Many, printDryRun } from './many.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import { wholeNumber } from './options.ts';
+import { statusOption, wholeNumber } from './options.ts';
 import { asJson, printNotice, printResult } from './output.ts';
 import { keyOrBeginning } from './short-id.ts';
 import { addWideOption, type TableOptions } from './table.ts';

@@ -1,5 +1,5 @@
 /** `mesh-na invite`: lets nodes in, and says who was let in or may still come. */
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import type { OperatorClient } from '../client/operator-client.ts';
 import type { Invite } from '../protocol/answers/operators.ts';
 import {
@@ -12,7 +12,7 @@ import { EXIT, failure, usageFailure } from './exit-codes.ts';
 import { eachOf, pagesOf, printList, rowsOf } from './listing.ts';
 import { assertMeant, type Many, printDryRun } from './many.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import { collect, publicKey, wholeNumber } from './options.ts';
+import { collect, publicKey, statusOption, wholeNumber } from './options.ts';
 import { asJson, printLines, printNote, printNotice, printResult } from './output.ts';
 import { printable, printableJson } from './printable.ts';
 import { addOutOption, type OutOptions, saveText } from './record-output.ts';
@@ -91,9 +91,7 @@ export function addInviteCommands(program: Command): void {
   const list = invite
     .command('list')
     .description('list the invites, by fingerprint and without their tokens (standard)')
-    .addOption(
-      new Option('--status <status>', 'only those with this status').choices(INVITE_STATUSES),
-    )
+    .addOption(statusOption(INVITE_STATUSES))
     .option('--batch <label>', 'only those of this batch', batchLabel)
     .action(runList);
   addOperatorOptions(addWideOption(list), ['mesh-na invite list --status unused']);

@@ -11,7 +11,7 @@ import { FILES } from '../server/config/data-folder.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { FIRST_OPERATORS } from './first-operators.ts';
 import { addServerOptions, dataDirOption, examples, jsonOption, publicKey } from './options.ts';
-import { configHomeOption, DEFAULT_PROFILE, profileOption, readProfile } from './profiles.ts';
+import { chosenProfile, configHomeOption, profileOption } from './profiles.ts';
 import { noteSignature } from './refused-proof.ts';
 import { readSaved } from './saved-file.ts';
 import { type Reach, serverOf } from './server.ts';
@@ -117,12 +117,8 @@ function keyFileOf({ keyFile, dataDir, keyId }: OperatorOptions): string {
 function applyProfile(command: Command): void {
   const { profile: name, dataDir, configHome } = command.opts();
   if (name === undefined && existsSync(join(dataDir, FILES.genesis))) return;
-  const profile = onLocalFiles(() => readProfile(configHome, name ?? DEFAULT_PROFILE));
-  if (profile === null) {
-    if (name === undefined) return;
-    const message = `There is no profile "${name}"; mesh-na connect makes one`;
-    throw failure(EXIT.unusable, 'local_files', message);
-  }
+  const profile = chosenProfile(configHome, name);
+  if (profile === null) return;
   const settings = {
     url: profile.url,
     keyId: profile.key_id,

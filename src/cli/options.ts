@@ -81,12 +81,9 @@ export function addFolderOptions(command: Command, lines: readonly string[]): vo
   addLocalOptions(command.option('--node-dir <folder>', "the node's folder", './mesh-node'), lines);
 }
 
-/** Filter of lists of attestations and treaties, which have no other stored status. */
-export function statusOption(): Option {
-  return new Option('--status <status>', 'only those with this status').choices([
-    'active',
-    'revoked',
-  ]);
+/** By default the statuses of attestations and treaties, which have no other stored ones. */
+export function statusOption(statuses: readonly string[] = ['active', 'revoked']): Option {
+  return new Option('--status <status>', 'only those with this status').choices(statuses);
 }
 
 /** For a caller that wants to know only whether a record is genuine, not what it says. */

@@ -6,6 +6,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import Type, { type Static } from 'typebox';
 import { Value } from 'typebox/value';
 import { jsonText } from '../base/json/write.ts';
+import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { readSaved, replaceFile } from './saved-file.ts';
 
 export const DEFAULT_PROFILE = 'default';
@@ -43,6 +44,17 @@ export function configHomeOption(): Option {
 export function readProfile(configHome: string | undefined, name: string): Profile | null {
   const read = (value: unknown) => (Value.Check(Profile, value) ? value : null);
   return readSaved(profilePath(configHome, name), read, 'a profile');
+}
+
+/** The profile of this name, which must exist, or the default one if that exists. */
+export function chosenProfile(
+  configHome: string | undefined,
+  name: string | undefined,
+): Profile | null {
+  const profile = onLocalFiles(() => readProfile(configHome, name ?? DEFAULT_PROFILE));
+  if (profile !== null || name === undefined) return profile;
+  const message = `There is no profile "${name}"; mesh-na connect makes one`;
+  throw failure(EXIT.unusable, 'local_files', message);
 }
 
 export function saveProfile(

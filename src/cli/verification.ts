@@ -3,12 +3,12 @@ import { type Command, Option } from 'commander';
 import { systemRuntime } from '../base/runtime.ts';
 import { genesisProblem } from '../client/network-trust.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
-import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
+import { EXIT, failure, usageFailure } from './exit-codes.ts';
 import { readGenesisFile, readJsonFile } from './json-file.ts';
 import { offlineVerdicts, type Verifications } from './offline-verdicts.ts';
 import { addPublicOptions, type PublicOptions } from './options.ts';
 import { type KnownParties, knownParties } from './party-keys.ts';
-import { configHomeOption, DEFAULT_PROFILE, profileName, readProfile } from './profiles.ts';
+import { chosenProfile, configHomeOption, profileName } from './profiles.ts';
 import { publicClient } from './server.ts';
 
 export interface VerificationOptions extends PublicOptions {
@@ -68,11 +68,7 @@ async function anchorOf({
   configHome,
 }: VerificationOptions): Promise<Anchor> {
   if (file !== undefined) return anchorIn(await readGenesisFile(file));
-  const known = onLocalFiles(() => readProfile(configHome, profile ?? DEFAULT_PROFILE));
-  if (known === null && profile !== undefined) {
-    const message = `There is no profile "${profile}"; mesh-na connect makes one`;
-    throw failure(EXIT.unusable, 'local_files', message);
-  }
+  const known = chosenProfile(configHome, profile);
   return { sovereignId: null, key: known?.authority_key ?? null };
 }
 

@@ -1,6 +1,6 @@
 /** Records the authority makes as this sovereign. */
 import { SHA256 } from '../../base/crypto/digest.ts';
-import { Refusal, type RefusalName } from '../../base/refusal.ts';
+import { Refusal, type RefusalName, refuse } from '../../base/refusal.ts';
 import type { BuildFailure, Issuer } from '../../protocol/records/issuer.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { Authority } from './authority.ts';
@@ -19,13 +19,7 @@ export function issuerOf({ settings, signer, runtime }: Authority, { at }: UnitO
 
 /** The record, or a refusal with the cause why it could not be built. */
 export function built<T extends object>(result: T | BuildFailure<string>, refusal: RefusalName): T {
-  if ('unbuilt' in result) return refuseFor(refusal, result.unbuilt);
-  return result;
-}
-
-/** Refuses with the finer cause that the codes of the wire do not name [trust-1-4]. */
-export function refuseFor(refusal: RefusalName, cause: string): never {
-  throw new Refusal(refusal, { cause });
+  return 'unbuilt' in result ? refuse(refusal, result.unbuilt) : result;
 }
 
 /** Acting under another sovereign's name is allowed unless the settings refuse it [core-g11]. */

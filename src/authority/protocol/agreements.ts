@@ -5,7 +5,7 @@
 
 import { verifySignature } from '../../base/crypto/ed25519.ts';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
-import type { RefusalName } from '../../base/refusal.ts';
+import { type RefusalName, refuse } from '../../base/refusal.ts';
 import {
   type AgreementRecord,
   acceptCounter,
@@ -22,7 +22,7 @@ import { withinBudget } from '../../protocol/records/signature-search.ts';
 import { buildTrustEvidence, type TrustEvidence } from '../../protocol/records/trust-evidence.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
-import { built, issuerOf, refuseFor } from '../engine/issuer.ts';
+import { built, issuerOf } from '../engine/issuer.ts';
 import { treatyKeysOf } from '../recognition/treaties.ts';
 import { evaluateTrust } from '../views/trust-evaluation.ts';
 
@@ -91,7 +91,7 @@ function finalize(
   ];
   const known = { sovereignId, responderKeys, now };
   const problem = counterProblem(counter, offer, known, verify);
-  if (problem !== null) refuseFor('accept_rejected', problem);
+  if (problem !== null) refuse('accept_rejected', problem);
   return acceptCounter(issuer, counter, offer);
 }
 
@@ -107,7 +107,7 @@ function demandUsable(
   const offererKeys =
     offerer === sovereignId ? [signer.publicKey] : treatyKeysOf(na, offerer, now, sovereignId);
   const problem = offerProblem(offer, { sovereignId, offererKeys, now }, verify);
-  if (problem !== null) refuseFor(refusal, problem);
+  if (problem !== null) refuse(refusal, problem);
 }
 
 function evidenceForResponder(

@@ -8,6 +8,7 @@
 import { SHA256, sha256Hex } from '../../base/crypto/digest.ts';
 import { verifySignature } from '../../base/crypto/ed25519.ts';
 import { JsonText, jsonText } from '../../base/json/write.ts';
+import { refuse } from '../../base/refusal.ts';
 import { publishedDocument } from '../../protocol/contract/documents.ts';
 import { buildBoundaryDecision } from '../../protocol/records/boundary-decision.ts';
 import {
@@ -23,7 +24,7 @@ import { instantOf } from '../../protocol/records/record.ts';
 import { buildTrustEvidence } from '../../protocol/records/trust-evidence.ts';
 import { buildValidatorVote } from '../../protocol/records/validator-vote.ts';
 import type { Handler } from '../engine/admission.ts';
-import { built, issuerOf, refuseFor } from '../engine/issuer.ts';
+import { built, issuerOf } from '../engine/issuer.ts';
 import { refusalIn, transition } from '../subjects/kinds.ts';
 
 export const decideBoundary: Handler<'decideBoundary'> = (na, unit, { agreement, request }) => {
@@ -90,7 +91,7 @@ export const nullifyProof: Handler<'nullifyProof'> = (na, unit, proof) => {
     },
   });
   const refused = refusalIn<'nullifier_failed'>(emitted);
-  if (refused !== null) refuseFor(refused.refusal, refused.reason ?? refused.refusal);
+  if (refused !== null) refuse(refused.refusal, refused.reason ?? refused.refusal);
   unit.audit('capability_nullifier_issued', {
     nullifier_id: record.nullifier_id,
     proof_id,
