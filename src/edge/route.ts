@@ -85,6 +85,11 @@ export const PUBLIC_DOCUMENT = {
   hasEtag: true,
 } as const;
 
+export const PUBLIC_PAGE = {
+  ...PUBLIC_DOCUMENT,
+  answer: { contentType: 'text/html; charset=utf-8' },
+} as const;
+
 export interface Route extends RouteDescription, Handled {
   /** Null when the edge answers itself. */
   readonly call: CallName | null;

@@ -21,8 +21,8 @@ import type { TreatyRow } from '../../protocol/rows/treaty.ts';
 import type { Edge } from '../edge.ts';
 import { firstValue } from '../query.ts';
 import { errorPageReply, htmlReply, type Reply, refusalReply } from '../reply.ts';
-import type { RouteEntry, RouteRequest } from '../route.ts';
-import { filter, listedRows, openPage } from './listing.ts';
+import { PUBLIC_PAGE, type RouteEntry, type RouteRequest } from '../route.ts';
+import { filter, listedRows, openPage, pageParameter } from './listing.ts';
 import {
   dashboardIn,
   keptByEtag,
@@ -31,19 +31,7 @@ import {
   withGraph,
 } from './published-content.ts';
 
-const PAGE = {
-  method: 'GET',
-  access: 'public',
-  limit: 'none',
-  hasEtag: true,
-  hasErrorPage: true,
-  answer: { contentType: 'text/html; charset=utf-8' },
-} as const;
-
-function pageParameter(what: string) {
-  const options = { minimum: 1, default: 1, description: `Which page of ${what}` };
-  return Type.Optional(Type.Integer(options));
-}
+const PAGE = { ...PUBLIC_PAGE, hasErrorPage: true } as const;
 
 export const detailsPageRoutes: readonly RouteEntry[] = [
   {

@@ -41,6 +41,12 @@ export function filter(description: string) {
   return Type.Optional(Type.String({ description }));
 }
 
+/** A query parameter that chooses a page of a page's table. */
+export function pageParameter(what: string) {
+  const options = { minimum: 1, default: 1, description: `Which page of ${what}` };
+  return Type.Optional(Type.Integer(options));
+}
+
 export const PAGE_REFUSALS = ['invalid_limit', 'invalid_cursor'] as const;
 
 export interface Listing {

@@ -18,9 +18,9 @@ import type { TrustPath } from '../../protocol/rows/graph.ts';
 import type { Edge } from '../edge.ts';
 import { firstValue } from '../query.ts';
 import { htmlReply, type Reply, refusalReply, textReply } from '../reply.ts';
-import { PUBLIC_DOCUMENT, type RouteEntry, type RouteRequest } from '../route.ts';
+import { PUBLIC_PAGE, type RouteEntry, type RouteRequest } from '../route.ts';
 import { cachedBySource } from './cached-by-source.ts';
-import { filter } from './listing.ts';
+import { filter, pageParameter } from './listing.ts';
 import { connectomeContent, dashboardContent } from './live-renderers.ts';
 import {
   keptByEtag,
@@ -30,8 +30,6 @@ import {
   withGraph,
 } from './published-content.ts';
 import { tooManyPaths } from './trust-question.ts';
-
-const HTML = { contentType: 'text/html; charset=utf-8' };
 
 const CSV = 'text/csv; charset=utf-8';
 
@@ -46,17 +44,11 @@ const TREATY_PARAMETERS = {
   ),
 };
 
-function pageNumber(what: string) {
-  const options = { minimum: 1, default: 1, description: `Which page of the ${what}` };
-  return Type.Optional(Type.Integer(options));
-}
-
 export const operatorPageRoutes: readonly RouteEntry[] = [
   {
-    ...PUBLIC_DOCUMENT,
+    ...PUBLIC_PAGE,
     path: '/dashboard',
     summary: 'Health and trust of this sovereign, as a page',
-    answer: HTML,
     refusals: ['service_not_ready'],
     handle: (request, edge) =>
       withDocument('dashboard', request, edge, (document) =>
@@ -64,16 +56,15 @@ export const operatorPageRoutes: readonly RouteEntry[] = [
       ),
   },
   {
-    ...PUBLIC_DOCUMENT,
+    ...PUBLIC_PAGE,
     path: '/connectome',
     query: Type.Object({
       ...TREATY_PARAMETERS,
-      page: pageNumber('treaties'),
-      blast: pageNumber('imported revocations'),
-      material: pageNumber('revoked trust material'),
+      page: pageParameter('the treaties'),
+      blast: pageParameter('the imported revocations'),
+      material: pageParameter('the revoked trust material'),
     }),
     summary: 'The recognition graph with its counts, treaties and revocations, as a page',
-    answer: HTML,
     refusals: ['service_not_ready'],
     handle: (request, edge) =>
       withGraph(request, edge, (graph) => htmlReply(connectomeFor(request, graph), request)),
@@ -93,7 +84,7 @@ export const operatorPageRoutes: readonly RouteEntry[] = [
       ),
   },
   {
-    ...PUBLIC_DOCUMENT,
+    ...PUBLIC_PAGE,
     path: '/atlas',
     query: Type.Object({
       q: filter('Part of the names of sovereigns to show'),
@@ -108,7 +99,6 @@ export const operatorPageRoutes: readonly RouteEntry[] = [
     }),
     summary: 'The recognition graph to explore, as a page',
     description: 'A question for a trust path counts in the bucket TRUST_PATH, per address.',
-    answer: HTML,
     refusals: ['service_not_ready'],
     handle: (request, edge) =>
       withGraph(request, edge, (graph) => answerAtlas(request, edge, graph)),

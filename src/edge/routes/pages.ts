@@ -6,33 +6,28 @@ import { cliReferencePage } from '../../pages/cli-reference.ts';
 import { homePage } from '../../pages/home.ts';
 import { type Edge, withAnswer } from '../edge.ts';
 import { htmlReply } from '../reply.ts';
-import { PUBLIC_DOCUMENT, type RouteEntry } from '../route.ts';
+import { PUBLIC_PAGE, type RouteEntry } from '../route.ts';
 import { cachedBySource } from './cached-by-source.ts';
-
-export const HTML = { contentType: 'text/html; charset=utf-8' } as const;
 
 export const pageRoutes: readonly RouteEntry[] = [
   {
-    ...PUBLIC_DOCUMENT,
+    ...PUBLIC_PAGE,
     path: '/',
     summary: 'Home page with links to the routes',
-    answer: HTML,
     refusals: [],
     handle: (request, edge) => htmlReply(home(edge), request),
   },
   {
-    ...PUBLIC_DOCUMENT,
+    ...PUBLIC_PAGE,
     path: '/api-reference',
     summary: 'This HTTP surface to read',
-    answer: HTML,
     refusals: [],
     handle: (request, edge) => withAnswer(apiReference(edge), (page) => htmlReply(page, request)),
   },
   {
-    ...PUBLIC_DOCUMENT,
+    ...PUBLIC_PAGE,
     path: '/cli-reference',
     summary: 'The commands of mesh-na to read',
-    answer: HTML,
     refusals: [],
     handle: (request, edge) => htmlReply(cliReference(edge), request),
   },

@@ -8,7 +8,7 @@ import type { ExplainedTrust } from '../../protocol/rows/graph.ts';
 import type { Edge } from '../edge.ts';
 import { firstValue } from '../query.ts';
 import { answerReply, errorPageReply, htmlReply, type Reply, refusalReply } from '../reply.ts';
-import { PUBLIC_DOCUMENT, type RouteEntry, type RouteRequest } from '../route.ts';
+import { PUBLIC_PAGE, type RouteEntry, type RouteRequest } from '../route.ts';
 import { filter } from './listing.ts';
 import {
   considered,
@@ -21,7 +21,7 @@ import {
 
 export const trustPageRoutes: readonly RouteEntry[] = [
   {
-    ...PUBLIC_DOCUMENT,
+    ...PUBLIC_PAGE,
     path: '/trust',
     query: Type.Object({
       from: filter('Sovereign that evaluates (also: source)'),
@@ -31,7 +31,6 @@ export const trustPageRoutes: readonly RouteEntry[] = [
     summary: 'Why one sovereign trusts another, as a page',
     description: `The answer of \`GET /connectome/trust-path\` with \`explain=1\` in words. A question counts in the bucket
 EXPLAIN, per address.`,
-    answer: { contentType: 'text/html; charset=utf-8' },
     hasErrorPage: true,
     refusals: [...QUESTION_REFUSALS],
     handle: answerTrustPage,
