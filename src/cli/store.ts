@@ -158,7 +158,7 @@ function addDamageCommands(store: Command): void {
 
 async function runVerify(options: VerifyOptions): Promise<void> {
   const { verifySignature } = await import('../base/crypto/ed25519.ts');
-  const { soundTables } = await import('../maintenance/backup/sound-state.ts');
+  const { soundTables } = await import('../maintenance/backup/check-state.ts');
   const { facts, tables } = await refusedWhenUnsound(async () => {
     const source = await openSource(options.dataDir, await databaseOf(options));
     try {

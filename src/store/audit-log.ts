@@ -5,7 +5,7 @@
 import { parseJson } from '../base/json/parse.ts';
 import { canonicalJson } from '../base/json/write.ts';
 import { DamagedState, decodeText, encodeText } from './rows.ts';
-import { type AuditEntry, GENESIS_HASH, type SealedEntry } from './store.ts';
+import { type AuditEntry, GENESIS_HASH, type SealedEntry, type StatePosition } from './store.ts';
 import type { StoredRow, TableReader } from './tables.ts';
 import { assertTotal } from './totals.ts';
 
@@ -27,12 +27,12 @@ export function encodeEntries(last: number, lines: readonly string[]): Buffer {
   return encodeText('audit', last, lines.join('\n'));
 }
 
-export function decodeEntries(last: number, row: Buffer): AuditEntry[] {
-  return decodeLines(last, row).map(decodeLine);
+export function decodeEntries(stored: StoredRow): AuditEntry[] {
+  return decodeLines(stored).map(decodeLine);
 }
 
-function decodeLines(last: number, row: Buffer): readonly string[] {
-  return decodeText('audit', last, row).split('\n');
+function decodeLines({ key, row }: StoredRow): readonly string[] {
+  return decodeText('audit', key, row).split('\n');
 }
 
 /** The entry in one line of a row. */
@@ -46,8 +46,8 @@ function decodeLine(line: string): AuditEntry {
   }
 }
 
-function rowEntries({ key, row }: StoredRow) {
-  return { last: key as number, entries: decodeEntries(key as number, row) };
+function rowEntries(stored: StoredRow) {
+  return { last: stored.key as number, entries: decodeEntries(stored) };
 }
 
 /** All entries in order. Rejects unless there are `total`. */
@@ -66,8 +66,15 @@ export async function* readEntries(
   assertTotal('audit', end, total);
 }
 
-/** The last entries of those after the one with the number `after`. Rejects unless there are `total` entries. */
-export async function readEnd(tables: TableReader, total: number, after = 0) {
+/** A place in the log, with the hash of the entry before it. */
+export type LogPosition = Pick<StatePosition, 'auditLength' | 'auditHead'>;
+
+export const LOG_START: LogPosition = { auditLength: 0, auditHead: GENESIS_HASH };
+
+/** The last entries of those after a place. Rejects unless there are `total` entries. */
+export async function readEnd(tables: TableReader, total: number, since: LogPosition) {
+  const { auditLength: after, auditHead } = since;
+  if (total === after && after > 0) return { recentAudit: [], auditHead };
   const start = Math.max(after, total - RECENT_AUDIT);
   const recent: AuditEntry[] = [];
   let end = start;
@@ -79,7 +86,7 @@ export async function readEnd(tables: TableReader, total: number, after = 0) {
   }
   assertTotal('audit', end, total);
   const recentAudit = recent.slice(-RECENT_AUDIT);
-  return { recentAudit, auditHead: recentAudit.at(-1)?.hash ?? GENESIS_HASH };
+  return { recentAudit, auditHead: recentAudit.at(-1)?.hash ?? auditHead };
 }
 
 /** The hash of the entry with this number; null when there is none. */
@@ -108,22 +115,14 @@ export async function readLines(
   most: number,
 ): Promise<readonly string[]> {
   const lines: string[] = [];
-  const scanned = tables.scan(
-    'audit',
-    ({ key, row }) => decodeLinesAfter(after, key as number, row),
-    {
-      after,
-      atOnce: ROWS_OF_LINES,
-    },
-  );
+  const linesAfter = (stored: StoredRow) => {
+    const all = decodeLines(stored);
+    return all.slice(Math.max(0, all.length - ((stored.key as number) - after)));
+  };
+  const scanned = tables.scan('audit', linesAfter, { after, atOnce: ROWS_OF_LINES });
   for await (const rows of scanned) {
     lines.push(...rows.flat());
     if (lines.length >= most) break;
   }
   return lines.slice(0, most);
-}
-
-function decodeLinesAfter(entry: number, last: number, row: Buffer): readonly string[] {
-  const lines = decodeLines(last, row);
-  return lines.slice(Math.max(0, lines.length - (last - entry)));
 }

@@ -1,42 +1,41 @@
 /** The state as a start loads it. Every row is checked, and missing rows are detected. */
-import { readEnd } from './audit-log.ts';
+import { LOG_START, type LogPosition, readEnd } from './audit-log.ts';
+import { type MetaRows, metaValue } from './meta-rows.ts';
 import type { Shapes } from './shapes.ts';
-import type { StoreContents, StoredLiveness, StoredSubject } from './store.ts';
-import {
-  decodeAnswers,
-  decodeNonces,
-  decodeTimes,
-  livenessReader,
-  type NonceKey,
-  subjectReader,
-} from './table-rows.ts';
-import { counted, type MetaRows, type TableReader } from './tables.ts';
-import { totalsIn } from './totals.ts';
-
-export type Contents = Omit<StoreContents, 'previousOwner' | 'dispose'>;
+import type { Contents, StoredLiveness, StoredSubject } from './store.ts';
+import { decodeAnswers, decodeNonces, livenessReader, subjectReader } from './table-rows.ts';
+import { counted, type TableReader } from './tables.ts';
 
 export async function contentsOf(
   tables: TableReader,
   meta: MetaRows,
   shapes: Shapes,
 ): Promise<Contents> {
-  const totals = totalsIn(meta);
+  const { subjects, nonceRows } = metaValue(meta, 'totals');
+  const nonces = tables.scan('nonces', decodeNonces);
+  const answers = tables.scan('answers', decodeAnswers);
   return {
-    revision: totals.revision,
-    subjects: subjectsIn(tables, shapes, totals.subjects),
-    nonces: flat(
-      counted(
-        'nonces',
-        totals.nonceRows,
-        tables.scan('nonces', ({ key, row }) => decodeNonces(key as NonceKey, row)),
-      ),
-    ),
-    answers: flat(tables.scan('answers', ({ key, row }) => decodeAnswers(key as NonceKey, row))),
-    forgottenTimes: decodeTimes('forgotten_times', meta.get('forgotten_times')),
-    unstoredTimes: decodeTimes('unstored_times', meta.get('unstored_times')),
+    ...(await summaryOf(tables, meta)),
+    subjects: subjectsIn(tables, shapes, subjects),
+    nonces: flat(counted('nonces', nonceRows, nonces)),
+    answers: flat(answers),
     liveness: livenessIn(tables),
-    auditLength: totals.auditEntries,
-    ...(await readEnd(tables, totals.auditEntries)),
+  };
+}
+
+/** What there is besides the rows; `since` is where an earlier reading has ended. */
+export async function summaryOf(
+  tables: TableReader,
+  meta: MetaRows,
+  since: LogPosition = LOG_START,
+) {
+  const { revision, auditEntries } = metaValue(meta, 'totals');
+  return {
+    revision,
+    forgottenTimes: metaValue(meta, 'forgotten_times'),
+    unstoredTimes: metaValue(meta, 'unstored_times'),
+    auditLength: auditEntries,
+    ...(await readEnd(tables, auditEntries, since)),
   };
 }
 
@@ -45,17 +44,11 @@ export function subjectsIn(
   shapes: Shapes,
   total: number,
 ): AsyncIterable<readonly StoredSubject[]> {
-  const read = subjectReader(shapes);
-  const subjects = tables.scan('subjects', ({ key, version, row }) => {
-    const [kind, id] = key as readonly [string, string];
-    return read(kind, id, version, row);
-  });
-  return counted('subjects', total, subjects);
+  return counted('subjects', total, tables.scan('subjects', subjectReader(shapes)));
 }
 
 export function livenessIn(tables: TableReader): AsyncIterable<readonly StoredLiveness[]> {
-  const read = livenessReader();
-  return tables.scan('liveness', ({ key, row }) => read(key as string, row));
+  return tables.scan('liveness', livenessReader());
 }
 
 async function* flat<Item>(

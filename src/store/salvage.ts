@@ -8,7 +8,7 @@ import { DamagedState, decodeRow } from './rows.ts';
 import { createShapes, type Shape, type Shapes, type StoredSnapshot } from './shapes.ts';
 import type { StoredSubject } from './store.ts';
 import { lineOf } from './stream/rows.ts';
-import { decodeAnswers, decodeNonces, livenessReader } from './table-rows.ts';
+import { decodeDigests, decodeStoredAnswers, livenessReader } from './table-rows.ts';
 import type { Totals } from './totals.ts';
 
 export const SALVAGE_FORMAT = 'mesh-na-salvage';
@@ -90,10 +90,11 @@ function rowReader(meta: ReadonlyMap<string, unknown>, lost: string[]): RowReade
   const readLiveness = livenessReader();
   let lastEntry = 0;
 
-  function auditLines(key: number, row: Buffer): string[] {
-    const entries = decodeEntries(key, row);
-    noteGap(key - entries.length);
-    lastEntry = key;
+  function auditLines(found: RemainingRow): string[] {
+    const entries = decodeEntries(found);
+    const last = found.key as number;
+    noteGap(last - entries.length);
+    lastEntry = last;
     return entries.map((entry) => lineOf('audit', entry));
   }
 
@@ -101,25 +102,19 @@ function rowReader(meta: ReadonlyMap<string, unknown>, lost: string[]): RowReade
     if (before > lastEntry) lost.push(`table audit: entries ${lastEntry + 1} to ${before}`);
   }
 
-  function linesIn({ table, key, version, row }: RemainingRow): string[] {
-    switch (table) {
+  function linesIn(found: RemainingRow): string[] {
+    const [bucket, revision] = [found.key].flat();
+    switch (found.table) {
       case 'subjects':
-        return [subjectLine(shapes, key as [string, string], version, row)];
-      case 'nonces': {
-        const [bucket, revision] = key as [number, number];
-        const digests = decodeNonces([bucket, revision], row).map(({ digest }) => digest);
-        return [JSON.stringify({ bucket, revision, digests })];
-      }
-      case 'answers': {
-        const [bucket, revision] = key as [number, number];
-        const answers = decodeAnswers([bucket, revision], row);
-        const kept = answers.map(({ digest, request, answer }) => [digest, request, answer]);
-        return [JSON.stringify({ bucket, revision, answers: kept })];
-      }
+        return [subjectLine(shapes, found)];
+      case 'nonces':
+        return [JSON.stringify({ bucket, revision, digests: decodeDigests(found) })];
+      case 'answers':
+        return [JSON.stringify({ bucket, revision, answers: decodeStoredAnswers(found) })];
       case 'audit':
-        return auditLines(key as number, row);
+        return auditLines(found);
       case 'liveness':
-        return [lineOf('liveness', readLiveness(key as string, row))];
+        return [lineOf('liveness', readLiveness(found))];
       case 'meta':
         return [];
     }
@@ -142,13 +137,9 @@ function rowReader(meta: ReadonlyMap<string, unknown>, lost: string[]): RowReade
 }
 
 /** Without the table of shapes a subject has the values of its members, but not their names. */
-function subjectLine(
-  shapes: Shapes | null,
-  [kind, id]: [string, string],
-  version: number,
-  row: Buffer,
-): string {
-  const stored = decodeRow('subjects', [kind, id], row, version) as StoredSnapshot;
+function subjectLine(shapes: Shapes | null, { key, version, row }: RemainingRow): string {
+  const stored = decodeRow('subjects', key, row, version) as StoredSnapshot;
+  const [kind, id] = key as [string, string];
   if (shapes === null) return JSON.stringify({ kind, id, version, stored });
   const snapshot = shapes.build(stored, (value) => value);
   return lineOf('subjects', { kind, id, version, snapshot } as StoredSubject);

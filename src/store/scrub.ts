@@ -92,16 +92,16 @@ const READERS: Readonly<Record<TableName, Reader>> = {
   // The schema has no checksum: a start that reads another one is refused.
   meta: ({ key, row, version }) => key === 'schema' || decodeRow('meta', key, row, version),
   subjects: ({ key, row, version }) => decodeRow('subjects', key, row, version),
-  nonces: ({ key, row }) => decodeNonces(key as [number, number], row),
-  answers: ({ key, row }) => decodeAnswers(key as [number, number], row),
-  audit: ({ key, row, before }) => readEntries(key as number, row, before),
+  nonces: decodeNonces,
+  answers: decodeAnswers,
+  audit: assertContinues,
   liveness: ({ key, row }) => decodeRow('liveness', key, row),
 };
 
 /** Entries are numbered from 1 without a gap, so a row that is gone shows. */
-function readEntries(last: number, row: Buffer, before: RowKey | null): void {
+function assertContinues({ before, ...stored }: ReadRow): void {
   const previous = Number(before ?? 0);
-  const first = last - decodeEntries(last, row).length + 1;
+  const first = Number(stored.key) - decodeEntries(stored).length + 1;
   if (first === previous + 1) return;
   throw new DamagedState(`after entry ${previous}, the audit log goes on with entry ${first}`);
 }

@@ -101,7 +101,7 @@ export type PreviousOwner =
  * Everything at one revision. Rows come in batches, because a step of an asynchronous iteration costs more
  * than a row. Texts are sorted by their UTF-8 bytes, whatever order a database has.
  */
-export interface StoreContents {
+export interface Contents {
   readonly revision: number;
   /** By kind, and the subjects of one kind by id. */
   readonly subjects: AsyncIterable<readonly StoredSubject[]>;
@@ -120,6 +120,9 @@ export interface StoreContents {
   readonly auditLength: number;
   /** Hash of the last audit entry; 64 zeros when there is none. */
   readonly auditHead: string;
+}
+
+export interface StoreContents extends Contents {
   readonly previousOwner: PreviousOwner;
   /** Frees what loading allocated. Call when everything is read, and before anything is committed. */
   dispose(): Promise<void>;
@@ -128,7 +131,7 @@ export interface StoreContents {
 export type SubjectKey = Pick<StoredSubject, 'kind' | 'id'>;
 
 /** Everything at one revision, read while another process writes it. */
-export interface StoreReading extends Omit<StoreContents, 'previousOwner' | 'dispose'> {
+export interface StoreReading extends Contents {
   /** Call when everything is read: the next changes are those after this revision. */
   end(): Promise<void>;
 }

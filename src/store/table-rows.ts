@@ -1,40 +1,27 @@
-/** What the rows of the tables hold, whatever database they are in. */
-import type { NetworkIdentity } from './network-identity.ts';
+/** What the rows of the tables hold, whatever database they are in; those of `meta` and of the audit log apart. */
 import { decodeRow, encodeRow } from './rows.ts';
-import type { Shape, Shapes, StoredSnapshot } from './shapes.ts';
+import type { Shapes, StoredSnapshot } from './shapes.ts';
 import { createSharing } from './sharing.ts';
-import type { KeptAnswer, SpentNonce, StoredLiveness, StoredSubject, TimeRange } from './store.ts';
+import type { KeptAnswer, SpentNonce, StoredLiveness, StoredSubject } from './store.ts';
+import type { StoredRow } from './tables.ts';
 
-/** A row that was read is checked against its key and version. */
-export type SubjectReader = (
-  kind: string,
-  id: string,
-  version: number,
-  row: Buffer,
-) => StoredSubject;
-
-/** Values that recur in the rows of one reader are shared. */
-export function subjectReader(shapes: Shapes): SubjectReader {
+/** A row is checked against its key and version. Values that recur in the rows of one reader are shared. */
+export function subjectReader(shapes: Shapes): (stored: StoredRow) => StoredSubject {
   const share = createSharing();
-  return (kind, id, version, row) => {
-    const stored = decodeRow('subjects', [kind, id], row, version) as StoredSnapshot;
-    return { kind: share(kind, 0), id, version, snapshot: shapes.build(stored, share) };
+  return ({ key, version, row }) => {
+    const values = decodeRow('subjects', key, row, version) as StoredSnapshot;
+    const [kind, id] = key as readonly [string, string];
+    return { kind: share(kind, 0), id, version, snapshot: shapes.build(values, share) };
   };
 }
 
-export type LivenessReader = (id: string, row: Buffer) => StoredLiveness;
-
-export function livenessReader(): LivenessReader {
+export function livenessReader(): (stored: StoredRow) => StoredLiveness {
   const share = createSharing();
-  return (id, row) => {
-    const [lastSeen, status, remoteAddr, newestSignedAt] = decodeRow('liveness', id, row) as [
-      number,
-      string,
-      string,
-      number,
-    ];
+  return ({ key, row }) => {
+    const values = decodeRow('liveness', key, row) as [number, string, string, number];
+    const [lastSeen, status, remoteAddr, newestSignedAt] = values;
     return {
-      id,
+      id: key as string,
       lastSeen,
       status: share(status, 0),
       remoteAddr: share(remoteAddr, 1),
@@ -55,66 +42,32 @@ export function encodeNonces(key: NonceKey, digests: readonly string[]): Buffer 
   return encodeRow('nonces', key, digests);
 }
 
-export function decodeNonces(key: NonceKey, row: Buffer): SpentNonce[] {
-  const digests = decodeRow('nonces', key, row) as readonly string[];
-  return digests.map((digest) => ({ digest, forgetAt: key[0] }));
+export function decodeDigests({ key, row }: StoredRow): readonly string[] {
+  return decodeRow('nonces', key, row) as readonly string[];
 }
+
+export function decodeNonces(stored: StoredRow): SpentNonce[] {
+  const [forgetAt] = stored.key as NonceKey;
+  return decodeDigests(stored).map((digest) => ({ digest, forgetAt }));
+}
+
+export type StoredAnswer = readonly [digest: string, request: string, answer: string];
 
 /** The answers that are kept with the nonces of the row with this key. */
-export function encodeAnswers(
-  key: NonceKey,
-  answers: readonly Omit<KeptAnswer, 'forgetAt'>[],
-): Buffer {
-  const stored = answers.map(({ digest, request, answer }) => [digest, request, answer]);
-  return encodeRow('answers', key, stored);
+export function encodeAnswers(key: NonceKey, answers: readonly StoredAnswer[]): Buffer {
+  return encodeRow('answers', key, answers);
 }
 
-export function decodeAnswers(key: NonceKey, row: Buffer): KeptAnswer[] {
-  const stored = decodeRow('answers', key, row) as readonly [string, string, string][];
-  return stored.map(([digest, request, answer]) => ({
+export function decodeStoredAnswers({ key, row }: StoredRow): readonly StoredAnswer[] {
+  return decodeRow('answers', key, row) as readonly StoredAnswer[];
+}
+
+export function decodeAnswers(stored: StoredRow): KeptAnswer[] {
+  const [forgetAt] = stored.key as NonceKey;
+  return decodeStoredAnswers(stored).map(([digest, request, answer]) => ({
     digest,
-    forgetAt: key[0],
+    forgetAt,
     request,
     answer,
   }));
-}
-
-/** Keys of rows that hold signing times. */
-export type TimesKey = 'forgotten_times' | 'unstored_times';
-
-export function encodeTimes(key: TimesKey, times: readonly TimeRange[]): Buffer {
-  return encodeRow('meta', key, times);
-}
-
-export function decodeTimes(key: TimesKey, row: Buffer | undefined): readonly TimeRange[] {
-  return row === undefined ? [] : (decodeRow('meta', key, row) as readonly TimeRange[]);
-}
-
-/** The epoch of a state that was never restored. */
-const FIRST_EPOCH = 1;
-
-export function encodeEpoch(epoch: number): Buffer {
-  return encodeRow('meta', 'epoch', epoch);
-}
-
-/** The row is written by a restore. */
-export function decodeEpoch(row: Buffer | undefined): number {
-  return row === undefined ? FIRST_EPOCH : (decodeRow('meta', 'epoch', row) as number);
-}
-
-export function encodeNetwork(network: NetworkIdentity): Buffer {
-  return encodeRow('meta', 'network', network);
-}
-
-/** Null when there is no such row: the state is new. */
-export function decodeNetwork(row: Buffer | undefined): NetworkIdentity | null {
-  return row === undefined ? null : (decodeRow('meta', 'network', row) as NetworkIdentity);
-}
-
-export function encodeShapes(table: readonly Shape[]): Buffer {
-  return encodeRow('meta', 'shapes', table);
-}
-
-export function decodeShapes(row: Buffer | undefined): readonly Shape[] {
-  return row === undefined ? [] : (decodeRow('meta', 'shapes', row) as readonly Shape[]);
 }

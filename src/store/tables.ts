@@ -43,22 +43,6 @@ export interface Tables extends TableReader {
   write(changes: readonly TableChange[]): Promise<void>;
 }
 
-/** The rows of table `meta`. */
-export type MetaRows = ReadonlyMap<string, Buffer>;
-
-export async function readMeta(tables: TableReader): Promise<MetaRows> {
-  const meta = new Map<string, Buffer>();
-  for await (const rows of tables.scan('meta', keptRow)) {
-    for (const { key, row } of rows) meta.set(key as string, row);
-  }
-  return meta;
-}
-
-/** Rows of table `meta` to be stored. */
-export function metaChange(rows: Iterable<readonly [string, Buffer]>): TableChange {
-  return { table: 'meta', put: Array.from(rows, ([key, row]) => ({ key, version: 0, row })) };
-}
-
 /** A row that stays valid. */
 export function keptRow({ key, version, row }: StoredRow): StoredRow {
   return { key, version, row: Buffer.from(row) };

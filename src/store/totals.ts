@@ -1,5 +1,5 @@
 /** Row counts of the tables: written with every unit, so that a missing row is detected. */
-import { DamagedState, decodeRow, encodeRow } from './rows.ts';
+import { DamagedState } from './rows.ts';
 
 export interface Totals {
   readonly revision: number;
@@ -10,20 +10,6 @@ export interface Totals {
 }
 
 export const NOTHING: Totals = { revision: 0, subjects: 0, nonceRows: 0, auditEntries: 0 };
-
-export function encodeTotals(totals: Totals): Buffer {
-  return encodeRow('meta', 'totals', totals);
-}
-
-export function decodeTotals(row: Buffer | undefined): Totals {
-  return row === undefined ? NOTHING : (decodeRow('meta', 'totals', row) as Totals);
-}
-
-/** Those among the rows of table `meta`; a database has an empty row before the first change. */
-export function totalsIn(meta: ReadonlyMap<string, Buffer>): Totals {
-  const row = meta.get('totals');
-  return decodeTotals(row?.length === 0 ? undefined : row);
-}
 
 export function assertTotal(table: string, found: number, total: number): void {
   if (found !== total) {

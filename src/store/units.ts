@@ -2,7 +2,7 @@
 import { auditLine } from './audit-log.ts';
 import { encodeRow } from './rows.ts';
 import type { Shapes } from './shapes.ts';
-import type { KeptAnswer, StoredSubject, SubjectRemoval, Unit } from './store.ts';
+import type { KeptAnswer, SubjectKey, SubjectRemoval, Unit } from './store.ts';
 import { encodeAnswers, encodeNonces } from './table-rows.ts';
 import type { Totals } from './totals.ts';
 
@@ -12,8 +12,6 @@ export const NOT_STORED = 0;
 const NONCE_BUCKET_MS = 60_000;
 /** LMDB allows keys of 1,978 bytes, PostgreSQL about 2,700; a character may need three. */
 const MAX_KEY_LENGTH = 600;
-
-export type SubjectAddress = Pick<StoredSubject, 'kind' | 'id'>;
 
 export interface EncodedUnit {
   readonly subjects: readonly EncodedSubject[];
@@ -78,7 +76,13 @@ export function nonceRows(units: readonly EncodedUnit[], revision: number) {
         key,
         nonces.map(({ digest }) => digest),
       ),
-      answers: kept === undefined ? null : encodeAnswers(key, kept),
+      answers:
+        kept === undefined
+          ? null
+          : encodeAnswers(
+              key,
+              kept.map(({ digest, request, answer }) => [digest, request, answer]),
+            ),
     };
   });
 }
@@ -98,7 +102,7 @@ export function assertKeyLength(key: string): void {
   if (key.length > MAX_KEY_LENGTH) throw new Error('The id of a subject is too long');
 }
 
-function assertEachOnce(subjects: readonly SubjectAddress[]): void {
+function assertEachOnce(subjects: readonly SubjectKey[]): void {
   if (new Set(subjects.map(addressOf)).size < subjects.length) {
     throw new Error('A unit names a subject twice');
   }
@@ -110,6 +114,6 @@ export function nonceBucket(instant: number): number {
 }
 
 /** Kinds contain no blank, so two subjects never share an address. */
-export function addressOf({ kind, id }: SubjectAddress): string {
+export function addressOf({ kind, id }: SubjectKey): string {
   return `${kind} ${id}`;
 }

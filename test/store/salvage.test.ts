@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { verifySignature } from '../../src/base/crypto/ed25519.ts';
-import { soundTables } from '../../src/maintenance/backup/sound-state.ts';
+import { soundTables } from '../../src/maintenance/backup/check-state.ts';
 import { readRemains } from '../../src/store/lmdb/remains.ts';
 import { openLmdbSource } from '../../src/store/lmdb/source.ts';
 import { type Salvaged, salvageLines } from '../../src/store/salvage.ts';

@@ -10,8 +10,10 @@ import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import { parseJson } from '../../base/json/parse.ts';
 import { isSignedByAny, type SignedRecord } from '../../protocol/records/signed-record.ts';
 import { GENESIS_HASH, type StoredSubject } from '../../store/store.ts';
+import type { TableSummaries } from '../../store/stream/manifest.ts';
+import type { StateReading } from '../../store/stream/ports.ts';
 import type { StreamRows } from '../../store/stream/rows.ts';
-import type { RowWatcher } from '../../store/stream/write.ts';
+import { type RowWatcher, summarize } from '../../store/stream/write.ts';
 
 /** A state contradicts itself. The message is a sentence. */
 export class UnsoundState extends Error {
@@ -77,4 +79,26 @@ export function createStateCheck(authorityKey: string, verify: VerifySignature):
 function signedJsonOf({ kind, snapshot: { context } }: StoredSubject): string | null {
   if (kind === 'attestation') return (context as Attestation).json;
   return kind === 'recognition-treaty' ? (context as Treaty).json : null;
+}
+
+/** Reads and checks all of a state. Rejects with one sentence about the first thing that is off. */
+export async function soundTables(
+  source: StateReading,
+  verify: VerifySignature,
+): Promise<TableSummaries> {
+  const check = createStateCheck(source.facts.network.authority_public_key, verify);
+  const tables = await summarize(source, check.watch);
+  check.finish(source.facts);
+  return tables;
+}
+
+/** Before the first version. */
+export const UNPUBLISHED = -1;
+
+/** The certificate revocation list, and the network's own feed. */
+export function sequencesOf(lists: StoredLists, networkName: string) {
+  return {
+    crlSequence: lists.crl()?.sequence ?? UNPUBLISHED,
+    feedSequence: lists.feeds().get(networkName)?.version?.sequence ?? UNPUBLISHED,
+  };
 }

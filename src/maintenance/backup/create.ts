@@ -6,10 +6,9 @@ import { assertSameNetwork, networkOf } from '../../store/network-identity.ts';
 import { type Manifest, signedManifest } from '../../store/stream/manifest.ts';
 import type { StateSource } from '../../store/stream/ports.ts';
 import { streamOf, summarize } from '../../store/stream/write.ts';
-import { createStateCheck } from './check-state.ts';
+import { createStateCheck, sequencesOf } from './check-state.ts';
 import { encryptionFor } from './encryption.ts';
 import { writeChecked } from './file.ts';
-import { sequencesOf } from './sequences.ts';
 import { verifyBackup } from './verify.ts';
 
 export interface BackupOrder {

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { decrypted, type Encryption, isEncrypted } from './encryption.ts';
-import { PARTIAL } from './names.ts';
+import { PARTIAL } from './kept-files.ts';
 
 export interface NewFile {
   readonly path: string;

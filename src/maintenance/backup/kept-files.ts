@@ -3,7 +3,12 @@ import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
-import { PARTIAL, SUFFIX } from './names.ts';
+
+/** Files of other names in a folder of backups are left alone. */
+export const SUFFIX = '.backup';
+
+/** Names of files that are not complete end so. */
+export const PARTIAL = '.partial';
 
 export interface KeptFiles {
   /** Where a backup of this moment is written, milliseconds since the epoch. */

@@ -5,7 +5,7 @@ import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import { parseJson } from '../../base/json/parse.ts';
 import { type Manifest, readManifest } from '../../store/stream/manifest.ts';
 import { isEncrypted } from './encryption.ts';
-import { SUFFIX } from './names.ts';
+import { SUFFIX } from './kept-files.ts';
 
 export interface ListedBackup {
   readonly name: string;

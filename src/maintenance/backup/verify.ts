@@ -3,8 +3,7 @@ import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import { factsOf, type Manifest } from '../../store/stream/manifest.ts';
 import { readStream } from '../../store/stream/read.ts';
 import type { RowWatcher } from '../../store/stream/write.ts';
-import { createStateCheck, type StateCheck, UnsoundState } from './check-state.ts';
-import { sequencesOf } from './sequences.ts';
+import { createStateCheck, type StateCheck, sequencesOf, UnsoundState } from './check-state.ts';
 
 export interface VerifiedBackup {
   readonly manifest: Manifest;

@@ -12,6 +12,7 @@ import { createAuditChain } from '../../authority/subjects/audit.ts';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import type { Runtime } from '../../base/runtime.ts';
 import { auditLine, encodeEntries } from '../../store/audit-log.ts';
+import { metaValue } from '../../store/meta-rows.ts';
 import { differingTables, type TableSummaries } from '../../store/stream/manifest.ts';
 import type {
   HeldState,
@@ -22,8 +23,7 @@ import type {
   StateReceiver,
   StateSource,
 } from '../../store/stream/ports.ts';
-import { decodeTotals, encodeTotals } from '../../store/totals.ts';
-import { soundTables } from '../backup/sound-state.ts';
+import { soundTables } from '../backup/check-state.ts';
 
 /** One of the two places of a move, whatever database it is. */
 export interface Place {
@@ -372,11 +372,11 @@ function lastEntry(
   ] as const;
   const [entry] = createAuditChain(auditHead, runtime).extend(drafts, runtime.now());
   if (entry === undefined) throw new Error('The audit log was not extended');
-  const totals = decodeTotals(meta.get('totals'));
+  const totals = metaValue(meta, 'totals');
   const number = totals.auditEntries + 1;
   return {
     number,
     row: encodeEntries(number, [auditLine(entry)]),
-    totals: encodeTotals({ ...totals, revision: revision + 1, auditEntries: number }),
+    totals: { ...totals, revision: revision + 1, auditEntries: number },
   };
 }

@@ -1,8 +1,7 @@
 /** What of a state that is being moved lies in a data folder: a folder next to the place of the state. */
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { decodeArrival, encodeArrival } from '../move/marks.ts';
-import type { Arrival } from '../stream/ports.ts';
+import { type Arrival, encodeMeta, metaValue } from '../meta-rows.ts';
 import { tryLockFolder } from './folder-lock.ts';
 
 export const ARRIVING = '.arriving';
@@ -10,7 +9,7 @@ const MARK_FILE = 'arrival';
 
 /** Null when nothing is being moved into the folder. */
 export function arrivalIn(dataDir: string): Arrival | null {
-  return decodeArrival(readMark(join(dataDir, ARRIVING, MARK_FILE)));
+  return metaValue({ get: () => readMark(join(dataDir, ARRIVING, MARK_FILE)) }, 'arriving');
 }
 
 /** It may be removed at any moment. */
@@ -27,7 +26,7 @@ function readMark(path: string): Buffer | undefined {
 export function writeArrival(dataDir: string, arrival: Arrival): void {
   const path = join(dataDir, ARRIVING, MARK_FILE);
   const fresh = `${path}.new`;
-  writeFileSync(fresh, encodeArrival(arrival), { mode: 0o600, flush: true });
+  writeFileSync(fresh, encodeMeta('arriving', arrival), { mode: 0o600, flush: true });
   renameSync(fresh, path);
   syncFolder(join(dataDir, ARRIVING));
 }

@@ -5,12 +5,11 @@
  */
 import { hostname } from 'node:os';
 import type { GetOptions, RootDatabase } from 'lmdb';
+import { encodeMeta, metaValue } from '../meta-rows.ts';
 import { assertNotMoved } from '../move/marks.ts';
 import { assertSameNetwork, type NetworkIdentity } from '../network-identity.ts';
-import { OtherSchema } from '../other-schema.ts';
-import { DamagedState, decodeRow, encodeRow } from '../rows.ts';
+import { DamagedState, decodeRow, encodeRow, OtherSchema } from '../rows.ts';
 import type { PreviousOwner } from '../store.ts';
-import { decodeNetwork, encodeNetwork } from '../table-rows.ts';
 import type { OpenTables } from './tables.ts';
 
 export const SCHEMA_VERSION = 4;
@@ -33,19 +32,19 @@ export function takeOwnership(
   { meta }: OpenTables,
   network: NetworkIdentity | null,
 ): Ownership {
-  assertNotMoved(meta.get('moved'), 'the data directory');
+  assertNotMoved(meta, 'the data directory');
   const entry = meta.getEntry('owner');
   const number = (entry?.version ?? 0) + 1;
   const previous =
     entry === undefined
       ? null
       : (decodeRow('meta', 'owner', entry.value, entry.version) as OwnerRow);
-  const whose = decodeNetwork(meta.get('network'));
+  const whose = metaValue(meta, 'network');
   if (whose !== null && network !== null) assertSameNetwork(whose, network, 'the data directory');
   env.transactionSync(() => {
     meta.putSync('schema', Buffer.of(SCHEMA_VERSION));
     meta.putSync('owner', ownerRow('open', number), number);
-    if (whose === null && network !== null) meta.putSync('network', encodeNetwork(network));
+    if (whose === null && network !== null) meta.putSync('network', encodeMeta('network', network));
   });
   return { number, previousOwner: endOf(previous) };
 }
@@ -61,7 +60,7 @@ export function assertSchema(row: Buffer | undefined, isNew: boolean): void {
 }
 
 /** Whether the last owner stored everything before it ended. */
-export function isClosed({ meta }: OpenTables, options: GetOptions): boolean {
+export function isClosed({ meta }: OpenTables, options: GetOptions = {}): boolean {
   const entry = meta.getEntry('owner', options);
   if (entry === undefined) return false;
   const owner = decodeRow('meta', 'owner', entry.value, entry.version) as OwnerRow;

@@ -9,7 +9,7 @@ import { copyDifference } from '../move/difference.ts';
 import { assertArrived, lastChanges } from '../move/marks.ts';
 import type { StateReceiver, StateTarget } from '../stream/ports.ts';
 import { targetOf } from '../stream/target.ts';
-import { metaChange, type TableChange } from '../tables.ts';
+import type { TableChange } from '../tables.ts';
 import { markInUse } from '../usage-mark.ts';
 import { ARRIVING, arrivalIn, syncFolder, writeArrival } from './arrival.ts';
 import { type FolderLock, lockFolder } from './folder-lock.ts';
@@ -97,7 +97,10 @@ function inFolderWithoutState<T>(dataDir: string, work: (lock: FolderLock) => T)
   }
 }
 
-const SCHEMA = metaChange([['schema', Buffer.of(SCHEMA_VERSION)]]);
+const SCHEMA: TableChange = {
+  table: 'meta',
+  put: [{ key: 'schema', version: 0, row: Buffer.of(SCHEMA_VERSION) }],
+};
 
 function ownerChange(isClosed: boolean): TableChange {
   const row = ownerRow(isClosed ? 'closed' : 'open', FIRST_OWNER);

@@ -7,6 +7,7 @@ import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { bufferToKeyValue } from 'lmdb';
 import { type RowKey, TABLES, type TableName } from '../rows.ts';
+import type { StoredRow } from '../tables.ts';
 import { lockFolder } from './folder-lock.ts';
 import { assertDatabase, DATABASE_FILE } from './folder-state.ts';
 import { LARGEST_PAGE, META_PAGES } from './metas.ts';
@@ -36,11 +37,8 @@ import {
 } from './pages.ts';
 
 /** A row as it lies there: its checksum was not looked at. */
-export interface RemainingRow {
+export interface RemainingRow extends StoredRow {
   readonly table: TableName;
-  readonly key: RowKey;
-  readonly version: number;
-  readonly row: Buffer;
 }
 
 /** A sentence about what cannot be read. */

@@ -1,7 +1,9 @@
 /** Gives up the state in a data folder that goes on elsewhere. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { decodeMoved, retirement } from '../move/marks.ts';
+import type { RootDatabase } from 'lmdb';
+import { metaValue } from '../meta-rows.ts';
+import { retirement } from '../move/marks.ts';
 import type { HeldState, LastEntry } from '../stream/ports.ts';
 import { tryLockFolder } from './folder-lock.ts';
 import { DATABASE_FILE } from './folder-state.ts';
@@ -16,7 +18,7 @@ export function holdFolder(dataDir: string): HeldState | null {
   let isHeld = true;
   let isClean: boolean;
   try {
-    isClean = wasClosed(dataDir);
+    isClean = onDatabase(dataDir, (env) => isClosed(openTables(env)));
   } catch (cause) {
     lock.release();
     throw cause;
@@ -40,18 +42,13 @@ export function holdFolder(dataDir: string): HeldState | null {
 /** The place to which the state in the folder was moved; null when it was not. */
 export function movedFrom(dataDir: string): string | null {
   if (!existsSync(join(dataDir, DATABASE_FILE))) return null;
-  const env = openEnvironment(dataDir, true);
-  try {
-    return decodeMoved(openMeta(env).get('moved'));
-  } finally {
-    void env.close();
-  }
+  return onDatabase(dataDir, (env) => metaValue(openMeta(env), 'moved'));
 }
 
-function wasClosed(dataDir: string): boolean {
+function onDatabase<T>(dataDir: string, read: (env: RootDatabase) => T): T {
   const env = openEnvironment(dataDir, true);
   try {
-    return isClosed(openTables(env), {});
+    return read(env);
   } finally {
     void env.close();
   }

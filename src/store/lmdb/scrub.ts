@@ -1,8 +1,9 @@
 /** Looks for damage in a part of a data folder, while the service writes to it. */
 import type { RootDatabase } from 'lmdb';
+import { metaValue } from '../meta-rows.ts';
 import { DamagedState, TABLES } from '../rows.ts';
 import { type ScrubbedPart, type ScrubPlace, scrubRows } from '../scrub.ts';
-import { countProblem, decodeTotals } from '../totals.ts';
+import { countProblem } from '../totals.ts';
 import { checkForReading } from './folder-state.ts';
 import {
   entriesOf,
@@ -57,7 +58,7 @@ async function scrubTables(
 function logProblems({ meta, audit }: OpenTables, transaction: Transaction): readonly string[] {
   const [last = 0] = audit.getKeys({ transaction, reverse: true, limit: 1 });
   try {
-    const totals = decodeTotals(meta.get('totals', { transaction }));
+    const totals = metaValue({ get: (key) => meta.get(key, { transaction }) }, 'totals');
     return [countProblem('auditEntries', last, totals) ?? []].flat();
   } catch {
     // Found when the row is read.

@@ -1,12 +1,11 @@
 /** Reads a whole state from LMDB as of one moment, also while a service in another process writes to it. */
 import type { RootDatabase } from 'lmdb';
 import { decodeEntries } from '../audit-log.ts';
+import { metaValue, readMeta } from '../meta-rows.ts';
 import { DamagedState } from '../rows.ts';
 import type { AuditEntry } from '../store.ts';
 import { type StateReader, type StateSource, sourceOf } from '../stream/ports.ts';
 import { readingOf } from '../stream/source.ts';
-import { decodeNetwork } from '../table-rows.ts';
-import { readMeta } from '../tables.ts';
 import { checkForReading } from './folder-state.ts';
 import { assertSchema, isClosed, SCHEMA_VERSION } from './ownership.ts';
 import {
@@ -43,7 +42,7 @@ export function openLmdbReader(dataDir: string): StateReader {
       assertSchema(opened.meta.get('schema', { transaction }), false);
       const tables = lmdbTables(opened, transaction);
       const meta = await readMeta(tables);
-      const network = decodeNetwork(meta.get('network'));
+      const network = metaValue(meta, 'network');
       if (network === null) throw new DamagedState('it does not say whose it is');
       return readingOf({
         network,
@@ -79,7 +78,8 @@ export function* readAuditEntries(dataDir: string): Generator<AuditEntry> {
   const env = openEnvironment(dataDir, true);
   try {
     const { audit } = openTables(env);
-    for (const { key, value } of audit.getRange()) yield* decodeEntries(key, value);
+    for (const { key, value } of audit.getRange())
+      yield* decodeEntries({ key, version: 0, row: value });
   } finally {
     void env.close();
   }

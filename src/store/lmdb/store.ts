@@ -10,28 +10,20 @@ import type { RootDatabase } from 'lmdb';
 import { createSharedWork } from '../../base/work.ts';
 import { encodeEntries, readHash, readHead, readLines } from '../audit-log.ts';
 import { contentsOf } from '../contents.ts';
+import { encodeMeta, type MetaValues, metaValue, readMeta, shapesIn } from '../meta-rows.ts';
 import type { NetworkIdentity } from '../network-identity.ts';
-import { createShapes } from '../shapes.ts';
 import {
   type StatePosition,
   type Store,
   StoreConflict,
   type StoreContents,
   type StoredLiveness,
+  type SubjectKey,
   type SubjectRemoval,
   type TimeRange,
   type Unit,
 } from '../store.ts';
-import {
-  decodeEpoch,
-  decodeShapes,
-  encodeLiveness,
-  encodeShapes,
-  encodeTimes,
-  type TimesKey,
-} from '../table-rows.ts';
-import { readMeta } from '../tables.ts';
-import { decodeTotals, encodeTotals } from '../totals.ts';
+import { encodeLiveness } from '../table-rows.ts';
 import { createUnitQueue, type PendingUnit } from '../unit-queue.ts';
 import {
   addressOf,
@@ -41,7 +33,6 @@ import {
   NOT_STORED,
   nonceBucket,
   nonceRows,
-  type SubjectAddress,
   totalsAfter,
 } from '../units.ts';
 import { markInUse } from '../usage-mark.ts';
@@ -55,8 +46,6 @@ import { lmdbTables, openEnvironment, openMeta, openTables } from './tables.ts';
 const FORGET_AT_MOST = 20_000;
 const UNUSABLE = 'The state in the data directory cannot be used';
 const LOST = 'Another process has taken over the data directory';
-
-type SubjectKey = [string, string];
 
 interface InFlight {
   readonly version: number;
@@ -113,10 +102,10 @@ function openLockedStore(
   const { ownership } = opened;
   let { tables } = opened;
   if (network !== null) markInUse(dataDir, network);
-  const shapes = createShapes(decodeShapes(tables.meta.get('shapes')));
+  const shapes = shapesIn(tables.meta);
   let storedShapes = shapes.table.length;
 
-  let totals = decodeTotals(tables.meta.get('totals'));
+  let totals = metaValue(tables.meta, 'totals');
   let failure: string | null = null;
   const queue = createUnitQueue({ failure: () => failure, encode, flush });
   const forgetting = createSharedWork();
@@ -134,7 +123,7 @@ function openLockedStore(
   async function position(): Promise<StatePosition> {
     await queue.settled();
     return {
-      epoch: decodeEpoch(tables.meta.get('epoch')),
+      epoch: metaValue(tables.meta, 'epoch'),
       revision: totals.revision,
       auditLength: totals.auditEntries,
       auditHead: await readHead(lmdbTables(tables), totals.auditEntries),
@@ -169,7 +158,7 @@ function openLockedStore(
     const { kind, id, replaces } = change;
     const changed = inFlight.get(addressOf(change));
     if (changed !== undefined) return changed.version === replaces;
-    const key: SubjectKey = [kind, id];
+    const key: [string, string] = [kind, id];
     return replaces === NOT_STORED
       ? !tables.subjects.doesExist(key)
       : tables.subjects.doesExist(key, replaces);
@@ -193,7 +182,7 @@ function openLockedStore(
     }
   }
 
-  function landed(subject: SubjectAddress, unit: EncodedUnit): void {
+  function landed(subject: SubjectKey, unit: EncodedUnit): void {
     const key = addressOf(subject);
     if (inFlight.get(key)?.unit === unit) inFlight.delete(key);
   }
@@ -216,7 +205,7 @@ function openLockedStore(
         totals.auditEntries,
         units.flatMap((unit) => unit.audit),
       ),
-      totalsWrite(),
+      metaWrite('totals', totals),
     ];
   }
 
@@ -224,8 +213,7 @@ function openLockedStore(
   function shapesWrite(): readonly Write[] {
     if (shapes.table.length === storedShapes) return [];
     storedShapes = shapes.table.length;
-    const row = encodeShapes(shapes.table);
-    return [() => tables.meta.put('shapes', row)];
+    return [metaWrite('shapes', shapes.table)];
   }
 
   function subjectWrites({ subjects, removals }: EncodedUnit): readonly Write[] {
@@ -246,9 +234,9 @@ function openLockedStore(
     return [() => tables.audit.put(last, row)];
   }
 
-  function totalsWrite(): Write {
-    const row = encodeTotals(totals);
-    return () => tables.meta.put('totals', row);
+  function metaWrite<Key extends keyof MetaValues>(key: Key, value: MetaValues[Key]): Write {
+    const row = encodeMeta(key, value);
+    return () => tables.meta.put(key, row);
   }
 
   /** After a failed write, LMDB may end the process by a signal when it is asked for anything. */
@@ -267,11 +255,6 @@ function openLockedStore(
     }
   }
 
-  function timesWrite(key: TimesKey, times: readonly TimeRange[]): Write {
-    const row = encodeTimes(key, times);
-    return () => tables.meta.put(key, row);
-  }
-
   async function touchMany(
     rows: readonly StoredLiveness[],
     unstoredTimes: readonly TimeRange[],
@@ -282,7 +265,7 @@ function openLockedStore(
         const row = encodeLiveness(contact);
         return () => tables.liveness.put(contact.id, row);
       }),
-      timesWrite('unstored_times', unstoredTimes),
+      metaWrite('unstored_times', unstoredTimes),
     ]);
   }
 
@@ -296,12 +279,12 @@ function openLockedStore(
     if (past.length === 0) return;
     totals = { ...totals, nonceRows: totals.nonceRows - past.length };
     await writeAsOwner([
-      timesWrite('forgotten_times', times),
+      metaWrite('forgotten_times', times),
       ...past.map((key) => () => {
         tables.nonces.remove(key);
         tables.answers.remove(key);
       }),
-      totalsWrite(),
+      metaWrite('totals', totals),
     ]);
   }
 

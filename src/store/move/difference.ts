@@ -1,5 +1,6 @@
 /** Turns one state into another by applying their differences: both are read side by side in the order of their keys. */
 
+import { metaValue, readMeta } from '../meta-rows.ts';
 import type { RowKey, TableName } from '../rows.ts';
 import type { StateReading } from '../stream/ports.ts';
 import {
@@ -8,13 +9,10 @@ import {
   type Head,
   headOf,
   keptRow,
-  metaChange,
-  readMeta,
   type StoredRow,
   type TableChange,
   type Tables,
 } from '../tables.ts';
-import { totalsIn } from '../totals.ts';
 
 /** Answers come after the nonces with which they may lie in one row. */
 const COMPARED = ['subjects', 'nonces', 'answers', 'audit', 'liveness'] as const;
@@ -38,10 +36,10 @@ export async function copyDifference(
   tables: Tables,
   changed: (change: Required<TableChange>) => void = () => undefined,
 ): Promise<number> {
-  const { subjects, nonceRows: nonces } = totalsIn(reading.meta);
+  const { subjects, nonceRows: nonces } = metaValue(reading.meta, 'totals');
   const totals: { readonly [table in TableName]?: number } = { subjects, nonces };
   // What was written to the log never changes, so it is compared from its last row on.
-  const { auditEntries } = totalsIn(await readMeta(tables));
+  const { auditEntries } = metaValue(await readMeta(tables), 'totals');
   const logEnd = auditEntries === 0 ? null : auditEntries - 1;
   let rows = 0;
   for (const table of COMPARED) {
@@ -57,14 +55,11 @@ export async function copyDifference(
     await compare(wanted, present, changes);
     rows += await changes.end();
   }
-  await tables.write([
-    metaChange(
-      MOVED_META.flatMap((key) => {
-        const row = reading.meta.get(key);
-        return row === undefined ? [] : [[key, row] as const];
-      }),
-    ),
-  ]);
+  const put = MOVED_META.flatMap((key) => {
+    const row = reading.meta.get(key);
+    return row === undefined ? [] : [{ key, version: 0, row }];
+  });
+  await tables.write([{ table: 'meta', put }]);
   return rows;
 }
 

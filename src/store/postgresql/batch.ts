@@ -2,9 +2,10 @@
  * The units of one flush, put together so that each subject is written once, whatever number of units have
  * changed it. What a first change replaces is assumed to be stored, and the database checks it.
  */
-import { addressOf, type EncodedUnit, NOT_STORED, type SubjectAddress } from '../units.ts';
+import type { SubjectKey } from '../store.ts';
+import { addressOf, type EncodedUnit, NOT_STORED } from '../units.ts';
 
-export interface SubjectChange extends SubjectAddress {
+export interface SubjectChange extends SubjectKey {
   /** The version that has to be stored, for the change to be made. */
   readonly replaced: number;
   /** `NOT_STORED` for a removal. */

@@ -4,11 +4,12 @@
  * made it: a database that has lost changes, or was filled again, does not go on from there.
  */
 import type { Client } from 'pg';
-import { readEnd, readHash } from '../audit-log.ts';
-import { contentsOf } from '../contents.ts';
+import { readHash } from '../audit-log.ts';
+import { contentsOf, summaryOf } from '../contents.ts';
+import { type MetaRows, metaValue, shapesIn } from '../meta-rows.ts';
 import { assertNotMoved } from '../move/marks.ts';
 import { assertSameNetwork, type NetworkIdentity } from '../network-identity.ts';
-import { createShapes, type Shapes } from '../shapes.ts';
+import type { Shapes } from '../shapes.ts';
 import type {
   StateFollower,
   StatePosition,
@@ -17,19 +18,7 @@ import type {
   StoredSubject,
   StoreReading,
 } from '../store.ts';
-import {
-  decodeAnswers,
-  decodeEpoch,
-  decodeNetwork,
-  decodeNonces,
-  decodeShapes,
-  decodeTimes,
-  livenessReader,
-  type NonceKey,
-  subjectReader,
-} from '../table-rows.ts';
-import type { MetaRows } from '../tables.ts';
-import { totalsIn } from '../totals.ts';
+import { decodeAnswers, decodeNonces, livenessReader, subjectReader } from '../table-rows.ts';
 import { addressOf } from '../units.ts';
 import type { StoreAddress } from './address.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
@@ -104,7 +93,7 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
       const current = await connected();
       const meta = await beginReading(current);
       assertOwn(meta);
-      seen = totalsIn(meta).revision;
+      seen = metaValue(meta, 'totals').revision;
       return await work(current, meta);
     } catch (cause) {
       void leave();
@@ -113,8 +102,8 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
   }
 
   function assertOwn(meta: MetaRows): void {
-    assertNotMoved(meta.get('moved'), 'the database');
-    const owner = decodeNetwork(meta.get('network'));
+    assertNotMoved(meta, 'the database');
+    const owner = metaValue(meta, 'network');
     if (options.network !== null && owner !== null) {
       assertSameNetwork(owner, options.network, 'the database');
     }
@@ -140,7 +129,7 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
     position = null;
     return reading(async (current, meta) => {
       const shapes = shapesIn(meta);
-      lacksNewest = !(await hasSeen(current, decodeEpoch(meta.get('epoch')), newest));
+      lacksNewest = !(await hasSeen(current, metaValue(meta, 'epoch'), newest));
       const contents = await contentsOf(postgresqlTables(current), meta, shapes);
       const { rows } = await current.query<{ holder: string | null }>(HOLDER, [contents.revision]);
       const contacts = livenessSince(current, null);
@@ -151,7 +140,7 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
           end(current, {
             revision: contents.revision,
             holder: rows[0]?.holder ?? null,
-            epoch: decodeEpoch(meta.get('epoch')),
+            epoch: metaValue(meta, 'epoch'),
             auditLength: contents.auditLength,
             auditHead: contents.auditHead,
             livenessFlush: contacts.newest(),
@@ -164,36 +153,31 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
     const from = position;
     if (from === null) return null;
     return reading(async (current, meta) => {
-      const { revision, auditEntries } = totalsIn(meta);
       const { rows } = await current.query<Flush>(FLUSHES, [from.revision]);
-      const flushes = flushesAfter(from, revision, rows);
-      if (flushes === null || decodeEpoch(meta.get('epoch')) !== from.epoch) {
+      const flushes = flushesAfter(from, metaValue(meta, 'totals').revision, rows);
+      if (flushes === null || metaValue(meta, 'epoch') !== from.epoch) {
         await current.query('rollback');
         position = null;
         return null;
       }
-      const audit = await readAuditSince(current, auditEntries, from);
+      const summary = await summaryOf(postgresqlTables(current), meta, from);
       const subjects = readSubjects(current, shapesIn(meta), flushes);
       const nonces = await readNonces(current, flushes);
       const { liveness, newest } = withLiveness
         ? livenessSince(current, from.livenessFlush)
         : { liveness: inOneBatch<StoredLiveness>([]), newest: () => from.livenessFlush };
       return {
-        revision,
+        ...summary,
         ...subjects,
         ...nonces,
-        forgottenTimes: decodeTimes('forgotten_times', meta.get('forgotten_times')),
-        unstoredTimes: decodeTimes('unstored_times', meta.get('unstored_times')),
         liveness,
-        auditLength: auditEntries,
-        ...audit,
         end: () =>
           end(current, {
             ...from,
-            revision,
+            revision: summary.revision,
             holder: flushes.at(-1)?.holder ?? from.holder,
-            auditLength: auditEntries,
-            auditHead: audit.auditHead,
+            auditLength: summary.auditLength,
+            auditHead: summary.auditHead,
             livenessFlush: newest(),
           }),
       };
@@ -228,19 +212,6 @@ function isAfter(one: StatePosition, other: StatePosition | null): boolean {
   return one.revision >= other.revision;
 }
 
-function shapesIn(meta: MetaRows): Shapes {
-  return createShapes(decodeShapes(meta.get('shapes')));
-}
-
-async function readAuditSince(
-  client: Client,
-  total: number,
-  { auditLength, auditHead }: Position,
-): Promise<Pick<StoreChanges, 'recentAudit' | 'auditHead'>> {
-  if (total === auditLength) return { recentAudit: [], auditHead };
-  return readEnd(postgresqlTables(client), total, auditLength);
-}
-
 function readSubjects(
   client: Client,
   shapes: Shapes,
@@ -253,10 +224,7 @@ function readSubjects(
     const all = [...changed.values()];
     for (let at = 0; at < all.length; at += FETCH_ROWS) {
       const keys = all.slice(at, at + FETCH_ROWS).map(({ kind, id }) => [kind, id] as const);
-      const found = await readRows(client, 'subjects', keys, ({ key, version, row }) => {
-        const [kind, id] = key as readonly [string, string];
-        return read(kind, id, version, row);
-      });
+      const found = await readRows(client, 'subjects', keys, read);
       for (const subject of found) changed.delete(addressOf(subject));
       yield found;
     }
@@ -275,12 +243,8 @@ async function readNonces(
   const keys = flushes.flatMap(({ revision, buckets }) =>
     buckets.map((bucket) => [Number(bucket), Number(revision)] as const),
   );
-  const nonces = await readRows(client, 'nonces', keys, ({ key, row }) =>
-    decodeNonces(key as NonceKey, row),
-  );
-  const answers = await readRows(client, 'answers', keys, ({ key, row }) =>
-    decodeAnswers(key as NonceKey, row),
-  );
+  const nonces = await readRows(client, 'nonces', keys, decodeNonces);
+  const answers = await readRows(client, 'answers', keys, decodeAnswers);
   return { nonces: inOneBatch(nonces.flat()), answers: inOneBatch(answers.flat()) };
 }
 
@@ -296,7 +260,7 @@ function livenessSince(client: Client, after: number | null) {
     const statement = `select id, contact, flush from mesh_na.liveness ${which}`;
     for await (const rows of fetched<[Buffer, Buffer, string]>(client, statement)) {
       for (const [, , flush] of rows) newest = Math.max(newest, Number(flush));
-      yield rows.map(([id, row]) => read(id.toString(), row));
+      yield rows.map(([id, row]) => read({ key: id.toString(), version: 0, row }));
     }
   }
 

@@ -8,7 +8,7 @@ import type { Client } from 'pg';
 import { createSharedWork } from '../../base/work.ts';
 import { encodeEntries, readHash, readHead, readLines } from '../audit-log.ts';
 import { contentsOf } from '../contents.ts';
-import { createShapes } from '../shapes.ts';
+import { encodeMeta, type MetaRows, metaValue, shapesIn } from '../meta-rows.ts';
 import {
   type StatePosition,
   type Store,
@@ -17,15 +17,7 @@ import {
   type StoredLiveness,
   type TimeRange,
 } from '../store.ts';
-import {
-  decodeEpoch,
-  decodeShapes,
-  encodeLiveness,
-  encodeShapes,
-  encodeTimes,
-} from '../table-rows.ts';
-import type { MetaRows } from '../tables.ts';
-import { encodeTotals, totalsIn } from '../totals.ts';
+import { encodeLiveness } from '../table-rows.ts';
 import { createUnitQueue, type PendingUnit } from '../unit-queue.ts';
 import {
   addressOf,
@@ -57,9 +49,9 @@ export function heldStore(
   lease: Lease,
   writing: Writing,
 ): Store {
-  const shapes = createShapes(decodeShapes(meta.get('shapes')));
+  const shapes = shapesIn(meta);
   let storedShapes = shapes.table.length;
-  let totals = totalsIn(meta);
+  let totals = metaValue(meta, 'totals');
   /** The row as it is stored: each change of the totals names the one before. */
   let totalsRow = meta.get('totals') ?? Buffer.alloc(0);
   const queue = createUnitQueue({
@@ -123,8 +115,8 @@ export function heldStore(
     if (batch.accepted.length === 0) return true;
     const { values, next } = valuesOf(batch);
     const shapesToStore = shapes.table.length;
-    const row = encodeTotals(next);
-    const withShapes = shapesToStore === storedShapes ? null : encodeShapes(shapes.table);
+    const row = encodeMeta('totals', next);
+    const withShapes = shapesToStore === storedShapes ? null : encodeMeta('shapes', shapes.table);
     try {
       await change(COMMIT, [lease.epoch, totalsRow, row, withShapes, ...values, lease.holder]);
     } catch (cause) {
@@ -177,7 +169,7 @@ export function heldStore(
     const removed = new Set<string>();
     removedMeanwhile.add(removed);
     try {
-      await touchInParts(latest, removed, encodeTimes('unstored_times', unstoredTimes));
+      await touchInParts(latest, removed, encodeMeta('unstored_times', unstoredTimes));
     } finally {
       removedMeanwhile.delete(removed);
     }
@@ -216,12 +208,12 @@ export function heldStore(
     const last = rows.at(-1);
     if (last === undefined) return;
     const next = { ...totals, nonceRows: totals.nonceRows - rows.length };
-    const row = encodeTotals(next);
+    const row = encodeMeta('totals', next);
     await change(FORGET, [
       lease.epoch,
       totalsRow,
       row,
-      encodeTimes('forgotten_times', times),
+      encodeMeta('forgotten_times', times),
       last.bucket,
       last.revision,
       rows.length,
@@ -243,7 +235,7 @@ export function heldStore(
     await writing.idle();
     const { auditEntries: auditLength, revision } = totals;
     const auditHead = await readHead(tables, auditLength);
-    return { epoch: decodeEpoch(meta.get('epoch')), revision, auditLength, auditHead };
+    return { epoch: metaValue(meta, 'epoch'), revision, auditLength, auditHead };
   }
 
   return {

@@ -1,9 +1,8 @@
 /** A database whose state is moved elsewhere: anyone who moves it becomes its last holder. */
 import type { Client } from 'pg';
-import { decodeMoved, retirement } from '../move/marks.ts';
+import { type MetaRows, metaValue } from '../meta-rows.ts';
+import { retirement } from '../move/marks.ts';
 import type { HeldState } from '../stream/ports.ts';
-import type { MetaRows } from '../tables.ts';
-import { decodeTotals, totalsIn } from '../totals.ts';
 import type { StoreAddress } from './address.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
 import { acquireLease, type Lease, type LeaseHolder } from './lease.ts';
@@ -38,7 +37,7 @@ const ASK_MS = 5000;
 
 /** The place to which the state in the database was moved; null when it was not. */
 export async function movedFromDatabase(address: StoreAddress): Promise<string | null> {
-  return decodeMoved((await metaOf(address)).get('moved'));
+  return metaValue(await metaOf(address), 'moved');
 }
 
 /** Whether there is a state that is not on its way. */
@@ -98,10 +97,9 @@ function heldOn(client: Client, lease: Lease): HeldState {
     async retire(last, successor) {
       await client.query('begin');
       await client.query('select mesh_na.hold_lease($1, $2)', [lease.epoch, lease.holder]);
-      const { revision } = totalsIn(await readMetaOf(client));
-      const next = decodeTotals(last.totals).revision;
+      const { revision } = metaValue(await readMetaOf(client), 'totals');
       await client.query('select mesh_na.note_changes($1, $2, $3, $4, $5)', [
-        next,
+        last.totals.revision,
         revision,
         [],
         [],

@@ -1,19 +1,20 @@
 /** A database without state that is filled: at once, or by a move while the state is served elsewhere. */
 import { mkdirSync } from 'node:fs';
 import type { Client } from 'pg';
+import { type Arrival, metaChange, metaValue } from '../meta-rows.ts';
 import { copyDifference, MOVED_META } from '../move/difference.ts';
-import { assertArrived, decodeArrival, encodeArrival, lastChanges } from '../move/marks.ts';
-import type { Arrival, StateReading, StateReceiver, StateTarget } from '../stream/ports.ts';
+import { assertArrived, lastChanges } from '../move/marks.ts';
+import type { StateReading, StateReceiver, StateTarget } from '../stream/ports.ts';
 import { targetOf } from '../stream/target.ts';
-import { metaChange, type TableChange } from '../tables.ts';
-import { decodeTotals, type Totals, totalsIn } from '../totals.ts';
+import type { TableChange } from '../tables.ts';
+import type { Totals } from '../totals.ts';
 import { markInUse } from '../usage-mark.ts';
 import type { StoreAddress } from './address.ts';
 import { disconnect } from './connect.ts';
-import { readFollowers } from './followers.ts';
 import { acquireMoveLease, type MoverOptions } from './held.ts';
 import type { Lease } from './lease.ts';
 import { connectToTables } from './schema.ts';
+import { readFollowers } from './session-name.ts';
 import { postgresqlTables, readMetaOf } from './tables.ts';
 
 /**
@@ -84,8 +85,8 @@ export async function openPostgresqlReceiver(options: ReceiverOptions): Promise<
 /** What is being moved into the database; throws one clear sentence when there is a state that is not. */
 async function arrivalIn(client: Client, shown: string): Promise<Arrival | null> {
   const meta = await readMetaOf(client);
-  const arrival = decodeArrival(meta.get('arriving'));
-  if (arrival === null && (meta.has('network') || totalsIn(meta).revision > 0)) {
+  const arrival = metaValue(meta, 'arriving');
+  if (arrival === null && (meta.has('network') || metaValue(meta, 'totals').revision > 0)) {
     throw new Error(`The database at ${shown} holds state already`);
   }
   return arrival;
@@ -131,13 +132,13 @@ function receiverOn(
     if (taken === null) return copyDifference(reading, tables);
     const notes = createNotes();
     const rows = await copyDifference(reading, tables, notes.add);
-    await notes.write(client, taken.revision, totalsIn(reading.meta).revision);
+    await notes.write(client, taken.revision, metaValue(reading.meta, 'totals').revision);
     return rows;
   }
 
   async function take(reading: StateReading): Promise<number> {
     const changed = await inTransaction(() => takeIn(reading));
-    const totals = totalsIn(reading.meta);
+    const totals = metaValue(reading.meta, 'totals');
     if (taken === null) copied = totals.revision;
     taken = totals;
     return changed;
@@ -150,7 +151,7 @@ function receiverOn(
     async begin(begun) {
       await inTransaction(async () => {
         await empty();
-        await tables.write([metaChange([['arriving', encodeArrival(begun)]])]);
+        await tables.write([metaChange({ arriving: begun })]);
       });
       arrival = begun;
       taken = null;
@@ -164,7 +165,7 @@ function receiverOn(
     async complete(last) {
       await inTransaction(async () => {
         await tables.write(lastChanges(last));
-        await createNotes().write(client, taken?.revision ?? 0, decodeTotals(last.totals).revision);
+        await createNotes().write(client, taken?.revision ?? 0, last.totals.revision);
       });
     },
     async publish(isClosed) {

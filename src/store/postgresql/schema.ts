@@ -1,7 +1,6 @@
 /** The tables in PostgreSQL and their version. One command creates them, never a start. */
 import type { Client } from 'pg';
-import { OtherSchema } from '../other-schema.ts';
-import { DamagedState } from '../rows.ts';
+import { DamagedState, OtherSchema } from '../rows.ts';
 import type { StoreAddress } from './address.ts';
 import { type Connection, connectToPrimary, disconnect } from './connect.ts';
 import { readingProblem } from './unreadable.ts';

@@ -1,8 +1,9 @@
 /** Looks for damage in a part of a database, while an instance writes to it. */
 import type { Client } from 'pg';
+import { metaValue } from '../meta-rows.ts';
 import { DamagedState, TABLES } from '../rows.ts';
 import { type ScrubbedPart, type ScrubPlace, scrubRows } from '../scrub.ts';
-import { type CountedTotal, countProblem, totalsIn } from '../totals.ts';
+import { type CountedTotal, countProblem } from '../totals.ts';
 import type { StoreAddress } from './address.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
 import { assertSchema } from './schema.ts';
@@ -29,25 +30,19 @@ export async function scrubDatabase(
   }
 }
 
-/** The damage that hides the version; the service that runs has read that when it started. */
-async function schemaProblem(client: Client, shown: string): Promise<string | null> {
-  try {
-    await assertSchema(client, shown);
-    return null;
-  } catch (cause) {
-    if (cause instanceof DamagedState) return cause.what;
-    throw cause;
-  }
-}
-
 /** The rows are counted at the beginning of each round. */
 async function problemsOf(
   client: Client,
   shown: string,
   isFirst: boolean,
 ): Promise<readonly string[]> {
-  const problem = await schemaProblem(client, shown);
-  if (problem !== null) return [problem];
+  try {
+    await assertSchema(client, shown);
+  } catch (cause) {
+    // The damage that hides the version; the service that runs has read that when it started.
+    if (cause instanceof DamagedState) return [cause.what];
+    throw cause;
+  }
   return isFirst ? lostRows(client) : [];
 }
 
@@ -63,10 +58,13 @@ async function lostRows(client: Client): Promise<readonly string[]> {
   const problems: string[] = [];
   for (const [counted, text] of COUNTS) {
     try {
-      const row = await countedWithTotals(client, text);
-      const problem = row?.totals
-        ? countProblem(counted, row.found, totalsIn(new Map([['totals', row.totals]])))
-        : 'table meta has no totals';
+      const { found, row } = await countedWithTotals(client, text);
+      // It is empty until the first change.
+      const meta = { get: () => (row?.length ? row : undefined) };
+      const problem =
+        row === null
+          ? 'table meta has no totals'
+          : countProblem(counted, found, metaValue(meta, 'totals'));
       if (problem !== null && !problems.includes(problem)) problems.push(problem);
     } catch (cause) {
       // Found again when the rows are read.
@@ -76,23 +74,18 @@ async function lostRows(client: Client): Promise<readonly string[]> {
   return problems;
 }
 
-interface CountedRow {
-  readonly found: number;
-  readonly totals: Buffer | null;
-}
-
-/** One statement, so that both are of the same moment. */
-async function countedWithTotals(client: Client, text: string): Promise<CountedRow | undefined> {
+/** The number that was found, and the row of the totals: one statement, so that both are of the same moment. */
+async function countedWithTotals(client: Client, text: string) {
   try {
     await client.query(`begin read only;
       set local enable_seqscan = on;
       set local enable_indexonlyscan = off;
       set local max_parallel_workers_per_gather = 0`);
-    const { rows } = await client.query<CountedRow>(
+    const { rows } = await client.query<{ found: number; totals: Buffer | null }>(
       `select (select ${text}) as found,
         (select value from mesh_na.meta where key = 'totals') as totals`,
     );
-    return rows[0];
+    return { found: rows[0]?.found ?? 0, row: rows[0]?.totals ?? null };
   } finally {
     await client.query('rollback');
   }

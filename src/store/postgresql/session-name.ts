@@ -2,6 +2,7 @@
  * How sessions of this program call themselves, for anyone who looks at `pg_stat_activity`. Followers add who they are and
  * which revision they have read: so the database alone shows how far behind each one is. PostgreSQL keeps 63 bytes.
  */
+import type { Client } from 'pg';
 
 export const SESSION_NAME = 'mesh-na';
 
@@ -28,4 +29,24 @@ export function readFollowerSession(sessionName: string): NamedFollower | null {
     /^(?:@(\d{1,15}))?: (.*)$/s.exec(sessionName.slice(FOLLOWER.length)) ?? [];
   if (name === undefined) return null;
   return { name, revision: revision === undefined ? null : Number(revision) };
+}
+
+export interface FollowerSession extends NamedFollower {
+  readonly silent_seconds: number | null;
+}
+
+/** Those whose sessions the database knows: one whose machine is gone may be among them for a while. */
+export async function readFollowers(client: Client): Promise<FollowerSession[]> {
+  const { rows } = await client.query<{ name: string; silent: number | null }>(
+    `select application_name as name,
+        extract(epoch from clock_timestamp() - state_change)::float8 as silent
+      from pg_stat_activity
+      where datname = current_database() and application_name like $1
+      order by backend_start, pid`,
+    [FOLLOWER_NAMES],
+  );
+  return rows.flatMap(({ name, silent }) => {
+    const follower = readFollowerSession(name);
+    return follower === null ? [] : [{ ...follower, silent_seconds: silent }];
+  });
 }

@@ -1,10 +1,9 @@
 /** Reads a whole state from PostgreSQL as of one moment, also while a service writes to it. */
 import { readEntries } from '../audit-log.ts';
+import { metaValue } from '../meta-rows.ts';
 import type { AuditEntry } from '../store.ts';
 import { type StateReader, type StateSource, sourceOf } from '../stream/ports.ts';
 import { readingOf } from '../stream/source.ts';
-import { decodeNetwork } from '../table-rows.ts';
-import { totalsIn } from '../totals.ts';
 import type { StoreAddress } from './address.ts';
 import { disconnect } from './connect.ts';
 import { connectToTables, SCHEMA_VERSION } from './schema.ts';
@@ -26,7 +25,7 @@ export async function openPostgresqlReader(address: StoreAddress): Promise<State
       if (isReading) await client.query('commit');
       isReading = true;
       const meta = await beginReading(client);
-      const network = decodeNetwork(meta.get('network'));
+      const network = metaValue(meta, 'network');
       if (network === null) throw new NoStateYet(`The database at ${shown} holds no state`);
       const { rows } = await client.query<{ released: boolean }>(
         'select released from mesh_na.writer_lease',
@@ -47,7 +46,7 @@ export async function openPostgresqlReader(address: StoreAddress): Promise<State
 export async function* readAuditLog(address: StoreAddress): AsyncGenerator<AuditEntry, void> {
   const { client } = await connectToTables(address);
   try {
-    const { auditEntries } = totalsIn(await beginReading(client));
+    const { auditEntries } = metaValue(await beginReading(client), 'totals');
     for await (const entries of readEntries(postgresqlTables(client), auditEntries)) yield* entries;
   } finally {
     await disconnect(client);

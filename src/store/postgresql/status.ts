@@ -1,13 +1,12 @@
 /** What there is to know about a database from outside, also while a service uses it. */
 import type { Client } from 'pg';
-import { decodeNetwork } from '../table-rows.ts';
-import { totalsIn } from '../totals.ts';
+import { metaValue } from '../meta-rows.ts';
 import type { StoreAddress } from './address.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
 import { type Durability, readDurability } from './durability.ts';
-import { readFollowers } from './followers.ts';
 import { leaseIsMissing } from './lease-table.ts';
 import { createTables, readSchemaVersion, SCHEMA_VERSION } from './schema.ts';
+import { readFollowers } from './session-name.ts';
 import { readMetaOf } from './tables.ts';
 
 export interface StoreStatus {
@@ -112,9 +111,9 @@ async function readStatusOfContents(client: Client): Promise<StatusOfContents> {
   // Before the revision: none of them seems to have read more than it has.
   const sessions = await readFollowers(client);
   const meta = await readMetaOf(client);
-  const { revision } = totalsIn(meta);
+  const { revision } = metaValue(meta, 'totals');
   return {
-    networkName: decodeNetwork(meta.get('network'))?.network_name ?? null,
+    networkName: metaValue(meta, 'network')?.network_name ?? null,
     revision,
     rows: await countRows(client),
     lease: await readLease(client),

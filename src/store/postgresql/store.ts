@@ -1,10 +1,9 @@
 /** Opens the store in a PostgreSQL database, which one process at a time writes: the holder of the lease. */
 import type { Client } from 'pg';
-import { assertArrived, assertNotMoved, decodeArrival } from '../move/marks.ts';
+import { encodeMeta, type MetaRows, metaValue } from '../meta-rows.ts';
+import { assertArrived, assertNotMoved } from '../move/marks.ts';
 import { assertSameNetwork, type NetworkIdentity } from '../network-identity.ts';
 import type { Store } from '../store.ts';
-import { decodeNetwork, encodeNetwork } from '../table-rows.ts';
-import type { MetaRows } from '../tables.ts';
 import { assertNeverUsed, markInUse } from '../usage-mark.ts';
 import type { StoreAddress } from './address.ts';
 import { clockDifference, clockSentence, MOST_CLOCK_DIFFERENCE_MS } from './clock-difference.ts';
@@ -148,8 +147,8 @@ function explained(cause: unknown, shown: string): unknown {
 
 /** The state must be that of this network, and must exist if its keys were in use before. */
 function assertOwnState(meta: MetaRows, { network, dataDir, candidate }: PostgresqlOptions): void {
-  assertNotMoved(meta.get('moved'), 'the database');
-  const arrival = decodeArrival(meta.get('arriving'));
+  assertNotMoved(meta, 'the database');
+  const arrival = metaValue(meta, 'arriving');
   // A candidate waits for the end of the move.
   if (candidate === null) assertArrived(arrival, 'the database');
   if (network === null) return;
@@ -157,7 +156,7 @@ function assertOwnState(meta: MetaRows, { network, dataDir, candidate }: Postgre
     assertSameNetwork(arrival.network, network, 'the database');
     return;
   }
-  const owner = decodeNetwork(meta.get('network'));
+  const owner = metaValue(meta, 'network');
   if (owner !== null) {
     assertSameNetwork(owner, network, 'the database');
   } else {
@@ -200,7 +199,7 @@ async function takeOver(
   const { network, dataDir } = options;
   if (network === null) return;
   if (!meta.has('network')) {
-    const row = encodeNetwork(network);
+    const row = encodeMeta('network', network);
     await writing.inTurn(({ change }) => change(PUT_NETWORK, [epoch, row, holder]));
   }
   markInUse(dataDir, network);

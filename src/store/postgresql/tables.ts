@@ -1,13 +1,8 @@
 /** The tables of a database: the columns that hold their rows, and the statements that read and write them. */
 import type { Client } from 'pg';
+import { type MetaRows, readMeta } from '../meta-rows.ts';
 import { DamagedState, type RowKey, type TableName } from '../rows.ts';
-import {
-  type MetaRows,
-  readMeta,
-  type StoredRow,
-  type TableReader,
-  type Tables,
-} from '../tables.ts';
+import type { StoredRow, TableReader, Tables } from '../tables.ts';
 import { readingProblem } from './unreadable.ts';
 import type { Question } from './writing.ts';
 
@@ -95,7 +90,7 @@ function statementsOn(layout: Layout) {
 /** Rows that one round trip brings. */
 const FETCH_ROWS = 2000;
 
-export interface RowQuestion extends Question {
+interface RowQuestion extends Question {
   readonly rowMode: 'array';
 }
 
@@ -182,6 +177,7 @@ export async function readRows<Item>(
   keys: readonly RowKey[],
   read: (row: StoredRow) => Item,
 ): Promise<readonly Item[]> {
+  if (keys.length === 0) return [];
   const { selectSome: text } = TABLES[table];
   const values = keyLists(table, keys);
   const { rows } = await client.query<unknown[]>({ text, values, rowMode: 'array' });

@@ -1,7 +1,9 @@
 /** A whole state as it is read from one place and written to another, whatever databases they are. */
+import type { Arrival, MetaRows } from '../meta-rows.ts';
 import type { NetworkIdentity } from '../network-identity.ts';
 import type { StatePosition, TimeRange } from '../store.ts';
-import type { MetaRows, TableReader } from '../tables.ts';
+import type { TableReader } from '../tables.ts';
+import type { Totals } from '../totals.ts';
 import type { StreamRows, StreamTable } from './rows.ts';
 
 /** What a state is besides its rows. */
@@ -54,20 +56,13 @@ export interface StateTarget {
   abandon(): Promise<void>;
 }
 
-/** What a place holds that a state is being moved into. */
-export interface Arrival {
-  /** Where the state comes from. */
-  readonly from: string;
-  readonly network: NetworkIdentity;
-}
-
 /** The last entry of the audit log, by which a state says that it goes on elsewhere. */
 export interface LastEntry {
   /** The row of the audit log that holds it alone, by its number. */
   readonly number: number;
   readonly row: Buffer;
   /** The totals with it. */
-  readonly totals: Buffer;
+  readonly totals: Totals;
 }
 
 /**

@@ -5,6 +5,7 @@ import { parseJson } from '../../base/json/parse.ts';
 import { isJsonObject, type JsonObject } from '../../base/json/value.ts';
 import { canonicalJson } from '../../base/json/write.ts';
 import type { AuditEntry, StoredLiveness, StoredSubject } from '../store.ts';
+import type { StoredAnswer } from '../table-rows.ts';
 
 /** In the order in which they follow each other in a stream. */
 export const STREAM_TABLES = ['subjects', 'nonces', 'audit', 'liveness'] as const;
@@ -18,8 +19,8 @@ export interface NonceRow {
   /** The last revision of the flush. */
   readonly revision: number;
   readonly digests: readonly string[];
-  /** Digest, request and answer of those whose answer is kept. */
-  readonly answers: readonly (readonly [digest: string, request: string, answer: string])[];
+  /** Of those whose answer is kept. */
+  readonly answers: readonly StoredAnswer[];
 }
 
 export interface StreamRows {

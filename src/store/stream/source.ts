@@ -1,18 +1,15 @@
 /** A state as a stream takes it, whatever database it is in. */
-import { readEnd, readEntries } from '../audit-log.ts';
-import { livenessIn, subjectsIn } from '../contents.ts';
+import { readEntries } from '../audit-log.ts';
+import { livenessIn, subjectsIn, summaryOf } from '../contents.ts';
+import { metaValue, shapesIn } from '../meta-rows.ts';
 import type { NetworkIdentity } from '../network-identity.ts';
-import { createShapes } from '../shapes.ts';
 import {
-  decodeAnswers,
-  decodeEpoch,
-  decodeNonces,
-  decodeShapes,
-  decodeTimes,
+  decodeDigests,
+  decodeStoredAnswers,
   type NonceKey,
+  type StoredAnswer,
 } from '../table-rows.ts';
 import { compareKeys, counted, headOf, type TableReader } from '../tables.ts';
-import { totalsIn } from '../totals.ts';
 import type { StateReading } from './ports.ts';
 import type { NonceRow, StreamRows, StreamTable } from './rows.ts';
 
@@ -23,8 +20,9 @@ export interface ReadingParts extends Pick<StateReading, 'database' | 'tables' |
 
 export async function readingOf(parts: ReadingParts): Promise<StateReading> {
   const { tables, meta, network, isClosed } = parts;
-  const { revision, subjects, nonceRows, auditEntries } = totalsIn(meta);
-  const shapes = createShapes(decodeShapes(meta.get('shapes')));
+  const { subjects, nonceRows, auditEntries } = metaValue(meta, 'totals');
+  const shapes = shapesIn(meta);
+  const { recentAudit: _shown, ...summary } = await summaryOf(tables, meta);
   const read: {
     readonly [Table in StreamTable]: () => AsyncIterable<readonly StreamRows[Table][]>;
   } = {
@@ -35,16 +33,7 @@ export async function readingOf(parts: ReadingParts): Promise<StateReading> {
   };
   return {
     ...parts,
-    facts: {
-      network,
-      epoch: decodeEpoch(meta.get('epoch')),
-      revision,
-      auditLength: auditEntries,
-      auditHead: (await readEnd(tables, auditEntries)).auditHead,
-      isClosed,
-      forgottenTimes: decodeTimes('forgotten_times', meta.get('forgotten_times')),
-      unstoredTimes: decodeTimes('unstored_times', meta.get('unstored_times')),
-    },
+    facts: { network, epoch: metaValue(meta, 'epoch'), isClosed, ...summary },
     rows: <Table extends StreamTable>(table: Table) => read[table](),
   };
 }
@@ -54,9 +43,9 @@ async function* nonceRowsIn(
   tables: TableReader,
   total: number,
 ): AsyncGenerator<readonly NonceRow[], void> {
-  const nonces = tables.scan('nonces', ({ key, row }) => ({
-    key: key as NonceKey,
-    digests: decodeNonces(key as NonceKey, row).map(({ digest }) => digest),
+  const nonces = tables.scan('nonces', (stored) => ({
+    key: stored.key as NonceKey,
+    digests: decodeDigests(stored),
   }));
   const answersAt = keptAnswers(tables);
   for await (const batch of counted('nonces', total, nonces)) {
@@ -70,15 +59,12 @@ async function* nonceRowsIn(
 }
 
 /** Asks for the answers under a key; call with one key after another, in their order. */
-function keptAnswers(tables: TableReader): (key: NonceKey) => Promise<NonceRow['answers']> {
+function keptAnswers(tables: TableReader): (key: NonceKey) => Promise<readonly StoredAnswer[]> {
   const answers = headOf(
-    tables.scan('answers', ({ key, row }) => {
-      const decoded = decodeAnswers(key as NonceKey, row);
-      return {
-        key,
-        answers: decoded.map((kept) => [kept.digest, kept.request, kept.answer] as const),
-      };
-    }),
+    tables.scan('answers', (stored) => ({
+      key: stored.key,
+      answers: decodeStoredAnswers(stored),
+    })),
   );
   return async (key) => {
     for (;;) {

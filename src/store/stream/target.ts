@@ -1,20 +1,11 @@
 /** Encodes a state for a place that has none, whatever database it is in. */
 import { auditLineOf, encodeEntries } from '../audit-log.ts';
+import { metaChange } from '../meta-rows.ts';
 import { encodeRow } from '../rows.ts';
 import { createShapes } from '../shapes.ts';
 import type { AuditEntry, StoredLiveness, StoredSubject } from '../store.ts';
-import {
-  encodeAnswers,
-  encodeEpoch,
-  encodeLiveness,
-  encodeNetwork,
-  encodeNonces,
-  encodeShapes,
-  encodeTimes,
-  type NonceKey,
-} from '../table-rows.ts';
-import { metaChange, type StoredRow, type TableChange, type Tables } from '../tables.ts';
-import { encodeTotals } from '../totals.ts';
+import { encodeAnswers, encodeLiveness, encodeNonces, type NonceKey } from '../table-rows.ts';
+import type { StoredRow, TableChange, Tables } from '../tables.ts';
 import { assertKeyLength } from '../units.ts';
 import type { StateFacts, StateTarget } from './ports.ts';
 import type { RowBatch } from './read.ts';
@@ -64,7 +55,9 @@ export function targetOf(place: TargetPlace): StateTarget {
       const nonces = rows.map((row) =>
         unversioned(keyOf(row), encodeNonces(keyOf(row), row.digests)),
       );
-      const answers = withAnswers.map((row) => unversioned(keyOf(row), encodedAnswers(row)));
+      const answers = withAnswers.map((row) =>
+        unversioned(keyOf(row), encodeAnswers(keyOf(row), row.answers)),
+      );
       return [
         { table: 'nonces', put: nonces },
         { table: 'answers', put: answers },
@@ -83,24 +76,21 @@ export function targetOf(place: TargetPlace): StateTarget {
     ],
   };
 
-  function metaOf(facts: StateFacts): TableChange {
-    const { revision, network, epoch, forgottenTimes, unstoredTimes } = facts;
-    return metaChange([
-      ['network', encodeNetwork(network)],
-      ['epoch', encodeEpoch(epoch)],
-      ['shapes', encodeShapes(shapes.table)],
-      ['forgotten_times', encodeTimes('forgotten_times', forgottenTimes)],
-      ['unstored_times', encodeTimes('unstored_times', unstoredTimes)],
-      ['totals', encodeTotals({ revision, subjects, nonceRows, auditEntries })],
-    ]);
-  }
-
   return {
     async write(table, rows) {
       if (rows.length > 0) await place.tables.write(encoders[table](rows));
     },
     async finish(facts) {
-      await place.tables.write([metaOf(facts)]);
+      const { revision, network, epoch, forgottenTimes, unstoredTimes } = facts;
+      const meta = metaChange({
+        network,
+        epoch,
+        shapes: shapes.table,
+        forgotten_times: forgottenTimes,
+        unstored_times: unstoredTimes,
+        totals: { revision, subjects, nonceRows, auditEntries },
+      });
+      await place.tables.write([meta]);
       await place.finish(facts);
     },
     abandon: () => place.abandon(),
@@ -113,9 +103,4 @@ function unversioned(key: StoredRow['key'], row: Buffer): StoredRow {
 
 function keyOf({ bucket, revision }: NonceRow): NonceKey {
   return [bucket, revision];
-}
-
-function encodedAnswers(row: NonceRow): Buffer {
-  const kept = row.answers.map(([digest, request, answer]) => ({ digest, request, answer }));
-  return encodeAnswers(keyOf(row), kept);
 }
