@@ -32,11 +32,14 @@ import {
   type Received,
   send,
 } from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
 import { audited, parsed, UUID, verifies } from './support/trust.ts';
 
 const PUBLISH = '/admin/policy';
 const ROLL_BACK = '/admin/policy/rollback';
 const HISTORY = '/admin/policy/history';
+/** For tests that no earlier publication disturbs. */
+const shared = sharedAuthority();
 
 interface VersionRow {
   readonly policy_id: string;
@@ -92,7 +95,7 @@ for (const [name, routing, expected] of [
   ],
 ] as [string, JsonObject, JsonObject][]) {
   test(`routing that says ${name} gets the other defaults`, async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     assert.deepEqual((await publish(na, { routing })).body.routing, expected);
   });
 }
@@ -284,7 +287,7 @@ for (const policy_id of [
   'x'.repeat(300),
 ]) {
   test(`a rollback to the unknown version ${JSON.stringify(policy_id.slice(0, 20))} is 404`, async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const active = await publish(na, { policy_id: 'winter' });
     const answer = await rollBack(na, { policy_id });
     assert.equal(outcome(answer), '404 policy_not_found');

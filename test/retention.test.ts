@@ -1,10 +1,11 @@
 /** What retention removes, what it never removes, and the answers for removed subjects. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DAY, HOUR, openSimulatedNetwork, type SimulatedNode } from '../bench/simulated-network.ts';
+import { DAY, openSimulatedNetwork } from '../bench/simulated-network.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE } from './support/clock.ts';
 import { networkFolder } from './support/folders.ts';
+import { renewWeekly, YEAR_WEEKS } from './support/renewing-fleet.ts';
 import {
   get,
   heartbeat,
@@ -170,47 +171,5 @@ test('one sweep removes a bounded number of subjects and goes on where it was', 
   await network.close();
 });
 
-test('a fleet that renews weekly for years is held as its living nodes are', async () => {
-  await using folder = networkFolder('alpha');
-  const clock = { now: 1_800_000_000_000, elapsed: 0 };
-  let network = await openSimulatedNetwork(folder.path, clock);
-  const FLEET = 20;
-  let fleet = await Promise.all((await network.invite(FLEET)).map(network.join));
-  const held: number[] = [];
-  for (let week = 1; week <= 260; week += 1) {
-    network.advance(7 * DAY - HOUR);
-    await Promise.all(fleet.map(network.beat));
-    fleet = await Promise.all(fleet.map(network.renew));
-    if (week % 4 !== 0) continue;
-    fleet = [...(await replaced(network, fleet))];
-    await network.flush();
-    await network.sweepAll();
-    if (week % 52 === 0) {
-      await network.close();
-      network = await openSimulatedNetwork(folder.path, clock);
-    }
-    const { subjects, nonce_windows } = await network.readCounts();
-    held.push(subjects.certificate ?? 0);
-    assert.ok(nonce_windows <= FLEET + 5);
-    assert.ok((subjects.invite ?? 0) <= FLEET + 2);
-  }
-  // A node that leaves stays for a year: the first year fills up, the later ones stay as they are.
-  const [second = 0, last = 0] = [held[15], held.at(-1)];
-  assert.ok(last <= 1.2 * second, `${held.slice(-5).join()} after ${second}`);
-  network.advance(HOUR);
-  for (const node of fleet) await network.beat(node);
-  const { issued_certificates } = await network.readCounts();
-  assert.equal(issued_certificates, FLEET + 260 * FLEET + 65);
-  await network.close();
-});
-
-/** One node is revoked or leaves, and another one comes. */
-async function replaced(
-  network: Awaited<ReturnType<typeof openSimulatedNetwork>>,
-  [first, ...others]: readonly SimulatedNode[],
-): Promise<readonly SimulatedNode[]> {
-  const [token] = await network.invite(1);
-  if (first === undefined || token === undefined) throw new Error('There is no node');
-  if (others.length % 2 === 0) await network.revoke(first);
-  return [...others, await network.join(token)];
-}
+test('a fleet that renews weekly for two years is held as its living nodes are', () =>
+  renewWeekly(2 * YEAR_WEEKS));
