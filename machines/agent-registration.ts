@@ -3,24 +3,27 @@
  * registration ends by removal, by eviction once its time has passed, or with the revocation of the node's
  * certificate.
  *
- * Descriptors are public, so anyone can send one again. A descriptor is refused if it is older than the last
- * accepted one or than what ended the registration. Clients that write whole seconds make several of one
- * instant: these are refused only if their content was superseded at that instant. An ended registration
- * keeps what these checks need.
+ * Descriptors are public, so anyone can replay one. A descriptor is refused if it is older than the last accepted one
+ * or than the event that ended the registration. Clients that write whole seconds can produce several descriptors for
+ * the same instant; those are refused only if their content was superseded at that instant. An ended registration keeps
+ * the data these checks need.
  */
 import { emit, setup } from 'xstate';
 import type { Refused } from './refused.ts';
 
-/** How many contents superseded at one instant are remembered; beyond it an equal instant is refused. */
+/**
+ * How many superseded contents are remembered per instant; beyond this limit, a descriptor with an equal instant is
+ * refused.
+ */
 const MAX_SUPERSEDED = 64;
 
 /** Instants are milliseconds since the epoch. */
 export interface AgentRegistration {
-  /** The normalized descriptor as it is served. */
+  /** The normalized descriptor, as served. */
   readonly json: string;
-  /** Digest of its signed text: another list of signatures does not make another descriptor. */
+  /** Digest of the signed text: changing only the list of signatures does not make a different descriptor. */
   readonly content: string;
-  /** Contents that were registered at the same instant before, or when the registration ended. */
+  /** Contents registered earlier at the same instant, or current when the registration ended. */
   readonly superseded: readonly string[];
   readonly capabilities: readonly string[];
   /** Descriptors registered before this instant are refused. */
@@ -122,7 +125,7 @@ const refuseSuperseded = {
 
 const refuseProof = { guard: 'proofFails' as const, actions: refuse('invalid_agent_signature') };
 
-/** Registrations stored by earlier versions have no such member. */
+/** Registrations stored by earlier versions lack this member. */
 function heldUntil(context: Partial<AgentRegistration>): number {
   return context.heldUntil ?? context.expiresAt ?? 0;
 }
@@ -136,14 +139,14 @@ function isSuperseded(
   return superseded.length >= MAX_SUPERSEDED || superseded.includes(content);
 }
 
-/** What must not come back at an instant: what was registered then, and what that had superseded. */
+/** Contents that must not be registered again at this instant: the one registered then, and those it superseded. */
 function supersededAt(instant: number, context: AgentRegistration): readonly string[] {
   const { registeredAt, content, superseded } = context;
   if (instant !== registeredAt) return [];
   return content === '' ? superseded : [...superseded, content];
 }
 
-/** An ended registration keeps its key and what is needed to refuse its descriptors. */
+/** An ended registration keeps its key and the data needed to refuse its descriptors. */
 const end = machine.assign(({ context, event }) => {
   const endedAt =
     event.type === 'remove' ? event.signedAt : event.type === 'certificate_revoked' ? event.at : 0;

@@ -1,10 +1,10 @@
-/** Membership attestation issued here [service-states-attestation]: the first revocation wins and stays. */
+/** A membership attestation issued by this authority [service-states-attestation]: the first revocation is final. */
 import { assign, emit, setup } from 'xstate';
 import type { Refused } from './refused.ts';
 
 /** Instants are milliseconds since the epoch. */
 export interface Attestation {
-  /** The signed record as it is served; revoking never rewrites it. */
+  /** The signed record, as served; revocation never rewrites it. */
   readonly json: string;
   readonly issuer: string;
   readonly subject: string;

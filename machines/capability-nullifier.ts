@@ -1,6 +1,6 @@
 /**
- * The use of one capability proof [trust-4-5]: a proof id is nullified once, ever, whatever a later proof
- * with the same id contains.
+ * One use of a capability proof [trust-4-5]: a proof id is nullified at most once, no matter what a later proof with
+ * the same id contains.
  */
 import { setup } from 'xstate';
 import type { Refused } from './refused.ts';
@@ -18,7 +18,7 @@ export interface Nullifier {
 export type NullifierEvent = {
   readonly type: 'issue';
   readonly nullifier: Nullifier;
-  /** Whether the proof's leaf hash is that of the capability it reveals. */
+  /** Whether the proof's leaf hash matches the capability it reveals. */
   readonly leafMatches: boolean;
 };
 

@@ -1,7 +1,6 @@
 /**
- * Node certificate ([service-states-certificate]; order of refusals from [core-4-4] and [core-4-5]).
- * `renewed` says that a successor was issued; the certificate stays usable until it expires or is
- * superseded.
+ * Node certificate ([service-states-certificate]; order of refusals from [core-4-4] and [core-4-5]). In state
+ * `renewed`, a successor has been issued; the certificate stays usable until it expires or is superseded.
  */
 import { assign, emit, setup } from 'xstate';
 import { MAX_LIVE_CERTIFICATES, MAX_UNEXPIRED_CERTIFICATES } from './certificate-limit.ts';
@@ -11,7 +10,7 @@ import type { Refused } from './refused.ts';
 export interface RevocationAndRenewal {
   readonly renewedFrom: string | null;
   readonly renewedAt: number | null;
-  /** From when on a renewed certificate is refused; null is never. */
+  /** When a renewed certificate starts to be refused; null means never. */
   readonly supersededFrom: number | null;
   readonly revokedAt: number | null;
   readonly revocationReason: string | null;
@@ -19,7 +18,7 @@ export interface RevocationAndRenewal {
   readonly crlSequence: number | null;
 }
 
-/** The value for a first certificate that was neither renewed nor revoked. */
+/** The value for a certificate that was neither renewed nor revoked. */
 export const UNTOUCHED: RevocationAndRenewal = {
   renewedFrom: null,
   renewedAt: null,
@@ -43,7 +42,7 @@ export interface Certificate extends RevocationAndRenewal {
 interface NodeRequest {
   readonly at: number;
   readonly nodePublicKey: string;
-  /** A certificate of the key was revoked for key compromise, which ended all certificates of the key. */
+  /** A certificate of this key was revoked for key compromise, which ended all certificates of the key. */
   readonly keyCompromised: boolean;
   /** `valid`, or why the proof of possession fails. */
   readonly proof: string;
@@ -57,12 +56,12 @@ export type CertificateEvent =
       /** Roles claimed by the node; null when it claims none. */
       readonly roles: readonly string[] | 'malformed' | null;
       readonly supersededFrom: number | null;
-      /** Live certificates of the key, including this one. */
+      /** The number of live certificates of the key, including this one. */
       readonly liveCertificates: number;
-      /** Those that were superseded included. */
+      /** The number of unexpired certificates of the key, including superseded ones. */
       readonly unexpiredCertificates: number;
     } & NodeRequest)
-  /** A newer certificate of the key was renewed, and this one is live beyond the bound. */
+  /** A newer certificate of the key was renewed, and this one exceeds the limit on live certificates. */
   | { readonly type: 'supersede'; readonly at: number }
   | {
       readonly type: 'revoke';
@@ -174,7 +173,7 @@ const renew = [
         event.type === 'renew'
           ? {
               renewedAt: event.at,
-              // The grace runs from the first renewal.
+              // The grace period starts at the first renewal.
               supersededFrom: context.supersededFrom ?? event.supersededFrom,
             }
           : {},
@@ -203,7 +202,7 @@ const revoke = {
   ],
 };
 
-/** A revoked certificate is refused before the proof is judged. */
+/** A revoked certificate is refused before the proof is checked. */
 const refuseRevoked = [
   { guard: 'keyDiffers' as const, actions: refuse('certificate_key_mismatch') },
   {

@@ -1,6 +1,6 @@
 /**
- * The data-license policy in force [service-states-other]: the last one created. It is held in process
- * memory only and is lost at a restart.
+ * The data-license policy in force [service-states-other]: the last one created. It exists only in process memory and
+ * is lost on restart.
  */
 import { setup } from 'xstate';
 

@@ -14,13 +14,13 @@ export interface Invite {
   readonly expiresAt: number;
   /** The only node key that may use the invite, or null. */
   readonly recipient: string | null;
-  /** The label that it is listed and withdrawn by with others; only of an invite that was made in a batch. */
+  /** The label by which the whole batch is listed and withdrawn; present only if the invite was created in a batch. */
   readonly batch?: string;
   readonly usedAt: number | null;
   readonly usedBy: string | null;
-  /** Only of a withdrawn invite. */
+  /** Present only if the invite was withdrawn. */
   readonly withdrawnAt?: number;
-  /** The operator key that withdrew it. */
+  /** The operator key that withdrew the invite. */
   readonly withdrawnBy?: string;
 }
 
@@ -32,7 +32,7 @@ export type InviteEvent =
       readonly nodePublicKey: string;
       /** An earlier certificate of the key was revoked for key compromise. */
       readonly keyCompromised: boolean;
-      /** Live certificates of the key. */
+      /** The number of live certificates of the key. */
       readonly liveCertificates: number;
       /** `valid`, or why the proof of possession fails. */
       readonly proof: string;

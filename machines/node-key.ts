@@ -1,6 +1,6 @@
 /**
- * A node key whose compromise no certificate carries [core-4-8]: all of its certificates had been revoked for
- * other reasons, which stay as they were published. Final: a key that others know is never trusted again.
+ * A compromised node key whose certificates do not record the compromise [core-4-8]: all of them had already been
+ * revoked for other reasons, which stay as published. Final: a key that others may know is never trusted again.
  */
 import { setup } from 'xstate';
 

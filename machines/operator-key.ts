@@ -1,7 +1,7 @@
 /**
- * Operator key ([service-operator-authentication]; order of checks from [core-2-3] and [core-4-9]).
- * Revocation is terminal; the last usable key cannot be revoked. A key comes from the configuration, or is
- * added by an operator; the tier of a configured key is that of the configuration.
+ * Operator key ([service-operator-authentication]; order of checks from [core-2-3] and [core-4-9]). Revocation is
+ * terminal; the last usable key cannot be revoked. A key comes from the configuration or is added by an operator; the
+ * configuration sets the tier of a configured key.
  */
 import { assign, emit, setup } from 'xstate';
 import type { Tier } from '../src/protocol/contract/claims.ts';
@@ -13,11 +13,11 @@ export interface OperatorKey {
   readonly revokedAt: number | null;
   readonly reason: string | null;
   readonly revokedBy: string | null;
-  /** Base64; absent in what programs stored that did not record it. */
+  /** Base64; absent if the row was stored by a version that did not record it. */
   readonly publicKey?: string;
-  /** Only of a key that an operator added. */
+  /** Present only if an operator added the key. */
   readonly addedAt?: number;
-  /** The operator key that added it. */
+  /** The operator key that added this one. */
   readonly addedBy?: string;
 }
 
@@ -25,7 +25,7 @@ export type OperatorKeyEvent =
   | {
       readonly type: 'configure';
       readonly tier: Tier;
-      /** Null for a key of which only the id is known. */
+      /** Null if only the id of the key is known. */
       readonly publicKey: string | null;
     }
   | {
@@ -59,7 +59,7 @@ export type OperatorKeyEvent =
       readonly otherUsableKeys: number;
       /** Usable privileged keys other than this one. */
       readonly otherPrivilegedKeys: number;
-      /** The operator wants it refused if it would leave no privileged key. */
+      /** The operator asked for a refusal if this would leave no privileged key. */
       readonly unlessLastPrivileged: boolean;
     };
 

@@ -19,7 +19,7 @@ export type PolicyEvent =
       readonly manifest: PolicyManifest;
     }
   | { readonly type: 'roll_back' }
-  /** Another version has become the active one. */
+  /** Another version became active. */
   | { readonly type: 'retire' };
 
 export type PolicyRefusal = 'policy_not_found';

@@ -3,7 +3,7 @@ import { setup } from 'xstate';
 
 export interface StoredRecognitionPolicy {
   readonly policyId: string;
-  /** The policy as it is served. */
+  /** The policy, as served. */
   readonly json: string;
   /** Milliseconds since the epoch. */
   readonly setAt: number;

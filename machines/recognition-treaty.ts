@@ -7,7 +7,7 @@ import type { Refused } from './refused.ts';
 
 /** Instants are milliseconds since the epoch. */
 export interface Treaty {
-  /** The signed record as it is served. */
+  /** The signed record, as served. */
   readonly json: string;
   readonly issuer: string;
   readonly subject: string;

@@ -1,6 +1,6 @@
 /**
- * A revocation that a restore knows from a published list alone [backup-7]: the certificate or attestation was
- * issued after the backup, so nothing else of it is left. Final, like every revocation.
+ * A revocation that a restore knows only from a published list [backup-7]: the certificate or attestation was issued
+ * after the backup, so nothing else about it survives. Final, like every revocation.
  */
 import { setup } from 'xstate';
 
@@ -9,11 +9,11 @@ export interface RestoredRevocation {
   readonly list: 'crl' | 'feed';
   /** The certificate or attestation. */
   readonly revokedId: string;
-  /** In whose name the attestation was issued; empty for a certificate. */
+  /** The issuer of the attestation; empty for a certificate. */
   readonly issuer: string;
   readonly revokedAt: number;
   readonly reason: string;
-  /** The CRL sequence that lists it from the restore on; null for an attestation. */
+  /** The first CRL sequence after the restore that lists it; null for an attestation. */
   readonly crlSequence: number | null;
 }
 

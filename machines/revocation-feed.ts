@@ -1,13 +1,13 @@
 /**
- * The revocation feeds imported from one issuer [service-states-imported-feed]: each must be newer than the
- * last. Imports accumulate; the revoked ids of one import are one subject (`revocation-import`).
+ * The revocation feeds imported from one issuer [service-states-imported-feed]: each must be newer than the one before.
+ * Imports accumulate; the revoked ids of each import form one subject (`revocation-import`).
  */
 import { emit, setup } from 'xstate';
 import type { Refused } from './refused.ts';
 
 export interface ImportedFeed {
   readonly issuer: string;
-  /** Decimal digits, because a sequence may exceed the safe integers. */
+  /** Decimal digits, because a sequence may exceed the safe integer range. */
   readonly sequence: string;
   readonly feedId: string;
   readonly revokedCount: number;
@@ -72,7 +72,7 @@ export const revocationFeedMachine = machine.createMachine({
   },
 });
 
-/** The revoked ids of one import. A later import that names all of them may replace it. */
+/** The revoked ids of one import. A later import that includes all of them may replace it. */
 export interface RevocationImport {
   readonly issuer: string;
   readonly feedId: string;
@@ -105,7 +105,7 @@ export const revocationImportMachine = importing.createMachine({
   states: { absent: { on: { store } }, stored: { on: { store } } },
 });
 
-/** One revoked attestation, as imports were stored before each was one subject. */
+/** One revoked attestation: the form in which imports were stored before each import became a single subject. */
 export interface ImportedRevocation {
   readonly issuer: string;
   readonly attestationId: string;

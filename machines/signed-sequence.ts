@@ -1,7 +1,7 @@
 /**
- * The versions of a signed list [core-4-8], [core-4-14], [core-4-15], [core-g24], [core-g27]. One sequence
- * number never names two contents: each version follows the one before it, by one. A list is due for
- * re-issue at half of its lifetime, long before a reader refuses it as old.
+ * The versions of a signed list [core-4-8], [core-4-14], [core-4-15], [core-g24], [core-g27]. A sequence number never
+ * identifies two different contents: each version is one above its predecessor. A list is due for re-issue at half its
+ * lifetime, long before a reader would refuse it as stale.
  */
 import { setup } from 'xstate';
 
@@ -9,13 +9,13 @@ import { setup } from 'xstate';
 export interface SequenceVersion {
   readonly sequence: number;
   readonly issuedAt: number;
-  /** Digest over the entries, so that a rebuilt list can be checked. */
+  /** Digest of the entries, so that a rebuilt list can be checked. */
   readonly digest: string;
 }
 
 export type SequenceEvent<Version extends SequenceVersion> =
   | { readonly type: 'publish'; readonly version: Version }
-  /** A restore continues above every number that may have been published since the backup [backup-7]. */
+  /** A restore continues above every number that could have been published since the backup [backup-7]. */
   | { readonly type: 'resume'; readonly version: Version }
   | { readonly type: 'lapse'; readonly at: number };
 

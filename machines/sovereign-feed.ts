@@ -1,6 +1,6 @@
 /**
- * A revocation feed that we sign [core-4-14], [core-g24]: its entries are the attestations of one issuer that
- * were revoked here.
+ * A revocation feed signed by this authority [core-4-14], [core-g24]: its entries are the attestations of one issuer
+ * that were revoked here.
  */
 import { type SequenceEvent, type SequenceVersion, sequenceMachine } from './signed-sequence.ts';
 
@@ -17,7 +17,7 @@ const HALF_DAY = 12 * 3_600_000;
 export const sovereignFeedMachine = sequenceMachine<SovereignFeed>({
   id: 'sovereign-feed',
   none: { issuer: '', sequence: -1, feedId: '', issuedAt: 0, digest: '' },
-  // Our own feed begins empty, with 0; that of another issuer with the first attestation revoked.
+  // Our own feed starts empty, at 0; a feed for another issuer starts with the first revoked attestation.
   firsts: [0, 1],
   published: 'published',
   halfOver: ({ issuedAt }) => issuedAt + HALF_DAY,

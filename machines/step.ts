@@ -1,8 +1,8 @@
 /**
- * The only module that runs XState. A subject at rest is its state value and context; it is restored for
- * one event and stored again. Calling `machine.transition` with one shared, inert actor scope costs a tenth
- * of the public `transition()`, which builds an actor system each time. That scope is not documented API;
- * the state-table tests fail first if an upgrade of xstate breaks it.
+ * The only module that runs XState. A subject at rest is its state value and context; it is restored for one event and
+ * stored again. Calling `machine.transition` with one shared, inert actor scope costs a tenth of the public
+ * `transition()`, which builds an actor system each time. That scope is not a documented API; if an xstate upgrade
+ * breaks it, the state-table tests fail first.
  */
 import type { AnyActorScope, AnyEventObject, AnyMachineSnapshot, AnyStateMachine } from 'xstate';
 
@@ -41,7 +41,7 @@ const inertScope = {
 
 const templates = new WeakMap<AnyStateMachine, Map<string, AnyMachineSnapshot>>();
 
-/** Sends one event to a subject at rest; `undefined` stands for a subject that does not exist yet. */
+/** Sends one event to a subject at rest; `undefined` represents a subject that does not exist yet. */
 export function step(
   machine: AnyStateMachine,
   resting: Resting | undefined,
@@ -52,7 +52,7 @@ export function step(
   const after = machine.transition(before, event, inertScope) as AnyMachineSnapshot;
   const changed = after.value !== before.value || after.context !== before.context;
   if (!changed && emitted.length === 0) {
-    throw new Error(`${machine.id} in state ${before.value} does not take ${event.type}`);
+    throw new Error(`${machine.id} in state ${before.value} does not accept ${event.type}`);
   }
   return { next: { value: String(after.value), context: after.context }, emitted, changed };
 }

@@ -2,7 +2,7 @@
 import { assign, setup } from 'xstate';
 
 export interface Webhook {
-  /** The index of the last event that it took, or after which it began. */
+  /** The index of the last event the webhook accepted, or of the event after which posting began. */
   readonly delivered: number;
 }
 

@@ -190,7 +190,7 @@ suite('a backup', () => {
     assert.equal(refused.code, 4);
     assert.match(
       refused.stderr,
-      /^mesh-na: What is given as --crl is not a revocation list that the authority of the backup has signed: \S+foreign\.json; read it from that authority [^\n]+\n$/,
+      /^mesh-na: The file passed with --crl is not a revocation list signed by the authority of the backup: \S+foreign\.json; read it from that authority [^\n]+\n$/,
     );
   });
 });

@@ -95,7 +95,7 @@ for (const how of ['exception', 'rejection'] as const) {
     const { folder: dataDir } = makeNetworkFolder();
     const signal = new AbortController().signal;
     const ended =
-      /^Error: The process for it has ended with 1 .*TypeError: injected behind all handlers\s+at /s;
+      /^Error: The child process ended with 1 .*TypeError: injected behind all handlers\s+at /s;
     await uncaughtInChildren(how, async () => {
       const scrubbed = scrubApart({ dataDir, database: null, from: null, parts: 1 }, signal);
       await assert.rejects(scrubbed, ended);

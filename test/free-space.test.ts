@@ -70,7 +70,7 @@ test('while little space is left newcomers are refused, and all others are serve
   assert.equal(outcome(await operate(na, '/admin/invite')), '200');
   assert.equal(outcome(await sendSigned(na, newcomer)), '200', 'the same request, sent again');
   assert.equal((await get(na, '/readyz')).body.enrollment, 'open');
-  assert.equal(logged(na, /There is space again/), 1);
+  assert.equal(logged(na, /There is enough disk space again/), 1);
 });
 
 test('a start on a disk that is nearly full refuses newcomers from the first request on', async (t) => {

@@ -47,7 +47,7 @@ suite('the head file', { concurrency: false, ...LMDB_ONLY }, () => {
     rmSync(head);
     await assert.rejects(
       startTestAuthority(options),
-      /is missing: put it back; .*--new-head accepts that once/,
+      /is missing: put it back\. .*start once with --new-head/,
     );
     first = await startTestAuthority({ ...options, flags: { newHead: true } });
   });
@@ -153,11 +153,11 @@ suite('the head file', { concurrency: false, ...LMDB_ONLY }, () => {
     const forked = await startTestAuthority({ dataDir: other, clock: first.clock });
     for (let i = 0; i < 16; i += 1) await joinedNode(forked);
     await forked.stop();
-    await assert.rejects(start({ dataDir: other }), /is of another history/);
+    await assert.rejects(start({ dataDir: other }), /belongs to a different history/);
     writeFileSync(head, kept.replace(/"revision":\d+/, '"revision":1'));
     await assert.rejects(start(), /does not hold a head that this authority has signed/);
     writeFileSync(head, kept);
-    await assert.rejects(start({ flags: { newHead: true } }), /leave it out/);
+    await assert.rejects(start({ flags: { newHead: true } }), /remove it/);
     assert.ok(existsSync(head));
     rmSync(other, { recursive: true, force: true });
     first = await start();

@@ -31,7 +31,7 @@ test('an existing key file is never replaced', () => {
   const path = join(folder, 'kept.key');
   writeFileSync(path, 'kept');
   assert.throws(() => writeKeyFile(path, content), {
-    message: `The key file ${path} exists and is not overwritten`,
+    message: `The key file ${path} already exists and is not overwritten`,
   });
   assert.equal(readFileSync(path, 'utf8'), 'kept');
 });
@@ -85,7 +85,7 @@ test('key files that the authority does not read are warned of at start when eve
   const { folder: dataDir } = makeNetworkFolder();
   const warnings = async () => {
     await using na = await startTestAuthority({ dataDir });
-    return na.logLines.filter((line) => line.includes('open to every user')).length;
+    return na.logLines.filter((line) => line.includes('can be opened by every user')).length;
   };
   try {
     assert.equal(await warnings(), 0);
@@ -271,7 +271,7 @@ for (const [title, args] of Object.entries({
     const { exit, message } = await endOf(args);
     assert.ok(exit === EXIT.usage || exit === EXIT.unusable, `${exit}: ${message}`);
     assert.match(message, /(?:private|public) (?:root )?key|holds a (?:private|public)/);
-    assert.match(message, /give|name/);
+    assert.match(message, /give|name|use/);
     assert.equal(message.includes(made.seed), false);
   });
 }

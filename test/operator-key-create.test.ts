@@ -32,7 +32,7 @@ test('a key that is there is not replaced', async () => {
   const before = readFileSync(join(folder, 'ops-3.key'), 'utf8');
   const { code, stderr } = await create('ops-3');
   assert.equal(code, UNUSABLE);
-  assert.match(stderr, /ops-3\.key exists and is not overwritten/);
+  assert.match(stderr, /ops-3\.key already exists and is not overwritten/);
   assert.equal(readFileSync(join(folder, 'ops-3.key'), 'utf8'), before);
 });
 

@@ -63,7 +63,7 @@ suite('the head file', { concurrency: false }, () => {
     url = await migratedDatabase(cluster);
     await (await start(url)).stop();
     rmSync(head);
-    await assert.rejects(start(url), /is missing: put it back; .*--new-head accepts that once/);
+    await assert.rejects(start(url), /is missing: put it back\. .*start once with --new-head/);
     first = await start(url, { newHead: true });
   });
   after(() => first.stop());
@@ -141,7 +141,7 @@ suite('the head file', { concurrency: false }, () => {
     first = await start(url);
     await joinedNode(first);
     await first.stop();
-    await assert.rejects(start(other), /is of another history/);
+    await assert.rejects(start(other), /belongs to a different history/);
     first = await start(url);
   });
 });

@@ -60,7 +60,7 @@ suite('the program itself ends with 3 and says why', { concurrency: 2 }, () => {
     [
       'a log file that cannot be opened',
       variable('MESH_LOG_FILE', '/nonexistent/na.log'),
-      /MESH_LOG_FILE needs the folder \/nonexistent, which does not exist; make it, or name another/,
+      /MESH_LOG_FILE needs the folder \/nonexistent, which does not exist; create it, or name another/,
     ],
     [
       'a log file that is a folder',
@@ -215,7 +215,7 @@ suite('the settings can be looked at without a start', { concurrency: 2 }, () =>
     assert.deepEqual([refused.code, refused.stderr], [START_REFUSED, '']);
     assert.deepEqual(refused.stdout.trim().split('\n'), [
       'PORT must be a whole number from 0 to 65535, not "http"',
-      '--backup-to needs the folder /nonexistent, which does not exist; make it, or name another',
+      '--backup-to needs the folder /nonexistent, which does not exist; create it, or name another',
     ]);
     const { code, stdout } = await runProgram([
       'serve',

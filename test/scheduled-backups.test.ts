@@ -200,7 +200,7 @@ suite('wrong settings are refused', () => {
     [{ backupTo: '/b', backupEvery: 'daily' }, /such as 30m or 24h, not "daily"/],
     [{ backupTo: '/b', backupEvery: '367d' }, /--backup-every must be a duration/],
     [{ backupTo: '/b', backupKeep: '0' }, /--backup-keep must be a whole number from 1/],
-    [{ backupRecipient: ['age1x'] }, /--backup-recipient is of no use without --backup-to/],
+    [{ backupRecipient: ['age1x'] }, /--backup-recipient requires --backup-to/],
   ] as const) {
     test(JSON.stringify(flags), () => {
       const { folder: dataDir } = makeNetworkFolder();
@@ -218,6 +218,6 @@ suite('wrong settings are refused', () => {
     const { code, stderr } = await runProgram(['serve', '--data-dir', dataDir, ...flags]);
     rmSync(dataDir, { recursive: true });
     assert.equal(code, 3);
-    assert.match(stderr, /^mesh-na: age1nobody is not a recipient of age/);
+    assert.match(stderr, /^mesh-na: age1nobody is not an age recipient/);
   });
 });

@@ -198,10 +198,10 @@ test('a misspelt variable is warned of with the setting that is nearest, and oth
   assert.deepEqual(
     warnings.map((line) => line.slice(line.indexOf('The variable'))),
     [
-      'The variable MESH_LOG_LEVL is no setting and has no effect; MESH_LOG_LEVEL is the nearest',
-      'The variable MESH_PORT is no setting and has no effect; PORT is the nearest',
-      'The variable MESH_RATE_LIMIT_ADMINS is no setting and has no effect; MESH_RATE_LIMIT_ADMIN is the nearest',
-      'The variable MESH_SOMETHING_ELSE_ENTIRELY is no setting and has no effect',
+      'The variable MESH_LOG_LEVL is not a setting and has no effect; did you mean MESH_LOG_LEVEL?',
+      'The variable MESH_PORT is not a setting and has no effect; did you mean PORT?',
+      'The variable MESH_RATE_LIMIT_ADMINS is not a setting and has no effect; did you mean MESH_RATE_LIMIT_ADMIN?',
+      'The variable MESH_SOMETHING_ELSE_ENTIRELY is not a setting and has no effect',
     ],
   );
 });

@@ -305,21 +305,21 @@ const WRONG_ANSWERS = [
       right[0] = (right[0] ?? 0) ^ 1;
       for (const part of message(MESSAGE.signature, right)) socket.write(part);
     },
-    /does not sign: it answers with a signature that does not verify/,
+    /does not sign: it answered with a signature that does not verify/,
   ],
   [
     'with a shorter one',
     (socket: Socket, right: Buffer) => {
       for (const part of message(MESSAGE.signature, right.subarray(1))) socket.write(part);
     },
-    /does not sign: it answers with a signature that does not verify/,
+    /does not sign: it answered with a signature that does not verify/,
   ],
   [
     'by what it was not asked',
     (socket: Socket) => {
       for (const part of message(MESSAGE.key, Buffer.alloc(32))) socket.write(part);
     },
-    /does not sign: it answers with a message of type 3/,
+    /does not sign: it answered with a message of type 3/,
   ],
   [
     'with more than fits',
@@ -366,18 +366,18 @@ test('a start is refused by one sentence where the signer cannot be the right on
   const { dataDir, keyFile, path, address } = network;
   const load = (settings: object) => loadConfig({ dataDir, signer: address, ...settings }, {}, 0);
   assert.throws(() => load({ signer: 'tcp:1' }), /--signer must be a socket such as unix:/);
-  const both = /^Error: --na-private-key is of no use with --signer, which holds the key$/;
+  const both = /^Error: --na-private-key cannot be combined with --signer, which provides the key$/;
   assert.throws(() => load({ naPrivateKey: keyFile }), both);
   const refused = (problem: RegExp) => assert.rejects(start(network), problem);
   await refused(/^Error: The signer at unix:\S+ does not sign: there is no \S+$/);
   writeFileSync(path, '');
-  await refused(/does not sign: \S+ is no socket$/);
+  await refused(/does not sign: \S+ is not a socket$/);
   const args = ['serve', '--data-dir', dataDir, '--port', '0', '--signer', address];
   const { code, stderr } = await runProgram(args);
   assert.deepEqual([code, stderr.trim().split('\n').length], [3, 1], stderr);
   rmSync(path);
   const stranger = await pretend(network, Buffer.alloc(32, 7));
-  await refused(/does not sign: it holds the key \S+, and not that of the authority$/);
+  await refused(/does not sign: it holds the key \S+, which is not the authority’s key$/);
   await closed(stranger.server);
   const open = await pretend(network);
   chmodSync(path, 0o666);
@@ -409,7 +409,7 @@ test('the socket is for its owner, or also for its group, and one that was aband
   };
   const first = await serve(false);
   assert.equal(mode(), 0o600);
-  await assert.rejects(serve(false), /^Error: Another process listens at \S+$/);
+  await assert.rejects(serve(false), /^Error: Another process is listening at \S+$/);
   // What a signer that was killed leaves behind.
   renameSync(path, `${path}-kept`);
   await first.close();
@@ -419,7 +419,7 @@ test('the socket is for its owner, or also for its group, and one that was aband
   await second.close();
   assert.ok(!existsSync(path));
   writeFileSync(path, 'kept');
-  await assert.rejects(serve(false), /is no socket, and is not replaced$/);
+  await assert.rejects(serve(false), /is not a socket, so it is not replaced$/);
   assert.equal(readFileSync(path, 'utf8'), 'kept');
 });
 

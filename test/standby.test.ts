@@ -73,9 +73,12 @@ test('an instance that waits lives, does nothing, says so, and takes over when t
   assert.match(metrics.text, /^mesh_na_lease_remaining_seconds (?:1|0\.\d+)/m);
   const { stdout, stderr, code } = await second.end('SIGTERM');
   assert.equal(code, 0);
-  assert.match(stdout + stderr, /pid \d+ on \S+ writes; this instance waits for its turn/);
-  assert.match(stdout + stderr, /This instance writes, as holder 2 of the lease/);
-  assert.match(stdout + stderr, /The state is kept ready, from revision \d+ on/);
+  assert.match(
+    stdout + stderr,
+    /pid \d+ on \S+ is the writer; this instance is waiting for its turn/,
+  );
+  assert.match(stdout + stderr, /This instance is the writer, as holder 2 of the lease/);
+  assert.match(stdout + stderr, /The standby state is ready, from revision \d+ on/);
   assert.doesNotMatch(stdout + stderr, /WARNING(?! mesh\.config An older copy)/);
 });
 

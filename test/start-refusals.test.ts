@@ -81,7 +81,7 @@ refuses('a genesis block that is', [
   [
     'missing',
     remove('genesis.json'),
-    /^The genesis file .*genesis\.json cannot be read \(ENOENT\), while .*keys is of a network: bring its genesis\.json, mesh-na\.json and keys\/ there$/,
+    /^The genesis file .*genesis\.json cannot be read \(ENOENT\), although .*keys belongs to a network: restore its genesis\.json, mesh-na\.json and keys\/$/,
   ],
   ['in a folder that does not exist', flag('dataDir', '/nonexistent'), /genesis file .* cannot be/],
   ['a folder', asFolder('genesis.json'), /^The genesis file .* cannot be read/],
@@ -337,18 +337,18 @@ refuses('a private key as the public one of an operator:', [
   [
     'the text of its file, as variable',
     all(keysJson({ 'ops-2': `# operator private key\n${SEED}` }), TIERED),
-    /ops-2 is given a private key/,
+    /ops-2 has a private key/,
   ],
   [
     'that of another operator, as flag',
     all(keyFlag(`ops-2=${SEED}`, `ops-3=${PUBLIC}`), tierFlag('ops-2=standard', 'ops-3=standard')),
-    /ops-2 is given a private key/,
+    /ops-2 has a private key/,
   ],
   ...['na', 'root', 'operator-standard'].map(
     (name): Case => [
       `that of keys/${name}.key, as variable`,
       (setup) => all(keysJson({ 'ops-2': seedIn(setup, name).toString('base64') }), TIERED)(setup),
-      /ops-2 is given a private key/,
+      /ops-2 has a private key/,
     ],
   ),
   [
@@ -357,7 +357,7 @@ refuses('a private key as the public one of an operator:', [
       { key_id: 'a', public_key: SEED, tier: 'standard' },
       { key_id: 'b', public_key: PUBLIC, tier: 'standard' },
     ]),
-    /key a is given a private key/,
+    /key a has a private key/,
   ],
 ]);
 
@@ -370,7 +370,7 @@ refuses('a public key as the private one of the authority:', [
   [
     'its text',
     (setup) => variable('NA_PRIVATE_KEY', setup.genesis.network_authority.public_key)(setup),
-    /public key was given where its private one is expected/,
+    /private key but got its public key/,
   ],
 ]);
 
@@ -378,32 +378,32 @@ refuses('operator settings that contradict each other:', [
   [
     'flag and variable about a key',
     all(keyFlag(`ops-2=${KEY}`), keysJson({ 'ops-2': OTHER }), TIERED),
-    /^Operator key ops-2 is given two different values for its public key$/,
+    /^Operator key ops-2 has two different values for its public key$/,
   ],
   [
     'flag and variable about a tier',
     all(keyFlag(`ops-2=${KEY}`), TIERED, tiersJson({ 'ops-2': 'privileged' })),
-    /^Operator key ops-2 is given two different values for its tier$/,
+    /^Operator key ops-2 has two different values for its tier$/,
   ],
   [
     'flag and configuration file about a key',
     keyFlag(`ops-standard=${KEY}`),
-    /^Operator key ops-standard is given two different values for its public key$/,
+    /^Operator key ops-standard has two different values for its public key$/,
   ],
   [
     'variable and configuration file about a tier',
     tiersJson({ 'ops-standard': 'privileged' }),
-    /^Operator key ops-standard is given two different values for its tier$/,
+    /^Operator key ops-standard has two different values for its tier$/,
   ],
   [
     'two flags about a key',
     all(keyFlag(`ops-2=${KEY}`, `ops-2=${OTHER}`), TIERED),
-    /^Operator key ops-2 is given two different values for its public key$/,
+    /^Operator key ops-2 has two different values for its public key$/,
   ],
   [
     'two flags about a tier',
     all(keyFlag(`ops-2=${KEY}`), tierFlag('ops-2=standard', 'ops-2=privileged')),
-    /^Operator key ops-2 is given two different values for its tier$/,
+    /^Operator key ops-2 has two different values for its tier$/,
   ],
   [
     'two entries of the configuration file',
@@ -411,7 +411,7 @@ refuses('operator settings that contradict each other:', [
       { key_id: 'a', public_key: KEY, tier: 'standard' },
       { key_id: 'a', public_key: KEY, tier: 'privileged' },
     ]),
-    /^Operator key a is given two different values for its tier$/,
+    /^Operator key a has two different values for its tier$/,
   ],
   [
     'two members of one variable',
@@ -421,29 +421,45 @@ refuses('operator settings that contradict each other:', [
 ]);
 
 refuses('operator settings that are malformed:', [
-  ['a key flag without =', keyFlag('ops-2'), /^--operator-public-key takes id=value$/],
-  ['a key flag without id', keyFlag(`=${KEY}`), /^--operator-public-key takes id=value$/],
-  ['a tier flag without =', tierFlag('standard'), /^--operator-key-tier takes id=value$/],
+  ['a key flag without =', keyFlag('ops-2'), /^--operator-public-key must have the form id=value$/],
+  [
+    'a key flag without id',
+    keyFlag(`=${KEY}`),
+    /^--operator-public-key must have the form id=value$/,
+  ],
+  [
+    'a tier flag without =',
+    tierFlag('standard'),
+    /^--operator-key-tier must have the form id=value$/,
+  ],
   [
     'keys that are no JSON',
     keysJson('ops-2'),
-    /^OPERATOR_PUBLIC_KEYS_JSON must be an object .* with each name once$/,
+    /^OPERATOR_PUBLIC_KEYS_JSON must be a JSON object .* without duplicate names$/,
   ],
-  ['keys that are a list', keysJson([KEY]), /^OPERATOR_PUBLIC_KEYS_JSON must be an object/],
-  ['a key that is a number', keysJson({ a: 7 }), /^OPERATOR_PUBLIC_KEYS_JSON must be an object/],
-  ['tiers that are no JSON', tiersJson('{'), /^OPERATOR_KEY_TIERS_JSON must be an object/],
-  ['a tier that is null', tiersJson({ a: null }), /^OPERATOR_KEY_TIERS_JSON must be an object/],
+  ['keys that are a list', keysJson([KEY]), /^OPERATOR_PUBLIC_KEYS_JSON must be a JSON object/],
+  [
+    'a key that is a number',
+    keysJson({ a: 7 }),
+    /^OPERATOR_PUBLIC_KEYS_JSON must be a JSON object/,
+  ],
+  ['tiers that are no JSON', tiersJson('{'), /^OPERATOR_KEY_TIERS_JSON must be a JSON object/],
+  ['a tier that is null', tiersJson({ a: null }), /^OPERATOR_KEY_TIERS_JSON must be a JSON object/],
   [
     'a configuration file that is no JSON',
     replaced('mesh-na.json', '{'),
     /mesh-na\.json is not valid JSON: /,
   ],
-  ['a configuration file that is a list', replaced('mesh-na.json', '[]'), /must hold an object$/],
+  [
+    'a configuration file that is a list',
+    replaced('mesh-na.json', '[]'),
+    /must contain an object$/,
+  ],
   ['operators that are no list', configFile({}), /^operators in .* must be a list of objects/],
   [
     'a configuration file that is a folder',
     asFolder('mesh-na.json'),
-    /cannot be read \(EISDIR\); mend it/,
+    /cannot be read \(EISDIR\); fix it/,
   ],
 ]);
 
@@ -572,7 +588,7 @@ accepts(
 );
 
 const NO_HEAD =
-  'An older copy of the state that is put back would not be noticed: keep its head in another place, by --head-file';
+  'A rollback to an older copy of the state would not be detected: keep its head on another volume with --head-file';
 
 accepts(
   'a head that is kept elsewhere needs no warning',
@@ -592,7 +608,7 @@ accepts(
   genesisWith(({ genesis }) => ({
     network_authority: { ...genesis.network_authority, valid_to: '2020-01-01T00:00:00Z' },
   })),
-  ({ warnings }) => assert.match(warnings.join(), /validity of the authority key .* has passed/),
+  ({ warnings }) => assert.match(warnings.join(), /authority key .* is past its validity period/),
 );
 
 const hooks = (...urls: string[]) => variable('MESH_WEBHOOKS', urls.join(' '));
@@ -603,11 +619,15 @@ refuses('webhooks that', [
   ['are no URL, by the flag', flag('webhook', ['//x']), /^--webhook is not a URL$/],
   ['have no TLS', hooks('http://hooks.example/'), /^MESH_WEBHOOKS must be an https URL, or http/],
   ['are of another kind', all(isPrivate, hooks('ftp://h.example/')), /must be an https URL/],
-  ['hold a password', hooks('https://a:b@hooks.example/'), /must not hold a user or a password$/],
-  ['hold a user', hooks('https://a@hooks.example/'), /must not hold a user or a password$/],
+  [
+    'hold a password',
+    hooks('https://a:b@hooks.example/'),
+    /must not contain a user name or password$/,
+  ],
+  ['hold a user', hooks('https://a@hooks.example/'), /must not contain a user name or password$/],
   ['have a fragment', hooks('https://hooks.example/#a'), /must not have a fragment/],
   ['are very long', hooks(`https://hooks.example/${'a'.repeat(2048)}`), /is longer than 2048/],
-  ['are the same', hooks('https://h.example', 'https://h.example/'), /names one twice$/],
+  ['are the same', hooks('https://h.example', 'https://h.example/'), /names a webhook twice$/],
   [
     'are many',
     hooks(...Array.from({ length: 11 }, (_, index) => `https://h.example/${index}`)),
@@ -616,7 +636,7 @@ refuses('webhooks that', [
   [
     'are on this machine',
     hooks('https://h.example/', 'https://127.0.0.1/?secret'),
-    /^MESH_WEBHOOKS names a private address, which .* would allow \(number 2\)$/,
+    /^MESH_WEBHOOKS names a private address, which only .* allows \(number 2\)$/,
   ],
   ['are on this machine, spelled otherwise', hooks('https://0x7f.1/'), /names a private address/],
   ['are in IPv6 on this machine', hooks('https://[::ffff:127.0.0.1]/'), /names a private address/],
@@ -745,15 +765,15 @@ suite('each setting refuses the start by the name under which it was given', () 
     );
     const file = setup.path('mesh-na.json');
     assert.deepEqual(problemsOf(setup), [
-      `stor in ${file} is no setting; store is the nearest`,
-      `tls_cert in ${file} is no setting; tls.cert is the nearest`,
+      `stor in ${file} is not a setting; did you mean store?`,
+      `tls_cert in ${file} is not a setting; did you mean tls.cert?`,
       `tls in ${file} must be an object of its settings`,
-      `log.levle in ${file} is no setting; log.level is the nearest`,
+      `log.levle in ${file} is not a setting; did you mean log.level?`,
       `port in ${file} must be a whole number from 0 to 65535, not "x"`,
     ]);
     assert.throws(
       () => load(setup),
-      /store is the nearest \(serve --check names 4 more problems\)$/,
+      /did you mean store\? \(serve --check names 4 more problems\)$/,
     );
   });
 
@@ -820,10 +840,7 @@ suite('the configuration file', () => {
     },
     ({ port, operators, warnings }) => {
       assert.deepEqual([port, operators], [9, []]);
-      assert.match(
-        warnings.join(),
-        /mesh-na\.json is not read, because .*other\.json is in its place/,
-      );
+      assert.match(warnings.join(), /mesh-na\.json is not read, because .*other\.json replaces it/);
     },
   );
 

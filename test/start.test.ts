@@ -179,19 +179,19 @@ test('the sentence about a part that does not load names what was found, what ru
   const said = (nodeVersion: string, glibcVersion: string | null) =>
     notLoaded('lmdb', { nodeVersion, glibcVersion });
   const runs =
-    'What runs: Node.js 20.15 or later with glibc 2.27 or later, and Node.js 22 to 25 with glibc 2.38 or later. Use one of these, such as Node.js 20';
+    'Supported: Node.js 20.15 or later with glibc 2.27 or later, and Node.js 22 to 25 with glibc 2.38 or later. Use one of these, such as Node.js 20';
   for (const [nodeVersion, glibcVersion, library] of [
     ['24.1.0', '2.36', 'glibc 2.36'],
     ['26.0.0', '2.40', 'glibc 2.40'],
     ['20.9.0', '2.36', 'glibc 2.36'],
-    ['22.1.0', null, 'another C library than glibc'],
+    ['22.1.0', null, 'a C library other than glibc'],
   ] as const) {
     const found = `lmdb does not load with Node.js ${nodeVersion} and ${library}`;
     assert.equal(said(nodeVersion, glibcVersion), `${found}. ${runs}`);
   }
   assert.equal(
     said('24.1.0', '2.38'),
-    'lmdb does not load with Node.js 24.1.0 and glibc 2.38, which it has a build for: install the packages again, by npm ci in a checkout',
+    'lmdb does not load with Node.js 24.1.0 and glibc 2.38, although a build for them exists: reinstall the packages, with npm ci in a checkout',
   );
 });
 

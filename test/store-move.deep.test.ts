@@ -251,7 +251,7 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
       environment: { ...NO_LIMITS, MESH_LINK: '127.0.0.1:0', MESH_HOLD_MS: '60000' },
       onSpawn,
     });
-    await told('The state is kept ready');
+    await told('The standby state is ready');
     const { status, body } = await get(second.na, '/readyz');
     const { role, moving } = body.error.details;
     assert.deepEqual([status, role, moving], [503, 'follower', true]);
@@ -279,7 +279,7 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     const log = (await second.end('SIGTERM')).stderr;
     assert.match(log, /the move by pid \d+ on \S+ writes; this instance waits/);
     assert.match(log, /A state is being moved into the database, .* this instance waits until/);
-    assert.match(log, /The state is kept ready, from revision [1-9]/);
+    assert.match(log, /The standby state is ready, from revision [1-9]/);
   });
 
   test('that was abandoned can be attempted again, and whoever has waited for it serves no other state', async (t) => {
@@ -289,7 +289,7 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     const { order, dies, ended } = await waitingMove(`lmdb:${folder}`, store, folder);
     const { onSpawn, told } = listener();
     await using waiting = await startChildServer(elsewhere, { args: ['--store', store], onSpawn });
-    await told('The state is kept ready');
+    await told('The standby state is ready');
     dies();
     await assert.rejects(ended, /It dies here/);
     await abandonMove(order.from, order.to);

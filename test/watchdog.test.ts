@@ -67,7 +67,7 @@ test('the authority is silent after 2 s, and its process ends after 10; whoever 
 async function endedByWatchdog(server: ChildServer, where: string): Promise<void> {
   const { code, signal, stderr } = await server.ended;
   assert.deepEqual([code, signal], [null, 'SIGKILL']);
-  const line = `CRITICAL mesh\\.watchdog Ending after a failure: ${where} has hung`;
+  const line = `CRITICAL mesh\\.watchdog Ending after a failure: ${where} hangs`;
   assert.match(stderr.trimEnd().split('\n').at(-1) ?? '', new RegExp(`^\\S+ ${line}$`));
 }
 

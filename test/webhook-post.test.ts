@@ -43,7 +43,7 @@ const CASES: readonly (readonly [what: string, does: Endpoint, problem: string |
   [
     'redirects',
     says('HTTP/1.1 307 There\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n'),
-    'it redirects (307), which is not followed',
+    'it redirects (307), and redirects are not followed',
   ],
   ['says nothing', () => undefined, 'it took longer than 0.4 s'],
   [
@@ -79,7 +79,7 @@ const CASES: readonly (readonly [what: string, does: Endpoint, problem: string |
   [
     'says for ever that it goes on',
     floods('', 'HTTP/1.1 102 Processing\r\n\r\n'),
-    'it answers without an end',
+    'it sends interim responses endlessly',
   ],
 ];
 
@@ -112,15 +112,15 @@ test('requests one after the other share a connection, and one that was stopped 
   const found = waiting.post('x', {}, stop.signal);
   await silent.isReached();
   stop.abort();
-  assert.equal(await found, 'the service stops');
-  assert.equal(await waiting.post('x', {}, stop.signal), 'the service stops');
+  assert.equal(await found, 'the service is stopping');
+  assert.equal(await waiting.post('x', {}, stop.signal), 'the service is stopping');
   await silent.isLeft();
 });
 
 test('nothing is connected to that is private, whatever name leads there', async () => {
   await using endpoint = await listen(says('HTTP/1.1 204 No Content\r\n\r\n'));
   const named = endpoint.url.replace('127.0.0.1', 'localhost');
-  assert.match((await postTo(named, false)) ?? '', /^its name leads to a private address/);
+  assert.match((await postTo(named, false)) ?? '', /^its name resolves to a private address/);
   assert.equal(endpoint.connections(), 0);
   assert.equal(await postTo(named, true), null);
 });

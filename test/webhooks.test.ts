@@ -149,9 +149,9 @@ test('what fails is counted and shown by the name of the host alone, is logged o
       text.replace(/^\S+ /, '').replace(/after [1-9]\d* failures/, 'after N failures'),
     );
   assert.deepEqual(lines, [
-    `INFO mesh.webhook Events after 0 are posted to ${hook.host}`,
-    `WARNING mesh.webhook Events cannot be posted to ${hook.host}: it answered 503; they are kept, and tried again`,
-    `INFO mesh.webhook ${hook.host} takes events again, after N failures`,
+    `INFO mesh.webhook Posting events after 0 to ${hook.host}`,
+    `WARNING mesh.webhook Events cannot be posted to ${hook.host}: it answered 503; they are kept and retried`,
+    `INFO mesh.webhook ${hook.host} accepts events again after N failures`,
     '',
   ]);
   const shown = [...na.logLines, (await get(na, '/metrics')).text].join('');
@@ -170,7 +170,7 @@ test('a private address is not connected to unless that is allowed, and it is sa
   );
   assert.match(
     na.logLines.join(''),
-    /cannot be posted to localhost:\d+: its name leads to a private/,
+    /cannot be posted to localhost:\d+: its name resolves to a private/,
   );
   assert.equal(hook.requests, 0);
 });

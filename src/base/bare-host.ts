@@ -1,4 +1,4 @@
-/** The host of a URL without the brackets that an IPv6 address has there. */
+/** The host of a URL, without the brackets around an IPv6 address. */
 export function bareHost(hostname: string): string {
   return hostname.replace(/^\[|\]$/g, '');
 }

@@ -1,7 +1,7 @@
 /**
- * The time of the service: the wall clock at the start, advanced by the monotonic clock. Small corrections
- * of the wall clock are followed at once. A step is reported, and followed only after it has lasted for a
- * while: a clock that is wrong for some seconds causes no wrong refusals, removals or liveness.
+ * The time of the service: the wall clock at the start, advanced by the monotonic clock. Small corrections of the wall
+ * clock are followed at once. A step is reported at once but followed only after it has persisted for a while, so that
+ * a clock that is wrong for a few seconds causes no wrong refusals, removals or liveness.
  */
 import type { SystemTime } from './runtime.ts';
 
@@ -29,7 +29,7 @@ export interface Clock {
 const STEP_MS = 1000;
 /** Differences up to this are the resolution of the two clocks. */
 const GRAIN_MS = 10;
-/** How long a step has to last before it is followed. */
+/** How long a step must persist before it is followed. */
 const LASTING_MS = 10_000;
 
 /** The time of the service at a reading of the monotonic clock; all threads follow the one anchor. */
@@ -40,7 +40,7 @@ export function anchoredTime(anchor: ClockAnchor): (elapsed: number) => number {
 export function createClock(time: SystemTime, listener: ClockListener): Clock {
   const anchor = new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT));
   anchor[0] = differenceOf(time);
-  /** A step that is not followed yet, and the monotonic time since when it has lasted. */
+  /** A step that is not followed yet, and the monotonic time when it was first seen. */
   let pending: { readonly skew: number; readonly since: number } | null = null;
 
   function skew(): number {
@@ -74,10 +74,7 @@ export function createClock(time: SystemTime, listener: ClockListener): Clock {
   };
 }
 
-/**
- * The least of several readings: a thread that is suspended between the two clocks reads the second one too
- * late.
- */
+/** The smallest of several readings: a thread suspended between the two reads gets the second one too late. */
 function differenceOf({ wall, monotonic }: SystemTime): number {
   let found = Number.POSITIVE_INFINITY;
   let quickest = Number.POSITIVE_INFINITY;

@@ -1,4 +1,4 @@
-/** What was thrown, as the text that it carries; anything may be thrown. */
+/** The message of a thrown value, which may be anything. */
 export function messageOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }

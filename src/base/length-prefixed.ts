@@ -1,10 +1,10 @@
-/** Messages on a stream of bytes: the length of each in four bytes, big-endian, and as many bytes. */
+/** Messages on a byte stream: a four-byte big-endian length followed by that many bytes. */
 
 export const LENGTH_BYTES = 4;
 
 /**
- * Takes what arrives, in pieces of any length, and calls back with each whole message. `assertLength` throws on what is
- * no length of a message, before that has arrived.
+ * Accepts chunks of any length and calls back with each complete message. `assertLength` throws for an invalid message
+ * length before the body arrives.
  */
 export function createMessageReader(
   assertLength: (bytes: number) => void,

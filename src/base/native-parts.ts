@@ -1,12 +1,12 @@
-/** The parts in native code: what their builds run with, and one sentence where one does not load. */
+/** The native dependencies: the platforms their builds support, and an error message if one does not load. */
 
 const PARTS = ['uWebSockets.js', 'lmdb', 'sodium-native', 'fs-native-extensions'] as const;
 
-/** What runs the program. */
+/** The platform that runs the program. */
 export interface Platform {
-  /** As Node.js spells it, without `v`. */
+  /** As Node.js reports it, without the `v`. */
   readonly nodeVersion: string;
-  /** Null on a system with another library than glibc. */
+  /** Null on a system whose C library is not glibc. */
   readonly glibcVersion: string | null;
 }
 
@@ -18,7 +18,7 @@ export function thisPlatform(): Platform {
   return { nodeVersion: process.versions.node, glibcVersion };
 }
 
-/** The versions of Node.js that there are builds for, each with the oldest minor version of glibc 2 for them. */
+/** The Node.js versions with prebuilt binaries, each with the oldest minor version of glibc 2 that can load them. */
 const GLIBC_FOR: { readonly [major: string]: number } = {
   20: 27,
   22: 38,
@@ -28,7 +28,7 @@ const GLIBC_FOR: { readonly [major: string]: number } = {
 };
 const OLDEST_MINOR_OF_20 = 15;
 
-/** The oldest minor version of glibc 2 that builds for this Node.js load with; null when there are none for it. */
+/** The oldest minor version of glibc 2 that can load the builds for this Node.js; null if there are none. */
 export function oldestGlibc({ nodeVersion }: Platform): number | null {
   const [major = '', minor = ''] = nodeVersion.split('.');
   if (major === '20' && Number(minor) < OLDEST_MINOR_OF_20) return null;
@@ -40,7 +40,7 @@ export function hasGlibc({ glibcVersion }: Platform, leastMinor: number): boolea
   return major === 2 && (minor ?? 0) >= leastMinor;
 }
 
-/** Throws where one does not load. */
+/** Throws if one does not load. */
 export async function loadNativeParts(): Promise<void> {
   for (const part of PARTS) {
     try {
@@ -56,10 +56,10 @@ const RUNS_WITH =
 
 export function notLoaded(part: string, platform: Platform): string {
   const { nodeVersion, glibcVersion } = platform;
-  const library = glibcVersion === null ? 'another C library than glibc' : `glibc ${glibcVersion}`;
+  const library = glibcVersion === null ? 'a C library other than glibc' : `glibc ${glibcVersion}`;
   const found = `${part} does not load with Node.js ${nodeVersion} and ${library}`;
   const least = oldestGlibc(platform);
   return least !== null && hasGlibc(platform, least)
-    ? `${found}, which it has a build for: install the packages again, by npm ci in a checkout`
-    : `${found}. What runs: ${RUNS_WITH}. Use one of these, such as Node.js 20`;
+    ? `${found}, although a build for them exists: reinstall the packages, with npm ci in a checkout`
+    : `${found}. Supported: ${RUNS_WITH}. Use one of these, such as Node.js 20`;
 }

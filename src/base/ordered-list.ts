@@ -31,7 +31,7 @@ export function createOrderedList<Item>(compare: (a: Item, b: Item) => number): 
   };
 }
 
-/** Inserts into a list that is sorted, behind what compares equal. */
+/** Inserts into a sorted list, after items that compare equal. */
 export function insertInOrder<Item>(
   items: Item[],
   item: Item,
@@ -41,7 +41,7 @@ export function insertInOrder<Item>(
   items.splice(place, 0, item);
 }
 
-/** The first index whose item passes the test, which all later items pass too; the length if none does. */
+/** The first index whose item passes the test, given that all later items pass it too; the length if none does. */
 export function firstIndex<Item>(items: readonly Item[], passes: (item: Item) => boolean): number {
   let low = 0;
   let high = items.length;

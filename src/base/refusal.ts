@@ -1,7 +1,7 @@
 /**
- * Every refusal the service can give: its internal name, its HTTP status, its code on the wire and a
- * message that is safe to show. Names are unique; codes are not, because some have two statuses
- * (`certificate_not_found` is 403 to a node and 404 to an operator).
+ * Every refusal that the service can return: its internal name, HTTP status, code on the wire and a message that is
+ * safe to show. Names are unique; codes are not, because some have two statuses (`certificate_not_found` is 403 to a
+ * node and 404 to an operator).
  */
 import type { JsonObject } from './json/value.ts';
 
@@ -11,7 +11,7 @@ interface RefusalEntry<Code extends string> {
   readonly message: string;
 }
 
-/** A message with a code that is not the name of the refusal. */
+/** A message whose code is not the name of the refusal. */
 interface Coded<Code extends string> {
   readonly code: Code;
   readonly message: string;
@@ -297,17 +297,17 @@ export class Refusal extends Error {
   }
 }
 
-/** Refuses for a finer cause than the code of the refusal; the cause goes into its details. */
+/** Refuses with a cause more specific than the code of the refusal; the cause goes into the details. */
 export function refuse(refusal: RefusalName, cause: string): never {
   throw new Refusal(refusal, { cause });
 }
 
-/** Refuses unless the test of a member passed. */
+/** Refuses unless a member passed its check. */
 export function demand(passed: boolean, refusal: RefusalName, cause: string): asserts passed {
   if (!passed) refuse(refusal, cause);
 }
 
-/** Whether something failed because no signature could be had. */
+/** Whether the failure is that no signature could be obtained. */
 export function isSignerUnavailable(cause: unknown): boolean {
   return cause instanceof Refusal && cause.refusal === 'signer_unavailable';
 }

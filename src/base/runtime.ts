@@ -14,13 +14,13 @@ export interface Runtime {
   randomBytes(length: number): Buffer;
 }
 
-/** Reading a clock is a tenth of a cached document: an edge derives the one time from the other. */
+/** Reading a clock costs a tenth of serving a cached document, so an edge derives one time from the other. */
 export interface EdgeRuntime extends Runtime {
-  /** What `now` says when `elapsed` says this. */
+  /** The value of `now` when `elapsed` has this value. */
   timeAt(elapsed: number): number;
 }
 
-/** `runtime` with these clocks in place of its own. */
+/** `runtime` with these clocks instead of its own. */
 export function withClocks(
   runtime: Runtime,
   { monotonic }: SystemTime,
@@ -29,7 +29,7 @@ export function withClocks(
   return { ...runtime, now: () => timeAt(monotonic()), elapsed: monotonic, timeAt };
 }
 
-/** The clocks of the system, in milliseconds. */
+/** The system clocks, in milliseconds. */
 export interface SystemTime {
   /** Since the epoch; it may be set at any time. */
   wall(): number;
@@ -48,7 +48,7 @@ const systemTime: SystemTime = {
 /** Two shared numbers that a test sets: wall clock and monotonic clock. */
 export type ManualTime = Float64Array;
 
-/** The manually set clocks if given, else those of the system. */
+/** The manually set clocks if any, otherwise the system clocks. */
 export function timeOf(manual: ManualTime | null): SystemTime {
   if (manual === null) return systemTime;
   return { wall: () => manual[0] ?? 0, monotonic: () => manual[1] ?? 0 };
@@ -56,7 +56,7 @@ export function timeOf(manual: ManualTime | null): SystemTime {
 
 const POOLED_BYTES = 4096;
 
-/** One call of the system's generator costs as much for a pool as for a few bytes. */
+/** Filling a pool from the system's generator costs as much as getting a few bytes. */
 function pooledRandomBytes(): (length: number) => Buffer {
   const pool = Buffer.alloc(POOLED_BYTES);
   let used = POOLED_BYTES;
@@ -69,7 +69,7 @@ function pooledRandomBytes(): (length: number) => Buffer {
     }
     const bytes = Buffer.alloc(length);
     pool.copy(bytes, 0, used, used + length);
-    // They may become secrets, of which nothing else keeps a copy.
+    // The bytes may become secrets, so the pool must not keep a copy.
     pool.fill(0, used, used + length);
     used += length;
     return bytes;

@@ -1,7 +1,7 @@
-/** Work that takes longer than anything else on its thread may wait: it pauses after each slice. */
+/** Work that would block its thread for too long: it pauses after each slice. */
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 
-/** Runs the first slice at once, and each further one in a turn of the event loop of its own. */
+/** Runs the first slice at once, and each further one in its own turn of the event loop. */
 export async function oneSliceATurn<Made>(work: Generator<void, Made>): Promise<Made> {
   for (;;) {
     const { done, value } = work.next();
@@ -10,18 +10,18 @@ export async function oneSliceATurn<Made>(work: Generator<void, Made>): Promise<
   }
 }
 
-/** The result itself if the work is a single slice; otherwise each further slice has a turn of its own. */
+/** The result itself if the work is a single slice; otherwise each further slice gets its own turn. */
 export function inSlices<Made>(work: Generator<void, Made>): Made | Promise<Made> {
   const first = work.next();
   return first.done === true ? first.value : nextTurn().then(() => oneSliceATurn(work));
 }
 
-/** Rests for this many times as long as the slice before took. */
+/** Rests for this many times the duration of the previous slice. */
 const REST_PER_SLICE = 2;
 
 /**
- * The result itself if the work is a single slice; otherwise further slices leave two thirds of the thread to
- * others: for what takes seconds in total and is not urgent. The rests do not keep the process alive.
+ * The result itself if the work is a single slice; otherwise further slices leave two thirds of the thread's time to
+ * other work. Use it for work that takes seconds in total and is not urgent. The pauses do not keep the process alive.
  *
  * @param elapsed Monotonic milliseconds.
  */
@@ -44,7 +44,7 @@ async function restOf<Made>(work: Generator<void, Made>, elapsed: () => number):
   }
 }
 
-/** Runs all slices at once: for what changes faster than it can be read in slices. */
+/** Runs all slices at once, for data that changes faster than it can be read in slices. */
 export function withoutPause<Made>(work: Generator<void, Made>): Made {
   for (;;) {
     const { done, value } = work.next();

@@ -6,8 +6,8 @@
 const GRAMMAR =
   /^(\d{4})-(\d\d)-(\d\d)(?:[Tt _](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?([Zz]|[+\-\u2212]\d\d(?::?\d\d)?)?)?$/;
 /**
- * The forms that are nearly always received: what is emitted here, in UTC with six digits of fraction or none, and
- * what JavaScript writes, with three.
+ * The forms that are nearly always received: those emitted here, in UTC with a six-digit fraction or none, and those
+ * that JavaScript writes, with a three-digit fraction.
  */
 const USUAL = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3}(?:\d{3})?)?Z$/;
 const FOUR_CENTURIES = 146_097 * 86_400_000;
@@ -29,14 +29,14 @@ export function parseDatetime(text: string): Datetime | null {
 }
 
 /**
- * Reads a header's or request body's timestamp to milliseconds since the epoch; null when it is not
- * one. No offset means UTC and an offset of hours alone is allowed; the text itself is signed verbatim.
+ * Parses the timestamp of a header or request body to milliseconds since the epoch; null if it is not one. No offset
+ * means UTC, and an offset of hours only is allowed; the text itself is signed verbatim.
  */
 export function parseRequestTimestamp(text: string): number | null {
   return readDatetime(text, true)?.instant ?? null;
 }
 
-/** A timestamp of a request body that becomes a member of a record. */
+/** A timestamp in a request body that becomes a member of a record. */
 export interface RequestDatetime {
   /** Milliseconds since the epoch. */
   readonly instant: number;
@@ -45,9 +45,8 @@ export interface RequestDatetime {
 }
 
 /**
- * Like `parseRequestTimestamp`, with its spelling in a record. Offsets are whole minutes, so the fraction
- * is copied: the number for an instant in a distant year cannot hold microseconds. Null when the year in
- * UTC has more than four digits.
+ * Like `parseRequestTimestamp`, and also gives the spelling for a record. Offsets are whole minutes, so the fraction is
+ * copied: in a distant year, a number cannot hold microseconds. Null if the year in UTC has more than four digits.
  */
 export function parseRequestDatetime(text: string): RequestDatetime | null {
   const datetime = readDatetime(text, true);
@@ -88,7 +87,7 @@ function readDatetime(text: string, hourOffsets: boolean): Datetime | null {
   return USUAL.test(text) ? readUsual(text) : readAnySpelling(text, hourOffsets);
 }
 
-/** Reads the parts by position, which is several times as fast as matching. */
+/** Reads the parts by position, which is several times as fast as a regular expression. */
 function readUsual(text: string): Datetime | null {
   const year = digits(text, 0, 4);
   const month = digits(text, 5, 7);
@@ -99,7 +98,7 @@ function readUsual(text: string): Datetime | null {
   const second = digits(text, 17, 19);
   if (hour > 23 || minute > 59 || second > 59) return null;
   const micros = microsOf(text);
-  // `Date.UTC` maps the years 0 to 99 to others; 400 years always have the same number of days.
+  // `Date.UTC` maps the years 0 to 99 to other years; 400 years always have the same number of days.
   const later = Date.UTC(year + 400, month - 1, day, hour, minute, second);
   return {
     instant: later - FOUR_CENTURIES + micros / 1000,

@@ -34,7 +34,7 @@ export function readNodeKey(folder: string): SigningKey {
 export function makeNodeKey(folder: string): SigningKey {
   const publicPath = join(folder, 'node.pub');
   for (const path of [keyPath(folder), publicPath]) {
-    if (existsSync(path)) throw new Error(`${path} exists and is not overwritten`);
+    if (existsSync(path)) throw new Error(`${path} already exists and is not overwritten`);
   }
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const seed = newSeed();

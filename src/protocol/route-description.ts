@@ -1,12 +1,12 @@
 /**
- * A route is one declarative entry: routing, access checks, limits, the OpenAPI document and the tests
- * that prove the surface are all read from it. Access and limit have no default.
+ * A route is one declarative entry, which drives routing, access checks, limits, the OpenAPI document and the tests of
+ * the whole API. Access and limit have no default.
  */
 import type { TObject, TSchema } from 'typebox';
 import type { JsonObject } from '../base/json/value.ts';
 import type { RefusalName } from '../base/refusal.ts';
 
-/** What is limited by source [core-4-1], each on its own. */
+/** The separate rate limits per source [core-4-1]. */
 export const RATE_BUCKETS = [
   'ADMIN',
   'ADMIN_FAILURES',
@@ -36,46 +36,46 @@ export type Access =
   /** Public form without operator headers; with them, they must verify. */
   | 'public-or-operator';
 
-/** A route as it is documented. */
+/** The documented part of a route. */
 export interface RouteDescription {
   readonly method: 'GET' | 'POST' | 'DELETE';
-  /** May hold `{name}` for one path segment. */
+  /** May contain `{name}` for one path segment. */
   readonly path: string;
   readonly access: Access;
   readonly limit: RateBucket | 'none';
   /** True when the last `{name}` takes the rest of the path, slashes included. */
   readonly pathEnd?: true;
-  /** Query parameters, of which a handler reads the texts: nothing is checked by this. */
+  /** Query parameters. This schema only documents them; handlers read and check the raw values. */
   readonly query?: TObject;
-  /** To readers who prefer HTML, a page in place of the envelope says what does not exist, or that there is a limit. */
+  /** For clients that prefer HTML, a page instead of the error envelope reports a missing item or a rate limit. */
   readonly hasErrorPage?: true;
-  /** Its answer carries an `ETag`, and a reader who holds it is answered 304. */
+  /** The answer has an `ETag`, and a client that sends it back gets a 304. */
   readonly hasEtag?: true;
-  /** Its last answer is given again while nobody is known who writes, as one that may be outdated [link-6]. */
+  /** While no writer is known, its last answer is repeated, marked as possibly outdated [link-6]. */
   readonly hasLastCopy?: true;
-  /** Its answer goes on until either side ends it. */
+  /** The answer continues until either side ends it. */
   readonly isStream?: true;
   readonly summary: string;
   readonly description?: string;
   readonly body?: TObject;
-  /** Members of the example body that say more than what the schema generates. */
+  /** Members of the example body that are more helpful than the generated ones. */
   readonly example?: JsonObject;
-  /** What the example lacks to succeed, in words that follow `needs`, and what it is refused with. */
+  /** What the example lacks to succeed, in words that follow `needs`, and the refusal it gets otherwise. */
   readonly exampleNeeds?: { readonly what: string; readonly otherwise: RefusalName };
-  /** Largest body in bytes, where it is not that of the access class. */
+  /** Largest body in bytes, if it differs from that of the access class. */
   readonly maxBodyBytes?: number;
   readonly answer: TSchema | { readonly contentType: string };
-  /** Refusals of this route in addition to the general ones of its access class. */
+  /** Refusals of this route in addition to those of its access class. */
   readonly refusals: readonly RefusalName[];
-  /** Whether success is 201: always, or on the six routes where MESH_CREATED_STATUS says so. */
+  /** Whether success is 201: always, or as MESH_CREATED_STATUS says on six of the routes. */
   readonly created?: 'always' | 'as_configured';
-  /** A request that is sent again, marked as such, gets its first answer [core-2-5]. */
+  /** Whether a repeated request, marked as such, gets its first answer [core-2-5]. */
   readonly keepsAnswer: boolean;
 }
 
 const KIB = 1024;
 
-/** The most bytes that are read and parsed, by the access class of the sender [core-4-1]. */
+/** The most bytes that are read and parsed, by access class [core-4-1]. */
 const BODY_BYTES: Readonly<Record<Access, number>> = {
   public: 512 * KIB,
   internal: 0,
@@ -86,20 +86,20 @@ const BODY_BYTES: Readonly<Record<Access, number>> = {
 };
 
 /**
- * The most JSON values in a public body. A small value costs as much as hundreds of bytes of text: reading,
- * checking and writing a quarter of a million of them took 150 ms.
+ * The most JSON values in a public body. A small value costs as much as hundreds of bytes of text: reading, checking
+ * and writing a quarter million of them took 150 ms.
  */
 const PUBLIC_BODY_VALUES = 32_768;
 
 /** For long lists that operators import or publish. */
 export const LARGE_BODY_BYTES = 2048 * KIB;
 
-/** Bytes that a body of the route may have; MESH_MAX_REQUEST_BYTES may allow fewer. */
+/** The most bytes of a body of the route; MESH_MAX_REQUEST_BYTES may lower it. */
 export function maxBodyBytes({ method, access, maxBodyBytes: own }: RouteDescription): number {
   return method === 'GET' ? 0 : (own ?? BODY_BYTES[access]);
 }
 
-/** Values that a body of the route may have; undefined where the bound on bytes suffices. */
+/** The most values in a body of the route; undefined if the limit on bytes suffices. */
 export function maxBodyValues({ access }: RouteDescription): number | undefined {
   return access === 'public' ? PUBLIC_BODY_VALUES : undefined;
 }

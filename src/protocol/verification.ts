@@ -1,6 +1,6 @@
 /**
- * What public verification answers [core-4-11], [core-4-13], [trust-6]: for the routes of an authority, and for
- * `verify --offline`. A record that cannot be read is refused; the checks have an order and a code each.
+ * Public verification [core-4-11], [core-4-13], [trust-6], for the routes of an authority and for `verify --offline`. A
+ * record that cannot be read is refused; the checks have a fixed order and a reason code each.
  */
 import type { Sha256, VerifySignature } from '../base/crypto/primitives.ts';
 import {
@@ -50,22 +50,22 @@ import type { Fresh } from './records/record.ts';
 import { type CandidateKeys, keyList } from './records/signature-search.ts';
 import { readTrustEvidence, verifyTrustEvidence } from './records/trust-evidence.ts';
 
-/** Every violation repeats two ids of the intent: this many characters of them, and no more. */
+/** Every violation repeats two ids of the intent; this limits the total number of characters. */
 const MAX_REPEATED = 1 << 20;
 
-/** The issuer of attestations, whose feed names those that it has revoked. */
+/** The issuer of attestations, whose feed lists its revoked ones. */
 export interface FeedIssuer {
   readonly name: string;
   readonly keys: readonly string[];
 }
 
-/** Who verifies, and by what. */
+/** The environment of a verification. */
 export interface Verifier extends Fresh {
   readonly verify: VerifySignature;
   readonly sha256: Sha256;
-  /** Whether the size of a request is limited beyond the bounds of records. */
+  /** Whether request sizes are limited beyond the bounds of records. */
   readonly isBounded: boolean;
-  /** The key that signs where a request names none; throws when it is not known. */
+  /** The key to use if a request names none; throws if it is not known. */
   ownKey(): string;
   askRevocations(
     question: RevocationQuestion,
@@ -212,7 +212,7 @@ export function judgeIntent(
   return { verdict, intentId: intent_id };
 }
 
-/** Absent or null means our own key; an empty list accepts nothing [trust-1-5]. */
+/** The keys in a request. Absent or null means our own key; an empty list accepts nothing [trust-1-5]. */
 function keysOf(
   given: JsonValue | undefined,
   by: Verifier,
@@ -224,7 +224,7 @@ function keysOf(
   return given;
 }
 
-/** The same, where the keys may have ids. */
+/** Like `keysOf`, but the keys may have ids. */
 function keysOfAnyForm(given: JsonValue | undefined, by: Verifier): CandidateKeys {
   if (given === undefined || given === null) return [by.ownKey()];
   const keys = keyList(given);

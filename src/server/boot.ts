@@ -34,25 +34,22 @@ import { waitForTurn } from './waiting.ts';
 import { openWriter, type StateContext, type Writer } from './writer.ts';
 
 export interface BootOptions {
-  /** Its time is that of the clocks below. */
+  /** Its time comes from the clocks below. */
   readonly runtime: Runtime;
-  /** Manually set clocks; null for the system's. */
+  /** Manually set clocks; null for the system clocks. */
   readonly manualTime: ManualTime | null;
-  /** Where log lines go. */
+  /** Receives the log lines. */
   readonly destination: LogDestination;
-  /** The number of lines that the log has dropped so far. */
+  /** The number of log lines dropped so far. */
   droppedLogLines(): number;
   readonly version: string;
   /** The command line, for the page that documents it. */
   readonly commands: CommandReference;
   startThread(onFailure: (cause: unknown) => void): EdgeThread;
   readonly startWatchdog: StartWatchdog;
-  /**
-   * Signed lists with at least this many entries are rendered on a thread of their own; null for the
-   * default.
-   */
+  /** Signed lists with at least this many entries are rendered on a separate thread; null for the default. */
   readonly listThreadFrom: number | null;
-  /** Called when memory and disk no longer agree: the process has to end with a non-zero code. */
+  /** Called when memory and disk no longer agree: the process must exit with a non-zero code. */
   readonly onFatal: (cause: unknown) => void;
 }
 
@@ -65,25 +62,25 @@ export interface RunningAuthority {
   sweep(): Promise<void>;
   /** Compares the clocks now instead of at the next interval. */
   checkClock(): Promise<void>;
-  /** Asks how much space is left now instead of at the next interval. */
+  /** Checks free disk space now instead of at the next interval. */
   checkDisk(): Promise<void>;
   /** Re-issues due signed lists now instead of at the next interval. */
   renewLists(): Promise<void>;
   /** Runs a trust cycle now instead of at the next interval. */
   runTrustCycle(): Promise<void>;
-  /** Makes a backup now if the schedule says that one is due, instead of at the next look. */
+  /** Makes a backup now if one is due, instead of at the next check of the schedule. */
   backUp(): Promise<void>;
-  /** Looks through the next part of the stored state now instead of at the next interval. */
+  /** Scrubs the next part of the stored state now instead of at the next interval. */
   scrub(): Promise<void>;
   /** Reads the TLS files now instead of at the next interval; null without TLS. */
   readonly reloadTls: (() => Promise<void>) | null;
-  /** Resolves when everything that the edges have sent so far has arrived, log lines in particular. */
+  /** Resolves when everything that the edges have sent so far, log lines in particular, has arrived. */
   settle(): Promise<void>;
-  /** Resolves when the state is to be moved elsewhere: the process should stop as it does on a signal. */
+  /** Resolves when the state is to be moved elsewhere; the process should then stop as it does on a signal. */
   readonly stopRequested: Promise<void>;
   /** Ends the process because of an uncaught failure. */
   readonly fatal: Fatal;
-  /** Finishes requests in flight, refuses new ones, flushes and releases the store. */
+  /** Refuses new requests, finishes those in flight, flushes, and releases the store. */
   stop(patience?: StopPatience): Promise<void>;
 }
 
@@ -122,9 +119,9 @@ export async function startAuthority(
     end: onFatal,
   });
   let role: Role = STARTING;
-  /** End whatever could still answer. */
+  /** Each stops a component that could still answer. */
   const silencers: (() => void | Promise<void>)[] = [() => role.seal()];
-  // Edges may exist already, but cannot be called before the front is open.
+  // Edges may already exist, but they cannot be called before the front is open.
   let frontOpened: (opened: Front) => void = () => undefined;
   const front = new Promise<Front>((resolve) => {
     frontOpened = resolve;
@@ -164,7 +161,7 @@ export async function startAuthority(
   });
   silencers.push(joined.close);
   const { instanceStatus, turn } = joined;
-  // They load their modules while the state is read.
+  // The threads load their modules while the state is being read.
   const threads = startThreads(config, (index) =>
     options.startThread((cause) => fatal(`edge thread ${index + 1}`, cause)),
   );
@@ -215,7 +212,11 @@ export async function startAuthority(
   }
 
   async function waitAndTake(): Promise<void> {
-    logger.write('INFO', 'store', `${turn.holder} writes; this instance waits for its turn`);
+    logger.write(
+      'INFO',
+      'store',
+      `${turn.holder} is the writer; this instance is waiting for its turn`,
+    );
     const waiting = waitForTurn(ofState, instanceStatus);
     role = waiting;
     const opened = await turn.opening;
@@ -223,7 +224,7 @@ export async function startAuthority(
     joined.unfollow();
     const ready = opened.tenure && (await waiting.take(opened.tenure.previousOwner));
     const seen = waiting.seen();
-    // The authority publishes them anew: those of the writer before may be older.
+    // The authority republishes them: those of the previous writer may be outdated.
     withdrawAll(publisher);
     const writer = await write(opened, ready, seen);
     if (lifecycle.state !== 'serving') return;
@@ -249,7 +250,7 @@ export async function startAuthority(
       exposition(reports) {
         if (instanceStatus !== null)
           metrics.instanceStatus(instanceStatus, joined.followers(), joined.leaseRemaining());
-        // What is counted is the writer's to say, once.
+        // Only the writer reports the counts, so that they appear once.
         return exposition(role.call ?? (() => UNAVAILABLE), metrics, reports);
       },
     };
@@ -260,7 +261,7 @@ export async function startAuthority(
       signingKeyId: config.keyId,
       haMode: haModeOf(config),
     };
-    // A thread that starts later may find no free file descriptor to load its modules.
+    // If the thread started later, it might find no free file descriptor to load its modules.
     await watchdog.ready;
     const serving = await openFront({
       config,
@@ -323,7 +324,7 @@ export async function startAuthority(
               await role.close();
             },
             overrun() {
-              // The lease would be renewed for as long as the process lives.
+              // Otherwise the lease would be renewed for as long as the process lives.
               if (instanceStatus !== null) fatal('stop', new Error(OVERRUN));
             },
             async close() {
@@ -346,7 +347,7 @@ export async function startAuthority(
 }
 
 const OVERRUN =
-  'What is only in memory could not be stored in time: this process ends, so that another instance can take over';
+  'Data that is only in memory could not be stored in time; this process exits so that another instance can take over';
 
 const AT_ONCE: StopPatience = { announceMs: 0, hurry: new AbortController().signal };
 
@@ -369,5 +370,5 @@ async function exposition(
   throw new Error(`The counts cannot be read: ${answer.refusal}`);
 }
 
-/** The state was rolled back, or is in the hands of another instance. */
+/** The state was rolled back, or another instance writes it. */
 const UNCOUNTED: ReadonlySet<RefusalName> = new Set(['restore_pending', 'authority_unavailable']);

@@ -1,4 +1,4 @@
-/** Serves HTTP: one edge on the thread of the authority, or several on threads of their own. */
+/** Serves HTTP with one edge on the authority's thread, or with several, each on its own thread. */
 
 import type { Logger } from '../base/log/logger.ts';
 import type { EdgeRuntime } from '../base/runtime.ts';
@@ -28,11 +28,11 @@ export interface FrontOptions {
   readonly runtime: EdgeRuntime;
   readonly logger: Logger;
   readonly host: EdgeHost;
-  /** None when the thread of the authority serves. */
+  /** Empty if the authority's thread serves. */
   readonly threads: readonly EdgeThread[];
 }
 
-/** Resolves when requests are served. */
+/** Resolves once requests are served. */
 export async function openFront(options: FrontOptions): Promise<Front> {
   const { config, instance, commands, host, threads } = options;
   const edgeConfig = edgeConfigOf(config, instance, commands);

@@ -1,6 +1,6 @@
 /**
- * This instance among those that serve the same state: whose turn it is to write, and the link between the one that
- * does and the others.
+ * Coordinates this instance with the others that serve the same state: who writes, and the link between the writer and
+ * its followers.
  */
 
 import { sha256Hex } from '../base/crypto/digest.ts';
@@ -42,61 +42,61 @@ import type { AuthorityMetrics } from './metrics/authority.ts';
 
 export interface InstancesOptions {
   readonly config: Config;
-  /** Of this start of the service. */
+  /** Identifies this start of the service. */
   readonly instanceId: string;
-  /** Only instances of the same program talk to each other. */
+  /** The program version; only instances with the same one link to each other. */
   readonly program: string;
   readonly signer: AuthoritySigner;
   readonly publisher: DocumentPublisher;
-  /** The counts of this instance, which are everybody's while it writes. */
+  /** The rate limit counts of this instance, which apply to all instances while it is the writer. */
   readonly limits: LocalRateLimits;
   readonly logger: Logger;
   readonly metrics: Pick<AuthorityMetrics, 'linkAnswered' | 'leaseConfirmed' | 'databaseClock'>;
-  /** Its time is that of the system. */
+  /** Its time is the system time. */
   readonly runtime: Runtime;
-  /** Milliseconds since the epoch, by the clock that the service goes by. */
+  /** Milliseconds since the epoch, by the service's clock. */
   now(): number;
-  /** Resolves when no edge can still be reading a document that was replaced before this call. */
+  /** Resolves once no edge can still be reading a document that was replaced before this call. */
   edgesCaughtUp(): Promise<void>;
-  /** Called once, when the state is to be moved elsewhere, and this process to stop. */
+  /** Called once, when the state is to be moved elsewhere and this process must stop. */
   stopRequested(): void;
-  /** Called once, when another process may write. */
+  /** Called once, as soon as another process might write. */
   lost(problem: string): void;
 }
 
 export interface Instances {
-  /** Null where no other instance can write. */
+  /** Null if no other instance can write. */
   readonly instanceStatus: InstanceStatus | null;
   readonly turn: Turn;
-  /** Where edges bring their calls, if another instance can write. */
+  /** Routes the calls of edges if another instance can write. */
   readonly callRouter: CallRouter;
-  /** Those that are linked to this instance. */
+  /** The followers linked to this instance. */
   followers(): readonly LinkedFollower[];
-  /** Those that answer together, if this one writes; null where none is linked to others. */
+  /** If this instance is the writer: it and its followers; null if instances are not linked. */
   rows(): readonly DashboardInstance[] | null;
-  /** From now on the answers of this instance are those of the writer. */
+  /** Makes this instance answer as the writer from now on. */
   lead(call: Call, tenure: Tenure): void;
-  /** Ends the link to the instance that has written. */
+  /** Ends the link to the previous writer. */
   unfollow(): void;
-  /** Followers send no further request; resolves when those that they have sent are answered. */
+  /** Stops followers from sending requests; resolves when those already sent are answered. */
   halt(): Promise<void>;
-  /** Milliseconds for which this instance may write without a renewal of its lease; 0 while it does not write. */
+  /** How many milliseconds this instance may keep writing without renewing its lease; 0 while it is not the writer. */
   leaseRemaining(): number;
   close(): void;
 }
 
 interface Turn {
-  /** Null while another instance writes. */
+  /** Null while another instance is the writer. */
   readonly opened: OpenedStore | null;
-  /** Resolves when this instance is the one that writes. */
+  /** Resolves when this instance becomes the writer. */
   readonly opening: Promise<OpenedStore>;
-  /** What the instance that writes calls itself. */
+  /** The name of the writer. */
   readonly holder: string;
-  /** Waits no longer. */
+  /** Stops waiting. */
   giveUp(): void;
 }
 
-/** Resolves when this instance writes, or knows who does; rejects with one sentence. */
+/** Resolves when this instance is the writer, or knows who is; rejects with a one-sentence error. */
 export async function joinInstances(options: InstancesOptions): Promise<Instances> {
   const { config, publisher, limits, logger, metrics, runtime } = options;
   const { elapsed } = runtime;
@@ -144,13 +144,13 @@ export async function joinInstances(options: InstancesOptions): Promise<Instance
   const holdMs = config.link?.holdMs ?? 0;
   const callRouter = createCallRouter({ client, holdMs, rateLimits: config.rateLimits, elapsed });
 
-  /** Whether this instance waits for the end of a move. */
+  /** Called when a move begins or ends, while this instance waits for it. */
   function noteMoving(isMoving: boolean): void {
     if (instanceStatus === null || instanceStatus.isMoving() === isMoving) return;
     noteMove(instanceStatus.memory, isMoving);
     const text = isMoving
-      ? 'A state is being moved into the database, or out of it: this instance waits until that has ended'
-      : 'No state is being moved any more';
+      ? 'A state is being moved into or out of the database; this instance waits until the move has ended'
+      : 'The move has ended';
     logger.write('INFO', 'store', text);
   }
 
@@ -173,7 +173,7 @@ export async function joinInstances(options: InstancesOptions): Promise<Instance
       logger.write(
         'ERROR',
         'store',
-        `${problem}: nobody writes, and this instance takes over as soon as it does`,
+        `${problem}: there is no writer, and this instance takes over as soon as the problem is solved`,
       ),
     confirmed: metrics.leaseConfirmed,
     clockCompared: followDatabaseClock(logger, metrics.databaseClock),
@@ -197,7 +197,7 @@ export async function joinInstances(options: InstancesOptions): Promise<Instance
       const confirmed = onceConfirmed(call, heldSince, elapsed);
       host?.startServing({ epoch, call: confirmed, limits, heldSince });
       callRouter.lead(confirmed, limits);
-      logger.write('INFO', 'store', `This instance writes, as holder ${epoch} of the lease`);
+      logger.write('INFO', 'store', `This instance is the writer, as holder ${epoch} of the lease`);
     },
     unfollow: () => client?.close(),
     halt: () => host?.halt() ?? Promise.resolve(),
@@ -211,7 +211,7 @@ export function haModeOf({ database, link }: Config): Instance['haMode'] {
   return link === null ? 'standby' : 'linked';
 }
 
-/** What two instances need of each other to talk. */
+/** The secrets that two instances share to authenticate their link. */
 function linkSecrets({ config, instanceId, signer, program, logger }: InstancesOptions) {
   const key = linkKey(signer, sha256Hex(canonicalJson(config.genesis)));
   const wires = tlsWires({ key, warn: (problem) => logger.write('WARNING', 'link', problem) });
@@ -224,7 +224,7 @@ type TurnOptions = Pick<Candidate, 'link' | 'seen' | 'missed' | 'cannotWrite'> &
     'instanceId' | 'runtime' | 'confirmed' | 'clockCompared' | 'stopRequested' | 'lost'
   >;
 
-/** Opens the store, or learns that another instance writes to it. */
+/** Opens the store, or finds out that another instance is the writer. */
 async function takeTurn(
   config: Config,
   { link, seen, missed, cannotWrite, ...options }: TurnOptions,
@@ -271,10 +271,13 @@ function instanceRows(writer: string, followers: readonly LinkedFollower[]): Das
   ];
 }
 
-/** Once they were too far apart, they agree again below this: no line for each of many small changes. */
+/**
+ * Hysteresis: after the clocks differed too much, they count as in agreement again only below this, so that small
+ * changes do not each log a line.
+ */
 const AGREE_AGAIN_MS = MOST_CLOCK_DIFFERENCE_MS / 2;
 
-/** The returned function takes each comparison, in milliseconds by which the machine is ahead. */
+/** Call the returned function with each measurement: by how many milliseconds the machine is ahead. */
 export function followDatabaseClock(
   logger: Logger,
   measured: (aheadMs: number) => void,

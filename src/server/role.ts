@@ -1,26 +1,26 @@
-/** What an instance does with the state: it waits for its turn (`waiting.ts`), or it writes (`writer.ts`). */
+/** The role of an instance: it waits for its turn (`waiting.ts`) or is the writer (`writer.ts`). */
 import type { HostStatus } from '../authority/derived/host-status.ts';
 import type { OpenAuthority } from '../authority/open.ts';
 import type { Call } from '../protocol/contract/calls.ts';
 import type { Job } from './lifecycle/background.ts';
 
 export interface Role {
-  /** The authority; null where another instance is. */
+  /** The authority; null if another instance is the writer. */
   readonly call: Call | null;
   readonly clockSet: OpenAuthority['clockSet'];
   readonly seal: OpenAuthority['seal'];
-  /** Throws before they have begun, and where another instance writes. */
+  /** Throws before the jobs have begun, and while another instance is the writer. */
   jobs(): WriterJobs;
-  /** Null without a schedule of backups. */
+  /** Null without a backup schedule. */
   backupFacts(): HostStatus['backup'];
-  /** Damage that is known of the stored state. */
+  /** The amount of known damage in the stored state. */
   damaged(): number;
   webhooks(): HostStatus['webhooks'];
-  /** Ends the processes that read the state, and starts no other. */
+  /** Ends the processes that read the state, and prevents new ones. */
   endReaders(): void;
-  /** Flushes for the last time and gives the state up; call when no periodic work is under way. */
+  /** Flushes for the last time and releases the state; call when no periodic work is running. */
   close(): Promise<void>;
-  /** Gives the state up as if this process had died. */
+  /** Releases the state as if this process had died. */
   abandon(): Promise<void>;
 }
 
@@ -32,17 +32,17 @@ export interface WriterJobs {
   runTrustCycle(): Promise<void>;
   /** Null without a schedule. */
   readonly backUp: Job | null;
-  /** Null where the state is not looked through for damage. */
+  /** Null if scrubbing is disabled. */
   readonly scrub: Job | null;
 }
 
-/** An instance before its turn, which has no state to give up. */
+/** The role at startup, without any state to release. */
 export const STARTING: Role = {
   call: null,
   clockSet: () => undefined,
   seal: () => undefined,
   jobs() {
-    throw new Error('This instance does not write');
+    throw new Error('This instance is not the writer');
   },
   backupFacts: () => null,
   damaged: () => 0,

@@ -1,4 +1,4 @@
-/** The key of the authority for the service: what becomes of a signer that holds it is logged and counted. */
+/** The service's access to the authority key; failures of a separate signer process are logged and counted. */
 
 import type { Logger } from '../base/log/logger.ts';
 import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
@@ -16,7 +16,7 @@ export interface ServiceSignerOptions {
   elapsed(): number;
 }
 
-/** Resolves when signatures can be had; rejects with one sentence. */
+/** Resolves when the signer is available; rejects with a one-sentence error. */
 export function openServiceSigner(options: ServiceSignerOptions): Promise<AuthoritySigner> {
   const { config, logger, metrics, fatal, elapsed } = options;
   const source = config.keySource();

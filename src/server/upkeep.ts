@@ -1,4 +1,4 @@
-/** What every instance looks after while it serves, whether it writes or not: clock, disk, TLS pair and live pages. */
+/** The periodic work of every instance, whether it is the writer or not: clock, disk, TLS pair and live pages. */
 
 import type { HostStatus } from '../authority/derived/host-status.ts';
 import { hasRoom } from '../authority/engine/room.ts';
@@ -14,7 +14,7 @@ import type { EdgeHost, Edges } from './threads/edge-threads.ts';
 export interface UpkeepOptions {
   readonly config: Config;
   readonly clock: Pick<Clock, 'check' | 'skew'>;
-  /** What is measured again and again is written to it. */
+  /** Receives the periodic measurements. */
   readonly hostStatus: HostStatus & { diskFree: number | null; tlsNotAfter: number | null };
   readonly host: Pick<EdgeHost, 'viewers' | 'call'>;
   readonly edges: Pick<Edges, 'useTls'>;
@@ -31,11 +31,11 @@ export interface Upkeep {
 }
 
 const CLOCK_CHECK_MS = 1000;
-/** Between two checks little can be written of what a full disk has to have room for. */
+/** Short enough that little can be written between two checks, relative to the reserve that `minFree` keeps. */
 const DISK_CHECK_MS = 1000;
-/** How soon a new certificate is used; two small files are read for it. */
+/** How soon a new certificate is used; each check reads two small files. */
 const TLS_RELOAD_MS = 10_000;
-/** Live pages change at most this often. */
+/** Live pages are updated at most this often. */
 const LIVE_REFRESH_MS = 500;
 
 const NO_ROOM =
@@ -59,7 +59,8 @@ async function checkDisk({ config, hostStatus, logger }: UpkeepOptions): Promise
   hostStatus.diskFree = await freeSpace(config.dataDir);
   const has = hasRoom({ hostStatus: () => hostStatus });
   if (had && !has) logger.write('ERROR', 'store', NO_ROOM);
-  if (!had && has) logger.write('INFO', 'store', 'There is space again: nodes may be enrolled');
+  if (!had && has)
+    logger.write('INFO', 'store', 'There is enough disk space again: nodes may be enrolled');
 }
 
 function reloadingTls(background: Background, options: UpkeepOptions): Job | null {
@@ -79,7 +80,7 @@ function reloadingTls(background: Background, options: UpkeepOptions): Job | nul
   return background.start('tls_reload', TLS_RELOAD_MS, check);
 }
 
-/** While there are viewers, outdated documents of live pages are rebuilt. */
+/** Rebuilds outdated documents of live pages while there are viewers. */
 async function refreshLivePages({ viewers, call }: UpkeepOptions['host']): Promise<void> {
   if (Atomics.load(viewers, 0) === 0) return;
   await Promise.all([call('refreshDashboard', null), call('refreshGraph', null)]);

@@ -1,4 +1,4 @@
-/** An instance that waits for its turn: it keeps ready in memory what its database holds. */
+/** An instance that waits for its turn: it keeps a standby copy of the database's state in memory. */
 import type { SeenList, SeenState } from '../authority/open.ts';
 import { createAuthorityState } from '../authority/state.ts';
 import { createSuccessor, type Successor } from '../authority/successor.ts';
@@ -13,9 +13,9 @@ import { type Role, STARTING } from './role.ts';
 import { type StateContext, stateOptions } from './writer.ts';
 
 export interface Waiting extends Role {
-  /** What was kept ready, once, for the turn of this instance; null when the state has to be read. */
+  /** Hands over the standby state, once, when this instance's turn begins; null if the state must be read. */
   readonly take: Successor['take'];
-  /** What was seen of the state until now. */
+  /** What this instance knows about the state so far. */
   seen(): SeenState;
 }
 
@@ -32,7 +32,10 @@ export function waitForTurn(context: StateContext, instanceStatus: InstanceStatu
   };
 }
 
-/** The newest list that was ever shown, while others write. Call for the last time before one is withdrawn for this instance. */
+/**
+ * Tracks the newest list published while others write. Make the last call before documents are withdrawn for this
+ * instance.
+ */
 function followList({ follow, revisionEnds }: DocumentPublisher): () => SeenList {
   let newest: SeenList = { sequence: 0, lastRevoked: null };
   let isOver = false;
@@ -49,7 +52,7 @@ function followList({ follow, revisionEnds }: DocumentPublisher): () => SeenList
   };
 }
 
-/** Null where no other instance can write. */
+/** Null if no other instance can write. */
 function keepReady(context: StateContext, instanceStatus: InstanceStatus | null): Successor | null {
   const { config, runtime, logger } = context;
   if (config.database === null || instanceStatus === null) return null;
@@ -59,12 +62,12 @@ function keepReady(context: StateContext, instanceStatus: InstanceStatus | null)
     patience: config.database.leaseMs / 3,
     ...leaseClock(runtime),
     read: (revision) =>
-      logger.write('INFO', 'store', `The state is kept ready, from revision ${revision} on`),
+      logger.write('INFO', 'store', `The standby state is ready, from revision ${revision} on`),
     failed: (cause) =>
       logger.write(
         'WARNING',
         'store',
-        `The state cannot be kept ready: ${problemText(cause)}; if it stays so, a turn of this instance begins with reading it`,
+        `The standby state cannot be kept up to date: ${problemText(cause)}; if this persists, this instance must read the whole state when its turn begins`,
       ),
     looked: () => noteLag(instanceStatus.memory, successor.lag()),
   });

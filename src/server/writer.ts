@@ -1,4 +1,4 @@
-/** What the process that writes the state runs besides its edges: the authority on its store, and its periodic work. */
+/** What the writer runs in addition to its edges: the authority on its store, and periodic work. */
 
 import type { HostStatus } from '../authority/derived/host-status.ts';
 import { LIST_THREAD_FROM } from '../authority/lists/list-rendering.ts';
@@ -42,7 +42,7 @@ import { type ListThreadIdentity, startListThread } from './threads/list-thread.
 import { scrubApart } from './threads/scrub-process.ts';
 import { openWebhooks, type Webhooks } from './webhooks/webhooks.ts';
 
-/** What the state in memory depends on. */
+/** The dependencies of the state in memory. */
 export interface StateContext {
   readonly config: Config;
   readonly signer: AuthoritySigner;
@@ -58,41 +58,41 @@ export interface StateContext {
 
 export interface WriterOptions extends StateContext {
   readonly opened: OpenedStore;
-  /** The state, if it was kept ready. */
+  /** The standby state, if there is one. */
   readonly ready: ReadyState | null;
-  /** What this instance has seen of the state while it waited; null where it has not. */
+  /** What this instance learned about the state while it waited; null if it did not wait. */
   readonly seen: SeenState | null;
   readonly metrics: AuthorityMetrics;
   hostStatus(): HostStatus;
 }
 
 export interface Writer extends Role {
-  /** The authority; it refuses while another process may have taken its place. */
+  /** The authority; it refuses calls while another process might have replaced it. */
   readonly call: Call;
-  /** Begins the periodic work; the first trust cycle has ended when it resolves. */
+  /** Begins the periodic work; resolves when the first trust cycle has ended. */
   begin(background: Background): Promise<void>;
 }
 
-/** How late a backup may begin. */
+/** How late a scheduled backup may begin. */
 const BACKUP_CHECK_MS = 60_000;
-/** Between two parts of the state that are looked through for damage. */
+/** The interval between two scrubbed parts of the state. */
 const SCRUB_PART_MS = 3_600_000;
 /** How often lists are checked; a list that is half a day old is re-issued. */
 const LIST_RENEWAL_MS = 60_000;
 /** A process that has lost its state answers reads from memory for at most this long. */
 const OWNERSHIP_CHECK_MS = 1000;
 const SWEEP_MS = 1000;
-/** A crash forgets this much of what webhooks took, and they get it again. */
+/** After a crash, webhooks get the events of up to this period again. */
 const WEBHOOK_SAVE_MS = 1000;
-/** The head in other places is at most this much behind, revocations apart. */
+/** Except for revocations, heads in other places lag at most this much. */
 const HEAD_MS = 1000;
-/** What is wrong is known this long after it begins, also while nobody reads the dashboard. */
+/** How soon a problem is detected, even while nobody reads the dashboard. */
 const POSTURE_MS = 15_000;
 
-/** No list of the state is known to be the newest. */
+/** Used if no list of the state is known to be the newest. */
 const NOT_THE_NEWEST = { crl_sequence: -1, feed_sequence: -1 };
 
-/** A start that is refused leaves the state to others. */
+/** If the start is refused, the state is released to other instances. */
 export async function openWriter(options: WriterOptions): Promise<Writer> {
   const { config, opened, signer, runtime, metrics, logger, fatal } = options;
   for (const note of opened.notes) logger.write('INFO', 'store', note);
@@ -104,7 +104,7 @@ export async function openWriter(options: WriterOptions): Promise<Writer> {
   const keeper = head;
   const store = keeper?.store ?? timed;
   const endReaders = new AbortController();
-  // A state that was rolled back must not replace what it may be restored from.
+  // Backups of a rolled-back state must not replace the ones it may be restored from.
   const backups = quarantine === null ? backupsOf(options, endReaders.signal) : null;
   const scrub = scrubOf(options, endReaders.signal);
   let webhooks: Webhooks | null = null;
@@ -118,7 +118,7 @@ export async function openWriter(options: WriterOptions): Promise<Writer> {
       return authority;
     } catch (cause) {
       releaseUnkept();
-      // Not closed: a holder that was lost before this start must still count as lost at the next.
+      // Abandoned, not closed: if the previous holder crashed, the next start must still know it.
       await (authority ?? head?.store ?? timed).abandon();
       throw cause;
     }
@@ -150,7 +150,7 @@ export async function openWriter(options: WriterOptions): Promise<Writer> {
     });
   }
 
-  /** The files of heads that stay as they are. */
+  /** Releases head files that will not be updated. */
   function releaseUnkept(): void {
     if (head === null) for (const file of heads?.files ?? []) file.release();
   }
@@ -172,7 +172,7 @@ export async function openWriter(options: WriterOptions): Promise<Writer> {
       if (keeper !== null) {
         background.start('head', HEAD_MS, () =>
           keeper.keep().catch((cause) => {
-            // Until it can be signed again it lags behind, as it does after a crash.
+            // Until the head can be signed again, it lags behind, as after a crash.
             if (!isSignerUnavailable(cause)) fatal('head file', cause);
           }),
         );
@@ -211,7 +211,7 @@ export async function openWriter(options: WriterOptions): Promise<Writer> {
   };
 }
 
-/** Null when the state has to be read: what was kept ready must be what the store holds. */
+/** The standby state if it matches the store; null if the state must be read. */
 async function readyFor(
   store: Store,
   { ready, logger }: Pick<WriterOptions, 'ready' | 'logger'>,
@@ -219,13 +219,13 @@ async function readyFor(
   if (ready === null) return null;
   const { revision, auditHead } = await store.position();
   if (ready.revision === revision && ready.facts.auditHead === auditHead) return ready;
-  const problem = `The state that was kept ready is of revision ${ready.revision}, and the database at ${revision}`;
-  logger.write('WARNING', 'store', `${problem}: it is read again`);
+  const problem = `The standby state is at revision ${ready.revision}, but the database is at ${revision}`;
+  logger.write('WARNING', 'store', `${problem}: the state is read again`);
   await ready.state.close();
   return null;
 }
 
-/** Null when no head is kept. A start that is refused leaves the state to others. */
+/** Null if no head is kept. If the start is refused, the state is released to other instances. */
 async function headsFor({ heads, publicKey }: Config, store: Store): Promise<OpenedHeads | null> {
   if (heads.paths.length === 0) return null;
   try {
@@ -279,7 +279,7 @@ function backupsOf(
   });
 }
 
-/** Null where the state is not looked through for damage. */
+/** Null if scrubbing is disabled. */
 function scrubOf(
   { config: { dataDir, database, scrubHours }, runtime, logger, metrics }: WriterOptions,
   abort: AbortSignal,
@@ -326,7 +326,7 @@ function authorityOptions(
   };
 }
 
-/** What decides how the state is held in memory, whether this instance writes it or waits for its turn. */
+/** The options for the state in memory, both for the writer and for an instance that waits for its turn. */
 export function stateOptions({
   config,
   signer,
@@ -366,7 +366,7 @@ export function stateOptions({
         logger.write(
           'ERROR',
           'lists',
-          `The thread for long signed lists has not started, so they are rendered on the thread of the authority until a list has doubled: ${problemText(cause)}`,
+          `The thread for long signed lists could not be started, so the authority thread renders them until a list has doubled in size: ${problemText(cause)}`,
         ),
       edgesCaughtUp,
     },
@@ -377,7 +377,7 @@ function listThreadIdentity({ keySource, publicKey, keyId }: Config): ListThread
   return { keySource: keySource(), publicKey, keyId };
 }
 
-/** Audit entries are logged after they are stored; this logs the true reason of a refusal. */
+/** Logs audit entries once they are stored, including the true reason for a refusal. */
 function logAudit(
   logger: Logger,
   metrics: AuthorityMetrics,

@@ -30,7 +30,7 @@ test('when the primary stands still and its synchronous standby is promoted, ano
   await using writer = await startChildServer(folder.path, { environment });
   await using waiting = await startChildServer(folder.path, { environment });
   assert.equal(outcome(await operate(writer.na, '/admin/invite')), '200');
-  await until(async () => waiting.log().includes('The state is kept ready'));
+  await until(async () => waiting.log().includes('The standby state is ready'));
   servers.primary().freeze();
   const began = performance.now();
   await servers.promote();

@@ -60,7 +60,7 @@ export function testUnhandled(
   for (const [name, from, event] of cases) {
     test(`${machine.id}: ${name} is a programming error and throws`, () => {
       assert.throws(() => step(machine, from, event), {
-        message: `${machine.id} in state ${from?.value ?? 'absent'} does not take ${event.type}`,
+        message: `${machine.id} in state ${from?.value ?? 'absent'} does not accept ${event.type}`,
       });
     });
   }

@@ -1,6 +1,6 @@
 /**
- * Decodes standard base64 of exactly `length` bytes; null for anything else. Only the canonical
- * spelling passes [core-1-5]: a key that could be written two ways could evade look-ups by key.
+ * Decodes standard base64 of exactly `length` bytes; null for anything else. Only the canonical spelling passes
+ * [core-1-5]: a key with two spellings could evade look-ups by key.
  */
 export function decodeBase64(text: string, length: number): Buffer | null {
   const bytes = Buffer.alloc(length);

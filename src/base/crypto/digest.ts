@@ -11,5 +11,5 @@ export function sha256(data: string | Uint8Array): Buffer {
   return hash('sha256', data, 'buffer');
 }
 
-/** Both, for records. */
+/** Both functions, in the form that records need. */
 export const SHA256: Sha256 = { bytes: sha256, hex: sha256Hex };

@@ -1,6 +1,6 @@
 /**
- * What records need of cryptography, as types alone. It is handed in: libsodium and OpenSSL in the server,
- * portable code where nothing native can be loaded.
+ * The cryptography that records need, as types only. Callers pass the implementation: libsodium and OpenSSL in the
+ * server, portable code where native code cannot be loaded.
  */
 
 /** Whether the base64 signature over the UTF-8 text, or over bytes, verifies under the base64 public key. */

@@ -1,6 +1,6 @@
 /**
- * Ed25519 by tweetnacl, in portable JavaScript, with the strictness of the server [core-1-5]. The equation of RFC 8032
- * alone lets anyone sign every text under a key of small order, and anyone who has seen a signature make others of it.
+ * Ed25519 in portable JavaScript (tweetnacl), as strict as the server [core-1-5]. The equation of RFC 8032 alone would
+ * let anyone sign any text under a key of small order, and derive further signatures from one they have seen.
  */
 import nacl from 'tweetnacl';
 

@@ -3,17 +3,17 @@
  * surrogates, a byte-order mark, trailing text, invalid UTF-8, overflowing floats and nesting deeper than
  * 64 are refused.
  *
- * Almost every string is a plain slice between two quotes: one regular expression finds that nothing in the
- * whole text needs special treatment, and the next backslash is further on. Only other strings are examined
- * character by character.
+ * Almost every string is a plain slice between two quotes: one regular expression establishes that nothing in the whole
+ * text needs special treatment, and the position of the next backslash is known. Only the remaining strings are
+ * examined character by character.
  */
 import { JsonFloat, type JsonValue } from './value.ts';
 
 export const MAX_DEPTH = 64;
-/** Longer integers are only a cost; other parsers of the network have the same limit. */
+/** Longer integers would only add cost; other parsers in the network have the same limit. */
 const MAX_INTEGER_DIGITS = 4300;
 
-/** Where no other bound is given: more values than any answer or record has, and less than a gigabyte of memory. */
+/** The default bound: more values than any answer or record has, in less than a gigabyte of memory. */
 const MOST_VALUES = 2 ** 24;
 
 /** Control characters, which a string must not contain, and surrogates, which it must not contain alone. */
@@ -30,12 +30,12 @@ let depth = 0;
 let valuesLeft = 0;
 /** Whether some string may need special treatment; blanks between values also match. */
 let careful = false;
-/** The position of the next backslash, or of one that was passed already. */
+/** The position of the next backslash, or of one already passed. */
 let escapeAt = 0;
 
 /**
- * Parses one JSON document; throws `SyntaxError` for anything the rules above refuse, and for more than
- * `maxValues` values, where each item and each member counts as one.
+ * Parses one JSON document; throws `SyntaxError` for anything that the rules above refuse and for more than `maxValues`
+ * values, counting each item and each member.
  */
 export function parseJson(source: string, maxValues = MOST_VALUES): JsonValue {
   text = source;
@@ -107,7 +107,7 @@ function defineMember(object: object, name: string, value: JsonValue): void {
 function readArray(): JsonValue {
   enter();
   if (next() === 0x5d) return leave([]);
-  // An array literal with its first item allocates no room for many more, as an empty one would.
+  // Unlike an empty array literal, one with its first item does not reserve room for many more.
   const items = [readValue()];
   for (;;) {
     skipBlanks();
@@ -180,7 +180,7 @@ function readNumber(): JsonValue {
   const start = at;
   let code = text.charCodeAt(at);
   let value = 0;
-  // A leading zero can only be the whole integer; that case and the sign are left to the pattern.
+  // A leading zero must be the entire integer; the pattern handles that case and the sign.
   if (code > 0x30 && code <= 0x39) {
     do {
       value = value * 10 + code - 0x30;

@@ -9,7 +9,10 @@ export class JsonFloat {
     this.value = value;
   }
 
-  /** For `JSON.stringify`: the number where it is written alike, so that no signed text changes unnoticed. */
+  /**
+   * For `JSON.stringify`: the number if both spell it alike; throws otherwise, so that no signed text changes
+   * unnoticed.
+   */
   toJSON(): number {
     if (String(this.value) === floatText(this.value)) return this.value;
     const text = floatText(this.value);
@@ -19,7 +22,7 @@ export class JsonFloat {
 
 export type JsonObject = { readonly [name: string]: JsonValue };
 
-/** Integers are `number` when safe and `bigint` beyond; every other number is a `JsonFloat`. */
+/** Safe integers are `number`, larger ones `bigint`; every other number is a `JsonFloat`. */
 export type JsonValue =
   | null
   | boolean
@@ -47,7 +50,7 @@ export function areTexts(list: readonly JsonValue[]): list is readonly string[] 
   return list.every((item) => typeof item === 'string');
 }
 
-/** Shortest digits that read back as the same double, in the layout of [core-1-2]. */
+/** The shortest digits that read back as the same double, in the layout of [core-1-2]. */
 export function floatText(value: number): string {
   if (value === 0) return Object.is(value, -0) ? '-0.0' : '0.0';
   const size = Math.abs(value);

@@ -30,7 +30,7 @@ export function canonicalJson(value: JsonValue, leaveOut?: string): string {
   return `${text}}`;
 }
 
-/** A value that is JSON text already, such as a stored signed record. `jsonText` writes it unchanged. */
+/** A value that is already JSON text, such as a stored signed record. `jsonText` writes it unchanged. */
 export class JsonText {
   readonly text: string;
 
@@ -39,12 +39,12 @@ export class JsonText {
   }
 }
 
-/** A row with one member that is JSON text already. */
+/** A row with one member that is already JSON text. */
 export type WithText<Row, Member extends keyof Row> = Omit<Row, Member> & {
   readonly [Name in Member]: JsonText;
 };
 
-/** A JSON value that may contain parts that are JSON text already. */
+/** A JSON value, parts of which may already be JSON text. */
 export type Writable =
   | JsonValue
   | JsonText
@@ -141,7 +141,7 @@ function escapedInBytes(value: string): string {
   return ascii.decode(bytes.subarray(0, at));
 }
 
-/** Insertion sort: records have a dozen members, where it beats the generic sort several times. */
+/** Insertion sort: for the dozen members of a record it is several times as fast as the generic sort. */
 function sortShort(names: string[]): void {
   if (names.length > 24) {
     names.sort();

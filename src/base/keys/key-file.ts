@@ -45,12 +45,13 @@ export function writeKeyFile(path: string, content: KeyFileContent): void {
     writeFileSync(path, text, { mode: 0o600, flag: 'wx', flush: true });
   } catch (error) {
     const code = systemCode(error);
-    if (code === 'EEXIST') throw new Error(`The key file ${path} exists and is not overwritten`);
+    if (code === 'EEXIST')
+      throw new Error(`The key file ${path} already exists and is not overwritten`);
     throw new Error(`The key file ${path} cannot be written (${code})`);
   }
 }
 
-/** The text of a key file, where more is asked of the writing than `writeKeyFile` does. */
+/** The text of a key file, for callers that need more than `writeKeyFile` when writing it. */
 export function keyFileText({ kind, keyId, key }: KeyFileContent): string {
   if (key.length !== KEY_BYTES) throw new Error(`A key must have ${KEY_BYTES} bytes`);
   if (/[\r\n]/.test(kind + keyId)) throw new Error('A key file comment must be one line');

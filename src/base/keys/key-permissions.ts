@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 const OTHERS = 0o007;
 
-/** The key files, of the folder and the other given paths, that every user of the machine can open. */
+/** Those key files, in the folder and among the other paths, that every user of the machine can open. */
 export function exposedKeyFiles(folder: string, others: readonly string[]): string[] {
   return [...new Set([...keyFilesIn(folder), ...others])].filter(isExposed);
 }

@@ -1,8 +1,11 @@
-/** Ed25519 public keys as OpenSSH writes them: `ssh-ed25519 <base64> [comment]`, around length-prefixed strings. */
+/**
+ * Ed25519 public keys as OpenSSH writes them: `ssh-ed25519 <base64> [comment]`, where the base64 holds length-prefixed
+ * strings.
+ */
 const TYPE = 'ssh-ed25519';
 const KEY_BYTES = 32;
 
-/** The 32 bytes of the key in a line of OpenSSH; null when it is none. */
+/** The 32 bytes of the key in an OpenSSH line; null if the line is not such a key. */
 export function parseOpensshKey(text: string): Buffer | null {
   const [type, blob] = text.trim().split(/\s+/);
   return type === TYPE && blob !== undefined ? keyInBlob(Buffer.from(blob, 'base64')) : null;

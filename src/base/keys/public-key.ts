@@ -1,6 +1,6 @@
 /**
- * Public keys where people give them. A seed has the same form, and what is taken as a public key is published: a
- * file or a text that is, or says that it is, a private key is refused, and never repeated.
+ * Public keys supplied by people. A seed has the same form, and a public key gets published, so a file or text that is,
+ * or claims to be, a private key is refused and never echoed.
  */
 import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
@@ -38,7 +38,7 @@ function cureFor(path: string): string {
     : `name ${publicFile}, which was made with it`;
 }
 
-/** Whether the file next to it, with the same name, holds the public key of this one. */
+/** Whether the `.pub` file of the same name next to it holds the public key of this key. */
 function isPrivateHalf(path: string, key: Buffer): boolean {
   const publicFile = publicFileOf(path);
   if (publicFile === null) return false;
@@ -54,7 +54,7 @@ function publicFileOf(path: string): string | null {
 /** PKCS#8 of an Ed25519 key up to its seed (RFC 8410, 7). */
 const PKCS8_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex');
 
-/** The base64 public key of a seed, without a native part of ours. */
+/** The base64 public key of a seed, computed without our native dependencies. */
 export function publicKeyOf(seed: Uint8Array): string {
   const der = Buffer.concat([PKCS8_HEAD, seed]);
   const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
@@ -67,8 +67,8 @@ export function publicKeyProblem(text: string): string {
   if (!existsSync(text)) return 'it must be base64 of 32 bytes';
   const isPrivate = text.endsWith('.key') || saysPrivate(textIn(text));
   return isPrivate
-    ? 'that is a file of a private key: give the key in the .pub file that was made with it'
-    : 'that is a file: give the key in it, which is its last line';
+    ? 'that is a private key file: use the key in the .pub file that was made with it'
+    : 'that is a file: use the key in it, which is its last line';
 }
 
 function textIn(path: string): string {

@@ -1,20 +1,20 @@
 /**
- * A log file of our own. A rotation moves it away and asks for a new one; until that is open, lines go on to
- * the old one, so none is lost and nothing waits.
+ * The log file that the service itself writes. A rotation moves it away and requests a new one; until that is open,
+ * lines still go to the old one, so none is lost and nothing waits.
  */
 import { close, open, stat } from 'node:fs';
 import { promisify } from 'node:util';
 import { createLogOutput, fileWriter, type LogOutput } from './log-output.ts';
 
-/** For its owner, and for a group that reads logs. */
+/** Writable for the owner, readable for a group that reads logs. */
 const MODE = 0o640;
 
 export interface LogFile extends LogOutput {
-  /** Opens the path anew. Throws when it cannot be opened, and goes on with the file from before. */
+  /** Reopens the path. If it cannot be opened, throws and keeps writing to the previous file. */
   reopen(): Promise<void>;
 }
 
-/** Throws one clear sentence when lines cannot be appended there. */
+/** Throws a one-sentence error if lines cannot be appended there. */
 export async function openLogFile(path: string): Promise<LogFile> {
   let file = await openForLines(path);
   let next: number | null = null;

@@ -1,7 +1,8 @@
 /**
- * Writes log lines without ever blocking the process. Lines are collected up to a chunk, or for a moment,
- * and one chunk is written at a time: what costs is the call, not what it writes. While the reader is stalled, a bounded number of lines waits and the
- * rest is counted and dropped, as are lines that cannot be written, for example to a full disk.
+ * Writes log lines without ever blocking the process. Lines are collected until a chunk is full or a moment has passed,
+ * and one chunk is written at a time, because the cost is in the call and not in its size. While the reader is stalled,
+ * a bounded number of lines waits; the rest are dropped and counted, as are lines that cannot be written, for example
+ * to a full disk.
  */
 import { fstatSync, write } from 'node:fs';
 import type { Writable } from 'node:stream';
@@ -9,11 +10,11 @@ import type { LogDestination } from './logger.ts';
 
 const CHUNK_CHARACTERS = 64 * 1024;
 const LONGEST_WAIT_MS = 100;
-/** The most characters that wait for the previous chunk. */
+/** The most characters that may wait for the previous chunk. */
 const MAX_WAITING = 8 * 1024 * 1024;
 
 export interface LogOutput extends LogDestination {
-  /** Dropped lines: they did not fit, or could not be written. */
+  /** The number of dropped lines, which did not fit or could not be written. */
   droppedLines(): number;
   /** Resolves when everything logged so far is written, or when the time is up. */
   flush(withinMs: number): Promise<void>;
@@ -81,11 +82,11 @@ export function createLogOutput(writeChunk: WriteChunk, holdsExit: boolean): Log
 }
 
 /**
- * Standard output. Pipes and sockets are written through Node.js' stream, which never blocks on them: a
- * write that blocks a thread of the pool would delay the exit.
+ * Standard output. Pipes and sockets are written through the Node.js stream, which never blocks on them; a write that
+ * blocks a pool thread would delay the exit.
  */
 export function standardOutput(stream: Writable & { readonly fd: number }): LogOutput {
-  // A closed pipe or a full disk ends a command, but not the service.
+  // A closed pipe or a full disk ends a command but must not end the service.
   stream.removeAllListeners('error').on('error', () => undefined);
   if (isPipe(stream.fd))
     return createLogOutput((chunk, done) => void stream.write(chunk, done), false);
@@ -100,7 +101,7 @@ export function fileWriter(fd: number): WriteChunk {
     });
   }
 
-  // A buffer for each chunk would keep the collector of garbage busy; only a short write needs one.
+  // A buffer for each chunk would burden the garbage collector; only a short write needs one.
   return (chunk, done) => {
     write(fd, chunk, null, 'utf8', (problem, written) => {
       if (problem !== null || written === Buffer.byteLength(chunk)) done(problem);

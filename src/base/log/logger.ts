@@ -28,7 +28,9 @@ export interface Logger {
   request(at: number, line: RequestLine): void;
 }
 
-/** Writes one or several lines, each with its line end; what is urgent is not held back for others. */
+/**
+ * Writes one or more lines, each with its line end; urgent lines are not held back to be written together with others.
+ */
 export interface LogDestination {
   write(lines: string, isUrgent?: boolean): void;
 }
@@ -48,7 +50,7 @@ export function createLogger({ level, format, destination, now }: LoggerOptions)
     write(lineLevel, area, message) {
       if (LOG_LEVELS.indexOf(lineLevel) < threshold) return;
       const line = lineOf(formatInstant(now()), lineLevel, area, redact(message));
-      // The process may have no other moment.
+      // The process may end before the next chance to write.
       destination.write(line, lineLevel === 'CRITICAL');
     },
     request(at, line) {
@@ -64,7 +66,7 @@ export function createLogger({ level, format, destination, now }: LoggerOptions)
   };
 }
 
-/** Most requests have the same path as the one before. */
+/** Most requests have the same path as the previous one. */
 let lastPath = '';
 let lastRedacted = '';
 
@@ -97,7 +99,7 @@ function textLine(timestamp: string, level: LogLevel, area: string, message: str
 
 const PRINTABLE = /^[ -~]*$/;
 
-/** A message must not forge another line or control the reader's terminal. */
+/** A message must not forge a second line or control the reader's terminal. */
 function printable(message: string): string {
   return PRINTABLE.test(message) ? message : message.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?');
 }

@@ -1,4 +1,4 @@
-/** An error as one line of a log: its message, its stack, and what caused it. */
+/** An error as one log line: its message, its stack and its causes. */
 export function problemText(cause: unknown): string {
   return withCauses(cause).replace(/\s+/g, ' ').trim();
 }

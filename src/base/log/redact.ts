@@ -22,11 +22,11 @@ export function redact(text: string): string {
   if (!SUSPECT.test(text)) return text;
   const open = text.replace(PRIVATE_KEY_BLOCK, REDACTED).replace(BEARER, `$1${REDACTED}`);
   const unnamed = redactNamed(open);
-  // The search for the beginning of a path is dear, and few texts have one.
+  // Searching for the start of a path is expensive, and few texts contain one.
   return MAYBE_KEY_FILE.test(unnamed) ? unnamed.replace(KEY_FILE, REDACTED) : unnamed;
 }
 
-/** Redacts a path as it was sent; percent-encoded parts are also examined in decoded form. */
+/** Redacts a request path as sent; percent-encoded parts are also examined in decoded form. */
 export function redactPath(path: string): string {
   const plain = path.includes('%') ? decoded(path) : path;
   const redacted = redact(plain);
@@ -73,7 +73,7 @@ function endOfValue(text: string, start: number, quote: string | undefined): num
   for (let at = text.indexOf(mark, start); at !== -1; at = text.indexOf(mark, at + 1)) {
     let first = at;
     while (first > start && text[first - 1] === '\\') first -= 1;
-    // A quote inside the value is escaped once more than the one that closes it.
+    // A quote inside the value has one more level of escaping than the one that closes it.
     if ((at - first) % (2 * (escapes + 1)) === escapes) return at - escapes;
   }
   return lineEnd;

@@ -1,12 +1,12 @@
-/** Where a signer listens: a socket on this machine, which not everybody may use [signer-1]. */
+/** Where a signer listens: a socket on this machine that not every user may open [signer-1]. */
 import { statSync } from 'node:fs';
 
 const ADDRESS = /^unix:(\/.+)$/;
-/** What the system takes as the path of a socket, without its end. */
+/** The longest socket path that the system accepts, without the terminating zero. */
 const LONGEST_PATH = 107;
 const OTHERS = 0o007;
 
-/** The path in `unix:/path`; null when the text is no such address. */
+/** The path in `unix:/path`; null if the text does not have this form. */
 export function socketPath(address: string): string | null {
   const path = ADDRESS.exec(address)?.[1];
   return path !== undefined && Buffer.byteLength(path) <= LONGEST_PATH ? path : null;
@@ -14,7 +14,7 @@ export function socketPath(address: string): string | null {
 
 export interface SocketProblem {
   readonly sentence: string;
-  /** Whether it stays so until somebody mends it, as an absent socket does not. */
+  /** Whether someone has to fix the problem; an absent socket may still appear. */
   readonly isLasting: boolean;
 }
 
@@ -22,7 +22,7 @@ export interface SocketProblem {
 export function problemOf(path: string): SocketProblem | null {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined) return { sentence: `there is no ${path}`, isLasting: false };
-  if (!found.isSocket()) return { sentence: `${path} is no socket`, isLasting: true };
+  if (!found.isSocket()) return { sentence: `${path} is not a socket`, isLasting: true };
   if ((found.mode & OTHERS) === 0) return null;
   const sentence = `every user of this machine can use ${path}; run chmod o= ${path}`;
   return { sentence, isLasting: true };

@@ -1,4 +1,4 @@
-/** A connection to a signer, which has shown that it holds the key before it is used [signer-3]. */
+/** A connection to a signer, which must prove that it holds the key before it is used [signer-3]. */
 
 import { connect, type Socket } from 'node:net';
 import type { VerifySignature } from '../crypto/primitives.ts';
@@ -14,7 +14,10 @@ import {
   message,
 } from './protocol.ts';
 
-/** What a signer takes for one answer at most; long texts are hashed at more than this many bytes a millisecond. */
+/**
+ * The longest a signer may take to answer a short request; long texts are hashed at more than this many bytes per
+ * millisecond.
+ */
 const ANSWER_MS = 1000;
 const BYTES_A_MS = 10_000;
 
@@ -24,14 +27,14 @@ export function patienceFor(bytes: number): number {
 
 export interface SignerAddress {
   readonly path: string;
-  /** Base64 of the key that it has to hold. */
+  /** Base64 of the key that the signer must hold. */
   readonly publicKey: string;
 }
 
 export interface SignerConnection {
-  /** The signature of 64 bytes, verified; rejects with the reason in one sentence. */
+  /** The 64-byte signature, verified; rejects with a one-sentence reason. */
   sign(text: Uint8Array): Promise<Buffer>;
-  /** Has the signer show that it answers, and ends the connection when it does not. */
+  /** Checks that the signer answers, and ends the connection if it does not. */
   probe(): Promise<void>;
   end(reason: string): void;
   /** Resolves with the reason when the connection has ended. */
@@ -44,7 +47,7 @@ export interface ConnectionOptions extends SignerAddress {
   nonce(): Buffer;
 }
 
-/** Rejects with one sentence when nobody answers there, or another than the holder of the key. */
+/** Rejects with a one-sentence error if nobody answers, or if the signer does not hold the key. */
 export async function connectSigner(options: ConnectionOptions): Promise<SignerConnection> {
   const { path, publicKey } = options;
   const problem = problemOf(path);
@@ -55,7 +58,7 @@ export async function connectSigner(options: ConnectionOptions): Promise<SignerC
     'base64',
   );
   if (key !== publicKey) {
-    const reason = `it holds the key ${key}, and not that of the authority`;
+    const reason = `it holds the key ${key}, which is not the authority’s key`;
     connection.end(reason);
     throw new UnfitSigner(reason);
   }
@@ -70,7 +73,7 @@ interface Question {
 }
 
 function talkOn(socket: Socket, { publicKey, verify, nonce }: ConnectionOptions) {
-  /** Answers come in the order of the questions. */
+  /** Answers arrive in the order of the requests. */
   const questions: Question[] = [];
   let reason: string | null = null;
   let hasEnded: (reason: string) => void;
@@ -88,11 +91,11 @@ function talkOn(socket: Socket, { publicKey, verify, nonce }: ConnectionOptions)
 
   function answered(type: number, body: Buffer): void {
     const question = questions.shift();
-    if (question === undefined) end('it answers what it was not asked');
+    if (question === undefined) end('it sent an answer without a request');
     else if (type === question.expected) question.resolve(body);
     else if (type === MESSAGE.refused) question.reject(new SignerRefusal(sentenceIn(body)));
     else {
-      const why = `it answers with a message of type ${type}`;
+      const why = `it answered with a message of type ${type}`;
       question.reject(new Error(why));
       end(why);
     }
@@ -129,7 +132,7 @@ function talkOn(socket: Socket, { publicKey, verify, nonce }: ConnectionOptions)
     if (text.length > MOST_BYTES) throw new SignerRefusal(`${text.length} bytes are too many`);
     const signature = await ask(MESSAGE.askSignature, text, MESSAGE.signature);
     if (verify(publicKey, text, signature.toString('base64'))) return signature;
-    const why = 'it answers with a signature that does not verify';
+    const why = 'it answered with a signature that does not verify';
     end(why);
     throw new Error(why);
   }
@@ -146,13 +149,13 @@ function talkOn(socket: Socket, { publicKey, verify, nonce }: ConnectionOptions)
   return { ask, sign, probe, end, ended };
 }
 
-/** What waiting does not mend: another key, or a socket that others can use. */
+/** A problem that waiting does not fix: the wrong key, or a socket that others can use. */
 export class UnfitSigner extends Error {}
 
-/** The signer signs, but not what it was asked to. */
+/** The signer works but refuses this text. */
 export class SignerRefusal extends Error {}
 
-/** What a stranger sends is shortened, and printed on one line. */
+/** Untrusted text is shortened and printed on one line. */
 function sentenceIn(body: Buffer): string {
   return body
     .toString('utf8')

@@ -1,4 +1,7 @@
-/** The messages between an authority and its signer, and what it signs to show that it is one [signer-2]. */
+/**
+ * The messages between an authority and its signer, and the text the signer signs to prove that it holds the key
+ * [signer-2].
+ */
 
 import { createMessageReader, LENGTH_BYTES } from '../length-prefixed.ts';
 
@@ -11,7 +14,7 @@ export const MOST_BYTES = 256 * 1024 ** 2;
 /** The longest answer with a key, a signature or a reason. */
 export const MOST_ANSWER_BYTES = 1024;
 
-/** The length of what follows in four bytes, the type in one, and the body. */
+/** Four bytes with the length of the rest, one byte with the type, and the body. */
 export function message(type: MessageType, body: Uint8Array = Buffer.alloc(0)): Buffer[] {
   const head = Buffer.alloc(LENGTH_BYTES + 1);
   head.writeUInt32BE(1 + body.length);
@@ -20,8 +23,8 @@ export function message(type: MessageType, body: Uint8Array = Buffer.alloc(0)): 
 }
 
 /**
- * Takes what arrives, in pieces of any length, and calls back with each whole message. Throws one sentence when a
- * body would be longer than `most`, before it has arrived.
+ * Accepts chunks of any length and calls back with each complete message. Throws a one-sentence error if a body would
+ * be longer than `most`, before it arrives.
  */
 export function createSignerReader(
   most: number,
@@ -35,15 +38,15 @@ export function createSignerReader(
   );
 }
 
-/** No record begins like this text, so the signature is of no use elsewhere. */
+/** No record begins with this text, so the signature is useless elsewhere. */
 const LABEL = 'mesh-na signer 1';
 
 export const CHALLENGE_BYTES = 32;
 
-/** What a signer signs to show that it holds the key; `nonce` has 32 bytes. */
+/** The text a signer signs to prove that it holds the key; `nonce` has 32 bytes. */
 export function challengeText(nonce: Uint8Array): string {
   return `${LABEL}\n${Buffer.from(nonce).toString('hex')}`;
 }
 
-/** What an authority has signed to make sure of the signer while another answer is under way: it means nothing anywhere. */
+/** A text without meaning that an authority has signed to check that the signer is alive. */
 export const PROBE = `${LABEL}\nprobe`;

@@ -1,34 +1,34 @@
 /**
- * Signs what is asked on a socket, with one key. Anyone who can use the socket can have anything signed: so it is opened
- * for one user, or also for one group, and what was signed is reported [signer-2].
+ * Signs the texts that arrive on a socket, with one key. Anyone who can use the socket can have anything signed, so it
+ * is opened for one user and optionally one group, and every signature is reported [signer-2].
  */
 import { chmodSync, lstatSync, rmSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import type { Signer } from '../crypto/primitives.ts';
 import { createSignerReader, MESSAGE, type MessageType, MOST_BYTES, message } from './protocol.ts';
 
-/** Each process of an authority has one, and each thread that signs. */
+/** Each process and each signing thread of an authority has one connection. */
 const MOST_CONNECTIONS = 64;
-/** What connections that have not sent a whole text hold in memory together. */
+/** The memory that incomplete texts on all connections may use together. */
 const MOST_BYTES_HELD = 2 * MOST_BYTES;
 
 export interface SignerServiceOptions {
   readonly path: string;
-  /** Whether the group of the socket may use it as its owner does. */
+  /** Whether the group of the socket has the same access as its owner. */
   readonly isForGroup: boolean;
   readonly signer: Signer;
   /** A text of this kind was signed. */
   signed(kind: string, bytes: number): void;
-  /** A connection was ended because of what came from it. */
+  /** A connection was ended because of what it sent. */
   misused(problem: string): void;
 }
 
 export interface SignerService {
-  /** Takes nothing more, and removes the socket. */
+  /** Stops accepting requests and removes the socket. */
   close(): Promise<void>;
 }
 
-/** Rejects with one sentence when the socket cannot be opened. */
+/** Rejects with a one-sentence error if the socket cannot be opened. */
 export async function startSignerService(options: SignerServiceOptions): Promise<SignerService> {
   const { path, isForGroup } = options;
   await removeAbandoned(path);
@@ -41,7 +41,7 @@ export async function startSignerService(options: SignerServiceOptions): Promise
   });
   server.maxConnections = MOST_CONNECTIONS;
   await listening(server, path, isForGroup ? 0o117 : 0o177);
-  // Where the mask has no effect, as on file systems with access lists of their own.
+  // The umask has no effect on file systems with their own access lists.
   chmodSync(path, isForGroup ? 0o660 : 0o600);
   return {
     close() {
@@ -65,18 +65,21 @@ function listening(server: Server, path: string, mask: number): Promise<void> {
   });
 }
 
-/** What a signer that was killed has left behind; a socket that answers is another's, and any other file too. */
+/**
+ * Removes the socket of a signer that was killed. A socket that answers, or any other kind of file, belongs to somebody
+ * else.
+ */
 async function removeAbandoned(path: string): Promise<void> {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return;
-  if (!found.isSocket()) throw new Error(`${path} is no socket, and is not replaced`);
+  if (!found.isSocket()) throw new Error(`${path} is not a socket, so it is not replaced`);
   const answers = await new Promise<boolean>((resolve) => {
     const attempt = connect(path, () => {
       attempt.destroy();
       resolve(true);
     }).once('error', () => resolve(false));
   });
-  if (answers) throw new Error(`Another process listens at ${path}`);
+  if (answers) throw new Error(`Another process is listening at ${path}`);
   rmSync(path);
 }
 
@@ -86,7 +89,7 @@ function serve(
   { signer, signed, misused }: SignerServiceOptions,
 ): void {
   const publicKey = Buffer.from(signer.publicKey, 'base64');
-  /** Bytes of a text that has not arrived whole. */
+  /** Bytes of a text that has not completely arrived. */
   let waiting = 0;
 
   function answer(type: MessageType, body: Uint8Array): void {
@@ -114,9 +117,10 @@ function serve(
   socket.on('data', (piece: Buffer) => {
     waiting += piece.length;
     held.bytes += piece.length;
-    if (held.bytes > MOST_BYTES_HELD) return fail('More is asked at once than fits in memory');
-    // Anyone who takes no answers is given none.
-    if (socket.writableLength > MOST_WAITING) return fail('Answers are not taken');
+    if (held.bytes > MOST_BYTES_HELD)
+      return fail('Too much data is pending at once to fit in memory');
+    // A client that does not read its answers is disconnected.
+    if (socket.writableLength > MOST_WAITING) return fail('Answers are not being read');
     try {
       read(piece);
     } catch (cause) {
@@ -132,7 +136,7 @@ function serve(
 
 const MOST_WAITING = 1024 ** 2;
 
-/** Canonical JSON is sorted by name: records of one kind begin alike. */
+/** Canonical JSON is sorted by name, so records of one kind begin alike. */
 const BEGINNINGS: readonly (readonly [kind: string, beginning: RegExp])[] = [
   ['challenge', /^mesh-na signer 1\n/],
   ['link', /^mesh-na link 1\n/],
@@ -156,14 +160,14 @@ const BEGINNINGS: readonly (readonly [kind: string, beginning: RegExp])[] = [
   ['data_license', /^\{"allowed_access_types":/],
   ['trust_evidence', /^\{"evaluated_at":/],
   ['vote', /^\{"context_digest":/],
-  // Its members are the operators' to choose, those of the manifest apart.
+  // Operators choose its members, except for those of the manifest.
   ['policy', /^\{.*"min_client_version":/s],
 ];
 
 /** Where every beginning ends. */
 const BEGINNING_BYTES = 512;
 
-/** The kind; `other` when it is none that the authority is known to sign. */
+/** The kind of the text; `other` if the authority is not known to sign such texts. */
 export function kindOf(text: Uint8Array): string {
   const start = Buffer.from(text.buffer, text.byteOffset, Math.min(text.length, BEGINNING_BYTES));
   const beginning = start.toString('latin1');

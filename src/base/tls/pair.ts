@@ -1,4 +1,4 @@
-/** A TLS certificate with its key, checked as a whole before any connection is served with it. */
+/** A TLS certificate with its key, checked together before any connection uses them. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { sha256Hex } from '../crypto/digest.ts';
@@ -16,7 +16,7 @@ export interface TlsPair extends TlsFiles {
   readonly digest: string;
 }
 
-/** Throws an error of one sentence when clients could not be served with the pair at this time. */
+/** Throws a one-sentence error if clients could not be served with the pair at this time. */
 export function readTlsPair({ certFile, keyFile }: TlsFiles, now: number): TlsPair {
   const certText = textOf('certificate', certFile);
   const keyText = textOf('key', keyFile);
@@ -59,7 +59,7 @@ function chainOf(text: string, path: string): readonly [X509Certificate, ...X509
     );
     if (own !== undefined) return [own, ...issuers];
   } catch {
-    // What does not parse is no certificate either.
+    // A block that does not parse is not a certificate either.
   }
   throw new Error(`The TLS certificate ${path} holds no certificate in PEM form`);
 }

@@ -1,20 +1,23 @@
-/** Serves with the TLS pair that its files hold: a new one once it has been checked, the last good one until then. */
+/**
+ * Keeps the served TLS pair up to date with its files: a new pair is used once it has been checked, and the last good
+ * one until then.
+ */
 import type { Logger } from '../log/logger.ts';
 import { readTlsPair, type TlsFiles, type TlsPair } from './pair.ts';
 
 export interface TlsReload {
-  /** Reads the files, and changes to the pair when it is new and good. */
+  /** Reads the files and switches to the pair if it is new and valid. */
   check(): Promise<void>;
 }
 
 export interface TlsReloadOptions {
-  /** The pair that is served with. */
+  /** The pair in use at the start. */
   readonly first: TlsPair;
   readonly logger: Logger;
   now(): number;
-  /** New connections get this pair once it resolves; rejects when some of them may not. */
+  /** Makes new connections use this pair, from when it resolves; rejects if some of them may not. */
   use(files: TlsFiles): Promise<void>;
-  /** The pair that is served with has changed. */
+  /** Called when the pair in use has changed. */
   used(pair: TlsPair): void;
 }
 
@@ -27,7 +30,7 @@ export function createTlsReload({ first, logger, now, use, used }: TlsReloadOpti
     if (problem === loggedProblem) return;
     loggedProblem = problem;
     const until = new Date(current.notAfter).toISOString();
-    const kept = `The pair before it stays in use; its certificate is valid until ${until}`;
+    const kept = `The previous pair stays in use; its certificate is valid until ${until}`;
     logger.write('ERROR', 'tls', `${problem}. ${kept}`);
   }
 
@@ -44,7 +47,7 @@ export function createTlsReload({ first, logger, now, use, used }: TlsReloadOpti
         logger.write(
           'INFO',
           'tls',
-          `New connections get the new certificate, valid until ${until}`,
+          `New connections use the new certificate, valid until ${until}`,
         );
       } catch (cause) {
         logProblem(cause instanceof Error ? cause.message : String(cause));

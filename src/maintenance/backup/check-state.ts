@@ -1,6 +1,6 @@
 /**
- * What is checked of a whole state beyond its rows: the chain of the audit log, the signed lists, and every
- * record that the authority has signed [backup-5].
+ * Checks on a whole state beyond its single rows: the hash chain of the audit log, the signed lists, and every record
+ * signed by the authority [backup-5].
  */
 import type { Attestation } from '../../../machines/attestation.ts';
 import type { Treaty } from '../../../machines/recognition-treaty.ts';
@@ -15,7 +15,7 @@ import type { StateReading } from '../../store/stream/ports.ts';
 import type { StreamRows } from '../../store/stream/rows.ts';
 import { type RowWatcher, summarize } from '../../store/stream/write.ts';
 
-/** A state contradicts itself. The message is a sentence. */
+/** The state is inconsistent. The message is a sentence. */
 export class UnsoundState extends Error {
   constructor(what: string) {
     super(`The state is not sound: ${what}`);
@@ -26,9 +26,9 @@ export interface StateCheck {
   /** Throws `UnsoundState`. */
   readonly watch: RowWatcher;
   readonly lists: StoredLists;
-  /** Call when every row was watched; throws `UnsoundState`. */
+  /** Call after every row was watched; throws `UnsoundState`. */
   finish(end: { readonly auditLength: number; readonly auditHead: string }): void;
-  /** The signed records so far. */
+  /** The number of signed records so far. */
   readonly signedRecords: number;
 }
 
@@ -64,7 +64,7 @@ export function createStateCheck(authorityKey: string, verify: VerifySignature):
     lists,
     finish({ auditLength, auditHead }) {
       if (chain.length !== auditLength || chain.head !== auditHead) {
-        throw new UnsoundState('the audit log does not end where it should');
+        throw new UnsoundState('the audit log does not end where it should end');
       }
       const problem = lists.problem();
       if (problem !== null) throw new UnsoundState(problem);
@@ -75,7 +75,7 @@ export function createStateCheck(authorityKey: string, verify: VerifySignature):
   };
 }
 
-/** The record that the authority has signed, if the subject is one. */
+/** The JSON of the subject if it is a record signed by the authority. */
 function signedJsonOf({ kind, snapshot: { context } }: StoredSubject): string | null {
   if (kind === 'attestation') return (context as Attestation).json;
   return kind === 'recognition-treaty' ? (context as Treaty).json : null;

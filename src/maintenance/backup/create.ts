@@ -1,4 +1,4 @@
-/** Makes a backup while the service runs; checks the state while it is read, and the file once it is written. */
+/** Makes a backup while the service runs; checks the state while reading it, and the file after writing it. */
 import type { Signer, VerifySignature } from '../../base/crypto/primitives.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
@@ -19,7 +19,7 @@ export interface BackupOrder {
   readonly keyId: string;
   readonly verify: VerifySignature;
   readonly path: string;
-  /** None when the file is not encrypted. */
+  /** Empty if the file is not encrypted. */
   readonly recipients: readonly string[];
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -31,7 +31,7 @@ export interface MadeBackup {
   readonly signedRecords: number;
 }
 
-/** Rejects with one sentence, and leaves no file, when anything is off. */
+/** If anything is wrong, rejects with a one-sentence error and leaves no file. */
 export async function createBackup(order: BackupOrder): Promise<MadeBackup> {
   const { source, path, recipients, verify } = order;
   const manifest = await describe(order);

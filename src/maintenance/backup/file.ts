@@ -1,4 +1,4 @@
-/** Backup files: wholly written, on disk and read back, or not there at all. */
+/** Backup files: either completely written, synced and read back, or absent. */
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -8,13 +8,13 @@ import { PARTIAL } from './kept-files.ts';
 export interface NewFile {
   readonly path: string;
   readonly bytes: AsyncIterable<Uint8Array>;
-  /** Null when it is not encrypted. */
+  /** Null if the file is not encrypted. */
   readonly encryption: Encryption | null;
-  /** Checks what was written, as it is read back from the disk; rejects when anything is off. */
+  /** Checks the bytes read back from disk; rejects if anything is wrong. */
   check(bytes: AsyncIterable<Uint8Array>): Promise<void>;
 }
 
-/** Resolves to the size of the file once it has its name. */
+/** Resolves with the size of the file once it has its final name. */
 export async function writeChecked({ path, bytes, encryption, check }: NewFile): Promise<number> {
   const partial = join(dirname(path), `.${basename(path)}${PARTIAL}`);
   try {
@@ -32,7 +32,7 @@ export async function writeChecked({ path, bytes, encryption, check }: NewFile):
 }
 
 async function writeAll(path: string, bytes: AsyncIterable<Uint8Array>): Promise<number> {
-  // What a killed process left behind is of no use.
+  // Removes an incomplete file that a killed process left behind.
   await rm(path, { force: true });
   const file = await open(path, 'wx', 0o600);
   try {
@@ -48,7 +48,7 @@ async function writeAll(path: string, bytes: AsyncIterable<Uint8Array>): Promise
   }
 }
 
-/** A renaming is on disk once its folder is. */
+/** A rename is durable once its folder is synced. */
 async function syncFolder(path: string): Promise<void> {
   const folder: FileHandle = await open(path, 'r');
   try {
@@ -58,16 +58,14 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** The plain bytes of a backup; `identities` open it if it is encrypted. */
+/** The decrypted bytes of a backup; `identities` are used if it is encrypted. */
 export async function readBackup(
   path: string,
   identities: readonly string[],
 ): Promise<AsyncIterable<Uint8Array>> {
   if (!isEncrypted(await firstBytes(path))) return createReadStream(path);
   if (identities.length === 0) {
-    throw new Error(
-      `${path} is encrypted; name the file of an identity that opens it by --identity`,
-    );
+    throw new Error(`${path} is encrypted; pass the file of a matching identity with --identity`);
   }
   return decrypted(createReadStream(path), identities);
 }

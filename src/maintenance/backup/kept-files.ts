@@ -1,4 +1,4 @@
-/** The backups of a schedule in their folder: only files of its own names are counted, and ever removed. */
+/** The scheduled backups in their folder. Only files that match their name pattern are counted or removed. */
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sha256Hex } from '../../base/crypto/digest.ts';
@@ -11,24 +11,24 @@ export const SUFFIX = '.backup';
 export const PARTIAL = '.partial';
 
 export interface KeptFiles {
-  /** Where a backup of this moment is written, milliseconds since the epoch. */
+  /** The path for a backup made at this time, in milliseconds since the epoch. */
   pathAt(at: number): string;
-  /** When the newest was made, or null; a file gets its name only once it is verified. */
+  /** When the newest backup was made, or null. A file gets its final name only after it is verified. */
   newest(): Promise<number | null>;
-  /** Removes all but this many, the oldest first, and never the one of this moment. */
+  /** Removes the oldest backups until only `keep` are left, but never the one just made. */
   prune(keep: number, made: number): Promise<void>;
-  /** Removes what a killed process has left incomplete. */
+  /** Removes incomplete files that killed processes left behind. */
   removePartial(): Promise<void>;
 }
 
-/** Several networks may share a folder: names begin with that of the network and a digest of its root key. */
+/** Several networks may share a folder, so names begin with the network's name and a digest of its root key. */
 export function createKeptFiles(folder: string, genesis: GenesisBlock): KeptFiles {
   const digest = sha256Hex(genesis.root_public_key).slice(0, 8);
   const shown = genesis.network_name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64);
   const prefix = `${shown}-${digest}-`;
   const nameAt = (at: number) => `${prefix}${stampOf(at)}${SUFFIX}`;
 
-  /** The names of files, and when they were made, the newest first. */
+  /** The files with their times, newest first. */
   async function ownFiles(): Promise<{ name: string; at: number }[]> {
     const entries = await readdir(folder, { withFileTypes: true });
     const own = entries.flatMap((entry) => {
@@ -58,7 +58,7 @@ export function createKeptFiles(folder: string, genesis: GenesisBlock): KeptFile
   };
 }
 
-/** Whole seconds of UTC, as `20260301T100000Z`. */
+/** UTC in whole seconds, such as `20260301T100000Z`. */
 function stampOf(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19).replace(/[-:]/g, '')}Z`;
 }

@@ -1,4 +1,4 @@
-/** What backups a folder holds, as far as it can be seen without reading all of them. */
+/** Lists the backups in a folder without reading them completely. */
 import { open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
@@ -10,11 +10,11 @@ import { SUFFIX } from './kept-files.ts';
 export interface ListedBackup {
   readonly name: string;
   readonly bytes: number;
-  /** What the file is, or why it is none. */
+  /** The manifest, or why it cannot be read. */
   readonly content: Manifest | 'encrypted' | 'unreadable';
 }
 
-/** By name. */
+/** Sorted by name. */
 export async function listBackups(
   folder: string,
   verify: VerifySignature,
@@ -29,7 +29,7 @@ export async function listBackups(
   return listed;
 }
 
-/** More than any manifest has. */
+/** Longer than any manifest. */
 const LONGEST_MANIFEST = 1024 ** 2;
 
 async function contentOf(path: string, verify: VerifySignature): Promise<ListedBackup['content']> {

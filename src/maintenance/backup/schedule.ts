@@ -1,17 +1,17 @@
 /**
- * Backups that the service makes by itself. Whatever becomes of one, the service goes on: a failure is reported
- * and tried again, and older backups are removed only once a newer one is verified.
+ * Scheduled backups. They never affect the service: a failure is reported and retried, and older backups are removed
+ * only after a newer one is verified.
  */
 import type { BackupFacts } from '../../authority/views/posture.ts';
 import type { KeptFiles } from './kept-files.ts';
 
 export interface BackupSettings {
   readonly folder: string;
-  /** Between two backups, milliseconds. */
+  /** The interval between backups, in milliseconds. */
   readonly every: number;
   /** How many are kept. */
   readonly keep: number;
-  /** None when they are not encrypted. */
+  /** Empty if backups are not encrypted. */
   readonly recipients: readonly string[];
 }
 
@@ -19,18 +19,18 @@ export interface BackupScheduleOptions {
   readonly settings: Pick<BackupSettings, 'every' | 'keep'>;
   readonly files: KeptFiles;
   readonly now: () => number;
-  /** Writes and verifies one; rejects when anything is off. */
+  /** Writes and verifies a backup; rejects if anything is wrong. */
   make(path: string, now: number): Promise<void>;
   verified(at: number): void;
   failed(): void;
-  /** Aborted when the service stops, which is no failure of a backup. */
+  /** Aborted when the service stops, which does not count as a failed backup. */
   readonly abort: AbortSignal;
 }
 
 export interface BackupSchedule {
-  /** Makes a backup when one is due; rejects when it fails. */
+  /** Makes a backup if one is due; rejects if it fails. */
   check(): Promise<void>;
-  /** What the posture judges. */
+  /** The input for the posture rules. */
   readonly facts: BackupFacts;
 }
 
@@ -45,7 +45,7 @@ export function createBackupSchedule(options: BackupScheduleOptions): BackupSche
   let failures = 0;
   let retryAt = 0;
 
-  /** The folder may be away at the start. */
+  /** The folder may be unavailable at startup. */
   async function prepare(): Promise<void> {
     await files.removePartial();
     note(await files.newest());
@@ -58,7 +58,7 @@ export function createBackupSchedule(options: BackupScheduleOptions): BackupSche
   }
 
   function isDue(at: number): boolean {
-    // The clock may have been set back since the newest was made.
+    // The clock may have been set back since the newest backup was made.
     return verifiedAt === null || at >= verifiedAt + settings.every || verifiedAt > at;
   }
 

@@ -1,4 +1,4 @@
-/** Reads a whole backup and checks all of it [backup-5]. */
+/** Reads a whole backup and runs all checks on it [backup-5]. */
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import { factsOf, type Manifest } from '../../store/stream/manifest.ts';
 import { readStream } from '../../store/stream/read.ts';
@@ -7,12 +7,12 @@ import { createStateCheck, type StateCheck, sequencesOf, UnsoundState } from './
 
 export interface VerifiedBackup {
   readonly manifest: Manifest;
-  /** Attestations and treaties whose signatures were checked. */
+  /** The number of attestations and treaties whose signatures were checked. */
   readonly signedRecords: number;
   readonly check: StateCheck;
 }
 
-/** Rejects with one sentence when anything is off. `watcher` makes what else sees each row. */
+/** Rejects with a one-sentence error if anything is wrong. `watcher` creates an additional watcher of each row. */
 export async function verifyBackup(
   bytes: AsyncIterable<Uint8Array>,
   verify: VerifySignature,
@@ -30,7 +30,7 @@ export async function verifyBackup(
   check.finish(factsOf(manifest));
   const { crlSequence, feedSequence } = sequencesOf(check.lists, manifest.network.network_name);
   if (crlSequence !== manifest.crl_sequence || feedSequence !== manifest.feed_sequence) {
-    throw new UnsoundState('its lists have other sequence numbers than its manifest says');
+    throw new UnsoundState('the sequence numbers of its lists differ from its manifest');
   }
   return { manifest, signedRecords: check.signedRecords, check };
 }

@@ -1,11 +1,11 @@
 /**
- * Moves a state from one database to another while it is served. What differs between the two places is copied
- * again and again until that finds little; then the old one is asked for the state, the last difference is copied while
- * nobody serves it, and the new place may be served from.
+ * Moves a state from one database to another while it is being served. Differences between the two places are copied
+ * repeatedly until little is left. Then the serving process is asked to release the state, the last difference is
+ * copied while nobody serves it, and the new place may be served from.
  *
- * The old place is marked as moved before the new one is let go of, so there is no moment in which both can be served
- * from. A move that dies before that mark leaves the old place as it was; one that dies after it has nothing left to
- * copy, and is ended by another with `resumes`.
+ * The old place is marked as moved before the new one is released, so at no time can both be served from. A move that
+ * dies before that mark leaves the old place unchanged; one that dies after it has nothing left to copy, and a second
+ * move with `resumes` completes it.
  */
 
 import { createAuditChain } from '../../authority/subjects/audit.ts';
@@ -57,14 +57,14 @@ export interface MoveOrder {
   readonly to: Place;
   readonly verify: VerifySignature;
   readonly runtime: Runtime;
-  /** Goes on with a move that was interrupted. */
+  /** Continues an interrupted move. */
   readonly resumes: boolean;
-  /** A check of everything that took longer, milliseconds, is not repeated while nobody serves the state. */
+  /** If the full check took longer than this, in milliseconds, it is not repeated while nobody serves the state. */
   readonly quickCheckMs: number;
   onStep(step: MoveStep): void;
 }
 
-/** What a move has done; times in milliseconds. */
+/** A completed step of a move; times in milliseconds. */
 export type MoveStep =
   | { readonly name: 'copied' | 'compared'; readonly rows: number; readonly took: number }
   | { readonly name: 'awaited'; readonly instances: number }
@@ -75,30 +75,33 @@ export type MoveStep =
 export interface Moved {
   readonly facts: StateFacts;
   readonly tables: TableSummaries;
-  /** How long nobody could serve the state, milliseconds; null where it was not this move that ended it. */
+  /** How long nobody could serve the state, in milliseconds; null if this run did not perform the hand-over. */
   readonly pause: number | null;
 }
 
-/** A difference that is copied in less time is little, and clients can wait for the next one. */
+/** A difference that is copied in less time is small enough for clients to wait for the next one. */
 const LITTLE_MS = 1000;
-/** One that takes this share of the time of the one before, or more, is as little as it gets: reading both places takes it. */
+/**
+ * If a step takes at least this fraction of the previous step's time, the difference will not shrink further, because
+ * reading both places dominates.
+ */
 const SAME_SHARE = 0.8;
-/** So long may those who wait to serve from the new place take to read what was copied. */
+/** How long instances waiting at the new place may take to read the copied state. */
 const READY_MS = 120_000;
 const READY_LOOK_MS = 250;
 /**
- * Anyone who takes over has the machine for itself for so long, before both places are read once more. Clients wait then,
- * and the comparison does not.
+ * How long the new server has the machine to itself before both places are read once more. Clients are waiting then,
+ * and the comparison can wait.
  */
 const TAKE_OVER_MS = 5000;
 /**
- * Between two looks at the old place until nobody serves it: little, so that the pause is short, and a share of the time
- * that was waited, because each look is a connection to the database or a lock that is tried.
+ * The interval at which the old place is polled until nobody serves it: short, to keep the pause short, but growing
+ * with the time waited, because each poll opens a connection or tries a lock.
  */
 const LOOK_MS = 20;
 const LOOK_SHARE = 0.05;
 
-/** What a move would copy; nothing is written. Rejects when the state is not sound. */
+/** Reports what a move would copy, without writing anything. Rejects if the state is not sound. */
 export async function checkMove(
   from: Pick<Place, 'openSource'>,
   verify: VerifySignature,
@@ -111,19 +114,19 @@ export async function checkMove(
   }
 }
 
-/** Rejects with one sentence when anything is off. Until the old place is marked as moved, it stays as it was. */
+/** Rejects with a one-sentence error if anything is wrong. The old place is unchanged until it is marked as moved. */
 export async function moveState(order: MoveOrder): Promise<Moved> {
   const { from, to, resumes } = order;
   const successor = await from.movedTo();
   if (successor !== null && !(resumes && (await hasArrived(from, to)))) {
-    throw new Error(`The state in ${from.shown} was moved to ${successor}, and goes on there`);
+    throw new Error(`The state in ${from.shown} was moved to ${successor} and continues there`);
   }
   if (successor !== null && (await to.isServable())) return checkMove(from, order.verify);
   const receiver = await to.receive();
   try {
     if (receiver.arrival !== null && !resumes) {
       throw new Error(
-        `${to.shown} holds what an interrupted move has left; repeat this one with --resume, or remove that with --abandon`,
+        `${to.shown} contains the remains of an interrupted move; continue it with --resume, or remove them with --abandon`,
       );
     }
     return successor === null ? await moveBeside(order, receiver) : await endMove(order, receiver);
@@ -133,19 +136,19 @@ export async function moveState(order: MoveOrder): Promise<Moved> {
   }
 }
 
-/** Removes what an interrupted move has left in the new place; the old one goes on as it was. */
+/** Removes the remains of an interrupted move from the new place; the old one continues unchanged. */
 export async function abandonMove(from: Place, to: Place): Promise<void> {
   const successor = await from.movedTo();
   if (successor !== null) {
     throw new Error(
-      `The state in ${from.shown} was moved to ${successor}; end that by --resume if nobody can serve it there`,
+      `The state in ${from.shown} was moved to ${successor}; complete the move with --resume if nobody can serve it there`,
     );
   }
   const receiver = await to.receive();
   await receiver.abandon();
 }
 
-/** Whether the new place has what the old one, which is marked as moved, had at its end. */
+/** Whether the new place has the final state of the old one, which is marked as moved. */
 async function hasArrived(from: Place, to: Place): Promise<boolean> {
   const former = await from.openSource();
   try {
@@ -196,9 +199,9 @@ async function moveBeside(order: MoveOrder, receiver: StateReceiver): Promise<Mo
 interface Copying {
   /** Copies everything. */
   begin(): Promise<void>;
-  /** Brings the new place to what the old one has now. */
+  /** Brings the new place up to date with the old one. */
   step(): Promise<StateReading>;
-  /** Until that finds little. */
+  /** Repeats `step` until the difference is small. */
   catchUp(): Promise<void>;
   /** Compares both places as of the last step; returns how long it took. */
   check(): Promise<number>;
@@ -251,7 +254,7 @@ function createCopying(
   };
 }
 
-/** An instance that had not read the state yet would leave clients without an answer until it has. */
+/** Waits for instances at the new place: one that has not read the state yet could not answer clients. */
 async function awaitReaders(
   { runtime, onStep }: MoveOrder,
   receiver: StateReceiver,
@@ -269,11 +272,11 @@ async function awaitReaders(
 
 interface HandedOver {
   readonly held: HeldState;
-  /** When the process that served the state was last seen to have it, by the monotonic clock. */
+  /** When the serving process was last seen holding the state, by the monotonic clock. */
   readonly since: number;
 }
 
-/** Asks for the old place until nobody else has it. */
+/** Asks for the release of the old place until nobody else holds it. */
 async function handOver(
   { from, runtime, onStep }: MoveOrder,
   copying: Copying,
@@ -290,33 +293,34 @@ async function handOver(
     if (asked.holder !== known?.holder || asked.isAsked !== known?.isAsked)
       onStep({ name: 'asked', ...asked });
     known = asked;
-    // A person may take any time to stop it. What was asked stops soon, and clients would wait for the end of a step.
+    // If a person has to stop the server, that may take any time, so copying continues. A server that was asked stops
+    // soon, and clients would have to wait for the end of a step.
     if (!asked.isAsked) await copying.step();
     const waited = runtime.elapsed() - began;
     await runtime.pause(Math.max(LOOK_MS, waited * LOOK_SHARE));
   }
 }
 
-/** The end of a move whose old place is marked as moved already. */
+/** Completes a move whose old place is already marked as moved. */
 async function endMove(order: MoveOrder, receiver: StateReceiver): Promise<Moved> {
   const { from, to } = order;
   const former = await from.openSource();
   const { isClosed } = former.facts;
   await former.close();
   const arrived = await to.openSource();
-  // How large it is was known to the move that was interrupted.
+  // Only the interrupted move knew the size of the state.
   return letGo(order, receiver, { arrived, isClosed, since: null, isSmall: true });
 }
 
 interface Letting {
-  /** What has arrived, as it is before anybody serves it. */
+  /** The state that arrived, before anybody serves it. */
   readonly arrived: StateSource;
   readonly isClosed: boolean;
   readonly since: number | null;
   readonly isSmall: boolean;
 }
 
-/** What is compared after the hand-over does not change on either side, even if the new place is already served. */
+/** The comparison after the hand-over reads fixed revisions on both sides, even if the new place is already served. */
 async function letGo(
   { from, to, verify, runtime, onStep }: MoveOrder,
   receiver: StateReceiver,
@@ -334,7 +338,7 @@ async function letGo(
     } catch (cause) {
       const what = cause instanceof Error ? cause.message : String(cause);
       throw new Error(
-        `${what}. ${to.shown} can be served from since the hand-over: stop that, and restore a backup`,
+        `${what}. ${to.shown} has been ready to serve since the hand-over: stop its server, and restore a backup`,
       );
     } finally {
       await former.close();
@@ -344,7 +348,7 @@ async function letGo(
   }
 }
 
-/** Returns the digests, which are those of both. */
+/** Returns the digests, which are the same for both. */
 async function assertSame(
   former: StateReading,
   arrived: StateReading,
@@ -357,10 +361,10 @@ async function assertSame(
   const differing = differingTables(tables, found);
   const isSame = former.facts.revision === arrived.facts.revision && differing.length === 0;
   if (isSame) return tables;
-  throw new Error(`What has arrived is not the same state: ${differing.join(', ') || 'revision'}`);
+  throw new Error(`The state that arrived differs: ${differing.join(', ') || 'revision'}`);
 }
 
-/** It is the last of the old log, and so a part of the new one. */
+/** The last entry of the old log, and therefore part of the new one. */
 function lastEntry(
   { meta, facts }: Pick<StateReading, 'meta' | 'facts'>,
   details: { readonly from: string; readonly to: string },

@@ -1,4 +1,4 @@
-/** Makes a new state of a backup and of the revocations that came after it [backup-6]. */
+/** Builds a new state from a backup and the revocations that came after it [backup-6]. */
 import type { Crl } from '../../../machines/crl.ts';
 import type { SovereignFeed } from '../../../machines/sovereign-feed.ts';
 import type { Resting } from '../../../machines/step.ts';
@@ -21,22 +21,22 @@ import { type RestorePlan, replaysOf } from './plan.ts';
 
 export interface RestoreOrder {
   readonly plan: RestorePlan;
-  /** The same backup as the plan was made for. */
+  /** The bytes of the backup that the plan was made for. */
   readonly bytes: AsyncIterable<Uint8Array>;
   readonly target: StateTarget;
   readonly verify: VerifySignature;
   readonly runtime: Pick<Runtime, 'now' | 'uuid'>;
-  /** How far ahead of time a request may be signed, in milliseconds. */
+  /** How far in the future a request may be signed, in milliseconds. */
   readonly clockTolerance: number;
 }
 
 export interface Restored {
   readonly facts: StateFacts;
-  /** Requests that are signed later are accepted, milliseconds since the epoch. */
+  /** Requests signed after this time are accepted, in milliseconds since the epoch. */
   readonly refusedUntil: number;
 }
 
-/** Rejects with one sentence, and leaves no state, when anything is off. */
+/** If anything is wrong, rejects with a one-sentence error and leaves no state. */
 export async function applyRestore(order: RestoreOrder): Promise<Restored> {
   const { plan, bytes, target, verify, runtime, clockTolerance } = order;
   const at = runtime.now();
@@ -68,13 +68,13 @@ function factsAfter(
     revision: before.revision + replaysOf(plan) + 1,
     auditLength: before.auditLength + audit.length,
     auditHead: audit.at(-1)?.hash ?? before.auditHead,
-    // What the lost state has accepted since the backup is not known, as after a crash.
+    // As after a crash, the requests that the lost state accepted since the backup are unknown.
     isClosed: false,
     ...refusedAfterRestore(before.forgottenTimes, refusedUntil, at),
   };
 }
 
-/** The rows of the backup with the changes; new ones follow those of their table. */
+/** The rows of the backup with the changes applied; new rows follow the others of their table. */
 async function* restored(
   batches: AsyncIterable<RowBatch>,
   changes: Changes,
@@ -89,9 +89,9 @@ async function* restored(
 }
 
 interface Changes {
-  /** The subject as it is restored; none when it is removed. */
+  /** The restored subject; empty if it is removed. */
   of(subject: StoredSubject): readonly StoredSubject[];
-  /** Subjects that the backup does not have. Call when all others have passed. */
+  /** The subjects missing from the backup. Call after all others have been processed. */
   added(): readonly StoredSubject[];
 }
 
@@ -117,7 +117,7 @@ function createChanges(plan: RestorePlan, at: number, uuid: () => string): Chang
       if (kind === 'crl' && id === CRL_ID) {
         return [sent(subject, 'crl', { type: 'resume', version: crl })];
       }
-      // A key that an operator added: what it is stays known, so that nobody adds it again.
+      // A key that an operator added stays in the state as revoked, so that nobody adds it again.
       if (kind === 'operator-key' && revokedOperatorKeys.delete(id))
         return [switchedOff(subject, at)];
       const feed = kind === 'sovereign-feed' ? feeds.get(id) : undefined;
@@ -175,13 +175,13 @@ function revokedAttestation(plan: RestorePlan, subject: StoredSubject, at: numbe
   return sent(subject, 'attestation', { type: 'revoke', at, reason: revoked.reason });
 }
 
-/** A node whose certificate is revoked is no longer listed for its peers. */
+/** Ends the agent registration of a node whose certificate is revoked. */
 function evicted(subject: StoredSubject, at: number): StoredSubject {
   if (subject.snapshot.value !== 'registered') return subject;
   return sent(subject, 'agent-registration', { type: 'certificate_revoked', at });
 }
 
-/** The tier does not matter any more. */
+/** The tier of a revoked key does not matter. */
 function keyOff(id: string, at: number): StoredSubject {
   const usable = { type: 'configure' as const, tier: 'standard' as const, publicKey: null };
   return switchedOff(made('operator-key', id, usable), at);
@@ -193,7 +193,7 @@ function switchedOff(usable: StoredSubject, at: number): StoredSubject {
     at,
     reason: 'restored',
     by: '',
-    // Whether others are left is what the head has decided.
+    // The evidence already shows that the revocation was accepted.
     otherUsableKeys: 1,
     otherPrivilegedKeys: 1,
     unlessLastPrivileged: false,
@@ -222,7 +222,8 @@ function after<Kind extends SubjectKind>(
   event: SubjectTypes[Kind]['event'],
 ): Resting {
   const { next, changed } = transition(kind, resting, event);
-  if (!changed) throw new Error(`The backup has a ${kind} that does not take the restore`);
+  if (!changed)
+    throw new Error(`The backup has a ${kind} that cannot be changed as the restore requires`);
   return next;
 }
 

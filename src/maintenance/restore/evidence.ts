@@ -1,4 +1,4 @@
-/** What is known of a state from elsewhere: published lists, and the head in a second place [backup-6]. */
+/** What is known about a state from other sources: published lists, and the head kept in a second place [backup-6]. */
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import { parseDatetime } from '../../base/timestamp.ts';
 import {
@@ -13,7 +13,7 @@ import { isSignedByAny } from '../../protocol/records/signed-record.ts';
 import { readStateHead, type StateHead } from '../../protocol/records/state-head.ts';
 import type { NetworkIdentity } from '../../store/network-identity.ts';
 
-/** As they were read; nothing of them is checked. */
+/** The documents as read, still unchecked. */
 export interface GivenEvidence {
   readonly crls: readonly unknown[];
   readonly feeds: readonly unknown[];
@@ -36,31 +36,29 @@ export interface RevokedAttestation {
 export interface Evidence {
   readonly certificates: ReadonlyMap<string, RevokedCertificate>;
   readonly attestations: ReadonlyMap<string, RevokedAttestation>;
-  /** The highest sequence seen; -1 when there is no list. */
+  /** The highest sequence seen; -1 if there is no list. */
   readonly crlSequence: number;
   /** By issuer. */
   readonly feedSequences: ReadonlyMap<string, number>;
   readonly head: StateHead | null;
-  /** The highest sequences of the lists that were given, the feed being our own; -1 when there is none. */
+  /** The highest sequences of the given lists, for the network's own feed; -1 if there is none. */
   readonly given: { readonly crl: number; readonly feed: number };
 }
 
-/** A document that the authority of the backup has not signed; the backup itself may be sound. */
+/** A document that the authority of the backup did not sign; the backup itself may be sound. */
 export class ForeignEvidence extends Error {
   readonly option: 'crl' | 'feed' | 'head';
-  /** Which of several documents. */
+  /** The position of the document among several. */
   readonly index: number;
 
   constructor(option: ForeignEvidence['option'], index: number, what: string) {
-    super(
-      `What is given as --${option} is not ${what} that the authority of the backup has signed`,
-    );
+    super(`The file passed with --${option} is not ${what} signed by the authority of the backup`);
     this.option = option;
     this.index = index;
   }
 }
 
-/** Throws one clear sentence for anything that the authority of this network has not signed. */
+/** Throws a one-sentence error for anything that the authority of this network did not sign. */
 export function readEvidence(
   read: GivenEvidence,
   network: NetworkIdentity,

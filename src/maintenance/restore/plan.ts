@@ -1,4 +1,4 @@
-/** What the evidence shows and a backup lacks, and what a restore therefore does [backup-6]. */
+/** Compares the evidence with a backup and plans what a restore must add [backup-6]. */
 import type { Certificate } from '../../../machines/certificate.ts';
 import type { StoredFeed, StoredLists } from '../../authority/lists/stored-lists.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
@@ -16,7 +16,7 @@ import {
   readEvidence,
 } from './evidence.ts';
 
-/** How far the lists go on above the highest number that is known: nobody publishes as many in between. */
+/** How far above the highest known number the lists continue: more than anyone could have published in between. */
 const LEAP = 1_000_000;
 
 export interface RestorePlan {
@@ -24,29 +24,29 @@ export interface RestorePlan {
   /** Hex SHA-256 of the canonical manifest. */
   readonly restoredFrom: string;
   readonly epoch: number;
-  /** Revocations to replay on subjects that the backup has. */
+  /** Revocations to replay on subjects in the backup. */
   readonly certificates: ReadonlyMap<string, RevokedCertificate>;
   readonly attestations: ReadonlyMap<string, RevokedAttestation>;
-  /** Revocations of what the backup does not have. */
+  /** Revocations of certificates that the backup does not contain. */
   readonly lostCertificates: readonly RevokedCertificate[];
   readonly lostAttestations: readonly RevokedAttestation[];
   readonly operatorKeys: readonly string[];
-  /** Node keys whose agents are no longer listed. */
+  /** Node keys whose agents must no longer be listed. */
   readonly nodeKeys: ReadonlySet<string>;
   readonly unusedInvites: number;
-  /** Null when nothing says how many are missing. */
+  /** Null if it is not known how many are missing. */
   readonly lostAuditEntries: number | null;
-  /** Of what the evidence does not show what came after the backup. */
+  /** The kinds for which the evidence does not show the changes after the backup. */
   readonly unknown: readonly ('certificates' | 'attestations' | 'operator_keys')[];
-  /** Whether nothing is missing. */
+  /** Whether it is proven that nothing is missing. */
   readonly isProven: boolean;
   readonly lists: StoredLists;
   readonly crlSequence: number;
-  /** By issuer, for every feed that the backup or the evidence has. */
+  /** By issuer, for every feed in the backup or the evidence. */
   readonly feedSequences: ReadonlyMap<string, number>;
 }
 
-/** Reads the whole backup. Rejects with one sentence when backup or evidence cannot be used. */
+/** Reads the whole backup. Rejects with a one-sentence error if the backup or the evidence cannot be used. */
 export async function planRestore(
   bytes: AsyncIterable<Uint8Array>,
   given: GivenEvidence,
@@ -68,7 +68,7 @@ interface Seen {
   readonly operatorKeysOff: ReadonlySet<string>;
   readonly nodeKeys: ReadonlySet<string>;
   unusedInvites(): number;
-  /** The hash of the last entry of the backup that the head covers. */
+  /** The hash of the last entry in the backup that the head covers. */
   hashAtHead(): string;
   watch<Table extends StreamTable>(table: Table, row: StreamRows[Table]): void;
 }
@@ -152,17 +152,17 @@ function assertSameHistory(manifest: Manifest, { evidence: { head }, hashAtHead 
   if (head === null || head.audit_length > manifest.audit_length) return;
   if (head.audit_head === hashAtHead()) return;
   throw new Error(
-    `The head is that of another history: its audit entry ${head.audit_length} is not the one in the backup`,
+    `The head belongs to a different history: its audit entry ${head.audit_length} is not the one in the backup`,
   );
 }
 
-/** A later epoch may have begun with an older backup than this one: its entries cannot be compared. */
+/** A later epoch may have begun from an older backup than this one, so its entries cannot be compared. */
 function lostEntries(manifest: Manifest, { head }: Evidence): number | null {
   if (head === null || head.epoch !== manifest.epoch) return null;
   return Math.max(0, head.audit_length - manifest.audit_length);
 }
 
-/** Without a list, no revocation is shown, which does not mean that there was none. */
+/** The absence of a list does not mean that there were no revocations. */
 function notShown(
   { network: { network_name } }: Manifest,
   lists: StoredLists,
@@ -177,7 +177,7 @@ function notShown(
   ];
 }
 
-/** A head names the newest list; without one, a list that was given has to be taken for it. */
+/** A head names the newest list; without a head, the given list is assumed to be the newest. */
 function isShown(given: number, inBackup: number, newest: number | undefined): boolean {
   return newest === undefined ? given >= 0 : Math.max(given, inBackup) >= newest;
 }
@@ -212,7 +212,7 @@ export function replaysOf(plan: RestorePlan): number {
   );
 }
 
-/** The loss that the operator has to accept; null when nothing is missing. */
+/** The loss that the operator must accept; null if nothing is missing. */
 export function lossOf(plan: RestorePlan): string | null {
   if (plan.isProven) return null;
   const { lostAuditEntries, lostCertificates, lostAttestations } = plan;

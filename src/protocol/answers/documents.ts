@@ -24,28 +24,28 @@ export const Readiness = Type.Object({
   accepts_signed_after: Type.Optional(
     Type.String({
       format: 'date-time',
-      description: 'After a restore: every request that was signed up to this instant is refused',
+      description: 'After a restore: every request signed up to this instant is refused',
     }),
   ),
-  instance: Type.String({ description: 'A random id that each start of the authority gets' }),
+  instance: Type.String({ description: 'A random id, new with each start of the authority' }),
   ha_mode: Type.Union([Type.Literal('single'), Type.Literal('standby'), Type.Literal('linked')], {
     description:
-      'Whether other instances can take the place of this one, and whether they answer at the same time',
+      'Whether other instances can replace this one, and whether they answer at the same time',
   }),
   role: Type.Optional(Type.Union([Type.Literal('writer'), Type.Literal('follower')])),
   epoch: Type.Optional(
-    Type.Integer({ description: 'How many times the right to write has passed on so far' }),
+    Type.Integer({ description: 'How many times the write lease has changed hands so far' }),
   ),
   lag_revisions: Type.Optional(
     Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
       description:
-        'How many revisions the state that the instance keeps ready was behind when it looked last; null while it keeps none',
+        'How many revisions the standby state of the instance was behind at the last check; null while it has none',
     }),
   ),
   moving: Type.Optional(
     Type.Literal(true, {
       description:
-        'A state is being moved into the database, or out of it: no waiting instance writes before that has ended',
+        'A state is being moved into or out of the database: no waiting instance becomes the writer until that has ended',
     }),
   ),
   database: Type.Object({

@@ -1,4 +1,4 @@
-/** Answers to nodes and to those who look for agents [core-4-4], [core-4-6]; certificates are records. */
+/** Answers to nodes and to clients that look for agents [core-4-4], [core-4-6]; certificates are records. */
 import Type, { type Static } from 'typebox';
 import { AgentDescriptor } from '../records/agent-descriptor.ts';
 import { Bulletin } from '../records/bulletin.ts';
@@ -22,7 +22,7 @@ export const AgentRegistered = Type.Object({
 
 export const AgentUnregistered = Type.Object({ status: Type.Literal('deregistered') });
 
-/** Without a capability the authority answers the count alone. */
+/** Without a capability in the query, the authority returns only the count. */
 export const AgentList = Type.Object({
   count: Type.Integer(),
   capability: Type.Union([Type.String(), Type.Null()]),

@@ -1,14 +1,14 @@
-/** Events as readers get them [events-3]. */
+/** Events as readers receive them [events-3]. */
 import Type, { type Static } from 'typebox';
 import { Timestamp } from './scalars.ts';
 
-/** An entry of the audit log [core-4-16] without its hash, with members that this version may not know. */
+/** An entry of the audit log [core-4-16] without its hash; it may have members that this version does not know. */
 export const LoggedEntry = Type.Object({
   event_id: Type.String(),
   event_type: Type.String(),
   details: Type.Record(Type.String(), Type.Unknown()),
   created_at: Timestamp,
-  /** The operator key that caused it; absent when none did. */
+  /** The operator key that caused the event; absent if none did. */
   actor_key_id: Type.Optional(Type.String()),
   prev_hash: Type.String(),
 });

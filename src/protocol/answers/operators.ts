@@ -8,14 +8,14 @@ import { NextCursor, Timestamp } from './scalars.ts';
 export const RosterNode = Type.Object({
   node_public_key: Type.String(),
   roles: Type.Array(Type.String()),
-  /** What the node said of itself in its last heartbeat: any text. */
+  /** The status that the node reported in its last heartbeat: any text. */
   status: Type.String(),
   last_heartbeat: Timestamp,
   remote_addr: Type.String(),
   expires_at: Timestamp,
 });
 
-/** The active nodes by certificate id; to the public their count alone. */
+/** The active nodes by certificate id; the public gets only their count. */
 export const NodeCount = Type.Object({
   count: Type.Integer(),
   nodes: Type.Optional(Type.Record(Type.String(), RosterNode)),
@@ -23,7 +23,7 @@ export const NodeCount = Type.Object({
 
 export const InviteToken = Type.Object({ token_id: Type.String(), expires_at: Timestamp });
 
-/** `tokens` is there when a count was asked for; its first element is repeated at the top. */
+/** `tokens` is present if a count was requested; its first element is repeated at the top level. */
 export const Invite = Type.Object({
   ...InviteToken.properties,
   tokens: Type.Optional(Type.Array(InviteToken)),
@@ -44,7 +44,9 @@ export const InviteWithdrawal = Type.Object({
 export const InviteBatchWithdrawal = Type.Object({
   batch: Type.String(),
   withdrawn: Type.Integer(),
-  remaining: Type.Integer({ description: 'Unused invites of the batch for the next call' }),
+  remaining: Type.Integer({
+    description: 'Unused invites of the batch that are left for the next call',
+  }),
 });
 
 export const CertificateList = Type.Object({
@@ -59,15 +61,15 @@ export const Revocation = Type.Object({
   revoked_cert_ids: Type.Optional(
     Type.Array(Type.String(), {
       description:
-        'All that were ended, when a key was named or others of the same key were ended too',
+        'All certificates that were ended, if a key was named or other certificates of the same key were ended too',
     }),
   ),
   live_certificates_of_key: Type.Optional(
-    Type.Integer({ description: 'Certificates of the same key that still live, if any' }),
+    Type.Integer({ description: 'Certificates of the same key that are still live, if any' }),
   ),
 });
 
-/** The last three members are absent when the key was revoked before. */
+/** The last three members are absent if the key had already been revoked. */
 export const OperatorKeyRevocation = Type.Object({
   key_id: Type.String(),
   revoked: Type.Boolean(),

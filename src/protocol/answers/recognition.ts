@@ -1,4 +1,6 @@
-/** Answers about policies, attestations, treaties and feeds that are no records of their own [core-4-10] to [core-4-14]. */
+/**
+ * Answers about policies, attestations, treaties and feeds that are not records themselves [core-4-10] to [core-4-14].
+ */
 import Type, { type Static } from 'typebox';
 import { PolicyManifest } from '../records/policy-manifest.ts';
 import { Natural } from '../records/record.ts';
@@ -48,7 +50,7 @@ export const TreatyRevocation = Type.Object({
   status: Type.Literal('revoked'),
 });
 
-/** A feed that is not accepted is refused, so there is one reason. */
+/** There is only one reason, because a feed that is not accepted is refused. */
 export const FeedImported = Type.Object({
   accepted: Type.Boolean(),
   reason: Type.Literal('accepted'),

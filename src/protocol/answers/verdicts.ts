@@ -1,6 +1,6 @@
 /**
- * What public verification finds [core-4-11], [core-4-13], [trust-6]. A refusal of a record is an answer like
- * any other: `reason` says why.
+ * The results of public verification [core-4-11], [core-4-13], [trust-6]. A rejected record is a normal answer:
+ * `reason` says why.
  */
 import Type, { type Static } from 'typebox';
 import { AGREEMENT_REASONS } from '../records/agreement.ts';
@@ -23,7 +23,7 @@ export const AttestationVerdict = Type.Object({
   attestation_id: Type.String(),
 });
 
-/** Issuer and subject are those of the treaty. */
+/** Issuer and subject are those of the treaty, not of the attestation. */
 export const TreatyAttestationVerdict = Type.Object({
   accepted: Type.Boolean(),
   reason: Type.Enum([...TREATY_ATTESTATION_REASONS]),
@@ -55,7 +55,9 @@ export const BoundaryVerdict = Type.Object({
   decision_id: Type.String(),
 });
 
-/** Evidence is accepted whatever its own `verdict` on the other sovereign says, which may be any text. */
+/**
+ * Whether evidence is accepted does not depend on its own `verdict` about the other sovereign, which may be any text.
+ */
 export const EvidenceVerdict = Type.Object({
   accepted: Type.Boolean(),
   reason: Type.Enum([...EVIDENCE_REASONS]),
@@ -86,7 +88,7 @@ export const DataUsageViolation = Type.Object({
   detected_at: Timestamp,
 });
 
-/** `violation_reason` is the type of the first violation, null when there is none. */
+/** `violation_reason` is the type of the first violation; null if there is none. */
 export const IntentVerdict = Type.Object({
   valid: Type.Boolean(),
   violation_reason: Type.Union([Type.Enum([...VIOLATION_TYPES]), Type.Null()]),

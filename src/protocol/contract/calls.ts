@@ -1,6 +1,6 @@
 /**
- * All calls of the edge to the authority, each with its input and its access. Access is stated only here:
- * routes derive their access class from it, and the authority admits callers by it.
+ * All calls from the edge to the authority, each with its input and access. Access is declared only here: routes derive
+ * their access class from it, and the authority admits callers by it.
  */
 
 import type { OfferRequest } from '../records/agreement.ts';
@@ -68,7 +68,7 @@ export interface Declaration<
 > {
   readonly access: Access;
   readonly kind: Kind;
-  /** Never set: it only carries the type of the input. */
+  /** Never set; it only carries the type of the input. */
   readonly taken?: Taken;
 }
 
@@ -173,7 +173,7 @@ export const CALLS = {
 export type CallName = keyof typeof CALLS;
 export type TrustCall = keyof typeof TRUST_CALLS;
 
-/** The input of a handler, after its caller was admitted. */
+/** The input of a handler once its caller is admitted. */
 export type Taken<Name extends CallName> =
   (typeof CALLS)[Name] extends Declaration<infer Given> ? Given : never;
 
@@ -187,7 +187,7 @@ export type NodeCallName = {
   [Name in CallName]: (typeof CALLS)[Name]['access'] extends 'node' ? Name : never;
 }[CallName];
 
-/** What an operator sends; a malformed body is refused only after the caller was admitted. */
+/** The input from an operator; a malformed body is refused only after the caller is admitted. */
 export interface OperatorCall<Given> {
   readonly operator: OperatorClaim;
   readonly input: Input<Given>;
@@ -197,7 +197,7 @@ export type CallOf<Name extends CallName> = Name extends OperatorCallName
   ? OperatorCall<Taken<Name>>
   : Taken<Name>;
 
-/** Makes one call; the answer is a promise when something has to be stored first. */
+/** Makes one call; the answer is a promise if something must be stored first. */
 export type Call = <Name extends CallName>(
   name: Name,
   call: CallOf<Name>,
@@ -211,23 +211,23 @@ export const OUTCOME_UNKNOWN: Answer = {
   details: { outcome: 'unknown' },
 };
 
-/** Whether it changes nothing to make the call twice, not even a nonce is spent. */
+/** Whether the call can be made twice without any effect, not even a spent nonce. */
 export function isRepeatable(name: CallName): boolean {
   const { access } = CALLS[name];
   return access === 'public' || access === 'internal';
 }
 
 /**
- * What the authority knows is complete while nobody else can write. A process that was suspended detects that
- * here, before it is notified.
+ * The authority's knowledge is complete only while nobody else can write. A process that was suspended finds out here,
+ * before it is notified.
  */
 export function whileHeld(call: Call, isHeld: () => boolean): Call {
   return (name, given) => (isHeld() ? call(name, given) : UNAVAILABLE);
 }
 
 /**
- * What the authority answers from memory is current where nobody else could write when the call had already come. The
- * answer waits until the database has said so, unless it was stored there itself.
+ * An answer from memory is current if nobody else could write after the call had arrived. It waits until the database
+ * confirms that, unless the answer itself was stored there.
  */
 export function onceConfirmed(
   call: Call,
@@ -244,17 +244,17 @@ export function onceConfirmed(
   };
 }
 
-/** Commands of nodes that spend durable nonces; heartbeats are cheaper to sign anew. */
+/** Node commands that spend durable nonces; heartbeats are cheaper to sign again. */
 const KEPT_NODE_CALLS: ReadonlySet<CallName> = new Set<CallName>(['join', 'renew']);
 
-/** Whether the answer is kept for a request that is sent again [core-2-5]: that of every operator's command. */
+/** Whether the answer is kept for a repeated request [core-2-5]. This includes all operator commands. */
 export function keepsAnswer(name: CallName): boolean {
   const { access, kind } = CALLS[name];
   const isOperators = access === 'operator' || access === 'operator-privileged';
   return (isOperators && kind === 'command') || KEPT_NODE_CALLS.has(name);
 }
 
-/** The tier that an operator call needs. */
+/** The tier that an operator call requires. */
 export function requiredTier(access: 'operator' | 'operator-privileged'): Tier {
   return access === 'operator' ? 'standard' : 'privileged';
 }

@@ -1,7 +1,7 @@
 /**
- * What the edge reports to the authority: plain, serializable values only. The edge has done HTTP, parsing,
- * schemas and signatures and reports the results as verdicts; the authority, which alone knows the state,
- * refuses in the specified order of checks.
+ * What the edge reports to the authority, as plain, serializable values. The edge handles HTTP, parsing, schemas and
+ * signatures and reports the results as verdicts; the authority, which alone knows the state, refuses in the specified
+ * order of checks.
  */
 import type { JsonObject } from '../../base/json/value.ts';
 import type { RefusalName } from '../../base/refusal.ts';
@@ -14,11 +14,14 @@ export type Input<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly refusal: RefusalName; readonly details: JsonObject };
 
-/** How a request was sent whose answer is kept [core-2-5]. */
+/** Identifies a request whose answer is kept [core-2-5]. */
 export interface RequestIdentity {
-  /** Digest of method, path and signature: what one key signs twice differs in it, what is sent twice does not. */
+  /**
+   * Digest of method, path and signature: it differs between two signed requests of one key, but not between two
+   * deliveries of the same request.
+   */
   readonly request: string;
-  /** The sender says that the request may have arrived before: `X-Mesh-Retry: 1`. */
+  /** Whether the sender says that the request may have arrived before: `X-Mesh-Retry: 1`. */
   readonly isRepeat: boolean;
 }
 
@@ -30,15 +33,15 @@ export type NodeProofVerdict =
   | 'nonce_replay'
   | 'invalid_signature';
 
-/** A node's proof of possession as the edge found it. */
+/** A node's proof of possession, as checked by the edge. */
 export interface NodeClaim {
   readonly publicKey: string;
-  /** Milliseconds since the epoch; 0 when the timestamp is missing or unreadable. */
+  /** Milliseconds since the epoch; 0 if the timestamp is missing or unreadable. */
   readonly signedAt: number;
   readonly nonce: string;
   readonly verdict: NodeProofVerdict;
   readonly remoteAddr: string;
-  /** Null where no answer is kept. */
+  /** Null if no answer is kept. */
   readonly sending: RequestIdentity | null;
 }
 
@@ -50,21 +53,21 @@ export type OperatorProofVerdict =
   | 'stale_timestamp'
   | 'nonce_replay'
   | 'invalid_signature'
-  /** A genuine signature of version 1 over an empty body, which binds the request to nothing. */
+  /** A valid version 1 signature over an empty body, which binds the request to nothing. */
   | 'v1_unbound';
 
-/** An operator's signed headers as the edge found them. */
+/** An operator's signed headers, as checked by the edge. */
 export interface OperatorClaim {
   readonly keyId: string;
-  /** Milliseconds since the epoch; 0 when the timestamp is missing, unreadable or not current. */
+  /** Milliseconds since the epoch; 0 if the timestamp is missing, unreadable or not current. */
   readonly signedAt: number;
   readonly nonce: string;
   readonly verdict: OperatorProofVerdict;
-  /** The payload version that a valid signature covers; null without one. */
+  /** The payload version that the valid signature covers; null without a valid signature. */
   readonly signatureVersion: 1 | 2 | null;
   /** Path template of the route, for the audit log. */
   readonly scope: string;
   readonly remoteAddr: string;
-  /** Null where no answer is kept. */
+  /** Null if no answer is kept. */
   readonly sending: RequestIdentity | null;
 }

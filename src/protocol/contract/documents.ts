@@ -7,13 +7,13 @@ export const DOCUMENT_NAMES = [
   'genesis',
   'policy',
   'crl',
-  /** What is signed of the newest version of the revocation list, for those who hold an earlier one. */
+  /** The signed part of the newest version of the revocation list, for clients that have an earlier version. */
   'crl_revision',
   'bulletin',
   'sovereign_revocation_feed',
   'dashboard',
   'data_license_policy',
-  /** For the edges alone: no route serves it. */
+  /** Only for the edges; no route serves it. */
   'operator_keys',
   ...GRAPH_DOCUMENTS,
 ] as const;
@@ -28,15 +28,15 @@ export function foreignFeedName(issuer: string): ForeignFeedName {
   return `revocation_feed_of:${issuer}`;
 }
 
-/** A public document as the edge serves it: its bytes, and a strong validator over them. */
+/** A public document as the edge serves it: its bytes and a strong validator. */
 export interface PublishedDocument {
   /**
-   * Published ones are in shared memory, so that every edge serves the same bytes. They may be overwritten after a
-   * newer version has reached every edge, so copy them if they are needed beyond the current turn.
+   * The bytes of published documents are in shared memory, so that every edge serves the same ones. They may be
+   * overwritten once a newer version has reached every edge, so copy them if they are needed beyond the current turn.
    */
   readonly bytes: Uint8Array;
   readonly etag: string;
-  /** When a new version must be requested, milliseconds since the epoch. */
+  /** When a new version must be requested, in milliseconds since the epoch. */
   readonly freshUntil: number;
 }
 
@@ -52,7 +52,7 @@ export function publishedDocument(json: string, freshUntil = Number.MAX_VALUE): 
   return { bytes, etag: etagOf(bytes), freshUntil };
 }
 
-/** A document of one thread. V8 does not count shared memory, so nothing that is created for a request is in it. */
+/** A document of a single thread. V8 does not account for shared memory, so data created per request is never in it. */
 export function ownDocument(json: string): PublishedDocument {
   const bytes = Buffer.from(json);
   return { bytes, etag: etagOf(bytes), freshUntil: Number.MAX_VALUE };
@@ -62,7 +62,7 @@ export function etagOf(content: string | Uint8Array): string {
   return `"${sha256Hex(content).slice(0, 32)}"`;
 }
 
-/** A document as it came from another instance. */
+/** A document received from another instance. */
 export function receivedDocument(
   bytes: Uint8Array,
   etag: string,
@@ -73,7 +73,7 @@ export function receivedDocument(
   return { bytes: copy, etag, freshUntil };
 }
 
-/** How many bytes to allocate for a document that grows: an eighth more, so that it rarely has to be moved. */
+/** How many bytes to allocate for a growing document: an eighth more than needed, so that it rarely has to be moved. */
 export function withHeadroom(needed: number): number {
   return needed + Math.max(65_536, needed >> 3);
 }

@@ -1,4 +1,4 @@
-/** The inputs of calls: plain, serializable values, already checked by the edge. */
+/** The inputs of calls, as plain, serializable values that the edge has already checked. */
 
 import type { JsonObject } from '../../base/json/value.ts';
 import type { AgentDescriptor } from '../records/agent-descriptor.ts';
@@ -29,7 +29,7 @@ export interface Heartbeat {
   readonly node: NodeClaim;
   readonly certId: string;
   readonly status: string;
-  /** Whether the answer is to say what the node should know. */
+  /** Whether the answer should include the bulletin. */
   readonly wantsBulletin: boolean;
 }
 
@@ -37,7 +37,7 @@ export interface Renew {
   readonly node: NodeClaim;
   readonly certId: string;
   readonly validityHours: number;
-  /** Roles the node claims; null when it claims none. */
+  /** Roles the node claims; null if it claims none. */
   readonly roles: readonly string[] | 'malformed' | null;
 }
 
@@ -45,7 +45,7 @@ export interface RegisterAgent {
   readonly descriptor: AgentDescriptor;
   /** A signature of the descriptor verifies under the key inside it. */
   readonly signatureValid: boolean;
-  /** The proof header, if it was sent in addition. */
+  /** The proof header, if it was also sent. */
   readonly node: NodeClaim | null;
   readonly remoteAddr: string;
 }
@@ -54,7 +54,7 @@ export interface RemoveAgent {
   readonly nodePublicKey: string;
   /** The proof header, which replaces the envelope. */
   readonly node: NodeClaim | null;
-  /** The signed envelope; null when the proof header was sent. */
+  /** The signed envelope; null if the proof header was sent. */
   readonly envelope: {
     readonly signature: string;
     /** Milliseconds since the epoch. */
@@ -69,13 +69,13 @@ export interface InviteTerms {
   readonly maxValidityHours: number;
   readonly tokenExpiryHours: number;
   readonly recipient: string | null;
-  /** The number of tokens; null for one, with the short form of the answer. */
+  /** The number of tokens; null for one token and the short form of the answer. */
   readonly count: number | null;
-  /** The batch that they join, or null. */
+  /** The batch to add the invites to, or null. */
   readonly batch: string | null;
 }
 
-/** Null members filter nothing. */
+/** Null members do not filter. */
 export interface InviteFilter {
   readonly status: InviteStatus | null;
   readonly batch: string | null;
@@ -90,12 +90,12 @@ export interface WithdrawInviteBatch {
 }
 
 export interface RevokeCertificate {
-  /** One certificate, or all of a node key. */
+  /** One certificate, or all certificates of a node key. */
   readonly target: { readonly certId: string } | { readonly nodePublicKey: string };
   readonly reason: RevocationReason;
 }
 
-/** Null members filter nothing. */
+/** Null members do not filter. */
 export interface CertificateFilter {
   readonly status: CertificateStatus | null;
   readonly role: string | null;
@@ -120,11 +120,11 @@ export interface SetOperatorKeyTier {
 export interface RevokeOperatorKey {
   readonly keyId: string;
   readonly reason: string;
-  /** Refuse it if it would leave no privileged key. */
+  /** Whether to refuse if no privileged key would be left. */
   readonly unlessLastPrivileged: boolean;
 }
 
-/** Members of a manifest that an operator chooses; the others are stamped. */
+/** The manifest members that an operator chooses; the authority sets the others. */
 export interface PolicyTerms {
   /** Null for a new id. */
   readonly policyId: string | null;
@@ -191,9 +191,9 @@ export interface ImportFeed {
   /** JSON texts, each a list of `[revoked id, reason or null]` pairs; sorted by id. */
   readonly rows: readonly string[];
   readonly isSigned: boolean;
-  /** A key under which a signature of the feed verifies; null when the edge found none. */
+  /** A key under which a signature of the feed verifies; null if the edge found none. */
   readonly verifiedUnder: string | null;
-  /** Candidate keys as given; null takes those of active treaties with the issuer. */
+  /** The candidate keys from the request; null uses those of active treaties with the issuer. */
   readonly issuerKeys: readonly string[] | null;
   readonly expectedIssuer: string | null;
 }
@@ -228,7 +228,7 @@ export interface DecideBoundary {
 
 export interface BuildEvidence {
   readonly decision: TrustDecision;
-  /** Null for that of our graph. */
+  /** Null for the digest of our own graph. */
   readonly graphDigest: string | null;
 }
 
@@ -248,37 +248,37 @@ export interface AssembleConsensus {
   readonly ballots: Ballots;
 }
 
-/** The most treaties that one question leaves out. */
+/** The most treaties that one question may exclude. */
 export const MAX_LEFT_OUT = 16;
 
-/** Whether one sovereign trusts another, beyond how it is now. */
+/** Asks whether one sovereign trusts another, at another time or without some treaties. */
 export interface TrustQuestion {
   readonly from: string;
   readonly to: string;
   /** Milliseconds since the epoch; null for now. */
   readonly asOf: number | null;
-  /** Ids of treaties that are left out. */
+  /** Ids of treaties to exclude. */
   readonly without: readonly string[];
   readonly explain: boolean;
 }
 
 export interface OpenEvents {
-  /** The number of the audit entry after which the events begin; 0 for all of them. */
+  /** The number of the audit entry after which the events begin; 0 for all events. */
   readonly after: number;
 }
 
 export interface ReadEvents extends OpenEvents {
   readonly most: number;
-  /** Whether the answer waits for the next event when there is none. */
+  /** Whether to wait for the next event if there is none. */
   readonly waits: boolean;
 }
 
-/** The webhooks that are configured now, by their ids. */
+/** The currently configured webhooks, by id. */
 export interface OpenWebhooks {
   readonly ids: readonly string[];
-  /** The index of the event after which new ones begin; null for the end of the log. */
+  /** The index of the event after which new webhooks begin; null for the end of the log. */
   readonly after: number | null;
 }
 
-/** The index of the last event that each webhook took, by its id. */
+/** The index of the last event delivered to each webhook, by webhook id. */
 export type WebhookCursors = { readonly [id: string]: number };

@@ -1,35 +1,35 @@
-/** What an instance is among those that serve the same state, in memory that all its threads share. */
+/** The status of an instance among those that serve the same state, in memory shared by its threads. */
 
 /**
- * Whether the instance writes; its epoch; since when what it holds may be outdated, in whole seconds since the epoch
- * modulo 2^32; how many revisions the state that it keeps ready is behind; and whether it waits for the end of a move.
+ * Whether the instance is the writer; its epoch; since when its data may be outdated, in whole seconds since 1970
+ * modulo 2^32; how many revisions its standby state is behind; and whether it waits for the end of a move.
  */
 export type StandingMemory = Int32Array;
 
-/** An instance that is linked to the one that writes. */
+/** An instance that is linked to the writer. */
 export interface LinkedFollower {
-  /** The id of its start. */
+  /** The id of that start of the instance. */
   readonly instance: string;
-  /** How many revisions the state is behind that it keeps ready; null while it keeps none. */
+  /** How many revisions its standby state is behind; null while it has none. */
   readonly lag: number | null;
 }
 
 export interface InstanceStatus {
   readonly memory: StandingMemory;
   isWriter(): boolean;
-  /** The number of the holding that the instance goes by; 0 when it knows of none. */
+  /** The lease epoch that the instance knows; 0 if it knows none. */
   epoch(): number;
   /**
-   * Milliseconds since the epoch, of whole seconds: everything that was acknowledged before is in what the instance
-   * holds, and of nobody who writes now is anything known. Null at any other time.
+   * If the writer is unknown: the time, in milliseconds since 1970 at whole seconds, up to which the instance has
+   * everything that was acknowledged. Otherwise null.
    */
   staleSince(): number | null;
   /**
-   * How many revisions the state that this instance keeps ready was behind when it looked last; 0 for the writer.
-   * Null while it keeps none.
+   * How many revisions the standby state of this instance was behind at the last check; 0 for the writer. Null while it
+   * has none.
    */
   lag(): number | null;
-  /** Whether a state is being moved into the database, or out of it: no instance that waits gets a turn meanwhile. */
+  /** Whether a state is being moved into or out of the database: no waiting instance becomes the writer meanwhile. */
   isMoving(): boolean;
 }
 
@@ -39,7 +39,7 @@ const STALE_SINCE = 2;
 const LAG = 3;
 const MOVING = 4;
 
-/** Never a time since which something is outdated: there is none. */
+/** Stored if nothing may be outdated. */
 const NONE = 0;
 const NO_STATE = -1;
 const MOST_LAG = 2 ** 31 - 1;
@@ -67,17 +67,17 @@ export function standingIn(memory: StandingMemory): InstanceStatus {
   };
 }
 
-/** `since` in milliseconds since the epoch; null once it is known again who writes. */
+/** `since` in milliseconds since the epoch; null once the writer is known again. */
 export function noteStale(memory: StandingMemory, since: number | null): void {
   Atomics.store(memory, STALE_SINCE, since === null ? NONE : Math.floor(since / 1000) | 0);
 }
 
-/** The instance is linked to the one that writes. */
+/** Records that the instance is linked to the writer. */
 export function noteFollower(memory: StandingMemory, epoch: number): void {
   Atomics.store(memory, EPOCH, epoch);
 }
 
-/** Null while no state is kept ready. */
+/** Null while there is no standby state. */
 export function noteLag(memory: StandingMemory, revisions: number | null): void {
   Atomics.store(memory, LAG, revisions === null ? NO_STATE : Math.min(revisions, MOST_LAG));
 }

@@ -1,6 +1,6 @@
 /** Requests for one page of a long list. */
 
-/** A row's place in its list. */
+/** A row's position in its list. */
 export interface ListPlace {
   /** Milliseconds since the epoch by which the list is sorted. */
   readonly at: number;
@@ -9,13 +9,13 @@ export interface ListPlace {
 }
 
 export interface PageRequest {
-  /** The place after which the page begins; null for the first page. */
+  /** The position after which the page begins; null for the first page. */
   readonly after: ListPlace | null;
-  /** The most rows; a page may have fewer, or none, and still not be the last. */
+  /** The most rows to return; a page may have fewer, or none, and still not be the last. */
   readonly limit: number;
 }
 
-/** A request for one page of a list that is filtered. */
+/** A request for one page of a filtered list. */
 export interface FilteredPage<Filter> extends PageRequest {
   readonly filter: Filter;
 }

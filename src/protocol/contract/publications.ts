@@ -1,6 +1,6 @@
 /**
- * The committed public documents. Their bytes and version numbers are in shared memory, so that an edge on
- * another thread can see without asking that its copy is outdated.
+ * The published documents. Their bytes and version numbers are in shared memory, so that an edge on another thread can
+ * see without asking whether its copy is outdated.
  */
 import {
   DOCUMENT_NAMES,
@@ -10,10 +10,10 @@ import {
 } from './documents.ts';
 import { createRevisionEnds, type RevisionEnds } from './revision-ends.ts';
 
-/** One document as it is sent to the edges. */
+/** One document, as sent to the edges. */
 export interface Publication {
   readonly name: PublishedName;
-  /** 0 for a document without a shared version number: readers ask the authority first. */
+  /** 0 for a document without a shared version number; readers must then ask the authority first. */
   readonly version: number;
   readonly document: PublishedDocument;
 }
@@ -21,15 +21,15 @@ export interface Publication {
 export interface DocumentPublisher {
   /** The newest version of each document, in the order of `DOCUMENT_NAMES`. */
   readonly versions: Int32Array;
-  /** Where the versions of the revocation list end. */
+  /** The end offsets of the versions of the revocation list. */
   readonly revisionEnds: RevisionEnds;
   publish(name: PublishedName, document: PublishedDocument): void;
-  /** Marks the document as outdated; it is rebuilt on request. */
+  /** Marks the document as outdated; it will be rebuilt on request. */
   withdraw(name: DocumentName): void;
   isCurrent(name: DocumentName, now: number): boolean;
   /**
-   * Calls back with everything published so far, and then with each publication; with the name of each document
-   * that is outdated, if that is asked for.
+   * Calls back with everything published so far and then with each publication; optionally also with the name of each
+   * document that becomes outdated.
    */
   follow(
     listener: (publication: Publication) => void,
@@ -74,11 +74,11 @@ export function createDocumentPublisher(): DocumentPublisher {
 /** An edge's copy of the published documents. */
 export interface DocumentCache {
   take(publication: Publication): void;
-  /** Calls back with every publication whose bytes differ from the one before. */
+  /** Calls back with every publication whose bytes differ from the previous ones. */
   onChange(listener: (name: PublishedName, document: PublishedDocument) => void): void;
-  /** Undefined when there is none, or when a newer version is about to arrive. */
+  /** Undefined if there is none or a newer version is about to arrive. */
   get(name: DocumentName): PublishedDocument | undefined;
-  /** The last received version, even if a newer one is about to arrive; undefined when there is none. */
+  /** The last received version, even if a newer one is about to arrive; undefined if there is none. */
   latest(name: PublishedName): PublishedDocument | undefined;
 }
 

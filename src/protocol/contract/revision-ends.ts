@@ -1,26 +1,26 @@
 /**
- * Where each recent version of the revocation list ends [core-5-5-1]: entries are only ever appended, so what a version
- * added to an earlier one is the text between their ends. The authority writes to this shared memory, and
- * every edge reads it.
+ * The end offset of each recent version of the revocation list [core-5-5-1]. Entries are only appended, so the
+ * difference between two versions is the text between their ends. The authority writes to this shared memory, and every
+ * edge reads it.
  */
 
-/** Differences are served from this many versions back. */
+/** Differences are served for this many previous versions. */
 export const KEPT_REVISIONS = 10_000;
 
-/** More than are served: an edge reads with the version that it holds, which may be an earlier one. */
+/** More slots than versions served, because an edge may read with an older version than the newest. */
 const SLOTS = 16_384;
 
-/** The place of the newest sequence number, behind the ends. */
+/** The index of the newest sequence number, after the slots. */
 const NEWEST = SLOTS;
 
-/** Bytes from the first entry to the end of the last, by sequence number. */
+/** The number of bytes from the first entry to the end of the last, by sequence number. */
 export type RevisionEnds = Int32Array;
 
 export function createRevisionEnds(): RevisionEnds {
   return new Int32Array(new SharedArrayBuffer((SLOTS + 1) * Int32Array.BYTES_PER_ELEMENT));
 }
 
-/** Sequence numbers rise. */
+/** Must be called with increasing sequence numbers. */
 export function noteEnd(ends: RevisionEnds, sequence: number, end: number): void {
   Atomics.store(ends, sequence % SLOTS, end);
   Atomics.store(ends, NEWEST, sequence);
@@ -30,7 +30,7 @@ export function newestSequence(ends: RevisionEnds): number {
   return Atomics.load(ends, NEWEST);
 }
 
-/** Every version that was noted after this one, each followed by its end, for another process to take over. */
+/** Every version noted after this one, each followed by its end, for transfer to another process. */
 export function endsAfter(ends: RevisionEnds, sequence: number): number[] {
   const newest = newestSequence(ends);
   const noted: number[] = [];
@@ -40,7 +40,7 @@ export function endsAfter(ends: RevisionEnds, sequence: number): number[] {
   return noted;
 }
 
-/** What `endsAfter` has returned, of another process. The newest version that was ever taken stays known as such. */
+/** Applies the result of `endsAfter` from another process. The newest sequence number never decreases. */
 export function takeEnds(ends: RevisionEnds, noted: readonly number[]): void {
   const newest = newestSequence(ends);
   for (let at = 0; at < noted.length; at += 2) {
@@ -49,19 +49,19 @@ export function takeEnds(ends: RevisionEnds, noted: readonly number[]): void {
   if (newestSequence(ends) < newest) Atomics.store(ends, NEWEST, newest);
 }
 
-/** Only for a version among the `KEPT_REVISIONS` before one that is published, or that one. */
+/** Valid only for a published version and the `KEPT_REVISIONS` versions before it. */
 export function endOf(ends: RevisionEnds, sequence: number): number {
   return Atomics.load(ends, sequence % SLOTS);
 }
 
-/** The texts around the entries in canonical JSON. */
+/** The text before the entries in canonical JSON. */
 const BEFORE_ENTRIES = '"revoked_certificates":[';
 const AFTER_ENTRIES = '],"sequence":';
 
-/** How each entry begins; the quotes of a value in it are escaped. */
+/** The start of each entry. It cannot occur inside a value, where quotes are escaped. */
 const ENTRY = '{"certificate_id":"';
 
-/** The certificate that a published list names last; null for an empty list, and for another document. */
+/** The last certificate in a published list; null for an empty list or another document. */
 export function lastRevokedIn(bytes: Uint8Array): string | null {
   const entries = entriesIn(bytes);
   if (entries === null || entries.from === entries.to) return null;
@@ -70,7 +70,7 @@ export function lastRevokedIn(bytes: Uint8Array): string | null {
   return list.toString('latin1', from, list.indexOf('"', from));
 }
 
-/** Where a published list has its first entry, and where its last one ends; null for another document. */
+/** The offsets at which the first entry of a published list begins and the last one ends; null for another document. */
 export function entriesIn(
   bytes: Uint8Array,
 ): { readonly from: number; readonly to: number } | null {

@@ -2,9 +2,9 @@
  * CapabilityOffer, CapabilityCounter and AgreementRecord: how two sovereigns agree on capabilities
  * [trust-2-3] to [trust-2-5], [trust-4-2], [trust-4-3], [trust-6-1].
  *
- * Counter and agreement share one signed form of seven members, so the responder's signature on a counter
- * stays valid in the agreement made from it. Anyone can change the other members (`agreement_id`,
- * `established_at`, `expires_at`), so nothing is decided by them.
+ * Counter and agreement share one signed form of seven members, so the responder's signature on a counter stays valid
+ * in the agreement made from it. Anyone can change the other members (`agreement_id`, `established_at`, `expires_at`),
+ * so no decision depends on them.
  */
 
 import Type, { type Static } from 'typebox';
@@ -30,7 +30,7 @@ import { isSignedByAny, signatureOver, signRecord } from './signed-record.ts';
 import type { TrustEvidence } from './trust-evidence.ts';
 
 export const AgreementTerms = Type.Object({
-  /** In the order given, repeats included; compared as a set. */
+  /** In the given order, including duplicates; compared as a set. */
   capabilities: Type.Array(Type.String(), { default: [], maxItems: MAX_CAPABILITIES }),
   scope: FreeForm,
   valid_from: Datetime,
@@ -45,7 +45,7 @@ export const CapabilityOffer = Type.Object({
   responder_sovereign_id: Type.String(),
   requested_terms: AgreementTerms,
   graph_digest: Type.String(),
-  /** Kept verbatim: inside an offer, evidence is free-form. */
+  /** Kept verbatim, because evidence inside an offer is free-form. */
   offerer_evidence: Whole,
   expires_at: Datetime,
   created_at: FreshDatetime,
@@ -88,7 +88,7 @@ export const readAgreementRecord = recordReader(AgreementRecord);
 /** The seven members that signatures on counters and agreements cover. */
 export type AgreedMembers = Pick<AgreementRecord, keyof typeof AGREED>;
 
-/** The text a signature on a counter or an agreement covers. */
+/** The text that a signature on a counter or an agreement covers. */
 export function agreementText(record: AgreedMembers): string {
   return canonicalJson({
     agreed_terms: record.agreed_terms,
@@ -124,7 +124,7 @@ export interface OfferRequest {
   readonly expiresAt: string;
 }
 
-/** `evidence` is ours about the responder. */
+/** `evidence` is our evidence about the responder. */
 export function buildOffer(
   issuer: Issuer,
   { responder, terms, expiresAt }: OfferRequest,
@@ -154,11 +154,11 @@ function termsOf({ capabilities, scope, validFrom, validUntil }: RequestedTerms)
   };
 }
 
-/** What is needed to judge the signatures of a party. */
+/** The context needed to check the signatures of a party. */
 export interface OfferKnowledge {
   /** This sovereign. */
   readonly sovereignId: string;
-  /** Keys the offerer may have signed with. */
+  /** The keys that the offerer may have signed with. */
   readonly offererKeys: readonly string[];
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -170,7 +170,7 @@ export type OfferProblem =
   | 'offer_expired'
   | 'offerer_evidence_blocks';
 
-/** Why the offer cannot be answered; null when it can. */
+/** Why the offer cannot be answered; null if it can. */
 export function offerProblem(
   offer: CapabilityOffer,
   known: OfferKnowledge,
@@ -219,7 +219,7 @@ export type CounterProblem =
   | 'too_many_signatures'
   | 'invalid_counter_signature';
 
-/** Why the counter to our usable offer cannot be accepted; null when it can. */
+/** Why the counter to our usable offer cannot be accepted; null if it can. */
 export function counterProblem(
   counter: CapabilityCounter,
   offer: CapabilityOffer,
@@ -238,7 +238,7 @@ export function counterProblem(
   if (!concernsSameOffer(counter, offer)) return 'counter_differs_from_offer';
   if (offer.offerer_sovereign_id !== known.sovereignId) return 'not_the_offerer';
   if (known.now > instantOf(counter.expires_at)) return 'counter_expired';
-  // The agreement has all of them, and ours.
+  // The agreement will have all of them plus ours.
   if (counter.signatures.length >= MAX_SIGNATURES) return 'too_many_signatures';
   return isAgreedByAny(counter, known.responderKeys, verify) ? null : 'invalid_counter_signature';
 }
@@ -317,7 +317,7 @@ export const AGREEMENT_REASONS = [
 ] as const;
 export type AgreementReason = (typeof AGREEMENT_REASONS)[number];
 
-/** Verifies who signed the agreement. Neither its age nor its evidence is examined. */
+/** Verifies who signed the agreement. Does not check its age or its evidence. */
 export function verifyAgreement(
   agreement: AgreementRecord,
   offererKeys: readonly string[],

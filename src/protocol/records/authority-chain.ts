@@ -1,6 +1,6 @@
 /**
- * The chain of successions [authority-keys-2]: from a key that a reader trusts to the authority's key of today. What is
- * verified is bounded, and everything that needs no signature is checked first: a hostile chain costs little.
+ * The chain of successions [authority-keys-2], from a key that a reader trusts to the current authority key. The number
+ * of statements is bounded, and checks that need no signature come first, so a hostile chain costs little.
  */
 import Type, { type Static } from 'typebox';
 import type { Sha256, VerifySignature } from '../../base/crypto/primitives.ts';
@@ -22,17 +22,17 @@ const AuthorityKey = Type.Object({
   public_key: Type.String(),
   state: Type.Enum([...KEY_STATES]),
   since: Type.Union([Type.String(), Type.Null()], {
-    description: 'When it became the key, or will; null for the first one',
+    description: 'When it became, or will become, the authority key; null for the first one',
   }),
   signs_until: Type.Union([Type.String(), Type.Null()], {
     description:
-      'From when on what it alone has signed counts for nothing; null while no end is known',
+      'From when on signatures by this key alone are not accepted; null while no end is known',
   }),
 });
 
 export type AuthorityKey = Static<typeof AuthorityKey>;
 
-/** The chain as a document. Nobody signs `keys`: a reader derives them from the statements. */
+/** The chain as a document. `keys` is not signed; a reader derives the keys from the statements. */
 export const AuthorityKeys = Type.Object({
   network_name: Type.String(),
   root_public_key: Type.String(),
@@ -42,25 +42,25 @@ export const AuthorityKeys = Type.Object({
 
 export type AuthorityKeys = Static<typeof AuthorityKeys>;
 
-/** Of a document only this much is read; its statements are read by `followChain`. */
+/** Only this much of a document is read here; `followChain` reads the statements. */
 const AuthorityKeysEnvelope = Type.Object({ successions: Type.Array(Type.Unknown()) });
 const readEnvelope = recordReader(AuthorityKeysEnvelope);
 
-/** The statements in a document, as they were received; null when it has no list of them. */
+/** The statements in a document, as received; null if it has no list of them. */
 export function successionsIn(document: unknown): readonly unknown[] | null {
   return readEnvelope(document)?.successions ?? null;
 }
 
-/** What a reader holds of the network before it follows. */
+/** What a reader knows about the network before it follows the chain. */
 export interface ChainPin {
   readonly networkName: string;
   readonly trusted:
     | { readonly rootKey: string }
-    /** Any key that was the authority's, from which all later changes were planned. */
+    /** Any current or former authority key, if all later changes were planned. */
     | { readonly authorityKey: string };
-  /** The statements in force that were followed before: the chain only grows. */
+  /** The statements in force that were followed before; the chain only grows. */
   readonly known?: readonly AuthoritySuccession[];
-  /** Digest of the genesis block before the first succession, where the reader has it [core-5-14]. */
+  /** Digest of the genesis block before the first succession, if the reader has it [core-5-14]. */
   readonly genesisDigest?: string;
 }
 
@@ -86,27 +86,29 @@ export type ChainReason =
 
 export interface ChainRefusal {
   readonly reason: ChainReason;
-  /** The statement that is refused, counted from 1; null when it is the whole chain. */
+  /** The refused statement, counted from 1; null if the whole chain is refused. */
   readonly sequence: number | null;
-  /** One sentence: what is wrong with what, and what to do. */
+  /** One sentence that says what is wrong and what to do. */
   readonly message: string;
 }
 
 export interface FollowedChain {
   readonly refusal: null;
-  /** Null where only an authority key is pinned and nothing names a root key. */
+  /** Null if only an authority key is pinned and no statement names a root key. */
   readonly rootKey: string | null;
-  /** The authority's key of now; null where nothing names one, and the genesis block does. */
+  /** The current authority key; null if the chain is empty, so that only the genesis block names it. */
   readonly currentKey: string | null;
   readonly keys: readonly AuthorityKey[];
   readonly successions: readonly AuthoritySuccession[];
-  /** Those in force, which are `known` the next time. One that is still to come may be taken back. */
+  /**
+   * The statements in force, to be passed as `known` next time. A statement that is not in force yet may be withdrawn.
+   */
   readonly inForce: readonly AuthoritySuccession[];
 }
 
 export type ChainVerdict = FollowedChain | { readonly refusal: ChainRefusal };
 
-/** `received` are parsed statements in their order; `now` is in milliseconds since the epoch. */
+/** `received` are the parsed statements in order; `now` is in milliseconds since the epoch. */
 export function followChain(
   pin: ChainPin,
   received: readonly unknown[],
@@ -151,7 +153,7 @@ interface Problem {
   readonly found?: string;
 }
 
-/** What keeps a statement from following on those before it; signatures are judged later. */
+/** Why a statement does not follow the ones before it; null if it does. Signatures are checked later. */
 function linkProblem(
   statement: AuthoritySuccession,
   before: readonly AuthoritySuccession[],
@@ -178,7 +180,7 @@ function linkProblem(
   return placeProblem(statement, before);
 }
 
-/** A forged statement is no fork: both have to be genuine. */
+/** A forged statement is not a fork: both statements must be genuine. */
 function isForkOf(
   known: AuthoritySuccession,
   other: AuthoritySuccession,
@@ -191,7 +193,7 @@ function isForkOf(
   );
 }
 
-/** What only the statements before it can say of its key and its time. */
+/** Checks a statement's key and time against the statements before it. */
 function placeProblem(
   statement: AuthoritySuccession,
   before: readonly AuthoritySuccession[],
@@ -212,7 +214,7 @@ function placeProblem(
   return isUsed ? { reason: 'key_used_before' } : null;
 }
 
-/** Back to the key before, as it was settled together with the planned change. */
+/** Whether the statement returns to the previous key, as prepared together with the planned change. */
 function isRollBackOf(
   statement: AuthoritySuccession,
   previous: AuthoritySuccession | undefined,
@@ -225,7 +227,7 @@ function isRollBackOf(
   );
 }
 
-/** Whether what is pinned vouches for the chain up to its end. */
+/** Checks that the pinned key vouches for the whole chain. */
 function trustProblem(
   chain: readonly AuthoritySuccession[],
   trusted: ChainPin['trusted'],
@@ -234,7 +236,7 @@ function trustProblem(
   let first = 0;
   if ('authorityKey' in trusted && chain.length > 0) {
     const key = trusted.authorityKey;
-    // With its proof of possession a key vouches for all that led to it.
+    // By its proof of possession, a key vouches for everything that led to it.
     first = chain.findLastIndex(({ to_key }) => to_key === key);
     if (first === -1 && chain[0]?.from_key !== key) return refused('unknown_key', null, key);
     const broken = chain.findIndex(({ kind }, index) => index > first && kind === 'compromise');
@@ -248,7 +250,7 @@ function trustProblem(
   return null;
 }
 
-/** The chain never gets shorter, and a sequence never names two statements. */
+/** The chain never gets shorter, and a sequence never identifies two statements. */
 function retreatProblem(
   chain: readonly AuthoritySuccession[],
   known: readonly AuthoritySuccession[],
@@ -269,7 +271,7 @@ function firstKey(public_key: string): AuthorityKey {
   return { public_key, state: 'current', since: null, signs_until: null };
 }
 
-/** Every key of the chain, the oldest first, and what it is at the time [authority-keys-3]. */
+/** Every key of the chain, oldest first, with its state at the given time [authority-keys-3]. */
 export function keysAt(chain: readonly AuthoritySuccession[], now: number): AuthorityKey[] {
   const [first] = chain;
   if (first === undefined) return [];
@@ -290,7 +292,7 @@ export function keysAt(chain: readonly AuthoritySuccession[], now: number): Auth
       change(from_key, { state: afterwards, signs_until });
       change(to_key, { state: 'current', signs_until: null });
     } else {
-      // Two keys sign at most: an overlap ends where the next one begins.
+      // At most two keys sign: an overlap ends when the next one begins.
       for (const { public_key, signs_until: end } of keys.values()) {
         if (public_key === from_key || end === null) continue;
         if (instantOf(end) > instantOf(activates_at)) {
@@ -314,39 +316,37 @@ function refused(
 }
 
 const AGAIN = 'fetch the chain of this network again, from its authority';
-const DO_NOT_USE = 'take nothing from it, and ask the operators of the network';
+const DO_NOT_USE = 'do not use it, and ask the operators of the network';
 
 const MESSAGES: { readonly [reason in ChainReason]: (which: string, found: string) => string } = {
   too_long: (_, count) =>
     `The chain has ${count} statements, more than the ${MAX_SUCCESSIONS} that a network can have; ${AGAIN}.`,
   malformed: (which) => `${which} does not have the form of an AuthoritySuccession; ${AGAIN}.`,
   wrong_network: (which, name) =>
-    `${which} is of the network ${JSON.stringify(name)}, which is not the one that is followed; ${AGAIN}.`,
+    `${which} belongs to the network ${JSON.stringify(name)}, not to the one being followed; ${AGAIN}.`,
   wrong_root_key: (which, key) =>
     `${which} names the root key ${key}, which is not the one of this network; ${AGAIN}.`,
   gap: (which, sequence) =>
     `${which} has the sequence ${sequence}, so one is missing or repeated; ${AGAIN}.`,
   broken_link: (which) =>
-    `${which} does not follow on the one before: its previous_digest is of another; ${AGAIN}.`,
+    `${which} does not follow the one before: its previous_digest does not match; ${AGAIN}.`,
   wrong_from_key: (which) =>
     `${which} replaces a key that was not the authority's at that point; ${AGAIN}.`,
-  wrong_times: (which) =>
-    `${which} has times in an order that cannot be; have it prepared and signed anew.`,
+  wrong_times: (which) => `${which} has times in an impossible order; prepare and sign it again.`,
   wrong_roll_back: (which) =>
-    `${which} does not return to the key before the planned change that it takes back; have it prepared and signed anew.`,
+    `${which} does not return to the key before the planned change that it reverts; prepare and sign it again.`,
   key_used_before: (which) =>
     `${which} leads to a key that is the root key or was an authority key before; prepare a new key.`,
   unknown_key: (_, key) =>
-    `The chain does not have the pinned key ${key}; compare it with the key that the network published, or pin the root key.`,
+    `The chain does not contain the pinned key ${key}; compare it with the key that the network published, or pin the root key.`,
   root_key_needed: (which) =>
-    `${which} replaces a stolen key, so nothing that only an earlier key vouches for holds; pin the root key of the network.`,
+    `${which} replaces a compromised key, so earlier keys cannot vouch for anything after it; pin the root key of the network.`,
   wrong_proof: (which) =>
-    `${which} has no proof that its next key is held, or was altered; ${DO_NOT_USE}.`,
+    `${which} has no valid proof of possession of its next key, or was altered; ${DO_NOT_USE}.`,
   not_signed_by_root: (which) => `${which} is not signed by the root key; ${DO_NOT_USE}.`,
   not_signed_by_from_key: (which) =>
     `${which} does not have exactly the signatures of its kind, of the root key and of the key that it replaces; ${DO_NOT_USE}.`,
-  fork: (which) =>
-    `${which} has the sequence of another one that is signed as well; ${DO_NOT_USE}.`,
+  fork: (which) => `${which} has the same sequence as another signed statement; ${DO_NOT_USE}.`,
   shorter: (_, count) =>
-    `The chain has ${count} statements that are known, so it is an old copy; ${AGAIN}.`,
+    `The chain has only ${count} known statements, so it is an old copy; ${AGAIN}.`,
 };

@@ -1,4 +1,4 @@
-/** AuthoritySuccession: the root key's word that another key takes the place of the authority's [authority-keys-1]. */
+/** AuthoritySuccession: the root key's statement that another key replaces the authority key [authority-keys-1]. */
 import Type, { type Static } from 'typebox';
 import type { Sha256, Signer, VerifySignature } from '../../base/crypto/primitives.ts';
 import { canonicalJson } from '../../base/json/write.ts';
@@ -6,7 +6,7 @@ import { MAX_TEXT_LENGTH } from './bounds.ts';
 import { Datetime, instantOf, nullable, recordReader, SignatureItem } from './record.ts';
 import { signatureOver, signedText } from './signed-record.ts';
 
-/** The statements of one network, and what a reader of them takes. */
+/** The most statements of one network, and the most that a reader accepts. */
 export const MAX_SUCCESSIONS = 256;
 
 export const SUCCESSION_KINDS = ['planned', 'compromise', 'roll_back'] as const;
@@ -25,7 +25,8 @@ export const AuthoritySuccession = Type.Object({
   sequence: Type.Integer({ minimum: 1, maximum: MAX_SUCCESSIONS }),
   previous_digest: Type.String({
     pattern: '^[0-9a-f]{64}$',
-    description: 'Hex SHA-256 of the statement before, or of the genesis block before the first',
+    description:
+      'Hex SHA-256 of the previous statement, or, for the first one, of the genesis block',
   }),
   kind: Type.Enum([...SUCCESSION_KINDS]),
   from_key: PublicKey,
@@ -42,20 +43,23 @@ export type AuthoritySuccession = Static<typeof AuthoritySuccession>;
 
 export const readAuthoritySuccession = recordReader(AuthoritySuccession);
 
-/** What the proof of possession covers; it has to be final before anything is signed. */
+/** The members that the proof of possession covers; they must be final before anything is signed. */
 export type SuccessionTerms = Omit<AuthoritySuccession, 'proof_of_possession' | 'signatures'>;
 
-/** Hex SHA-256 of the statement without its signatures: the next one names it before the root key has signed. */
+/**
+ * Hex SHA-256 of the statement without its signatures, so that the next statement can refer to it before the root key
+ * has signed.
+ */
 export function successionDigest(statement: AuthoritySuccession, sha256: Sha256): string {
   return sha256.hex(signedText(statement));
 }
 
-/** No record begins like this, so that a signature of the next key is of no use elsewhere. */
+/** No record begins with this text, so the next key's signature is useless elsewhere. */
 export function possessionText(terms: SuccessionTerms, sha256: Sha256): string {
   return `mesh-na authority key 1\n${sha256.hex(canonicalJson(terms))}`;
 }
 
-/** The statement with the proof that its next key is held. */
+/** The statement with the proof of possession of its next key. */
 export function proveSuccession(
   terms: SuccessionTerms,
   next: Signer,
@@ -65,13 +69,13 @@ export function proveSuccession(
   return { ...terms, proof_of_possession, signatures: [] };
 }
 
-/** With the signature of the key that is replaced, for those who know only that one. */
+/** Adds the signature of the replaced key, for readers that know only that one. */
 export function signAsFromKey(statement: AuthoritySuccession, signer: Signer): AuthoritySuccession {
   const signature = signatureOver(signedText(statement), signer, signer.publicKey);
   return { ...statement, signatures: [signature] };
 }
 
-/** The root key's signature comes first; a statement that has it needs nothing else. */
+/** Adds the root key's signature, which comes first; a statement that has it needs nothing else. */
 export function signAsRoot(statement: AuthoritySuccession, root: Signer): AuthoritySuccession {
   const signature = signatureOver(signedText(statement), root, root.publicKey);
   return { ...statement, signatures: [signature, ...statement.signatures] };
@@ -87,7 +91,7 @@ export const SUCCESSION_REASONS = [
 ] as const;
 export type SuccessionReason = (typeof SUCCESSION_REASONS)[number];
 
-/** What can be said of a statement alone; its place in the chain is judged by `followChain`. */
+/** Verifies a statement on its own; `followChain` checks its place in the chain. */
 export function verifySuccession(
   statement: AuthoritySuccession,
   verify: VerifySignature,
@@ -110,7 +114,10 @@ export function hasOrderedTimes(statement: AuthoritySuccession): boolean {
   );
 }
 
-/** The signatures have one order and are labeled by their keys: nothing of a statement can be altered unnoticed. */
+/**
+ * The signatures have a fixed order and are labeled with their keys, so nothing in a statement can be altered
+ * unnoticed.
+ */
 export function judgeSignatures(
   statement: AuthoritySuccession,
   verify: VerifySignature,
@@ -124,7 +131,7 @@ export function judgeSignatures(
     item !== undefined && item.key_id === key && verify(key, text, item.sig);
   const [byRoot, byFromKey] = signatures;
   if (!isBy(root_public_key, byRoot)) return 'not_signed_by_root';
-  // Nobody may demand anything of a stolen key.
+  // A compromised key must not be required to sign.
   const isRight = kind === 'compromise' ? byFromKey === undefined : isBy(from_key, byFromKey);
   return isRight ? 'valid' : 'not_signed_by_from_key';
 }

@@ -1,6 +1,6 @@
 /**
- * BoundaryDecision: whether a request stays within an agreement [trust-2-6] to [trust-2-8], [trust-4-4],
- * [trust-6-2]. A denial is a decision like any other: signed, and accepted when it is verified.
+ * BoundaryDecision: whether a request stays within an agreement [trust-2-6] to [trust-2-8], [trust-4-4], [trust-6-2]. A
+ * denial is a normal decision: it is signed, and verification accepts it.
  */
 
 import Type, { type Static } from 'typebox';
@@ -30,9 +30,7 @@ const GateResult = Type.Object({
 });
 export type GateResult = Static<typeof GateResult>;
 
-/**
- * A statement about the freshness of a revocation feed; it is only carried, covered by the outer signature.
- */
+/** A statement about the freshness of a revocation feed; it is only carried along, covered by the outer signature. */
 export const FreshnessProof = Type.Object({
   proof_id: FreshId,
   feed_sovereign_id: Type.String(),
@@ -56,7 +54,7 @@ export const BoundaryDecision = Type.Object({
   decision_valid_until: Datetime,
   operator_sovereign_id: Type.String(),
   freshness_proof: nullable(FreshnessProof),
-  /** Of newer authorities. It has no default, because the signatures of older ones do not cover it. */
+  /** Set by newer authorities. It has no default, because the signatures of older ones do not cover it. */
   policy_binding: Type.Optional(Type.Union([Whole, Type.Null()])),
   signature: nullable(SignatureItem),
 });
@@ -64,7 +62,7 @@ export type BoundaryDecision = Static<typeof BoundaryDecision>;
 
 export const readBoundaryDecision = recordReader(BoundaryDecision);
 
-/** The request under the agreement; its time is always that of the decision. */
+/** The request under the agreement; its time is always the time of the decision. */
 export interface BoundaryRequest {
   readonly capability: string;
   /** Null for a new id. */
@@ -106,7 +104,7 @@ function validUntil({ agreed_terms }: AgreementRecord, authorized: boolean, now:
 
 interface Gate {
   readonly name: string;
-  /** Verifiers classify a denial by the words in this text. */
+  /** Verifiers classify a denial by the words of this text. */
   readonly denial: string;
   readonly passed: boolean;
   readonly detail: string;
@@ -162,7 +160,7 @@ export type BoundaryReason = (typeof BOUNDARY_REASONS)[number];
 
 export interface BoundaryVerdict {
   readonly accepted: boolean;
-  /** False unless the decision is accepted, whatever its own flag. */
+  /** False unless the decision is accepted, regardless of its own flag. */
   readonly authorized: boolean;
   readonly reason: BoundaryReason;
 }

@@ -7,6 +7,6 @@ export const MAX_PATH_NODES = 64;
 export const MAX_CAPABILITIES = 4096;
 export const MAX_SOURCES = 1024;
 export const MAX_ACCESS_TYPES = 1024;
-/** Characters of a free text, and of an agent descriptor in its canonical form. */
+/** The most characters of a free text, and of an agent descriptor in canonical form. */
 export const MAX_TEXT_LENGTH = 1024;
 export const MAX_DESCRIPTOR_LENGTH = 64 * 1024;

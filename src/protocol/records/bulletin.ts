@@ -1,6 +1,6 @@
 /**
- * Bulletin [core-5-14]: what is newest at an authority, for all nodes alike. A node compares it with what it holds, and
- * fetches only what has changed.
+ * Bulletin [core-5-14]: the newest versions of the authority's documents, the same for all nodes. A node compares it
+ * with its own copies and fetches only what has changed.
  */
 import Type, { type Static } from 'typebox';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
@@ -12,8 +12,8 @@ export const Bulletin = Type.Object({
   network_name: Type.String(),
   issued_at: Datetime,
   crl_sequence: Type.Integer({ minimum: 0 }),
-  crl_digest: Type.String({ description: 'The `entries_digest` of the list of that sequence' }),
-  policy_id: nullable(Type.String({ description: 'Null until a policy was first read' })),
+  crl_digest: Type.String({ description: 'The `entries_digest` of the list with that sequence' }),
+  policy_id: nullable(Type.String({ description: 'Null until a policy is first read' })),
   genesis_digest: Type.String({ description: 'Hex SHA-256 of the canonical genesis block' }),
   log_size: Type.Integer({ minimum: 0, description: 'Entries of the audit log' }),
   signature: SignatureItem,

@@ -29,7 +29,7 @@ export const NULLIFIER_NONCE_BYTES = 16;
 export const CapabilityCommitment = Type.Object({
   commitment_id: FreshId,
   merkle_root: Type.String(),
-  /** Leaves before padding, repeats counted. */
+  /** The number of leaves before padding, including duplicates. */
   capability_count: Type.Integer(),
   agreement_id: Type.String(),
   committed_at: FreshDatetime,
@@ -41,7 +41,7 @@ export type CapabilityCommitment = Static<typeof CapabilityCommitment>;
 
 export const readCapabilityCommitment = recordReader(CapabilityCommitment);
 
-/** Unsigned: ids, prover and time in it prove nothing. */
+/** Unsigned, so its ids, prover and time prove nothing. */
 export const CapabilityMembershipProof = Type.Object({
   proof_id: FreshId,
   commitment_id: Type.String(),
@@ -108,7 +108,7 @@ export interface Disclosure {
   readonly prover: string;
 }
 
-/** Built from the given list only; verification shows whether it is the committed one. */
+/** Built only from the given list; verification shows whether that is the committed one. */
 export function proveMembership(
   { commitmentId, capability, capabilities, prover }: Disclosure,
   proofId: string,
@@ -158,7 +158,7 @@ export function verifyMembership(
   return isMember ? 'valid' : 'root_mismatch';
 }
 
-/** A padding leaf is the leaf of the empty text, which therefore cannot be a capability. */
+/** Padding leaves are leaves of the empty text, which therefore cannot be a capability. */
 export function revealsItsLeaf(proof: CapabilityMembershipProof, sha256: Sha256): boolean {
   const { revealed_capability: revealed, leaf_hash } = proof;
   return revealed !== '' && leaf_hash === leafHash(revealed, sha256);

@@ -6,7 +6,7 @@ import type { Sha256 } from '../../base/crypto/primitives.ts';
 import { compareCodePoints } from '../../base/json/write.ts';
 
 export interface PathNode {
-  /** 64 hex digits; ours are lower case. */
+  /** 64 hex digits; lower case in proofs made here. */
   readonly sibling_hash: string;
   readonly is_left: boolean;
 }
@@ -18,13 +18,13 @@ export function leafHash(capability: string, sha256: Sha256): string {
   return sha256.hex(capability);
 }
 
-/** Hex root over at least one capability; repeats are leaves of their own. */
+/** The hex root over at least one capability; duplicates get separate leaves. */
 export function merkleRoot(capabilities: readonly string[], sha256: Sha256): string {
   const [root = padding(sha256)] = levelsOf(sortedByCodePoint(capabilities), sha256).at(-1) ?? [];
   return toHex(root);
 }
 
-/** The path of a capability's first occurrence up to the root; null when it is absent. */
+/** The path from a capability's first occurrence to the root; null if it is absent. */
 export function merklePath(
   capabilities: readonly string[],
   capability: string,
@@ -42,12 +42,12 @@ export function merklePath(
   return path;
 }
 
-/** How long the path of each of `count` capabilities is: the bits of `count - 1`. */
+/** The length of each path in a tree of `count` capabilities: the number of bits of `count - 1`. */
 export function pathLength(count: number): number {
   return count <= 1 ? 0 : (count - 1).toString(2).length;
 }
 
-/** Hex root that the path leads to from the hex hash of a leaf; null when a sibling is not a hash. */
+/** The hex root that the path leads to from a leaf's hex hash; null if a sibling is not a hash. */
 export function rootOfPath(leaf: string, path: readonly PathNode[], sha256: Sha256): string | null {
   let current = leaf;
   for (const { sibling_hash, is_left } of path) {
@@ -99,7 +99,7 @@ function toHex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** Of digits that were checked. Each path of a proof is read so: a number parser takes seven times as long. */
+/** Decodes digits that were already checked. A number parser would take seven times as long for the path of a proof. */
 function fromHex(hex: string): Uint8Array {
   const bytes = new Uint8Array(hex.length / 2);
   for (let i = 0; i < bytes.length; i += 1) {
@@ -108,7 +108,7 @@ function fromHex(hex: string): Uint8Array {
   return bytes;
 }
 
-/** The low bits of letters count from one, and letters of both cases have a bit that digits have not. */
+/** The low bits of letters start at one, and letters of both cases have a bit that digits lack. */
 function digitOf(code: number): number {
   return (code & 0xf) + (code >> 6) * 9;
 }

@@ -9,14 +9,14 @@ const DIGEST_WEIGHT = 0.7;
 const TIME_WEIGHT = 0.3;
 /** Votes with this much spread in time, in seconds, count as independent in time. */
 const DELIBERATION_SECONDS = 30;
-/** A score above this blocks. */
+/** A score above this blocks the consensus. */
 export const CASCADE_THRESHOLD = 0.4;
 
 export interface Cascade {
   readonly score: number;
   readonly contextDivergence: number;
   readonly temporalClustering: number;
-  /** The most frequent digest; null when no vote carries one. */
+  /** The most frequent digest; null if no vote has one. */
   readonly modalDigest: string | null;
   readonly uniqueDigests: number;
   readonly approvals: number;
@@ -28,7 +28,7 @@ type Ballot = Pick<
   'vote' | 'validator_sovereign_id' | 'voted_at' | 'context_digest'
 >;
 
-/** Scores the approving ones among the votes. */
+/** Scores the approving votes. */
 export function scoreCascade(votes: readonly Ballot[]): Cascade {
   const approving = votes.filter(({ vote }) => vote);
   const counts = digestCounts(approving);
@@ -47,10 +47,7 @@ export function scoreCascade(votes: readonly Ballot[]): Cascade {
   };
 }
 
-/**
- * One vote per validator, the one cast first: a validator that votes often, with fresh digests, must
- * not dilute the score.
- */
+/** The first vote of each validator, so that a validator cannot dilute the score by voting often with fresh digests. */
 export function firstOfEachValidator<Vote extends Ballot>(votes: readonly Vote[]): Vote[] {
   const first = new Map<string, Vote>();
   for (const vote of votes) {

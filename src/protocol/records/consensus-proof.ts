@@ -33,7 +33,7 @@ export const ConsensusProof = Type.Object({
   decision_id: Type.String(),
   required_threshold: Type.Integer(),
   validator_sovereign_ids: Type.Array(Type.String(), { maxItems: MAX_VALIDATORS }),
-  /** All votes handed in, also those that do not count. */
+  /** All submitted votes, including those that do not count. */
   votes: Type.Array(ValidatorVote, { default: [], maxItems: MAX_VOTES }),
   reached_at: FreshDatetime,
   expires_at: Datetime,
@@ -52,13 +52,13 @@ export interface Ballots {
 
 export interface Assembled {
   readonly proof: ConsensusProof;
-  /** The content behind the digest in the proof; nobody can recompute the digest, so this is logged. */
+  /** The content behind the digest in the proof. It is logged, because nobody can recompute the digest. */
   readonly assessment: JsonObject;
 }
 
 export type AssemblyProblem = 'threshold_out_of_range' | 'threshold_not_met' | 'cascade_detected';
 
-/** Signatures of votes are not verified here: no keys are given. */
+/** Does not verify the signatures of votes, because no keys are given. */
 export function assembleConsensusProof(
   issuer: Issuer,
   justification: JustificationProof,
@@ -124,7 +124,7 @@ export const CONSENSUS_REASONS = [
 ] as const;
 export type ConsensusReason = (typeof CONSENSUS_REASONS)[number];
 
-/** The caller's statement which key belongs to which validator. */
+/** The caller's mapping of validators to keys. */
 export type ValidatorKeys = ReadonlyMap<string, JsonValue>;
 
 export function verifyConsensusProof(
@@ -155,7 +155,10 @@ export function verifyConsensusProof(
   return instantOf(proof.expires_at) <= now ? 'expired' : 'valid';
 }
 
-/** The first vote that does not verify as its validator's; an outsider's only if it is signed. */
+/**
+ * The first problem of a vote that does not verify under its validator's key; votes of outsiders are checked only if
+ * signed.
+ */
 function firstVoteProblem(
   votes: readonly ValidatorVote[],
   named: ReadonlySet<string>,

@@ -1,5 +1,5 @@
 /**
- * Data usage: the license a sovereign grants, and the access an agent declares under it [trust-2-15],
+ * Data usage: the license that a sovereign grants, and the access that an agent declares under it [trust-2-15],
  * [trust-4-8].
  */
 
@@ -33,7 +33,7 @@ export const DataLicensePolicy = Type.Object({
   licensee_sovereign_id: Type.String(),
   /** Empty allows nothing. */
   allowed_source_ids: Texts,
-  /** Empty allows `read` alone. */
+  /** Empty allows only `read`. */
   allowed_access_types: Texts,
   max_volume_bytes_per_session: Volume,
   prohibited_classification_tags: Texts,
@@ -126,8 +126,8 @@ export interface Violation {
 }
 
 /**
- * Everything that the intent declares beyond the policy. Neither the policy's signature nor whether the
- * agent is the licensee is examined; an intent that its agent did not sign is not examined further.
+ * Everything in the intent that the policy does not allow. Does not check the policy's signature or whether the agent
+ * is the licensee; an intent that its agent did not sign is not examined further.
  */
 export function findViolations(
   intent: DataAccessIntent,
@@ -147,7 +147,7 @@ export function findViolations(
   ];
 }
 
-/** The violations as they are answered, each with an id of its own. */
+/** The violations as returned to the client, each with its own id. */
 export function violationRows(
   found: readonly Violation[],
   { intent_id, agent_sovereign_id }: DataAccessIntent,

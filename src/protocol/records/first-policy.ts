@@ -1,4 +1,4 @@
-/** The policy that a network begins with [core-5-4-1]: it follows from the genesis block, which has its digest. */
+/** The first policy of a network [core-5-4-1], derived from the genesis block, which contains its digest. */
 import type { Sha256 } from '../../base/crypto/primitives.ts';
 import type { GenesisBlock } from './genesis.ts';
 import { type PolicyManifest, readPolicyManifest } from './policy-manifest.ts';
@@ -12,7 +12,7 @@ export function defaultPolicyId(name: string, version: string): string {
   return `policy-${name}-${version}`;
 }
 
-/** Not signed yet. */
+/** The policy, not yet signed. */
 export function firstPolicy(genesis: Founding): PolicyManifest {
   const { network_name, network_version, network_authority } = genesis;
   const policy = readPolicyManifest({
@@ -29,7 +29,7 @@ export function firstPolicyHash(genesis: Founding, sha256: Sha256): string {
   return `sha256:${sha256.hex(signedText(firstPolicy(genesis)))}`;
 }
 
-/** Null when the genesis block does not have the digest of the policy: those of earlier versions name none. */
+/** Null if the genesis block does not contain the digest of the policy; blocks of earlier versions have none. */
 export function namedFirstPolicy(genesis: GenesisBlock, sha256: Sha256): PolicyManifest | null {
   const isNamed = genesis.policy_manifest.hash === firstPolicyHash(genesis, sha256);
   return isNamed ? firstPolicy(genesis) : null;

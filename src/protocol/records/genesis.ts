@@ -39,7 +39,7 @@ export function isSignedByRoot(genesis: GenesisBlock, verify: VerifySignature): 
   );
 }
 
-/** Hex SHA-256 over the whole block, as bulletins name it [core-5-14]. */
+/** Hex SHA-256 of the whole block, as used in bulletins [core-5-14]. */
 export function genesisDigest(genesis: GenesisBlock, sha256: Sha256): string {
   return sha256.hex(canonicalJson(genesis));
 }

@@ -1,6 +1,6 @@
 import type { Sha256, Signer } from '../../base/crypto/primitives.ts';
 
-/** The signer and the time of a record: everything that a builder needs besides its input. */
+/** The signer and time of a record: everything that a builder needs in addition to its input. */
 export interface Issuer {
   readonly sovereignId: string;
   /** Label of the signing key. */
@@ -12,7 +12,7 @@ export interface Issuer {
   uuid(): string;
 }
 
-/** The result of a builder when the input allows no record: the reason. */
+/** The result of a builder if no record can be built from the input: the reason. */
 export interface BuildFailure<Cause extends string> {
   readonly unbuilt: Cause;
 }

@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { Datetime, FreeForm, instantOf, nullable, recordReader, Signatures } from './record.ts';
 
-/** Issuer-side status at the time of signing. */
+/** The status at the issuer at the time of signing. */
 export const RECORD_STATUSES = ['active', 'suspended', 'revoked'] as const;
 export type RecordStatus = (typeof RECORD_STATUSES)[number];
 

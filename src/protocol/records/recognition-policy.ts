@@ -29,7 +29,7 @@ export function readRecognitionPolicy(received: unknown): RecognitionPolicy | nu
   return { ...policy, revoked_attestation_ids: sortedSet(policy.revoked_attestation_ids) };
 }
 
-/** Without repeats, ordered by code point. */
+/** Without duplicates, ordered by code point. */
 export function sortedSet(ids: readonly string[]): string[] {
   return [...new Set(ids)].sort(compareCodePoints);
 }

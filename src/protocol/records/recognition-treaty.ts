@@ -36,7 +36,7 @@ export const readRecognitionTreaty = recordReader(RecognitionTreaty, hasValidWin
 
 const REPLACEMENT = /^(?:replaced_by|renewed_by):([\s\S]+)$/;
 
-/** The treaty that a reason of revocation names as the successor. */
+/** The id of the successor treaty that a revocation reason names; null if it names none. */
 export function successorIn(reason: string | null): string | null {
   return reason === null ? null : (REPLACEMENT.exec(reason)?.[1] ?? null);
 }

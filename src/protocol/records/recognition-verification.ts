@@ -1,7 +1,6 @@
 /**
- * Verification of attestations and treaties [core-4-11], [core-4-13]: pure functions of the record, the
- * keys, what is known to be revoked, the time, and the function that verifies a signature. Reasons are
- * closed lists in the order of the checks.
+ * Verification of attestations and treaties [core-4-11], [core-4-13]: pure functions of the record, the keys, the known
+ * revocations, the time, and the signature verifier. Reasons are closed lists in the order of the checks.
  */
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import type { MembershipAttestation, ValidityWindow } from './membership-attestation.ts';
@@ -40,7 +39,7 @@ export function verifyAttestation(
   const { revoked_attestation_ids: revoked } = policy;
   if (revoked.includes(attestation.attestation_id)) return 'locally_revoked';
   if (!issuer.accepted_statuses.includes(attestation.status)) return 'bad_status';
-  // `active` is required here too, whatever the accepted statuses are.
+  // `active` is required here too, regardless of the accepted statuses.
   if (attestation.status !== 'active' || !isWithin(attestation, now)) {
     return 'outside_validity_window';
   }
@@ -70,7 +69,7 @@ export type TreatyReason = (typeof TREATY_REASONS)[number];
 
 export interface TreatyExpectations {
   readonly issuerKeys: CandidateKeys;
-  /** Null when any issuer, or subject, is accepted. */
+  /** Null accepts any issuer or subject. */
   readonly issuer: string | null;
   readonly subject: string | null;
   /** Whether the verifier itself has revoked the treaty. */

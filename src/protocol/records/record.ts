@@ -1,7 +1,7 @@
 /**
- * The shape of a signed record and the one path every received record takes [core-1-4]: fill the defaults,
- * drop unknown members, rewrite datetimes, then check the types. The result is what is canonicalized,
- * verified, stored and served; the received text itself never is.
+ * The shape of a signed record, and the steps that every received record goes through [core-1-4]: fill in defaults,
+ * drop unknown members, rewrite datetimes, then check the types. The result is canonicalized, verified, stored and
+ * served; the received text itself never is.
  */
 import Type, {
   type Static,
@@ -17,7 +17,7 @@ import { isJsonObject, JsonFloat, type JsonObject, type JsonValue } from '../../
 import { formatInstant, parseDatetime } from '../../base/timestamp.ts';
 import { MAX_SIGNATURES } from './bounds.ts';
 
-/** The form of `canonicalDatetime`, which has also checked that the day and hour exist. */
+/** The form that `canonicalDatetime` produces, which also checks that the day and hour exist. */
 const SPELLING = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?(?:Z|[+-]\d\d:\d\d)$/;
 Format.Set('date-time', (text) => SPELLING.test(text));
 
@@ -30,12 +30,12 @@ export const BoundedSignatures = Type.Array(SignatureItem, {
   default: [],
   maxItems: MAX_SIGNATURES,
 });
-/** A free-form object: kept whole, with its strings verbatim and its numbers by token. */
+/** A free-form object, kept completely, with verbatim strings and numbers as written. */
 export const FreeForm = Type.Refine(
   Type.Unsafe<JsonObject>({ type: 'object', additionalProperties: true, default: {} }),
   isJsonObject,
 );
-/** A whole number of any size that is not negative. */
+/** A non-negative integer of any size. */
 export const Natural = Type.Refine(
   Type.Unsafe<number | bigint>({ minimum: 0, natural: true }),
   (value) => (typeof value === 'bigint' || Number.isSafeInteger(value)) && value >= 0,
@@ -46,7 +46,7 @@ export const Whole = Type.Refine(
   Type.Unsafe<JsonObject>({ type: 'object', additionalProperties: true }),
   isJsonObject,
 );
-/** An id that each reader makes up when it is absent: such a record never verifies. */
+/** An id that each reader generates if it is absent; such a record never verifies. */
 export const FreshId = Type.Unsafe<string>({ type: 'string', fresh: 'uuid' });
 /** A datetime that defaults to the reader's own time. */
 export const FreshDatetime = Type.Unsafe<string>({
@@ -57,7 +57,7 @@ export const FreshDatetime = Type.Unsafe<string>({
 
 export type SignatureItem = Static<typeof SignatureItem>;
 
-/** The source of ids and times that a record lacks. */
+/** The source of missing ids and times. */
 export interface Fresh {
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -70,14 +70,14 @@ export function nullable<T extends TSchema>(schema: T): TUnion<[T, TNull]> {
 }
 
 /**
- * Reads an unknown value as a record of the schema; null when it is not one. Without a source of fresh
- * values, members that could be made up are required.
+ * Reads an unknown value as a record of the schema; null if it is not one. Without a source of fresh values, members
+ * that could be generated are required.
  */
 export type RecordReader<T> = (received: unknown, fresh?: Fresh) => T | null;
 
 /**
- * The reader of a record; `isConsistent` holds the rules between fields. The schema is analyzed once, when
- * the first record is read: a command reads few of the records that it could.
+ * Creates the reader of a record; `isConsistent` checks rules between fields. The schema is analyzed lazily, on the
+ * first record, because a command reads only few kinds of records.
  */
 export function recordReader<P extends TProperties>(
   schema: TObject<P>,
@@ -96,7 +96,7 @@ interface Analysis<P extends TProperties> {
   readonly normalize: Normalizer;
 }
 
-/** Brings a value into the normal form of its schema; what does not fit the schema is left unchanged. */
+/** Converts a value to the normal form of its schema; a value that does not fit the schema is left unchanged. */
 type Normalizer = (value: unknown, fresh: Fresh | null) => unknown;
 
 function normalizerOf(schema: TSchema): Normalizer {
@@ -117,7 +117,7 @@ function arrayNormalizer(normalizeItem: Normalizer): Normalizer {
     Array.isArray(value) ? value.map((item) => normalizeItem(item, fresh)) : value;
 }
 
-/** The only unions in records are those of a type and null. */
+/** The only unions in records are of a type and null. */
 function nullableNormalizer({ anyOf: [given] }: TUnion): Normalizer {
   const normalize = given === undefined ? asItIs : normalizerOf(given);
   return (value, fresh) => (value === null ? null : normalize(value, fresh));
@@ -126,7 +126,7 @@ function nullableNormalizer({ anyOf: [given] }: TUnion): Normalizer {
 interface Member {
   readonly name: string;
   readonly normalize: Normalizer;
-  /** The default of the member; undefined when it is required. */
+  /** The default of the member; undefined if it is required. */
   readonly fallback: JsonValue | undefined;
   readonly fresh: unknown;
 }
@@ -158,13 +158,13 @@ function isDatetime(schema: object): boolean {
   return 'format' in schema && schema.format === 'date-time';
 }
 
-/** Integer fields accept `1.0` as 1 and otherwise only integer tokens. */
+/** Integer fields accept integer tokens, and also `1.0` as 1. */
 function integralFloat(value: unknown): unknown {
   if (!(value instanceof JsonFloat) || !Number.isInteger(value.value)) return value;
   return Number.isSafeInteger(value.value) ? value.value : BigInt(value.value);
 }
 
-/** Anything but a datetime with an offset becomes an empty text, which no datetime field accepts, nullable or not. */
+/** Anything but a datetime with an offset becomes an empty string, which no datetime field accepts, nullable or not. */
 function canonicalDatetime(value: unknown): unknown {
   if (typeof value !== 'string') return '';
   const datetime = parseDatetime(value);

@@ -1,4 +1,4 @@
-/** When a certificate is renewed, between these shares of its lifetime. */
+/** A certificate is renewed between these fractions of its lifetime. */
 const FROM = 0.5;
 const UNTIL = 0.75;
 
@@ -9,7 +9,7 @@ export interface Lifetime {
 }
 
 /**
- * A number from 0 to 1 that follows from the random id of a certificate: what is done at such a place of a window is
+ * A number from 0 to 1 derived from the random id of a certificate. Work done at this position in a time window is
  * spread evenly over a fleet.
  */
 export function placeOf(certId: string): number {
@@ -17,13 +17,13 @@ export function placeOf(certId: string): number {
   return Number.isFinite(place) ? Math.min(place, 1) : 1;
 }
 
-/** When the certificate is to be renewed: certificates issued at once are not renewed at once. */
+/** When to renew the certificate. Certificates issued together are not renewed together. */
 export function renewalOf(certId: string, { issuedAt, expiresAt }: Lifetime): number {
   const share = FROM + placeOf(certId) * (UNTIL - FROM);
   return issuedAt + Math.floor(share * (expiresAt - issuedAt));
 }
 
-/** When the window of every certificate of this lifetime is over. */
+/** When the renewal window of every certificate with this lifetime ends. */
 export function windowEnd({ issuedAt, expiresAt }: Lifetime): number {
   return issuedAt + UNTIL * (expiresAt - issuedAt);
 }

@@ -27,14 +27,14 @@ const readShape = recordReader(SovereignRevocationFeed, ({ revoked_attestation_i
   return Object.keys(feed.revocation_reasons).every((id) => ids.has(id));
 });
 
-/** Reads a feed; ids are without repeats and sorted before anything is signed or verified. */
+/** Reads a feed; its ids are deduplicated and sorted before anything is signed or verified. */
 export function readRevocationFeed(received: unknown): SovereignRevocationFeed | null {
   const feed = readShape(received);
   if (feed === null) return null;
   return { ...feed, revoked_attestation_ids: sortedSet(feed.revoked_attestation_ids) };
 }
 
-/** The first key found under which a signature of the feed verifies; null when there is none. */
+/** The first key found under which a signature of the feed verifies; null if there is none. */
 export function keyOfFeed(
   feed: SovereignRevocationFeed,
   keys: readonly string[],

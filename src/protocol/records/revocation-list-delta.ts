@@ -1,7 +1,7 @@
 /**
- * RevocationListDelta [core-5-5-1]: what the revocation list gained since an earlier version. The signature covers the
- * new version and a digest of all its entries, but not `added`: anyone who holds the earlier version proves by the
- * digest that `added` is the difference. One signature then serves every earlier version.
+ * RevocationListDelta [core-5-5-1]: the entries added to the revocation list since an earlier version. The signature
+ * covers the new version and a digest of all its entries, but not `added`; a client with the earlier version checks by
+ * the digest that `added` is the difference. One signature thus serves every earlier version.
  */
 import Type, { type Static } from 'typebox';
 import type { Sha256, VerifySignature } from '../../base/crypto/primitives.ts';
@@ -9,7 +9,7 @@ import { canonicalJson } from '../../base/json/write.ts';
 import { Datetime, recordReader, SignatureItem, Signatures } from './record.ts';
 import { type CertificateRevocationList, RevokedCertificate } from './revocation-list.ts';
 
-/** What is signed once for each version. */
+/** The members that are signed once per version. */
 export const REVISION_MEMBERS = {
   crl_id: Type.String(),
   sequence: Type.Integer({ minimum: 0 }),
@@ -21,7 +21,7 @@ export const REVISION_MEMBERS = {
 } as const;
 
 export const RevocationListDelta = Type.Object({
-  base_sequence: Type.Integer({ minimum: 0, description: 'The `since` that was asked for' }),
+  base_sequence: Type.Integer({ minimum: 0, description: 'The requested `since`' }),
   ...REVISION_MEMBERS,
   added: Type.Array(RevokedCertificate),
   removed: Type.Array(Type.String(), { description: 'Always empty: entries are never dropped' }),
@@ -45,11 +45,11 @@ export type DeltaReason = 'valid' | 'invalid_signature' | 'other_base' | 'wrong_
 
 export interface AppliedDelta {
   readonly reason: DeltaReason;
-  /** The new version in full, with the signatures of the full list; null unless the delta is valid. */
+  /** The complete new version, with the signatures of the full list; null unless the delta is valid. */
   readonly list: CertificateRevocationList | null;
 }
 
-/** `held` has been verified before. */
+/** `held` must already be verified. */
 export function applyDelta(
   held: CertificateRevocationList,
   delta: RevocationListDelta,

@@ -12,8 +12,8 @@ import type { SignatureItem } from './record.ts';
 export type CandidateKeys = readonly string[] | ReadonlyMap<string, string>;
 
 /**
- * Caller-supplied public keys [core-1-5], [core-g26]: a list of strings, or an object of strings whose
- * names are their ids; null for anything else. Whether an entry is a valid key shows when it is tried.
+ * Caller-supplied public keys [core-1-5], [core-g26]: a list of strings, or an object of strings whose names are their
+ * ids; null for anything else. Entries are not checked until they are tried.
  */
 export function keyList(given: JsonValue): CandidateKeys | null {
   if (isJsonObject(given)) {
@@ -28,9 +28,9 @@ function isTextEntry(entry: [string, JsonValue]): entry is [string, string] {
 }
 
 /**
- * What one verification may spend, in hashed bytes. The arithmetic of one check takes as long as hashing
- * CHECK_COST bytes: 37 µs at about 2 ns a byte. The whole budget takes about 20 ms with libsodium. It
- * covers 16 signatures times 32 keys over a text of 4 KiB, and 19 checks of a text of half a megabyte.
+ * The budget of one verification, in hashed bytes. The arithmetic of one check takes as long as hashing CHECK_COST
+ * bytes: 37 µs at about 2 ns a byte. The whole budget takes about 20 ms with libsodium. It covers 16 signatures times
+ * 32 keys over a text of 4 KiB, and 19 checks of a text of half a megabyte.
  */
 const BUDGET = 10 * 1024 * 1024;
 const CHECK_COST = 16 * 1024;
@@ -43,8 +43,8 @@ export function bytesOfText(text: string): Uint8Array {
 }
 
 /**
- * `verify` until the budget is spent; after that nothing verifies. The first check is always made, so that
- * one signature and one key suffice for a record of any size.
+ * Wraps `verify` so that nothing verifies once the budget is spent. The first check is always made, so that a record of
+ * any size can be verified with one signature and one key.
  */
 export function withinBudget(verify: VerifySignature, budget = BUDGET): VerifySignature {
   let spent = 0;

@@ -7,12 +7,12 @@ import { type CandidateKeys, coversText } from './signature-search.ts';
 export type SignedRecord = JsonObject & { readonly signatures: readonly SignatureItem[] };
 export type SinglySignedRecord = JsonObject & { readonly signature: SignatureItem | null };
 
-/** The text a list-form signature covers: every member of the record except `signatures`. */
+/** The text that a list-form signature covers: every member of the record except `signatures`. */
 export function signedText(record: JsonObject): string {
   return canonicalJson(record, 'signatures');
 }
 
-/** The text a single-form signature covers: every member of the record except `signature`. */
+/** The text that a single-form signature covers: every member of the record except `signature`. */
 export function singlySignedText(record: JsonObject): string {
   return canonicalJson(record, 'signature');
 }
@@ -48,7 +48,7 @@ export function isSignedByAny(
   return coversText(record.signatures, signedText(record), publicKeys, verify);
 }
 
-/** Whether the one signature of the record is there and verifies under any of the keys. */
+/** Whether the record has its one signature and it verifies under any of the keys. */
 export function isSinglySignedByAny(
   record: SinglySignedRecord,
   publicKeys: CandidateKeys,

@@ -1,4 +1,7 @@
-/** The head of a state [backup-8]: what the newest state is, kept where it is not lost together with it. */
+/**
+ * The head of a state [backup-8]: identifies the newest state, and is kept where it is not lost together with the
+ * state.
+ */
 import Type, { type Static } from 'typebox';
 import { Datetime, recordReader, Signatures } from './record.ts';
 

@@ -17,7 +17,7 @@ import { GenesisBlock, genesisDigest, isSignedByRoot } from './genesis.ts';
 import { BoundedSignatures, Datetime, instantOf, nullable, recordReader } from './record.ts';
 import { isSignedByAny, signatureOver, signedText } from './signed-record.ts';
 
-/** What the root key is asked to sign: all there is to know, as nothing is asked of anyone offline. */
+/** What the root key is asked to sign, with all information needed, because it is signed offline. */
 export const SuccessionRequest = Type.Object({
   format: Type.Literal('mesh-na-succession-request'),
   format_version: Type.Literal(1),
@@ -45,10 +45,16 @@ export type SignedSuccession = Static<typeof SignedSuccession>;
 export const readSuccessionRequest = recordReader(SuccessionRequest);
 export const readSignedSuccession = recordReader(SignedSuccession);
 
-/** Nodes take a genesis block only if it begins later than theirs: so does the one that returns to the key before. */
+/**
+ * Nodes accept a genesis block only if it begins later than theirs, so the block that returns to the previous key must
+ * begin later too.
+ */
 const ROLL_BACK_DELAY_MS = 1000;
 
-/** The genesis block that takes effect with the statement, not signed yet. Nodes know the network by the rest. */
+/**
+ * The genesis block that takes effect with the statement, not yet signed. All other members stay, because nodes
+ * identify the network by them.
+ */
 export function successionGenesis(
   { signatures: _, ...genesis }: GenesisBlock,
   { kind, to_key, activates_at }: AuthoritySuccession,
@@ -64,18 +70,20 @@ export interface RequestDraft {
   readonly genesis: GenesisBlock;
   readonly successions: readonly AuthoritySuccession[];
   readonly terms: SuccessionTerms;
-  /** Made and signed beforehand, so that the way back needs no root key. */
+  /** Prepared and signed in advance, so that a roll-back does not need the root key. */
   readonly rollBackTerms: ((statement: AuthoritySuccession) => SuccessionTerms) | null;
   readonly valid_to: string;
 }
 
 export interface Successor {
-  /** The key that is replaced. */
+  /** The key being replaced. */
   readonly from: Signer;
   readonly to: Signer;
 }
 
-/** Everything but the root key's signatures. The next key signs it whole, so that an altered one is noticed. */
+/**
+ * Everything except the root key's signatures. The next key signs the whole request, so that alterations are noticed.
+ */
 export function buildSuccessionRequest(
   draft: RequestDraft,
   { from, to }: Successor,
@@ -104,12 +112,12 @@ function signatureOf(record: JsonObject, signer: Signer): Pick<GenesisBlock, 'si
   return { signatures: [signatureOver(signedText(record), signer, signer.publicKey)] };
 }
 
-/** Whether it is as its next key signed it. */
+/** Whether the request is exactly what the next key signed. */
 export function isUnaltered(request: SuccessionRequest, verify: VerifySignature): boolean {
   return isSignedByAny(request, [request.statement.to_key], verify);
 }
 
-/** What the root key makes of a request, which `successionProblem` then checks. */
+/** Signs a request with the root key; check the result with `successionProblem`. */
 export function signSuccession(request: SuccessionRequest, root: Signer): SignedSuccession {
   const { statement, roll_back } = request;
   return {
@@ -139,13 +147,13 @@ export interface SuccessionProblem {
 }
 
 export interface SuccessionGround {
-  /** The genesis block of now, signed by the root key. */
+  /** The current genesis block, signed by the root key. */
   readonly genesis: GenesisBlock;
-  /** All statements before, none when the key is replaced for the first time. */
+  /** All previous statements; empty if the key is replaced for the first time. */
   readonly successions: readonly AuthoritySuccession[];
 }
 
-/** Why the authority that has this genesis block cannot take the succession; null when it can. */
+/** Why the authority with this genesis block cannot accept the succession; null if it can. */
 export function successionProblem(
   { statement, genesis, roll_back }: SignedSuccession,
   ground: SuccessionGround,
@@ -156,7 +164,7 @@ export function successionProblem(
     return {
       reason: 'wrong_roll_back_file',
       message:
-        'A planned succession comes with its roll-back, and no other does; prepare and sign it anew.',
+        'A planned succession must include its roll-back, and any other must not; prepare and sign it again.',
     };
   }
   const changes = [{ statement, genesis }, ...(roll_back === null ? [] : [roll_back])];
@@ -165,7 +173,7 @@ export function successionProblem(
     return {
       reason: 'wrong_genesis',
       message:
-        'The new genesis block is not the present one with the next key in it, beginning later and signed by the root key; prepare and sign the succession anew.',
+        'The new genesis block must be the current one with the next key, a later start, and the root key’s signature; prepare and sign the succession again.',
     };
   }
   return chainProblem(changes, ground, now, tools);
@@ -205,6 +213,6 @@ function chainProblem(
   if (fromKey === network_authority.public_key) return null;
   return {
     reason: 'wrong_from_key',
-    message: `The succession replaces the key ${fromKey}, and the genesis block names ${network_authority.public_key}; prepare and sign it anew.`,
+    message: `The succession replaces the key ${fromKey}, but the genesis block names ${network_authority.public_key}; prepare and sign it again.`,
   };
 }

@@ -1,7 +1,6 @@
 /**
- * TrustEvidence: a sovereign's signed statement of how it judged another [trust-2-1], [trust-2-2],
- * [trust-5-5], [trust-6-3]. Evidence of a block is valid evidence; verdict and age do not affect its
- * validity.
+ * TrustEvidence: a sovereign's signed statement of how it judged another [trust-2-1], [trust-2-2], [trust-5-5],
+ * [trust-6-3]. Evidence with the verdict `block` is valid too: neither verdict nor age affects validity.
  */
 
 import Type, { type Static } from 'typebox';
@@ -29,7 +28,7 @@ const TrustSignal = Type.Object({
 });
 export type TrustSignal = Static<typeof TrustSignal>;
 
-/** A decision about another sovereign; its path does not become part of the evidence. */
+/** A decision about another sovereign; its trust path does not become part of the evidence. */
 export const TrustDecision = Type.Object({
   source_sovereign_id: Type.String(),
   target_sovereign_id: Type.String(),
@@ -66,7 +65,7 @@ export const TrustEvidence = Type.Object({
   hop_count: Type.Integer({ minimum: 0 }),
   signals: Type.Array(AnySignal, { default: [] }),
   graph_digest: Type.String(),
-  /** Text, kept as it is: it is not a datetime of the record. */
+  /** Kept as text: it is not one of the record's datetimes. */
   evaluated_at: Type.String(),
   issued_at: FreshDatetime,
   issued_by: Type.String(),

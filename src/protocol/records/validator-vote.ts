@@ -14,7 +14,7 @@ export const ValidatorVote = Type.Object({
   vote: Type.Boolean(),
   reason: nullable(Type.String()),
   voted_at: FreshDatetime,
-  /** Evidence that validators judged independently: equal digests indicate a cascade. */
+  /** Shows whether validators judged independently: equal digests indicate a cascade. */
   context_digest: nullable(Type.String()),
   signature: nullable(SignatureItem),
 });

@@ -1,4 +1,4 @@
-/** What shows that a request to a webhook comes from the authority [events-6]: a header with a signature over its body. */
+/** The header that proves that a webhook request comes from the authority [events-6], by a signature over its body. */
 import type { Signer } from '../../base/crypto/primitives.ts';
 import { canonicalJson } from '../../base/json/write.ts';
 
@@ -7,7 +7,7 @@ export const WEBHOOK_PROOF_HEADER = 'X-Mesh-Authority-Proof';
 export interface WebhookProof {
   /** Base64 of the authority's public key. */
   readonly key: string;
-  /** When it was signed, as it is spelled. */
+  /** The time of signing, verbatim. */
   readonly timestamp: string;
   /** Base64. */
   readonly signature: string;
@@ -15,7 +15,7 @@ export interface WebhookProof {
 
 const FORM = /^v=1; key=([A-Za-z0-9+/]{43}=); ts=([0-9T:.-]{19,26}Z); sig=([A-Za-z0-9+/]{86}==)$/;
 
-/** Null for anything but the one form. */
+/** Null unless the header has exactly the expected form. */
 export function readWebhookProof(header: string): WebhookProof | null {
   const [, key, timestamp, signature] = FORM.exec(header) ?? [];
   if (key === undefined || timestamp === undefined || signature === undefined) return null;
@@ -29,7 +29,7 @@ export function webhookProof(bodySha256: string, timestamp: string, signer: Sign
   return `v=1; key=${key}; ts=${timestamp}; sig=${signature}`;
 }
 
-/** What the signature covers. No other signed text has this purpose. */
+/** The text that the signature covers. No other signed text has this purpose. */
 export function webhookProofText(
   bodySha256: string,
   { key, timestamp }: Pick<WebhookProof, 'key' | 'timestamp'>,

@@ -1,4 +1,4 @@
-/** An attestation as it is listed [core-4-11]. */
+/** An attestation, as listed [core-4-11]. */
 import Type, { type Static } from 'typebox';
 import { MembershipAttestation } from '../records/membership-attestation.ts';
 import { Datetime } from '../records/record.ts';

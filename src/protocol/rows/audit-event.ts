@@ -1,4 +1,4 @@
-/** What the audit log says of what happened [core-4-16]. */
+/** The event types of the audit log [core-4-16]. */
 export const AUDIT_EVENTS = [
   'invite_created',
   'invite_withdrawn',

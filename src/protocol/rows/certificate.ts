@@ -2,13 +2,13 @@
 import Type, { type Static } from 'typebox';
 import { Datetime } from '../records/record.ts';
 
-/** What has become of a certificate; the first that applies, from the last. */
+/** The status of a certificate: the last in this list that applies. */
 export const CERTIFICATE_STATUSES = [
-  /** Accepted, and heard of within the active-node window. */
+  /** Accepted, and in contact within the active-node window. */
   'active',
-  /** Accepted, but not heard of within the window. */
+  /** Accepted, but without contact within the window. */
   'silent',
-  /** Accepted, but not heard of since its successor was issued. */
+  /** Accepted, but without contact since its successor was issued. */
   'renewed',
   'superseded',
   'expired',
@@ -20,9 +20,9 @@ export const CertificateRow = Type.Object({
   node_public_key: Type.String(),
   roles: Type.Array(Type.String()),
   status: Type.Enum([...CERTIFICATE_STATUSES]),
-  /** When the node was last heard of: join, renewal or heartbeat. */
+  /** The last contact of the node: join, renewal or heartbeat. */
   last_contact: Datetime,
-  /** What the node said of itself then: any text. */
+  /** The status that the node reported then: any text. */
   node_status: Type.String(),
   remote_addr: Type.String(),
   issued_at: Datetime,

@@ -75,11 +75,11 @@ export const DashboardInstance = Type.Object({
   role: Type.Enum(['writer', 'follower']),
   lag_revisions: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
     description:
-      'How many revisions the state that it keeps ready is behind, what was written within a second aside; null while it keeps none',
+      'How many revisions its standby state is behind, not counting the last second; null while it has none',
   }),
 });
 
-/** The published description allows further members; the types have the present ones. */
+/** The published schema allows additional members; the types list the current ones. */
 const AnyCounts = Type.Record(Type.String(), Type.Integer());
 const AnyRows = Type.Array(Type.Object({}, { additionalProperties: true }));
 const AnyStatus = Type.Object({ status: Type.String() }, { additionalProperties: true });
@@ -98,7 +98,7 @@ export const Dashboard = Type.Object({
   horizon_summary: HorizonSummary,
   instances: Type.Optional(
     Type.Array(DashboardInstance, {
-      description: 'Those that answer together; absent where none is linked to others',
+      description: 'The instances that answer together; absent if instances are not linked',
     }),
   ),
   posture: Posture,

@@ -1,4 +1,4 @@
-/** The recognition graph and what is derived from it [core-6-2] to [core-6-4]. */
+/** The recognition graph and the documents derived from it [core-6-2] to [core-6-4]. */
 import Type, { type Static } from 'typebox';
 import { RecognitionTreaty, TreatyScope } from '../records/recognition-treaty.ts';
 import { Datetime, Natural } from '../records/record.ts';
@@ -43,7 +43,7 @@ export const BlastRadiusRow = Type.Object({
 
 export const ImportedRevocation = Type.Omit(BlastRadiusRow, ['affected_accepting_sovereigns']);
 
-/** Described by the members that both kinds have. */
+/** The schema has the members that both kinds share. */
 export const RevokedMaterial = Type.Unsafe<RevokedTreaty | ImportedRevocation>(
   Type.Object(
     {
@@ -87,14 +87,14 @@ export const TrustPath = Type.Object({
   hop_count: Type.Integer(),
 });
 
-/** A treaty by its id and its ends. */
+/** A treaty with its id, issuer and subject. */
 export const TreatyEnds = Type.Object({
   treaty_id: Type.String(),
   from: Type.String(),
   to: Type.String(),
 });
 
-/** In the order in which they are made. */
+/** In the order of the checks. */
 export const FailedTest = Type.Enum([
   'left_out',
   'not_issued',
@@ -109,7 +109,7 @@ export const FailedTest = Type.Enum([
 
 const DatetimeOrNull = Type.Union([Datetime, Type.Null()]);
 
-/** A treaty that was considered and did not count. */
+/** A treaty that was considered but did not count. */
 export const Candidate = Type.Object({
   ...TreatyEnds.properties,
   failed_test: FailedTest,
@@ -173,7 +173,7 @@ export const ExplainedTrust = Type.Object({
   explanation: ExplanationOrNull,
 });
 
-/** Any answer: the path alone, or that to a further question. */
+/** Any answer: only the path, or the answer to an extended question. */
 export const TrustAnswer = Type.Object({
   ...CONSIDERED,
   ...Type.Partial(Type.Object(ABOUT)).properties,

@@ -27,14 +27,14 @@ export const Lapsing = Type.Object({
   kind: Type.Enum([...LAPSING_KINDS]),
   count: Type.Integer(),
   soonest: Datetime,
-  /** Those in which something lapses, the first one first. */
+  /** The weeks in which something lapses, earliest first. */
   weeks: Type.Array(LapsingWeek),
 });
 
-/** Kinds of which nothing lapses are absent. */
+/** Kinds with nothing that lapses are absent. */
 export const Horizon = Type.Object({ as_of: Datetime, lapsing: Type.Array(Lapsing) });
 
-/** How many of everything lapse within so long. */
+/** How many items of all kinds lapse within given periods. */
 export const HorizonSummary = Type.Object({
   within_day: Type.Integer(),
   within_week: Type.Integer(),

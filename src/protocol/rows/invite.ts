@@ -4,15 +4,15 @@ import { Datetime } from '../records/record.ts';
 
 export const INVITE_STATUSES = ['unused', 'consumed', 'expired', 'withdrawn'] as const;
 
-/** From `!` to `~` at both ends, blanks between them. */
+/** Printable ASCII, with spaces only in the middle. */
 const BATCH = /^[!-~](?:[ -~]{0,62}[!-~])?$/;
 
-/** What a batch of invites is named by. */
+/** The label of a batch of invites. */
 export const BatchLabel = Type.String({
   minLength: 1,
   maxLength: 64,
   pattern: BATCH.source,
-  description: 'Printable ASCII, no blank at either end',
+  description: 'Printable ASCII without a space at either end',
 });
 
 export function isBatchLabel(text: string): boolean {
@@ -22,19 +22,19 @@ export function isBatchLabel(text: string): boolean {
 export const InviteRow = Type.Object({
   token_fingerprint: Type.String(),
   status: Type.Enum([...INVITE_STATUSES]),
-  /** The batch that it was made in. */
+  /** The batch in which the invite was created. */
   batch: Type.Union([Type.String(), Type.Null()]),
   roles: Type.Array(Type.String()),
   max_validity_hours: Type.Integer(),
-  /** The only node key that may use it. */
+  /** The only node key that may use the invite. */
   recipient_public_key: Type.Union([Type.String(), Type.Null()]),
   created_at: Datetime,
   expires_at: Datetime,
   used_at: Type.Union([Datetime, Type.Null()]),
-  /** The node key that joined with it. */
+  /** The node key that joined with the invite. */
   used_by: Type.Union([Type.String(), Type.Null()]),
   withdrawn_at: Type.Union([Datetime, Type.Null()]),
-  /** The operator key that withdrew it. */
+  /** The operator key that withdrew the invite. */
   withdrawn_by: Type.Union([Type.String(), Type.Null()]),
 });
 

@@ -10,7 +10,7 @@ export const OperatorKeyRow = Type.Object({
   public_key: Type.Union([Type.String(), Type.Null()]),
   tier: Type.Enum([...TIERS]),
   status: Type.Enum(['usable', 'revoked']),
-  /** Whether the configuration names it, or an operator added it. */
+  /** Whether the key comes from the configuration or an operator added it. */
   source: Type.Enum(['configuration', 'operator']),
   added_at: Type.Union([Datetime, Type.Null()]),
   added_by: Type.Union([Type.String(), Type.Null()]),

@@ -1,19 +1,19 @@
-/** What the dashboard says is wrong [core-6-5]. */
+/** The problems that the dashboard reports [core-6-5]. */
 import Type, { type Static } from 'typebox';
 import { Datetime } from '../records/record.ts';
 
 export const PostureFinding = Type.Object({
-  /** The name of the rule, which does not change. */
+  /** The stable name of the rule. */
   rule: Type.String(),
   severity: Type.Enum(['attention', 'action']),
   sentence: Type.String(),
 });
 
-/** A rule that cannot be judged yet: nothing found does not mean that all is well. */
+/** A rule that cannot be evaluated yet: no finding does not mean that all is well. */
 export const PostureUnknown = Type.Object({
   rule: Type.String(),
   sentence: Type.String(),
-  /** When it is known at the latest; null where that is a matter of moments. */
+  /** When the rule can be evaluated at the latest; null if that is a matter of moments. */
   known_from: Type.Union([Datetime, Type.Null()]),
 });
 

@@ -1,4 +1,4 @@
-/** A treaty as it is listed, with its lifecycle at the time of the answer [core-4-13], [core-6-1]. */
+/** A treaty, as listed, with its lifecycle at the time of the answer [core-4-13], [core-6-1]. */
 import Type, { type Static } from 'typebox';
 import { RecognitionTreaty } from '../records/recognition-treaty.ts';
 import { Datetime } from '../records/record.ts';

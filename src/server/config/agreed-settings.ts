@@ -1,13 +1,13 @@
 /**
- * The settings that all instances on one database must have alike, by the name under which an operator knows them:
- * otherwise the same request would be judged differently by the one that writes today and the one that does tomorrow.
+ * The settings that must be the same for all instances on one database, by the names operators know. Otherwise the
+ * answer to a request would depend on which instance is currently the writer.
  */
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import type { JsonValue } from '../../base/json/value.ts';
 import { canonicalJson } from '../../base/json/write.ts';
 import type { Config } from './load.ts';
 
-/** Short digests by name: nothing of a setting can be read from them. */
+/** Short digests by name; they reveal nothing about a setting. */
 export function agreedSettings(config: Config): Readonly<Record<string, string>> {
   const { operators, rateLimits, retention, rolePrefixes, webhooks } = config;
   const settings: Readonly<Record<string, unknown>> = {
@@ -28,7 +28,7 @@ export function agreedSettings(config: Config): Readonly<Record<string, string>>
     MESH_MAX_REQUEST_BYTES: config.maxRequestBytes,
     MESH_MAX_FEED_ENTRIES: config.maxFeedEntries,
     'retention periods': retention,
-    // Anyone who takes over goes on where they stand, and forgets those that it does not know.
+    // A new writer continues from their positions and forgets the webhooks that it does not know.
     ...(webhooks.urls.length > 0 && { webhooks: webhooks.urls.map(String).sort() }),
   };
   const digests = Object.entries(settings).map(([name, value]) => [name, digestOf(value)]);

@@ -1,6 +1,6 @@
 /**
- * The configuration file: `mesh-na.json` in the data folder, where `init` writes it, or another that `--config` names.
- * Its schema is generated from the table of settings; flags and variables win over it.
+ * The configuration file: `mesh-na.json` in the data folder, where `init` writes it, or the file that `--config` names.
+ * Its schema is generated from the table of settings; flags and variables take precedence over it.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import Type, { type Static, type TSchema } from 'typebox';
@@ -19,7 +19,7 @@ const Operators = Type.Array(
   { description: 'Operator keys, each with its tier, standard or privileged' },
 );
 
-/** Members that are no setting of `serve`. */
+/** Members that are not settings of `serve`. */
 const OWN_MEMBERS: { readonly [name: string]: TSchema } = {
   $schema: Type.String({ description: 'Where an editor finds this schema' }),
   network_name: Type.String({ description: 'Name of the network, for people' }),
@@ -39,7 +39,7 @@ export interface ConfigFile {
   readonly problems: readonly string[];
 }
 
-/** A file that is not there configures nothing, unless it `isNamed`. */
+/** A missing file configures nothing; it is a problem only if it `isNamed`. */
 export function readConfigFile(path: string, isNamed: boolean): ConfigFile {
   const nothing = { values: new Map(), operators: [] };
   if (!isNamed && !existsSync(path)) return { ...nothing, problems: [] };
@@ -47,18 +47,18 @@ export function readConfigFile(path: string, isNamed: boolean): ConfigFile {
   return typeof read === 'string' ? { ...nothing, problems: [read] } : membersOf(read, path);
 }
 
-/** The object in the file, or what is wrong with it. */
+/** The object in the file, or a sentence that says why there is none. */
 function jsonIn(path: string): JsonObject | string {
   const what = `The configuration file ${path}`;
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
   } catch (cause) {
-    return `${what} cannot be read (${(cause as NodeJS.ErrnoException).code}); mend it, or name another by --config`;
+    return `${what} cannot be read (${(cause as NodeJS.ErrnoException).code}); fix it, or name another with --config`;
   }
   try {
     const value = parseJson(text);
-    return isJsonObject(value) ? value : `${what} must hold an object`;
+    return isJsonObject(value) ? value : `${what} must contain an object`;
   } catch (cause) {
     return `${what} is not valid JSON: ${(cause as Error).message}`;
   }
@@ -81,12 +81,12 @@ function membersOf(file: JsonObject, path: string): ConfigFile {
     const own = Object.hasOwn(OWN_MEMBERS, name) ? OWN_MEMBERS[name] : undefined;
     if (own === undefined) {
       const nearest = nearestName(name, [...MEMBERS.keys(), ...Object.keys(OWN_MEMBERS)]);
-      const hint = nearest === null ? '; leave it out' : `; ${nearest} is the nearest`;
-      wrong(name, `is no setting${hint}`);
+      const hint = nearest === null ? '; remove it' : `; did you mean ${nearest}?`;
+      wrong(name, `is not a setting${hint}`);
     } else if (!Value.Check(own, value)) {
       const form =
         own === Operators ? 'a list of objects with key_id, tier and public_key' : 'text';
-      // A private key may be there by mistake.
+      // The value may be a private key by mistake, so it is not repeated.
       wrong(name, `must be ${form}`);
     } else if (own === Operators) {
       operators = value as Static<typeof Operators>;
@@ -99,7 +99,7 @@ function membersOf(file: JsonObject, path: string): ConfigFile {
 
 const LONGEST_SHOWN = 40;
 
-/** A value as a message repeats it. */
+/** A value as it appears in messages. */
 export function shown(value: JsonValue): string {
   const text = jsonText(value);
   return text.length <= LONGEST_SHOWN ? text : `${text.slice(0, LONGEST_SHOWN)}…`;

@@ -12,10 +12,13 @@ export const FILES = {
   staging: '.init',
 } as const;
 
-/** State, the mark that there was some, and what a move or an import builds it of. */
+/** The state, the marker that one existed, and the working folders of a move or an import. */
 const TRACES = ['state', 'mesh-na.state.json', '.arriving', '.import'];
 
-/** What a network has left in the folder, where no other may then be created. Null when there is nothing. */
+/**
+ * A file that an existing network left in the folder, so that no other network may be created there; null if there is
+ * none.
+ */
 export function traceOfNetwork(dataDir: string): string | null {
   const known = [FILES.keys, FILES.config, FILES.genesis, ...TRACES].map((name) =>
     join(dataDir, name),

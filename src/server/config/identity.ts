@@ -27,7 +27,7 @@ export function loadGenesis(
   if (genesis === null) {
     throw new Error(`The genesis block does not have the expected form; ${cure}`);
   }
-  // Anyone who altered it would want to be let in: no hint says how.
+  // The message does not mention `--allow-unsigned-genesis`, which would help an attacker who altered the block.
   if (!allowUnsigned && !isSignedByRoot(genesis, verifySignature)) {
     throw new Error(
       `The genesis block has no valid root signature, so it is not what the root key signed; ${cure}`,
@@ -37,9 +37,9 @@ export function loadGenesis(
 }
 
 interface GenesisSource {
-  /** Its text, or itself. */
+  /** The text of the genesis block, or the block itself. */
   readonly content: string | object;
-  /** Its file, or the variable or member that it is. */
+  /** The file, variable or configuration member that holds it. */
   readonly place: string;
 }
 
@@ -60,14 +60,14 @@ function genesisSource(setting: Setting, dataDir: string): GenesisSource {
   }
 }
 
-/** Null for a genesis that is not where a new network has its own. */
+/** `dataDir` is null if the genesis block is not at its default place. */
 function readingCure(code: string | undefined, dataDir: string | null): string {
   if (code === 'EACCES') return '; let the user of this process read it';
   if (code !== 'ENOENT') return '';
   const trace = dataDir === null ? null : traceOfNetwork(dataDir);
   if (trace === null)
-    return dataDir === null ? '; name the one of the network' : '; mesh-na init makes one';
-  return `, while ${trace} is of a network: bring its ${FILES.genesis}, ${FILES.config} and ${FILES.keys}/ there`;
+    return dataDir === null ? '; name the file of your network' : '; create one with mesh-na init';
+  return `, although ${trace} belongs to a network: restore its ${FILES.genesis}, ${FILES.config} and ${FILES.keys}/`;
 }
 
 function parsed(text: string, cure: string) {
@@ -80,13 +80,13 @@ function parsed(text: string, cure: string) {
 
 /** The signing key of the authority. */
 export interface SigningKey {
-  /** Base64, as the genesis names it. */
+  /** Base64, as in the genesis block. */
   readonly publicKey: string;
   /** A function, so that the seed is never printed by mistake. */
   readonly keySource: () => KeySource;
 }
 
-/** The key is also read where there is no genesis to compare it with; null then. */
+/** `genesis` is null if there is none to compare the key with. */
 export function loadSigningKey(
   setting: Setting,
   dataDir: string,
@@ -101,7 +101,7 @@ export function loadSigningKey(
   if (signerFromSeed(held).publicKey !== publicKey) {
     if (held.toString('base64') === publicKey) {
       throw new Error(
-        'The authority’s public key was given where its private one is expected: name its .key file',
+        'Expected the authority’s private key but got its public key; name its .key file',
       );
     }
     throw new Error('The authority’s private key is not the one the genesis block names');
@@ -116,7 +116,9 @@ export function signerPath(setting: Setting): string | null {
   const label = setting.labelOf('signer');
   for (const name of ['naPrivateKey', 'naPrivateKeyText'] as const) {
     if (setting(name) === null) continue;
-    throw new Error(`${setting.labelOf(name)} is of no use with ${label}, which holds the key`);
+    throw new Error(
+      `${setting.labelOf(name)} cannot be combined with ${label}, which provides the key`,
+    );
   }
   const path = socketPath(address);
   if (path !== null) return path;

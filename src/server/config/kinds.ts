@@ -1,15 +1,15 @@
-/** How the value of a setting is written, in the text of a flag or variable and in the configuration file. */
+/** The kinds of values that settings have, in the text of a flag or variable and in the configuration file. */
 import Type, { type Static, type TSchema } from 'typebox';
 import { parseJson } from '../../base/json/parse.ts';
 
 export interface Kind<Schema extends TSchema = TSchema> {
-  /** Of the value, which the configuration file writes as it is. */
+  /** The schema of the value, and of the member in the configuration file. */
   readonly schema: Schema;
-  /** What a value has to be, in words that follow `must be`. */
+  /** The allowed values, in words that follow `must be`. */
   readonly wanted: string;
-  /** The same for the file, where it differs. */
+  /** The same for the configuration file, if it differs. */
   readonly wantedInFile?: string;
-  /** The value that a text means; what means nothing is returned for the schema to refuse. */
+  /** Parses a text; invalid text is returned as is, for the schema to refuse. */
   read(text: string): unknown;
 }
 
@@ -42,7 +42,7 @@ export function oneOf<const Values extends readonly (string | number)[]>(...valu
   };
 }
 
-/** A variable says it by 0 or 1, a flag by being there. */
+/** A variable is 0 or 1; a flag has no value. */
 export const SWITCH = {
   schema: Type.Boolean(),
   wanted: 'one of 0, 1',
@@ -52,7 +52,7 @@ export const SWITCH = {
 
 export const TEXT = {
   schema: Type.String({ minLength: 1 }),
-  wanted: 'a text that is not empty',
+  wanted: 'a non-empty string',
   read: asIs,
 };
 
@@ -64,7 +64,7 @@ export function checkedText(isOne: (text: string) => boolean, wanted: string) {
   return { schema: Type.Refine(Type.String({ minLength: 1 }), isOne), wanted, read: asIs };
 }
 
-/** Several texts; `separator` is between those of a variable. */
+/** Several values; `separator` separates them in a variable. */
 export function list(
   separator: RegExp | null,
   wanted: string,
@@ -80,7 +80,7 @@ export function list(
 
 export const STRINGS_BY_NAME = {
   schema: Type.Record(Type.String(), Type.String()),
-  wanted: 'an object of texts in JSON, with each name once',
+  wanted: 'a JSON object of strings, without duplicate names',
   read: jsonOf,
 };
 
@@ -102,7 +102,7 @@ function jsonOf(text: string): unknown {
 const DURATION = /^([1-9][0-9]{0,5})([mhd])$/;
 const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** Milliseconds; 0 for what is no duration. */
+/** Milliseconds; 0 if the text is not a duration. */
 export function durationOf(text: string): number {
   const [, count = '', unit = ''] = DURATION.exec(text) ?? [];
   return Number(count) * (UNITS[unit as keyof typeof UNITS] ?? 0);

@@ -1,6 +1,6 @@
 /**
- * From flags, environment and the data folder to one checked configuration. A missing, unreadable or
- * contradictory setting throws an error of one clear sentence, and the authority does not start.
+ * From flags, environment and the data folder to one checked configuration. A missing, unreadable or contradictory
+ * setting throws a one-sentence error, and the authority does not start.
  */
 
 import { existsSync } from 'node:fs';
@@ -31,29 +31,29 @@ import { readSettings } from './settings.ts';
 import { unknownVariables } from './unknown-variables.ts';
 
 const DAY = 86_400_000;
-/** The limit without a setting: not all cores may be available, and each thread costs time and memory. */
+/** The default limit: not all cores may be available, and each thread costs time and memory. */
 const MAX_DEFAULT_THREADS = 8;
 
 export interface LinkSetting {
   readonly host: string;
-  /** 0 picks a free one. */
+  /** 0 picks a free port. */
   readonly port: number;
-  /** How long a request is held while nobody writes, milliseconds. */
+  /** How long a request is held while there is no writer, milliseconds. */
   readonly holdMs: number;
 }
 
 /** Durations are in milliseconds. */
 export interface Config extends SigningKey {
   readonly dataDir: string;
-  /** Null when the data folder holds the state. */
+  /** Null if the data folder holds the state. */
   readonly database: DatabaseSetting | null;
-  /** Null when instances do not talk to each other. */
+  /** Null if instances are not linked to each other. */
   readonly link: LinkSetting | null;
-  /** Bytes free on the disk of the state below which nothing new is enrolled; 0 where that never happens. */
+  /** Free bytes on the disk of the state below which nothing new is enrolled; 0 disables the check. */
   readonly minFree: number;
-  /** Within how many hours the stored state is read for damage; null when it is not. */
+  /** The hours within which the whole stored state is scrubbed once; null disables scrubbing. */
   readonly scrubHours: number | null;
-  /** Null when the service makes no backups by itself. */
+  /** Null if the service makes no scheduled backups. */
   readonly backups: BackupSettings | null;
   /** Where the head of the state is kept. */
   readonly heads: HeadSettings;
@@ -62,7 +62,7 @@ export interface Config extends SigningKey {
   readonly port: number;
   /** Null for plain HTTP. */
   readonly tls: TlsPair | null;
-  /** Threads that serve HTTP; 1 is the authority's own. */
+  /** The number of threads that serve HTTP; with 1, the authority's thread serves it too. */
   readonly threads: number;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
@@ -70,13 +70,13 @@ export interface Config extends SigningKey {
   readonly logFile: string | null;
   readonly publicUrl: string | null;
   readonly proxyHops: number;
-  /** Null when no page of another origin may use the API. */
+  /** Null if pages of other origins may not use the API. */
   readonly corsOrigins: readonly string[] | null;
   readonly maxRequestBytes: number;
-  /** How long a request of a node may wait to be answered; 0 is without bound. */
+  /** How long a node's request may wait for an answer; 0 sets no limit. */
   readonly longestWaitMs: number;
   readonly maxFeedEntries: number;
-  /** Readers of the event stream at most. */
+  /** The most readers of the event stream. */
   readonly eventReaders: number;
   readonly acceptSignatureV1: boolean;
   readonly createdStatus: 200 | 201;
@@ -88,34 +88,34 @@ export interface Config extends SigningKey {
   readonly commitWithinAgreement: boolean;
   readonly livenessFlush: number;
   readonly retention: RetentionPeriods;
-  /** Between the announcement of a stop and the refusal of new work; null when it was not set. */
+  /** Time between the announcement of a stop and the refusal of new work; null if not set. */
   readonly drain: number | null;
-  /** Between trust cycles; null when there are none. */
+  /** Time between trust cycles; null disables them. */
   readonly trustCycle: number | null;
   readonly rateLimits: RateLimitSettings;
-  /** How many refusals of one source are audited individually; null means all of them. */
+  /** How many refusals of one source are audited individually; null audits all of them individually. */
   readonly singleRefusals: { readonly count: number; readonly windowMs: number } | null;
   readonly genesis: GenesisBlock;
   readonly keyId: string;
   readonly operators: readonly OperatorEntry[];
-  /** Problems that do not prevent the start but that an operator should know about. */
+  /** Problems that an operator should know about but that do not prevent the start. */
   readonly warnings: readonly string[];
 }
 
-/** Whether the settings name a genesis or a key, so that the data folder need not hold them. */
+/** Whether the settings supply a genesis block or a key, so that the data folder need not contain them. */
 export function bringsIdentity(setting: Setting): boolean {
   const given = ['genesis', 'genesisJson', 'naPrivateKey', 'naPrivateKeyText'] as const;
   return given.some((name) => setting(name) !== null);
 }
 
 export interface CheckedConfig {
-  /** Null when what is wrong leaves none. */
+  /** Null if there are problems. */
   readonly config: Config | null;
-  /** Each refuses the start: a sentence with the name under which the setting was given. */
+  /** Sentences that name the setting as it was given; any of them prevents the start. */
   readonly problems: readonly string[];
 }
 
-/** The configuration, if a start would take it. Throws one clear sentence otherwise. */
+/** The configuration, if the authority would start with it; otherwise throws a one-sentence error. */
 export function loadConfig(
   flags: Flags,
   environment: Environment,
@@ -123,15 +123,15 @@ export function loadConfig(
   otherVariables: readonly string[] = [],
 ): Config {
   const { config, problems } = checkConfig(flags, environment, now, otherVariables);
-  const [first = 'The settings cannot be taken', ...more] = problems;
+  const [first = 'The settings are not valid', ...more] = problems;
   if (config !== null && problems.length === 0) return config;
   const rest = more.length === 1 ? '1 more problem' : `${more.length} more problems`;
   throw new Error(more.length === 0 ? first : `${first} (serve --check names ${rest})`);
 }
 
 /**
- * Everything that can be known before serving. Nothing is opened for writing. `otherVariables` are those that other
- * commands read.
+ * Checks everything that can be checked before serving. Nothing is opened for writing. `otherVariables` are the
+ * variables that other commands read.
  */
 export function checkConfig(
   flags: Flags,
@@ -230,7 +230,7 @@ export function checkConfig(
   return { config, problems };
 }
 
-/** Where files will be made. */
+/** Checks the folders in which files will be created. */
 function checkPlaces(setting: Setting, attempt: (work: () => void) => void): void {
   const [backupTo, logFile] = [setting('backupTo'), setting('logFile')];
   if (backupTo !== null) attempt(() => demandFolder(setting.labelOf('backupTo'), backupTo));
@@ -256,17 +256,17 @@ function databaseSetting(setting: Setting, environment: Environment): DatabaseSe
   return { address: () => address, named: () => named, leaseMs: setting('leaseMs') };
 }
 
-/** The disk of a database is watched where the database is. */
+/** With a database, its own host monitors the disk. */
 function minFree(setting: Setting): number {
   return setting('store') === null ? setting('minFree') * 1_048_576 : 0;
 }
 
-/** Other instances connect to this very address, so it names one. */
+/** Other instances connect to this address, so it must be reachable, not a wildcard. */
 function linkSetting(setting: Setting): LinkSetting | null {
   const text = setting('link');
   if (text === null) return null;
   const label = setting.labelOf('link');
-  if (setting('store') === null) throw new Error(`${label} is of no use without --store`);
+  if (setting('store') === null) throw new Error(`${label} requires --store`);
   const [, host = '', port = ''] = LINK_ADDRESS.exec(text) ?? [];
   const bare = bareHost(host);
   if (host === '' || Number(port) > 65_535 || /^[0:.]+$/.test(bare)) {
@@ -285,14 +285,14 @@ function tlsPair(setting: Setting, now: number): TlsPair | null {
   if (certFile !== null && keyFile !== null) return readTlsPair({ certFile, keyFile }, now);
   const [given, missing] =
     certFile === null ? (['tlsKey', '--tls-cert'] as const) : (['tlsCert', '--tls-key'] as const);
-  throw new Error(`${setting.labelOf(given)} is of no use without ${missing}`);
+  throw new Error(`${setting.labelOf(given)} requires ${missing}`);
 }
 
 function backupSettings(setting: Setting): BackupSettings | null {
   const folder = setting('backupTo');
   const recipients = setting('backupRecipient') ?? [];
   if (folder === null && recipients.length > 0) {
-    throw new Error(`${setting.labelOf('backupRecipient')} is of no use without --backup-to`);
+    throw new Error(`${setting.labelOf('backupRecipient')} requires --backup-to`);
   }
   if (folder === null) return null;
   return {
@@ -329,7 +329,7 @@ function warningsOf(
 ): string[] {
   const warnings: string[] = [];
   if (Date.parse(genesis.network_authority.valid_to) <= now) {
-    warnings.push('The validity of the authority key in the genesis block has passed');
+    warnings.push('The authority key in the genesis block is past its validity period');
   }
   if (!operators.some(({ tier }) => tier === 'privileged')) {
     warnings.push('No privileged operator key is configured: nothing can be revoked');
@@ -342,41 +342,43 @@ function surroundingWarnings(setting: Setting, dataDir: string): string[] {
   const warnings = exposedKeyFiles(
     join(dataDir, FILES.keys),
     keyFile === null ? [] : [keyFile],
-  ).map((path) => `The key file ${path} is open to every user of this machine`);
+  ).map((path) => `The key file ${path} can be opened by every user of this machine`);
   const ownKey = join(dataDir, FILES.naKey);
   if (setting('signer') !== null && existsSync(ownKey)) {
-    warnings.push(`${ownKey} is still here: move it to where the signer alone can read it`);
+    warnings.push(
+      `${ownKey} is still in the data folder: move it to a place that only the signer can read`,
+    );
   }
   const backupTo = setting('backupTo');
   if (backupTo !== null && `${resolve(backupTo)}${sep}`.startsWith(`${resolve(dataDir)}${sep}`)) {
-    warnings.push('The backups are in the data folder: whatever happens to it happens to them');
+    warnings.push('The backups are in the data folder and would be lost together with it');
   }
   return [...warnings, ...exposureWarnings(setting)];
 }
 
 const NO_HEAD =
-  'An older copy of the state that is put back would not be noticed: keep its head in another place, by --head-file';
+  'A rollback to an older copy of the state would not be detected: keep its head on another volume with --head-file';
 
-/** What may be read by others on its way. */
+/** Warnings about data that others may read in transit. */
 export function exposureWarnings(setting: Setting): string[] {
   const warnings: string[] = [];
   const host = setting('host') ?? '';
   if (setting('tlsCert') === null && !isLoopback(host)) {
     warnings.push(
-      `Without --tls-cert, invite tokens travel in the clear to ${host}: let nothing but a proxy with TLS reach it, over a network that you trust`,
+      `Without --tls-cert, invite tokens travel in the clear to ${host}: make sure that only a TLS proxy can reach it, over a trusted network`,
     );
   }
   const isBehindProxy =
     setting('tlsCert') === null && setting('publicUrl')?.startsWith('https:') === true;
   if (isBehindProxy && setting('proxyHops') === 0) {
     warnings.push(
-      'The public URL is https, which a proxy has to serve, but MESH_PROXY_HOPS is 0: all clients share the address and the rate limits of that proxy',
+      'The public URL is https, so there must be a proxy, but MESH_PROXY_HOPS is 0: all clients share the address and the rate limits of that proxy',
     );
   }
   return warnings;
 }
 
-/** Nothing of what is sent there leaves the machine. */
+/** Traffic to these hosts does not leave the machine. */
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }

@@ -1,6 +1,6 @@
 /**
- * Operator keys and tiers from the data folder's configuration, the environment and the flags. Sources are
- * merged; two that disagree about one key stop the start, as does a key without tier
+ * Operator keys and tiers from the data folder's configuration, the environment and the flags. Sources are merged; the
+ * authority does not start if two of them disagree about a key, or if a key has no tier
  * [service-operator-authentication-1].
  */
 
@@ -21,7 +21,7 @@ export interface OperatorEntry {
   readonly tier: Tier;
 }
 
-/** No key is the private one of `otherKeys` or of another operator. */
+/** Throws if a key is the private half of one of `otherKeys` or of another operator's key. */
 export function loadOperators(
   setting: Setting,
   file: ConfigFile['operators'],
@@ -49,20 +49,20 @@ export function loadOperators(
     if (known.has(derivedFrom(Buffer.from(publicKey, 'base64')))) throw privateKeyOf(keyId);
     const tier = tiers.get(keyId);
     if (tier === undefined) {
-      throw new Error(`Operator key ${keyId} has no tier; give it standard or privileged`);
+      throw new Error(`Operator key ${keyId} has no tier; set it to standard or privileged`);
     }
     return { keyId, publicKey, tier };
   });
 }
 
-/** Values of a repeatable flag, split at their first `=`. */
+/** The values of a repeatable flag, each split at its first `=`. */
 function pairs(
   setting: Setting,
   name: 'operatorPublicKey' | 'operatorKeyTier',
 ): (readonly [string, string])[] {
   return (setting(name) ?? []).map((value) => {
     const split = value.indexOf('=');
-    if (split < 1) throw new Error(`${setting.labelOf(name)} takes id=value`);
+    if (split < 1) throw new Error(`${setting.labelOf(name)} must have the form id=value`);
     return [value.slice(0, split), value.slice(split + 1)];
   });
 }
@@ -74,7 +74,7 @@ function merged<Value extends string>(
   const all = new Map<string, Value>();
   for (const [keyId, value] of sources.flat()) {
     if ((all.get(keyId) ?? value) !== value) {
-      throw new Error(`Operator key ${keyId} is given two different values for its ${what}`);
+      throw new Error(`Operator key ${keyId} has two different values for its ${what}`);
     }
     all.set(keyId, value);
   }
@@ -95,11 +95,11 @@ function publicKeyOrFile(keyId: string, text: string): string {
 
 function privateKeyOf(keyId: string): Error {
   return new Error(
-    `Operator key ${keyId} is given a private key, and a public one is expected: give the key of the .pub file that was made with it`,
+    `Operator key ${keyId} has a private key where a public key is expected: use the key in the .pub file that was made with it`,
   );
 }
 
-/** There are exactly two tiers; any other is refused. */
+/** Throws unless the tier is one of the two that exist. */
 function tierOf(keyId: string, tier: string): Tier {
   if (tier === 'standard' || tier === 'privileged') return tier;
   throw new Error(`Operator key ${keyId} has the unknown tier ${JSON.stringify(tier)}`);

@@ -1,6 +1,6 @@
 /**
  * Every setting of `mesh-na serve`, once: flag, variable, member of the configuration file, default, kind and meaning
- * [core-7]. The command line, the reading of all sources, the schema of the file and docs/configuration.md follow
+ * [core-7]. The command line, the reader of all sources, the schema of the file and docs/configuration.md are derived
  * from this table.
  */
 import { isIP } from 'node:net';
@@ -22,17 +22,17 @@ import {
   wholeOrOff,
 } from './kinds.ts';
 
-/** Under which names a setting is given. */
+/** The names of a setting. */
 interface Names {
-  /** With its value's name, as `--port <port>`. */
+  /** With a placeholder for its value, such as `--port <port>`. */
   readonly flag?: string;
   readonly variable?: string;
-  /** Path in the configuration file, where it does not follow from the variable; null for none. */
+  /** Path in the configuration file, if it does not follow from the variable; null if the file cannot set it. */
   readonly member?: string | null;
   /** The default, as text. */
   readonly fallback?: string;
   readonly repeatable?: true;
-  /** Whether its value is shown nowhere: it is secret, or a secret may be there by mistake. */
+  /** Whether its value is never shown, because it is a secret or could contain one by mistake. */
   readonly isSecret?: boolean;
 }
 
@@ -47,10 +47,10 @@ function option<const N extends Names, K extends Kind>(kind: K, names: N, help: 
   return { ...names, member, kind, help };
 }
 
-/** What belongs together is in an object of the file. */
+/** Settings with these prefixes are grouped in objects of the configuration file. */
 const OBJECTS = /^(tls|log|backup|webhook|retention|rate_limit)_/;
 
-/** The name of the variable, as it is in the configuration file. */
+/** The member of the configuration file for a variable. */
 function memberOf(variable: string): string {
   return variable
     .replace(/^MESH_/, '')
@@ -72,7 +72,7 @@ const PUBLIC_URL = checkedText(
   (url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol),
   'an http or https URL',
 );
-/** Exact origins as browsers send them; a pattern, a path or `null` would let in more than was meant. */
+/** Exact origins as browsers send them; a pattern, a path or `null` would admit more than intended. */
 const ORIGINS = list(
   /,/,
   'origins such as https://app.example',
@@ -91,7 +91,7 @@ function limit<const B extends Bucket>(bucket: B, fallback: string, help: string
 
 type Entry<K extends Kind> = OptionEntry & { readonly kind: K; readonly fallback: string };
 
-/** By the titles under which they are documented. */
+/** The settings, by the headings of their documentation. */
 export const GROUPS = {
   'Where it listens': {
     host: option(
@@ -112,69 +112,69 @@ export const GROUPS = {
     tlsKey: option(
       TEXT,
       { flag: '--tls-key <file>', variable: 'MESH_TLS_KEY' },
-      'its private key in PEM form, without a passphrase',
+      'the certificate’s private key in PEM form, without a passphrase',
     ),
     threads: option(
       whole(1, 64),
       { flag: '--threads <count>', variable: 'MESH_THREADS' },
-      'threads that serve HTTP; with 1 the thread of the authority serves it too; unset, one per core, at most 8',
+      'number of threads that serve HTTP; with 1, the authority’s own thread serves it; unset, one per core, at most 8',
     ),
     publicUrl: option(
       PUBLIC_URL,
       { variable: 'MESH_PUBLIC_URL' },
-      'base URL that documents and pages publish; unset, that of each request',
+      'base URL used in documents and pages; unset, the URL of each request',
     ),
     proxyHops: option(
       whole(0, 16),
       { variable: 'MESH_PROXY_HOPS', fallback: '0' },
-      'how many trusted proxies stand in front; forwarded addresses, hosts and schemes count only within them',
+      'number of trusted proxies in front of the service; forwarded addresses, hosts and schemes are trusted only from them',
     ),
     corsOrigins: option(
       ORIGINS,
       { variable: 'MESH_CORS_ORIGINS' },
-      'origins whose pages may use the API from a browser, such as https://app.example; comma-separated',
+      'origins whose pages may call the API from a browser, such as https://app.example; comma-separated',
     ),
     eventReaders: option(
       whole(1, 1_000_000),
       { variable: 'MESH_EVENT_READERS', fallback: '10000' },
-      'most readers of GET /events at a time, divided evenly among the threads',
+      'most concurrent readers of GET /events, divided evenly among the threads',
     ),
     maxRequestBytes: option(
       whole(1024, 1 << 30),
       { variable: 'MESH_MAX_REQUEST_BYTES', fallback: '2097152' },
-      'bytes of the largest request body; many routes allow fewer',
+      'largest request body in bytes; many routes allow less',
     ),
     longestWait: option(
       whole(0, 60_000),
       { variable: 'MESH_LONGEST_WAIT_MS', fallback: '4000' },
-      'how many milliseconds a request of a node may wait before it is turned away unread; 0 sets no limit',
+      'how many milliseconds a node’s request may wait before it is refused unread; 0 sets no limit',
     ),
   },
   'Identity and state': {
     config: option(
       TEXT,
       { flag: '--config <file>', variable: 'MESH_CONFIG', member: null },
-      'configuration file, in place of `mesh-na.json` in the data folder',
+      'configuration file to use instead of `mesh-na.json` in the data folder',
     ),
     dataDir: option(
       TEXT,
       { flag: '--data-dir <folder>', variable: 'MESH_DATA_DIR', fallback: './mesh-data' },
-      'keys, genesis and state',
+      'folder with keys, genesis block and state',
     ),
     store: option(
       TEXT,
       { flag: '--store <url>', variable: 'MESH_STORE', isSecret: true },
-      'PostgreSQL database that holds the state, such as postgresql://mesh@db:5432/mesh; unset, the data folder holds it',
+      'PostgreSQL database for the state, such as postgresql://mesh@db:5432/mesh; unset, the state is in the data folder',
     ),
     leaseMs: option(
       whole(500, 60_000),
       { variable: 'MESH_LEASE_MS', fallback: '1500' },
-      'with --store: how many milliseconds the right to write lasts when it cannot be renewed; another instance then takes over',
+      'with --store: how many milliseconds the write lease lasts if it cannot be renewed; another instance then takes over',
     ),
     link: option(
       TEXT,
       { flag: '--link <host:port>', variable: 'MESH_LINK' },
-      'with --store: where this instance accepts the calls of the others while it writes, so that all instances answer',
+      'with --store: address at which this instance, while it is the writer, accepts calls from the others, so that all instances can answer',
     ),
     holdMs: option(
       whole(0, 60_000),
@@ -184,37 +184,37 @@ export const GROUPS = {
     minFree: option(
       whole(0, 1_048_576),
       { variable: 'MESH_MIN_FREE_MB', fallback: '256' },
-      'with fewer megabytes free on the disk of the data folder, invites, joins and new agents are refused; 0 never refuses; no effect with --store',
+      'refuse invites, joins and new agents when fewer megabytes are free on the disk of the data folder; 0 never refuses; no effect with --store',
     ),
     genesis: option(
       TEXT,
       { flag: '--genesis <file>', variable: 'GENESIS_FILE' },
-      'file with the genesis block; unset, that of the data folder',
+      'file with the genesis block; unset, the one in the data folder',
     ),
     genesisJson: option(
       JSON_TEXT,
       { variable: 'GENESIS_JSON' },
-      'the genesis block itself, instead of a file',
+      'genesis block as JSON, instead of a file',
     ),
     allowUnsignedGenesis: option(
       SWITCH,
       { flag: '--allow-unsigned-genesis', member: 'allow_unsigned_genesis' },
-      'start with a genesis block that has no valid root signature',
+      'start even if the genesis block has no valid root signature',
     ),
     naPrivateKey: option(
       TEXT,
       { flag: '--na-private-key <file>', variable: 'NA_PRIVATE_KEY_FILE' },
-      'key file of the authority; unset, that of the data folder',
+      'key file of the authority; unset, the one in the data folder',
     ),
     naPrivateKeyText: option(
       TEXT,
       { variable: 'NA_PRIVATE_KEY', isSecret: true },
-      'the key itself, instead of a file',
+      'key of the authority as base64, instead of a file',
     ),
     signer: option(
       TEXT,
       { flag: '--signer <address>', variable: 'MESH_SIGNER' },
-      'socket of the process that holds the authority key, such as unix:/run/mesh-na/signer.sock, instead of a key file',
+      'socket of the signer process that holds the authority key, such as unix:/run/mesh-na/signer.sock, instead of a key file',
     ),
     keyId: option(
       TEXT,
@@ -231,12 +231,12 @@ export const GROUPS = {
         isSecret: true,
         member: null,
       },
-      'operator key, as base64 or as a file; repeatable',
+      'operator public key, as base64 or as a file; repeatable',
     ),
     operatorPublicKeys: option(
       STRINGS_BY_NAME,
       { variable: 'OPERATOR_PUBLIC_KEYS_JSON', member: null, isSecret: true },
-      'JSON object from key id to key',
+      'JSON object that maps key ids to public keys',
     ),
     operatorKeyTier: option(
       list(null, 'id=tier'),
@@ -246,39 +246,39 @@ export const GROUPS = {
     operatorKeyTiers: option(
       STRINGS_BY_NAME,
       { variable: 'OPERATOR_KEY_TIERS_JSON', member: null },
-      'JSON object from key id to tier',
+      'JSON object that maps key ids to tiers',
     ),
     adminSignatureV1: option(
       oneOf('accept', 'refuse'),
       { variable: 'MESH_ADMIN_SIGNATURE_V1', fallback: 'accept' },
-      '`accept` or `refuse` operator signatures of version 1, which bind neither path nor authority; `init` writes `refuse` into `mesh-na.json`',
+      '`accept` or `refuse` version 1 operator signatures, which bind neither path nor authority; `init` writes `refuse` to `mesh-na.json`',
     ),
   },
   'Nodes and certificates': {
     activeNodeWindow: option(
       whole(1, 86_400),
       { variable: 'MESH_ACTIVE_NODE_WINDOW_SECONDS', fallback: '300' },
-      'how many seconds after its last contact a node counts as active',
+      'how many seconds a node counts as active after its last contact',
     ),
     clockTolerance: option(
       whole(1, 3600),
       { variable: 'MESH_CLOCK_TOLERANCE_SECONDS', fallback: '300' },
-      'how many seconds a signed request may be old or ahead; for the removal of an agent it is always 300',
+      'how many seconds the timestamp of a signed request may differ from the current time; always 300 for the removal of an agent',
     ),
     renewalGrace: option(
       wholeOrOff(0, 31_536_000),
       { variable: 'RENEWAL_GRACE_SECONDS', fallback: '900' },
-      'how many seconds a renewed certificate stays usable, while its key has at most 16 live ones; with `off`, until it expires',
+      'how many seconds a certificate stays usable after its renewal, while its key has at most 16 live certificates; with `off`, until it expires',
     ),
     rolePrefixes: option(
       list(/,/, 'a list of prefixes'),
       { variable: 'MESH_ROLE_PREFIXES' },
-      'prefixes, one of which a role must begin with, comma-separated; unset, any role is allowed',
+      'comma-separated prefixes; each role must begin with one of them; unset, any role is allowed',
     ),
     createdStatus: option(
       oneOf(200, 201),
       { variable: 'MESH_CREATED_STATUS', fallback: '200' },
-      'success status of join, renewal, invite, policy, attestation and treaty: `200`, or `201`, which existing command-line clients need',
+      'success status for joins, renewals, invites, policies, attestations and treaties: `200`, or `201`, which existing command-line clients need',
     ),
   },
   'Trust between sovereigns': {
@@ -290,39 +290,39 @@ export const GROUPS = {
     commitSubset: option(
       oneOf('on', 'off'),
       { variable: 'MESH_COMMIT_SUBSET', fallback: 'on' },
-      '`on` or `off`: whether committed capabilities must be among those of the agreement',
+      '`on` or `off`: whether committed capabilities must be part of the agreement',
     ),
     maxFeedEntries: option(
       whole(1, 10_000_000),
       { variable: 'MESH_MAX_FEED_ENTRIES', fallback: '100000' },
-      'how many revoked ids an imported feed may list',
+      'most revoked ids in an imported feed',
     ),
     trustCycle: option(
       whole(0, 168),
       { variable: 'MESH_TRUST_CYCLE_HOURS', fallback: '6' },
-      'how many hours lie between trust cycles, in which the authority checks recognition, revocation and tampering from end to end with an invented peer; one runs at the start; 0 is never',
+      'hours between trust cycles, in which the authority tests recognition, revocation and tamper detection end to end with a made-up peer; one runs at startup; 0 disables them',
     ),
   },
   'Backups and damage': {
     backupTo: option(
       TEXT,
       { flag: '--backup-to <folder>', variable: 'MESH_BACKUP_TO' },
-      'write backups to this folder, on another disk, and remove the oldest of them',
+      'write backups to this folder, which should be on another disk, and remove the oldest ones',
     ),
     backupEvery: option(
       DURATION_TEXT,
       { flag: '--backup-every <time>', variable: 'MESH_BACKUP_EVERY', fallback: '24h' },
-      'how often to make one, such as 30m, 24h or 7d; counted from the last one, across restarts',
+      'how often to make a backup, such as 30m, 24h or 7d; counted from the last backup, across restarts',
     ),
     backupKeep: option(
       whole(1, 10_000),
       { flag: '--backup-keep <count>', variable: 'MESH_BACKUP_KEEP', fallback: '7' },
-      'how many of these backups to keep',
+      'how many scheduled backups to keep',
     ),
     backupRecipient: option(
-      list(/,/, 'a list of recipients of age'),
+      list(/,/, 'a list of age recipients'),
       { flag: '--backup-recipient <age1…>', variable: 'MESH_BACKUP_RECIPIENT', repeatable: true },
-      'encrypt these backups for this recipient of age; repeatable, in the variable comma-separated',
+      'encrypt scheduled backups for this age recipient; repeatable; comma-separated in the variable',
     ),
     headFile: option(
       list(null, 'a list of files'),
@@ -332,34 +332,34 @@ export const GROUPS = {
     newHead: option(
       SWITCH,
       { flag: '--new-head', member: null },
-      'accept once that a head file is missing, or dates from before a restore',
+      'accept, for this start only, that a head file is missing or dates from before a restore',
     ),
     scrubHours: option(
       whole(0, 8760),
       { variable: 'MESH_SCRUB_HOURS', fallback: '168' },
-      'in how many hours all rows of the state are read once, to find damage; 0 is never',
+      'hours within which all rows of the state are read once to find damage; 0 disables this',
     ),
   },
   Retention: {
     retentionCertificate: option(
       DAYS,
       { variable: 'MESH_RETENTION_CERTIFICATE_DAYS', fallback: '365' },
-      'how many days the last certificate of a key is kept after it expired',
+      'days to keep the last certificate of a key after it expired',
     ),
     retentionRenewed: option(
       DAYS,
       { variable: 'MESH_RETENTION_RENEWED_CERTIFICATE_DAYS', fallback: '1' },
-      'how many days a certificate is kept after it expired when its key has a newer one',
+      'days to keep a certificate after it expired if its key has a newer one',
     ),
     retentionInvite: option(
       DAYS,
       { variable: 'MESH_RETENTION_INVITE_DAYS', fallback: '30' },
-      'how many days an invite is kept after it was used or expired',
+      'days to keep an invite after it was used or expired',
     ),
     retentionAgent: option(
       DAYS,
       { variable: 'MESH_RETENTION_AGENT_DAYS', fallback: '30' },
-      'how many days an agent registration that has ended is kept',
+      'days to keep an agent registration after it ended',
     ),
   },
   Webhooks: {
@@ -372,7 +372,7 @@ export const GROUPS = {
         repeatable: true,
         isSecret: true,
       },
-      'post the entries of the audit log to this URL, signed; repeatable, in the variable separated by blanks',
+      'post signed audit log entries to this URL; repeatable; separated by spaces in the variable',
     ),
     webhookPrivate: option(
       SWITCH,
@@ -382,7 +382,7 @@ export const GROUPS = {
     webhookAfter: option(
       whole(0, Number.MAX_SAFE_INTEGER),
       { variable: 'MESH_WEBHOOK_AFTER' },
-      'index of the entry after which a new webhook begins; 0 is before the first; unset, the end of the log',
+      'index of the entry after which a new webhook begins; 0 starts with the first entry; unset, the end of the log',
     ),
   },
   Process: {
@@ -399,57 +399,61 @@ export const GROUPS = {
     logFile: option(
       TEXT,
       { flag: '--log-file <file>', variable: 'MESH_LOG_FILE' },
-      'append log lines to this file, and reopen it on `SIGHUP`; unset, standard output, or standard error with --json',
+      'append log lines to this file, which is reopened on `SIGHUP`; unset, standard output, or standard error with --json',
     ),
     livenessFlush: option(
       whole(10, 60_000),
       { variable: 'MESH_LIVENESS_FLUSH_MS', fallback: '1000' },
-      'how many milliseconds lie between writes of liveness; a crash loses at most the liveness of this time',
+      'milliseconds between writes of liveness; a crash loses at most this much of it',
     ),
     drain: option(
       whole(0, 300),
       { variable: 'MESH_DRAIN_SECONDS' },
-      'how many seconds /readyz answers 503 before a stop refuses work; unset, 0 on a terminal and 3 elsewhere',
+      'how many seconds /readyz answers 503 during a stop before new work is refused; unset, 0 on a terminal and 3 otherwise',
     ),
   },
   'Rate limits': {
     ...limit(
       'ADMIN',
       '30/60',
-      'all `POST /admin/*` of an address together, also those of strangers',
+      'all `POST /admin/*` requests from an address, including those of strangers',
     ),
     ...limit(
       'ADMIN_FAILURES',
       'off',
-      'operator requests of an address and key id that fail authentication; set it, for example to `30/60`, where strangers share the address of operators: what fails is then counted here and no longer in `ADMIN`',
+      'operator requests, per address and key id, that fail authentication; set it, for example to `30/60`, if strangers share an address with operators: failures are then counted here and no longer in `ADMIN`',
     ),
-    ...limit('VERIFY', '60/60', 'requests of an address to each public verification endpoint'),
-    ...limit('POLICY_READ', '120/60', 'reads of the data license by an address'),
+    ...limit('VERIFY', '60/60', 'requests from an address to each public verification endpoint'),
+    ...limit('POLICY_READ', '120/60', 'reads of the data license from an address'),
     ...limit(
       'TRUST_PATH',
       '600/60',
-      'questions of an address about trust paths, on `/atlas` too; explained ones count here and in `EXPLAIN`',
+      'trust path queries from an address, including those on `/atlas`; explained ones count both here and in `EXPLAIN`',
     ),
-    ...limit('EXPLAIN', '60/60', 'explained trust paths, and pages about them, read by an address'),
-    ...limit('AGENTS', '30/60', 'registrations of agents from an address'),
-    ...limit('AGENT_DELETE', '30/60', 'removals of agents from an address'),
+    ...limit(
+      'EXPLAIN',
+      '60/60',
+      'explained trust paths, and pages about them, requested from an address',
+    ),
+    ...limit('AGENTS', '30/60', 'agent registrations from an address'),
+    ...limit('AGENT_DELETE', '30/60', 'agent removals from an address'),
     ...limit('JOIN', '600/60', 'joins from an address'),
     ...limit(
       'JOIN_FAILURES',
       '10/60',
-      'joins from an address whose invite is not valid; a valid invite always works',
+      'joins with an invalid invite from an address; a valid invite always works',
     ),
     ...limit(
       'NODE_FAILURES',
       '60/60',
-      'failed node proofs of an address and claimed key; a proof that verifies always passes',
+      'failed node proofs, per address and claimed key; a proof that verifies always passes',
     ),
     ...limit('HEARTBEAT', 'off', 'heartbeats from an address'),
     ...limit('RENEW', 'off', 'renewals from an address'),
     ...limit(
       'AUTH_FAILURES',
       '10/60',
-      'refuses nothing: up to this number, refused proofs of an address are audited one by one, further ones as one entry a minute',
+      'refuses nothing: up to this number, refused proofs from an address are audited one by one, further ones as one entry per minute',
     ),
   },
 } as const;
@@ -466,30 +470,32 @@ export const OPTIONS = Object.assign({}, ...Object.values(GROUPS)) as Options;
 
 export type OptionName = keyof Options;
 
-/** The meaning of a setting without the marks of Markdown. */
+/** The help text of a setting without Markdown markup. */
 export function plain(help: string): string {
   return help.replaceAll('`', '');
 }
 
-/** The name under which a setting is best known. */
+/** The primary name of a setting, for messages. */
 export function nameOf(name: OptionName): string {
   const { flag, variable }: OptionEntry = OPTIONS[name];
   return flag?.split(' ')[0] ?? variable ?? name;
 }
 
-/** What a setting is read as; null when it is given nowhere and has no default. */
+/** The type of a setting's value; null if it is not set and has no default. */
 export type Value<Name extends OptionName> =
   | ValueOf<Options[Name]['kind']>
   | (Options[Name] extends { readonly fallback: string } ? never : null);
 
-/** Values of flags by option name, as the command line gave them. */
+/** The values of flags by option name, as parsed from the command line. */
 export type Flags = { readonly [Name in OptionName]?: string | boolean | readonly string[] };
 export type Environment = { readonly [name: string]: string | undefined };
 
 export const SOURCES = ['flag', 'variable', 'file', 'default'] as const;
 export type Source = (typeof SOURCES)[number];
 
-/** Reads one setting: the flag, else the variable, else the configuration file, else the default; or null. */
+/**
+ * Reads one setting from the first source that sets it: flag, variable, configuration file, default. Null if none does.
+ */
 export interface Setting {
   <Name extends OptionName>(name: Name): Value<Name>;
   /** The name under which it was given, for messages. */

@@ -1,4 +1,7 @@
-/** All settings from their sources: flags before variables, these before the configuration file, that before the default. */
+/**
+ * Reads all settings. Flags take precedence over variables, variables over the configuration file, and that over
+ * defaults.
+ */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import Value from 'typebox/value';
@@ -21,9 +24,9 @@ export interface Settings {
   readonly setting: Setting;
   readonly dataDir: string;
   readonly configFile: string;
-  /** The operators of the configuration file. */
+  /** The operators in the configuration file. */
   readonly operators: ConfigFile['operators'];
-  /** A sentence for each value that cannot be taken; the setting then has its default. */
+  /** A sentence for each invalid value; the setting then has its default. */
   readonly problems: readonly string[];
   readonly warnings: readonly string[];
 }
@@ -60,7 +63,7 @@ export function readSettings(flags: Flags, environment: Environment): Settings {
   for (const [name, value] of file.values) {
     const label = `${OPTIONS[name as 'port'].member} in ${path}`;
     if (name === 'dataDir' && named === undefined) {
-      problems.push(`${label} is of no use in that folder; leave it out, or use --data-dir`);
+      problems.push(`${label} has no effect in that folder; remove it, or use --data-dir`);
     } else if (!given.has(name)) take(name, { value, written: value, source: 'file', label });
   }
   const isReadByOthers = file.values.has('naPrivateKeyText') && isExposed(path);
@@ -78,7 +81,7 @@ export function readSettings(flags: Flags, environment: Environment): Settings {
     operators: file.operators,
     problems,
     warnings: isLeftOut
-      ? [`${own} is not read, because ${path} is in its place: move what it says to there`]
+      ? [`${own} is not read, because ${path} replaces it: move its settings there`]
       : [],
   };
 }
@@ -101,7 +104,7 @@ function inFlags(flags: Flags, name: OptionName): Given | null {
   return { value, written: raw, source: 'flag', label: nameOf(name) };
 }
 
-/** An empty variable is none. */
+/** An empty variable counts as unset. */
 function inEnvironment(environment: Environment, name: OptionName): Given | null {
   const { variable, kind }: OptionEntry = OPTIONS[name];
   const text = variable === undefined ? undefined : environment[variable];

@@ -1,16 +1,19 @@
-/** Variables that look like settings and are none: a misspelt one would otherwise silently have no effect. */
+/** Variables that look like settings but are not: a misspelled one would otherwise silently have no effect. */
 import { OPTIONS, type OptionEntry } from './options.ts';
 
 const OURS = 'MESH_';
-/** What a container platform sets for a service of such a name. */
+/** Variables that a container platform sets for a service with such a name. */
 const OF_A_SERVICE = /_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP)(_|$)/;
 const ADDRESS_OF_A_SERVICE = /^(tcp|udp):\/\//;
-/** More differences than this are another word. */
+/** A name with more differences than this is considered another word. */
 const MOST_DIFFERENCES = 4;
 
 const SETTINGS = Object.values<OptionEntry>(OPTIONS).flatMap(({ variable }) => variable ?? []);
 
-/** A sentence for each; `others` are variables that other commands read. No sentence repeats a value. */
+/**
+ * A sentence for each unknown variable; `others` are the variables that other commands read. No sentence repeats a
+ * value.
+ */
 export function unknownVariables(
   environment: { readonly [name: string]: string | undefined },
   others: readonly string[],
@@ -21,8 +24,8 @@ export function unknownVariables(
     .map(([name]) => {
       const bare = name.slice(OURS.length);
       const meant = known.includes(bare) ? bare : nearestName(name, known);
-      const hint = meant === null ? '' : `; ${meant} is the nearest`;
-      return `The variable ${name} is no setting and has no effect${hint}`;
+      const hint = meant === null ? '' : `; did you mean ${meant}?`;
+      return `The variable ${name} is not a setting and has no effect${hint}`;
     });
 }
 
@@ -30,7 +33,7 @@ function isMeantForUs(name: string, value: string): boolean {
   return name.startsWith(OURS) && !OF_A_SERVICE.test(name) && !ADDRESS_OF_A_SERVICE.test(value);
 }
 
-/** The known name that was probably meant; null when each is another word. */
+/** The known name that was probably meant; null if none is close enough. */
 export function nearestName(name: string, known: readonly string[]): string | null {
   const most = Math.min(MOST_DIFFERENCES, name.length / 2);
   const [best] = known
@@ -40,7 +43,7 @@ export function nearestName(name: string, known: readonly string[]): string | nu
   return best?.candidate ?? null;
 }
 
-/** The Levenshtein distance: letters to add, remove or replace. */
+/** The Levenshtein distance: the number of letters to add, remove or replace. */
 function differences(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (const [i, letter] of [...a].entries()) {

@@ -1,4 +1,4 @@
-/** One head file: locked while it is in use, and replaced as a whole. */
+/** A head file: locked while in use, and replaced atomically. */
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { open, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -7,19 +7,19 @@ import { lockFile } from '../../store/lmdb/folder-lock.ts';
 
 export interface HeadFile {
   readonly path: string;
-  /** Null when there is none. Throws when another process has replaced what was written here. */
+  /** Null if there is none. Throws if another process has replaced the file since it was written here. */
   read(): string | null;
-  /** Resolves when it is on disk; rejects when another process has written the file. */
+  /** Resolves when the text is on disk; rejects if another process has written the file. */
   write(text: string): Promise<void>;
   release(): void;
 }
 
-/** Throws one clear sentence when another process uses the file. */
+/** Throws a one-sentence error if another process uses the file. */
 export function openHeadFile(path: string): HeadFile {
   const lock = lockFile(
     `${path}.lock`,
     (holder) =>
-      `The head file ${path} is in use by another process${holder}: a copy of the state is served already`,
+      `The head file ${path} is in use by another process${holder}: a copy of this state is already being served`,
   );
   removeDrafts(path);
   let known = contentOf(path);
@@ -34,7 +34,7 @@ export function openHeadFile(path: string): HeadFile {
   };
 }
 
-/** Call with the lock: processes that were killed have left them behind. */
+/** Removes drafts left behind by killed processes. The caller must hold the lock. */
 function removeDrafts(path: string): void {
   const draft = basename(draftOf(path));
   for (const name of readdirSync(dirname(path))) {
@@ -42,7 +42,7 @@ function removeDrafts(path: string): void {
   }
 }
 
-/** How the names of files begin that are to replace it. */
+/** The prefix of the names of draft files that will replace it. */
 function draftOf(path: string): string {
   return join(dirname(path), `.${basename(path)}.new.`);
 }
@@ -51,7 +51,10 @@ function contentOf(path: string): string | null {
   return existsSync(path) ? readFileSync(path, 'utf8') : null;
 }
 
-/** Others may write in its folder: the name is unpredictable and must be new, so that nobody redirects the write. */
+/**
+ * Others may be able to write to the folder, so the draft has an unpredictable new name, and nobody can redirect the
+ * write.
+ */
 async function replace(path: string, known: string | null, text: string): Promise<void> {
   const fresh = `${draftOf(path)}${systemRuntime.uuid()}`;
   const file = await open(fresh, 'wx', 0o644);
@@ -62,10 +65,10 @@ async function replace(path: string, known: string | null, text: string): Promis
     } finally {
       await file.close();
     }
-    // Compared and replaced in one turn: syncing takes long enough for another process to write the file.
+    // Compared and replaced synchronously: syncing takes long enough for another process to write the file.
     if (contentOf(path) !== known) {
       throw new Error(
-        `The head file ${path} was written by another process: a copy of the state is served elsewhere`,
+        `The head file ${path} was written by another process: a copy of this state is being served elsewhere`,
       );
     }
     renameSync(fresh, path);

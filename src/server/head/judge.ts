@@ -1,10 +1,10 @@
-/** What a start makes of the heads that were kept elsewhere [backup-9]. */
+/** Decides at startup, from the heads kept elsewhere, whether the state was rolled back [backup-9]. */
 import type { StateHead } from '../../protocol/records/state-head.ts';
 import type { StatePosition } from '../../store/store.ts';
 
 export type Verdict =
   | { readonly kind: 'serve' }
-  /** The state was rolled back: it lacks what the head has seen. */
+  /** The state was rolled back: the head has recorded changes that it lacks. */
   | { readonly kind: 'quarantine'; readonly reason: string }
   | { readonly kind: 'refuse'; readonly reason: string };
 
@@ -12,17 +12,17 @@ const SERVE: Verdict = { kind: 'serve' };
 
 export interface KeptHead {
   readonly path: string;
-  /** Null when there is no file. */
+  /** Null if there is no file. */
   readonly head: StateHead | null;
 }
 
 export interface JudgedState {
   readonly position: StatePosition;
-  /** The hash of the entry with this number, from 1; null when there is none. */
+  /** The hash of the entry with this number, starting at 1; null if there is none. */
   hashAt(entry: number): Promise<string | null>;
 }
 
-/** `accepts` is what the operator allows once: a missing head, or one from before a restore. */
+/** `accepts` means that the operator allows, for this start, a missing head or one from before a restore. */
 export async function judgeHeads(
   heads: readonly KeptHead[],
   state: JudgedState,
@@ -31,7 +31,9 @@ export async function judgeHeads(
   const verdicts: Verdict[] = [];
   for (const kept of heads) verdicts.push(await judge(kept, state, accepts));
   if (accepts && verdicts.every(({ kind }) => kind === 'serve') && !heads.some(isNew(state))) {
-    return refuse('--new-head is for one start, and there is no new head to accept; leave it out');
+    return refuse(
+      '--new-head is for one start only, and there is no new head to accept; remove it',
+    );
   }
   return (
     verdicts.find(({ kind }) => kind === 'refuse') ??
@@ -50,35 +52,37 @@ async function judge(
   accepts: boolean,
 ): Promise<Verdict> {
   if (head === null) {
-    // There is nothing yet that an older copy would lack.
+    // A state without changes has no older copy.
     const isFirst = position.revision === 0;
     return accepts || isFirst
       ? SERVE
       : refuse(
-          `The head file ${path} is missing: put it back; only for a state that is surely the newest, --new-head accepts that once`,
+          `The head file ${path} is missing: put it back. Only if the state is certain to be the newest, start once with --new-head`,
         );
   }
   if (head.epoch > position.epoch) {
-    return behind(path, `epoch ${head.epoch}, and the state is of epoch ${position.epoch}`);
+    return behind(path, `epoch ${head.epoch}, while the state is at epoch ${position.epoch}`);
   }
   if (head.epoch < position.epoch) {
     return accepts
       ? SERVE
-      : refuse(`The head file ${path} is from before a restore; --new-head accepts that once`);
+      : refuse(
+          `The head file ${path} is from before a restore; start once with --new-head to accept that`,
+        );
   }
   if (head.audit_length > position.auditLength || head.revision > position.revision) {
     const [theirs, ours] = [head.revision, position.revision];
-    return behind(path, `revision ${theirs}, and the state ends at ${ours}`);
+    return behind(path, `revision ${theirs}, while the state ends at ${ours}`);
   }
   const hash = head.audit_length === 0 ? head.audit_head : await hashAt(head.audit_length);
   if (hash === head.audit_head) return SERVE;
   return refuse(
-    `The head file ${path} is of another history: the state has another audit entry ${head.audit_length}`,
+    `The head file ${path} belongs to a different history: audit entry ${head.audit_length} of the state differs`,
   );
 }
 
 function behind(path: string, what: string): Verdict {
-  const reason = `The state is older than the head in ${path}, which has seen ${what}: restore it with what came later`;
+  const reason = `The state is older than the head in ${path}, which recorded ${what}: restore the state together with the changes since`;
   return { kind: 'quarantine', reason };
 }
 

@@ -1,6 +1,6 @@
 /**
- * Keeps the head of the state in other places while the state changes: before a revocation is answered, and
- * otherwise when it is asked to [backup-8]. A rolled-back state is then detected at its start.
+ * Keeps copies of the head of the state in other places: written before a revocation is answered, and otherwise on
+ * request [backup-8]. A rolled-back state is thus detected at startup.
  */
 import type { Crl } from '../../../machines/crl.ts';
 import type { SovereignFeed } from '../../../machines/sovereign-feed.ts';
@@ -20,11 +20,11 @@ import type { HeadFile } from './head-file.ts';
 
 export interface HeadKeeper {
   /**
-   * The store to use instead, whose answers wait for the head where it matters. Before it lets others write, the head is
-   * written for the last time, and its files are theirs to use.
+   * A wrapper around the store whose answers wait for the head where that matters. Before it lets another process
+   * write, it writes the head for the last time and releases its files.
    */
   readonly store: Store;
-  /** Writes the head if the state has changed since. Call when the store is loaded. */
+  /** Writes the head if the state has changed since the last write. Call once the store is loaded. */
   keep(): Promise<void>;
 }
 
@@ -38,7 +38,7 @@ export interface HeadKeeperOptions {
   now(): number;
 }
 
-/** Changes of these kinds are answered only once the head is written. */
+/** Changes of these kinds are answered only after the head is written. */
 const REVOKING: ReadonlySet<string> = new Set([
   'crl',
   'sovereign-feed',
@@ -90,7 +90,7 @@ export function createHeadKeeper(options: HeadKeeperOptions): HeadKeeper {
     return `${canonicalJson(signRecord(record, options.signer, options.keyId))}\n`;
   }
 
-  /** Those who ask while the head is written share the next writing. */
+  /** Calls that arrive during a write share the next one. */
   function keep(): Promise<void> {
     isBegun = true;
     const next = writing.then(async () => {
@@ -128,13 +128,13 @@ export function createHeadKeeper(options: HeadKeeperOptions): HeadKeeper {
 
   function commit(unit: Unit): Promise<number> {
     const done = commitAndKeep(unit);
-    // Anyone who waits for the last commit counts on all before it.
+    // Waiting for the last commit implies waiting for all commits before it.
     const answer = lastAnswer.then(() => done);
     lastAnswer = answer.catch(() => undefined);
     return answer;
   }
 
-  /** A head that cannot be signed stays as it is: it is older than the state, as after a crash. */
+  /** If the head cannot be signed, the old one stays: it is older than the state, as after a crash. */
   async function keepLast(): Promise<void> {
     try {
       if (isBegun) await keep();
@@ -145,7 +145,7 @@ export function createHeadKeeper(options: HeadKeeperOptions): HeadKeeper {
     }
   }
 
-  /** Anyone who writes next needs the files. */
+  /** The next writer needs the files. */
   async function keepBefore(end: () => Promise<void>): Promise<void> {
     try {
       await keepLast();

@@ -1,4 +1,4 @@
-/** Opens the heads that the settings name, and judges the state by them. */
+/** Opens the configured head files and checks the state against them. */
 import { verifySignature } from '../../base/crypto/ed25519.ts';
 import { parseJson } from '../../base/json/parse.ts';
 import { isSignedByAny } from '../../protocol/records/signed-record.ts';
@@ -20,7 +20,7 @@ export interface OpenedHeads {
   readonly verdict: Exclude<Verdict, { kind: 'refuse' }>;
 }
 
-/** Throws one clear sentence when the start is refused. */
+/** Throws a one-sentence error if the start is refused. */
 export async function openHeads(
   { paths, acceptsNew }: HeadSettings,
   store: Store,
@@ -44,7 +44,7 @@ export async function openHeads(
   }
 }
 
-/** Null when there is no text. Throws one clear sentence when it is not a head of this authority. */
+/** Null if there is no text. Throws a one-sentence error if the text is not a head of this authority. */
 export function headIn(path: string, text: string | null, authorityKey: string): StateHead | null {
   if (text === null) return null;
   const head = headOf(text);

@@ -6,16 +6,16 @@ import type { Logger } from '../../base/log/logger.ts';
 import { problemText } from '../../base/log/problem.ts';
 
 export interface Job {
-  /** Runs the job once more, after the current run if there is one; rejects when this run fails. */
+  /** Runs the job once more, after the current run if there is one; rejects if that run fails. */
   runNow(): Promise<void>;
-  /** The same, but a failure is logged instead. */
+  /** Like `runNow`, but logs a failure instead of rejecting. */
   attempt(): Promise<void>;
 }
 
 export interface Background {
-  /** Runs the work one period from now, and again one period after each end of it. */
+  /** Runs the work one period from now, and again one period after each run ends. */
   start(name: string, periodMs: number, work: () => Promise<void> | void): Job;
-  /** Starts no further run; resolves when all running jobs have ended. */
+  /** Starts no further runs; resolves when all running jobs have ended. */
   stop(): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ export function createBackground(logger: Logger, succeeded: (job: string) => voi
       succeeded(name);
     }
 
-    /** Runs are sequential, no matter where they were requested. */
+    /** Runs are sequential, no matter who requested them. */
     function runNow(): Promise<void> {
       const before = running.get(name) ?? Promise.resolve();
       const current = before.then(run, run);

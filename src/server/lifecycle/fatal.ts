@@ -1,4 +1,4 @@
-/** The end of a process that cannot continue: one line that names the cause, and a non-zero exit code. */
+/** Ends a process that cannot continue, with one log line that names the cause and a non-zero exit code. */
 import type { Logger } from '../../base/log/logger.ts';
 import { problemText } from '../../base/log/problem.ts';
 import { nameFullDisk } from './free-space.ts';
@@ -8,18 +8,18 @@ export type Fatal = (where: string, cause: unknown) => void;
 
 export interface FatalSteps {
   readonly logger: Logger;
-  /** Where the process writes its state; null when it has none. */
+  /** The folder with the state; null if there is none. */
   readonly folder: string | null;
-  /** From now on no answer may be sent; resolves when that is guaranteed. */
+  /** Prevents further answers; resolves when none can be sent any more. */
   silence(): Promise<void>;
   /** Flushes the log and ends the process. */
   end(cause: unknown): void;
 }
 
-/** LMDB reports the cause of a failed commit after the failure; wait for it at most this long. */
+/** How long to wait for LMDB to report the cause of a failed commit, which arrives after the failure. */
 const TRUE_CAUSE_MS = 1000;
 
-/** Only the first cause is reported: later failures follow from it. */
+/** Only the first failure is reported: later ones are its consequences. */
 export function createFatal({ logger, folder, silence, end }: FatalSteps): Fatal {
   let failed = false;
 

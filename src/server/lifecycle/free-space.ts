@@ -1,7 +1,7 @@
 import { statfsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 
-/** Bytes that this process may still write below the folder; null where the system does not say. */
+/** How many bytes this process may still write below the folder; null if the system does not report it. */
 export async function freeSpace(folder: string): Promise<number | null> {
   try {
     const { bavail, bsize } = await statfs(folder);
@@ -11,12 +11,12 @@ export async function freeSpace(folder: string): Promise<number | null> {
   }
 }
 
-/** As LMDB gives it. */
+/** The error code in the form that LMDB reports. */
 const EIO = 5;
-/** A commit writes up to this many bytes by one call. */
+/** A commit writes up to this many bytes per call. */
 const FULL_BELOW = 1024 ** 2;
 
-/** LMDB takes a write that a full disk has cut short for an error of the disk. */
+/** LMDB reports a write that was cut short by a full disk as an I/O error. */
 export function nameFullDisk(cause: unknown, folder: string): unknown {
   if (!(cause instanceof Error) || !('code' in cause) || cause.code !== EIO) return cause;
   try {

@@ -17,13 +17,13 @@ const FOLLOWERS: Readonly<Record<LifecycleState, readonly LifecycleState[]>> = {
 export interface StopSteps {
   /** `/readyz` answers 503 from now on; everything else is served as before. */
   announce(): Promise<void>;
-  /** Refuses all new work; resolves when what is in flight is answered. */
+  /** Refuses all new work; resolves when all requests in flight are answered. */
   drain(): Promise<void>;
   /** Ends requests that are still arriving. */
   cut(): Promise<void>;
-  /** Writes what is only in memory and closes the store; nothing is acknowledged after this. */
+  /** Writes data that is only in memory and closes the store; nothing is acknowledged after this. */
   flush(): Promise<void>;
-  /** Called when the flush takes so long that those who wait for the state must not wait any longer. */
+  /** Called if the flush takes so long that instances waiting for the state must not wait any longer. */
   overrun(): void;
   /** Ends connections and threads. */
   close(): Promise<void>;
@@ -32,13 +32,13 @@ export interface StopSteps {
 export interface StopPatience {
   /** How long `/readyz` answers 503 before work is refused, milliseconds. */
   readonly announceMs: number;
-  /** Ends all waiting and continues with the flush. */
+  /** When aborted, skips all waiting and continues with the flush. */
   readonly hurry: AbortSignal;
 }
 
 /** How long requests in flight may take to finish after new work is refused. */
 const DRAIN_MS = 5000;
-/** Far more than a flush takes while the store answers; supervisors kill a process that has not ended after 90 s. */
+/** Far longer than a flush takes while the store responds; supervisors kill a process that has not ended after 90 s. */
 const FLUSH_MS = 30_000;
 
 export interface Lifecycle {
@@ -84,7 +84,7 @@ async function atMost(milliseconds: number, work: Promise<void>, hurry: AbortSig
   done.abort();
 }
 
-/** Waits for the time, or until the stop is hurried. */
+/** Waits until the time is up or the stop is hurried. */
 async function pause(milliseconds: number, hurry: AbortSignal): Promise<void> {
   if (milliseconds > 0)
     await delay(milliseconds, undefined, { signal: hurry }).catch(() => undefined);

@@ -1,26 +1,26 @@
 /**
- * Looks for damage in the stored state while it is served: part after part, in processes of their own. The service
- * goes on meanwhile, because it decides by what it has read, and checked, at its start.
+ * Scans the stored state for damage while the service runs, one part at a time, each in a child process. The service
+ * itself is not affected by damage, because it decides from memory, which was read and checked at startup.
  */
 import type { ScrubbedPart, ScrubPlace } from '../../store/scrub.ts';
 import { EndedApart } from '../threads/apart.ts';
 
 export interface ScrubOptions {
-  /** Reads the part that begins there. */
+  /** Reads the part that begins at `from`. */
   read(from: ScrubPlace | null): Promise<ScrubbedPart>;
-  /** Called for each damage that is found for the first time. */
+  /** Called once for each newly found damage. */
   found(what: string): void;
-  /** Called after each part: how much is damaged, as far as that is known. */
+  /** Called after each part with the amount of known damage. */
   counted(damaged: number): void;
-  /** All of the state was read. */
+  /** Called when the whole state has been read. */
   completed(): void;
   readonly abort: AbortSignal;
 }
 
 export interface Scrub {
-  /** Reads the next part; rejects when it could not be read for another reason than damage. */
+  /** Reads the next part; rejects if that fails for a reason other than damage. */
   check(): Promise<void>;
-  /** Damage found in the last reading of the whole state, or since. */
+  /** The amount of damage found in the last complete pass, or since. */
   readonly damaged: number;
 }
 
@@ -61,7 +61,7 @@ export function createScrub({ read, found, counted, completed, abort }: ScrubOpt
   };
 }
 
-/** How a process ends that follows what a damaged page says. */
+/** Whether the process crashed, as it does when it follows a pointer in a damaged page. */
 function isCrash({ signal }: EndedApart): boolean {
   return signal === 'SIGSEGV' || signal === 'SIGBUS';
 }

@@ -1,18 +1,18 @@
-/** Notifies systemd of the state of the service, with its own program, where it waits for that. */
+/** Notifies systemd of the state of the service through `systemd-notify`, if systemd expects notifications. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Logger } from '../../base/log/logger.ts';
 
 const run = promisify(execFile);
 
-/** More than a program that sends one message needs. */
+/** Ample for a program that sends one message. */
 const TIMEOUT_MS = 10_000;
 
 const MESSAGES = { ready: 'READY=1', stopping: 'STOPPING=1' };
 
 export type ServiceState = keyof typeof MESSAGES;
 
-/** Does nothing where `NOTIFY_SOCKET` is absent: no manager waits. */
+/** Does nothing without `NOTIFY_SOCKET`: no service manager expects a notification. */
 export async function notifyManager(
   state: ServiceState,
   environment: NodeJS.ProcessEnv,

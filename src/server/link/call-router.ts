@@ -1,7 +1,7 @@
 /**
- * Where the edges of an instance send their calls, no matter who writes: to the authority of this process, or over the
- * link to that of another. While there is none, they are held for a while, so that clients see a pause and not an
- * error when another instance takes over.
+ * Routes the calls of an instance's edges to the current writer: the authority in this process, or another instance
+ * over the link. While there is no writer, calls are held for a while, so that clients see a pause rather than an error
+ * when another instance takes over.
  */
 
 import type { RefusalName } from '../../base/refusal.ts';
@@ -21,9 +21,9 @@ import { HEARTBEAT_ROW, unpackHeartbeat } from '../threads/packed-heartbeat.ts';
 import type { LinkClient, Outcome } from './client.ts';
 
 export interface CallRouterOptions {
-  /** Null where instances do not talk to each other. */
+  /** Null if instances are not linked. */
   readonly client: LinkClient | null;
-  /** How long a request is held while nobody writes, milliseconds. */
+  /** How long a request is held while there is no writer, milliseconds. */
   readonly holdMs: number;
   readonly rateLimits: RateLimitSettings;
   elapsed(): number;
@@ -32,26 +32,26 @@ export interface CallRouterOptions {
 export interface CallRouter {
   readonly call: Call;
   /**
-   * Sends the heartbeats of a thread on as they are, and their answers to its outbox; false when this process is to
-   * answer them itself.
+   * Forwards packed heartbeats of a thread and puts their answers into its outbox; false if this process must answer
+   * them itself.
    */
   readonly relay: Relay;
   readonly limits: RateLimits;
-  /** From now on this process writes. */
+  /** Call when this process becomes the writer. */
   lead(call: Call, limits: LocalRateLimits): void;
-  /** Sends what is held; call when requests can be sent again. */
+  /** Sends the held requests; call when requests can be sent again. */
   resume(): void;
 }
 
-/** Beyond this, requests are refused at once while nobody writes. */
+/** While there is no writer, at most this many requests are held; further ones are refused at once. */
 const MOST_HELD = 4096;
-/** How often held requests are tried again. */
+/** How often held requests are retried. */
 const RETRY_MS = 50;
 
-/** Refusals before anything was done. */
+/** Refusals that are given before any work begins. */
 const NOT_BEGUN: ReadonlySet<RefusalName> = new Set(['authority_unavailable', 'shutting_down']);
 
-/** What answers in this process. */
+/** The authority in this process, while it is the writer. */
 interface Lead {
   readonly call: Call;
   readonly limits: LocalRateLimits;
@@ -60,7 +60,7 @@ interface Lead {
 interface Request {
   readonly name: string;
   readonly question: unknown;
-  /** When it is refused if nobody could be asked, monotonic milliseconds. */
+  /** When the request is refused if no writer has been found, in monotonic milliseconds. */
   readonly deadline: number;
   readonly resolve: (answer: Answer | Promise<Answer>) => void;
   readonly reject: (cause: unknown) => void;
@@ -140,7 +140,7 @@ export function createCallRouter({
   return {
     call(name, given) {
       if (lead !== null) return lead.call(name, given);
-      // Anyone who asks this wants to know it now.
+      // Readiness must be answered now, not held.
       if (name === 'checkReadiness' && client?.isLinked() !== true) return UNAVAILABLE;
       return ask(name, given);
     },
@@ -170,12 +170,15 @@ function hasNotBegun(answer: Answer): boolean {
   return !answer.ok && NOT_BEGUN.has(answer.refusal);
 }
 
-/** Questions of rate limits, which are no calls, change next to nothing. */
+/** Rate limit questions (`#…`) are not calls and change almost nothing. */
 function mayBeAskedAgain(name: string): boolean {
   return name.startsWith('#') || isRepeatable(name as CallName);
 }
 
-/** Of one heartbeat, which costs more to make than to send its row: only those that are not answered need it. */
+/**
+ * Builds the request of one heartbeat. That costs more than sending the packed row, so it is done only for heartbeats
+ * that were not answered.
+ */
 function requestOf(rows: Rows, start: number, deadline: number, outbox: Outbox): Request {
   const id = rows[start];
   return {
@@ -187,7 +190,7 @@ function requestOf(rows: Rows, start: number, deadline: number, outbox: Outbox):
   };
 }
 
-/** A bug in one command fails that request, and none of those that are held with it. */
+/** A bug in one command must fail only that request and not those that were held together with it. */
 function answerHere(lead: Lead, { name, question, resolve, reject }: Request): void {
   try {
     resolve(answerOf(lead, name, question));

@@ -1,4 +1,4 @@
-/** The link on the side of a follower: one connection to the instance that writes, whichever that is. */
+/** The follower's side of the link: one connection to the current writer. */
 
 import type { JsonObject } from '../../base/json/value.ts';
 import type { Logger } from '../../base/log/logger.ts';
@@ -22,7 +22,7 @@ import { createPace } from './pace.ts';
 import { createReceivedList } from './received-list.ts';
 import type { Wire, Wires } from './wires.ts';
 
-/** How a request that was sent over the link ended. */
+/** The outcome of a request sent over the link. */
 export type Outcome =
   | { readonly kind: 'answered'; readonly answer: Answer }
   | { readonly kind: 'failed'; readonly problem: string }
@@ -38,54 +38,51 @@ export interface Writer {
 export interface LinkClientOptions {
   readonly wires: Wires;
   readonly program: string;
-  /** How this instance calls itself. */
+  /** The name of this instance. */
   readonly name: string;
-  /** The id of its start. */
+  /** The id of this start. */
   readonly instance: string;
   readonly publisher: DocumentPublisher;
   readonly instanceStatus: InstanceStatus;
   readonly logger: Logger;
   elapsed(): number;
-  /** Requests can be sent from now on. */
+  /** Called when requests can be sent. */
   linked(): void;
   /** Resolves when no edge can still be reading a document that was replaced before this call. */
   edgesCaughtUp(): Promise<void>;
-  /** The writer has answered after this many milliseconds. */
+  /** Called with the time that the writer took to answer. */
   answered(milliseconds: number): void;
 }
 
 export interface LinkClient {
-  /** Connects to this instance unless that is done or under way. Call again and again. */
+  /** Connects to this writer unless already connected or connecting. Call it repeatedly. */
   follow(writer: Writer): void;
-  /** False when nothing can be sent at this time; otherwise calls back once. */
+  /** False if nothing can be sent now; otherwise calls back once. */
   send(name: string, question: unknown, ended: (outcome: Outcome) => void): boolean;
-  /** The same for the heartbeat whose row begins at `start` of `rows`. */
+  /** Like `send`, for the heartbeat whose row begins at index `start` of `rows`. */
   sendHeartbeat(
     rows: readonly unknown[],
     start: number,
     ended: (outcome: Outcome) => void,
   ): boolean;
   isLinked(): boolean;
-  /**
-   * Everything that was acknowledged before this monotonic time is in the copies that are held; null before the first
-   * link.
-   */
+  /** The local copies include everything acknowledged before this monotonic time; null before the first link. */
   completeUntil(): number | null;
   /** Ends the link for good. */
   close(): void;
 }
 
-/** Between two questions whether the other still writes, of which its silence is known. */
+/** Interval between checks that the other instance is still the writer; a missing answer reveals a lost link. */
 const ASK_MS = 100;
 const SILENCE_MS = 1000;
-/** Before another attempt at an instance that was not reached, or has turned this one away; twice as long each time. */
+/** Initial delay before reconnecting to an instance that was unreachable or rejected this one; doubled each time. */
 const AGAIN_MS = 100;
 const AGAIN_AT_MOST_MS = 1000;
-/** A link that is missing for longer is reported. */
+/** A link that is down for longer is logged. */
 const PATIENCE_MS = 5000;
 /**
- * Nobody waits for the answer to a heartbeat, so that many share a message. Twice as long would save the writer a tenth of
- * what a heartbeat costs, and take a sixth of the rate of a client that has few of them under way.
+ * How long heartbeats are collected into one message. Doubling it would save the writer a tenth of the cost of a
+ * heartbeat, but cost a client with few heartbeats in flight a sixth of its rate.
  */
 const HEARTBEATS_APART_MS = 2;
 const MOST_UNANSWERED = 10_000;
@@ -96,7 +93,7 @@ interface Connection {
   readonly frames: Frames<FromFollower>;
   /** Whether requests may be sent. */
   isOpen: boolean;
-  /** An instance that does not write yet, or is of another version, turns others away. */
+  /** False if the other instance rejected this one because it is not the writer yet or has a different version. */
   wasWelcome: boolean;
   readonly unanswered: Map<unknown, (outcome: Outcome) => void>;
 }
@@ -107,7 +104,7 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
   let connecting: { end(): void } | null = null;
   let isClosed = false;
   let tried: Writer | null = null;
-  /** When the next connection to that one may be tried, monotonic milliseconds. */
+  /** When the next connection attempt may be made, monotonic milliseconds. */
   let notBefore = 0;
   let pause = AGAIN_MS;
   let unlinkedSince: number | null = null;
@@ -134,12 +131,12 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
     if (connection?.isOpen !== true) warnIfLong(writer);
   }
 
-  /** While another instance takes over, a link that is missing is nothing to report. */
+  /** A link that is down only while another instance takes over is not logged. */
   function warnIfLong({ link }: Writer): void {
     unlinkedSince ??= elapsed();
     if (hasWarned || elapsed() - unlinkedSince < PATIENCE_MS) return;
     hasWarned = true;
-    const problem = `The instance that writes cannot be reached at ${link}, or is of another version: nothing is answered here`;
+    const problem = `The writer cannot be reached at ${link}, or has a different version: this instance cannot answer requests`;
     logger.write('WARNING', 'link', problem);
   }
 
@@ -209,7 +206,7 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
   }
 
   function welcome(current: Connection, epoch: number): void {
-    // What an earlier writer has published may be outdated.
+    // Documents that an earlier writer published may be outdated.
     withdrawAll(publisher);
     noteFollower(instanceStatus.memory, epoch);
     current.isOpen = true;
@@ -218,7 +215,7 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
     unlinkedSince = null;
     hasWarned = false;
     ask(current);
-    logger.write('INFO', 'link', `Linked to the instance that writes, at ${current.writer.link}`);
+    logger.write('INFO', 'link', `Linked to the writer at ${current.writer.link}`);
     options.linked();
   }
 
@@ -234,7 +231,8 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
     }
     if ('base' in document) {
       const revision = news.find((other) => other.name === 'crl_revision')?.document;
-      if (!revision || 'base' in revision) throw new Error('a list came without what is signed');
+      if (!revision || 'base' in revision)
+        throw new Error('a list arrived without its signed revision');
       list.grow(document, revision);
       return;
     }
@@ -268,7 +266,7 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
     }
   }
 
-  /** Another instance takes over: what was sent is answered first, and what comes now waits. */
+  /** Another instance is taking over: requests already sent are answered first, and new ones wait. */
   function halt(current: Connection): void {
     flush();
     current.isOpen = false;
@@ -289,7 +287,7 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
     current.unanswered.clear();
   }
 
-  /** All requests of one turn of the event loop are sent together, and under load those of several. */
+  /** All requests of one turn of the event loop are sent together, and under load, those of several turns. */
   function flush(): void {
     if (connection === null || heartbeats.length + requests.length === 0) return;
     connection.frames.send({ type: 'requests', heartbeats, requests });
@@ -297,7 +295,7 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
     requests = [];
   }
 
-  /** The id for a request that can be sent at this time; null for none. */
+  /** An id for a new request; null if nothing can be sent now. */
   function admit(ended: (outcome: Outcome) => void): number | null {
     if (connection === null || !connection.isOpen) return null;
     const { unanswered, frames } = connection;
@@ -341,7 +339,7 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
   };
 }
 
-/** All but the genesis, which is the same everywhere. */
+/** Withdraws all documents except the genesis, which never differs. */
 export function withdrawAll(publisher: DocumentPublisher): void {
   for (const name of DOCUMENT_NAMES) if (name !== 'genesis') publisher.withdraw(name);
 }

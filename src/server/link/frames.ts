@@ -1,14 +1,14 @@
 /**
- * Messages on a connection between two instances: the length in four bytes, and the message in the form in which
- * threads of one process exchange it, so that nothing means anything else on the way.
+ * Messages on a connection between two instances: a four-byte length and the message, serialized as by structured
+ * cloning between threads, so that no value changes on the way.
  */
 import type { TLSSocket } from 'node:tls';
 import { DefaultSerializer, deserialize } from 'node:v8';
 import { createMessageReader, LENGTH_BYTES } from '../../base/length-prefixed.ts';
 
-/** A revocation list of a million entries fits. */
+/** Enough for a revocation list with a million entries. */
 const MOST_BYTES = 256 * 1024 ** 2;
-/** What a peer that reads nothing may hold in memory. */
+/** How much memory a peer that does not read may occupy. */
 const MOST_WAITING_BYTES = 256 * 1024 ** 2;
 
 export interface FrameListener<Received> {
@@ -19,14 +19,14 @@ export interface FrameListener<Received> {
 
 export interface Frames<Sent> {
   send(message: Sent): void;
-  /** Bytes that wait to be sent. */
+  /** The number of bytes waiting to be sent. */
   waiting(): number;
-  /** Calls back once when less waits. */
+  /** Calls back once, when fewer bytes are waiting. */
   onceDrained(work: () => void): void;
   end(): void;
 }
 
-/** `silence` ends the connection when nothing has arrived for this long, in milliseconds. */
+/** The connection is ended if nothing arrives for `silence` milliseconds. */
 export function framesOn<Sent, Received>(
   socket: TLSSocket,
   silence: number,
@@ -44,7 +44,7 @@ export function framesOn<Sent, Received>(
       if (bytes > MOST_BYTES) throw new Error('a message is too long');
     },
     (message) => {
-      // The one before may have ended the connection.
+      // The previous message may have ended the connection.
       if (!socket.destroyed) listener.take(deserialize(message) as Received);
     },
   );
@@ -52,7 +52,7 @@ export function framesOn<Sent, Received>(
   socket.setNoDelay(true);
   let hasHeard = true;
   const listening = setInterval(() => {
-    if (!hasHeard) fail('nothing arrives any more');
+    if (!hasHeard) fail('nothing has arrived for too long');
     hasHeard = false;
   }, silence).unref();
   socket.on('data', (chunk: Buffer) => {
@@ -83,7 +83,7 @@ export function framesOn<Sent, Received>(
 
 const NO_LENGTH = Buffer.alloc(LENGTH_BYTES);
 
-/** In one piece, which is encrypted and sent at once. */
+/** Length and message in one buffer, so that they are encrypted and sent together. */
 function framed(message: unknown): Buffer {
   const serializer = new DefaultSerializer();
   serializer.writeRawBytes(NO_LENGTH);

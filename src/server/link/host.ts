@@ -1,6 +1,6 @@
 /**
- * The link on the side of the instance that writes: followers send commands as edges on threads do, and get the
- * public documents ahead of the answers that rest on them.
+ * The writer's side of the link: followers send commands, as edges on threads do, and receive public documents before
+ * the answers that depend on them.
  */
 
 import type { Logger } from '../../base/log/logger.ts';
@@ -22,37 +22,40 @@ import type { LinkAddress, Wire, Wires } from './wires.ts';
 export interface LinkHostOptions {
   readonly address: LinkAddress;
   readonly wires: Wires;
-  /** Only instances of the same program are served. */
+  /** The program version; only instances with the same one are served. */
   readonly program: string;
   readonly publisher: DocumentPublisher;
   readonly logger: Logger;
   elapsed(): number;
 }
 
-/** What an instance that writes lends to its followers. */
+/** The parts of the writer that its followers use. */
 export interface WriterAccess {
   readonly epoch: number;
   readonly call: Call;
   readonly limits: LocalRateLimits;
-  /** Null when nobody else can have written at this monotonic time; resolves with whether that is so. */
+  /**
+   * Null if certainly nobody else could have written by this monotonic time; otherwise resolves with whether that is
+   * so.
+   */
   heldSince(time: number): Promise<boolean> | null;
 }
 
 export interface LinkHost {
-  /** Where followers find it, as `host:port`. */
+  /** The address for followers, as `host:port`. */
   readonly address: string;
-  /** Those that are linked at this time; no more than there can be connections. */
+  /** The followers linked now; their number is bounded by the number of connections. */
   followers(): readonly LinkedFollower[];
-  /** Takes followers from now on; those who have come before have waited for it. */
+  /** Accepts followers from now on, including those that connected before and are waiting. */
   startServing(access: WriterAccess): void;
   /** Followers send no further request; resolves when those that they have sent are answered. */
   halt(): Promise<void>;
   close(): void;
 }
 
-/** A follower asks several times within this. */
+/** A follower checks in several times within this period. */
 const SILENCE_MS = 3000;
-/** A follower with more than this unread gets no news but those that an answer rests on. */
+/** A follower with more unread bytes than this receives only the news that answers depend on. */
 const MOST_UNREAD_BYTES = 4 * 1024 ** 2;
 
 interface Follower {
@@ -61,19 +64,19 @@ interface Follower {
   readonly access: WriterAccess;
   readonly frames: Frames<FromWriter>;
   readonly outbox: Outbox;
-  /** The newest of each document that was not sent yet. */
+  /** The newest version of each document that was not sent yet. */
   readonly unsent: Map<PublishedName, Publication | null>;
   /** The newest version of the revocation list that was sent; null before the first. */
   sentList: SentList | null;
-  /** The newest version of the revocation list whose end was sent. */
+  /** The newest version of the revocation list whose end offset was sent. */
   sentRevision: number;
-  /** Ids of requests that are being carried out, but for those that wait for an event; the follower bounds them. */
+  /** Ids of requests in progress, except for those that wait for an event, whose number the follower bounds. */
   readonly unanswered: Set<unknown>;
   awaitsDrain: boolean;
   isHalted: boolean;
 }
 
-/** Resolves when it listens. */
+/** Resolves once it is listening. */
 export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> {
   const { publisher, logger, elapsed } = options;
   const published = new Map<PublishedName, Publication>();
@@ -81,7 +84,7 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
   let scheduled = false;
   let access: WriterAccess | null = null;
   let halted: (() => void) | null = null;
-  /** Those who have come before this instance writes, which it is about to. */
+  /** Followers that connected before this instance became the writer. */
   const pendingFollowers = new Map<Frames<FromWriter>, (access: WriterAccess) => void>();
 
   publisher.follow(
@@ -98,7 +101,7 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
   function noteChange(name: PublishedName, publication: Publication | null): void {
     if (followers.size === 0) return;
     for (const { unsent } of followers) {
-      // The order of the last changes is kept: some documents are published together.
+      // Documents are kept in the order of their last change, because some are published together.
       unsent.delete(name);
       unsent.set(name, publication);
     }
@@ -136,7 +139,10 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
     return { documents, ends };
   }
 
-  /** Whole only once, as long as each version comes with what is signed of it. */
+  /**
+   * The whole list is sent only once; after that, each version is sent as a difference together with its signed
+   * revision.
+   */
   function takeList(follower: Follower, publication: Publication | null): SentDocument {
     const before = follower.sentList;
     follower.sentList = publication && sentListOf(publication.document);
@@ -163,10 +169,11 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
     const frames = wire.open<FromWriter, FromFollower>(SILENCE_MS, {
       take(message) {
         if (message.type === 'hello') greet(message);
-        else if (hello === null) throw new Error('a request came before the greeting');
+        else if (hello === null) throw new Error('a request arrived before the greeting');
         else if (follower !== null) serve(follower, message);
-        // Nobody sends more than questions for a grant before the answer to the greeting.
-        else if (message.type !== 'ask') throw new Error('a request came before the answer');
+        // Before the greeting is answered, only `ask` messages are allowed.
+        else if (message.type !== 'ask')
+          throw new Error('a request arrived before the greeting was answered');
       },
       closed(problem) {
         pendingFollowers.delete(frames);
@@ -236,7 +243,7 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
       }
     }
 
-    /** The answer comes after all news that were sent before, so that the follower applies them first. */
+    /** The answer is sent after all earlier news, so that the follower applies those first. */
     async function confirm(current: Follower, at: number): Promise<void> {
       if (frames.waiting() > MOST_UNREAD_BYTES) return;
       const isHeld = await current.access.heldSince(elapsed());
@@ -283,13 +290,13 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
 function sentDocument(name: PublishedName, publication: Publication | null): SentDocument {
   if (publication === null) return { name, document: null };
   const { bytes, etag, freshUntil } = publication.document;
-  // A copy: shared memory cannot be sent, and may be overwritten.
+  // Copied, because shared memory cannot be sent and may be overwritten.
   return { name, document: { bytes: new Uint8Array(bytes), etag, freshUntil } };
 }
 
 type Requests = Pick<Batch, 'heartbeats' | 'requests'>;
 
-/** A call that waits for the next event may wait for long, and is asked again of the next writer. */
+/** A call that waits for the next event may take long; it is repeated with the next writer. */
 const WAITING_CALL = 'readEvents';
 
 function noteUnanswered(unanswered: Set<unknown>, { heartbeats, requests }: Requests): void {
@@ -307,16 +314,16 @@ function forgetAnswered(unanswered: Set<unknown>, answers: Answers): void {
   for (let i = 0; i < failed.length; i += 2) unanswered.delete(failed[i]);
 }
 
-/** The least lag within this time is shown. */
+/** The smallest lag within this period is shown. */
 const LAG_SPAN_MS = 1000;
 
-/** How far behind a follower is, by what it reports many times a second. */
+/** The lag of a follower, computed from its frequent reports. */
 export interface FollowerLag {
-  /** The state that the follower keeps ready was this many revisions behind; null while it keeps none. */
+  /** Reports how many revisions the follower's standby state was behind; null while it has none. */
   report(revisions: number | null): void;
   /**
-   * The least that it has reported within a second: so what was written a moment ago, and is about to be read, does
-   * not count, and a follower that keeps up is at 0 however much is written. Null while it keeps no state ready.
+   * The smallest lag reported within the last second. Revisions written a moment ago thus do not count, and a follower
+   * that keeps up is at 0 under any load. Null while it has no standby state.
    */
   revisions(): number | null;
 }

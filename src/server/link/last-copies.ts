@@ -1,9 +1,9 @@
 /**
- * When the last copies of signed documents are served although they may be outdated: while this instance reaches
- * neither the one that writes nor a database in which anybody could, for so long that no right to write that it knows of is left [link-6].
+ * Decides when to serve the last copies of signed documents even though they may be outdated: when this instance has
+ * reached neither the writer nor a writable database for so long that every lease it knows of has expired [link-6].
  *
- * It cannot distinguish a database that is gone from one that it alone does not reach. So what it serves then says since when
- * it may be outdated; and an instance that reaches the database and not the writer serves no copy at all.
+ * The instance cannot distinguish a database that is down from one that only this instance cannot reach. So each copy states
+ * since when it may be outdated, and an instance that reaches the database but not the writer serves no copies.
  */
 
 import type { Logger } from '../../base/log/logger.ts';
@@ -14,7 +14,7 @@ import type { LinkClient } from './client.ts';
 export interface LastCopiesOptions {
   readonly client: Pick<LinkClient, 'isLinked' | 'completeUntil'>;
   readonly memory: StandingMemory;
-  /** How long a right to write lasts without a renewal, milliseconds. */
+  /** How long a lease lasts without renewal, milliseconds. */
   readonly leaseMs: number;
   readonly logger: Logger;
   elapsed(): number;
@@ -23,9 +23,9 @@ export interface LastCopiesOptions {
 }
 
 export interface LastCopies {
-  /** The database has said who writes, or that nobody does; or an instance that writes has answered. */
+  /** Call when the database has reported the writer, or that there is none, or when a writer has answered. */
   reached(): void;
-  /** The database could not be asked, or takes no changes, so that nobody can write. */
+  /** Call when the database is unreachable or read-only, so that there can be no writer. */
   missed(): void;
 }
 
@@ -40,20 +40,19 @@ export function createLastCopies(options: LastCopiesOptions): LastCopies {
       if (!isServing) return;
       isServing = false;
       noteStale(memory, null);
-      logger.write('INFO', 'link', 'The database, or an instance that writes, is reached again');
+      logger.write('INFO', 'link', 'The database or a writer can be reached again');
     },
     missed() {
       if (isServing || client.isLinked()) return;
       const until = client.completeUntil();
-      // Anyone who wrote when something was last heard may still have the right to.
+      // The last known writer may still hold a valid lease.
       if (until === null || elapsed() - Math.max(until, reachedAt) < leaseMs) return;
       isServing = true;
       const since = now() - (elapsed() - until);
       noteStale(memory, since);
-      const problem =
-        'Neither a database that takes changes nor an instance that writes is reached';
-      const served = `signed documents are served as they were at ${formatInstant(since)}`;
-      logger.write('WARNING', 'link', `${problem}: ${served}, and nothing else`);
+      const problem = 'Neither a writable database nor a writer can be reached';
+      const served = `signed documents are served as of ${formatInstant(since)}`;
+      logger.write('WARNING', 'link', `${problem}: ${served}, and all other requests are refused`);
     },
   };
 }

@@ -1,27 +1,27 @@
-/** What instances send each other. Messages arrive in order, and each is applied whole before the next. */
+/** The messages between instances. They arrive in order, and each is applied completely before the next. */
 import type { PublishedName } from '../../protocol/contract/documents.ts';
 import type { Answers, Batch } from '../threads/messages.ts';
 
-/** Instances of different programs do not talk: what they send is known to one version only. */
+/** Instances of different versions do not link, because the messages may differ between versions. */
 export interface Hello {
   readonly type: 'hello';
   readonly program: string;
-  /** How the other calls itself. */
+  /** The name of the sender. */
   readonly name: string;
-  /** The id of its start, which `/readyz` has. */
+  /** The id of its start, as shown by `/readyz`. */
   readonly instance: string;
 }
 
 export type FromFollower =
   | Hello
-  /** Lists as those that the threads of one process send. */
+  /** The same lists as between the threads of one process. */
   | ({ readonly type: 'requests' } & Pick<Batch, 'heartbeats' | 'requests'>)
   /**
-   * Asks whether the other still writes; `at` is the follower's own time, which it gets back. `lag` is how many
-   * revisions the state is behind that it keeps ready; null while it keeps none.
+   * Checks that the other instance is still the writer; `at` is the follower's time, which is echoed. `lag` is how many
+   * revisions its standby state is behind; null while it has none.
    */
   | { readonly type: 'ask'; readonly at: number; readonly lag: number | null }
-  /** No further request is sent. */
+  /** Confirms that no further requests will be sent. */
   | { readonly type: 'halted' };
 
 interface SentVersion {
@@ -35,38 +35,38 @@ export interface WholeDocument extends SentVersion {
 }
 
 /**
- * A version of the revocation list, by what it has more than the one that was sent before on the same connection. The
- * digest of all its entries is in the `crl_revision` of the same news.
+ * A version of the revocation list, as the difference from the version sent before on the same connection. The digest
+ * of all its entries is in the `crl_revision` of the same news.
  */
 export interface GrownList extends SentVersion {
-  /** The `etag` of the version that was sent before. */
+  /** The `etag` of the previously sent version. */
   readonly base: string;
-  /** Up to the first entry. */
+  /** The text before the first entry. */
   readonly before: Uint8Array;
-  /** What follows the entries of the version before, with the comma between them. */
+  /** The entries added since the previous version, with the comma in front. */
   readonly added: Uint8Array;
-  /** From the end of the last entry on. */
+  /** The text after the last entry. */
   readonly after: Uint8Array;
 }
 
 export interface SentDocument {
   readonly name: PublishedName;
-  /** Null when the document is outdated, and rebuilt on request. */
+  /** Null if the document is outdated and will be rebuilt on request. */
   readonly document: WholeDocument | GrownList | null;
 }
 
-/** What has changed in the public documents since the message before. */
+/** The changes to the public documents since the previous message. */
 export interface News {
   readonly documents: readonly SentDocument[];
-  /** For each version of the revocation list: its sequence, and its end. */
+  /** For each version of the revocation list, its sequence and its end offset. */
   readonly ends: readonly number[];
 }
 
 export type FromWriter =
   | { readonly type: 'welcome'; readonly epoch: number }
-  /** News come before the answers that rest on them. */
+  /** News are applied before the answers that depend on them. */
   | { readonly type: 'answers'; readonly news: News | null; readonly answers: Answers | null }
   /** Everything that was acknowledged before `at` has been sent. */
   | { readonly type: 'complete'; readonly at: number }
-  /** Another instance takes over: send nothing more. */
+  /** Another instance is taking over: send no more requests. */
   | { readonly type: 'halt' };

@@ -1,18 +1,19 @@
 /**
- * When what has gathered is sent: at the end of the turn, but not sooner than a moment after what was sent before. To
- * encrypt, send and read a message costs as much as many requests in it, so under load each has to carry many.
+ * Decides when collected data is sent: at the end of the turn, but no sooner than a short interval after the previous
+ * message. Encrypting, sending and reading a message costs as much as many requests, so under load each message must
+ * carry many.
  */
 
-/** Between two messages with something that somebody waits for. */
+/** The minimum interval between two messages that somebody is waiting for. */
 const APART_MS = 1;
 
 /**
- * The result sends what has gathered by `send`, at least `apart` milliseconds after what was sent before. Call it for
- * everything that gathers: the soonest counts.
+ * The returned function schedules a call of `send`, at least `apart` milliseconds after the previous one. Call it for
+ * every item collected; the earliest time wins.
  */
 export function createPace(elapsed: () => number, send: () => void): (apart?: number) => void {
   let sentAt = Number.NEGATIVE_INFINITY;
-  /** How far from what was sent before the next is planned; null while nothing has gathered. */
+  /** The planned interval since the previous message; null while nothing is collected. */
   let planned: number | null = null;
   let timer: NodeJS.Timeout | undefined;
 

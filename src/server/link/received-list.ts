@@ -1,8 +1,8 @@
 /**
- * The revocation list of a follower: it comes whole once, and then as what each version has more than the one before.
+ * The revocation list on a follower: it arrives in full once, and then as the differences between versions.
  *
- * Documents are written to a few reused buffers of shared memory, which the garbage collector does not account for. Each
- * has the entries of an earlier version already, so that only those after it are written.
+ * Documents are written to a few reused buffers of shared memory, which the garbage collector does not account for.
+ * Each buffer already has the entries of an earlier version, so only the later entries are written.
  */
 import { createHash, type Hash } from 'node:crypto';
 import { type PublishedDocument, withHeadroom } from '../../protocol/contract/documents.ts';
@@ -11,11 +11,11 @@ import type { Revision } from '../../protocol/records/revocation-list-delta.ts';
 import type { GrownList, WholeDocument } from './messages.ts';
 
 export interface ReceivedList {
-  /** The list has come whole; null when none is held any more. */
+  /** Call when the full list has arrived; null when there is no list any more. */
   begin(whole: PublishedDocument | null): void;
   /**
-   * Publishes the version that has grown from the one before. `revision` is what is signed of it. Throws when it is not
-   * the version whose entries have the signed digest.
+   * Publishes the next version, built from the previous one. `revision` is its signed part. Throws if the digest of the
+   * entries differs from the signed one.
    */
   grow(grown: GrownList, revision: WholeDocument): void;
 }
@@ -28,24 +28,27 @@ export interface ReceivedListOptions {
 
 interface Version {
   readonly document: PublishedDocument;
-  /** Where the first entry begins, and the last one ends. */
+  /** The offsets at which the first entry begins and the last one ends. */
   readonly from: number;
   readonly to: number;
-  /** Null for a version that came whole. */
+  /** Null for a version that arrived in full. */
   readonly memory: Memory | null;
 }
 
 interface Memory {
   readonly bytes: Buffer;
   isFree: boolean;
-  /** The entries that are in it. */
+  /** The entries in this memory. */
   from: number;
   to: number;
 }
 
 export function createReceivedList({ publish, edgesCaughtUp }: ReceivedListOptions): ReceivedList {
   let newest: Version | null = null;
-  /** Over the issuer and all entries of the newest version; null until there is one to compare it with. */
+  /**
+   * The running hash of the issuer and all entries of the newest version; null until there is a digest to compare it
+   * with.
+   */
   let hash: Hash | null = null;
   let memories: Memory[] = [];
 
@@ -61,7 +64,7 @@ export function createReceivedList({ publish, edgesCaughtUp }: ReceivedListOptio
     hash ??= createHash('sha256').update(`${issuer}\n`).update(entriesOf(base));
     hash.update(added);
     if (hash.copy().digest('hex') !== entries_digest) {
-      throw new Error('the revocation list has not grown to the one that was signed');
+      throw new Error('the extended revocation list is not the signed one');
     }
   }
 
@@ -87,7 +90,7 @@ export function createReceivedList({ publish, edgesCaughtUp }: ReceivedListOptio
     if (fitting !== undefined) return fitting;
     const bytes = Buffer.from(new SharedArrayBuffer(withHeadroom(needed)));
     const made: Memory = { bytes, isFree: true, from: 0, to: 0 };
-    // Those that are free are too small.
+    // The free buffers are too small.
     memories = [...memories.filter(({ isFree }) => !isFree), made];
     return made;
   }
@@ -103,7 +106,7 @@ export function createReceivedList({ publish, edgesCaughtUp }: ReceivedListOptio
     grow(grown, revision) {
       const base = newest;
       if (base === null || base.document.etag !== grown.base) {
-        throw new Error('the revocation list has grown from one that was not sent');
+        throw new Error('the revocation list extends a version that was not received');
       }
       assertDigest(base, grown.added, revision);
       newest = written(base, grown);

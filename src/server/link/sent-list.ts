@@ -1,24 +1,24 @@
-/** What a follower has of the revocation list, so that it is sent no more than what it lacks. */
+/** The version of the revocation list that a follower has, so that only the difference is sent. */
 import type { PublishedDocument } from '../../protocol/contract/documents.ts';
 import { entriesIn } from '../../protocol/contract/revision-ends.ts';
 import type { GrownList } from './messages.ts';
 
-/** A version as it was sent. */
+/** A version that was sent. */
 export interface SentList {
   readonly etag: string;
-  /** Bytes of its entries. */
+  /** The length of its entries in bytes. */
   readonly length: number;
 }
 
-/** Null for what is not a list. */
+/** Null if the document is not a list. */
 export function sentListOf({ bytes, etag }: PublishedDocument): SentList | null {
   const entries = entriesIn(bytes);
   return entries && { etag, length: entries.to - entries.from };
 }
 
 /**
- * Entries are only ever appended. Null where the newer version is shorter all the same; whether it begins as the older
- * one does is seen by its digest, at the follower.
+ * The difference between two versions, given that entries are only appended. Null if the newer version is shorter
+ * anyway; the follower checks by the digest whether it really begins like the older one.
  */
 export function grownSince(sent: SentList, newer: PublishedDocument): GrownList | null {
   const { bytes, etag, freshUntil } = newer;
@@ -36,7 +36,7 @@ export function grownSince(sent: SentList, newer: PublishedDocument): GrownList 
   };
 }
 
-/** Shared memory cannot be sent, and may be overwritten. */
+/** A copy, because shared memory cannot be sent and may be overwritten. */
 function copied(bytes: Uint8Array, from: number, to: number): Uint8Array {
   return new Uint8Array(bytes.subarray(from, to));
 }

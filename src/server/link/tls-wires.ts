@@ -1,4 +1,4 @@
-/** Connections between instances over TLS, whose key both sides derive from that of the authority. */
+/** TLS connections between instances, with a pre-shared key that both sides derive from the authority key. */
 
 import { hkdfSync } from 'node:crypto';
 import { once } from 'node:events';
@@ -9,7 +9,7 @@ import type { Signer } from '../../base/crypto/primitives.ts';
 import { framesOn } from './frames.ts';
 import type { Wire, Wires } from './wires.ts';
 
-/** Node.js uses such keys with TLS 1.2 only; the exchange is that of Diffie and Hellman, so none can be read later. */
+/** Node.js supports pre-shared keys only with TLS 1.2; the key exchange is Diffie-Hellman, for forward secrecy. */
 export const LINK_CIPHERS = {
   ciphers: 'ECDHE-PSK-CHACHA20-POLY1305',
   minVersion: 'TLSv1.2',
@@ -18,13 +18,13 @@ export const LINK_CIPHERS = {
 
 const LINK_IDENTITY = 'mesh-na';
 
-/** No record begins like this text, so the signature is of no use elsewhere. */
+/** No record begins with this text, so the signature is useless elsewhere. */
 const LABEL = 'mesh-na link 1';
 const KEY_BYTES = 32;
 
 /**
- * The secret of the link: anyone who holds the key of the authority can make it, and nobody else. Ed25519 signatures are
- * deterministic: every instance makes the same one.
+ * The secret of the link, which only holders of the authority key can derive. Ed25519 signatures are deterministic, so
+ * every instance derives the same secret.
  */
 export function linkKey(signer: Signer, genesisDigest: string): Buffer {
   const signature = Buffer.from(signer.sign(`${LABEL}\n${genesisDigest}`), 'base64');
@@ -33,16 +33,19 @@ export function linkKey(signer: Signer, genesisDigest: string): Buffer {
 
 export interface TlsWiresOptions {
   readonly key: Buffer;
-  /** A listener has failed. */
+  /** Called when a listener fails. */
   warn(problem: string): void;
 }
 
-/** Those who have proved that they hold the key. */
+/** The most connections that have proved possession of the key. */
 const MOST_PROVEN = 64;
-/** Those who have not, whom a follower that comes must not wait for: the oldest of too many is dropped. */
+/**
+ * The most connections that have not. New followers must not have to wait for them, so the oldest is dropped when there
+ * are too many.
+ */
 const MOST_UNPROVEN = 64;
 const MOST_UNPROVEN_OF_ADDRESS = 32;
-/** Until the keys are proved. */
+/** The time allowed to prove possession of the key. */
 const HANDSHAKE_MS = 3000;
 const CONNECT_MS = 1000;
 
@@ -64,7 +67,7 @@ export function tlsWires({ key, warn }: TlsWiresOptions): Wires {
         },
       );
       const proven = new Set<Socket>();
-      /** By the address and port that they come from, the oldest first. */
+      /** By source address and port, oldest first. */
       const unproven = new Map<string, Socket>();
       server.on('connection', (socket: Socket) => {
         const name = nameOf(socket);
@@ -72,7 +75,7 @@ export function tlsWires({ key, warn }: TlsWiresOptions): Wires {
         socket.once('close', () => unproven.delete(name));
         tooMany(unproven, socket)?.destroy();
       });
-      // Strangers who have no key are nothing to report: there may be any number of them.
+      // Clients without the key are not logged: there may be any number of them.
       server.on('tlsClientError', (_cause, socket) => socket.destroy());
       try {
         server.listen(wanted, host);
@@ -95,7 +98,7 @@ export function tlsWires({ key, warn }: TlsWiresOptions): Wires {
         host: bareHost(hostname),
         port: Number(port),
         pskCallback: () => ({ psk: key, identity: LINK_IDENTITY }),
-        // The key proves who the other is, and no certificate is sent.
+        // The key authenticates the other side; no certificate is sent.
         checkServerIdentity: () => undefined,
       });
       const late = setTimeout(() => socket.destroy(), CONNECT_MS);
@@ -114,7 +117,7 @@ export function tlsWires({ key, warn }: TlsWiresOptions): Wires {
   };
 }
 
-/** Another address cannot drop those of this one, unless it is joined by many. */
+/** One address cannot crowd out the connections of another, unless many addresses cooperate. */
 function tooMany(
   unproven: ReadonlyMap<string, Socket>,
   { remoteAddress }: Socket,

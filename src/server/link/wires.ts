@@ -1,35 +1,35 @@
-/** How instances reach each other: connections that keep messages whole and in order. */
+/** The transport between instances: connections that keep messages intact and in order. */
 import type { FrameListener, Frames } from './frames.ts';
 
 export interface LinkAddress {
   readonly host: string;
-  /** 0 picks a free one. */
+  /** 0 picks a free port. */
   readonly port: number;
 }
 
-/** A connection between two who have proved that they hold the same key. */
+/** A connection between two instances that have proved possession of the same key. */
 export interface Wire {
-  /** Call at once. `silence` ends the connection when nothing has arrived for this long, in milliseconds. */
+  /** Must be called at once. The connection is ended if nothing arrives for `silence` milliseconds. */
   open<Sent, Received>(silence: number, listener: FrameListener<Received>): Frames<Sent>;
-  /** Ends it before it was opened. */
+  /** Ends the connection before it is opened. */
   end(): void;
 }
 
 export interface Listening {
-  /** Where others find it, as `host:port`. */
+  /** The address for other instances, as `host:port`. */
   readonly address: string;
-  /** Connections stay. */
+  /** Stops listening; existing connections stay. */
   close(): void;
 }
 
-/** Called once, with a connection or without. */
+/** Exactly one of these is called, once. */
 export interface Connecting {
   opened(wire: Wire): void;
   ended(): void;
 }
 
 export interface Wires {
-  /** Resolves when it listens. */
+  /** Resolves once it is listening. */
   listen(address: LinkAddress, accept: (wire: Wire) => void): Promise<Listening>;
   /** `address` as `host:port`. The result ends the attempt. */
   connect(address: string, outcome: Connecting): { end(): void };

@@ -1,7 +1,7 @@
 /**
- * Metrics in the Prometheus text form ([core-4-15] and more). Labels are route templates, methods, statuses,
- * closed reason lists and the few instances that are linked: never a node id, a key id or a raw path. Each edge counts
- * what it serves; the authority counts the rest, and aggregates.
+ * Metrics in the Prometheus text form ([core-4-15] and more). Labels are route templates, methods, statuses, values
+ * from closed lists, and the few linked instances; never node ids, key ids or raw paths. Each edge counts the requests
+ * it serves; the authority counts everything else and aggregates.
  */
 import {
   AggregatorRegistry,
@@ -17,33 +17,33 @@ import type { MetricsReport } from '../../edge/metrics.ts';
 import { createInstanceMetrics, type InstanceMetrics } from './instances.ts';
 import { type AuthorityCounts, createStateMetrics } from './state.ts';
 
-/** Metrics of instances are there only where the state is in a database. */
+/** Metrics of instances exist only if the state is in a database. */
 export interface AuthorityMetrics extends InstanceMetrics {
-  /** Counts a refusal by its audit event, if it is a failed authentication. */
+  /** Counts a refusal if its audit event is a failed authentication. */
   refused(event: string, reason: string): void;
   operatorSignatureV1(): void;
   clockStepped(byMs: number): void;
   clockSkewed(byMs: number): void;
   stored(work: 'commit' | 'liveness_flush', seconds: number): void;
-  /** A signature by another process took so long, or was waited for in vain. */
+  /** A signature by the signer process took this long, or was not obtained in this time. */
   signed(seconds: number, signed: boolean): void;
   /** When the TLS certificate that is served expires, in milliseconds since the epoch. */
   tlsNotAfter(at: number): void;
-  /** How much of the stored state is known to be damaged. */
+  /** The amount of known damage in the stored state. */
   scrubbed(damaged: number): void;
-  /** All of the stored state was read, in milliseconds since the epoch. */
+  /** The whole stored state was read at this time, in milliseconds since the epoch. */
   scrubCompleted(at: number): void;
-  /** When the newest verified backup of the schedule was made, in milliseconds since the epoch. */
+  /** When the newest verified scheduled backup was made, in milliseconds since the epoch. */
   backupVerified(at: number): void;
   backupFailed(): void;
-  /** A webhook at this host has taken this many events. */
+  /** A webhook at this host has accepted this many events. */
   webhookTook(host: string, events: number): void;
   webhookFailed(host: string): void;
   /** `now` in milliseconds since the epoch. */
   jobSucceeded(job: string, now: number): void;
   /**
-   * All metrics as text: state counts, the authority's own, and those of the edges. In place of the counts there
-   * may be the reason why nothing is counted here.
+   * All metrics as text: counts of the state, those of the authority, and those of the edges. If there are no counts,
+   * the reason is passed instead.
    */
   exposition(
     counts: AuthorityCounts | RefusalName,
@@ -61,13 +61,13 @@ export function createAuthorityMetrics(
   const setCounts = createStateMetrics(registry);
   const signatures = new Histogram({
     name: 'mesh_na_signer_seconds',
-    help: 'Time until the signer has answered, which the authority stands still for',
+    help: 'Time the signer took to answer, during which the authority is blocked',
     buckets: REQUEST_SECONDS,
     registers,
   });
   const unsigned = new Counter({
     name: 'mesh_na_signer_failures_total',
-    help: 'Signatures that could not be had from the signer',
+    help: 'Signatures that could not be obtained from the signer',
     registers,
   });
   const failures = new Counter({
@@ -78,7 +78,7 @@ export function createAuthorityMetrics(
   });
   const signaturesV1 = new Counter({
     name: 'mesh_na_operator_signature_v1_total',
-    help: 'Operator requests admitted by a signature of version 1',
+    help: 'Operator requests admitted with a version 1 signature',
     registers,
   });
   const clockSteps = new Counter({
@@ -89,19 +89,19 @@ export function createAuthorityMetrics(
   });
   const clockSkew = new Gauge({
     name: 'mesh_na_clock_skew_seconds',
-    help: 'How far the system clock is ahead of the time the service goes by',
+    help: 'How far the system clock is ahead of the time used by the service',
     registers,
   });
   const storeWork = new Histogram({
     name: 'mesh_na_store_seconds',
-    help: 'Time until written state is on disk',
+    help: 'Time for written state to reach the disk',
     labelNames: ['work'] as const,
     buckets: STORE_SECONDS,
     registers,
   });
   const restorePending = new Gauge({
     name: 'mesh_na_restore_pending',
-    help: '1 while nothing is decided because the state is older than what was published',
+    help: '1 while requests are refused because the state is older than what was published',
     registers,
   });
   const scrubDamaged = new Gauge({
@@ -111,30 +111,30 @@ export function createAuthorityMetrics(
   });
   const scrubCompleted = new Gauge({
     name: 'mesh_na_scrub_completed_timestamp_seconds',
-    help: 'When all of the stored state was last read for damage, seconds since the epoch',
+    help: 'When the whole stored state was last checked for damage, seconds since the epoch',
     registers,
   });
   scrubCompleted.set(Number.NaN);
   const backupVerified = new Gauge({
     name: 'mesh_na_backup_verified_timestamp_seconds',
-    help: 'When the newest verified backup of the schedule was made, seconds since the epoch',
+    help: 'When the newest verified scheduled backup was made, seconds since the epoch',
     registers,
   });
   backupVerified.set(Number.NaN);
   const backupFailures = new Counter({
     name: 'mesh_na_backup_failures_total',
-    help: 'Scheduled backups that could not be made or verified',
+    help: 'Scheduled backups that failed or could not be verified',
     registers,
   });
   const webhookEvents = new Counter({
     name: 'mesh_na_webhook_delivered_events_total',
-    help: 'Events that a webhook has taken',
+    help: 'Events accepted by a webhook',
     labelNames: ['host'] as const,
     registers,
   });
   const webhookFailures = new Counter({
     name: 'mesh_na_webhook_failures_total',
-    help: 'Requests that a webhook has not taken; they are sent again',
+    help: 'Requests that a webhook did not accept; they are retried',
     labelNames: ['host'] as const,
     registers,
   });
@@ -160,7 +160,7 @@ export function createAuthorityMetrics(
     registers,
   }).set({ version }, 1);
 
-  /** Only where the authority itself serves TLS. */
+  /** Set only if the authority itself serves TLS. */
   let tlsNotAfter: Gauge | null = null;
 
   let instances: InstanceMetrics | null = null;
@@ -179,7 +179,7 @@ export function createAuthorityMetrics(
     tlsNotAfter(at) {
       tlsNotAfter ??= new Gauge({
         name: 'mesh_na_tls_not_after_seconds',
-        help: 'When the TLS certificate that is served expires, seconds since the epoch',
+        help: 'When the TLS certificate in use expires, seconds since the epoch',
         registers,
       });
       tlsNotAfter.set(at / 1000);

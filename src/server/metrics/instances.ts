@@ -1,20 +1,22 @@
-/** What an instance among others on one database counts of itself, of the others and of the link between them. */
+/**
+ * The metrics of an instance that shares a database with others: about itself, the others, and the link between them.
+ */
 import { Gauge, Histogram, type Registry } from 'prom-client';
 import { STORE_SECONDS } from '../../edge/metric-buckets.ts';
 import type { InstanceStatus, LinkedFollower } from '../../protocol/contract/instance-status.ts';
 
 export interface InstanceMetrics {
-  /** The state of things, when the metrics are read. */
+  /** Sets the gauges when the metrics are read. */
   instanceStatus(
     instanceStatus: InstanceStatus,
     linked: readonly LinkedFollower[],
     leaseRemaining: number,
   ): void;
-  /** So far is this machine ahead of the database, or behind it. */
+  /** How far this machine's clock is ahead of the database's; negative if behind. */
   databaseClock(aheadMs: number): void;
-  /** The writer has answered a follower after so long, over the link. */
+  /** The writer took this long to answer a follower over the link. */
   linkAnswered(milliseconds: number): void;
-  /** The database has taken so long to say whether this instance still writes. */
+  /** The database took this long to confirm that this instance is still the writer. */
   leaseConfirmed(milliseconds: number): void;
 }
 
@@ -24,51 +26,51 @@ export function createInstanceMetrics(registry: Registry): InstanceMetrics {
   const registers = [registry];
   const role = new Gauge({
     name: 'mesh_na_instance_role',
-    help: '1 for the role of this instance among those on one database',
+    help: '1 for the current role of this instance among those on one database',
     labelNames: ['role'] as const,
     registers,
   });
   const lease = new Gauge({
     name: 'mesh_na_lease_remaining_seconds',
-    help: 'How long this instance may write without a renewal; 0 while it does not write',
+    help: 'How long this instance may keep writing without renewing its lease; 0 while it is not the writer',
     registers,
   });
   const lag = new Gauge({
     name: 'mesh_na_replica_lag_revisions',
-    help: 'How many revisions the state that this instance keeps ready is behind; NaN while it keeps none',
+    help: 'How many revisions the standby state of this instance is behind; NaN while it has none',
     registers,
   });
   const stale = new Gauge({
     name: 'mesh_na_serving_stale',
-    help: '1 while this instance reaches neither the database nor a writer, and serves its last copies',
+    help: '1 while this instance can reach neither the database nor a writer and serves its last copies',
     registers,
   });
   const databaseClock = new Gauge({
     name: 'mesh_na_database_clock_difference_seconds',
-    help: 'How far the clock of this machine is at least ahead of that of the database; negative when behind',
+    help: 'How far the clock of this machine is ahead of the database clock, at least; negative if behind',
     registers,
   });
   const followers = new Gauge({
     name: 'mesh_na_link_followers',
-    help: 'How many followers are linked to this instance; 0 while it does not write',
+    help: 'How many followers are linked to this instance; 0 while it is not the writer',
     registers,
   });
   const followerLag = new Gauge({
     name: 'mesh_na_follower_lag_revisions',
-    help: 'How many revisions the state that a linked follower keeps ready is behind; NaN while it keeps none',
-    // What scrapes a target labels each sample of it with its own `instance`.
+    help: 'How many revisions the standby state of a linked follower is behind; NaN while it has none',
+    // Not named `instance`: Prometheus adds a label of that name to each sample.
     labelNames: ['follower'] as const,
     registers,
   });
   const linkAnswers = new Histogram({
     name: 'mesh_na_link_round_trip_seconds',
-    help: 'Time until the instance that writes has answered this follower over the link',
+    help: 'Time the writer took to answer this follower over the link',
     buckets: STORE_SECONDS,
     registers,
   });
   const leaseConfirmations = new Histogram({
     name: 'mesh_na_lease_confirmation_seconds',
-    help: 'Time until the database has confirmed that this instance still writes, which answers from memory wait for',
+    help: 'Time the database took to confirm that this instance is still the writer; answers from memory wait for it',
     buckets: STORE_SECONDS,
     registers,
   });

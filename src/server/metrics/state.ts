@@ -1,4 +1,4 @@
-/** What is counted in committed state, set as a whole when the metrics are read. */
+/** Metrics counted from committed state, all set together when the metrics are read. */
 import { Gauge, type Registry } from 'prom-client';
 import { POSTURE_RULES } from '../../authority/views/posture.ts';
 import type { PostureFinding } from '../../protocol/rows/posture.ts';
@@ -13,27 +13,27 @@ export interface AuthorityCounts {
   readonly subjects: CountsByKind;
   readonly removed_subjects: CountsByKind;
   readonly posture: readonly PostureFinding[];
-  /** Rules that cannot be judged yet. */
+  /** Rules that cannot be evaluated yet. */
   readonly posture_unknown: readonly string[];
-  /** What is wrong with nodes. */
-  /** Null where that is not known. */
+  /** The number of nodes with each kind of problem. */
+  /** Null if not known. */
   readonly nodes: Readonly<Record<string, number | null>>;
-  /** Bytes; null where it is not known. */
+  /** Bytes; null if not known. */
   readonly disk_free: number | null;
   readonly disk_min_free: number;
-  /** Milliseconds since the epoch; null where it is not known. */
+  /** Milliseconds since the epoch; null if not known. */
   readonly delegated_until: number | null;
   readonly signs: boolean;
-  /** Milliseconds since the epoch, by kind; kinds of which nothing lapses are absent. */
+  /** Milliseconds since the epoch, by kind; kinds without anything that lapses are absent. */
   readonly soonest_ends: CountsByKind;
   readonly webhooks: readonly WebhookCounts[];
 }
 
 interface WebhookCounts {
   readonly host: string;
-  /** Entries of the audit log that were not taken yet. */
+  /** Audit log entries not yet delivered. */
   readonly lag_entries: number;
-  /** The age of the first of them. */
+  /** The age of the oldest undelivered entry. */
   readonly lag_seconds: number;
 }
 
@@ -48,7 +48,7 @@ const COUNTS = {
   mesh_na_nonce_windows: ['Nodes whose heartbeat nonces are remembered', 'nonce_windows'],
 } as const;
 
-/** Registers them; the result sets them all. */
+/** Registers the metrics; the returned function sets them all. */
 export function createStateMetrics(registry: Registry): (counts: AuthorityCounts) => void {
   const registers = [registry];
   const gauges = Object.entries(COUNTS).map(([name, [help, count]]) => ({
@@ -57,25 +57,25 @@ export function createStateMetrics(registry: Registry): (counts: AuthorityCounts
   }));
   const subjects = new Gauge({
     name: 'mesh_na_subjects',
-    help: 'Trust subjects held',
+    help: 'Trust subjects in the state',
     labelNames: ['kind'] as const,
     registers,
   });
   const removedSubjects = new Gauge({
     name: 'mesh_na_subjects_removed_total',
-    help: 'Trust subjects that were removed when their time had passed, ever',
+    help: 'Trust subjects removed by retention since the network was created',
     labelNames: ['kind'] as const,
     registers,
   });
   const posture = new Gauge({
     name: 'mesh_na_posture_finding',
-    help: 'What is wrong: 1 needs attention, 2 needs action now, 0 is well',
+    help: 'Problems by rule: 0 is well, 1 needs attention, 2 needs action now',
     labelNames: ['rule'] as const,
     registers,
   });
   const nodes = new Gauge({
     name: 'mesh_na_nodes',
-    help: 'Nodes that report, and how many of them are silent, unwell, lapsing or lapsed; a number that is not known is absent',
+    help: 'Nodes that report, and how many of them are silent, unwell, lapsing or lapsed; absent if not known',
     labelNames: ['state'] as const,
     registers,
   });
@@ -86,28 +86,28 @@ export function createStateMetrics(registry: Registry): (counts: AuthorityCounts
   });
   const diskMinFree = new Gauge({
     name: 'mesh_na_disk_min_free_bytes',
-    help: 'With fewer bytes free nothing new is enrolled; 0 where that never happens',
+    help: 'With fewer free bytes than this, nothing new is enrolled; 0 disables the limit',
     registers,
   });
   const delegatedUntil = new Gauge({
     name: 'mesh_na_delegation_not_after_seconds',
-    help: 'When the delegation of the root key to the authority ends, seconds since the epoch',
+    help: 'When the delegation from the root key to the authority ends, seconds since the epoch',
     registers,
   });
   const soonestEnds = new Gauge({
     name: 'mesh_na_expiry_timestamp_seconds',
-    help: 'When the first of each kind lapses, seconds since the epoch; a kind of which nothing lapses is absent',
+    help: 'When the first item of each kind lapses, seconds since the epoch; absent for kinds without one',
     labelNames: ['kind'] as const,
     registers,
   });
   const signs = new Gauge({
     name: 'mesh_na_signer_available',
-    help: '1 while signatures of the authority can be had',
+    help: '1 while the authority can sign',
     registers,
   });
   const webhookLagEntries = new Gauge({
     name: 'mesh_na_webhook_lag_entries',
-    help: 'Entries of the audit log that a webhook has yet to take',
+    help: 'Audit log entries not yet delivered to a webhook',
     labelNames: ['host'] as const,
     registers,
   });
@@ -125,7 +125,7 @@ export function createStateMetrics(registry: Registry): (counts: AuthorityCounts
     }
     for (const { name } of POSTURE_RULES) {
       const finding = counts.posture.find(({ rule }) => rule === name);
-      // What is not known is left out: 0 would say that all is well.
+      // Unknown values are omitted, because 0 would mean that all is well.
       if (counts.posture_unknown.includes(name)) posture.remove({ rule: name });
       else posture.set({ rule: name }, finding === undefined ? 0 : GRAVITY[finding.severity]);
     }
@@ -144,7 +144,7 @@ export function createStateMetrics(registry: Registry): (counts: AuthorityCounts
     delegatedUntil.set((counts.delegated_until ?? Number.NaN) / 1000);
   }
 
-  /** Of several webhooks at one host, the one that is furthest behind. */
+  /** If one host has several webhooks, reports the one that is furthest behind. */
   function setLags(webhooks: readonly WebhookCounts[]): void {
     webhookLagEntries.reset();
     webhookLagSeconds.reset();

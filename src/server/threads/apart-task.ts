@@ -1,4 +1,4 @@
-/** The other side of `apart.ts`: a process that carries out one task, and ends with it or with the service. */
+/** The child's side of `apart.ts`: a process that carries out one task, and exits with it or with the service. */
 import { setPriority } from 'node:os';
 import type { Outcome } from './apart.ts';
 
@@ -6,18 +6,18 @@ const PRIORITY = 10;
 
 export function carryOutTask<Task, Result>(work: (task: Task) => Promise<Result>): void {
   giveWay();
-  // A stop is the service's decision, also where the whole group of processes gets the signal.
+  // The service decides when to stop, even if the whole process group gets the signal.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => undefined);
   process.once('disconnect', endWithoutService);
   process.once('message', (task: Task) => void outcomeOf(() => work(task)).then(report));
 }
 
-/** A confined service, such as the sample for systemd, may not choose priorities. */
+/** A sandboxed service, such as the systemd sample, may not be allowed to change priorities. */
 function giveWay(): void {
   try {
     setPriority(PRIORITY);
   } catch {
-    // Its work is done all the same.
+    // The task runs anyway.
   }
 }
 
@@ -34,7 +34,7 @@ function report(outcome: Outcome<unknown>): void {
   process.send?.(outcome, () => process.disconnect());
 }
 
-/** Nobody catches it. What is not complete is removed by the next start. */
+/** Not caught. Incomplete files are removed at the next start. */
 function endWithoutService(): never {
-  throw new Error('The service that wanted this has ended');
+  throw new Error('The service that started this task has ended');
 }

@@ -1,35 +1,33 @@
 /**
- * One task in a process of its own, with a lower priority: reading a whole state takes processor, memory and native
- * code, none of which may hold up or end the service.
+ * Runs one task in a child process with lower priority: reading a whole state takes CPU, memory and native code, which
+ * must not delay or crash the service.
  */
 import { fork } from 'node:child_process';
 import { threadEntry } from './thread-entry.ts';
 
-/** What such a process says last. */
+/** The last message of the child process. */
 export type Outcome<Result> =
   | { readonly ok: true; readonly result: Result }
   | { readonly ok: false; readonly problem: string };
 
-/** The process has ended without an outcome. */
+/** The process ended without an outcome. */
 export class EndedApart extends Error {
-  /** Null when it was not ended by a signal. */
+  /** Null if it was not ended by a signal. */
   readonly signal: NodeJS.Signals | null;
 
-  /** `lastWords` is what Node.js writes of what nobody has caught, with the stack. */
+  /** `lastWords` is what Node.js prints about an uncaught error, with the stack. */
   constructor(code: number | null, signal: NodeJS.Signals | null, lastWords = '') {
-    super(
-      `The process for it has ended with ${[signal ?? code, lastWords.trim()].join(' ').trim()}`,
-    );
+    super(`The child process ended with ${[signal ?? code, lastWords.trim()].join(' ').trim()}`);
     this.signal = signal;
   }
 }
 
-/** Characters; the rest of a longer stack is of no use. */
+/** In characters; the rest of a longer stack is not useful. */
 const MOST_LAST_WORDS = 4000;
 
 /**
- * The task is sent over a pipe, and is neither an argument nor in the environment. Rejects with one sentence when it
- * fails. An abort kills the process, whatever it was doing.
+ * The task is sent over a pipe, so it appears neither in the arguments nor in the environment. Rejects with a
+ * one-sentence error if it fails. An abort kills the process at any point.
  */
 export function runInChildProcess<Task extends object, Result>(
   worker: 'backup' | 'scrub',
@@ -49,8 +47,8 @@ export function runInChildProcess<Task extends object, Result>(
     });
     const kill = () => {
       child.kill('SIGKILL');
-      // Not waited for: a process may hang in a call to a disk that is gone.
-      reject(new Error('The service stops'));
+      // Not waited for: the process may hang in a call to an unresponsive disk.
+      reject(new Error('The service is stopping'));
     };
     abort.addEventListener('abort', kill, { once: true });
     child.once('message', (outcome: Outcome<Result>) => {
@@ -58,7 +56,7 @@ export function runInChildProcess<Task extends object, Result>(
       else reject(new Error(outcome.problem));
     });
     child.once('error', reject);
-    // Later than `exit`: by then its last message has been read.
+    // Emitted after `exit`, when the last message has been read.
     child.once('close', (code, signal) => {
       abort.removeEventListener('abort', kill);
       reject(new EndedApart(code, signal, lastWords));

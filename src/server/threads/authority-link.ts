@@ -1,4 +1,4 @@
-/** The authority as seen by an edge on another thread. */
+/** The authority, as seen by an edge on another thread. */
 
 import type { JsonObject } from '../../base/json/value.ts';
 import type { RefusalName } from '../../base/refusal.ts';
@@ -18,7 +18,7 @@ export interface AuthorityLink {
   exposition(): Promise<string>;
   log(line: string): void;
   take(answers: Answers): void;
-  /** Sends what has accumulated now, instead of at the end of this turn. */
+  /** Sends accumulated requests now instead of at the end of this turn. */
   flush(): void;
 }
 

@@ -1,4 +1,4 @@
-/** Makes a backup in a process of its own. */
+/** Makes a backup in a child process. */
 
 import type { KeySource } from '../../base/signer/authority-signer.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
@@ -7,7 +7,7 @@ import { runInChildProcess } from './apart.ts';
 
 export interface BackupTask {
   readonly dataDir: string;
-  /** Null when the data folder holds the state. */
+  /** Null if the data folder holds the state. */
   readonly database: NamedDatabase | null;
   readonly genesis: GenesisBlock;
   readonly keySource: KeySource;
@@ -24,7 +24,7 @@ export interface MadeFile {
   readonly revision: number;
 }
 
-/** Rejects with one sentence when it fails. After an abort what was written stays incomplete. */
+/** Rejects with a one-sentence error if it fails. After an abort, the incomplete file remains. */
 export function backUpApart(task: BackupTask, abort: AbortSignal): Promise<MadeFile> {
   return runInChildProcess('backup', task, abort);
 }

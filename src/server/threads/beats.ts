@@ -1,20 +1,20 @@
 /**
- * Signs of life: each thread increments a counter in shared memory, and a watchdog on a thread of its own
- * notices when one has stopped.
+ * Thread heartbeats: each thread increments a counter in shared memory, and a watchdog on a separate thread notices
+ * when one stops.
  */
 
 /** How often a thread beats, and how often the watchdog checks. */
 export const TICK_MS = 500;
 
-/** Silence of the authority after which the process is not ready. */
+/** How long the authority may be silent before the process is not ready. */
 const NOT_READY_TICKS = 4;
-/** Silence of a thread after which the process ends. */
+/** How long a thread may be silent before the process ends. */
 const ENDING_TICKS = 20;
 
 export const AUTHORITY_SLOT = 0;
 
 export interface Beats {
-  /** For each thread a number that changes with each tick; 0 while it is not watched. */
+  /** For each thread, a number that changes with each tick; 0 while the thread is not watched. */
   readonly counts: Int32Array;
   /** One number: ticks since the authority's last beat, as counted by the watchdog. */
   readonly authoritySilence: Int32Array;
@@ -48,8 +48,8 @@ export function isAuthoritySilent({ authoritySilence }: Beats): boolean {
 }
 
 /**
- * Call once per tick; returns the slot of a thread that has been silent for too long, else null. Silence is
- * counted in ticks and not in time, because a suspended process or machine does not tick either.
+ * Call once per tick; returns the slot of a thread that has been silent for too long, or null. Silence is counted in
+ * ticks rather than time, because a suspended process or machine does not tick either.
  */
 export function createLook({ counts, authoritySilence }: Beats): () => number | null {
   const seen = new Int32Array(counts.length);

@@ -1,5 +1,5 @@
 /**
- * Values between threads. Structured cloning preserves everything in a command except the class of a
+ * Converts values sent between threads. Structured cloning preserves everything in a command except the class of a
  * `JsonFloat`, so a float is sent as a boxed number, which occurs nowhere else.
  */
 import { JsonFloat } from '../../base/json/value.ts';
@@ -42,7 +42,7 @@ function isTree(value: unknown): value is object {
 function mapDeep(value: unknown, leaf: (value: unknown) => unknown): unknown {
   if (Array.isArray(value)) return value.map((item) => mapDeep(item, leaf));
   if (!isTree(value) || isFloat(value) || isBox(value)) return leaf(value);
-  // Define own members whatever their name: `__proto__` is an ordinary name in a free-form object.
+  // Defines own members even for `__proto__`, which is an ordinary name in a free-form object.
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => [name, mapDeep(member, leaf)]),
   );

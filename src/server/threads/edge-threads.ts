@@ -1,4 +1,4 @@
-/** The edges as seen by the authority: threads that share the port and send commands in batches. */
+/** The edges, as seen by the authority: threads that share the port and send commands in batches. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { ClockAnchor } from '../../base/clock.ts';
@@ -21,11 +21,11 @@ import { createRpcCaller, type RpcCaller } from './rpc.ts';
 import { endOf } from './thread-end.ts';
 import { threadEntry } from './thread-entry.ts';
 
-/** A thread that can serve; it can serve again after it was closed. */
+/** A thread that can serve, and can serve again after being closed. */
 export interface EdgeThread {
   post(message: ToEdge): void;
   listen(listener: (message: FromEdge) => void): void;
-  /** Ends the thread, whose server is closed; resolves when it has ended. */
+  /** Ends the thread, whose server must be closed; resolves when it has ended. */
   end(): Promise<void>;
 }
 
@@ -53,7 +53,7 @@ export function edgeThreadOn(worker: Worker, onFailure: (cause: unknown) => void
 
 export interface EdgeHost {
   readonly call: Call;
-  /** Null where no other instance can write. */
+  /** Null if no other instance can write. */
   readonly relay: Relay | null;
   readonly publisher: DocumentPublisher;
   readonly limits: RateLimits;
@@ -61,7 +61,7 @@ export interface EdgeHost {
   readonly clock: ClockAnchor;
   readonly manualTime: ManualTime | null;
   readonly beats: Beats;
-  /** Null where no other instance can write. */
+  /** Null if no other instance can write. */
   readonly instanceStatus: StandingMemory | null;
   log(lines: string): void;
   /** The metrics of all edges. */
@@ -72,23 +72,23 @@ export interface EdgeHost {
 export interface Edges {
   /** `/readyz` answers 503 from now on. */
   announce(): Promise<void>;
-  /** Refuses all new work; resolves when what is in flight is answered. */
+  /** Refuses all new work; resolves when all requests in flight are answered. */
   drain(): Promise<void>;
-  /** Ends requests whose body has not arrived in whole. */
+  /** Ends requests whose body has not completely arrived. */
   cut(): Promise<void>;
   /** Ends all connections, and the threads if there are any. */
   close(): Promise<void>;
-  /** Stops answering and closes, or gives up waiting for that. */
+  /** Stops answering and closes, without waiting longer than the time limit. */
   abandon(): Promise<void>;
   /** Resolves when everything that the edges have logged and counted so far has arrived. */
   settle(): Promise<void>;
-  /** New connections get this pair on every edge; rejects when one of them cannot use it. */
+  /** Makes new connections use this pair on every edge; rejects if an edge cannot use it. */
   useTls(files: TlsFiles): Promise<void>;
   /** Resolves when no edge reads a document that was replaced before this call. */
   barrier(): Promise<void>;
 }
 
-/** Threads close within this time when asked, in milliseconds. */
+/** How long to wait for threads to close, in milliseconds. */
 const CLOSING_MS = 2000;
 
 /** Resolves when every thread listens on the port. */
@@ -189,8 +189,9 @@ function connect(
 export type Outbox = ReturnType<typeof createOutbox>;
 
 /**
- * Answers of one turn travel in one message, behind what was published before them. `scheduler` is given what sends
- * them, and returns what is called to have that done at the end of the turn, or later; it may be called many times.
+ * Collects the answers of one turn into one message, after the documents published before them. `scheduler` receives
+ * the function that sends the message and returns a function that schedules it for the end of the turn or later, which
+ * may be called many times.
  */
 export function createOutbox(
   thread: { post(message: Answers): void },
@@ -236,7 +237,7 @@ export function createOutbox(
       failed.push(id, problemText(cause));
       schedule();
     },
-    /** What is answered at once is sent together, at once. */
+    /** Sends the answers given during `work` together, as soon as it returns. */
     together(work: () => void) {
       isGathering = true;
       try {
@@ -265,13 +266,16 @@ function atEndOfTurn(send: () => void): () => void {
   };
 }
 
-/** Heartbeats, as `packHeartbeat` puts them one behind the other. */
+/** Consecutive heartbeats, as packed by `packHeartbeat`. */
 export type Rows = readonly unknown[];
 
-/** Has heartbeats answered elsewhere, and their answers put in the outbox; false when that is not its turn. */
+/**
+ * Has heartbeats answered by another instance, with the answers put into the outbox; false if they must be answered
+ * here.
+ */
 export type Relay = (heartbeats: Rows, outbox: Outbox) => boolean;
 
-/** What answers the requests of an edge, or of another instance. */
+/** The handler of requests from an edge or another instance. */
 export interface Answering {
   readonly call: Call;
   /** Only for edges. */
@@ -295,7 +299,7 @@ function answerAll(
   outbox: Outbox,
 ): void {
   const areRelayed = host.relay?.(heartbeats, outbox) === true;
-  // A bug in one command fails that request; the others of its batch are executed.
+  // A bug in one command fails only that request; the rest of the batch is executed.
   for (let i = 0; i < heartbeats.length && !areRelayed; i += HEARTBEAT_ROW) {
     const id = heartbeats[i];
     try {
@@ -314,7 +318,7 @@ function answerAll(
   }
 }
 
-/** Also of an answer that comes later, or not. */
+/** Puts the answer into the outbox, now or when the promise settles. */
 export function reply(outbox: Outbox, id: unknown, answer: Answer | Promise<Answer>): void {
   if (answer instanceof Promise) {
     answer.then(

@@ -1,6 +1,6 @@
 /**
- * An edge on a thread of its own: HTTP, parsing, schemas, signatures, public documents and stateless
- * verification. Everything it knows about the state comes from the authority.
+ * An edge on its own thread: HTTP, parsing, schemas, signatures, public documents and stateless verification.
+ * Everything it knows about the state comes from the authority.
  */
 import { parentPort } from 'node:worker_threads';
 import { anchoredTime } from '../../base/clock.ts';
@@ -44,7 +44,7 @@ const PROCEDURES: EdgeProcedures = {
   barrier: () => serving().edge.barrier(),
 };
 
-// Not caught, it would end the thread, and ending a thread with an open app aborts the process.
+// An uncaught exception would end the thread, and ending a thread with an open app aborts the process.
 process.on('uncaughtException', (cause) => {
   current?.edge.refuseWork();
   post({ type: 'failed', problem: problemText(cause) });
@@ -61,7 +61,7 @@ function post(message: FromEdge): void {
 }
 
 function serving(): Serving {
-  if (current === null) throw new Error('The edge does not serve');
+  if (current === null) throw new Error('The edge is not serving');
   return current;
 }
 

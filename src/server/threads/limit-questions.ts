@@ -1,4 +1,4 @@
-/** Questions about rate limits whose counts are elsewhere: on the thread of the authority, or with another instance. */
+/** Rate limit questions whose counts are kept elsewhere: on the authority's thread or by another instance. */
 import { Refusal } from '../../base/refusal.ts';
 import type { RateLimitSettings, RateLimits } from '../../edge/rate-limit.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
@@ -6,7 +6,7 @@ import type { RateBucket } from '../../protocol/route-description.ts';
 
 type LimitQuestion = readonly [bucket: RateBucket, key: string, at: number];
 
-/** The limits as seen by the one that asks. */
+/** The limits, as seen by the thread that asks. */
 export function askedLimits(
   settings: RateLimitSettings,
   ask: (name: string, question: LimitQuestion) => Promise<Answer>,
@@ -21,19 +21,19 @@ export function askedLimits(
     take: (bucket, key, now) => (isOn(bucket) ? seconds('#take', bucket, key, now) : 0),
     wait: (bucket, key, now) => (isOn(bucket) ? seconds('#wait', bucket, key, now) : 0),
     giveBack(bucket, key, counted) {
-      // A count too many harms less than a request that waits for it.
+      // Counting one too many is better than making a request wait for this.
       if (isOn(bucket)) seconds('#give_back', bucket, key, counted).catch(() => undefined);
     },
   };
 }
 
-/** Throws what another instance refuses, or what is refused because it is gone. */
+/** The text of the answer; throws if the other instance refused, or is gone. */
 export function textOf(answer: Answer): string {
   if (!answer.ok) throw new Refusal(answer.refusal, answer.details);
   return answer.json;
 }
 
-/** The answer of the one that counts; null when the question is another one. */
+/** The answer of the thread that keeps the counts; null if this is not a rate limit question. */
 export function answerLimit(
   limits: RateLimits,
   name: string,
@@ -60,7 +60,7 @@ function answered(seconds: number): Answer {
   return { ok: true, json: String(seconds) };
 }
 
-/** The counts are with another instance, which may be gone. */
+/** Another instance keeps the counts, and it may be gone. */
 function refused(cause: unknown): Answer {
   if (!(cause instanceof Refusal)) throw cause;
   return { ok: false, refusal: cause.refusal, details: cause.details };

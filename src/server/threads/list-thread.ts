@@ -1,4 +1,4 @@
-/** The thread that renders long signed lists, as seen by the authority. */
+/** The thread that renders long signed lists, as seen by the authority thread. */
 import { Worker } from 'node:worker_threads';
 import type { ListEntry, ListForm, ListHead } from '../../authority/lists/list-document.ts';
 import type { ListThread, RenderedList } from '../../authority/lists/list-rendering.ts';
@@ -7,7 +7,7 @@ import type { PublishedDocument } from '../../protocol/contract/documents.ts';
 import { endOf } from './thread-end.ts';
 import { threadEntry } from './thread-entry.ts';
 
-/** Who signs the lists; passed once, when the thread starts. */
+/** The keys that sign the lists; passed once, when the thread starts. */
 export interface ListThreadIdentity {
   readonly keySource: KeySource;
   readonly publicKey: string;
@@ -15,7 +15,7 @@ export interface ListThreadIdentity {
   readonly keyId: string;
 }
 
-/** `list` is the number of a list, in the order in which they were opened. */
+/** `list` is the index of a list, in the order in which the lists were opened. */
 export type ToListThread =
   | { readonly type: 'open'; readonly form: ListForm }
   | { readonly type: 'add'; readonly list: number; readonly entries: readonly ListEntry[] }
@@ -25,7 +25,7 @@ export type ToListThread =
 
 export type FromListThread =
   | { readonly type: 'ready' }
-  /** `buffer` is the memory of the document, until it is released. */
+  /** `buffer` is the memory of the document until it is released. */
   | {
       readonly type: 'rendered';
       readonly document: PublishedDocument;
@@ -34,7 +34,7 @@ export type FromListThread =
 
 const LIST_WORKER = threadEntry('list');
 
-/** `onFailure` is called for failures once the thread was ready. */
+/** `onFailure` is called for failures after the thread became ready. */
 export function startListThread(
   identity: ListThreadIdentity,
   onFailure: (cause: unknown) => void,

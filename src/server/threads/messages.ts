@@ -1,6 +1,6 @@
 /**
- * What edges and the authority send each other. Everything of one turn of the event loop is sent in one
- * message, and messages arrive in order.
+ * The messages between edges and the authority. Everything from one turn of the event loop is sent in one message, and
+ * messages arrive in order.
  */
 import type { ClockAnchor } from '../../base/clock.ts';
 import type { ManualTime } from '../../base/runtime.ts';
@@ -17,23 +17,23 @@ import type { RpcAnswer, RpcCall } from './rpc.ts';
 export interface SharedState {
   /** The newest version of each public document. */
   readonly documentVersions: Int32Array;
-  /** Where the versions of the revocation list end. */
+  /** The end offsets of the versions of the revocation list. */
   readonly revisionEnds: RevisionEnds;
-  /** One number: the count of live-page viewers. */
+  /** One number: how many viewers live pages have. */
   readonly viewers: Int32Array;
-  /** Offset of the authority's clock to the monotonic time. */
+  /** The offset of the authority's clock from monotonic time. */
   readonly clock: ClockAnchor;
-  /** Manually set clocks; null for the system's. */
+  /** Manually set clocks; null for the system clocks. */
   readonly manualTime: ManualTime | null;
   readonly beats: Beats;
-  /** Null where no other instance can write. */
+  /** Null if no other instance can write. */
   readonly instanceStatus: StandingMemory | null;
 }
 
 export interface Service {
   readonly config: EdgeConfig;
   readonly port: number;
-  /** The counter in which the edge shows that it lives. */
+  /** The edge's slot in the thread heartbeat counters. */
   readonly slot: number;
   readonly shared: SharedState;
 }
@@ -53,33 +53,36 @@ export type EdgeProcedures = {
   report(): Promise<MetricsReport>;
   /** Sends what was logged so far. */
   flush(): void;
-  /** New connections get this pair. */
+  /** Makes new connections use this pair. */
   useTls(files: TlsFiles): Promise<void>;
-  /** Returns when every answer begun before has been sent. */
+  /** Returns when every answer begun before this call has been sent. */
   barrier(): Promise<void>;
 };
 
-/** Flat lists: cloning one long list of strings and numbers is much cheaper than many small objects. */
+/**
+ * The lists are flat because cloning one long list of strings and numbers is much cheaper than cloning many small
+ * objects.
+ */
 export interface Batch {
   readonly type: 'batch';
-  /** For each heartbeat: request id and the members of the command, in the order of `packHeartbeat`. */
+  /** For each heartbeat, its request id and the members of the command, in the order of `packHeartbeat`. */
   readonly heartbeats: readonly unknown[];
-  /** For each other request: id, name, cloneable command. */
+  /** For each other request, its id, name and cloneable command. */
   readonly requests: readonly unknown[];
-  /** Lines for the log. */
+  /** Log lines. */
   readonly log: string;
 }
 
 export interface Answers {
   readonly type: 'answers';
   readonly publications: readonly Publication[];
-  /** For each answered request: id and the JSON text, or the seconds of a rate limit. */
+  /** For each answered request, its id and the JSON text, or the seconds of a rate limit. */
   readonly answered: readonly unknown[];
-  /** For each request that had arrived before: id and its cloneable answer. */
+  /** For each request that had arrived before, its id and cloneable answer. */
   readonly repeated: readonly unknown[];
-  /** For each refused request: id, refusal, cloneable details. */
+  /** For each refused request, its id, refusal and cloneable details. */
   readonly refused: readonly unknown[];
-  /** For each request that failed with a bug: id and text for the log. */
+  /** For each request that failed because of a bug, its id and text for the log. */
   readonly failed: readonly unknown[];
 }
 
@@ -88,5 +91,5 @@ export type ToEdge = RpcCall | Answers | { readonly type: 'exit' };
 export type FromEdge =
   | RpcAnswer
   | Batch
-  /** Something was thrown that nobody catches: the thread waits to be closed, and takes no new work. */
+  /** An uncaught exception: the thread waits to be closed and accepts no new work. */
   | { readonly type: 'failed'; readonly problem: string };

@@ -1,4 +1,4 @@
-/** The key of the authority for a thread or a process: from a seed that it is given, or from a signer that it asks. */
+/** The authority key for a thread or process: from a seed that it receives, or through a signer process. */
 import { signerFromSeed } from '../../base/crypto/ed25519.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import {
@@ -8,13 +8,13 @@ import {
 } from '../../base/signer/authority-signer.ts';
 import { type SignerNotes, startSignerThread } from './signer-thread.ts';
 
-/** Resolves when signatures can be had; rejects with one sentence. */
+/** Resolves when the signer is available; rejects with a one-sentence error. */
 export async function openSigner(source: KeySource, notes = NO_NOTES): Promise<AuthoritySigner> {
   if (source.kind === 'signer') return startSignerThread(source.address, notes);
   return heldHere(signerFromSeed(Buffer.from(source.seed)));
 }
 
-/** A signature that cannot be had is reported by the caller, and a thread that fails ends the one that asks it. */
+/** The caller reports missing signatures, and a failed signer thread ends the thread that uses it. */
 const NO_NOTES: SignerNotes = {
   available: () => undefined,
   unavailable: () => undefined,

@@ -13,7 +13,7 @@ export function packHeartbeat(
   list.push(id, certId, status, publicKey, signedAt, nonce, verdict, remoteAddr, wantsBulletin);
 }
 
-/** The row of `from` that begins at `start`, as it is but for its id. */
+/** Copies the row of `from` that begins at `start`, with another id. */
 export function copyHeartbeat(
   list: unknown[],
   id: number,
@@ -24,7 +24,7 @@ export function copyHeartbeat(
   for (let i = start + 1; i < start + HEARTBEAT_ROW; i += 1) list.push(from[i]);
 }
 
-/** The command of the row that begins at `start`. */
+/** The command in the row that begins at `start`. */
 export function unpackHeartbeat(list: readonly unknown[], start: number): Heartbeat {
   return {
     certId: list[start + 1] as string,

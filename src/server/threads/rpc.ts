@@ -1,6 +1,5 @@
 /**
- * Calls between two threads, as messages. Every call is executed and answered, with the result of its
- * procedure or with the error.
+ * Calls between two threads, as messages. Every call is executed and answered with the procedure's result or its error.
  */
 import { problemText } from '../../base/log/problem.ts';
 
@@ -52,7 +51,7 @@ export function createRpcCaller<Served extends Procedures>(
   };
 }
 
-/** Executes a call of the other thread. */
+/** Executes a call from the other thread. */
 export async function answerCall(
   procedures: Procedures,
   { id, name, argument }: RpcCall,

@@ -1,4 +1,4 @@
-/** An edge that serves, on the thread of the authority or on one of its own. */
+/** A serving edge, on the authority's thread or its own. */
 import type { TlsFiles } from '../../base/tls/pair.ts';
 import type { DrainState, Edge } from '../../edge/edge.ts';
 import { type EdgeConfig, edgeSettings } from '../../edge/edge-config.ts';
@@ -16,31 +16,31 @@ export interface ServingEdge {
   readonly port: number;
   /** `/readyz` answers 503 from now on. */
   announce(): void;
-  /** Refuses all new work; resolves when what is in flight is answered. */
+  /** Refuses all new work; resolves when all requests in flight are answered. */
   drain(): Promise<void>;
   /** Refuses all new work. */
   refuseWork(): void;
-  /** Ends requests whose body has not arrived in whole. */
+  /** Ends requests whose body has not completely arrived. */
   cut(): void;
   /** Ends all connections. */
   close(): void;
-  /** New connections get this pair. */
+  /** Makes new connections use this pair. */
   useTls(files: TlsFiles): Promise<void>;
   /** Resolves when no request reads a document that was replaced before this call. */
   barrier(): Promise<void>;
   report(): Promise<MetricsReport>;
 }
 
-/** What differs between threads. */
+/** The parts of an edge's environment that differ between threads. */
 export interface EdgeSurroundings
   extends Pick<
     Edge,
     'call' | 'documents' | 'revisionEnds' | 'limits' | 'viewers' | 'runtime' | 'logger'
   > {
   readonly beats: Beats;
-  /** Null where no other instance can write. */
+  /** Null if no other instance can write. */
   readonly instanceStatus: StandingMemory | null;
-  /** The metrics of all edges, of which `report` gives those of this one. */
+  /** The metrics of all edges; `report` returns those of this one. */
   exposition(report: () => Promise<MetricsReport>): Promise<string>;
 }
 

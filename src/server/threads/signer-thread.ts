@@ -1,7 +1,7 @@
 /**
- * The key of the authority in another process, seen from a thread that decides without waiting: a thread of its own
- * talks to the signer, and anyone who signs is stopped until it has the signature, for a bounded time. Once a signer has
- * not signed, nobody is stopped for it again before it has shown that it signs [signer-3].
+ * The authority key in a signer process, for a thread that must sign synchronously: a separate thread talks to the
+ * signer, and the calling thread blocks until it has the signature, for a bounded time. After a failure, no thread
+ * blocks again until the signer has shown that it works [signer-3].
  */
 import { Worker } from 'node:worker_threads';
 import { messageOf } from '../../base/error-message.ts';
@@ -14,7 +14,7 @@ import { threadEntry } from './thread-entry.ts';
 
 export interface SignerThreadIdentity {
   readonly address: SignerAddress;
-  /** One number, which both sides write: 1 while the signer signs. */
+  /** One number, which both sides write: 1 while the signer is available. */
   readonly isAvailable: Int32Array;
 }
 
@@ -22,44 +22,44 @@ export type ToSignerThread =
   | {
       readonly type: 'sign';
       readonly text: Uint8Array;
-      /** A number, which says what became of the text, and room for the signature after it. */
+      /** A status number (see `CELL`), followed by room for the signature. */
       readonly cell: SharedArrayBuffer;
     }
-  /** The connection has not answered in time. */
+  /** Drops the connection, which did not answer in time. */
   | { readonly type: 'drop' }
   | { readonly type: 'exit' };
 
 export type FromSignerThread =
   | { readonly type: 'available' }
-  /** `isLasting` when waiting does not mend it. */
+  /** `isLasting` if waiting does not help. */
   | { readonly type: 'unavailable'; readonly problem: string; readonly isLasting: boolean }
-  /** It signs, but not this. */
+  /** The signer works but refuses this text. */
   | { readonly type: 'refused'; readonly problem: string };
 
-/** What the number in a cell says. */
+/** The values of the status number in a cell. */
 export const CELL = { asked: 0, signed: 1, failed: 2 } as const;
 export const SIGNATURE_AT = Int32Array.BYTES_PER_ELEMENT;
 const SIGNATURE_BYTES = 64;
 const CELL_BYTES = SIGNATURE_AT + SIGNATURE_BYTES;
-/** The other thread gives up first, and says why. */
+/** The extra time that lets the other thread give up first and report why. */
 const GRACE_MS = 100;
-/** How long a start waits for a signer that is started at the same time. */
+/** How long startup waits for a signer that is started at the same time. */
 const START_MS = 5000;
 
-/** What a signer reports in addition to the signatures that it makes. */
+/** Callbacks for what happens to a signer besides signing. */
 export interface SignerNotes {
   available(): void;
   unavailable(problem: string): void;
   refused(problem: string): void;
-  /** How long a signature took, or how long was waited in vain. */
+  /** A signature took this long, or was not obtained in this time. */
   asked(seconds: number, signed: boolean): void;
-  /** The thread itself has failed. */
+  /** The thread itself failed. */
   failed(cause: unknown): void;
   /** Monotonic milliseconds. */
   elapsed(): number;
 }
 
-/** Resolves once the signer at the address signs; rejects with one sentence when it does not in time. */
+/** Resolves once the signer at the address signs; rejects with a one-sentence error if it does not in time. */
 export async function startSignerThread(
   address: SignerAddress,
   notes: SignerNotes,
@@ -69,7 +69,7 @@ export async function startSignerThread(
   const worker = new Worker(threadEntry('signer'), { workerData });
   await firstAnswer(worker, address);
   notes.available();
-  // A process that has nothing else to do ends.
+  // The thread alone must not keep the process alive.
   worker.unref();
   const ended = endOf(worker, notes.failed);
   worker.on('message', (report: FromSignerThread) => {
@@ -111,7 +111,7 @@ export async function startSignerThread(
     publicKey: address.publicKey,
     sign,
     isAvailable: () => Atomics.load(isAvailable, 0) === 1,
-    // Any signature shows it.
+    // Any signature proves availability.
     assertAvailable: () => void sign(PROBE),
     close() {
       worker.ref();
@@ -122,7 +122,7 @@ export async function startSignerThread(
 }
 
 function firstAnswer(worker: Worker, { path }: SignerAddress): Promise<void> {
-  let problem = 'nobody answers';
+  let problem = 'no answer';
   return new Promise((resolve, reject) => {
     const giveUp = (why: string) => {
       clearTimeout(late);

@@ -1,4 +1,4 @@
-/** The thread that talks to the signer, so that another can be stopped until it has a signature. */
+/** The thread that talks to the signer, so that another thread can block until it has a signature. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -20,21 +20,21 @@ import {
   type ToSignerThread,
 } from './signer-thread.ts';
 
-/** Between two attempts to connect, at first and at most. */
+/** The initial and the longest delay between two connection attempts. */
 const FIRST_WAIT_MS = 50;
 const LONGEST_WAIT_MS = 1000;
-/** A signer that hangs while nothing is signed is detected within this time. */
+/** A signer that hangs while idle is detected within this time. */
 const PROBE_MS = 5000;
 
 const port = parentPort;
-if (port === null) throw new Error('What talks to the signer runs as a worker thread');
+if (port === null) throw new Error('The signer client runs as a worker thread');
 const { address, isAvailable } = workerData as SignerThreadIdentity;
 let connection: SignerConnection | null = null;
 
 let lastReport = '';
 
 port.on('message', (message: ToSignerThread) => {
-  if (message.type === 'drop') return connection?.end('it was not heard in time');
+  if (message.type === 'drop') return connection?.end('it did not answer in time');
   if (message.type === 'exit') return exit();
   const { text, cell } = message;
   void sign(text).then(
@@ -52,7 +52,7 @@ await stayConnected();
 function exit(): void {
   closing.abort();
   clearInterval(probing);
-  connection?.end('it is not needed any more');
+  connection?.end('it is no longer needed');
   port?.close();
 }
 
@@ -61,7 +61,7 @@ async function sign(text: Uint8Array): Promise<Buffer> {
   try {
     return await connection.sign(text);
   } catch (cause) {
-    // Whatever else happens ends the connection, which is reported when it has ended.
+    // Any other problem ends the connection, and that is reported when it has ended.
     if (cause instanceof SignerRefusal) report({ type: 'refused', problem: cause.message });
     throw cause;
   }
@@ -100,7 +100,7 @@ async function stayConnected(): Promise<void> {
   }
 }
 
-/** What is the same as before is not reported again. */
+/** Reports a message unless it repeats the previous one. */
 function report(message: FromSignerThread): void {
   const text = JSON.stringify(message);
   if (text !== lastReport) port?.postMessage(message);

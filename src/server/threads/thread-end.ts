@@ -1,8 +1,8 @@
-/** How a thread ends: on request, or as a failure that is reported once. */
+/** Distinguishes a requested end of a thread from a failure, which is reported once. */
 import type { Worker } from 'node:worker_threads';
 
 export interface ThreadEnd {
-  /** From now on the end of the thread is not a failure; resolves when it has ended. */
+  /** Makes the end of the thread expected from now on; resolves when it has ended. */
   expected(): Promise<void>;
 }
 
@@ -17,7 +17,7 @@ export function endOf(worker: Worker, onFailure: (cause: unknown) => void): Thre
     worker.once('exit', (code) => {
       resolve();
       if (!isExpected && !hasFailed)
-        onFailure(new Error(`The thread has ended with exit code ${code}`));
+        onFailure(new Error(`The thread ended with exit code ${code}`));
     });
   });
   return {

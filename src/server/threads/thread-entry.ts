@@ -1,6 +1,6 @@
 /**
- * The module that a thread, or a child process, starts with. Compiled it is the worker itself; as TypeScript it is a launcher,
- * because a thread does not inherit how its process loads TypeScript.
+ * The module that a thread or child process starts with. When compiled, it is the worker itself; as TypeScript, it is a
+ * launcher, because a thread does not inherit the TypeScript loader of its process.
  */
 export function threadEntry(
   name: 'edge' | 'list' | 'watchdog' | 'backup' | 'scrub' | 'signer',

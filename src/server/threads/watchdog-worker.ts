@@ -1,6 +1,6 @@
 /**
- * The thread that ends the process when another one hangs. It waits for no other thread: it writes to
- * standard error itself, because the authority's thread writes the log.
+ * The thread that ends the process when another one hangs. It depends on no other thread: it writes to standard error
+ * directly, because the authority's thread writes the log.
  */
 import { write } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -27,7 +27,7 @@ const looking = setInterval(() => {
   if (slot === null) return;
   clearInterval(looking);
   setInterval(kill, LAST_LINE_MS);
-  logger.write('CRITICAL', 'watchdog', `Ending after a failure: ${nameOf(slot)} has hung`);
+  logger.write('CRITICAL', 'watchdog', `Ending after a failure: ${nameOf(slot)} hangs`);
 }, TICK_MS);
 parentPort?.postMessage('ready');
 
@@ -35,7 +35,7 @@ function nameOf(slot: number): string {
   return slot === AUTHORITY_SLOT ? 'the authority' : `edge thread ${slot}`;
 }
 
-/** A thread that hangs cannot be asked to end, and none but the main thread can end the process in order. */
+/** A hung thread cannot be asked to end, and only the main thread could exit the process cleanly. */
 function kill(): void {
   process.kill(process.pid, 'SIGKILL');
 }

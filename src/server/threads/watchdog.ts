@@ -1,4 +1,4 @@
-/** The watchdog, as seen by the process that it watches. */
+/** The watchdog, as seen by the process it watches. */
 import inspector from 'node:inspector';
 import { Worker } from 'node:worker_threads';
 import type { LogFormat, LogLevel } from '../../base/log/logger.ts';
@@ -13,7 +13,7 @@ export interface WatchdogSettings {
 }
 
 export interface Watchdog {
-  /** Resolves when it is watching. */
+  /** Resolves once the watchdog is watching. */
   readonly ready: Promise<void>;
   end(): Promise<void>;
 }
@@ -25,7 +25,7 @@ export type StartWatchdog = (
 
 const WATCHDOG_WORKER = threadEntry('watchdog');
 
-/** For a process that may stop at a breakpoint, or that shares its threads with others. */
+/** For a process that may stop at a breakpoint or shares its threads with other work. */
 export const NO_WATCHDOG: Watchdog = { ready: Promise.resolve(), end: () => Promise.resolve() };
 
 export const startWatchdog: StartWatchdog = (settings, onFailure) => {

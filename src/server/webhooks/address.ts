@@ -1,20 +1,20 @@
-/** Which addresses a webhook may lead to, unless private ones are allowed [events-5]. */
+/** Which addresses a webhook may use, unless private ones are allowed [events-5]. */
 import ipaddr from 'ipaddr.js';
 
-/** NAT64: the last four bytes are an IPv4 address, which is the one that is reached. */
+/** NAT64: the last four bytes are the IPv4 address that is actually reached. */
 const NAT64 = ipaddr.IPv6.parse('64:ff9b::');
 const NAT64_BITS = 96;
 const IPV4_AT = 12;
 const IPV4_BYTES = 4;
 
-/** All that is public in IPv6 is in it; what is outside of it, such as IPv4 in another form, is a network's own. */
+/** Contains all public IPv6 addresses; those outside of it, such as embedded IPv4 addresses, may be private. */
 const GLOBAL = ipaddr.IPv6.parse('2000::');
 const GLOBAL_BITS = 3;
 
-/** Public by its range, but answered by the host of a virtual machine, with what is meant for that machine alone. */
+/** In a public range, but served by the cloud host with data meant only for the virtual machine. */
 const OF_CLOUDS: ReadonlySet<string> = new Set(['168.63.129.16']);
 
-/** Whether everybody on the internet can reach it; a text that is no address is not. */
+/** Whether the text is an address on the public internet; false if it is not an address at all. */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false;
   const found = reached(address);
@@ -22,7 +22,7 @@ export function isPublicAddress(address: string): boolean {
   return found.kind() === 'ipv4' || (found as ipaddr.IPv6).match(GLOBAL, GLOBAL_BITS);
 }
 
-/** The last four bytes in hex: where they are decimal, the library takes ten zeros before them for a mapped address. */
+/** Rewrites a decimal IPv4 suffix in hex, because the library takes one after ten zero bytes for a mapped address. */
 function inHex(address: string): string {
   if (!address.includes(':')) return address;
   return address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)/, (_dotted, ...bytes) => {
@@ -31,7 +31,7 @@ function inHex(address: string): string {
   });
 }
 
-/** IPv4 addresses that are written as IPv6 become IPv4. */
+/** The address that is actually reached: IPv4 addresses embedded in IPv6 become IPv4. */
 function reached(address: string): ipaddr.IPv4 | ipaddr.IPv6 {
   const parsed = ipaddr.process(inHex(address));
   if (parsed.kind() === 'ipv4') return parsed;

@@ -1,6 +1,6 @@
 /**
- * Posts the audit log to one webhook, event after event, from where it stands [events-5]. What it does not take is
- * posted again until it does: nothing is left out, and nothing waits for it but what follows.
+ * Posts the audit log to one webhook, in order, from where delivery stopped last [events-5]. Events that the webhook
+ * does not accept are retried until it does; only the events after them wait.
  */
 
 import type { WebhookFacts } from '../../authority/views/posture.ts';
@@ -9,9 +9,9 @@ import type { Problem } from './post.ts';
 
 export interface DeliveryOptions {
   readonly host: string;
-  /** The index of the last event that it took. */
+  /** The index of the last delivered event. */
   readonly delivered: number;
-  /** The events after an index, each a line; waits for the next when there are none, and may answer none. */
+  /** The events after an index, one per line; waits for the next if there are none, and may still return none. */
   read(after: number): Promise<readonly string[]>;
   post(body: string): Promise<Problem>;
   /** Milliseconds since the epoch. */
@@ -20,21 +20,21 @@ export interface DeliveryOptions {
   random(): number;
   /** Rejects when the signal is aborted. */
   pause(milliseconds: number): Promise<void>;
-  /** This many events were taken. */
+  /** Called with the number of events that were accepted. */
   took(events: number): void;
   failed(problem: string, isFirst: boolean): void;
-  /** It takes events again, after this many failures. */
+  /** Called when the webhook accepts events again after this many failures. */
   recovered(failures: number): void;
   readonly abort: AbortSignal;
 }
 
 export interface Delivery {
   readonly facts: WebhookFacts;
-  /** Posts until the signal is aborted; while it waits for the next event, it may stay so for ever. */
+  /** Posts until the signal is aborted; if it is waiting for the next event, it may not return. */
   run(): Promise<void>;
 }
 
-/** Between two requests, so that a long log takes a small part of the thread's time. */
+/** The pause between two requests, so that a long log takes only a small part of the thread's time. */
 const PACE_MS = 50;
 const FIRST_RETRY_MS = 2000;
 const LONGEST_RETRY_MS = 300_000;
@@ -66,7 +66,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     return PACE_MS;
   }
 
-  /** Endpoints that failed together are not tried again together. */
+  /** Jitter, so that endpoints that failed together are not retried together. */
   function notTaken(problem: string): number {
     const ms = Math.min(FIRST_RETRY_MS * 2 ** failures, LONGEST_RETRY_MS);
     if (abort.aborted) return ms;

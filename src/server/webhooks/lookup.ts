@@ -1,17 +1,17 @@
-/** Finds the addresses of webhooks, and passes on those alone that may be connected to [events-5]. */
+/** Resolves the host names of webhooks to the addresses that may be used [events-5]. */
 import type { LookupAddress } from 'node:dns';
 import { lookup } from 'node:dns/promises';
 import type { LookupFunction } from 'node:net';
 import { createTurns } from '../../base/work.ts';
 import { isPublicAddress } from './address.ts';
 
-/** No address of the name may be connected to. */
+/** None of the name's addresses may be used. */
 export class PrivateAddress extends Error {}
 
 /**
- * For `node:http` and `node:net`, which connect to exactly what it answers: a name that leads elsewhere a moment later
- * changes nothing. The system's resolver keeps a thread of the pool that also writes to the disk, for as long as a name
- * server is silent, so it is asked for one name at a time.
+ * For `node:http` and `node:net`, which connect to exactly these addresses, so DNS rebinding has no effect. The system
+ * resolver occupies a thread of the pool that also does disk I/O until the name server answers, so names are resolved
+ * one at a time.
  */
 export function createLookup(allowsPrivate: boolean): LookupFunction {
   const asked = new Map<string, Promise<readonly LookupAddress[]>>();

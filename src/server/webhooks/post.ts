@@ -1,16 +1,16 @@
-/** Posts to one webhook, which may answer what it likes: time, connections and bytes of each request are bounded. */
+/** Posts to one webhook, which is not trusted: the time, connections and bytes of each request are bounded. */
 import * as http from 'node:http';
 import * as https from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { PrivateAddress } from './lookup.ts';
 
-/** Null when the request was taken; else why it was not, for the log. */
+/** Null if the request was accepted; otherwise the reason, for the log. */
 export type Problem = string | null;
 
 export interface Poster {
-  /** Never rejects; a request that is aborted was not taken. */
+  /** Never rejects; an aborted request counts as not accepted. */
   post(body: string, headers: http.OutgoingHttpHeaders, abort: AbortSignal): Promise<Problem>;
-  /** Ends the connection that is kept between requests. */
+  /** Closes the connection that is kept open between requests. */
   close(): void;
 }
 
@@ -22,9 +22,9 @@ export interface PosterOptions {
 }
 
 const LIMIT_MS = 10_000;
-/** A connection is kept for what follows at once; most servers keep it for longer. */
+/** How long an idle connection is kept; most servers keep theirs longer. */
 const IDLE_MS = 1000;
-/** Of an answer. */
+/** The limit for the headers of a response. */
 const MOST_HEAD_BYTES = 8 * 1024;
 const MOST_BODY_BYTES = 4 * 1024;
 const MOST_INTERIM_ANSWERS = 8;
@@ -43,7 +43,7 @@ export function createPoster({ url, lookup, limitMs = LIMIT_MS }: PosterOptions)
         headers: { ...headers, 'Content-Length': Buffer.byteLength(body) },
       });
       const timer = setTimeout(end, limitMs, `it took longer than ${limitMs / 1000} s`);
-      const stop = () => end('the service stops');
+      const stop = () => end('the service is stopping');
 
       let isOver = false;
       function end(problem: Problem): void {
@@ -75,7 +75,7 @@ export function createPoster({ url, lookup, limitMs = LIMIT_MS }: PosterOptions)
       let interim = 0;
       sent.on('information', () => {
         interim += 1;
-        if (interim > MOST_INTERIM_ANSWERS) end('it answers without an end');
+        if (interim > MOST_INTERIM_ANSWERS) end('it sends interim responses endlessly');
       });
       sent.on('response', judge);
       sent.on('error', (cause) => end(problemOf(cause)));
@@ -93,13 +93,15 @@ const CUT_OFF = 'it closed the connection before its answer was complete';
 
 function refusal(status: number): string {
   const redirects = status >= 300 && status <= 399;
-  return redirects ? `it redirects (${status}), which is not followed` : `it answered ${status}`;
+  return redirects
+    ? `it redirects (${status}), and redirects are not followed`
+    : `it answered ${status}`;
 }
 
-/** Messages of others may hold anything, so only the code is reported. */
+/** Error messages may contain anything, so only the code is reported. */
 function problemOf(cause: Error): string {
   if (cause instanceof PrivateAddress) {
-    return 'its name leads to a private address, which MESH_WEBHOOK_PRIVATE=1 would allow';
+    return 'its name resolves to a private address, which only MESH_WEBHOOK_PRIVATE=1 allows';
   }
   return `the connection failed (${(cause as NodeJS.ErrnoException).code ?? cause.name})`;
 }

@@ -1,20 +1,20 @@
-/** The webhooks that an operator names [events-5]. No sentence repeats an address: it may hold a secret. */
+/** The configured webhooks [events-5]. No message repeats an address, because it may contain a secret. */
 import { isIP } from 'node:net';
 import { bareHost } from '../../base/bare-host.ts';
 import { isPublicAddress } from './address.ts';
 
 export interface WebhookSettings {
   readonly urls: readonly URL[];
-  /** Whether they may be on this machine, in its network, and without TLS. */
+  /** Whether webhooks may be on this machine or its private network, and may lack TLS. */
   readonly allowsPrivate: boolean;
-  /** The index of the event after which a new one begins; null for the end of the log. */
+  /** The index of the event after which a new webhook begins; null for the end of the log. */
   readonly after: number | null;
 }
 
 const MOST_WEBHOOKS = 10;
 const MOST_CHARACTERS = 2048;
 
-/** `label` is how the operator named them. Throws one clear sentence. */
+/** `label` names the setting as it was given. Throws a one-sentence error if a URL is not acceptable. */
 export function webhookUrls(
   texts: readonly string[],
   { allowsPrivate }: Pick<WebhookSettings, 'allowsPrivate'>,
@@ -28,7 +28,8 @@ export function webhookUrls(
     if (problem === null) return new URL(text);
     throw new Error(`${label} ${problem}${texts.length > 1 ? ` (number ${index + 1})` : ''}`);
   });
-  if (new Set(urls.map(String)).size < urls.length) throw new Error(`${label} names one twice`);
+  if (new Set(urls.map(String)).size < urls.length)
+    throw new Error(`${label} names a webhook twice`);
   return urls;
 }
 
@@ -39,11 +40,11 @@ function problemOf(text: string, allowsPrivate: boolean): string | null {
   if (protocol !== 'https:' && !(protocol === 'http:' && allowsPrivate)) {
     return 'must be an https URL, or http with MESH_WEBHOOK_PRIVATE=1';
   }
-  if (username !== '' || password !== '') return 'must not hold a user or a password';
-  if (hash !== '') return 'must not have a fragment, which is never sent';
+  if (username !== '' || password !== '') return 'must not contain a user name or password';
+  if (hash !== '') return 'must not have a fragment, because it is never sent';
   const address = bareHost(hostname);
   if (isIP(address) !== 0 && !allowsPrivate && !isPublicAddress(address)) {
-    return 'names a private address, which MESH_WEBHOOK_PRIVATE=1 would allow';
+    return 'names a private address, which only MESH_WEBHOOK_PRIVATE=1 allows';
   }
   return null;
 }

@@ -1,4 +1,4 @@
-/** All webhooks of an authority, independent of it: they read what is on disk, and it never waits for them [events-5]. */
+/** All webhooks of an authority. They read the stored log, and the authority never waits for them [events-5]. */
 import { setTimeout } from 'node:timers/promises';
 import type { WebhookFacts } from '../../authority/views/posture.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
@@ -28,16 +28,16 @@ export interface WebhookOptions {
 
 export interface Webhooks {
   readonly facts: readonly WebhookFacts[];
-  /** Stores what was taken since the last call. */
+  /** Stores the delivery positions that changed since the last call. */
   save(): Promise<void>;
-  /** Posts nothing more, and stores what was taken. */
+  /** Stops posting and stores the delivery positions. */
   stop(): Promise<void>;
 }
 
-/** In one request. */
+/** The most events in one request. */
 const MOST_EVENTS = 100;
 
-/** Begins to post. The state forgets the webhooks that are not among these. */
+/** Starts posting. The state forgets webhooks that are not among these. */
 export async function openWebhooks(options: WebhookOptions): Promise<Webhooks> {
   const { settings, call, logger } = options;
   const stopped = new AbortController();
@@ -48,7 +48,7 @@ export async function openWebhooks(options: WebhookOptions): Promise<Webhooks> {
   const lookup = createLookup(settings.allowsPrivate);
   const running = hooks.map(({ url, id }) => {
     const delivered = saved.get(id) ?? 0;
-    logger.write('INFO', 'webhook', `Events after ${delivered} are posted to ${url.host}`);
+    logger.write('INFO', 'webhook', `Posting events after ${delivered} to ${url.host}`);
     const poster = createPoster({ url, lookup });
     const delivery = deliveryTo(url.host, delivered, poster, stopped.signal, options);
     void delivery.run();
@@ -99,7 +99,7 @@ function deliveryTo(
         };
         return await poster.post(body, headers, abort);
       } catch (cause) {
-        if (isSignerUnavailable(cause)) return 'the signer does not sign';
+        if (isSignerUnavailable(cause)) return 'the signer is unavailable';
         throw cause;
       }
     },
@@ -110,11 +110,11 @@ function deliveryTo(
     failed(problem, isFirst) {
       failed(host);
       if (!isFirst) return;
-      const what = `Events cannot be posted to ${host}: ${problem}; they are kept, and tried again`;
+      const what = `Events cannot be posted to ${host}: ${problem}; they are kept and retried`;
       logger.write('WARNING', 'webhook', what);
     },
     recovered: (failures) =>
-      logger.write('INFO', 'webhook', `${host} takes events again, after ${failures} failures`),
+      logger.write('INFO', 'webhook', `${host} accepts events again after ${failures} failures`),
     abort,
   });
 }
@@ -127,5 +127,5 @@ async function eventsAfter(call: Call, after: number): Promise<readonly string[]
 
 function textOf(answer: Answer): string {
   if (answer.ok) return answer.json;
-  throw new Error(`The authority refuses: ${answer.refusal}`);
+  throw new Error(`The authority refused: ${answer.refusal}`);
 }
