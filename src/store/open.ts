@@ -1,13 +1,15 @@
 /** Opens the store that the settings name: in the data folder, or in a database. */
 import { hostname } from 'node:os';
 import type { Runtime } from '../base/runtime.ts';
-import { DATABASE as LMDB, openLmdbStore } from './lmdb/store.ts';
+import { DATABASE as LMDB } from './lmdb/ownership.ts';
+import { openLmdbStore } from './lmdb/store.ts';
 import type { NetworkIdentity } from './network-identity.ts';
 import type { PgEnvironment, StoreAddress } from './postgresql/address.ts';
 import { openPostgresqlFollower } from './postgresql/follower.ts';
 import type { Candidate } from './postgresql/lease.ts';
 import { leaseClock } from './postgresql/lease-clock.ts';
-import { openPostgresqlStore, DATABASE as POSTGRESQL, type Tenure } from './postgresql/store.ts';
+import { DATABASE as POSTGRESQL } from './postgresql/schema.ts';
+import { openPostgresqlStore, type Tenure } from './postgresql/store.ts';
 import type { StateFollower, Store } from './store.ts';
 
 export type { Candidate, Tenure };

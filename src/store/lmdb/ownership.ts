@@ -14,6 +14,9 @@ import type { OpenTables } from './tables.ts';
 
 export const SCHEMA_VERSION = 4;
 
+/** The kind of database, and the row layout that this program reads and writes. */
+export const DATABASE = { backend: 'lmdb', schemaVersion: SCHEMA_VERSION } as const;
+
 interface OwnerRow {
   readonly pid: number;
   readonly host: string;

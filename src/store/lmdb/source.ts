@@ -7,7 +7,7 @@ import type { AuditEntry } from '../store.ts';
 import { type StateReader, type StateSource, sourceOf } from '../stream/ports.ts';
 import { readingOf } from '../stream/source.ts';
 import { checkForReading } from './folder-state.ts';
-import { assertSchema, isClosed, SCHEMA_VERSION } from './ownership.ts';
+import { assertSchema, DATABASE, isClosed } from './ownership.ts';
 import {
   lmdbTables,
   type OpenTables,
@@ -48,7 +48,7 @@ export function openLmdbReader(dataDir: string): StateReader {
         network,
         meta,
         tables,
-        database: { backend: 'lmdb', schemaVersion: SCHEMA_VERSION },
+        database: DATABASE,
         isClosed: isClosed(opened, { transaction }),
       });
     },

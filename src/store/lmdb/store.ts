@@ -39,7 +39,7 @@ import { markInUse } from '../usage-mark.ts';
 import { lockFolder } from './folder-lock.ts';
 import { checkFiles } from './folder-state.ts';
 import { createCommits, whileNobodyCommits } from './openings.ts';
-import { assertSchema, ownerRow, SCHEMA_VERSION, takeOwnership } from './ownership.ts';
+import { assertSchema, ownerRow, takeOwnership } from './ownership.ts';
 import { lmdbTables, openEnvironment, openMeta, openTables } from './tables.ts';
 
 /** Rows of nonces. */
@@ -52,9 +52,6 @@ interface InFlight {
   /** The last unit that changed the subject: a version may recur after a removal. */
   readonly unit: EncodedUnit;
 }
-
-/** The kind of database, and the row layout that this program reads and writes. */
-export const DATABASE = { backend: 'lmdb', schemaVersion: SCHEMA_VERSION } as const;
 
 /**
  * Opens the store below `dataDir`; throws one clear sentence when another process holds it, when it is

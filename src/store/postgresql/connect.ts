@@ -109,6 +109,19 @@ export interface ConnectOptions {
   readonly name?: string;
 }
 
+/** Works on a connection to the primary that ends with the work. */
+export async function onPrimary<T>(
+  address: StoreAddress,
+  work: (client: Client, shown: string) => Promise<T>,
+): Promise<T> {
+  const { client, shown } = await connectToPrimary(address);
+  try {
+    return await work(client, shown);
+  } finally {
+    await disconnect(client);
+  }
+}
+
 /** The server of each list that was connected to last: it is likely to be the primary still. */
 const connectedLast = new WeakMap<StoreAddress, ServerAddress>();
 

@@ -4,11 +4,11 @@ import { type MetaRows, metaValue } from '../meta-rows.ts';
 import { retirement } from '../move/marks.ts';
 import type { HeldState } from '../stream/ports.ts';
 import type { StoreAddress } from './address.ts';
-import { connectToPrimary, disconnect } from './connect.ts';
+import { connectToPrimary, disconnect, onPrimary } from './connect.ts';
 import { acquireLease, type Lease, type LeaseHolder } from './lease.ts';
 import type { LeaseClock } from './lease-clock.ts';
 import { connectToLease, type LeaseTableOptions } from './lease-table.ts';
-import { connectToTables } from './schema.ts';
+import { assertSchema } from './schema.ts';
 import { postgresqlTables, readMetaOf } from './tables.ts';
 
 /** A process that moves a state out of a database, or into it. */
@@ -46,13 +46,11 @@ export async function isServable(address: StoreAddress): Promise<boolean> {
   return meta.has('network') && !meta.has('arriving');
 }
 
-async function metaOf(address: StoreAddress): Promise<MetaRows> {
-  const { client } = await connectToTables(address);
-  try {
-    return await readMetaOf(client);
-  } finally {
-    await disconnect(client);
-  }
+function metaOf(address: StoreAddress): Promise<MetaRows> {
+  return onPrimary(address, async (client, shown) => {
+    await assertSchema(client, shown);
+    return readMetaOf(client);
+  });
 }
 
 /** Asks the instance that writes to stop, and those that wait for their turn to go on waiting, for a few seconds. */

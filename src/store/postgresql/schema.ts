@@ -233,6 +233,9 @@ end $$;
 
 export const SCHEMA_VERSION = 5;
 
+/** The kind of database, and the version of the tables that this program reads and writes. */
+export const DATABASE = { backend: 'postgresql', schemaVersion: SCHEMA_VERSION } as const;
+
 /** Any number that no other program in the database is likely to lock. */
 const CREATION_LOCK = 6_103_245_771;
 

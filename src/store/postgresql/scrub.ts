@@ -5,29 +5,26 @@ import { DamagedState, TABLES } from '../rows.ts';
 import { type ScrubbedPart, type ScrubPlace, scrubRows } from '../scrub.ts';
 import { type CountedTotal, countProblem } from '../totals.ts';
 import type { StoreAddress } from './address.ts';
-import { connectToPrimary, disconnect } from './connect.ts';
+import { onPrimary } from './connect.ts';
 import { assertSchema } from './schema.ts';
 import { countRows, postgresqlTables } from './tables.ts';
 import { unreadableBecause } from './unreadable.ts';
 
 /** Rejects when the database cannot be asked. */
-export async function scrubDatabase(
+export function scrubDatabase(
   address: StoreAddress,
   from: ScrubPlace | null,
   parts: number,
 ): Promise<ScrubbedPart> {
-  const { client, shown } = await connectToPrimary(address);
-  try {
+  return onPrimary(address, async (client, shown) => {
     const store = {
       total: await countAllRows(client),
       problems: await problemsOf(client, shown, from === null),
       // In no transaction: a row is whole by itself, and nothing is held back in the database meanwhile.
       tables: postgresqlTables(client),
     };
-    return await scrubRows(store, from, parts);
-  } finally {
-    await disconnect(client);
-  }
+    return scrubRows(store, from, parts);
+  });
 }
 
 /** The rows are counted at the beginning of each round. */

@@ -6,7 +6,7 @@ import { type StateReader, type StateSource, sourceOf } from '../stream/ports.ts
 import { readingOf } from '../stream/source.ts';
 import type { StoreAddress } from './address.ts';
 import { disconnect } from './connect.ts';
-import { connectToTables, SCHEMA_VERSION } from './schema.ts';
+import { connectToTables, DATABASE } from './schema.ts';
 import { beginReading, postgresqlTables } from './tables.ts';
 
 /** The database has the tables, and nobody has written to them. The message is a sentence. */
@@ -34,7 +34,7 @@ export async function openPostgresqlReader(address: StoreAddress): Promise<State
         network,
         meta,
         tables: postgresqlTables(client),
-        database: { backend: 'postgresql', schemaVersion: SCHEMA_VERSION },
+        database: DATABASE,
         isClosed: rows[0]?.released === true,
       });
     },

@@ -2,7 +2,7 @@
 import type { Client } from 'pg';
 import { metaValue } from '../meta-rows.ts';
 import type { StoreAddress } from './address.ts';
-import { connectToPrimary, disconnect } from './connect.ts';
+import { onPrimary } from './connect.ts';
 import { type Durability, readDurability } from './durability.ts';
 import { leaseIsMissing } from './lease-table.ts';
 import { createTables, readSchemaVersion, SCHEMA_VERSION } from './schema.ts';
@@ -52,7 +52,7 @@ export interface StatusOfFollower {
 }
 
 export async function readStatus(address: StoreAddress): Promise<StoreStatus> {
-  return withConnection(address, async (client, place) => {
+  return onPrimary(address, async (client, place) => {
     const schemaVersion = await readSchemaVersion(client);
     return {
       place,
@@ -74,7 +74,7 @@ export interface Safety {
 }
 
 export async function readSafety(address: StoreAddress): Promise<Safety> {
-  return withConnection(address, async (client, place) => {
+  return onPrimary(address, async (client, place) => {
     const { rows } = await client.query<Omit<Safety, 'place' | 'writer'>>(`
       select current_setting('full_page_writes') as full_page_writes,
         current_setting('synchronous_commit') as synchronous_commit,
@@ -89,22 +89,10 @@ export async function readSafety(address: StoreAddress): Promise<Safety> {
 
 /** Makes the tables, or brings them to the version of this program. */
 export async function migrateDatabase(address: StoreAddress) {
-  return withConnection(address, async (client, place) => {
+  return onPrimary(address, async (client, place) => {
     const from = await createTables(client, place);
     return { place, from, to: SCHEMA_VERSION };
   });
-}
-
-async function withConnection<T>(
-  address: StoreAddress,
-  work: (client: Client, shown: string) => Promise<T>,
-): Promise<T> {
-  const { client, shown } = await connectToPrimary(address);
-  try {
-    return await work(client, shown);
-  } finally {
-    await disconnect(client);
-  }
 }
 
 async function readStatusOfContents(client: Client): Promise<StatusOfContents> {

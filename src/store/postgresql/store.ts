@@ -13,7 +13,7 @@ import { heldStore } from './held-store.ts';
 import { acquireLease, type Candidate, type Lease, type LeaseHolder } from './lease.ts';
 import { type LeaseClock, pauseOn } from './lease-clock.ts';
 import { connectToLease } from './lease-table.ts';
-import { assertSchema, SCHEMA_VERSION } from './schema.ts';
+import { assertSchema } from './schema.ts';
 import { readMetaOf } from './tables.ts';
 import { createWriting, type Writing } from './writing.ts';
 
@@ -49,9 +49,6 @@ export interface PostgresqlStore extends Store {
 
 /** The right to write, as its holder sees it. */
 export type Tenure = Pick<Lease, 'epoch' | 'previousOwner' | 'isHeld' | 'remaining' | 'heldSince'>;
-
-/** The kind of database, and the version of the tables that this program reads and writes. */
-export const DATABASE = { backend: 'postgresql', schemaVersion: SCHEMA_VERSION } as const;
 
 /**
  * Throws one clear sentence when the database cannot be used; nothing is written to it then. A candidate may wait
