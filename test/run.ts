@@ -27,6 +27,7 @@ const PROJECT = resolve(BUILD, '..');
 const AUTHORITY = 'test/support/authority.ts';
 const BROWSER = 'test/support/browser.ts';
 const LMDB_ONLY = 'test/support/lmdb-only.ts';
+const PROCESSES = 'test/support/processes.ts';
 
 /** They start an authority, and see the same with any threads and any store, or bring a store of their own. */
 const UNAFFECTED =
@@ -141,6 +142,11 @@ const files = tests
   .filter(isChosen)
   .map((path) => join(TESTS, path))
   .sort();
+// Those that start programs take longest, and wait: the run would end with the last of them alone.
+const [waiting, others] = [
+  files.filter(startsPrograms),
+  files.filter((file) => !startsPrograms(file)),
+];
 
 function isChosen(path: string): boolean {
   const name = basename(path, '.test.js');
@@ -168,7 +174,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 /** More than there are cores: files wait for processes, pages and disks for a third of their time. */
 const concurrency = availableParallelism() + 2;
 const took = new Map<string, number>();
-run({ files, concurrency, timeout: FILE_TIMEOUT_MS, signal: stop.signal })
+run({ files: [...waiting, ...others], concurrency, timeout: FILE_TIMEOUT_MS, signal: stop.signal })
   .on('test:pass', count)
   .on('test:fail', (failed) => {
     process.exitCode = 1;
@@ -201,6 +207,11 @@ function scratchParent(): string {
     // Only Linux has it.
   }
   return tmpdir();
+}
+
+function startsPrograms(file: string): boolean {
+  const modules = modulesOf(file);
+  return modules.has(BROWSER) || modules.has(PROCESSES);
 }
 
 /** The source of a compiled file and all own modules that it imports. */
