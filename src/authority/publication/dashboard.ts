@@ -1,12 +1,33 @@
-import { jsonText } from '../../base/json/write.ts';
+/** The dashboard: built when it is read, after what it shows has changed. */
+import type { ImportedFeed } from '../../../machines/revocation-feed.ts';
+import { compareCodePoints, jsonText, type WithText } from '../../base/json/write.ts';
 import { inSlices } from '../../base/slices.ts';
+import { displayTime, formatInstant } from '../../base/timestamp.ts';
 import { publishedDocument } from '../../protocol/contract/documents.ts';
+import type { Dashboard, DashboardFeed, FeedSummary } from '../../protocol/rows/dashboard.ts';
+import type { HorizonSummary } from '../../protocol/rows/horizon.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
-import { dashboard } from '../views/dashboard.ts';
 import { horizonSummary } from '../views/horizon.ts';
+import { recentChangeRow } from '../views/recent-changes.ts';
+import { connectomeSummary, sequenceValue } from '../views/recognition-graph.ts';
+import { trustCycleSummary } from '../views/trust-cycle.ts';
 import { endsOf } from './horizon.ts';
 import { currentPosture } from './posture.ts';
+
+const HOUR = 3_600_000;
+const FRESH_HOURS = 24;
+const WATCH_HOURS = 72;
+
+const LINKS = {
+  dashboard_json: '/dashboard.json',
+  connectome: '/connectome',
+  connectome_json: '/connectome.json',
+  recognition_treaties: '/recognition-treaties',
+  recognition_graph: '/recognition-graph',
+  api_reference: '/api-reference',
+  cli_reference: '/cli-reference',
+};
 
 /** How long node counts may lag behind; a relevant commit withdraws the document at once. */
 const LAG = 500;
@@ -31,27 +52,78 @@ function* publishDashboard(na: Authority): Generator<void, undefined> {
   yield* dashboardTreaties.prepare(recognition.edges(), na.runtime.now());
   const ends = yield* na.expiryCensus.take();
   const now = na.runtime.now();
-  const { networkName, networkVersion } = na.settings;
-  const model = dashboard(
-    {
-      networkName,
-      networkVersion,
-      ready: na.store.health() === null,
-      activeNodes: na.liveness.activeCount(now),
-      trackedNodes: na.counts.keptCertificates() - na.counts.revokedCertificates(),
-      recognition,
-      treaties: dashboardTreaties.list(recognition.edges(), now),
-      feeds: [...na.subjects.allCommitted('revocation-feed')].map(([, { context }]) => context),
-      trustCycle: na.recentAudit.trustCycle(),
-      recentChanges: na.recentAudit.changes(),
-      horizon: horizonSummary(endsOf(na, ends)),
-      instances: na.hostStatus().instances,
-      judge(counted) {
-        na.counted.facts = counted;
-        return currentPosture(na, now);
-      },
-    },
-    now,
-  );
+  const model = dashboard(na, horizonSummary(endsOf(na, ends)), now);
   na.publisher.publish('dashboard', publishedDocument(jsonText(model), now + LAG));
+}
+
+/** The model [core-6-5], derived only from committed state. */
+function dashboard(
+  na: Authority,
+  horizon: HorizonSummary,
+  now: number,
+): WithText<Dashboard, 'treaties'> {
+  const { recognition, counts } = na;
+  const { networkName: id, networkVersion: version } = na.settings;
+  const { treaties, summary } = na.dashboardTreaties.list(recognition.edges(), now);
+  const feedRows = [...na.subjects.allCommitted('revocation-feed')]
+    .map(([, { context }]) => context)
+    .toSorted((a, b) => compareCodePoints(a.issuer, b.issuer))
+    .map((feed) => feedRow(feed, now));
+  const feedSummary = summarizeFeeds(feedRows);
+  const trustCycle = trustCycleSummary(na.recentAudit.trustCycle(), now);
+  const { instances } = na.hostStatus();
+  na.counted.facts = { treaties: summary, staleFeeds: feedSummary.stale_count, trustCycle };
+  const posture = currentPosture(na, now);
+  return {
+    sovereign: { id, version },
+    readiness: { status: na.store.health() === null ? 'ready' : 'not_ready' },
+    nodes: {
+      active: na.liveness.activeCount(now),
+      // Certificates that are not revoked.
+      tracked: counts.keptCertificates() - counts.revokedCertificates(),
+    },
+    connectome_summary: connectomeSummary(recognition, now),
+    treaty_summary: summary,
+    treaties,
+    revocation_feed_summary: feedSummary,
+    revocation_feeds: feedRows,
+    trust_cycle_summary: trustCycle,
+    recent_changes: na.recentAudit.changes().map(recentChangeRow),
+    horizon_summary: horizon,
+    ...(instances === null ? {} : { instances: [...instances] }),
+    posture,
+    warnings: posture.findings.map(({ sentence }) => sentence),
+    links: LINKS,
+  };
+}
+
+function feedRow(feed: ImportedFeed, now: number): DashboardFeed {
+  const age = Math.floor((now - feed.importedAt) / HOUR);
+  return {
+    feed_id: feed.feedId,
+    issuer_sovereign_id: feed.issuer,
+    sequence: sequenceValue(feed.sequence),
+    revoked_count: feed.revokedCount,
+    imported_at: formatInstant(feed.importedAt),
+    imported_at_display: displayTime(formatInstant(feed.importedAt)),
+    age_hours: age,
+    freshness: freshnessOf(age),
+  };
+}
+
+function freshnessOf(ageHours: number): DashboardFeed['freshness'] {
+  if (ageHours <= FRESH_HOURS) return 'fresh';
+  return ageHours <= WATCH_HOURS ? 'watch' : 'stale';
+}
+
+function summarizeFeeds(rows: readonly DashboardFeed[]): FeedSummary {
+  const stale = rows.filter(({ freshness }) => freshness === 'stale').length;
+  const watch = rows.filter(({ freshness }) => freshness === 'watch').length;
+  const worst = stale > 0 ? 'stale' : watch > 0 ? 'watch' : 'fresh';
+  return {
+    count: rows.length,
+    freshness: rows.length === 0 ? 'none' : worst,
+    stale_count: stale,
+    watch_count: watch,
+  };
 }
