@@ -117,7 +117,7 @@ suite('the program itself ends with 3 and says why', { concurrency: 2 }, () => {
     assertRefused(
       refused,
       new RegExp(
-        `The address 127\\.0\\.0\\.1:${port} cannot be listened on: ${holder} uses it; stop that one, or choose another port by --port`,
+        `Cannot listen on 127\\.0\\.0\\.1:${port}: ${holder} is using it; stop that process, or choose another port with --port`,
       ),
     );
     await using na = await startTestAuthority({ dataDir: setup.folder, clock: REAL_TIME });
@@ -128,7 +128,7 @@ suite('the program itself ends with 3 and says why', { concurrency: 2 }, () => {
     const refused = await serve(setupOf(t), '--host', '192.0.2.1');
     assertRefused(
       refused,
-      /The address 192\.0\.2\.1:0 cannot be listened on: this machine does not have that address; /,
+      /Cannot listen on 192\.0\.2\.1:0: this machine does not have that address; /,
     );
   });
 

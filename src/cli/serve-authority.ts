@@ -73,7 +73,7 @@ export async function serveAuthority(options: ServeOptions, command: Command): P
   await endProcess(EXIT.done, output);
 }
 
-/** Names every problem of the settings; nothing is opened for writing, and no port is listened on. */
+/** Names every problem of the settings; nothing is opened for writing, and no port is opened. */
 async function checkOnly(options: ServeOptions, program: Command): Promise<void> {
   const now = systemRuntime.now();
   const checked = checkConfig(options, process.env, now, variablesOf(program));

@@ -1,15 +1,15 @@
 /**
- * A document whose end names the base URL. Clients choose that, so no form of the document is kept for it: what comes
- * before is rendered once, plain and compressed, and the end is added while it is sent.
+ * A document whose end contains the base URL. Clients can choose that URL, so complete documents are not cached: the
+ * part before the end is rendered once, plain and compressed, and the end is added while sending.
  */
 import { constants, crc32, deflateRawSync } from 'node:zlib';
 import { etagOf } from '../protocol/contract/documents.ts';
 
 export interface AddressedDocument {
   etag(baseUrl: string): string;
-  /** To be sent one by one. */
+  /** The pieces of the document, to be sent one by one. */
   pieces(baseUrl: string): readonly string[];
-  /** As one gzip file. */
+  /** The document as one gzip file. */
   compressed(baseUrl: string): Uint8Array;
 }
 
@@ -19,7 +19,7 @@ export interface AddressedText {
   end(baseUrl: string): string;
 }
 
-/** Characters of a piece: what is not accepted at once is copied for each reader. */
+/** Characters per piece: a piece that is not accepted at once is copied for each reader. */
 const PIECE_LENGTH = 32 * 1024;
 
 export function addressedDocument({ beginning, end }: AddressedText): AddressedDocument {
@@ -39,18 +39,18 @@ export function addressedDocument({ beginning, end }: AddressedText): AddressedD
   };
 }
 
-/** None of them ends between the halves of a character. */
+/** Splits the text without separating surrogate pairs. */
 function piecesOf(text: string): readonly string[] {
   return text.match(new RegExp(`.{1,${PIECE_LENGTH}}`, 'gsu')) ?? [];
 }
 
-/** RFC 1952, 2.3: deflated, without a name, a time or a system. */
+/** RFC 1952, 2.3: deflate, with no name, time or operating system. */
 const GZIP_HEADER = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
 
-/** Ends at a whole byte, and is not the last block. */
+/** Ends on a byte boundary, without a final block. */
 const TO_BE_CONTINUED = { finishFlush: constants.Z_SYNC_FLUSH };
 
-/** RFC 1951, 3.2.4: the last block, not compressed. */
+/** RFC 1951, 3.2.4: an uncompressed final block. */
 function storedBlock(content: Buffer): Buffer {
   const head = Buffer.alloc(5);
   head.writeUInt8(1, 0);

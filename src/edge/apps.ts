@@ -1,6 +1,6 @@
 /**
- * The apps of uWebSockets.js that one edge serves with. The newest takes new connections. With TLS there is one for
- * each pair of certificate and key: earlier ones serve the connections that they have to their end.
+ * The uWebSockets.js apps of one edge. The newest one accepts new connections. With TLS, there is one app per
+ * certificate and key pair, and earlier apps serve their remaining connections.
  */
 import type { HttpResponse, TemplatedApp } from 'uWebSockets.js';
 import type { TlsFiles } from '../base/tls/pair.ts';
@@ -11,7 +11,7 @@ type Uws = typeof import('uWebSockets.js');
 
 export interface Apps {
   readonly port: number;
-  /** Resolves when new connections get this pair. Rejects, and changes nothing, when it cannot be used. */
+  /** Resolves once new connections use this pair. Rejects without changing anything if it cannot be used. */
   useTls(files: TlsFiles): Promise<void>;
   /** Ends all connections. */
   close(): void;
@@ -23,19 +23,19 @@ export interface AppsOptions {
   readonly port: number;
   /** Null for plain HTTP. */
   readonly tls: TlsFiles | null;
-  /** Connections that may be open at a time, over all apps. */
+  /** The most open connections of all apps together. */
   readonly maxConnections: number;
   readonly peers: Peers;
-  /** Adds the routes to an app. `ended` is to be called for each connection that left HTTP and has ended. */
+  /** Adds the routes to an app. Call `ended` for each connection that was upgraded from HTTP and has ended. */
   serve(app: TemplatedApp, ended: () => void): void;
-  /** The app has served its last connection. */
+  /** Called when the app has served its last connection. */
   served(app: TemplatedApp): void;
   onPaused(): void;
 }
 
 export function openApps(options: AppsOptions): Apps {
   const { uws, host, port, maxConnections, peers, onPaused } = options;
-  /** How many connections each app has. */
+  /** The number of connections of each app. */
   const open = new Map<TemplatedApp, number>();
   let connections = 0;
   let listener: Listener | null = null;

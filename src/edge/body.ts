@@ -6,7 +6,7 @@ import { isJsonObject, JsonFloat, type JsonObject, type JsonValue } from '../bas
 import { Refusal, type RefusalName } from '../base/refusal.ts';
 import type { Input } from '../protocol/contract/claims.ts';
 
-/** Parses a body as a JSON object; an empty body is `{}`. Refuses anything else with its own 400. */
+/** Parses a body as a JSON object; an empty body is `{}`. Refuses anything else with a specific 400. */
 export function parseBody(bytes: Uint8Array, maxValues?: number): JsonObject {
   if (bytes.byteLength === 0) return {};
   const value = parsed(bytes, maxValues);
@@ -28,15 +28,15 @@ export type RoleRule = (role: string) => boolean;
 
 export interface BodyRules {
   /**
-   * The refusal for each invalid field and each failed test, in the order of the checks; an invalid field
-   * without one is a 422.
+   * The refusal for each invalid field and failed test, in the order of the checks; an invalid field without an entry
+   * is a 422.
    */
   readonly codes?: { readonly [fieldOrTest: string]: RefusalName };
-  /** Tests that a schema cannot express, by their name in `codes`. */
+  /** Tests that a schema cannot express, by name in `codes`. */
   readonly tests?: {
     readonly [test: string]: (body: JsonObject, isAllowedRole: RoleRule) => boolean;
   };
-  /** Fields that also take an integral float or a string of decimal digits [core-4-1]. */
+  /** Fields that also accept an integral float or a string of decimal digits [core-4-1]. */
   readonly wholeNumbers?: readonly string[];
 }
 
@@ -45,7 +45,7 @@ export interface BodyReader<Schema extends TObject> {
   read(body: JsonObject, isAllowedRole?: RoleRule): Input<Static<Schema>>;
 }
 
-/** Compiles the reader of one body; schemas are compiled at start, never per request. */
+/** Compiles the reader of a body. Schemas are compiled at startup, never per request. */
 export function bodyReader<Schema extends TObject>(
   schema: Schema,
   { codes = {}, tests = {}, wholeNumbers = [] }: BodyRules = {},
@@ -80,7 +80,7 @@ function refused(refusal: RefusalName, details: JsonObject = {}): Input<never> {
   return { ok: false, refusal, details };
 }
 
-/** Null counts as absent in a member that is optional [core-4-1]. */
+/** Null counts as absent for optional members [core-4-1]. */
 function withoutNulls(body: JsonObject, { properties }: TObject): JsonObject {
   const isLeftOut = (name: string) => {
     const member = properties[name];
@@ -98,7 +98,7 @@ function withWholeNumbers(body: JsonObject, fields: readonly string[]): JsonObje
   return copy;
 }
 
-/** An integer beyond the safe range exceeds every bound, so it is read as the largest safe integer. */
+/** An integer beyond the safe range exceeds every limit, so it is read as the largest safe integer. */
 function wholeNumber(value: JsonValue): JsonValue {
   if (typeof value === 'string' && /^[0-9]{1,40}$/.test(value)) return capped(Number(value));
   if (typeof value === 'bigint' && value > 0n) return Number.MAX_SAFE_INTEGER;

@@ -1,15 +1,15 @@
 /**
- * Pages of other origins that are named in the settings: they may read every answer and send signed requests (the CORS
- * protocol of the Fetch standard). No cookies are involved, so credentials are never allowed.
+ * CORS for pages of the configured origins, which may read every answer and send signed requests. No cookies are
+ * involved, so credentials are never allowed.
  */
 import { type Reply, textReply } from './reply.ts';
 import type { RequestHead } from './request-head.ts';
 
-/** What is known of the page that a browser makes the request for. */
+/** The page for which a browser makes the request. */
 export interface CorsRequest {
-  /** Null when the origin is not named, or the request is not one of a page. */
+  /** Null if the origin is not configured, or the request does not come from a page. */
   readonly origin: string | null;
-  /** A browser asks whether the page may send what it means to. */
+  /** Whether this is a preflight request. */
   readonly isPreflight: boolean;
 }
 
@@ -38,13 +38,15 @@ const PREFLIGHT_LINES = [
   'Access-Control-Max-Age: 600',
 ].join('\r\n');
 
-/** It says the same of every path; what a path does not take is refused when it is sent. */
+/** The reply is the same for all paths; unsupported methods are refused when they are actually sent. */
 export function preflightReply(): Reply {
   const reply = textReply('text/plain; charset=utf-8', '');
   return { ...reply, headerLines: `${reply.headerLines}\r\n${PREFLIGHT_LINES}` };
 }
 
-/** Lines of every answer while origins are named, so that no cache gives one origin's answer to another. */
+/**
+ * Header lines of every answer if origins are configured, so that caches do not give one origin's answer to another.
+ */
 export function corsLines({ origin }: CorsRequest): string {
   if (origin === null) return 'Vary: Origin';
   return [

@@ -22,7 +22,7 @@ export interface EdgeConfig {
   readonly maxRequestBytes: number;
   /** The most connections that one edge holds open. */
   readonly maxConnections: number;
-  /** How long a request of a node may wait to be answered; 0 is without bound. */
+  /** How long a node's request may wait for an answer; 0 sets no limit. */
   readonly longestWaitMs: number;
   /** The most readers of the event stream on one edge. */
   readonly maxEventReaders: number;

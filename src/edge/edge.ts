@@ -1,4 +1,4 @@
-/** What routes work with. The edge never sees subjects or store: commands go out, answers come back. */
+/** The environment of routes. The edge never sees subjects or the store: it sends commands and gets answers. */
 
 import type { Logger } from '../base/log/logger.ts';
 import type { EdgeRuntime } from '../base/runtime.ts';
@@ -26,24 +26,24 @@ export interface EdgeSettings {
   readonly genesis: GenesisBlock;
   readonly publicUrl: string | null;
   readonly proxyHops: number;
-  /** What connections to this edge speak. */
+  /** The scheme of connections to this edge. */
   readonly scheme: 'http' | 'https';
-  /** Whose pages may use the API; null when there are none. */
+  /** The origins whose pages may use the API; null if there are none. */
   readonly corsOrigins: ReadonlySet<string> | null;
   readonly maxFeedEntries: number;
   readonly maxRequestBytes: number;
   readonly maxConnections: number;
-  /** How long a request of a node may wait to be answered; 0 is without bound. */
+  /** How long a node's request may wait for an answer; 0 sets no limit. */
   readonly longestWaitMs: number;
   readonly createdStatus: 200 | 201;
   readonly isAllowedRole: RoleRule;
   readonly operatorAuth: OperatorAuthSettings;
   readonly nodeAuth: NodeAuthSettings;
-  /** The command line, as the reference shows it. */
+  /** The command line, for the reference page. */
   readonly commands: CommandReference;
 }
 
-/** Renderers from documents to the content of live pages. */
+/** Functions that render documents as the content of live pages. */
 export type LiveRenderers = Readonly<
   Record<LiveTopic, (edge: Edge, document: PublishedDocument) => LiveContent | Promise<LiveContent>>
 >;
@@ -52,12 +52,12 @@ export interface Edge {
   readonly settings: EdgeSettings;
   readonly call: Call;
   readonly documents: DocumentCache;
-  /** Where the versions of the revocation list end. */
+  /** The end offsets of the versions of the revocation list. */
   readonly revisionEnds: RevisionEnds;
   readonly limits: RateLimits;
   readonly unprovenBodies: UnprovenBodies;
   readonly liveRenderers: LiveRenderers;
-  /** The page for a path that does not exist; null where there is none. */
+  /** The page for a path that does not exist; null if there is none. */
   notFoundPage(path: string): HtmlPage | null;
   readonly eventReaders: EventReaders;
   /** One shared number: the count of live-page viewers. */
@@ -69,7 +69,7 @@ export interface Edge {
   exposition(): Promise<string>;
   /** Whether the authority's thread hangs. */
   isAuthoritySilent(): boolean;
-  /** Null where no other instance can write: what is held here is always current. */
+  /** Null if no other instance can write, so that local copies are always current. */
   readonly instanceStatus: InstanceStatus | null;
   /** Milliseconds on the monotonic clock. */
   readonly startedAt: number;
@@ -87,8 +87,8 @@ export interface DrainState {
 }
 
 /**
- * Continues synchronously with a value, and asynchronously with a promise. Only for paths that measurably
- * gain from it: the heartbeat on one thread, cached documents, and the limits that both pass.
+ * Continues synchronously with a value, asynchronously with a promise. Only for paths that measurably benefit:
+ * heartbeats with a single thread, cached documents, and the rate limits of both.
  */
 export function withAnswer<T, R>(
   answer: T | Promise<T>,

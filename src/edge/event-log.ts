@@ -1,13 +1,13 @@
 /**
- * The audit log as an edge sends it to readers of events [events-2]. The newest events are held; earlier ones are read
- * from the authority a page at a time, and the last pages are kept. What is sent is rendered once for all readers of a form
- * that are at the same position.
+ * The audit log, as an edge sends it to event readers [events-2]. The newest events are in memory; earlier ones are
+ * read from the authority a page at a time, and recently used pages are cached. Readers at the same position in the
+ * same format share one rendering.
  */
 import { createTurns } from '../base/work.ts';
 
 export type EventForm = 'sse' | 'ndjson';
 
-/** What a reader is sent next. */
+/** The next piece for a reader. */
 export interface Piece {
   readonly text: string;
   /** The index of its last event. */
@@ -15,23 +15,23 @@ export interface Piece {
 }
 
 export interface EventLog {
-  /** The index of the last event that is known here. */
+  /** The index of the last known event. */
   end(): number;
-  /** Begins anew after the event of this index. */
+  /** Restarts after the event with this index. */
   beginAfter(index: number): void;
   append(events: readonly string[]): void;
   /**
-   * The next events after this index; null when none are known, and a promise while they are read, which rejects when
-   * they cannot be.
+   * The next events after this index; null if none are known. A promise if they must be read first; it rejects if that
+   * fails.
    */
   after(index: number, form: EventForm): Piece | null | Promise<Piece>;
 }
 
-/** Reads the events after an index, at most this many; each is a line of JSON. */
+/** Reads at most this many events after an index; each is a line of JSON. */
 export type ReadPage = (after: number, most: number) => Promise<readonly string[]>;
 
 const MOST_HELD = 2048;
-/** Pages end at multiples of it, so that readers who began at different places soon share them. */
+/** Pages end at multiples of this size, so that readers that began at different positions soon share them. */
 const PAGE_EVENTS = 64;
 const MOST_PAGES = 64;
 const MOST_CHARACTERS = 32 * 1024;
@@ -46,7 +46,7 @@ export function createEventLog(readPage: ReadPage): EventLog {
   let end = 0;
   let held: string[] = [];
   let newest = new Map<string, Piece>();
-  /** The one that was used longest ago comes first. */
+  /** In the order of last use, least recent first. */
   const pages = new Map<number, Page>();
   const reading = new Map<number, Promise<Page>>();
   const turns = createTurns();
@@ -60,7 +60,7 @@ export function createEventLog(readPage: ReadPage): EventLog {
     return piece;
   }
 
-  /** One after the other: however many readers there are, the authority reads one page at a time for this edge. */
+  /** Sequential: for any number of readers, the authority reads one page at a time for this edge. */
   function read(after: number): Promise<Page> {
     const underWay = reading.get(after);
     if (underWay !== undefined) return underWay;
@@ -125,7 +125,7 @@ function eventIn(form: EventForm, event: string, index: number): string {
   return form === 'sse' ? `id: ${index}\ndata: ${event}\n\n` : `${event}\n`;
 }
 
-/** As many as are sent at once. */
+/** As many events as are sent at once. */
 function startOf(events: readonly string[]): readonly string[] {
   let characters = 0;
   const end = events.findIndex((event) => {

@@ -1,6 +1,6 @@
 /**
- * The readers of events on an edge [events-2]. Each is sent what comes after the event that it got last, as soon as it
- * has taken that: nothing is stored up for a slow one. All of them together take a bounded share of the thread's time.
+ * The event readers of an edge [events-2]. Each gets its next events as soon as it has accepted the previous ones, so
+ * nothing is queued for slow readers. All readers together get a bounded share of the thread's time.
  */
 
 import type { Logger } from '../base/log/logger.ts';
@@ -12,20 +12,23 @@ import { createEventLog, type EventForm, type Piece } from './event-log.ts';
 import type { EdgeMetrics } from './metrics.ts';
 import type { StreamBody, StreamTaker } from './reply.ts';
 
-/** Who reads, and from where on. */
+/** A reader and its range of events. */
 export interface EventReader {
   readonly keyId: string;
   readonly form: EventForm;
-  /** The index of the event after which it begins. */
+  /** The index of the event after which the reader begins. */
   readonly after: number;
-  /** Where it ends; null when it goes on with what happens next. */
+  /** The index of the last event to send; null to continue with new events. */
   readonly until: number | null;
 }
 
 export interface EventReaders {
-  /** The body of the answer to a reader, who was admitted when the log was so long; null when there are too many. */
+  /**
+   * The response body for a reader, given the length of the log when it was admitted; null if there are too many
+   * readers.
+   */
   admit(reader: EventReader, logSize: number): StreamBody | null;
-  /** Ends all of them, and every later one at once. */
+  /** Ends all readers, and each later one immediately. */
   end(): void;
 }
 
@@ -35,41 +38,41 @@ export interface EventReadersOptions {
   readonly most: number;
   /** Monotonic milliseconds. */
   elapsed(): number;
-  /** The number of readers has changed by this many. */
+  /** Called when the number of readers changes. */
   counted(difference: 1 | -1): void;
-  /** One was ended because it took nothing. */
+  /** Called when a reader is ended because it stalled. */
   cut(): void;
-  /** The log could not be read. */
+  /** Called when the log cannot be read. */
   failed(cause: unknown): void;
 }
 
-/** How many are sent something in one turn of the event loop, so that others wait for less than a millisecond. */
+/** How many readers are served per turn of the event loop, so that other work waits less than a millisecond. */
 const READERS_PER_TURN = 64;
-/** What readers are not given of the thread's time, for each millisecond that they are. */
+/** For each millisecond that readers take, the thread has this many milliseconds for other work. */
 const REST = 3;
 const LEAST_REST_MS = 0.1;
-/** Events that are read at once when they have happened. */
+/** The most new events that are read at once. */
 const MOST_EVENTS = 256;
 
 const TICK_MS = 1000;
-/** A reader who takes nothing for so long is ended. */
+/** A reader that accepts nothing for this long is ended. */
 const STALLED_MS = 10_000;
-/** Anyone who hears nothing for much longer than this has lost the connection. */
+/** The interval of keep-alives, which let clients detect a lost connection. */
 const ALIVE_MS = 15_000;
 
-/** Makes the head of the answer arrive before the first event, and shows that the connection lives [events-3]. */
+/** Sent first, so that the response headers arrive before the first event, and then as a keep-alive [events-3]. */
 const NOTHING_NEW: Readonly<Record<EventForm, string>> = { sse: ':\n\n', ndjson: '\n' };
 
 interface Reading extends EventReader {
-  /** Null until its answer is begun. */
+  /** Null until the response has begun. */
   taker: StreamTaker | null;
-  /** The index of the event that it was sent last. */
+  /** The index of the last event sent to this reader. */
   last: number;
-  /** What was read for it. */
+  /** The next piece, already read. */
   piece: Piece | null;
   isReading: boolean;
   isQueued: boolean;
-  /** When it began not to take what it was sent; null while it takes it. */
+  /** When the reader stalled; null while it accepts data. */
   stalledAt: number | null;
   sentAt: number;
 }
@@ -90,7 +93,7 @@ export function createEventReaders(options: EventReadersOptions): EventReaders {
   let isEnded = false;
   let ticking: NodeJS.Timeout | undefined;
 
-  /** Asks for what happens next while there are readers. */
+  /** Waits for new events while there are readers. */
   async function follow(): Promise<void> {
     isFollowing = true;
     ticking = setInterval(tick, TICK_MS);
@@ -106,7 +109,7 @@ export function createEventReaders(options: EventReadersOptions): EventReaders {
     }
     clearInterval(ticking);
     isFollowing = false;
-    // They reconnect, and learn the reason then if there is one.
+    // The readers will reconnect, and get the refusal then if it persists.
     endAll();
     revokedKeys.clear();
   }
@@ -221,7 +224,7 @@ export function createEventReaders(options: EventReadersOptions): EventReaders {
     if (readers.delete(reader)) options.counted(-1);
   }
 
-  /** What it has not taken is lost to a reader who has stalled. */
+  /** A stalled reader loses data that it has not accepted. */
   function finish(reader: Reading): void {
     const { taker, stalledAt } = reader;
     if (taker === null || !readers.has(reader)) return;
@@ -280,7 +283,7 @@ interface ReadersOptions {
   readonly logger: Pick<Logger, 'write'>;
 }
 
-/** Those of an edge: they leave it half of its connections. */
+/** The readers of an edge, limited to half of its connections. */
 export function eventReadersOf(
   { maxEventReaders, maxConnections }: Bounds,
   { call, runtime, metrics, logger }: ReadersOptions,
@@ -299,7 +302,7 @@ function linesIn(text: string): readonly string[] {
   return text === '' ? [] : text.split('\n');
 }
 
-/** Inside a text, its quotes would be escaped. */
+/** Cannot match inside a string, where quotes are escaped. */
 const REVOKED_KEY = /"event_type":"operator_key_revoked"/;
 
 function revokedKeyIn(event: string): string {

@@ -1,5 +1,5 @@
 /**
- * Reads what is needed of a request's head before its handler returns. Nothing here knows sockets:
+ * Reads everything needed from a request's head before its handler returns. Nothing here depends on sockets:
  * `server.ts` passes a head whose accessors are valid only until `openExchange` returns.
  */
 
@@ -20,13 +20,13 @@ export interface Exchange {
   readonly isRefused: boolean;
   /** False when the answer does not depend on a body. */
   readonly takesBody: boolean;
-  /** Bytes a body may have. */
+  /** The most bytes of a body. */
   readonly maxBodyBytes: number;
   readonly requestId: string;
   /** Milliseconds on the monotonic clock. */
   readonly started: number;
   readonly method: string;
-  /** Percent-decoded; as sent when it cannot be decoded. */
+  /** Percent-decoded; as sent if it cannot be decoded. */
   readonly path: string;
   /** As sent. */
   readonly rawPath: string;
@@ -35,16 +35,16 @@ export interface Exchange {
   readonly match: Match | 'undecodable';
   readonly operatorHeaders: OperatorHeaders | null;
   readonly nodeProof: string;
-  /** The request may have arrived before, and its answer is kept. */
+  /** Whether the request may have arrived before, and its answer is kept. */
   readonly isRepeat: boolean;
   readonly ifNoneMatch: string;
   readonly acceptsGzip: boolean;
-  /** Only of routes that answer with a stream. */
+  /** Set only for routes that answer with a stream. */
   readonly stream: StreamHead | null;
-  /** Set when the client prefers an HTML page as the answer that the path, or what it names, does not exist. */
+  /** Whether the client prefers an HTML page if the path, or the item it names, does not exist. */
   readonly wantsErrorPage: boolean;
   readonly baseUrl: string;
-  /** Null while no origin is named. */
+  /** Null if no origins are configured. */
   readonly cors: CorsRequest | null;
 }
 
@@ -52,9 +52,9 @@ export interface Exchange {
 export interface Received {
   readonly exchange: Exchange;
   readonly route: Route;
-  /** The bytes belong to uWebSockets.js and are valid until the first wait, or are a copy. */
+  /** The bytes belong to uWebSockets.js and are valid only until the first wait, or they are a copy. */
   body: Uint8Array | 'too_large';
-  /** What the headers of an operator are worth by themselves; null before they are judged, and without them. */
+  /** The verdict on the operator headers alone; null before they are checked, and without them. */
   headers: JudgedHeaders | null;
   readonly request: { -readonly [Member in keyof RouteRequest]: RouteRequest[Member] };
 }
@@ -65,7 +65,7 @@ export type StepResult = Reply | null | Promise<Reply | null>;
 /** The body of a request that has none, or whose body was read. */
 export const NO_BYTES = new Uint8Array(0);
 
-/** Answered as long as the process lives. */
+/** Answered even while the process stops. */
 const LIVENESS_PATH = '/healthz';
 const NO_QUERY: Query = {};
 const NO_BODY: JsonObject = {};
@@ -108,7 +108,7 @@ export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): 
   };
 }
 
-/** A request as its handler sees it, before anything but its head was read. */
+/** A request as its handler sees it, with only the head filled in. */
 export function received(
   exchange: Exchange,
   { route, params }: Extract<Match, { readonly route: Route }>,
@@ -142,15 +142,15 @@ function isReading({ method }: RequestHead): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-/** Then it matters that the address is that of the client. */
+/** Whether the client's address matters for a rate limit of the route. */
 function countsByAddress({ limits }: Edge, { limit }: Route): boolean {
   return limit !== 'none' && limits.isOn(limit);
 }
 
 /**
- * False when a proxy may have read another body length than uWebSockets.js, which uses the first of several
- * Content-Length lines and reads any Transfer-Encoding but `identity` as chunks. Repeated lines are checked
- * only behind a proxy: a direct client can only mislead itself.
+ * False if a proxy may have read a different body length than uWebSockets.js, which uses the first of several
+ * Content-Length lines and reads any Transfer-Encoding but `identity` as chunks. Repeated lines are checked only behind
+ * a proxy: a direct client can only mislead itself.
  */
 export function hasOneLength(head: RequestHead, proxyHops: number): boolean {
   const encoding = head.header('transfer-encoding');
@@ -195,7 +195,9 @@ function isPresent(head: RequestHead, name: string): boolean {
   return head.header(name) !== '' || head.headerLines(name).length > 0;
 }
 
-/** The configured public URL, else what a trusted proxy forwarded, else the host that the client named. */
+/**
+ * The configured public URL, otherwise the URL that a trusted proxy forwarded, otherwise the host that the client sent.
+ */
 function baseUrlOf(head: RequestHead, edge: Edge): string {
   const { publicUrl, proxyHops, scheme } = edge.settings;
   if (publicUrl !== null) return publicUrl;

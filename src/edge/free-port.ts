@@ -12,7 +12,7 @@ export function freePort(host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
     probe.once('error', ({ code }: NodeJS.ErrnoException) => {
-      const refused = `The address ${host}:${port} cannot be listened on`;
+      const refused = `Cannot listen on ${host}:${port}`;
       reject(new Error(`${refused}: ${reasonAndCure(port, code)}`));
     });
     probe.listen({ host, port, exclusive: true }, () => {
@@ -26,22 +26,22 @@ export function freePort(host: string, port: number): Promise<number> {
 function reasonAndCure(port: number, code = 'unknown cause'): string {
   switch (code) {
     case 'EADDRINUSE':
-      return `${portHolder(port) ?? 'another process'} uses it; stop that one, or choose another port by --port`;
+      return `${portHolder(port) ?? 'another process'} is using it; stop that process, or choose another port with --port`;
     case 'EACCES':
-      return 'this user may not use the port; choose one from 1024 on by --port';
+      return 'this user may not use the port; choose 1024 or above with --port';
     case 'EADDRNOTAVAIL':
-      return 'this machine does not have that address; choose one of its own by --host';
+      return 'this machine does not have that address; choose one of its own with --host';
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return 'the name of the host is not known; choose an address by --host';
+      return 'the host name cannot be resolved; choose an address with --host';
     default:
-      return `${code}; choose another by --host and --port`;
+      return `${code}; choose another address with --host and --port`;
   }
 }
 
 /**
- * Which process listens on a port, such as `process 812 (node)`; null when it is not known. Linux says so of processes of
- * the same user.
+ * The process that listens on a port, such as `process 812 (node)`; null if not known. Linux reveals this only for
+ * processes of the same user.
  */
 function portHolder(port: number): string | null {
   try {
@@ -50,12 +50,12 @@ function portHolder(port: number): string | null {
     const pid = readdirSync('/proc').find((name) => /^\d+$/.test(name) && holdsAny(name, sockets));
     return pid === undefined ? null : `process ${pid}${nameOf(pid)}`;
   } catch {
-    // Only Linux has these files.
+    // These files exist only on Linux.
     return null;
   }
 }
 
-/** What links of file descriptors call the sockets. */
+/** The names of the sockets in links of file descriptors. */
 function listeningSockets(table: string, port: number): string[] {
   const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   return readFileSync(table, 'latin1')
@@ -65,7 +65,7 @@ function listeningSockets(table: string, port: number): string[] {
     .map((fields) => `socket:[${fields[9]}]`);
 }
 
-/** A process of another user, or one that has just ended, shows nothing. */
+/** Returns false for processes of other users, and for one that has just ended. */
 function holdsAny(pid: string, sockets: ReadonlySet<string>): boolean {
   const folder = `/proc/${pid}/fd`;
   try {
@@ -77,7 +77,7 @@ function holdsAny(pid: string, sockets: ReadonlySet<string>): boolean {
 
 function nameOf(pid: string): string {
   try {
-    // A process chooses its name itself.
+    // A process can choose its name, so it is sanitized.
     const name = readFileSync(`/proc/${pid}/comm`, 'latin1').replace(/[^ -~]/g, '');
     return ` (${name})`;
   } catch {

@@ -1,4 +1,4 @@
-/** The identity of this running instance, for operators who run several or replace one by another. */
+/** The identity of this running instance, for operators who run several or replace one with another. */
 import { sha256Hex } from '../base/crypto/digest.ts';
 
 export interface Instance {
@@ -6,7 +6,7 @@ export interface Instance {
   readonly id: string;
   readonly database: { readonly backend: string; readonly schemaVersion: number };
   readonly signingKeyId: string;
-  /** Whether others can take its place, and answer along with it. */
+  /** Whether others can replace it, and answer at the same time. */
   readonly haMode: 'single' | 'standby' | 'linked';
 }
 

@@ -1,4 +1,4 @@
-/** Answers of rate limits, and failures that are counted in limits of their own. */
+/** Replies of rate limits, and failures that have their own limits. */
 
 import { REFUSALS } from '../base/refusal.ts';
 import type { NodeClaim } from '../protocol/contract/claims.ts';
@@ -30,7 +30,7 @@ export function limited(edge: Edge, bucket: RateBucket, retryAfterSeconds: numbe
   return refusalReply(refusal, {}, 'Retry-After', String(retryAfterSeconds));
 }
 
-/** Counts a failure and then answers it, or answers 429 once the bucket of failures is full. */
+/** Counts a failure and answers it, or answers 429 once the bucket of failures is full. */
 export function countedFailure<Answer extends Reply | null>(
   edge: Edge,
   bucket: RateBucket,

@@ -6,11 +6,11 @@ import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js';
 
 export interface Listener {
   readonly port: number;
-  /** The number of open connections has changed. */
+  /** Call when the number of open connections changes. */
   noteConnections(open: number): void;
   /**
-   * Gives new connections to another app; resolves when the app before it gets no more. Rejects, and changes nothing,
-   * when the other cannot listen.
+   * Moves new connections to another app; resolves when the previous app gets no more. Rejects without changing
+   * anything if the new app cannot listen.
    */
   moveTo(app: TemplatedApp): Promise<void>;
   close(): void;
@@ -24,12 +24,12 @@ export interface ListenerOptions {
   >;
   readonly host: string;
   readonly port: number;
-  /** Connections that may be open at a time. */
+  /** The most open connections. */
   readonly maxConnections: number;
   onPaused(): void;
 }
 
-/** Connections are accepted again when their number has fallen to this share of the maximum. */
+/** Connections are accepted again once their number falls to this fraction of the maximum. */
 const RESUMED_AT = 0.95;
 
 /** Delay before reopening a port is retried, in milliseconds. */
@@ -41,7 +41,7 @@ export function openListener(options: ListenerOptions): Listener {
   let socket: us_listen_socket | null = listenOn(app, host, options.port);
   if (socket === null) throw unavailable(host, options.port);
   const port = uws.us_socket_local_port(socket);
-  /** Still accepts for an app that another has taken the place of. */
+  /** The socket that still accepts for the replaced app. */
   let leaving: us_listen_socket | null = null;
   let isClosed = false;
   let retry: NodeJS.Timeout | null = null;
@@ -79,7 +79,7 @@ export function openListener(options: ListenerOptions): Listener {
       if (before !== null && opened === null) throw unavailable(host, port);
       app = next;
       socket = opened;
-      // The system resets what waits to be accepted where a socket is closed, so it is closed just after it was read.
+      // Closing a socket resets the connections waiting to be accepted, so it is closed just after they were accepted.
       leaving = before;
       await turnOfLoop();
       closeLeaving();
@@ -101,12 +101,12 @@ function listenOn(app: TemplatedApp, host: string, port: number): us_listen_sock
   return socket;
 }
 
-/** Resolves when everything that waits has been read from all sockets. */
+/** Resolves when everything waiting on all sockets has been read. */
 async function turnOfLoop(): Promise<void> {
   await new Promise(setImmediate);
   await new Promise(setImmediate);
 }
 
 function unavailable(host: string, port: number): Error {
-  return new Error(`The address ${host}:${port} cannot be listened on`);
+  return new Error(`Cannot listen on ${host}:${port}`);
 }

@@ -1,7 +1,6 @@
 /**
- * Live pages: viewers learn of every change of the underlying document. What they are sent is rendered once for
- * each change, for any number of viewers: the difference for those that say which version they hold, the
- * whole content for others.
+ * Live pages: viewers are notified of every change of the underlying document. Each change is rendered once for any
+ * number of viewers: as a patch for those that report which version they have, as the whole content for others.
  */
 
 import { LIVE_TOPICS, type LiveContent, type LiveTopic } from '../pages/live-content.ts';
@@ -10,11 +9,11 @@ import type { DocumentCache } from '../protocol/contract/publications.ts';
 
 export const LIVE_PATH = '/live';
 
-/** What a viewer wants to be sent. */
+/** The form of updates that a viewer requests. */
 export const LIVE_FORMS = ['whole', 'patches'] as const;
 export type LiveForm = (typeof LIVE_FORMS)[number];
 
-/** Renders the content of a page from its document; a promise when that takes a while. */
+/** Renders the content of a page from its document; a promise if that takes long. */
 export type RenderLive = (
   topic: LiveTopic,
   document: PublishedDocument,
@@ -22,22 +21,22 @@ export type RenderLive = (
 
 export interface LivePages {
   /**
-   * Calls back, at once if it can, with what a viewer is sent first; null while there is no document. Changes
-   * after that lead on from there.
+   * Calls back, at once if possible, with the first message for a viewer; null if there is no document. Later changes
+   * build on it.
    */
   first(topic: LiveTopic, form: LiveForm, send: (message: string | null) => void): void;
-  /** Calls back with what viewers are sent on a change. */
+  /** Calls back with the message for each change. */
   onChange(listener: (topic: LiveTopic, form: LiveForm, message: string) => void): void;
 }
 
-/** Viewers fetch the page rather than a longer patch: then it comes compressed, and at their pace. */
+/** Instead of a longer patch, viewers fetch the page, which is compressed and sent at their pace. */
 const MOST_PATCH_CHARACTERS = 64 * 1024;
 
 export function isLiveTopic(text: string): text is LiveTopic {
   return LIVE_TOPICS.some((topic) => topic === text);
 }
 
-/** `isWatched` avoids rendering without viewers. */
+/** `isWatched` is checked to avoid rendering without viewers. */
 export function createLivePages(
   documents: DocumentCache,
   render: RenderLive,
@@ -51,7 +50,7 @@ export function createLivePages(
     return LIVE_FORMS.filter((form) => isWatched(topic, form));
   }
 
-  /** Renders the newest version, unless one is being rendered; those who wait share that. */
+  /** Renders the newest version; concurrent callers share one rendering. */
   function refresh(topic: LiveTopic): void | Promise<void> {
     const underWay = rendering.get(topic);
     if (underWay !== undefined) return underWay;
@@ -108,7 +107,7 @@ function wholeMessage(topic: LiveTopic, { html }: LiveContent): string {
   return JSON.stringify({ topic, html });
 }
 
-/** A viewer that holds another version fetches the page. */
+/** A viewer with another version fetches the page. */
 function versionMessage(topic: LiveTopic, { version }: LiveContent): string {
   return JSON.stringify({ topic, version });
 }

@@ -1,4 +1,4 @@
-/** What one edge counts of the requests that it serves ([core-4-15] and more). */
+/** The metrics of one edge about the requests it serves ([core-4-15] and more). */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { RateBucket } from '../protocol/route-description.ts';
 import { REQUEST_SECONDS } from './metric-buckets.ts';
@@ -6,18 +6,18 @@ import { REQUEST_SECONDS } from './metric-buckets.ts';
 /** The media type of all metrics as text. */
 export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** What an edge has counted so far, as plain values. */
+/** The metrics of an edge so far, as plain values. */
 export type MetricsReport = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
 
 export interface EdgeMetrics {
   request(method: string, route: string, status: number, seconds: number): void;
   rateLimited(bucket: RateBucket): void;
-  /** A request of a node was turned away because it had waited too long. */
+  /** Counts a node's request that was refused because it had waited too long. */
   shed(): void;
   verified(what: string, accepted: boolean): void;
-  /** The number of readers of events has changed by this many. */
+  /** Call when the number of event readers changes. */
   eventReaders(difference: 1 | -1): void;
-  /** One of them was ended because it took nothing. */
+  /** Counts an event reader that was ended because it stalled. */
   eventReaderCut(): void;
   report(): Promise<MetricsReport>;
 }
@@ -46,7 +46,7 @@ export function createEdgeMetrics(): EdgeMetrics {
   });
   const shed = new Counter({
     name: 'mesh_na_requests_shed_total',
-    help: 'Requests of nodes turned away because they had waited too long',
+    help: 'Node requests refused because they had waited too long',
     registers,
   });
   const verifications = new Counter({
@@ -58,12 +58,12 @@ export function createEdgeMetrics(): EdgeMetrics {
 
   const eventReaders = new Gauge({
     name: 'mesh_na_event_readers',
-    help: 'Readers of events that are connected',
+    help: 'Connected event readers',
     registers,
   });
   const eventReadersCut = new Counter({
     name: 'mesh_na_event_readers_cut_total',
-    help: 'Readers of events that were ended because they took nothing',
+    help: 'Event readers that were disconnected because they stalled',
     registers,
   });
 

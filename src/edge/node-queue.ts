@@ -1,27 +1,26 @@
 /**
- * Requests of nodes that come faster than they can be answered wait here, in the order in which they came. Their
- * proofs are what costs: between shares of that work everything else is answered, so that health checks,
- * operators and readers never stand behind a fleet that comes back at once. Anyone who has waited longer than a
- * client waits for an answer is turned away before its proof is checked, which leaves the time to those who
- * still listen.
+ * A queue for node requests that arrive faster than they can be answered. Checking their proofs is expensive, so it is
+ * done in slices with everything else answered in between: health checks, operators and readers never wait behind a
+ * fleet that reconnects all at once. A request that has waited longer than clients wait is refused before its proof is
+ * checked, so that no time is wasted on clients that have given up.
  */
 
 export interface NodeQueueOptions<Request> {
-  /** How long a request may wait, in milliseconds; 0 is for ever. */
+  /** How long a request may wait, in milliseconds; 0 sets no limit. */
   readonly longestWaitMs: number;
   /** Monotonic milliseconds. */
   elapsed(): number;
-  /** Runs once what else has arrived was read. */
+  /** Calls back after everything else that has arrived was read. */
   schedule(next: () => void): void;
   answer(request: Request, body: Uint8Array): void;
-  /** Turns a request away that has waited too long, or for which there is no room. */
+  /** Refuses a request that has waited too long or does not fit into the queue. */
   shed(request: Request): void;
   /** Sends the answers that are ready. */
   send(): void;
 }
 
 export interface NodeQueue<Request> {
-  /** Answers now (null), or later: then call what is returned when the sender has left. */
+  /** Answers now and returns null, or queues the request and returns a function to call when the sender has left. */
   take(request: Request, body: Uint8Array): (() => void) | null;
 }
 
@@ -32,19 +31,18 @@ interface Waiting<Request> {
 }
 
 /**
- * How long proofs are checked before everything else gets its turn. Answers are sent together after it, so a
- * shorter one costs throughput. Without it, a turn of the event loop would last for as long as the proofs take that arrive in
- * it, and a thread that beats no more is taken for one that hangs.
+ * The length of a slice of proof checks. Answers are sent together after it, so a shorter slice costs throughput.
+ * Without slices, one turn of the event loop could last so long that the watchdog takes the thread for hung.
  */
 const SHARE_MS = 20;
-/** The total of all bodies that wait on this edge. */
+/** The total size of all queued bodies of this edge. */
 const MOST_BYTES = 64 * 1024 * 1024;
 
 export function createNodeQueue<Request>(options: NodeQueueOptions<Request>): NodeQueue<Request> {
   const { longestWaitMs, elapsed, schedule, answer, shed, send } = options;
   const queue = new Set<Waiting<Request>>();
   let heldBytes = 0;
-  /** When the share of this turn of the event loop began; null when none has. */
+  /** When the slice in this turn of the event loop began; null if there was none. */
   let shareBegan: number | null = null;
   let isScheduled = false;
 
@@ -102,7 +100,7 @@ export function createNodeQueue<Request>(options: NodeQueueOptions<Request>): No
         shed(request);
         return null;
       }
-      // The bytes of a body in one piece become invalid when this call returns.
+      // The bytes of an uncopied body become invalid when this call returns.
       const waiting = { request, body: Buffer.from(body), since: elapsed() };
       queue.add(waiting);
       heldBytes += waiting.body.byteLength;

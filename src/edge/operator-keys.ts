@@ -1,9 +1,9 @@
-/** The public keys of operators as an edge knows them: those that the authority has published. */
+/** The public keys of operators known to an edge: those that the authority has published. */
 import { documentText } from '../protocol/contract/documents.ts';
 import type { DocumentCache } from '../protocol/contract/publications.ts';
 import type { Edge } from './edge.ts';
 
-/** Key id to base64 public key; the configured ones until the authority has published them all. */
+/** Key id to base64 public key; only the configured keys until the authority has published all keys. */
 export function publishedKeys(
   configured: Iterable<readonly [string, string]>,
   documents: DocumentCache,
@@ -19,7 +19,7 @@ export function publishedKeys(
   return keys;
 }
 
-/** Whether the key is unknown here, but may be among those that were published and have not arrived. */
+/** Whether the key is unknown here but may have been published and not have arrived yet. */
 export function isBeingPublished(
   { settings, documents, instanceStatus }: Edge,
   keyId: string,

@@ -4,14 +4,13 @@ import { Refusal } from '../base/refusal.ts';
 export type Query = { readonly [name: string]: readonly string[] };
 
 /**
- * No route has more than a few parameters, but each one sent is decoded and becomes part of the signed
- * payload.
+ * No route has more than a few parameters, but every parameter sent is decoded and becomes part of the signed payload.
  */
 const MAX_PARAMETERS = 100;
 
 /**
- * Each parameter to its values in the order sent; `+` is a blank and blank values are kept [core-2-2].
- * Bytes that cannot be decoded are kept as they are.
+ * Maps each parameter to its values in the order sent; `+` is a space, and empty values are kept [core-2-2]. Bytes that
+ * cannot be decoded are kept as is.
  */
 export function parseQuery(text: string): Query {
   const parsed = parse(text, '&', '=', { maxKeys: MAX_PARAMETERS + 1 });
@@ -26,7 +25,7 @@ export function parseQuery(text: string): Query {
   return query;
 }
 
-/** The first value of a parameter; null when it was not sent, or sent empty [core-4-1]. */
+/** The first value of a parameter; null if it is absent or empty [core-4-1]. */
 export function firstValue(query: Query, name: string): string | null {
   return query[name]?.[0] || null;
 }

@@ -15,12 +15,12 @@ export interface RateLimit {
 const MAX_KEYS = 50_000;
 
 export interface RateLimiter {
-  /** Seconds until a request would pass; 0 when it passes now. */
+  /** Seconds until a request would pass; 0 if it passes now. */
   retryAfter(key: string, now: number): number;
   count(key: string, now: number): void;
   /** Removes the event that was counted at that time. */
   giveBack(key: string, counted: number): void;
-  /** The number of keys that are remembered. */
+  /** The number of remembered keys. */
   keys(): number;
 }
 
@@ -39,7 +39,7 @@ export function createRateLimiter(limit: RateLimit | null): RateLimiter {
   const oldest = oldestFirst(events);
   let turn = events.entries();
 
-  /** Goes round all keys, two with each one that may be new, so that those of the past do not pile up. */
+  /** Cycles through all keys, two for each potentially new one, so that outdated keys do not accumulate. */
   function forgetPast(now: number): void {
     for (let looked = 0; looked < 2; looked += 1) {
       const next = turn.next();
@@ -74,7 +74,7 @@ export function createRateLimiter(limit: RateLimit | null): RateLimiter {
       const times = recent(key, now);
       times.push(now);
       events.delete(key);
-      // A node key in it is a part of a body.
+      // A node key in the rate limit key is a slice of a body.
       events.set(detached(key), times);
       forgetPast(now);
       if (events.size > MAX_KEYS) oldest.take();
@@ -93,7 +93,7 @@ function secondsUntil(instant: number, now: number): number {
   return Math.max(1, Math.ceil((instant - now) / 1000));
 }
 
-/** All buckets as an edge sees them; an answer is a promise when another thread holds the counts. */
+/** All buckets, as seen by an edge; an answer is a promise if another thread keeps the counts. */
 export interface RateLimits {
   isOn(bucket: RateBucket): boolean;
   /** Counts a request and returns 0, or returns the seconds until one would pass. */
@@ -130,25 +130,25 @@ export function createRateLimits(settings: RateLimitSettings): LocalRateLimits {
   };
 }
 
-/** Limits whose counts are on this thread, so that every answer is synchronous. */
+/** Limits with their counts on this thread, so that every answer is synchronous. */
 export interface LocalRateLimits extends RateLimits {
   take(bucket: RateBucket, key: string, now: number): number;
   wait(bucket: RateBucket, key: string, now: number): number;
 }
 
-/** The keys of a map in the order in which they were set, each taken out as it is asked for. */
+/** Removes the keys of a map in insertion order. */
 export interface OldestFirst<Key> {
-  /** Deletes the key that was set before all others and returns it; undefined when there is none. */
+  /** Deletes and returns the oldest key; undefined if there is none. */
   take(): Key | undefined;
-  /** Call whenever the map has changed and none is taken. */
+  /** Call whenever the map has changed without a call of `take`. */
   pass(): void;
 }
 
 /**
- * A map keeps the places of deleted entries until it grows or shrinks, and anyone who begins at its first entry passes
- * over all of them: in a map of 50,000 keys whose oldest makes room for each new one, that is 30 µs each time. One
- * iterator that goes on does not look at them again, and what is set meanwhile comes behind it. One that stands still
- * must not be kept: it keeps each table that the map has outgrown since, with all of its entries.
+ * A map keeps slots of deleted entries until it is resized, and a new iterator must skip all of them: in a map of
+ * 50,000 keys that evicts its oldest key for each new one, that takes 30 µs each time. A persistent iterator does not
+ * visit them again, and sees keys that are added later. But an idle iterator must not be kept: it retains each table
+ * that the map has outgrown since.
  */
 export function oldestFirst<Key>(map: Map<Key, unknown>): OldestFirst<Key> {
   let keys: IterableIterator<Key> | null = null;
@@ -158,7 +158,7 @@ export function oldestFirst<Key>(map: Map<Key, unknown>): OldestFirst<Key> {
     keys ??= map.keys();
     const { done, value } = keys.next();
     if (done !== true) return value;
-    // An iterator that has ended never goes on.
+    // A finished iterator never continues.
     keys = map.keys();
     return keys.next().value;
   }

@@ -1,4 +1,4 @@
-/** What a route answers with, and the only place that renders the error envelope [service-errors]. */
+/** The reply of a route, and the only place that renders the error envelope [service-errors]. */
 
 import { promisify } from 'node:util';
 import { gzip, gzipSync } from 'node:zlib';
@@ -17,35 +17,35 @@ export interface Reply {
   readonly status: number;
   readonly contentType: string;
   readonly body: string | Uint8Array | PiecewiseBody | StreamBody;
-  /** Further header lines as they are sent, joined by CRLF. */
+  /** Additional header lines, joined by CRLF. */
   readonly headerLines: string;
-  /** Set when the reply is a refusal; the edge counts failures by it. */
+  /** Set if the reply is a refusal; the edge counts failures by it. */
   readonly refusal: RefusalName | null;
-  /** The policy of a page; null for any other content. */
+  /** The Content-Security-Policy of a page; null for any other content. */
   readonly contentSecurityPolicy: string | null;
 }
 
-/** A body that is produced while it is sent, at the pace of the client. */
+/** A body that is produced while it is being sent, at the pace of the client. */
 export interface PiecewiseBody {
-  /** The next piece; null once the body is complete. Rejects when it cannot be completed. */
+  /** The next piece; null once the body is complete. Rejects if it cannot be completed. */
   next(): Promise<string | null>;
   /** No further piece will be requested. */
   abandon(): void;
 }
 
-/** A body without an end of its own, to which others write once the head of the reply is sent. */
+/** A body of unlimited length, which others write to after the headers are sent. */
 export interface StreamBody {
-  /** Nobody else writes to the taker from now on. */
+  /** Takes over the response: only the stream writes to it from now on. */
   begin(taker: StreamTaker): void;
-  /** It is not going to begin. */
+  /** Called instead of `begin` if the stream will not start. */
   abandon(): void;
 }
 
-/** A response whose head was written, as the writer of a stream sees it. */
+/** A response with sent headers, as seen by the writer of a stream. */
 export interface StreamTaker {
   readonly res: {
     cork(write: () => void): unknown;
-    /** False when part of it is buffered; then `onWritable` is called once it was accepted. */
+    /** False if part of the text is buffered; `onWritable` is called once it is accepted. */
     write(text: string): boolean;
     onWritable(accepted: () => boolean): unknown;
     end(): unknown;
@@ -64,7 +64,7 @@ export function isPiecewise(body: Reply['body']): body is PiecewiseBody {
   return typeof body === 'object' && 'next' in body;
 }
 
-/** The encoding that a reader accepts, and the validators of what it has cached. */
+/** The encodings that a client accepts, and the validators of its cached copies. */
 export interface Conditions {
   readonly ifNoneMatch: string;
   readonly acceptsGzip: boolean;
@@ -84,7 +84,7 @@ export function piecewiseReply(body: PiecewiseBody): Reply {
   return freshReply(200, JSON_TYPE, body);
 }
 
-/** Events as lines of JSON, or as server-sent events, which no proxy is to hold back. */
+/** Events as lines of JSON or as server-sent events, which proxies must not buffer. */
 export function streamReply(isLines: boolean, body: StreamBody): Reply {
   return {
     ...freshReply(200, isLines ? LINES_OF_JSON : EVENT_STREAM, body),
@@ -128,7 +128,7 @@ export function refusalReply(
   };
 }
 
-/** Another instance takes over within seconds. */
+/** Another instance will take over within seconds. */
 const RETRY_SOON = `${NO_STORE}\r\nRetry-After: 1`;
 
 function linesOfRefusal(refusal: RefusalName, { retry_after: seconds }: JsonObject): string {
@@ -164,8 +164,8 @@ export function documentReply(
 }
 
 /**
- * A public document that may be outdated since an instant, in milliseconds since the epoch. No client gets the answer
- * that its copy is current, and nobody caches it.
+ * A public document that may be outdated since an instant, in milliseconds since the epoch. It is never answered with
+ * 304 and never cached.
  */
 export function staleDocumentReply(
   document: PublishedDocument,
@@ -184,7 +184,7 @@ export function staleDocumentReply(
   }));
 }
 
-/** A document that names the base URL, which is added while it is sent: nothing is kept of what a client made up. */
+/** A document that contains the base URL, which is added while sending, so that nothing a client made up is cached. */
 export function addressedReply(
   document: AddressedDocument,
   baseUrl: string,
@@ -218,7 +218,7 @@ export function htmlReply(
   return versionedReply(HTML_TYPE, contentSecurityPolicy, document, conditions);
 }
 
-/** A page in place of an error envelope; `retryAfter` in seconds. */
+/** A page instead of an error envelope; `retryAfter` is in seconds. */
 export function errorPageReply(
   status: number,
   { document, contentSecurityPolicy }: HtmlPage,
@@ -232,7 +232,7 @@ export function errorPageReply(
   };
 }
 
-/** Shorter ones fit in one packet anyway. */
+/** Shorter documents fit into one packet anyway. */
 const LEAST_COMPRESSED_BYTES = 1024;
 
 /**
@@ -240,7 +240,7 @@ const LEAST_COMPRESSED_BYTES = 1024;
  */
 const MOST_BYTES_AT_ONCE = 32 * 1024;
 
-/** Each encoding has a validator of its own; a client with either of them has this version. */
+/** Each encoding has its own validator; a client with either of them has this version. */
 function versionedReply(
   contentType: string,
   contentSecurityPolicy: string | null,
@@ -284,7 +284,7 @@ function linesOf(etag: string, isCompressible: boolean): string {
 const compressedForms = new WeakMap<PublishedDocument, Uint8Array | Promise<Uint8Array>>();
 const gzipElsewhere = promisify(gzip);
 
-/** Compressed for the first reader that accepts it, and cached as long as the document. */
+/** Compressed for the first client that accepts it, and cached as long as the document. */
 function compressedForm(document: PublishedDocument): Uint8Array | Promise<Uint8Array> {
   const known = compressedForms.get(document);
   if (known !== undefined) return known;
@@ -305,7 +305,7 @@ function gzipEtag(etag: string): string {
   return `${etag.slice(0, -1)}-gzip"`;
 }
 
-/** The validator that the client has; undefined when it has another version, or none. */
+/** The matching validator that the client sent; undefined if it has another version or none. */
 function heldEtag(ifNoneMatch: string, etag: string, isCompressible: boolean): string | undefined {
   if (matchesEtag(ifNoneMatch, etag)) return etag;
   if (!isCompressible) return undefined;
@@ -314,14 +314,14 @@ function heldEtag(ifNoneMatch: string, etag: string, isCompressible: boolean): s
 }
 
 /**
- * Nearly all clients send a single validator: comparing it takes 20 ns and `fresh` 300 ns, of the 4 µs of a
- * cached document.
+ * Nearly all clients send a single validator. Comparing it takes 20 ns, `fresh` 300 ns, out of 4 µs for a cached
+ * document.
  */
 function matchesEtag(ifNoneMatch: string, etag: string): boolean {
   return ifNoneMatch === etag || fresh({ 'if-none-match': ifNoneMatch }, { etag });
 }
 
-/** What nearly all clients send. Searching for it takes 50 ns, a `Negotiator` 400 to 1,100 ns. */
+/** The form that nearly all clients send. Searching for it takes 50 ns, a `Negotiator` 400 to 1,100 ns. */
 const NAMES_GZIP = /(?:^|,)\s*gzip\s*(?:,|$)/;
 
 /** Whether an Accept-Encoding accepts gzip. */
@@ -332,17 +332,17 @@ export function acceptsGzip(acceptEncoding: string): boolean {
   return negotiator.encodings(['gzip']).length > 0;
 }
 
-/** Browsers send some 150 characters. */
+/** Browsers send about 150 characters. */
 const LONGEST_ACCEPT = 1000;
 
-/** Whether an Accept prefers a page to JSON, which is for all who do not care. */
+/** Whether an Accept header prefers a page; JSON is the default. */
 export function prefersHtml(accept: string): boolean {
   if (!/text\/(?:html|\*)/i.test(accept) || accept.length > LONGEST_ACCEPT) return false;
   const negotiator = new Negotiator({ headers: { accept } });
   return negotiator.mediaType(['application/json', 'text/html']) === 'text/html';
 }
 
-/** Whether an Accept prefers lines of JSON to server-sent events, which are for all who do not care. */
+/** Whether an Accept header prefers lines of JSON; server-sent events are the default. */
 export function prefersLines(accept: string): boolean {
   if (!/ndjson/i.test(accept) || accept.length > LONGEST_ACCEPT) return false;
   const negotiator = new Negotiator({ headers: { accept } });

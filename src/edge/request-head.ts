@@ -1,4 +1,4 @@
-/** The head of a request, and the address that it came from. */
+/** The head of a request and its source address. */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
@@ -12,7 +12,7 @@ export interface RequestHead {
   readonly query: string;
   /** Value of a header by its lower-case name; empty when absent. */
   header(name: string): string;
-  /** The values of all lines of a header; none when it is absent. */
+  /** The values of all lines of a header; empty if it is absent. */
   headerLines(name: string): readonly string[];
   peerAddress(): string;
 }
@@ -60,12 +60,12 @@ export function addressOf(res: HttpResponse): string {
 }
 
 /**
- * The remote addresses of the open connections. Asking uWebSockets.js for an address allocates a buffer,
- * which costs a sixth of a cached document. Behind a proxy or an address translator all connections have
- * one address, which need not be asked for again.
+ * The remote addresses of the open connections. Asking uWebSockets.js for an address allocates a buffer, which costs a
+ * sixth of serving a cached document. Behind a proxy or NAT, all connections have the same address, which can be
+ * reused.
  */
 export interface Peers {
-  /** The address of every open connection; null when they do not all come from one. */
+  /** The address shared by all open connections; null if they have different ones. */
   readonly only: string | null;
   opened(address: string): void;
   /** A connection has ended, or has been upgraded to a WebSocket. */
@@ -92,10 +92,9 @@ export function createPeers(): Peers {
 }
 
 /**
- * The address a request came from: the peer, or the address that the outermost of `proxyHops` trusted
- * proxies saw. Entries further left in `X-Forwarded-For` are claims of the client and never used. The
- * library `proxy-addr` picks the same entry but keeps ports and spellings; limits need one spelling of an
- * address.
+ * The source address of a request: the peer, or the address that the outermost of `proxyHops` trusted proxies saw.
+ * Entries further left in `X-Forwarded-For` are client claims and never used. The library `proxy-addr` picks the same
+ * entry but keeps ports and spellings; limits need one spelling per address.
  */
 export function sourceAddress(head: RequestHead, proxyHops: number): string {
   return forwardedAddress(head, proxyHops) ?? peerAddress(head.peerAddress());
@@ -103,22 +102,19 @@ export function sourceAddress(head: RequestHead, proxyHops: number): string {
 
 const warnedEdges = new WeakSet<Edge>();
 
-/**
- * Warns once when a proxy forwards a client address although no proxy is trusted: all clients then share
- * its limits.
- */
+/** Warns once if a proxy forwards client addresses although no proxy is trusted: all clients then share its limits. */
 export function noteForwarded(edge: Edge, head: RequestHead): void {
   if (warnedEdges.has(edge) || head.header('x-forwarded-for') === '') return;
   warnedEdges.add(edge);
   edge.logger.write(
     'WARNING',
     'http',
-    'X-Forwarded-For arrives while MESH_PROXY_HOPS is 0: if a proxy of yours sends it, all clients share its address and its rate limits',
+    'Received X-Forwarded-For while MESH_PROXY_HOPS is 0: if your own proxy sends it, all clients share its address and rate limits',
   );
 }
 
 /**
- * What limits count by: an IPv4 address, or the /64 of an IPv6 address, because its owner can use all
+ * The unit that limits count by: an IPv4 address, or the /64 of an IPv6 address, because its owner can use all
  * addresses in it.
  */
 export function addressBlock(address: string): string {
@@ -137,7 +133,7 @@ function forwardedAddress(head: RequestHead, proxyHops: number): string | null {
   return normalAddress(withoutPort(claimed.trim()));
 }
 
-/** An IPv6 address is in brackets when a port follows; some proxies add the client's port. */
+/** An IPv6 address is in brackets if a port follows; some proxies add the client's port. */
 const BRACKETED = /^\[([0-9a-f:.]*:[0-9a-f:.]*)\](?::\d{1,5})?$/i;
 const V4_WITH_PORT = /^(\d+\.\d+\.\d+\.\d+):\d{1,5}$/;
 
@@ -145,12 +141,12 @@ function withoutPort(text: string): string {
   return (BRACKETED.exec(text) ?? V4_WITH_PORT.exec(text))?.[1] ?? text;
 }
 
-/** The kernel already writes IPv4 in its normal form. */
+/** The kernel already writes IPv4 in normal form. */
 function peerAddress(peer: string): string {
   return peer.includes(':') ? (normalAddress(peer) ?? peer) : peer;
 }
 
-/** IPv4 addresses mapped into IPv6 become IPv4; null when the text is not an address. */
+/** IPv4-mapped IPv6 addresses become IPv4; null if the text is not an address. */
 function normalAddress(text: string): string | null {
   if (isIPv4(text)) return text;
   return isIPv6(text) ? ipaddr.process(text).toString() : null;

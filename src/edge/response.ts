@@ -1,4 +1,4 @@
-/** How a finished reply becomes the bytes of a response. */
+/** Writes a finished reply as the bytes of a response. */
 import type { HttpResponse } from 'uWebSockets.js';
 import type { FinishedReply } from './pipeline.ts';
 
@@ -38,12 +38,12 @@ function securityLines(contentSecurityPolicy: string): string {
   ].join('\r\n');
 }
 
-/** What becomes of the connection behind an answer. */
+/** What happens to the connection after an answer. */
 export type Closing =
   | 'stays'
-  /** The client is asked to close it; where uWebSockets.js can, the server closes it itself. */
+  /** The client is asked to close it; where uWebSockets.js supports it, the server closes it itself. */
   | 'asked'
-  /** Nothing more is read from it, whatever the client does. */
+  /** The server closes it without reading anything more. */
   | 'forced';
 
 export function writeReply(
@@ -54,7 +54,7 @@ export function writeReply(
   closing: Closing,
 ): void {
   if (reply.status === 304) {
-    // No length: the client may have another encoding of the document.
+    // No length is sent, because the client may have another encoding of the document.
     writeWithoutBody(res, reply, null, closing);
   } else if (method === 'HEAD') {
     writeWithoutBody(res, reply, Buffer.byteLength(body), closing);
@@ -65,9 +65,9 @@ export function writeReply(
 }
 
 /**
- * Ends a response that has no body. The length of the body that a GET would have is a line of the head:
- * uWebSockets.js would wait for that many bytes if it got the number, and it closes only behind a length of
- * its own. Where it has to close, the length of a GET is therefore omitted.
+ * Ends a response without a body. The length that a GET would have is written as a plain header line, because
+ * uWebSockets.js would otherwise wait for that many bytes. It closes the connection only after a length that it wrote
+ * itself, so the GET's length is omitted if the connection must be closed.
  */
 export function writeWithoutBody(
   res: HttpResponse,
@@ -88,12 +88,12 @@ export function writeWithoutBody(
   }
 }
 
-/** uWebSockets.js itself writes that the connection closes. */
+/** uWebSockets.js writes the `Connection: close` header itself. */
 function endAndClose(res: HttpResponse, body: string | Uint8Array, closing: Closing): void {
   res.end(body, closing !== 'stays');
 }
 
-/** For an answer after which uWebSockets.js cannot close by itself: a further line of its head. */
+/** The header line for answers after which uWebSockets.js cannot close the connection itself. */
 export function closingLine(closing: Closing): string {
   return closing === 'stays' ? '' : '\r\nConnection: close';
 }
@@ -114,8 +114,8 @@ export function writeHead(res: HttpResponse, reply: FinishedReply, furtherLines 
 }
 
 /**
- * The handler, which ends the connection when it throws: uWebSockets.js aborts the process when a request is left alone,
- * before anybody could say what was thrown.
+ * Wraps a handler so that it ends the connection if it throws: uWebSockets.js aborts the process if a request is left
+ * unanswered, before the error could be logged.
  */
 export function orCut<Asked extends readonly unknown[]>(
   handler: (res: HttpResponse, ...asked: Asked) => void,

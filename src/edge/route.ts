@@ -1,4 +1,4 @@
-/** Routes with their handlers, and how their access is derived. */
+/** Routes with their handlers, and the derivation of their access. */
 
 import {
   CALLS,
@@ -12,10 +12,10 @@ import type { SignedRequest } from './auth/signed-request.ts';
 import type { Edge } from './edge.ts';
 import type { Reply } from './reply.ts';
 
-/** What the reader of a stream says in addition to its query. */
+/** Headers that the reader of a stream may send in addition to its query. */
 export interface StreamHead {
   readonly accept: string;
-  /** The last event that it has got from an earlier answer; empty when it does not say. */
+  /** The last event received in an earlier answer; empty if not sent. */
   readonly lastEventId: string;
 }
 
@@ -33,17 +33,17 @@ export interface RouteRequest extends SignedRequest {
   readonly stream: StreamHead | null;
   /** Only on routes with `hasErrorPage`. */
   readonly wantsErrorPage: boolean;
-  /** Set where the route names the key that a request proves possession of, and the request has one. */
+  /** Set if the route requires proof of a key and the request claims one. */
   readonly node: NodeClaim | null;
-  /** Set on operator routes, and on public ones that were called with operator headers. */
+  /** Set on operator routes, and on public routes called with operator headers. */
   readonly operator: OperatorClaim | null;
 }
 
 /** The key whose possession a request to a node route proves. */
 export interface NodeProofRule {
-  /** The key that the request claims; null when it has none. */
+  /** The key that the request claims; null if there is none. */
   keyOf(request: RouteRequest): string | null;
-  /** Where the body has another signature, only the header form is judged, and it may be absent. */
+  /** If the body has a different signature, only the header form is checked, and it may be absent. */
   readonly form: 'body or header' | 'header if sent';
 }
 
@@ -63,15 +63,15 @@ interface Handled {
 }
 
 /**
- * A route as it is declared. Its access is that of the call it makes; a route without a call is public, or
- * is restricted by the deployment.
+ * The declaration of a route. Its access is that of its call; a route without a call is public, or is restricted by the
+ * deployment.
  */
 export type RouteEntry = Omit<RouteDescription, 'access' | 'keepsAnswer'> &
   Handled &
   (
     | {
         readonly call: CallName;
-        /** The call instead of the public one when operator headers were sent. */
+        /** The call to make instead if operator headers were sent. */
         readonly operatorCall?: OperatorCallName;
       }
     | { readonly call?: never; readonly access: 'public' | 'internal' }
@@ -91,7 +91,7 @@ export const PUBLIC_PAGE = {
 } as const;
 
 export interface Route extends RouteDescription, Handled {
-  /** Null when the edge answers itself. */
+  /** Null if the edge answers by itself. */
   readonly call: CallName | null;
 }
 

@@ -17,7 +17,7 @@ interface Template {
 
 const NO_PARAMS = {};
 
-/** A duplicate method and path fails the start. */
+/** Throws at startup for a duplicate method and path. */
 export function createRouter(routes: readonly Route[]): Router {
   const exact = new Map<string, Map<string, Route>>();
   const templates = new Map<string, Template>();

@@ -1,8 +1,7 @@
 /**
- * Sends a finished reply in the way that its body asks for: at the pace of its reader, in pieces that are produced while
- * they are sent, or as a stream. uWebSockets.js would otherwise copy the unsent rest for each reader, and of every further
- * answer to one who reads nothing. It closes a reader that accepts nothing for about 12 s, and one that asks again before
- * it has accepted an answer.
+ * Sends a finished reply as its body requires: at the pace of the client, in pieces produced while sending, or as a
+ * stream. Otherwise uWebSockets.js would copy the unsent rest for each client, for every pipelined answer. It closes
+ * connections that accept nothing for about 12 s, and those that send another request before accepting an answer.
  */
 
 import type { HttpResponse } from 'uWebSockets.js';
@@ -11,7 +10,7 @@ import type { FinishedReply } from './pipeline.ts';
 import { isPiecewise, isStream, type PiecewiseBody } from './reply.ts';
 import { type Closing, closingLine, writeHead, writeReply, writeWithoutBody } from './response.ts';
 
-/** Returns once everything is handed over, or a promise of when nothing more can be sent. */
+/** Returns when everything is handed over, or returns a promise that resolves when nothing more can be sent. */
 export function sendReply(
   taker: PieceTaker,
   method: string,
@@ -23,7 +22,7 @@ export function sendReply(
   if (!isPiecewise(body) && !isStream(body)) {
     if (aborted) return null;
     const hasBody = method !== 'HEAD' && reply.status !== 304;
-    // Where the connection closes, no further answer comes behind this one.
+    // If the connection is closed, no further answer follows this one.
     if (hasBody && (closing === 'stays' || isLarge(body))) {
       return sendAtPace(taker, reply, body, closing);
     }
@@ -37,12 +36,12 @@ export function sendReply(
   }
   res.cork(() => writeHead(res, reply, closingLine(closing)));
   if (isPiecewise(body)) return sendPieces(taker, body);
-  // A stream may never end: nothing waits for it.
+  // A stream may never end, so nothing waits for it.
   body.begin(taker);
   return null;
 }
 
-/** A response whose head was written, as the sender of its body sees it. */
+/** A response with sent headers, as seen by the sender of its body. */
 export interface PieceTaker {
   readonly res: HttpResponse;
   aborted: boolean;
@@ -51,9 +50,9 @@ export interface PieceTaker {
 }
 
 /**
- * Sends each piece after the client has accepted the one before. Resolves once nothing more can be sent. If a body cannot be completed, the connection is closed, so that
- * the client does not take it for complete. That the connection closes is said in the head alone: asked to close at
- * the end, uWebSockets.js would write so between the pieces.
+ * Sends each piece after the client has accepted the previous one. Resolves once nothing more can be sent. If a body
+ * cannot be completed, the connection is closed, so that the client does not consider it complete. `Connection: close`
+ * is sent only in the headers: if asked to close at the end, uWebSockets.js would write it between the pieces.
  */
 async function sendPieces(taker: PieceTaker, body: PiecewiseBody): Promise<void> {
   const { res } = taker;
@@ -94,7 +93,7 @@ function roomIn(taker: PieceTaker): () => Promise<void> {
     });
 }
 
-/** False when part of it is still buffered. */
+/** False if part of the piece is still buffered. */
 function sendPiece(res: HttpResponse, piece: string): boolean {
   let isTaken = true;
   res.cork(() => {
@@ -104,14 +103,14 @@ function sendPiece(res: HttpResponse, piece: string): boolean {
 }
 
 const LARGE_BYTES = 64 * 1024;
-/** Of all bodies for which slow readers of a thread wait; those that many of them share count once. */
+/** The limit for all bodies that slow clients of a thread are waiting for; shared bodies count once. */
 const MOST_WAITING_BYTES = 128 * 1024 * 1024;
 
 function isLarge(body: string | Uint8Array): boolean {
   return body.length > LARGE_BYTES;
 }
 
-/** Who waits for each body; the one that was begun first comes first. */
+/** The clients waiting for each body, in the order in which the bodies were begun. */
 const waiting = new Map<Uint8Array, Set<HttpResponse>>();
 let waitingBytes = 0;
 
@@ -122,7 +121,7 @@ function wait(bytes: Uint8Array, res: HttpResponse): void {
     waitingBytes += bytes.byteLength;
   } else others.add(res);
   for (const [oldest, readers] of waiting) {
-    // The newest is sent, however long it is.
+    // The newest body is always sent, however long it is.
     if (waitingBytes <= MOST_WAITING_BYTES || oldest === bytes) return;
     for (const reader of readers) reader.close();
   }
@@ -135,7 +134,7 @@ function leave(bytes: Uint8Array, res: HttpResponse): void {
   waitingBytes -= bytes.byteLength;
 }
 
-/** Returns null when all of it is accepted at once, or a promise of when nothing more can be sent. */
+/** Returns null if everything is accepted at once, or a promise that resolves when nothing more can be sent. */
 function sendAtPace(
   taker: PieceTaker,
   reply: FinishedReply,
@@ -170,7 +169,7 @@ function sendAtPace(
 
 const copies = new WeakMap<Uint8Array, Uint8Array>();
 
-/** Published bytes may be overwritten after this turn; readers that need them longer share one copy. */
+/** Published bytes may be overwritten after this turn; clients that need them longer share one copy. */
 export function lastingBytes(bytes: Uint8Array): Uint8Array {
   if (!(bytes.buffer instanceof SharedArrayBuffer)) return bytes;
   const copy = copies.get(bytes) ?? new Uint8Array(bytes);

@@ -32,13 +32,13 @@ export interface Server {
   dropUploads(): void;
   /** Resolves when no answer that was begun before reads published documents. */
   barrier(): Promise<void>;
-  /** New connections get this pair; open ones go on. Rejects when it cannot be used. */
+  /** Makes new connections use this pair; open ones continue. Rejects if it cannot be used. */
   useTls(files: TlsFiles): Promise<void>;
   /** Ends all connections. */
   close(): void;
 }
 
-/** State that the answers of one server share. */
+/** State shared by the answers of one server. */
 interface Answers {
   readonly traffic: Traffic;
   isDraining: boolean;
@@ -156,7 +156,7 @@ export function listen(edge: Edge, routes: readonly Route[], options: ListenOpti
   };
 }
 
-/** With the head and the whole body of a request, or the reason why it has none. */
+/** Called with the head and the complete body of a request, or the reason why it is incomplete. */
 function received(
   edge: Edge,
   answers: Answers,
@@ -175,7 +175,7 @@ function received(
 function answer(edge: Edge, answers: Answers, connection: Connection, body: ReceivedBody): void {
   connection.generation = answers.traffic.begun();
   connection.onGone = null;
-  // A sender that was cut short would send the rest of its body as the next request.
+  // The rest of an interrupted body would be read as the next request.
   const isCutShort = typeof body === 'string';
   const reply = finishExchange(edge, connection.exchange, body);
   if (reply instanceof Promise) {
@@ -198,9 +198,8 @@ function mayHaveBody({ takesBody }: Exchange, proxyHops: number): boolean {
 }
 
 /**
- * Answers of one turn of the event loop are written together at its end. Written individually they would
- * wake their clients in between, whose next requests would split one large turn into many small ones: that
- * costs a fifth of all CPU time under load.
+ * Answers of one turn of the event loop are written together at its end. Written individually, they would wake clients
+ * whose next requests split one large turn into many small ones, which costs a fifth of all CPU time under load.
  */
 function sendSoon(answers: Answers, answer: Ready): void {
   answers.ready.push(answer);
@@ -216,7 +215,7 @@ function sendAll(answers: Answers): void {
 function send({ traffic, isDraining }: Answers, { connection, reply, isCutShort }: Ready): void {
   const closing = isCutShort ? 'forced' : isDraining ? 'asked' : 'stays';
   const sending = sendReply(connection, connection.exchange.method, reply, closing);
-  // What is sent from now on is a copy.
+  // Everything sent from now on is a copy.
   if (connection.generation !== null) traffic.read(connection.generation);
   if (sending === null) traffic.left();
   else void sending.then(traffic.left);

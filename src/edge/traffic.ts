@@ -1,4 +1,4 @@
-/** Requests in flight, and the promises that wait for them. */
+/** Tracks requests in flight, with promises that wait for them. */
 
 /** Answers that were begun between two barriers. */
 export interface Generation {
@@ -9,9 +9,9 @@ export interface Generation {
 export interface Traffic {
   /** A request has arrived. */
   arrived(): void;
-  /** Its answer is begun: from now on it may read published documents. */
+  /** Its answer begins: from now on it may read published documents. */
   begun(): Generation;
-  /** It reads none any more, although a slow client may still be sent copies. */
+  /** It no longer reads published documents, although a slow client may still receive copies. */
   read(generation: Generation): void;
   /** Its answer was sent completely, or its client has disconnected. */
   left(): void;

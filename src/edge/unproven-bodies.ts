@@ -1,21 +1,21 @@
 /**
- * Large bodies in the name of an operator's key. A signature covers the canonical text, so a forged one
- * shows only once the body is parsed and written again. This bounds how many bodies are read in vain: by source, and
- * for each thread in all, because sources are cheap. Anyone who has proven the key of late, with a request of any size,
- * has an allowance of their own, so strangers cannot keep an operator from an import.
+ * Limits large bodies sent in the name of an operator key. A signature covers the canonical text, so a forgery is
+ * detected only after parsing and serializing the body. The limit applies per source and, because sources are cheap,
+ * per thread in total. A sender that has recently proven possession of the key, with a request of any size, has a
+ * separate allowance, so strangers cannot block an operator's import.
  */
 import { createRateLimiter } from './rate-limit.ts';
 
-/** Other routes of operators take no more. */
+/** Bodies of other operator routes are no larger. */
 const LARGEST_ORDINARY_BODY = 256 * 1024;
 
 /** The worst body of 2 MiB takes about half a second: a twentieth of a thread. */
 const OF_ALL = { count: 6, windowSeconds: 60 };
 const OF_ONE_SOURCE = { count: 2, windowSeconds: 60 };
-/** Of one source that has proven the key, and that strangers may share. */
+/** The allowance of a source that has proven possession of the key; strangers may share its address. */
 const OF_A_PROVEN_SENDER = { count: 6, windowSeconds: 60 };
 
-/** How long a proof counts, and of how many senders; only holders of keys can be among them. */
+/** How long a proof counts, and for how many senders; only key holders can be among them. */
 const PROVEN_MS = 10 * 60_000;
 const MOST_PROVEN = 1000;
 
@@ -26,16 +26,16 @@ export function isLargeBody({ byteLength }: Uint8Array): boolean {
 export interface Sender {
   /** The address block that limits count by. */
   readonly source: string;
-  /** Of a configured key. */
+  /** The id of a configured key. */
   readonly keyId: string;
 }
 
 export interface UnprovenBodies {
-  /** Counts a large body that is about to be read and returns 0, or returns the seconds until one would be. */
+  /** Counts a large body that is about to be read and returns 0, or returns the seconds until one may be read. */
   take(sender: Sender, now: number): number;
-  /** Takes back what the large body was counted as: its signature verifies. */
+  /** Reverts the count of a large body whose signature verified. */
   giveBack(sender: Sender, now: number): void;
-  /** Notes that the sender has the key. */
+  /** Records that the sender has the key. */
   proved(sender: Sender, now: number): void;
 }
 
@@ -43,7 +43,7 @@ export function createUnprovenBodies(): UnprovenBodies {
   const ofAll = createRateLimiter(OF_ALL);
   const ofSource = createRateLimiter(OF_ONE_SOURCE);
   const ofProven = createRateLimiter(OF_A_PROVEN_SENDER);
-  /** When each sender last proved the key, the one longest ago first. */
+  /** When each sender last proved possession of the key, oldest first. */
   const provenAt = new Map<string, number>();
 
   function allowances(sender: Sender, now: number) {

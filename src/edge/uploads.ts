@@ -1,16 +1,16 @@
 /**
- * Request bodies in transit. The memory they take on this edge is bounded in number and bytes, for any
- * number of connections: beyond that, the body that has been idle longest is dropped.
+ * Request bodies in transit. Their number and total size on this edge are limited, for any number of connections:
+ * beyond the limits, the body that has been idle longest is dropped.
  */
 import type { HttpResponse } from 'uWebSockets.js';
 
 export type ReceivedBody =
   | Uint8Array
-  /** It exceeded the limit of its route. */
+  /** The body exceeded the limit of its route. */
   | 'too_large'
-  /** It was dropped before its end. */
+  /** The body was dropped before its end. */
   | 'dropped'
-  /** Another reader may read another length. */
+  /** A proxy may have read a different length. */
   | 'ambiguous';
 
 export interface UploadLimits {
@@ -24,7 +24,7 @@ export const UPLOAD_LIMITS: UploadLimits = { count: 8192, bytes: 64 * 1024 * 102
 /** A body that is too large is read and discarded up to this many bytes before it is refused. */
 const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
 
-/** Small enough for a sender of one byte, large enough to rarely grow. */
+/** Small enough for tiny bodies, large enough to grow only rarely. */
 const FIRST_BUFFER_BYTES = 4096;
 
 export interface Uploads {
@@ -46,7 +46,7 @@ export function bytesRead(limit: number): number {
 }
 
 export function createUploads(limits: UploadLimits): Uploads {
-  /** Unfinished bodies, the one idle longest first. */
+  /** Unfinished bodies, longest idle first. */
   const unfinished = new Set<UnfinishedUpload>();
   let heldBytes = 0;
 
@@ -114,7 +114,7 @@ class UnfinishedUpload {
     this.#take = take;
   }
 
-  /** Bytes of memory that it holds. */
+  /** The bytes of memory in use. */
   get capacity(): number {
     return this.#buffer?.length ?? 0;
   }
@@ -147,7 +147,7 @@ class UnfinishedUpload {
   }
 }
 
-/** A buffer with at least `needed` bytes that begins with the `used` ones of the old. */
+/** A buffer of at least `needed` bytes that begins with the `used` bytes of the old one. */
 function withRoom(buffer: Buffer | null, used: number, needed: number, limit: number): Buffer {
   if (buffer !== null && buffer.length >= needed) return buffer;
   const size = Math.min(limit, Math.max(FIRST_BUFFER_BYTES, needed, 2 * (buffer?.length ?? 0)));

@@ -1,4 +1,4 @@
-/** The WebSockets of live-page viewers, on every app of an edge. They are only written to. */
+/** The WebSockets of live-page viewers, on every app of an edge. They are write-only. */
 import type { HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t } from 'uWebSockets.js';
 import type { RefusalName } from '../base/refusal.ts';
 import { LIVE_TOPICS, type LiveTopic } from '../pages/live-content.ts';
@@ -30,14 +30,14 @@ interface Viewer {
 
 export interface ViewersOptions {
   openExchange(res: HttpResponse, req: HttpRequest): Exchange;
-  /** Called when a connection is no longer one of HTTP. */
+  /** Called when a connection is upgraded from HTTP. */
   leftHttp(): void;
 }
 
 export interface Viewers {
-  /** Serves viewers on this app too; `ended` is called when the connection of one has ended. */
+  /** Serves viewers on this app too; `ended` is called when a viewer's connection has ended. */
   serveOn(app: TemplatedApp, ended: () => void): void;
-  /** The app has no connections any more. */
+  /** Call when the app has no connections left. */
   leave(app: TemplatedApp): void;
   end(): void;
 }
@@ -103,7 +103,7 @@ function channelOf(topic: LiveTopic, form: LiveForm): string {
   return `${topic} ${form}`;
 }
 
-/** Answered at once: a request for an upgrade waits for nothing. */
+/** Answers an upgrade request synchronously. */
 function upgrade(
   res: HttpResponse,
   req: HttpRequest,
@@ -136,8 +136,8 @@ function refusalOf(topic: string, req: HttpRequest, exchange: Exchange): Refusal
 }
 
 /**
- * Pages of other sites cannot open sockets here: a browser names the site of the page. A proxy may have
- * rewritten the host; browsers know the base URL.
+ * Prevents pages of other sites from opening sockets here, by the `Origin` that browsers send. It is compared with the
+ * base URL, because a proxy may have rewritten the host.
  */
 function isOfThisSite(req: HttpRequest, { baseUrl }: Exchange): boolean {
   const origin = req.getHeader('origin');

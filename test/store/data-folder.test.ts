@@ -341,7 +341,7 @@ test('a state from before the note of its use gets one at the next start', async
 test('a start that is refused leaves a holder that was lost as lost', async () => {
   await using copy = copyOf(alpha);
   const port = { dataDir: copy.folder, clock, flags: { host: '192.0.2.1' } };
-  await assert.rejects(startTestAuthority(port), /cannot be listened on/);
+  await assert.rejects(startTestAuthority(port), /Cannot listen on/);
   await using na = await startTestAuthority({ dataDir: copy.folder, clock });
   assert.equal((await get(na, '/readyz')).status, 200);
 });

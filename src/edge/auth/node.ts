@@ -1,6 +1,6 @@
 /**
- * A node's proof of possession [core-3-1], [core-3-3]: a signed body, or the header `X-Mesh-Node-Proof`,
- * which decides alone when it is present. The authority judges the nonce and the certificate.
+ * A node's proof of possession [core-3-1], [core-3-3]: a signed body, or the header `X-Mesh-Node-Proof`, which takes
+ * precedence if present. The authority checks the nonce and the certificate.
  */
 
 import { sha256Hex } from '../../base/crypto/digest.ts';
@@ -30,15 +30,15 @@ interface Proof {
   readonly signature: string;
 }
 
-/** A request with what is known of its sender. */
+/** A request with the known facts about its sender. */
 interface ReceivedRequest extends SignedRequest {
   readonly remoteAddr: string;
   readonly now: number;
 }
 
 /**
- * Judges the proof that the sender holds the private half of `publicKey`, which may be any text. `isRepeat`
- * is null where no answer is kept.
+ * Checks the proof that the sender has the private half of `publicKey`, which may be any text. `isRepeat` is null if no
+ * answer is kept.
  */
 export function judgeNode(
   publicKey: string,
@@ -64,7 +64,7 @@ export function judgeNode(
   return { publicKey, signedAt, nonce, verdict, remoteAddr, sending };
 }
 
-/** Keys and signatures of a wrong length are refused before the canonical text of a long body is built. */
+/** Keys and signatures of the wrong length are refused before the canonical text of a long body is built. */
 function isSigned(
   publicKey: string,
   proof: Proof,
@@ -74,7 +74,7 @@ function isSigned(
   audience: string,
 ): boolean {
   if (publicKey.length !== KEY_LENGTH || proof.signature.length !== SIGNATURE_LENGTH) return false;
-  // In the body form every member except `signature` is signed, unknown ones included.
+  // In the body form, every member except `signature` is signed, including unknown ones.
   const text =
     header === ''
       ? canonicalJson(request.body, 'signature')
@@ -109,7 +109,7 @@ function headerProof(header: string, publicKey: string): Proof | null {
   return { timestamp: parts.ts, nonce: parts.nonce, signature: parts.sig };
 }
 
-/** What the header's signature covers: it binds the route, the authority and the raw body. */
+/** The text that the header's signature covers, which binds the route, the authority and the raw body. */
 function headerText(
   { timestamp, nonce }: Proof,
   key: string,

@@ -1,6 +1,6 @@
 /**
- * Operator headers [core-2-1] to [core-2-3]. The edge's half of the checks: it judges headers, timestamp
- * and signature; the authority judges key, nonce and tier.
+ * Operator headers [core-2-1] to [core-2-3]. The edge checks the headers, timestamp and signature; the authority checks
+ * the key, nonce and tier.
  */
 
 import { verifySignature } from '../../base/crypto/ed25519.ts';
@@ -20,7 +20,7 @@ export interface OperatorHeaders {
 }
 
 export interface OperatorAuthSettings {
-  /** Key id to base64 public key; the map follows what the authority publishes. */
+  /** Key id to base64 public key; the map follows the keys that the authority publishes. */
   readonly keys: ReadonlyMap<string, string>;
   /** This authority's public key: the audience that a request must be signed for. */
   readonly audience: string;
@@ -35,7 +35,7 @@ export interface JudgedHeaders {
   readonly signedAt: number;
 }
 
-/** The verdict on the headers alone; after `valid` the signature is still to be checked. */
+/** The verdict on the headers alone; if `valid`, the signature must still be checked. */
 export function judgeOperatorHeaders(
   headers: OperatorHeaders,
   { keys, toleranceMs }: OperatorAuthSettings,
@@ -55,7 +55,7 @@ export function judgeOperatorHeaders(
 
 export interface JudgedSignature {
   readonly verdict: 'valid' | 'invalid_signature' | 'v1_unbound';
-  /** The version of the payload that a valid signature covers; null without one. */
+  /** The payload version that the valid signature covers; null without a valid signature. */
   readonly version: 1 | 2 | null;
 }
 
@@ -80,16 +80,16 @@ export function judgeSignature(
 }
 
 /**
- * Version 1 covers only the body, so over an empty body it would cover every command that needs none: a
- * recorded GET must not publish a policy. A GET changes nothing, whatever its route.
+ * Version 1 covers only the body, so over an empty body it would cover every command that needs none: a recorded GET
+ * must not publish a policy. A GET never changes anything.
  */
 function isBoundByVersion1({ method, body }: SignedRequest): boolean {
   return method === 'GET' || Object.keys(body).length > 0;
 }
 
 /**
- * The text a version 2 signature covers: it binds the route, the query and this authority. Its members are
- * in canonical order, so that the canonical text of a long body is built only once.
+ * The text that a version 2 signature covers, which binds the route, the query and this authority. Its members are in
+ * canonical order, so that the canonical text of a long body is built only once.
  */
 export function operatorPayload(
   { keyId, timestamp, nonce }: OperatorHeaders,

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../base/json/value.ts';
 import { parseRequestTimestamp } from '../../base/timestamp.ts';
 import type { RequestIdentity } from '../../protocol/contract/claims.ts';
 
-/** What a signature over a request can cover. */
+/** The parts of a request that a signature can cover. */
 export interface SignedRequest {
   /** Upper case. */
   readonly method: string;
@@ -15,10 +15,7 @@ export interface SignedRequest {
 
 const DIGEST_LENGTH = 24;
 
-/**
- * Distinguishes signed requests. A signature depends on all that it covers, but not every form of it covers
- * method and path.
- */
+/** Identifies a signed request. The signature alone is not enough, because not every form covers method and path. */
 export function requestIdentityOf(
   { method, path }: SignedRequest,
   signature: string,
@@ -32,7 +29,7 @@ export type TimestampVerdict =
   | { readonly verdict: 'invalid_timestamp' | 'stale_timestamp'; readonly signedAt: 0 }
   | { readonly verdict: 'current'; readonly signedAt: number };
 
-/** Judges a signed request's timestamp: its age, past or future, may be at most the tolerance. */
+/** Checks a signed request's timestamp: it may differ from now, in either direction, by at most the tolerance. */
 export function judgeTimestamp(text: string, now: number, toleranceMs: number): TimestampVerdict {
   const signedAt = parseRequestTimestamp(text);
   if (signedAt === null) return { verdict: 'invalid_timestamp', signedAt: 0 };

@@ -1,4 +1,4 @@
-/** Caches what is computed from a value, as long as the value is in use. */
+/** Caches a result computed from a value for as long as the value is in use. */
 export function cachedBySource<Source extends object, Made>(make: (source: Source) => Made) {
   const kept = new WeakMap<Source, Made>();
   return (source: Source): Made => {

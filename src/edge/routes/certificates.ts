@@ -1,4 +1,4 @@
-/** Certificates of nodes, as operators read and end them [core-4-8], [core-4-17]. */
+/** Routes for operators to read and revoke node certificates [core-4-8], [core-4-17]. */
 import Type from 'typebox';
 import { isPublicKey } from '../../base/crypto/ed25519.ts';
 import type { RefusalName } from '../../base/refusal.ts';

@@ -126,7 +126,7 @@ function textList(value: JsonValue | undefined, name: string): readonly string[]
   return value;
 }
 
-/** A number of bytes; null when none is given. */
+/** A number of bytes; null if absent. */
 function volumeOf(value: JsonValue | undefined, refusal: RefusalName, name: string) {
   if (value === undefined || value === null) return null;
   const bytes = integerOf(value);

@@ -1,4 +1,4 @@
-/** Pages of single treaties, sovereigns, attestations and capabilities, by addresses that can be shared. */
+/** Pages of single treaties, sovereigns, attestations and capabilities, with URLs that can be shared. */
 import Type from 'typebox';
 import { REFUSALS } from '../../base/refusal.ts';
 import { sovereignNamed } from '../../pages/atlas.ts';

@@ -85,12 +85,12 @@ export const documentRoutes: readonly RouteEntry[] = [
   },
 ];
 
-/** The others are published at the start, and by every change. */
+/** The other documents are published at startup and with every change. */
 function isRenewable(name: DocumentName): name is keyof typeof RENEWALS {
   return name in RENEWALS;
 }
 
-/** The calls that make a document current when the edge has none, or an outdated one. */
+/** The calls that produce a current document if the edge has none or an outdated one. */
 const RENEWALS = {
   policy: 'ensurePolicy',
   crl: 'refreshCrl',
@@ -127,14 +127,14 @@ async function serveMade(name: DocumentName, request: RouteRequest, edge: Edge):
       : await documentReply(document, request);
   } catch (cause) {
     if (!(cause instanceof Refusal && ELSEWHERE.has(cause.refusal))) throw cause;
-    // While the request was held, the last instance that wrote may have become unknown.
+    // While the request was held, the writer may have become unknown.
     const found = resolve(name, request.now, edge);
     if (found.is !== 'stale') throw cause;
     return staleDocumentReply(found.document, found.since, request);
   }
 }
 
-/** The current document, never a last copy; a promise when it has to be made, undefined when there is none. */
+/** The current document, never a last copy; a promise if it must be made first, undefined if there is none. */
 export function currentDocument(
   name: DocumentName,
   now: number,
@@ -144,12 +144,12 @@ export function currentDocument(
   return found.is === 'current' ? found.document : madeDocument(name, now, edge);
 }
 
-/** What this edge has of a public document at this moment. */
+/** The status of this edge's copy of a public document. */
 type Resolved =
   | { readonly is: 'current'; readonly document: PublishedDocument }
-  /** The last copy of a signed document, while nobody is known who writes [link-6]. */
+  /** The last copy of a signed document, served while no writer is known [link-6]. */
   | { readonly is: 'stale'; readonly document: PublishedDocument; readonly since: number }
-  /** None that is known to be current: the authority has to be asked. */
+  /** No copy is known to be current, so the authority must be asked. */
   | { readonly is: 'to be made' };
 
 const TO_BE_MADE = { is: 'to be made' } as const;
@@ -162,19 +162,19 @@ function resolve(name: DocumentName, now: number, edge: Edge): Resolved {
     if (copy !== undefined) return { is: 'stale', document: copy, since };
   }
   const document = heldDocument(name, now, edge);
-  // Where others write, what is held may have been replaced.
+  // If others can write, a local copy may have been replaced.
   const isCurrent = document !== undefined && (instanceStatus === null || name === 'genesis');
   return isCurrent ? { is: 'current', document } : TO_BE_MADE;
 }
 
-/** What is signed, and says by itself from when until when it holds. */
+/** The documents that are signed and state their own validity. */
 const LAST_COPIES: ReadonlySet<DocumentName> = new Set([
   'policy',
   'crl',
   'sovereign_revocation_feed',
 ]);
 
-/** Undefined when there is none, or when it has lapsed. */
+/** Undefined if there is none or it has expired. */
 function heldDocument(
   name: DocumentName,
   now: number,
@@ -184,7 +184,9 @@ function heldDocument(
   return held !== undefined && now < held.freshUntil ? held : undefined;
 }
 
-/** What another instance has replaced comes before the answer that confirms the rest; what has lapsed is renewed. */
+/**
+ * Documents replaced by another instance arrive before the answer that confirms the others; expired ones are renewed.
+ */
 async function madeDocument(
   name: DocumentName,
   now: number,
@@ -200,7 +202,7 @@ async function madeDocument(
   return edge.documents.latest(name);
 }
 
-/** All requests of one turn of the event loop share one question, which is sent when all of them have come. */
+/** All requests of one turn of the event loop share one confirmation, requested at the end of the turn. */
 const confirmationOf = cachedBySource(({ call }: Edge) => {
   let gathering: Promise<Answer> | null = null;
   return () => {
@@ -214,10 +216,10 @@ const confirmationOf = cachedBySource(({ call }: Edge) => {
   };
 });
 
-/** Another instance writes, or is about to. */
+/** Another instance is the writer, or is about to be. */
 const ELSEWHERE: ReadonlySet<RefusalName> = new Set(['authority_unavailable', 'shutting_down']);
 
-/** Whatever is held here may be older than what another instance has published. */
+/** Throws if another instance may have published newer documents than the local ones. */
 function assertNotElsewhere(answer: Answer, { instanceStatus }: Edge): void {
   if (!answer.ok && instanceStatus !== null && ELSEWHERE.has(answer.refusal)) {
     throw new Refusal(answer.refusal, answer.details);

@@ -13,7 +13,7 @@ import { BODY_KEY_PROOF, type RouteEntry } from '../route.ts';
 import { cachedBySource } from './cached-by-source.ts';
 import { Filled, hours, judgedElsewhere, NodeProofMembers } from './scalars.ts';
 
-/** The answer to a heartbeat with the published bulletin as its last member: the same text for all nodes. */
+/** Adds the published bulletin, the same text for all nodes, as the last member of the answer to a heartbeat. */
 function withBulletin(answer: Answer, { documents }: Edge): Answer {
   const bulletin = documents.latest('bulletin');
   if (!answer.ok || bulletin === undefined) return answer;
@@ -27,7 +27,7 @@ const memberOf = cachedBySource(
 const DEFAULT_VALIDITY_HOURS = 168;
 const MAX_STATUS_LENGTH = 64;
 
-/** Of requests that name a certificate, in the order of the checks. */
+/** The refusals of requests that name a certificate, in the order of the checks. */
 const CERTIFICATE_REFUSALS = [
   'missing_certificate_identity',
   'unknown_certificate',

@@ -1,4 +1,4 @@
-/** What happens, as a stream of the entries of the audit log [events-1]. */
+/** The entries of the audit log as a stream of events [events-1]. */
 import Type from 'typebox';
 import type { Input } from '../../protocol/contract/claims.ts';
 import { mapped } from '../body.ts';
@@ -7,7 +7,7 @@ import { answerReply, EVENT_STREAM, prefersLines, refusalReply, streamReply } fr
 import { operatorOf, type RouteEntry } from '../route.ts';
 import { filter } from './listing.ts';
 
-/** Anyone who is refused because there are too many readers. */
+/** For clients refused because there are too many readers. */
 const RETRY_AFTER_SECONDS = 5;
 
 interface Wanted {

@@ -1,4 +1,4 @@
-/** The recognition graph and what is derived from it [core-6]. */
+/** The recognition graph and the documents derived from it [core-6]. */
 import Type from 'typebox';
 import { Dashboard } from '../../protocol/rows/dashboard.ts';
 import { Atlas, Connectome, RecognitionGraph, TrustAnswer } from '../../protocol/rows/graph.ts';

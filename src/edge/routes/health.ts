@@ -68,7 +68,7 @@ async function readiness(edge: Edge): Promise<Reply> {
   return jsonReply(200, jsonText({ status: 'ready', ...found }));
 }
 
-/** The authority's own state; an authority that does not answer is not ready. */
+/** Readiness as reported by the authority; if it does not answer, it is not ready. */
 async function checkedReadiness(edge: Edge): Promise<Answer> {
   if (edge.isAuthoritySilent()) return SILENT;
   const answered = new AbortController();
@@ -83,7 +83,7 @@ function silent(instanceStatus: InstanceStatus | null, signal: AbortSignal): Pro
   return delay(patience, SILENT, { signal });
 }
 
-/** An instance that waits for its turn is not ready, like one that cannot. */
+/** An instance that waits for its turn is reported as not ready. */
 function readinessOf(refusal: RefusalName): RefusalName {
   return refusal === 'authority_unavailable' ? 'service_not_ready' : refusal;
 }
@@ -92,7 +92,7 @@ const SILENT: Answer = { ok: false, refusal: 'service_not_ready', details: {} };
 
 /** An authority that does not answer within this time is not ready. */
 const LONGEST_CHECK_MS = 2000;
-/** Balancers wait for a second, and take an instance for dead that has not said that it is not ready. */
+/** Load balancers wait one second, and consider an instance dead if it has not answered by then. */
 const LONGEST_CHECK_AMONG_OTHERS_MS = 500;
 
 /** The identity of this authority; never the location of its files. */
@@ -107,7 +107,7 @@ function description({ settings, instanceStatus }: Edge, writable: boolean): Jso
   };
 }
 
-/** Among the instances on one database. */
+/** The position of this instance among those on one database. */
 function placeAmong(instanceStatus: InstanceStatus): JsonObject {
   return {
     role: instanceStatus.isWriter() ? 'writer' : 'follower',

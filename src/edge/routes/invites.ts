@@ -1,4 +1,4 @@
-/** Invites: made, read and withdrawn by operators [core-4-7], [core-4-18]. */
+/** Routes for operators to create, read and withdraw invites [core-4-7], [core-4-18]. */
 import Type from 'typebox';
 import {
   Invite,

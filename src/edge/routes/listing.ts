@@ -1,7 +1,7 @@
 /**
- * Long lists. A reader may request pages with `limit` and `cursor`; without them the whole list is sent,
- * read from the authority a page at a time and at the pace of the reader. A row that changes meanwhile is
- * sent in its new state, and rows added at the end are included.
+ * Long lists. A client may request pages with `limit` and `cursor`; otherwise the whole list is sent, read from the
+ * authority a page at a time at the client's pace. Rows that change meanwhile are sent in their new state, and rows
+ * added at the end are included.
  */
 import Type from 'typebox';
 import type { Answer } from '../../protocol/contract/answers.ts';
@@ -21,7 +21,7 @@ const MOST_ROWS = 1000;
 const ROWS_PER_PIECE = 250;
 /** A requested page ends early instead of growing beyond this. */
 const MOST_PAGE_CHARACTERS = 1024 * 1024;
-/** A requested page ends early after this many pieces, some 40,000 rows, of which none may pass the filter. */
+/** A requested page ends early after this many pieces, about 40,000 rows, even if none passed the filter. */
 const MOST_PIECES = 20;
 
 /** Query parameters of a list. */
@@ -54,9 +54,9 @@ export interface Listing {
   readonly member: string;
   /** Whether the answer has a count. */
   readonly isCounted: boolean;
-  /** Further members, as JSON text that ends with a comma. */
+  /** Additional members, as JSON text that ends with a comma. */
   readonly before?: string;
-  /** A refusal of the query is passed on, so that it is answered only after the caller was admitted. */
+  /** A refusal of the query is passed on, so that it is answered only after the caller is admitted. */
   page(request: Input<PageRequest>): Answer | Promise<Answer>;
 }
 
@@ -95,7 +95,7 @@ export function openPage(
   return (request) => (request.ok ? read(request.value) : request);
 }
 
-/** The pages of a list for operators: anyone who reads it is admitted with the first. */
+/** The pages of a list for operators; the caller is admitted with the first page. */
 export function operatorPage(
   first: Listing['page'],
   further: (request: PageRequest) => Answer | Promise<Answer>,
@@ -108,7 +108,7 @@ export function operatorPage(
   };
 }
 
-/** A page of the rows that pass the filter, or what is wrong with either. */
+/** A request for a page of filtered rows, or the refusal of the page or the filter. */
 export function filtered<Filter>(
   page: Input<PageRequest>,
   filter: Input<Filter>,
@@ -122,7 +122,7 @@ function wholeText({ member, isCounted, before = '' }: Listing, page: Page): str
   return `{${count}${before}"${member}":[${page.rows}]}`;
 }
 
-/** One page of a list for a page in HTML; a cursor that makes no sense leads to the first. */
+/** One page of a list for an HTML page; an invalid cursor yields the first page. */
 export async function listedRows(
   listing: Pick<Listing, 'page'>,
   query: Query,
@@ -209,7 +209,7 @@ const ROWS = ',"rows":[';
 
 /** The rows are forwarded unchanged; only the text before them is parsed. */
 function pageIn(json: string): Page {
-  // Inside a string, the quotes of this text would be escaped.
+  // Cannot match inside a string, where quotes are escaped.
   const end = json.indexOf(ROWS);
   const { next, count } = JSON.parse(`${json.slice(0, end)}}`) as {
     next: [number, string] | null;

@@ -1,4 +1,4 @@
-/** The keys of operators [core-4-9], [core-4-19]. */
+/** Operator keys [core-4-9], [core-4-19]. */
 import Type from 'typebox';
 import {
   OperatorKeyAdded,

@@ -29,7 +29,7 @@ const PublishBody = Type.Object({
 
 const CONTENT = ['min_client_version', 'allowed_ports', 'allowed_services', 'routing'] as const;
 
-/** A manifest without the operator's members, used to read each of those as the record does. */
+/** A manifest without the operator's members, used to read each of them with the record's reader. */
 const STAMPED = {
   policy_id: '',
   issued_at: '2026-01-01T00:00:00Z',

@@ -1,4 +1,4 @@
-/** What pages show of the published documents: read once for each version of a document. */
+/** Content for pages from the published documents, read once per version of a document. */
 
 import { MOST_URGENT } from '../../pages/dashboard.ts';
 import { readDashboard } from '../../pages/dashboard-reading.ts';

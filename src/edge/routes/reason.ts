@@ -5,7 +5,7 @@ import { Text } from './scalars.ts';
 
 const reader = bodyReader(Type.Object({ reason: Type.Optional(Text) }));
 
-/** The body of revocations whose reason is free text, `unspecified` when none is given. */
+/** The body of revocations with a free-text reason; `unspecified` if absent. */
 export const reasonBody = {
   schema: reader.schema,
   read: (body: JsonObject) =>

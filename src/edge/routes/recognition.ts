@@ -111,7 +111,7 @@ export const recognitionRoutes: readonly RouteEntry[] = [
       'stale_sequence',
     ],
     async input(request, edge) {
-      // A feed whose sender will not be admitted is not read.
+      // The feed is not read if its sender will not be admitted.
       return operatorOf(request).verdict === 'valid'
         ? await feedInput(request.body, edge)
         : refused(MALFORMED);
@@ -166,7 +166,7 @@ async function feedInput(body: JsonObject, edge: Edge): Promise<CallOf<'importFe
   };
 }
 
-/** The number of ids in a feed, repeats included. */
+/** The number of ids in a feed, including duplicates. */
 function entriesOf(feed: JsonValue | undefined): number {
   const ids = isJsonObject(feed) ? feed.revoked_attestation_ids : null;
   return Array.isArray(ids) ? ids.length : 0;
@@ -188,7 +188,7 @@ export function importRows({
   const slices: string[] = [];
   for (let start = 0; start < ids.length; start += ROWS_PER_SLICE) {
     const slice = ids.slice(start, start + ROWS_PER_SLICE);
-    // Ids are any text, including names that every object inherits.
+    // An id may be any text, including the names of inherited members.
     const rows = slice.map((id) => [id, Object.hasOwn(reasons, id) ? reasons[id] : null]);
     slices.push(JSON.stringify(rows));
   }

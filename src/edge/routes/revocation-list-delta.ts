@@ -1,6 +1,6 @@
 /**
- * What the revocation list gained since an earlier version [core-5-5-1]. All of it is at hand, whatever a reader asks
- * for: the added entries are the end of the published list, and what is signed is the same for every earlier version.
+ * The entries added to the revocation list since an earlier version [core-5-5-1]. Any delta can be built locally: the
+ * added entries are the end of the published list, and the signed part is the same for every earlier version.
  */
 
 import { Refusal } from '../../base/refusal.ts';
@@ -13,22 +13,22 @@ import { lastingBytes } from '../send-reply.ts';
 import { cachedBySource } from './cached-by-source.ts';
 
 /**
- * Longer ones are neither kept nor compressed, and sent from the one copy of the list that all readers share: anyone who
- * asks slowly for many different ones holds no memory by it.
+ * Longer deltas are neither cached nor compressed, and are sent from the one shared copy of the list, so that slow
+ * clients with many different deltas occupy no memory.
  */
 const MOST_KEPT_BYTES = 32 * 1024;
 
-/** A fleet asks for a few: it holds the last versions. */
+/** A fleet requests only a few different deltas, because its nodes have recent versions. */
 const MOST_KEPT = 64;
 
-/** The sequence number that a reader names. */
+/** The sequence number that a client sends. */
 export function heldSequence(text: string): number {
   const sequence = Number(text);
   if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(sequence)) return sequence;
   throw new Refusal('invalid_since');
 }
 
-/** Call when the list is current. */
+/** The local copy of the list must be current. */
 export function deltaReply(
   since: number,
   request: RouteRequest,
@@ -104,11 +104,11 @@ function afterAdded(since: number, { upToUpdate, rest }: RevisionParts): string 
 
 interface RevisionParts {
   readonly sequence: number;
-  /** Its canonical text up to where `removed` stands in a delta, and from there on. */
+  /** The canonical text before and after the place of `removed` in a delta. */
   readonly upToUpdate: string;
   readonly rest: string;
   readonly etag: string;
-  /** Deltas that lead to this version, by the earlier one. */
+  /** Cached deltas to this version, by the earlier version. */
   readonly kept: Map<number, PublishedDocument>;
 }
 

@@ -1,4 +1,4 @@
-/** The count of active nodes, and the operators' roster of them, read from the authority in pieces [core-4-15]. */
+/** The count of active nodes, and the roster for operators, read from the authority in pieces [core-4-15]. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { NodeCount } from '../../protocol/answers/operators.ts';
 import type { OperatorClaim } from '../../protocol/contract/claims.ts';

@@ -22,7 +22,7 @@ export const Name = Type.String({ minLength: 1, maxLength: 256 });
 
 export const MAX_VALIDITY_HOURS = 87_600;
 
-/** A whole number of hours; an integral float or a string of decimal digits is also accepted. */
+/** An integer number of hours; an integral float or a string of decimal digits is also accepted. */
 export function hours(maximum?: number): TInteger {
   return Type.Integer(maximum === undefined ? { minimum: 1 } : { minimum: 1, maximum });
 }

@@ -1,4 +1,4 @@
-/** Values that are built from a published document in slices, once for each of its versions. */
+/** Values built from a published document in slices, once per version. */
 
 import { inSlices } from '../../base/slices.ts';
 import type { DocumentName, PublishedDocument } from '../../protocol/contract/documents.ts';
@@ -6,8 +6,8 @@ import type { Edge } from '../edge.ts';
 import { cachedBySource } from './cached-by-source.ts';
 
 /**
- * Returns the value, or a promise of it when it has to be built. A newer version may be built instead if the
- * document changes meanwhile.
+ * Returns the value, or a promise if it must be built. If the document changes meanwhile, a newer version may be built
+ * instead.
  */
 export function builtOnce<Made>(
   name: DocumentName,
@@ -25,8 +25,8 @@ export function builtOnce<Made>(
 export type SharedBuild<Made> = (document: PublishedDocument) => Made | Promise<Made>;
 
 /**
- * Concurrent callers share a build. While one is under way, all who need another version share the next one,
- * which is of the version that is newest then: at most one build waits, however often the document changes.
+ * Concurrent callers share a build. While one is running, all callers that need another version share the next one,
+ * which uses the newest version at that time, so at most one build is waiting however often the document changes.
  */
 export function createSharedBuild<Made>(
   build: (document: PublishedDocument) => Generator<void, Made>,
@@ -56,7 +56,7 @@ export function createSharedBuild<Made>(
   }
 
   async function startNext(earlier: Promise<unknown>, document: PublishedDocument): Promise<Made> {
-    // Anyone who waits for that build learns of its failure.
+    // The callers of that build handle its failure.
     await earlier.catch(() => undefined);
     next = null;
     return current(newest() ?? document);

@@ -22,7 +22,7 @@ import type { RouteRequest } from '../route.ts';
 
 type Member = JsonValue | undefined;
 
-/** The input from a body; a refusal on the way is answered only after the operator was admitted. */
+/** Reads the input from a body; a refusal is answered only after the operator is admitted. */
 export function inputOf<T>(read: () => T): Input<T> {
   try {
     return { ok: true, value: read() };
@@ -49,7 +49,7 @@ export function demandPresent(
   for (const name of names) demand(!isMissing(body[name]), refusal, `missing_${name}`);
 }
 
-/** A list with items of any type, of at most as many capabilities as one record may have. */
+/** Whether the value is a list, with items of any type, that is no longer than the limit for capabilities. */
 export function isCapabilityList(value: Member): value is readonly JsonValue[] {
   return isList(value) && value.length > 0 && value.length <= MAX_CAPABILITIES;
 }
@@ -64,7 +64,7 @@ export function integerOf(value: Member): number | null {
   return typeof number === 'number' && Number.isSafeInteger(number) ? number : null;
 }
 
-/** A free-form object; a missing one is `{}`, and null is anything else. */
+/** A free-form object; `{}` if missing, null for anything else. */
 export function freeFormOf(value: Member): JsonObject | null {
   if (isMissing(value)) return {};
   return isJsonObject(value) ? value : null;
@@ -77,7 +77,7 @@ export function timestampOf(body: JsonObject, name: string, refusal: RefusalName
   return datetime ?? refuse(refusal, `invalid_${name}`);
 }
 
-/** A window of validity in the spelling of records; refuses one whose end is not after its beginning. */
+/** A validity window in the spelling of records; refuses a window that does not end after it begins. */
 export function windowOf(
   body: JsonObject,
   refusal: RefusalName,
@@ -88,7 +88,7 @@ export function windowOf(
   return { validFrom: from.text, validUntil: until.text };
 }
 
-/** Ids and times for members that each reader makes up for itself. */
+/** The source of ids and times for members that each reader generates. */
 export function freshFor({ now }: RouteRequest, { runtime }: Edge): Fresh {
   return { now, uuid: runtime.uuid };
 }

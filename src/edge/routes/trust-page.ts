@@ -1,4 +1,4 @@
-/** The page that says why one sovereign trusts another [core-6-3-1]. */
+/** The page that explains why one sovereign trusts another [core-6-3-1]. */
 import Type from 'typebox';
 import { REFUSALS, Refusal } from '../../base/refusal.ts';
 import { counted } from '../../pages/graph-drawing.ts';
@@ -69,7 +69,7 @@ async function answerTrustPage(request: RouteRequest, edge: Edge): Promise<Reply
 
 const NOTHING_FURTHER = { without: [], asOf: null } as const;
 
-/** As the form shows it again; what was refused is not repeated. */
+/** The question to prefill in the form, without the refused parts. */
 function questionOf({ query }: RouteRequest): TrustPageQuestion {
   const given = (name: string, other: string) =>
     firstValue(query, name) ?? firstValue(query, other) ?? '';
@@ -85,7 +85,7 @@ function pageReply(
   return htmlReply(trustPage(question, answer, settings.genesis.network_name), request);
 }
 
-/** The refusal as it is for programs; for who prefers a page, a page with the problem in words. */
+/** The refusal: an error envelope, or for clients that prefer HTML, a page that states the problem. */
 function refusedReply(
   { wantsErrorPage }: RouteRequest,
   { settings }: Edge,

@@ -1,4 +1,4 @@
-/** Questions about trust in the query of a request [core-6-3-1], and how they are answered. */
+/** Parses trust questions from the query of a request [core-6-3-1] and answers them. */
 import Type from 'typebox';
 import { Refusal } from '../../base/refusal.ts';
 import { parseRequestTimestamp } from '../../base/timestamp.ts';
@@ -13,7 +13,7 @@ import type { RouteRequest } from '../route.ts';
 
 const text = (description: string) => Type.Optional(Type.String({ description }));
 
-/** Query parameters of a question that goes beyond the path as it is. */
+/** Query parameters of an extended question. */
 export const QUESTION_QUERY = {
   without: Type.Optional(
     Type.Array(Type.String(), {
@@ -26,14 +26,14 @@ export const QUESTION_QUERY = {
 
 export const QUESTION_REFUSALS = ['invalid_without', 'invalid_as_of', 'treaty_not_found'] as const;
 
-/** Null when a sovereign is not named. */
+/** Null if either sovereign is missing. */
 export function endsIn(query: Query): { readonly from: string; readonly to: string } | null {
   const from = firstValue(query, 'from') ?? firstValue(query, 'source');
   const to = firstValue(query, 'to') ?? firstValue(query, 'target');
   return from !== null && to !== null ? { from, to } : null;
 }
 
-/** What the question has beyond its ends; null when it has nothing. */
+/** The extended part of the question; null if there is none. */
 export function furtherIn(query: Query): Omit<TrustQuestion, 'from' | 'to'> | null {
   const explain = explainIn(query);
   const without = [...new Set(query.without)].filter((id) => id !== '');
@@ -56,7 +56,7 @@ function asOfIn(query: Query): number | null {
   return instant;
 }
 
-/** Counts a question for a path; the refusal when its source has asked too many. */
+/** Counts a path question; returns the refusal if its source has asked too many. */
 export async function tooManyPaths(
   { remoteAddr, now }: RouteRequest,
   edge: Edge,
@@ -65,7 +65,7 @@ export async function tooManyPaths(
   return retryAfter > 0 ? limited(edge, 'TRUST_PATH', retryAfter) : null;
 }
 
-/** After how many seconds a source may ask again that has asked for too many explanations. */
+/** The seconds until a source that requested too many explanations may ask again. */
 export interface TooMany {
   readonly retryAfter: number;
 }

@@ -10,7 +10,7 @@ export const Keys = optional(
   }),
 );
 
-/** The same as a list, or as an object whose names are key ids. */
+/** Keys as a list, or as an object whose member names are key ids. */
 export const KeysOfAnyForm = Type.Optional(
   Type.Union([Type.Array(Type.String()), Type.Record(Type.String(), Type.String()), Type.Null()]),
 );

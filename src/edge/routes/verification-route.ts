@@ -47,7 +47,7 @@ export function verificationRoute({ event, judge, ...described }: VerificationRo
   };
 }
 
-/** A verdict of which the named members are logged. */
+/** A verdict with the names of the members to log. */
 export function logging<Verdict extends JsonObject>(
   verdict: Verdict,
   ...names: readonly (keyof Verdict & string)[]

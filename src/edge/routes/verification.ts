@@ -1,6 +1,6 @@
 /**
- * Public, stateless verification of attestations and treaties [core-4-11], [core-4-13]. Nothing is written;
- * the authority is only asked what is revoked here.
+ * Public, stateless verification of attestations and treaties [core-4-11], [core-4-13]. Nothing is written; the
+ * authority is only asked which items are revoked here.
  */
 import Type from 'typebox';
 import { parseJson } from '../../base/json/parse.ts';
@@ -98,7 +98,7 @@ export const verificationRoutes: readonly RouteEntry[] = [
   }),
 ];
 
-/** Unlike the members of other requests, an empty one is there. */
+/** Unlike in other requests, an empty member counts as present. */
 function demandMember(
   body: JsonObject,
   member: string,
@@ -107,7 +107,7 @@ function demandMember(
   if ((body[member] ?? null) === null) throw new Refusal(refusal);
 }
 
-/** The policy in the body, even if it is null; otherwise the one that is set here. */
+/** The policy in the body, even if null; otherwise the one set here. */
 async function policyFor(body: JsonObject, edge: Edge): Promise<JsonValue> {
   if (body.recognition_policy !== undefined) return body.recognition_policy;
   const answer = await edge.call('readRecognitionPolicy', null);
