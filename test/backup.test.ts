@@ -94,7 +94,10 @@ suite('a backup', () => {
     assert.match(readFileSync(path, 'latin1'), /^age-encryption\.org\/v1\n/);
     await verified(path, [identity]);
     await assert.rejects(verified(path, [await generateX25519Identity()]));
-    await assert.rejects(verified(path), /is encrypted; name the file of an identity/);
+    await assert.rejects(
+      verified(path),
+      /is encrypted; pass the file of a matching identity with --identity/,
+    );
   });
 
   test('is refused with any byte changed, any cut and any addition', async () => {

@@ -8,7 +8,7 @@ import { connect } from 'node:tls';
 import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import { systemRuntime } from '../src/base/runtime.ts';
 import { createRateLimits } from '../src/edge/rate-limit.ts';
-import type { Call } from '../src/protocol/contract/calls.ts';
+import { type Call, UNAVAILABLE } from '../src/protocol/contract/calls.ts';
 import { publishedDocument } from '../src/protocol/contract/documents.ts';
 import type { Heartbeat } from '../src/protocol/contract/inputs.ts';
 import { createDocumentPublisher } from '../src/protocol/contract/publications.ts';
@@ -21,7 +21,11 @@ import { LINK_CIPHERS, linkKey } from '../src/server/link/tls-wires.ts';
 import type { Connecting, Wire } from '../src/server/link/wires.ts';
 import { createOutbox } from '../src/server/threads/edge-threads.ts';
 import type { Answers } from '../src/server/threads/messages.ts';
-import { HEARTBEAT_ROW, packHeartbeat } from '../src/server/threads/packed-heartbeat.ts';
+import {
+  HEARTBEAT_ROW,
+  packHeartbeat,
+  unpackHeartbeat,
+} from '../src/server/threads/packed-heartbeat.ts';
 import {
   createTestClient,
   keptLog,
@@ -285,10 +289,20 @@ test('the heartbeats of a thread are sent on, and each is answered once, whoever
   await until(() => answers.has('unanswered'));
   assert.deepEqual(answers.get('unanswered'), ['outcome_unknown', { outcome: 'unknown' }]);
   assert.ok(!answers.has('stopping'), 'nothing was done, and it waits for the next writer');
-  callRouter.lead((name, given) => {
-    const { certId } = given as Heartbeat;
-    return Promise.resolve({ ok: true, json: JSON.stringify([name, certId]) });
-  }, createRateLimits(NO_LIMITS));
+  let isHeld = false;
+  callRouter.lead({
+    call(name, given) {
+      const { certId } = given as Heartbeat;
+      return Promise.resolve({ ok: true, json: JSON.stringify([name, certId]) });
+    },
+    limits: createRateLimits(NO_LIMITS),
+    isHeld: () => isHeld,
+  });
+  assert.deepEqual(await callRouter.call('checkReadiness', null), UNAVAILABLE);
+  const waiting = callRouter.call('heartbeat', unpackHeartbeat(heartbeats(['waiting']), 0));
+  assert.ok(!answers.has('stopping'), 'the lease has run out, and a renewal may be on its way');
+  isHeld = true;
+  assert.deepEqual(await waiting, { ok: true, json: '["heartbeat","waiting"]' });
   await until(() => answers.has('stopping'));
   assert.equal(answers.get('stopping'), '["heartbeat","stopping"]');
   assert.ok(!callRouter.relay(heartbeats(['late']), outbox), 'this instance writes');

@@ -79,7 +79,7 @@ test('an instance that waits lives, does nothing, says so, and takes over when t
   );
   assert.match(stdout + stderr, /This instance is the writer, as holder 2 of the lease/);
   assert.match(stdout + stderr, /The standby state is ready, from revision \d+ on/);
-  assert.doesNotMatch(stdout + stderr, /WARNING(?! mesh\.config An older copy)/);
+  assert.doesNotMatch(stdout + stderr, /WARNING(?! mesh\.config A rollback)/);
 });
 
 test('other operator keys than those of the writer, and a link whose address is in use, are refused', async () => {

@@ -196,7 +196,7 @@ export async function joinInstances(options: InstancesOptions): Promise<Instance
       leaseRemaining = remaining;
       const confirmed = onceConfirmed(call, heldSince, elapsed);
       host?.startServing({ epoch, call: confirmed, limits, heldSince });
-      callRouter.lead(confirmed, limits);
+      callRouter.lead({ call: confirmed, limits, isHeld: () => remaining() > 0 });
       logger.write('INFO', 'store', `This instance is the writer, as holder ${epoch} of the lease`);
     },
     unfollow: () => client?.close(),

@@ -38,7 +38,7 @@ export interface CallRouter {
   readonly relay: Relay;
   readonly limits: RateLimits;
   /** Call when this process becomes the writer. */
-  lead(call: Call, limits: LocalRateLimits): void;
+  lead(lead: Lead): void;
   /** Sends the held requests; call when requests can be sent again. */
   resume(): void;
 }
@@ -52,9 +52,11 @@ const RETRY_MS = 50;
 const NOT_BEGUN: ReadonlySet<RefusalName> = new Set(['authority_unavailable', 'shutting_down']);
 
 /** The authority in this process, while it is the writer. */
-interface Lead {
+export interface Lead {
   readonly call: Call;
   readonly limits: LocalRateLimits;
+  /** False while the lease has run out and no renewal is known. */
+  isHeld(): boolean;
 }
 
 interface Request {
@@ -100,7 +102,8 @@ export function createCallRouter({
   function attempt(request: Request): void {
     const { name, question } = request;
     if (lead !== null) {
-      answerHere(lead, request);
+      if (lead.isHeld()) answerHere(lead, request);
+      else hold(request);
       return;
     }
     const isSent = client?.send(name, question, (outcome) => settle(request, outcome)) === true;
@@ -139,7 +142,7 @@ export function createCallRouter({
 
   return {
     call(name, given) {
-      if (lead !== null) return lead.call(name, given);
+      if (lead?.isHeld() === true) return lead.call(name, given);
       // Readiness must be answered now, not held.
       if (name === 'checkReadiness' && client?.isLinked() !== true) return UNAVAILABLE;
       return ask(name, given);
@@ -158,8 +161,8 @@ export function createCallRouter({
       wait: (bucket, key, now) => limits().wait(bucket, key, now),
       giveBack: (bucket, key, counted) => limits().giveBack(bucket, key, counted),
     },
-    lead(call, limits) {
-      lead = { call, limits };
+    lead(given) {
+      lead = given;
       resume();
     },
     resume,

@@ -258,7 +258,7 @@ async function run(
     const call = onceConfirmed(whileHeld(opened.call, held.isHeld), heldSince, elapsed);
     noteWriter(memory, epoch);
     host.startServing({ epoch, call, limits, heldSince });
-    callRouter.lead(call, limits);
+    callRouter.lead({ call, limits, isHeld: held.isHeld });
   }
 
   const leading = acquired.then(lead);
