@@ -160,7 +160,7 @@ suite('a planned change', () => {
       ['y', 0],
     ] as const) {
       await using terminal = openTerminal(line, { columns: 200 });
-      await terminal.until(/way back +to the old key/);
+      await terminal.until(/rollback +to the old key/);
       await terminal.until(/Sign it\? \[y\/N\] /);
       terminal.type(`${answer}\n`);
       assert.equal(await terminal.ended, code, terminal.shown());

@@ -115,7 +115,7 @@ test('what a node cannot start with is refused in one sentence, and perhaps its 
     [damaged, [], 3, /The stored policy is damaged/],
     [join(scratch, 'new'), [], 2, /give its --root-key/],
     [join(file, 'node'), ['--root-key', rootKey], 3, /file\/node/],
-    [join(scratch, 'empty'), ['--root-key', rootKey], 4, /neither a certificate nor an invite/],
+    [join(scratch, 'empty'), ['--root-key', rootKey], 4, /no certificate and no invite/],
   ];
   const ends = cases.map(([folder, args]) =>
     runProgram(['node', 'run', '--node-dir', folder, ...args], { MESH_URL: na.url }),

@@ -60,7 +60,7 @@ test('a refused operator is told what this machine knows of the reason, else the
     [
       'the key of another network',
       ['--url', other.url],
-      /^Check clock, key and signed text \(Signing requests: docs\/signing.md\)/,
+      /^Check the clock, the key and the signed text \(Signing requests: docs\/signing.md\)/,
     ],
   ] as const) {
     await t.test(what, async () => {
@@ -97,9 +97,9 @@ test('an operator whose clock is an hour off is told by how much', async () => {
 test('a command that gets no answer says why, and what to do', async (t) => {
   const port = new URL(na.url).port;
   for (const [what, url, cure] of [
-    ['a port without TLS', `https://127.0.0.1:${port}`, /does not speak TLS: use http:/],
+    ['a port without TLS', `https://127.0.0.1:${port}`, /does not use TLS: use http:/],
     ['a port where nobody listens', 'http://127.0.0.1:1', /^Nothing listens there: /],
-    ['a host that is not known', 'http://nobody.invalid', /host is known|resolver/],
+    ['a host that is not known', 'http://nobody.invalid', /host is unknown|resolver/],
   ] as const) {
     await t.test(what, async () => {
       const end = await endOf(['operator-key', 'list', ...place, '--url', url]);
@@ -119,7 +119,7 @@ test('a file that cannot be opened is named, with what to do', async () => {
     [
       EXIT.unusable,
       `${file} cannot be opened (ENOENT)`,
-      'There is no such file or folder: correct the path.',
+      'The file or folder does not exist: correct the path.',
     ],
   );
 });
@@ -158,7 +158,7 @@ test('certificates are listed, shown, and revoked by the key of their node', asy
   for (const named of [[], [one.certId, ...key]]) {
     const { exit, message } = await endOf(['certificate', 'revoke', ...named]);
     assert.equal(exit, EXIT.usage);
-    assert.match(message, /Name one certificate, the key of a node by --key, or filters/);
+    assert.match(message, /Give one certificate, a node key with --key, or filters/);
   }
   const revoked = await run('certificate', 'revoke', ...key, '--reason', 'key_compromise');
   assert.match(revoked.stdout, /^Certificates of the key \S+ that are revoked: 1\.\n/);
@@ -413,7 +413,7 @@ test('the audit log is searched for who did what to whom, and since when', async
   assert.ok(lines.length < 50);
   const nobody = await run('audit', 'show', '--actor', 'nobody');
   assert.equal(nobody.stdout, '');
-  assert.match(nobody.stderr, /^None of the \d+ entries of the log matches\.\n$/);
+  assert.match(nobody.stderr, /^None of the \d+ log entries match\.\n$/);
 });
 
 test('the horizon shows what lapses, by kind and by week', async () => {

@@ -322,7 +322,7 @@ for (const [command, message] of [
   ['boundary verify', /missing required argument 'file'/],
   ['evidence build', /missing required argument 'decision'/],
   ['disclosure prove c.json read', /required option '--prover <name>'/],
-  ['disclosure prove c.json read --prover beta', /--committed or --agreement is needed/],
+  ['disclosure prove c.json read --prover beta', /--committed or --agreement is required/],
   [
     'disclosure prove c.json read --prover beta --committed read --agreement a.json',
     /cannot be used with option '--committed <name>'/,
@@ -332,10 +332,10 @@ for (const [command, message] of [
   ['consensus prove j.json --validator a --threshold 1', /missing required argument 'vote'/],
   ['consensus prove j.json v.json --validator a', /required option '--threshold <n>'/],
   ['consensus verify c.json', /required option '--validator-key <name=key>'/],
-  [`consensus verify c.json --validator-key ${SOME_KEY}`, /a validator's name, =, and its/],
+  [`consensus verify c.json --validator-key ${SOME_KEY}`, /must have the form name=key/],
   [
     `consensus verify c.json --validator-key a=${SOME_KEY} --validator-key a=${SOME_KEY}`,
-    /Two --validator-key are of the same validator/,
+    /Two --validator-key options are for the same validator/,
   ],
   ['data-usage license', /--licensee is needed/],
   ['data-usage license --show --licensee beta', /cannot be used with option '--licensee/],

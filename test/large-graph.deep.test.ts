@@ -120,7 +120,7 @@ suite('in a browser', () => {
   test('without scripts it is found by a search, chosen from the list, and drawn with its neighbors', async () => {
     await using visit = await browser.visit(`${na.url}/atlas`, { javaScript: false });
     const { page } = visit;
-    assert.match(await page.innerText('.notice'), /too large to be drawn legibly as a whole/);
+    assert.match(await page.innerText('.notice'), /too large to draw legibly/);
     assert.equal(await page.locator('.graph-picture').count(), 0);
     await page.fill('#q', 'leaf-007');
     await page.click('text=Find >> nth=0');

@@ -364,7 +364,7 @@ test('an agent keeps what it has, and says why, whatever it is offered', async (
     ],
     [
       'an earlier bulletin',
-      /revocation list 0, held is 1/,
+      /revocation list 0, but the stored one is 1/,
       (path) => (path === '/heartbeat' ? json(beat(JSON.parse(olderBulletin))) : null),
     ],
     ['garbage', /unreadable_answer/, () => new Response('<html>')],
@@ -402,7 +402,7 @@ test('an agent keeps what it has, and says why, whatever it is offered', async (
   const altered = { ...JSON.parse(await (await fetch(`${na.url}/crl?since=1`)).text()), added: [] };
   const theirDelta = await (await fetch(`${stranger.url}/crl?since=0`)).text();
   const lists: [string, RegExp, () => Response | Promise<Response>][] = [
-    ['an earlier list', /older than the one that is held/, () => json(older)],
+    ['an earlier list', /older than the stored one/, () => json(older)],
     ['a list of another key', /did not sign it/, () => json(theirList)],
     ['no list', /No answer/, () => Promise.reject(new Error('gone'))],
     [
@@ -415,7 +415,11 @@ test('an agent keeps what it has, and says why, whatever it is offered', async (
       /"delta","problem":"it does not continue/,
       () => json(earlierDelta),
     ],
-    ['an altered delta', /"delta","problem":"it leads to another list/, () => json(altered)],
+    [
+      'an altered delta',
+      /"delta","problem":"the resulting list does not match/,
+      () => json(altered),
+    ],
   ];
   for (const [name, expected, list] of lists) {
     events.length = 0;
@@ -591,12 +595,15 @@ test('an agent does not start with what is damaged, or of another network or nod
   await assert.rejects(start({ genesis: '{"network_name"' }), /stored genesis is damaged/);
   await assert.rejects(start({ certificate: '{}' }), /stored certificate is damaged/);
   await assert.rejects(start({ crl: '' }), /stored crl is damaged/);
-  await assert.rejects(start({}, { key: newKey() }), /certificate that is held is for another key/);
+  await assert.rejects(start({}, { key: newKey() }), /stored certificate is for another key/);
   const otherRoot = keyFromSeed(new Uint8Array(32)).publicKey;
-  await assert.rejects(start({}, { rootKey: otherRoot }), /genesis that is held is of root key/);
+  await assert.rejects(start({}, { rootKey: otherRoot }), /stored genesis is signed for root key/);
   await using stranger = await startTestAuthority();
   const theirs = await (await fetch(`${stranger.url}/crl`)).text();
-  await assert.rejects(start({ crl: theirs }), /list that is held is not one of this network/);
+  await assert.rejects(
+    start({ crl: theirs }),
+    /stored revocation list does not belong to this network/,
+  );
   const again = await start({});
   assert.equal(typeof (await again.agent.turn()), 'number');
 });

@@ -68,7 +68,7 @@ const READING: { readonly [command: string]: RegExp } = {
   'audit show': / {2}invite_created {2}ops-privileged /,
   'audit export': /"event_type":"invite_created"/,
   'audit verify': /^The audit log is intact: 1 entries/m,
-  'backup create': /^The backup is written to /m,
+  'backup create': /^Wrote and verified the backup /m,
   doctor: /^ok +store +Revision \d+ of epoch 1 \(postgresql,/m,
 };
 const MAKING = ['restore apply'];

@@ -1,4 +1,4 @@
-/** `mesh-na agent`: finds agents by capability, and registers that of a node. */
+/** `mesh-na agent`: finds agents by capability, and registers the agent of a node. */
 
 import { type Command, Option } from 'commander';
 import type { JsonObject } from '../base/json/value.ts';
@@ -35,7 +35,9 @@ import {
 } from './table.ts';
 
 export function addAgentCommands(program: Command): void {
-  const agent = program.command('agent').description('find agents, or register that of this node');
+  const agent = program
+    .command('agent')
+    .description('find agents, or register the agent of this node');
   defineList(agent.command('list'));
   defineRegister(agent.command('register'));
   defineUnregister(agent.command('unregister'));
@@ -43,7 +45,7 @@ export function addAgentCommands(program: Command): void {
 
 function defineList(list: Command): void {
   list
-    .description('list the agents with a capability; without one, only count them')
+    .description('list the agents with a capability; without one, show only their number')
     .argument('[capability]', 'the exact capability')
     .action(runList);
   addPublicOptions(addWideOption(list), [
@@ -98,20 +100,20 @@ function defineRegister(register: Command): void {
       'register the agent of this node under its capabilities, or refresh the registration',
     )
     .requiredOption('--agent-id <id>', 'name of the agent')
-    .option('--capability <tag>', 'what it can do (repeatable)', collect)
-    .requiredOption('--host <host>', 'host at which it can be reached')
-    .requiredOption('--port <n>', 'port at which it can be reached', wholeNumber(HIGHEST_PORT))
-    .option('--scheme <scheme>', 'and how', 'ws')
+    .option('--capability <tag>', 'capability of the agent (repeatable)', collect)
+    .requiredOption('--host <host>', 'host where it can be reached')
+    .requiredOption('--port <n>', 'port where it can be reached', wholeNumber(HIGHEST_PORT))
+    .option('--scheme <scheme>', 'protocol to reach it with', 'ws')
     .option(
       '--lifetime-seconds <n>',
-      'how long the registration lasts',
+      'lifetime of the registration',
       wholeNumber(LONGEST_LIFETIME_SECONDS),
       600,
     )
     .addOption(new Option('--metadata <json>', 'free-form metadata').argParser(jsonObject))
     .option(
       '--every <seconds>',
-      'refresh, give or take a tenth, until stopped by a signal',
+      'keep refreshing at about this interval (±10 %) until stopped by a signal',
       wholeNumber(LONGEST_INTERVAL_SECONDS),
     )
     .action(runRegister);

@@ -1,4 +1,4 @@
-/** `mesh-na agreement`: capabilities agreed on between two sovereigns. */
+/** `mesh-na agreement`: agreements on capabilities between two sovereigns. */
 import { type Command, Option } from 'commander';
 import { isJsonObject, type JsonObject } from '../base/json/value.ts';
 import type { AgreementTerms } from '../protocol/records/agreement.ts';
@@ -50,7 +50,7 @@ export function addAgreementCommands(program: Command): void {
     .argument('<responder>', 'sovereign that may accept')
     .requiredOption('--capability <name>', 'capability to agree on (repeatable)', collect)
     .option('--scope <file>', 'JSON with the scope, - for standard input')
-    .option('--expires-at <time>', 'last moment to accept (default: 24 hours from now)', timeAhead)
+    .option('--expires-at <time>', 'deadline to accept (default: 24 hours from now)', timeAhead)
     .action(runOffer);
   addOperatorOptions(addOutOption(addWindowOptions(offer)), [
     'mesh-na agreement offer beta --capability read --capability write --out offer.json',
@@ -59,10 +59,10 @@ export function addAgreementCommands(program: Command): void {
 
   const counter = agreement
     .command('counter')
-    .description('sign an answer to an offer with other terms (standard)')
+    .description('answer an offer with a signed counteroffer (standard)')
     .argument('<offer>', 'the signed offer, - for standard input')
     .option('--capability <name>', 'capability to agree on (repeatable; default: all)', collect)
-    .option('--scope <file>', 'JSON with the scope (default: that of the offer)')
+    .option('--scope <file>', 'JSON with the scope (default: as offered)')
     .action(runCounter);
   const asOffered = addWindowOptions(counter, { from: 'as offered', until: 'as offered' });
   addOperatorOptions(addOutOption(asOffered), [
@@ -71,9 +71,9 @@ export function addAgreementCommands(program: Command): void {
 
   const accept = agreement
     .command('accept')
-    .description('sign an agreement: to an offer, or to the counter to our own (standard)')
+    .description('sign an agreement: accept an offer, or a counter to our own offer (standard)')
     .argument('<offer>', 'the signed offer, - for standard input')
-    .option('--counter <file>', 'counter to this offer to accept in its place')
+    .option('--counter <file>', 'accept this counter to the offer instead')
     .action(runAccept);
   addOperatorOptions(addOutOption(accept), [
     'mesh-na agreement accept offer.json --out agreement.json',
@@ -82,11 +82,11 @@ export function addAgreementCommands(program: Command): void {
 
   const verify = agreement
     .command('verify')
-    .description('verify the signatures of an agreement; exit code 4 when it is refused')
+    .description('verify the signatures of an agreement; exit code 4 if they are invalid')
     .argument('<file>', 'the agreement, - for standard input')
     .addOption(partyKeyOption('--offerer-key', 'the offerer'))
     .addOption(partyKeyOption('--responder-key', 'the responder'))
-    .addHelpText('after', '\nNeither its age nor the evidence in it is judged.')
+    .addHelpText('after', '\nThis checks neither its age nor its evidence.')
     .action(runVerify);
   addVerificationOptions(verify, [
     'mesh-na agreement verify agreement.json',
@@ -134,7 +134,7 @@ async function runCounter(file: string, options: CounterOptions): Promise<void> 
 
 type OfferedTerms = Pick<AgreementTerms, 'capabilities'> & Partial<AgreementTerms>;
 
-/** Reads only the members that a counter copies; the authority judges the offer. */
+/** Reads only the members that a counter copies; the authority validates the offer. */
 function offeredTerms(file: string, { requested_terms: terms }: JsonObject): OfferedTerms {
   if (isJsonObject(terms) && Array.isArray(terms.capabilities)) return terms as OfferedTerms;
   throw notHolding(file, 'an offer');
@@ -177,6 +177,6 @@ async function runVerify(file: string, options: VerifyOptions): Promise<void> {
 
 function partyKeyOption(flag: string, who: string): Option {
   const fallback = "the authority's own, or those in its active treaties";
-  const text = `key that ${who} must have signed by (repeatable; default: ${fallback})`;
+  const text = `key that ${who} must have signed with (repeatable; default: ${fallback})`;
   return new Option(`${flag} <key>`, text).argParser(collectAs(publicKey));
 }

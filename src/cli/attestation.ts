@@ -45,7 +45,7 @@ interface VerifyOptions extends VerificationOptions {
 export function addAttestationCommands(program: Command): void {
   const attestation = program
     .command('attestation')
-    .description('say who is a member, and verify what others say');
+    .description('attest membership, and verify attestations of others');
   defineIssue(attestation.command('issue'));
   defineRevoke(attestation.command('revoke'));
   defineList(attestation.command('list'));
@@ -60,7 +60,7 @@ function defineIssue(issue: Command): void {
     .option('--validity-hours <n>', 'how long it is valid (default: 168)', wholeNumber())
     .option('--subject-key <key>', 'public key of the subject', publicKey)
     .addOption(new Option('--claims <json>', 'claims about the subject').argParser(jsonObject))
-    .option('--issuer <name>', 'issuing sovereign (default: that of the authority)')
+    .option('--issuer <name>', "issuing sovereign (default: the authority's)")
     .action(runIssue);
   addOperatorOptions(addOutOption(issue, 'the signed attestation'), [
     'mesh-na attestation issue agent-7 --role role:client --out agent-7.json',
@@ -70,12 +70,9 @@ function defineIssue(issue: Command): void {
 
 function defineRevoke(revoke: Command): void {
   revoke
-    .description('revoke an attestation and put it on the revocation feed (privileged)')
-    .argument(
-      '<attestation-id>',
-      'attestation to revoke, or the first 8 characters of its id or more',
-    )
-    .option('--reason <text>', 'why')
+    .description('revoke an attestation and add it to the revocation feed (privileged)')
+    .argument('<attestation-id>', 'attestation id, or at least its first 8 characters')
+    .option('--reason <text>', 'reason for the revocation')
     .action(runRevoke);
   addOperatorOptions(revoke, [
     'mesh-na attestation revoke 5a1f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00 --reason "left the team"',
@@ -84,9 +81,9 @@ function defineRevoke(revoke: Command): void {
 
 function defineList(list: Command): void {
   list
-    .description('list the attestations of the authority, the oldest first')
-    .option('--issuer <name>', 'only those of this sovereign')
-    .option('--subject <id>', 'only those about this subject')
+    .description('list the attestations of the authority, oldest first')
+    .option('--issuer <name>', 'only attestations of this sovereign')
+    .option('--subject <id>', 'only attestations of this subject')
     .addOption(statusOption())
     .action(runList);
   addPublicOptions(addWideOption(list), [
@@ -97,16 +94,19 @@ function defineList(list: Command): void {
 
 function defineVerify(verify: Command): void {
   verify
-    .description('verify an attestation; exit code 4 when it is refused')
+    .description('verify an attestation; exit code 4 if it is rejected')
     .argument('<file>', 'the signed attestation, - for standard input')
-    .option('--policy <file>', "recognition policy to decide by (default: the authority's own)")
-    .addOption(new Option('--treaty <file>', 'treaty to decide by').conflicts('policy'))
+    .option('--policy <file>', "recognition policy to apply (default: the authority's)")
+    .addOption(new Option('--treaty <file>', 'treaty to apply').conflicts('policy'))
     .option(
       '--treaty-key <key>',
-      "key the treaty must be signed by (repeatable; default: the authority's)",
+      "key that must have signed the treaty (repeatable; default: the authority's)",
       collectAs(publicKey),
     )
-    .option('--feed <file>', 'revocation feed of the issuer, which offline is not known otherwise')
+    .option(
+      '--feed <file>',
+      'revocation feed of the issuer; needed offline to check for revocation',
+    )
     .action(runVerify);
   addVerificationOptions(verify, [
     'mesh-na attestation verify agent-7.json',
@@ -144,7 +144,7 @@ async function runRevoke(
   const ids = eachOf('Attestations', pages, ({ attestation }) => attestation.attestation_id);
   const id = await wholeId(given, 'attestation', ids);
   const revoked = await operatorClient(options).revokeAttestation(id, request);
-  const text = revoked.already_revoked ? 'was revoked before' : 'is revoked';
+  const text = revoked.already_revoked ? 'was already revoked' : 'is revoked';
   printResult(options, revoked, [`Attestation ${id} ${text}.`]);
 }
 

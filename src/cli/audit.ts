@@ -1,4 +1,4 @@
-/** `mesh-na audit`: reads the audit log of a data folder or a database, also while an authority is running on it. */
+/** `mesh-na audit`: reads the audit log of a data folder or database, even while an authority is running on it. */
 
 import { type Command, Option } from 'commander';
 import { verifyAuditChain } from '../authority/subjects/audit.ts';
@@ -25,16 +25,18 @@ export function addAuditCommands(program: Command): void {
   const audit = program.command('audit').description('verify, show or export the audit log');
   defineAuditShow(audit.command('show'));
   const verify = addPlaceOptions(audit.command('verify'))
-    .description('check that no entry was altered or removed, and in a data folder the data files')
+    .description(
+      'check that no entry was altered or removed; also checks the files of a data folder',
+    )
     .action(runVerify);
   addLocalOptions(verify, [
     'mesh-na audit verify --data-dir ./mesh-data',
     'mesh-na audit verify --store postgresql://mesh@db/mesh',
   ]);
   const exporting = addPlaceOptions(
-    addOutOption(audit.command('export'), 'the entries, one a line,'),
+    addOutOption(audit.command('export'), 'the entries, one per line,'),
   )
-    .description('print every entry as one JSON object a line; with --json, one object in all')
+    .description('print one JSON object per entry and line; with --json, a single object')
     .action(exportEntries);
   addLocalOptions(exporting, ['mesh-na audit export --out audit.ndjson']);
 }
@@ -59,13 +61,13 @@ async function runVerify(options: AuditOptions): Promise<void> {
 }
 
 const NOT_CHECKED =
-  'The pages of the database changed too often to be checked; an authority checks them when it starts';
+  'The data files changed too often to be checked; the authority checks them when it starts';
 
 async function exportEntries(options: ExportOptions): Promise<void> {
   const { json = false, out = '-' } = options;
   if (out !== '-') {
     const length = await saveEntries(out, options);
-    printResult(options, { length, file: out }, [`${length} entries are saved in ${out}.`]);
+    printResult(options, { length, file: out }, [`Saved ${length} entries to ${out}.`]);
     return;
   }
   const { entries } = await openLog(options);
@@ -80,7 +82,7 @@ async function exportEntries(options: ExportOptions): Promise<void> {
   else if (length === 0) noteEmptyLog();
 }
 
-/** A long log is not held in memory. */
+/** Streams the entries, because a long log does not fit in memory. */
 async function saveEntries(out: string, options: ExportOptions): Promise<number> {
   const { force = false } = options;
   const { entries } = await openLog(options);
@@ -103,7 +105,7 @@ interface ShowOptions extends OutputOptions, StatePlace, Wanted {
   readonly last?: number;
 }
 
-/** What an entry has to be; absent members say nothing. */
+/** Filter for entries; absent members match everything. */
 interface Wanted {
   readonly actor?: string;
   readonly type?: readonly string[];
@@ -114,22 +116,22 @@ interface Wanted {
 
 function defineAuditShow(show: Command): void {
   addPlaceOptions(show)
-    .description('show who did what: the entries of the log, the oldest first')
-    .option('--actor <key-id>', 'only what this operator key caused')
+    .description('show who did what: the entries of the log, oldest first')
+    .option('--actor <key-id>', 'only entries caused by this operator key')
     .addOption(eventTypeOption())
     .option(
       '--subject <id>',
-      'only entries that name this certificate, key, treaty or other id, or one that begins so',
+      'only entries that name this certificate, key, treaty or other id (a prefix is enough)',
     )
     .addOption(
       new Option(
         '--since <time>',
-        'only entries from this time on, or of a length until now, such as 7d',
+        'only entries since this time, or within a duration such as 7d',
       ).argParser(instant),
     )
     .option(
       '--last <n>',
-      'only this many entries, the newest (default: a screenful on a terminal without --since, else all)',
+      'only the newest entries, up to this number (default: a screenful on a terminal without --since, else all)',
       wholeNumber(),
     )
     .action(runShow);
@@ -160,13 +162,13 @@ async function runShow(options: ShowOptions): Promise<void> {
   if (json) return printResult({ json }, { entries: shown.map((entry) => ({ ...entry })) }, []);
   printText(shown.map(lineOf));
   if (read === 0) noteEmptyLog();
-  else if (matching === 0) printNote(`None of the ${read} entries of the log matches.`);
+  else if (matching === 0) printNote(`None of the ${read} log entries match.`);
   else if (last !== null && options.last === undefined && matching > last) {
-    printNote(`These are the last ${last} of ${matching} entries; --last shows more.`);
+    printNote(`Showing the last ${last} of ${matching} entries; use --last to show more.`);
   }
 }
 
-/** What fits on a terminal with the prompt and a note below it; null where all is shown. */
+/** How many entries fit on the terminal, with the prompt and a note below them; null to show all. */
 function screenful({ json = false, since }: ShowOptions): number | null {
   const { isTTY, rows } = process.stdout;
   return isTTY && !json && since === undefined ? Math.max(rows - 2, 1) : null;
@@ -181,7 +183,7 @@ function isWanted(entry: AuditEntry, { actor, type, subject, since }: Wanted): b
   );
 }
 
-/** Whether the subject is a text anywhere in the value. */
+/** Whether the subject appears as a string anywhere in the value. */
 function names(value: JsonValue, subject: string): boolean {
   if (typeof value === 'string') return isNamedBy(value, subject);
   if (Array.isArray(value)) return value.some((item: JsonValue) => names(item, subject));
@@ -197,9 +199,9 @@ function instant(text: string): number {
 }
 
 interface AuditLog {
-  /** False while the files are written to all the time; null for a database, which looks after its own pages. */
+  /** False if the files changed too often to be checked; null for a database, which checks its own pages. */
   readonly pagesChecked: boolean | null;
-  /** In order, as of one moment. What goes wrong while they are read ends the command with one sentence. */
+  /** In order, from one snapshot. Read errors end the command with a one-sentence message. */
   readonly entries: AsyncIterable<AuditEntry>;
 }
 
@@ -209,12 +211,12 @@ async function openLog(place: StatePlace): Promise<AuditLog> {
   return { ...log, entries: counted('Audit entries read:', log.entries) };
 }
 
-/** Printed to stderr, because the output stays empty: usually it is not the log that was meant. */
+/** Warns on stderr: an empty log usually means that the wrong place was given. */
 function noteEmptyLog(): void {
   process.stderr.write('The audit log is empty.\n');
 }
 
-/** Damaged pages can end the process that reads them through LMDB: they are looked for first. */
+/** Damaged pages can crash a process that reads them through LMDB, so they are checked first. */
 async function logOfFolder(dataDir: string): Promise<AuditLog> {
   const { checkForReading } = await import('../store/lmdb/folder-state.ts');
   const pagesChecked = onLocalFiles(() => checkForReading(dataDir));

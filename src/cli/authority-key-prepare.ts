@@ -1,4 +1,4 @@
-/** `mesh-na authority-key prepare`: the next key, and a request with which the root key says so offline. */
+/** `mesh-na authority-key prepare`: creates the next key, and a request for the offline root key to sign. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Signer } from '../base/crypto/primitives.ts';
 import { systemRuntime } from '../base/runtime.ts';
@@ -45,13 +45,13 @@ const MOST_DAYS = 3650;
 export function addPrepareCommand(authorityKey: Command): void {
   const prepare = authorityKey
     .command('prepare')
-    .description('make the next key, or take the one that is there, and a request to the root key')
+    .description('create the next key unless it exists, and a request for the root key to sign')
     .addOption(dataDirOption())
     .option(
       '--na-private-key <file>',
-      'key file of the authority, where a signer or another folder has it; the next key gets a file next to it',
+      "authority's key file, if a signer or another folder has it; the next key goes next to it",
     )
-    .requiredOption('--out <file>', 'write the request here')
+    .requiredOption('--out <file>', 'write the request to this file')
     .option(
       '--activate-at <time>',
       'when the next key takes over (default: in 7d; with --compromise now)',
@@ -60,26 +60,26 @@ export function addPrepareCommand(authorityKey: Command): void {
     .addOption(
       new Option(
         '--overlap <length>',
-        'how long the old key signs together with it (default: 14d)',
+        'how long the old key keeps signing as well (default: 14d)',
       ).argParser(length),
     )
     .addOption(
-      new Option('--compromise', 'the key was stolen: no overlap, and no way back').conflicts(
+      new Option('--compromise', 'the key was stolen: no overlap and no rollback').conflicts(
         'overlap',
       ),
     )
     .option(
       '--distrusted-from <time>',
-      'with --compromise: what the old key signed from then on counts for nothing',
+      'with --compromise: reject what the old key signed from this time on',
       timeAgo,
     )
     .option(
       '--days <number>',
-      'how many days the delegation of the root key to the next key lasts',
+      'days for which the root key delegates to the next key',
       wholeNumber(MOST_DAYS),
       365,
     )
-    .option('--authority-keys <file>', 'statements so far, where the key was replaced before')
+    .option('--authority-keys <file>', 'earlier statements, if the key was replaced before')
     .action(runPrepare);
   addLocalOptions(prepare, [
     'mesh-na authority-key prepare --out request.json',
@@ -91,7 +91,7 @@ export function addPrepareCommand(authorityKey: Command): void {
 function length(text: string): number {
   const parsed = parseDuration(text);
   if (parsed !== null) return parsed;
-  throw new InvalidArgumentError('It must be a length such as 14d or 12h.');
+  throw new InvalidArgumentError('It must be a duration such as 14d or 12h.');
 }
 
 async function runPrepare(options: PrepareOptions): Promise<void> {
@@ -99,7 +99,9 @@ async function runPrepare(options: PrepareOptions): Promise<void> {
   const now = systemRuntime.now();
   const times = timesOf(options, now);
   if (times.activates + days * DAY <= times.overlapEnd) {
-    throw usageFailure('--days must be longer than --overlap: the key needs a delegation after it');
+    throw usageFailure(
+      '--days must be longer than --overlap: the next key still needs a delegation afterward',
+    );
   }
   const { currentAuthority, nextKey } = await import('./next-authority-key.ts');
   const { genesis, signer, keyFile } = onLocalFiles(() =>
@@ -137,16 +139,16 @@ async function runPrepare(options: PrepareOptions): Promise<void> {
     valid_to: request.valid_to,
   };
   printResult(options, result, [
-    `Request to replace the key of "${genesis.network_name}" in ${out}; nothing has changed yet.`,
+    `Saved the request to replace the key of "${genesis.network_name}" to ${out}; nothing has changed yet.`,
     '',
     `  next key       ${to_key}`,
-    `  in             ${next.file}${next.isNew ? '' : ', which was there'}`,
+    `  in             ${next.file}${next.isNew ? '' : ' (already existed)'}`,
     `  takes over     ${activates_at}`,
     distrusted_from === null
       ? `  both sign      until ${overlap_until}`
       : `  old key        distrusted from ${distrusted_from}`,
     '',
-    'Where the root key is:',
+    'On the machine with the root key, run:',
     `  mesh-na authority-key sign --root-key root.key --request ${out} --out succession.json`,
   ]);
 }
@@ -162,23 +164,25 @@ function timesOf(options: PrepareOptions, now: number): Times {
   const { compromise = false, distrustedFrom, activateAt, overlap = OVERLAP_MS } = options;
   if (compromise !== (distrustedFrom !== undefined)) {
     throw usageFailure(
-      '--compromise and --distrusted-from go together: say from when on the old key is distrusted',
+      '--compromise needs --distrusted-from, and vice versa: give the time from which the old key is distrusted',
     );
   }
   const given = activateAt === undefined ? null : parseRequestDatetime(activateAt);
   const activates = given?.instant ?? (compromise ? now : now + NOTICE_MS);
-  if (activates < now) throw usageFailure('--activate-at has passed; name a time to come');
+  if (activates < now) throw usageFailure('--activate-at has passed; give a time in the future');
   if (distrustedFrom === undefined) {
     return { activates, overlapEnd: activates + overlap, distrustedFrom: null };
   }
   const from = parseRequestDatetime(distrustedFrom);
   if (from === null || from.instant > activates) {
-    throw usageFailure('--distrusted-from must not be later than the next key takes over');
+    throw usageFailure(
+      '--distrusted-from must not be later than the time when the next key takes over',
+    );
   }
   return { activates, overlapEnd: activates, distrustedFrom: from.text };
 }
 
-/** Verified up to the key of the genesis block, which is to be replaced. */
+/** Returns the earlier statements, verified up to the current key of the genesis block. */
 async function earlierSuccessions(
   file: string | undefined,
   genesis: GenesisBlock,
@@ -192,20 +196,20 @@ async function earlierSuccessions(
   const verdict = followChain({ networkName, trusted: { rootKey } }, received, now, tools);
   if (verdict.refusal !== null) {
     const { reason, message } = verdict.refusal;
-    throw failure(EXIT.unusable, reason, `${file} is refused: ${message}`);
+    throw failure(EXIT.unusable, reason, `${file} is rejected: ${message}`);
   }
   const { successions } = verdict;
   const last = successions.at(-1)?.to_key ?? network_authority.public_key;
   if (last !== network_authority.public_key) {
-    const message = `${file} leads to the key ${last}, and the genesis block names ${network_authority.public_key}: take the newest of both`;
+    const message = `${file} leads to the key ${last}, but the genesis block names ${network_authority.public_key}: use the newest version of both`;
     throw failure(EXIT.unusable, 'local_files', message);
   }
   if (successions.length + 2 <= MAX_SUCCESSIONS) return successions;
-  const message = `The key was replaced as often as a network can (${MAX_SUCCESSIONS} statements): make a new network`;
+  const message = `The key was already replaced ${MAX_SUCCESSIONS} times, which is the limit: create a new network`;
   throw failure(EXIT.unusable, 'too_long', message);
 }
 
-/** Nodes take a genesis block only if it begins later than the one that they hold. */
+/** Nodes accept a genesis block only if its delegation begins later than the one they have. */
 function assertLater(
   activates: number,
   { network_authority: { valid_from } }: GenesisBlock,
@@ -215,7 +219,7 @@ function assertLater(
   const earliest = [valid_from, last].find((time) => activates <= instantOf(time));
   if (earliest === undefined) return;
   throw usageFailure(
-    `--activate-at must be later than ${earliest}, when the present key took over`,
+    `--activate-at must be later than ${earliest}, when the current key took over`,
   );
 }
 
@@ -226,7 +230,7 @@ function assertUnused(
 ): void {
   const used = successions.flatMap(({ from_key, to_key }) => [from_key, to_key]);
   if (![root_public_key, network_authority.public_key, ...used].includes(publicKey)) return;
-  const message = `${file} holds a key that the network has used before: move it away, and a new one takes its place`;
+  const message = `${file} contains a key that the network has used before: move the file away to get a new key`;
   throw failure(EXIT.unusable, 'key_used_before', message);
 }
 

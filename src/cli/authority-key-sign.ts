@@ -1,4 +1,4 @@
-/** `mesh-na authority-key sign`: the root key's word for the next key of the authority, offline. */
+/** `mesh-na authority-key sign`: signs the request for the next authority key with the root key, offline. */
 import type { Command } from 'commander';
 import { systemRuntime } from '../base/runtime.ts';
 import { verifyText } from '../client/keys.ts';
@@ -33,11 +33,11 @@ interface SignOptions extends OutputOptions {
 export function addSignCommand(authorityKey: Command): void {
   const sign = authorityKey
     .command('sign')
-    .description('sign a request to replace the key of the authority; needs nothing else')
+    .description('sign a request to replace the key of the authority; works offline')
     .requiredOption('--root-key <file>', 'private root key')
-    .requiredOption('--request <file>', 'request that authority-key prepare has written')
-    .requiredOption('--out <file>', 'write the succession here')
-    .option('--yes', 'sign without asking; required where nobody can be asked')
+    .requiredOption('--request <file>', 'request from authority-key prepare')
+    .requiredOption('--out <file>', 'write the succession to this file')
+    .option('--yes', 'sign without asking; required when not on a terminal')
     .action(runSign);
   addLocalOptions(sign, [
     'mesh-na authority-key sign --root-key root.key --request request.json --out succession.json',
@@ -53,7 +53,7 @@ async function runSign({ rootKey, request: file, out, yes = false, ...options }:
   const tools = { verify: verifyText, sha256: portableSha256 };
   const problem = successionProblem(signed, { genesis, successions }, now, tools);
   if (problem !== null) {
-    throw failure(EXIT.unusable, problem.reason, `${file} is refused: ${problem.message}`);
+    throw failure(EXIT.unusable, problem.reason, `${file} is rejected: ${problem.message}`);
   }
   const described = descriptionOf(signed, now);
   if (!yes) await assertConfirmed(described);
@@ -76,26 +76,26 @@ async function runSign({ rootKey, request: file, out, yes = false, ...options }:
   };
   printResult(options, result, [
     ...(yes ? [...described, ''] : []),
-    `Signed, in ${out}. It has no secret in it, but the way back: keep it where the authority is.`,
+    `Saved the signed succession to ${out}. It contains no secret, but it allows rolling back: keep it with the authority.`,
   ]);
 }
 
 async function readRequest(file: string): Promise<SuccessionRequest> {
   const request = readSuccessionRequest(await readJsonFile(file));
   if (request === null) {
-    throw notHolding(file, 'a request of authority-key prepare: name the file that it has written');
+    throw notHolding(file, 'a request from authority-key prepare: name the file that it wrote');
   }
   if (isUnaltered(request, verifyText) && isSignedByRoot(request.genesis, verifyText)) {
     return request;
   }
-  const message = `${file} was altered after authority-key prepare wrote it: prepare it again, and carry it over as it is`;
+  const message = `${file} was altered after authority-key prepare wrote it: prepare it again, and transfer it unchanged`;
   throw failure(EXIT.unusable, 'altered_request', message);
 }
 
 async function assertConfirmed(described: readonly string[]): Promise<void> {
   if (!isTerminal()) {
     throw usageFailure(
-      'Nobody can be asked here whether the root key is to sign: add --yes, or run it on a terminal',
+      'Signing with the root key needs confirmation: add --yes, or run this on a terminal',
     );
   }
   for (const line of described) printNote(line);
@@ -109,7 +109,7 @@ function descriptionOf({ statement, genesis, roll_back }: SignedSuccession, now:
   const { valid_from, valid_to } = genesis.network_authority;
   const why = kind === 'compromise' ? 'because the old one was stolen' : 'as planned';
   return [
-    `The root key of "${statement.network_name}" says that the authority gets another key, ${why}:`,
+    `The root key of "${statement.network_name}" replaces the key of the authority, ${why}:`,
     '',
     `  statement      ${sequence} of the network, prepared ${at(statement.issued_at)}`,
     `  root key       ${statement.root_public_key}`,
@@ -121,7 +121,7 @@ function descriptionOf({ statement, genesis, roll_back }: SignedSuccession, now:
       : `  old key        distrusted from ${at(distrusted_from)}`,
     `  genesis block  delegates to the next key from ${valid_from} until ${valid_to}`,
     roll_back === null
-      ? '  way back       none'
-      : `  way back       to the old key, until ${overlap_until}: signed as well`,
+      ? '  rollback       none'
+      : `  rollback       to the old key until ${overlap_until}, also signed`,
   ];
 }

@@ -1,4 +1,4 @@
-/** `mesh-na authority-key`: another key for the authority, while the network stays the same. */
+/** `mesh-na authority-key`: replaces the key of the authority in the same network. */
 import type { Command } from 'commander';
 import { addPrepareCommand } from './authority-key-prepare.ts';
 import { addSignCommand } from './authority-key-sign.ts';

@@ -1,4 +1,4 @@
-/** `mesh-na backup`: makes backups of a state, also while an authority serves it, and checks them. */
+/** `mesh-na backup`: creates and verifies backups of a state, even while an authority serves it. */
 import { readFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import { systemRuntime } from '../base/runtime.ts';
@@ -37,18 +37,18 @@ interface VerifyOptions extends OutputOptions {
 export function addBackupCommands(program: Command): void {
   const backup = program
     .command('backup')
-    .description('back up the state of an authority, also while it is served');
+    .description('back up the state of an authority, even while it is being served');
   const create = backup
     .command('create')
-    .description('write a backup, and read it back before it gets its name')
+    .description('write a backup, and verify it before giving it its final name')
     .addOption(dataDirOption())
     .addOption(storeOption(STATE_IN_DATABASE))
     .addOption(signerOption())
-    .requiredOption('--to <file>', 'where the backup is written')
+    .requiredOption('--to <file>', 'write the backup to this file')
     .addOption(
       new Option(
         '--recipient <age1…>',
-        'encrypt for this recipient of age (repeatable; default: not encrypted)',
+        'encrypt for this age recipient (repeatable; default: no encryption)',
       ).argParser(collect),
     )
     .option('--force', 'overwrite the file')
@@ -57,9 +57,9 @@ export function addBackupCommands(program: Command): void {
   const verify = backup
     .command('verify')
     .argument('<file>', 'the backup')
-    .description('read every row, and check digests, signatures, audit log and signed lists')
+    .description('read every row, and verify digests, signatures, audit log and signed lists')
     .addOption(identityOption())
-    .option('--genesis <file>', 'the genesis that you trust; else the one in the backup')
+    .option('--genesis <file>', 'trusted genesis (default: the one in the backup)')
     .action(runVerify);
   addLocalOptions(verify, ['mesh-na backup verify /backup/mesh.backup']);
   const list = addWideOption(backup.command('list'))
@@ -69,17 +69,17 @@ export function addBackupCommands(program: Command): void {
   addLocalOptions(list, ['mesh-na backup list /backup']);
 }
 
-export const STATE_IN_DATABASE = 'PostgreSQL database that holds the state, as serve takes it';
+export const STATE_IN_DATABASE = 'PostgreSQL database with the state, as for serve';
 
 export function signerOption(): Option {
   return new Option(
     '--signer <address>',
-    'socket of the process that holds the authority key, as serve takes it',
+    'socket of the signer with the authority key, as for serve',
   ).env('MESH_SIGNER');
 }
 
 export function identityOption(): Option {
-  return new Option('--identity <file>', 'identity of age that opens an encrypted backup');
+  return new Option('--identity <file>', 'age identity that decrypts the backup');
 }
 
 async function runCreate(options: CreateOptions): Promise<void> {
@@ -108,7 +108,7 @@ async function runCreate(options: CreateOptions): Promise<void> {
     }
   });
   printResult(options, { file: to, bytes, ...summaryOf(manifest) }, [
-    `The backup is written to ${to} and was read back.`,
+    `Wrote and verified the backup ${to}.`,
     ...summaryText(manifest),
   ]);
 }
@@ -126,21 +126,23 @@ async function runVerify(file: string, options: VerifyOptions): Promise<void> {
   );
   const { root_public_key: root } = manifest.network;
   if (trusted !== null && trusted.root_public_key !== root) {
-    throw unsound(file, `it is of another network, whose root key is ${root}`);
+    throw unsound(file, `it belongs to another network, whose root key is ${root}`);
   }
   printResult(options, { valid: true, ...summaryOf(manifest), signed_records: signedRecords }, [
     `The backup ${file} is sound.`,
     ...summaryText(manifest),
-    ...(trusted === null ? [`Its root key is ${root}: compare it, or give --genesis.`] : []),
+    ...(trusted === null
+      ? [`Its root key is ${root}: compare it with yours, or use --genesis.`]
+      : []),
   ]);
 }
 
-/** A file that cannot be read is something else than a backup that is not sound. */
+/** Distinguishes a file that cannot be read from a backup that is damaged. */
 export async function sound<T>(file: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (cause) {
-    // What already says how the command ends is not about the backup.
+    // Such an error already has an exit code and does not concern the backup.
     if (!(cause instanceof Error) || 'failure' in cause) throw cause;
     if (!('syscall' in cause)) throw unsound(file, cause.message);
     const problem = `${file} cannot be read (${systemCode(cause)})`;
@@ -149,10 +151,10 @@ export async function sound<T>(file: string, work: () => Promise<T>): Promise<T>
 }
 
 function unsound(file: string, problem: string) {
-  return failure(EXIT.refused, 'backup_not_sound', `${file} cannot be relied on: ${problem}`);
+  return failure(EXIT.refused, 'backup_not_sound', `${file} is not a usable backup: ${problem}`);
 }
 
-/** The file has an identity on each line that is no comment. */
+/** Returns the identities in the file: one per line, without comments. */
 export function identitiesIn(file: string | undefined): string[] {
   if (file === undefined) return [];
   return onLocalFiles(() => readFileSync(file, 'utf8'))
@@ -211,7 +213,7 @@ export function summaryOf(manifest: Manifest) {
 export function summaryText(manifest: Manifest): string[] {
   const { network, created_at, epoch, revision, tables } = manifest;
   return [
-    `Network "${network.network_name}" at revision ${revision} of epoch ${epoch}, made ${created_at}`,
+    `Network "${network.network_name}" at revision ${revision} of epoch ${epoch}, created ${created_at}`,
     `Rows: ${Object.entries(tables)
       .map(([table, { rows }]) => `${table} ${rows}`)
       .join(', ')}`,

@@ -1,4 +1,4 @@
-/** `mesh-na boundary`: decisions whether a request stays within an agreement. */
+/** `mesh-na boundary`: decides whether requests stay within an agreement. */
 import type { Command } from 'commander';
 import { readJsonFile, readJsonFiles } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
@@ -25,9 +25,9 @@ export function addBoundaryCommands(program: Command): void {
     .command('decide')
     .description('sign a decision on a request under an agreement (standard)')
     .argument('<agreement>', 'the agreement, with our signature; - for standard input')
-    .argument('<capability>', 'capability that is requested')
+    .argument('<capability>', 'requested capability')
     .option('--context <file>', 'JSON with context_id, context_freshness_seq and so on')
-    .addHelpText('after', '\nA denial is a signed decision too, and exit code 0.')
+    .addHelpText('after', '\nA denial is a signed decision, too, and exits with code 0.')
     .action(runDecide);
   addOperatorOptions(addOutOption(decide), [
     'mesh-na boundary decide agreement.json read --out decision.json',
@@ -35,7 +35,7 @@ export function addBoundaryCommands(program: Command): void {
 
   const verify = boundary
     .command('verify')
-    .description('verify a decision; exit code 4 unless it is genuine and authorizes')
+    .description('verify a decision; exit code 4 unless it is genuine and authorizes the request')
     .argument('<file>', 'the decision, - for standard input')
     .addOption(signerKeyOption('--operator-key'))
     .addOption(acceptDenialOption('a denial'))

@@ -1,4 +1,4 @@
-/** Certificates as commands choose and show them: what those about certificates and about nodes share. */
+/** Filters and rows of certificates, shared by the commands for certificates and for nodes. */
 import { type Command, Option } from 'commander';
 import { reportsHealth } from '../authority/views/posture.ts';
 import { parseRequestTimestamp } from '../base/timestamp.ts';
@@ -21,21 +21,21 @@ export interface CertificateFilter extends NodeFilter {
   readonly key?: string;
 }
 
-/** Nodes of these may still be heard of: the successor of another certificate reports in its place. */
+/** Only nodes with these may still report: after a renewal, the new certificate reports instead. */
 const IN_USE: ReadonlySet<CertificateStatus> = new Set(['active', 'silent']);
 
 export function addNodeFilters(command: Command): Command {
   return command
-    .option('--role <role>', 'only those with this role')
+    .option('--role <role>', 'only certificates with this role')
     .addOption(
       new Option(
         '--health <status>',
-        'only those that report this status; unwell for every one that is not well',
+        'only nodes that report this status; unwell means any status but a healthy one',
       ),
     )
     .option(
       '--silent-since <time>',
-      'only those in use that were not heard of since this time, or for so long, such as 30d',
+      'only certificates in use whose nodes have not reported since this time, or for a duration such as 30d',
       timeAgo,
     );
 }
@@ -43,12 +43,12 @@ export function addNodeFilters(command: Command): Command {
 export function addCertificateFilters(command: Command): Command {
   return addNodeFilters(command).option(
     '--expires-before <time>',
-    'only those that expire before this time, or within a length such as 7d',
+    'only certificates that expire before this time, or within a duration such as 7d',
     timeAhead,
   );
 }
 
-/** The authority sorts out by some members, and this by the others. */
+/** The authority applies some of the filters, and `isIn` the others. */
 export function certificatePages(
   client: OperatorClient,
   filter: CertificateFilter,
@@ -66,7 +66,7 @@ export function certificatePages(
   );
 }
 
-/** What the authority cannot filter by. */
+/** Applies the filters that the authority does not support. */
 export function isIn(row: CertificateRow, { health, silentSince }: NodeFilter): boolean {
   return (
     (health === undefined || isInHealth(row.node_status, health)) &&
@@ -83,13 +83,13 @@ function isInHealth(status: string, wanted: string): boolean {
   return wanted === 'unwell' ? !reportsHealth(status) : status === wanted;
 }
 
-/** The certificate with this id, or the only one whose id begins so. */
+/** Returns the full certificate id for an id or unique prefix. */
 export function wholeCertificateId(client: OperatorClient, given: string): Promise<string> {
   const ids = eachOf('Certificates', certificatePages(client, {}), ({ cert_id }) => cert_id);
   return wholeId(given, 'certificate', ids);
 }
 
-/** The node key itself, or the only one of a certificate that begins so. */
+/** Returns the full node key for a key or unique prefix. */
 export function wholeNodeKey(client: OperatorClient, given: string): Promise<string> {
   const pages = certificatePages(client, {});
   return wholeKey(

@@ -1,4 +1,4 @@
-/** `mesh-na certificate`: the certificates of nodes. */
+/** `mesh-na certificate`: looks up and revokes the certificates of nodes. */
 
 import { type Command, Option } from 'commander';
 import type { OperatorClient } from '../client/operator-client.ts';
@@ -36,9 +36,11 @@ interface ListOptions extends OperatorOptions, CertificateFilter, TableOptions {
 
 function defineList(list: Command): void {
   list
-    .description('list the certificates of nodes, silent, expired and revoked ones too (standard)')
+    .description(
+      'list the certificates of nodes, including silent, expired and revoked ones (standard)',
+    )
     .addOption(statusOption(CERTIFICATE_STATUSES))
-    .option('--key <public-key>', 'only those of this node key', keyOrBeginning)
+    .option('--key <public-key>', 'only certificates of this node key', keyOrBeginning)
     .action(runList);
   addOperatorOptions(addWideOption(addCertificateFilters(list)), [
     'mesh-na certificate list --silent-since 30d',
@@ -48,8 +50,8 @@ function defineList(list: Command): void {
 
 function defineShow(show: Command): void {
   show
-    .description('show one certificate, and when its node was last heard of (standard)')
-    .argument('<cert-id>', 'certificate to show, or the first 8 characters of its id or more')
+    .description('show one certificate, and when its node last reported (standard)')
+    .argument('<cert-id>', 'certificate id, or at least its first 8 characters')
     .action(runShow);
   addOperatorOptions(show, ['mesh-na certificate show 5a1f6e0c']);
 }
@@ -101,24 +103,26 @@ interface RevokeOptions extends OperatorOptions, CertificateFilter, TableOptions
 function defineRevoke(revoke: Command): void {
   revoke
     .description('revoke node certificates and publish a new revocation list (privileged)')
-    .argument('[cert-id]', 'certificate to revoke, or the first 8 characters of its id or more')
+    .argument('[cert-id]', 'certificate id, or at least its first 8 characters')
     .option(
       '--key <public-key>',
-      'in its place: all certificates of this node key, or of the only one that begins so',
+      'instead, revoke all certificates of this node key (a unique prefix is enough)',
       keyOrBeginning,
     )
-    .addOption(new Option('--reason <reason>', 'why').choices(REVOCATION_REASONS))
+    .addOption(
+      new Option('--reason <reason>', 'reason for the revocation').choices(REVOCATION_REASONS),
+    )
     .addOption(statusOption(['active', 'silent', 'renewed']));
   addCertificateFilters(revoke)
-    .option('--dry-run', 'show what would be revoked, and change nothing')
+    .option('--dry-run', 'show what would be revoked without changing anything')
     .option(
       '--yes-revoke <n>',
-      'revoke what the filters leave if it is this many; a terminal asks for the number',
+      'revoke the matching certificates if there are exactly this many; otherwise you are asked for the number',
       wholeNumber(),
     )
     .addHelpText(
       'after',
-      '\nInstead of a certificate or a key, filters choose those that are accepted: --status, --role, --health,\n--silent-since and --expires-before. Each is revoked by a request of its own.',
+      '\nInstead of naming a certificate or a key, select accepted certificates with --status, --role, --health,\n--silent-since and --expires-before. Each is revoked by a separate request.',
     )
     .action(runRevoke);
   addOperatorOptions(addWideOption(revoke), [
@@ -135,7 +139,7 @@ async function runRevoke(given: string | undefined, options: RevokeOptions): Pro
   );
   const ways = [given !== undefined, key !== undefined, isFiltered].filter(Boolean).length;
   if (ways !== 1) {
-    throw usageFailure('Name one certificate, the key of a node by --key, or filters');
+    throw usageFailure('Give one certificate, a node key with --key, or filters');
   }
   if (isFiltered) return revokeMatching(options);
   const client = operatorClient(options);
@@ -164,13 +168,11 @@ async function revokeOne(
   printResult(options, asJson(revoked), [
     isOne
       ? `Certificate ${target.cert_id} is revoked.`
-      : `Certificates of the key ${target.node_public_key} that are revoked: ${ids.length}.`,
-    ...(isOne && ids.length > 0
-      ? [`Certificates of its key that are revoked: ${ids.length}.`]
-      : []),
+      : `Revoked ${ids.length} certificates of the key ${target.node_public_key}.`,
+    ...(isOne && ids.length > 0 ? [`Revoked certificates of the same key: ${ids.length}.`] : []),
     listSentence(revoked),
     ...(live !== undefined
-      ? [`Live certificates of the same key: ${live}; --key revokes all of them.`]
+      ? [`Accepted certificates of the same key: ${live}; use --key to revoke them all.`]
       : []),
   ]);
 }
@@ -179,7 +181,7 @@ function listSentence({ crl_sequence, revoked_count }: Revocation): string {
   return `The revocation list has sequence ${crl_sequence} and ${revoked_count} entries.`;
 }
 
-/** What a request for one certificate or one key would end. */
+/** Returns the certificates that a request for one certificate or key would revoke. */
 async function endedBy(
   client: OperatorClient,
   target: Target,
@@ -207,7 +209,7 @@ async function revokeMatching(options: RevokeOptions): Promise<void> {
     try {
       const row = await client.certificate(cert_id);
       if (row.status === 'revoked') continue;
-      // Nodes may report again while others are revoked.
+      // A node may report again while other certificates are being revoked.
       if (!isIn(row, options)) {
         leftAlone += 1;
         continue;
@@ -215,7 +217,7 @@ async function revokeMatching(options: RevokeOptions): Promise<void> {
       last = await client.revoke({ cert_id, ...(reason && { reason }) });
       revoked.push(...(last.revoked_cert_ids ?? [cert_id]));
     } catch (error) {
-      printNotice(`Certificates revoked before this failed: ${revoked.length} of ${rows.length}`);
+      printNotice(`Revoked ${revoked.length} of ${rows.length} certificates before this failed`);
       throw error;
     }
   }
@@ -225,7 +227,7 @@ async function revokeMatching(options: RevokeOptions): Promise<void> {
     [
       `Certificates revoked: ${revoked.length}.`,
       ...(leftAlone > 0
-        ? [`Left alone, because their nodes have reported meanwhile: ${leftAlone}.`]
+        ? [`Not revoked, because their nodes have reported in the meantime: ${leftAlone}.`]
         : []),
       ...(last === null ? [] : [listSentence(last)]),
     ],

@@ -15,7 +15,7 @@ export function commandReference(program: Command): CommandReference {
   };
 }
 
-/** A command that only groups others is described by them. */
+/** Lists runnable commands only: a command that merely groups others has no entry. */
 function entriesOf(command: Command, above: string): CommandEntry[] {
   const path = `${above}${command.name()}`;
   if (command.commands.length > 0) {
@@ -32,7 +32,7 @@ function entriesOf(command: Command, above: string): CommandEntry[] {
   return [entry];
 }
 
-/** Without `help`, which the library adds. */
+/** The subcommands, without the `help` that the library adds. */
 export function listedBelow(command: Command): Command[] {
   const visible = command.createHelp().visibleCommands(command);
   return visible.filter((below) => command.commands.includes(below));
@@ -54,7 +54,7 @@ function optionTerms(command: Command): Term[] {
   }));
 }
 
-/** The texts that `addHelpText` adds after the help, requested as the help does. */
+/** Collects the texts of `addHelpText` in the way that the help itself does. */
 function notesOf(command: Command): string {
   const pieces: string[] = [];
   const write = (text: string) => pieces.push(text);

@@ -1,4 +1,4 @@
-/** What can follow each command of the tree on a command line. */
+/** The words and options that can follow each command on a command line. */
 import type { Command } from 'commander';
 import { listedBelow } from './command-reference.ts';
 
@@ -9,14 +9,14 @@ export interface CompletionWord {
 
 export interface CompletionOption extends CompletionWord {
   readonly takesValue: boolean;
-  /** The values that it takes, when they are known. */
+  /** The accepted values, if they are known. */
   readonly choices: readonly string[];
 }
 
 export interface Completions {
   /** The words of the command after the name of the program; empty for the program itself. */
   readonly path: string;
-  /** Commands below it, or the known values of its arguments. */
+  /** Its subcommands, or the known values of its arguments. */
   readonly words: readonly CompletionWord[];
   readonly options: readonly CompletionOption[];
 }
@@ -43,7 +43,7 @@ export function completionsOf(command: Command, path = ''): Completions[] {
   return [{ path, words, options }, ...deeper];
 }
 
-/** Text as one word of a POSIX shell. */
+/** Quotes text as one word for a POSIX shell. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
@@ -53,12 +53,12 @@ export function functionName(program: string): string {
   return `_${program.replaceAll('-', '_')}`;
 }
 
-/** Arms of a `case` that recognizes the words of a command one after the other. */
+/** Returns the pattern of a `case` that recognizes the words of a command one by one. */
 export function pathPattern(completions: readonly Completions[]): string {
   return completions.flatMap(({ path }) => (path === '' ? [] : [quoted(path)])).join('|');
 }
 
-/** Options with known values, each with the command before it. */
+/** The options with known values, each with its command. */
 export function valueCases(
   completions: readonly Completions[],
 ): { readonly at: string; readonly choices: readonly string[] }[] {

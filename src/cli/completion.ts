@@ -1,4 +1,4 @@
-/** `mesh-na completion`: scripts by which shells complete command lines, made from the command tree. */
+/** `mesh-na completion`: prints shell completion scripts, generated from the command tree. */
 import { Argument, type Command } from 'commander';
 import {
   type Completions,
@@ -19,7 +19,7 @@ type Shell = keyof typeof SCRIPTS;
 export function addCompletionCommand(program: Command): void {
   const completion = program
     .command('completion')
-    .description('print the script by which a shell completes command lines of this program')
+    .description('print a shell completion script')
     .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(SCRIPTS)))
     .action((shell: Shell, options: OutputOptions) => runCompletion(program, shell, options));
   addLocalOptions(completion, [
@@ -35,7 +35,7 @@ function runCompletion(program: Command, shell: Shell, options: OutputOptions): 
   else printLines([script.trimEnd()]);
 }
 
-/** Where nothing is known, such as for the value of an option, bash completes names of files. */
+/** Where nothing is known, such as for free-form option values, bash completes file names. */
 export function bashScript(program: string, completions: readonly Completions[]): string {
   const name = functionName(program);
   return `# Completion of ${program} for bash.
@@ -69,7 +69,7 @@ function wordsOf({ words, options }: Completions): string {
   return [...words, ...options].map(({ word }) => word).join(' ');
 }
 
-/** Works in a folder of \`fpath\` and when it is sourced. Where nothing is known zsh completes names of files. */
+/** Works both in a folder of \`fpath\` and when sourced. Where nothing is known, zsh completes file names. */
 export function zshScript(program: string, completions: readonly Completions[]): string {
   const name = functionName(program);
   return `#compdef ${program}
@@ -108,12 +108,12 @@ function listsOf({ path, words, options }: Completions): string {
   return `      ${quoted(path)}) ${lists} ;;`;
 }
 
-/** A colon ends the word, so those in it are escaped. */
+/** Colons in the word are escaped, because a colon ends it. */
 function described({ word, description }: CompletionWord): string {
   return quoted(`${word.replaceAll(':', '\\:')}:${description.replaceAll(':', '\\:')}`);
 }
 
-/** Commands that take other commands complete no names of files. */
+/** Commands with subcommands do not complete file names. */
 export function fishScript(program: string, completions: readonly Completions[]): string {
   const name = `_${functionName(program)}`;
   const paths = completions.flatMap(({ path }) => (path === '' ? [] : [inFish(path)]));

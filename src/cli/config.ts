@@ -1,4 +1,4 @@
-/** `mesh-na config`: the settings that `serve` would take, and where each comes from. */
+/** `mesh-na config`: the settings that `serve` would use, and where each one comes from. */
 import type { Command } from 'commander';
 import type { JsonValue } from '../base/json/value.ts';
 import { jsonText } from '../base/json/write.ts';
@@ -17,12 +17,12 @@ import { environment } from './store-address.ts';
 import { column, tableOf } from './table.ts';
 
 export function addConfigCommands(program: Command): void {
-  const config = program.command('config').description('the settings of serve');
+  const config = program.command('config').description('inspect the settings of serve');
   addSettings(
     config
       .command('show')
       .description(
-        'show each setting, and whether it comes from a flag, a variable, the file or the default',
+        'show each setting, and whether it comes from a flag, a variable, the file or a default',
       )
       .addOption(jsonOption()),
   )
@@ -44,7 +44,7 @@ export function addConfigCommands(program: Command): void {
 interface Row {
   readonly [column: string]: JsonValue;
   readonly name: string;
-  /** `set` in place of a secret. */
+  /** `set` instead of a secret. */
   readonly value: JsonValue;
   readonly source: string;
 }

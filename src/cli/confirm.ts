@@ -1,4 +1,4 @@
-/** Questions that a person answers at a terminal. */
+/** Asks a person at a terminal. */
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import { printNote } from './output.ts';
@@ -7,7 +7,7 @@ export function isTerminal(): boolean {
   return process.stdin.isTTY && process.stderr.isTTY;
 }
 
-/** Shows what it is about, then asks; anything but yes is no. */
+/** Shows the context, then asks; any answer but yes means no. */
 export async function isConfirmed(shown: string, question: string): Promise<boolean> {
   printNote(shown);
   return /^y(es)?$/i.test(await answerTo(`${question} [y/N] `));
@@ -16,7 +16,7 @@ export async function isConfirmed(shown: string, question: string): Promise<bool
 export async function answerTo(question: string): Promise<string> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    // An interrupted question, or the end of the input, is no agreement either.
+    // An interrupt or the end of the input also means no.
     const answer = await Promise.race([
       terminal.question(question).catch(() => '\n'),
       once(terminal, 'close').then(() => '\n'),

@@ -1,4 +1,4 @@
-/** `mesh-na connect`: saves how to reach an authority, and the key that it must be. */
+/** `mesh-na connect`: saves the address and the key of an authority. */
 import { resolve } from 'node:path';
 import { Argument, type Command, Option } from 'commander';
 import { readPrivateKey } from '../base/keys/private-key.ts';
@@ -28,19 +28,19 @@ interface ConnectOptions extends OutputOptions {
 export function addConnectCommand(program: Command): void {
   const connect = program
     .command('connect')
-    .description("save an authority and an operator's key for it, for operator commands elsewhere")
+    .description("save an authority and an operator's key as a profile for operator commands")
     .addArgument(new Argument('<url>', 'address of the authority').argParser(serverUrl))
     .requiredOption('--authority-key <key>', 'public key of the authority', publicKey)
     .requiredOption('--key-file <file>', 'private key of the operator')
     .addOption(
-      new Option('--key-id <id>', 'operator key id that signs')
+      new Option('--key-id <id>', 'id of the operator key')
         .env('MESH_OPERATOR_KEY_ID')
         .default(FIRST_OPERATORS[0].key_id),
     )
     .addOption(caOption())
     .addOption(profileOption().default(DEFAULT_PROFILE))
     .addOption(configHomeOption())
-    .option('--force', 'replace a profile of another authority')
+    .option('--force', 'replace a profile for another authority')
     .action(runConnect);
   addLocalOptions(connect, [
     'mesh-na connect https://na.example --authority-key "$NA_KEY" --key-file operator.key',
@@ -54,19 +54,19 @@ function runConnect(url: string, options: ConnectOptions): void {
   const seed = onLocalFiles(() => readPrivateKey(key_file));
   if (seed.toString('base64') === authorityKey) {
     throw usageFailure(
-      `--authority-key is the private key of ${key_file}; give the public key of the authority`,
+      `--authority-key is the private key in ${key_file}; give the public key of the authority`,
     );
   }
   const known = onLocalFiles(() => readProfile(configHome, name));
   if (known !== null && known.authority_key !== authorityKey && !options.force) {
-    const message = `Profile "${name}" is of the authority ${known.authority_key}; --force replaces it`;
+    const message = `Profile "${name}" belongs to the authority ${known.authority_key}; use --force to replace it`;
     throw failure(EXIT.unusable, 'local_files', message);
   }
   const ca_file = options.ca === undefined ? {} : { ca_file: resolve(options.ca) };
   const profile = { url, authority_key: authorityKey, key_id: keyId, key_file, ...ca_file };
   const file = onLocalFiles(() => saveProfile(configHome, name, profile));
   printResult(options, { profile: name, ...profile, file }, [
-    `Profile "${name}" is saved in ${file}.`,
+    `Saved profile "${name}" in ${file}.`,
     `Operator commands reach ${url} ${name === DEFAULT_PROFILE ? 'where there is no data folder' : `with --profile ${name}`}, as ${keyId}.`,
   ]);
 }

@@ -36,8 +36,8 @@ export function addConsensusCommands(program: Command): void {
     .command('vote')
     .description('sign a vote on a justified decision as this sovereign (standard)')
     .argument('<justification>', 'the justification proof, with a proof_id; - for standard input')
-    .addArgument(new Argument('<vote>', 'what to vote').choices(['approve', 'reject']))
-    .option('--reason <text>', 'why')
+    .addArgument(new Argument('<vote>', 'the vote').choices(['approve', 'reject']))
+    .option('--reason <text>', 'reason for the vote')
     .action(runVote);
   addOperatorOptions(addOutOption(vote), [
     'mesh-na consensus vote justification.json approve --out vote-alpha.json',
@@ -49,7 +49,7 @@ export function addConsensusCommands(program: Command): void {
     .argument('<justification>', 'the justification proof voted on, - for standard input')
     .argument('<vote...>', 'the signed votes')
     .requiredOption('--validator <name>', 'validator whose vote counts (repeatable)', collect)
-    .requiredOption('--threshold <n>', 'how many of them have to approve', wholeNumber())
+    .requiredOption('--threshold <n>', 'number of approvals required', wholeNumber())
     .action(runProve);
   addOperatorOptions(addOutOption(prove), [
     'mesh-na consensus prove justification.json vote-alpha.json vote-beta.json --validator alpha --validator beta --threshold 2',
@@ -57,7 +57,7 @@ export function addConsensusCommands(program: Command): void {
 
   const verify = consensus
     .command('verify')
-    .description('verify a consensus proof; exit code 4 when it is refused')
+    .description('verify a consensus proof; exit code 4 if it is rejected')
     .argument('<file>', 'the consensus proof, - for standard input')
     .requiredOption(
       '--validator-key <name=key>',
@@ -113,7 +113,7 @@ async function runVerify(file: string, options: VerifyOptions): Promise<void> {
   const { validatorKey: keys, assemblerKey } = options;
   const byValidator = Object.fromEntries(keys.map(({ validator, key }) => [validator, key]));
   if (Object.keys(byValidator).length < keys.length) {
-    throw usageFailure('Two --validator-key are of the same validator');
+    throw usageFailure('Two --validator-key options are for the same validator');
   }
   const verdict = await (await verifierOf(options)).verifyConsensus({
     proof: await readJsonFile(file),
@@ -126,5 +126,7 @@ async function runVerify(file: string, options: VerifyOptions): Promise<void> {
 function validatorKey(text: string): ValidatorKey {
   const { id, key } = namedKey(text);
   if (id) return { validator: id, key };
-  throw new InvalidArgumentError("It must be a validator's name, =, and its public key.");
+  throw new InvalidArgumentError(
+    "It must have the form name=key, with a validator's name and public key.",
+  );
 }

@@ -1,41 +1,40 @@
-/** What a client or an operator does about each refusal, and about other errors: a sentence in the imperative. */
+/** What to do about each error of an authority, and about other errors: one sentence in the imperative. */
 
 import { REFUSALS, type RefusalName } from '../base/refusal.ts';
 import type { AuthorityError } from '../client/authority-error.ts';
 
 const COMPLETE =
-  'Send the members that the message names; `details.cause` says which one was wrong.';
+  'Send the members that the message names; `details.cause` says which one is wrong.';
 const WHOLE_RECORD =
-  'Send the record as it was received, with every member that its issuer signed; `details.cause` names the one that is wrong.';
-const SIGN_AGAIN =
-  'Sign the request anew, with the current time and a fresh nonce, and send it again.';
+  'Send the record exactly as received, with every member that its issuer signed; `details.cause` names the one that is wrong.';
+const SIGN_AGAIN = 'Sign the request again with the current time and a fresh nonce, and resend it.';
 const OWN_CERTIFICATE = 'Use the `cert_id` of the newest certificate that this authority issued.';
 const JOIN_AGAIN = 'Ask an operator for an invite and join again.';
-const NEW_KEY = 'Make a new key, ask an operator for an invite and join with it.';
-const WHOLE_HOURS = 'Send a whole number of hours within the bounds of the message.';
+const NEW_KEY = 'Create a new key, ask an operator for an invite, and join with them.';
+const WHOLE_HOURS = 'Send a whole number of hours within the bounds in the message.';
 
 export const CURES: Readonly<Record<RefusalName, string>> = {
-  invalid_limit: 'Send a whole number from 1 to 1000, or leave `limit` out for the whole list.',
+  invalid_limit: 'Send a whole number from 1 to 1000, or omit `limit` to get the whole list.',
   already_done:
-    'Treat it as done; `details` holds what can be shown of the answer. Withdraw invites whose tokens were lost.',
-  invalid_since: 'Send the `sequence` of the list that you hold, in decimal digits.',
+    'Consider it done; `details` contains what can be shown of the answer. Withdraw invites whose tokens were lost.',
+  invalid_since: 'Send the `sequence` of the list that you have, in decimal digits.',
   since_ahead:
-    'Compare the key and the address of the authority: it has not issued the list that you hold, so it may be another authority, or one whose state was set back.',
+    'Check the key and the address of the authority: it did not issue the list that you have, so it may be another authority, or its state may have been rolled back.',
   delta_unavailable: 'Read `/crl` without `since`.',
   invalid_after:
-    'Send the `index` of the last event that you hold, in decimal digits, or 0 for all of them.',
-  invalid_follow:
-    'Send `follow=0` for what has happened, or `follow=1` to go on with what happens.',
+    'Send the `index` of the last event that you have, in decimal digits, or 0 for all events.',
+  invalid_follow: 'Send `follow=0` for past events, or `follow=1` to keep receiving new ones.',
   after_ahead:
-    'Compare the key and the address of the authority: its log is shorter than what you have read, so it may be another authority, or one whose state was set back.',
-  invalid_cursor: 'Send `next_cursor` of the page before, unchanged, or start again without it.',
+    'Check the key and the address of the authority: its log is shorter than what you have read, so it may be another authority, or its state may have been rolled back.',
+  invalid_cursor:
+    'Send the `next_cursor` of the previous page unchanged, or start over without it.',
   bad_request: 'Percent-encode the path as UTF-8.',
   too_many_parameters: 'Send at most 100 query parameters.',
-  ambiguous_body: 'Send one `Content-Length`, or `Transfer-Encoding: chunked`; look at the proxy.',
-  unknown_live_topic: 'Ask for `topic=dashboard` or `topic=connectome`.',
+  ambiguous_body: 'Send one `Content-Length`, or `Transfer-Encoding: chunked`; check the proxy.',
+  unknown_live_topic: 'Request `topic=dashboard` or `topic=connectome`.',
   foreign_origin:
-    'Open the page from the address of the authority; behind a proxy set `MESH_PUBLIC_URL`.',
-  upgrade_required: 'Open a WebSocket, and let the proxy pass the upgrade on.',
+    'Open the page at the address of the authority; behind a proxy, set `MESH_PUBLIC_URL`.',
+  upgrade_required: 'Open a WebSocket, and have the proxy forward the upgrade.',
   invalid_json:
     'Send strict JSON in UTF-8: no repeated names, no comments, no lone surrogates, at most 64 levels deep.',
   invalid_json_object: 'Send one JSON object; an empty body counts as `{}`.',
@@ -45,39 +44,38 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   invalid_validity_hours: WHOLE_HOURS,
   invalid_max_validity_hours: WHOLE_HOURS,
   invalid_token_expiry_hours: WHOLE_HOURS,
-  invalid_count: 'Ask for 1 to 1000 tokens in one request.',
-  invalid_batch: 'Send a label as the message describes it.',
-  invalid_recipient_public_key: 'Send the public key of the node in its one canonical base64 form.',
+  invalid_count: 'Request 1 to 1000 tokens at a time.',
+  invalid_batch: 'Send a label of the form that the message describes.',
+  invalid_recipient_public_key: 'Send the public key of the node in canonical base64.',
   invalid_role: 'Use role names that begin with one of `MESH_ROLE_PREFIXES`.',
   missing_certificate_identity: 'Send `cert_id` and `node_public_key`.',
-  invalid_certificate_status: 'Ask for one of the statuses that the message lists.',
-  invalid_invite_status: 'Ask for one of the statuses that the message lists.',
+  invalid_certificate_status: 'Request one of the statuses that the message lists.',
+  invalid_invite_status: 'Request one of the statuses that the message lists.',
   invalid_operator_key_id: 'Choose an id of 1 to 128 of the characters that the message lists.',
-  invalid_operator_public_key:
-    'Send the Ed25519 public key of the operator in its one canonical base64 form.',
+  invalid_operator_public_key: 'Send the Ed25519 public key of the operator in canonical base64.',
   private_key_given:
-    'Send the public key: that of the `.pub` file. Replace the private one where others may have seen the request.',
+    'Send the public key from the `.pub` file. Replace the key pair if others may have seen the request with the private key.',
   invalid_operator_tier: 'Send `standard` or `privileged`.',
   invalid_expires_before: 'Send an ISO 8601 time, and percent-encode its `+`.',
   invalid_node_key:
-    'Send the public key of the node in its one canonical base64 form; percent-encode `+` and `/` in a query.',
+    'Send the public key of the node in canonical base64; percent-encode `+` and `/` in a query.',
   missing_cert_id:
-    'Send the `cert_id` of the certificate to revoke, or `node_public_key` for all of a node key.',
+    'Send the `cert_id` of the certificate to revoke, or `node_public_key` to revoke all certificates of a node key.',
   invalid_revocation_reason: 'Choose one of the reasons that the message lists.',
 
   invalid_agent_descriptor:
     'Send every member of a descriptor, within its bounds, with `expires_at` after `registered_at`.',
   descriptor_expired:
-    'Sign a descriptor that holds now: `registered_at` at most five minutes ahead, `expires_at` in the future.',
+    'Sign a descriptor that is valid now: `registered_at` at most five minutes ahead, `expires_at` in the future.',
   descriptor_superseded: 'Sign a descriptor with a later `registered_at`.',
   descriptor_network_mismatch:
     'Put the name of this network, `details.expected`, into the descriptor.',
   invalid_signed_at: 'Send `signed_at` as an ISO 8601 time, and sign the same text.',
-  invalid_delete_version: 'Send `version` as `v1`, or leave it out.',
+  invalid_delete_version: 'Send `version` as `v1`, or omit it.',
   missing_policy_id: 'Send the `policy_id` of a version from `mesh-na policy list`.',
   missing_attestation_subject: 'Send `subject_id` and a list of `roles` that is not empty.',
   attestation_issuer_mismatch:
-    'Leave `issuer_sovereign_id` out, or allow other names with `MESH_FOREIGN_ISSUER=allow`.',
+    'Omit `issuer_sovereign_id`, or allow other names with `MESH_FOREIGN_ISSUER=allow`.',
   missing_treaty_subject: 'Send `subject_sovereign_id` and a list of `subject_public_keys`.',
   empty_subject_public_keys: 'Name at least one key of the other sovereign.',
   invalid_sovereign_revocation_feed:
@@ -85,21 +83,21 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   missing_issuer_public_keys:
     'Send `issuer_public_keys`, or issue a treaty with that sovereign first.',
   invalid_public_keys: 'Send keys as a list of base64 strings, or as an object of id and key.',
-  invalid_keys_of_others:
-    'Send each key in its one canonical base64 form, as the other sovereign publishes it.',
-  wrong_issuer: 'Compare the issuer of the record with the one that was expected.',
+  invalid_keys_of_others: 'Send each key in canonical base64, as the other sovereign publishes it.',
+  wrong_issuer: 'Check the issuer of the record against the expected one.',
   missing_feed_signature:
     'Fetch the feed from its issuer; one without a signature is never accepted.',
   invalid_feed_signature:
-    'Check that the keys are those of the issuer today, and fetch the feed again.',
-  feed_issuer_mismatch: 'Ask for the feed of this sovereign, or ask its issuer for the other one.',
+    'Check that the keys are the current keys of the issuer, and fetch the feed again.',
+  feed_issuer_mismatch:
+    'Request the feed of this sovereign, or get the other feed from its issuer.',
   missing_recognition_policy:
     'Send `recognition_policy`, or set one with `mesh-na recognition-policy set`.',
   missing_attestation: 'Send the attestation to verify in `attestation`.',
   missing_treaty: 'Send the treaty to verify in `treaty`.',
   missing_trust_path_parameters: 'Send both `from` and `to`.',
-  invalid_explain: 'Send `explain=1`, or leave it out.',
-  invalid_without: 'Name fewer treaties in `without`.',
+  invalid_explain: 'Send `explain=1`, or omit it.',
+  invalid_without: 'List fewer treaties in `without`.',
   invalid_as_of: 'Send `as_of` as a timestamp in the past, such as `2026-01-31T12:00:00Z`.',
 
   missing_offer_fields: COMPLETE,
@@ -108,7 +106,7 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   missing_boundary_fields: COMPLETE,
   missing_decision: 'Send the decision in `decision`.',
   missing_commit_fields: COMPLETE,
-  missing_proof: 'Send the whole proof in `proof`.',
+  missing_proof: 'Send the complete proof in `proof`.',
   missing_vote_fields: COMPLETE,
   missing_proof_fields: COMPLETE,
   missing_policy_fields: COMPLETE,
@@ -118,7 +116,7 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   missing_prove_fields: COMPLETE,
   missing_verify_fields: COMPLETE,
   missing_validator_public_keys: 'Send an object that maps the id of each validator to its key.',
-  invalid_timestamps: 'Send ISO 8601 times, the beginning before the end.',
+  invalid_timestamps: 'Send ISO 8601 times, with the start before the end.',
   invalid_offer: WHOLE_RECORD,
   invalid_agreement: WHOLE_RECORD,
   invalid_decision: WHOLE_RECORD,
@@ -130,26 +128,26 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   invalid_proof: WHOLE_RECORD,
 
   admin_auth_failed:
-    'Check clock, key and signed text ([Signing requests](signing.md)); the audit log names the failed check.',
+    'Check the clock, the key and the signed text ([Signing requests](signing.md)); the audit log names the failed check.',
   unknown_admin_key:
     'Use the id of a configured operator key that is not revoked (`X-Admin-Key-Id`).',
   node_auth_failed: SIGN_AGAIN,
   node_missing_fields:
     'Send `timestamp`, `nonce` and `signature`, or the header `X-Mesh-Node-Proof`.',
   node_invalid_timestamp: 'Send `timestamp` as ISO 8601 text, and sign the same text.',
-  node_stale_timestamp: 'Set the clock of the node, then sign the request anew.',
+  node_stale_timestamp: 'Correct the clock of the node, then sign the request again.',
   node_nonce_replay: SIGN_AGAIN,
   node_invalid_signature:
-    'Sign the canonical JSON of the whole body without `signature`, with the key that `node_public_key` names.',
+    'Sign the canonical JSON of the body without `signature`, using the key in `node_public_key`.',
   descriptor_signature_required: 'Sign the descriptor with the key of the node.',
-  invalid_agent_signature: 'Sign with the key that `node_public_key` names.',
+  invalid_agent_signature: 'Sign with the key in `node_public_key`.',
   delete_signature_required: 'Send `signed_at` and `signature`, or the header `X-Mesh-Node-Proof`.',
-  signed_at_outside_window: 'Set the clock of the node, then sign the removal anew.',
+  signed_at_outside_window: 'Correct the clock of the node, then sign the removal again.',
 
   insufficient_operator_tier:
-    'Sign with a key of the tier `privileged`; `details` or the message name the tier that is needed.',
+    'Sign with a key of the tier `privileged`; `details` or the message names the required tier.',
   invalid_invite_token:
-    'Ask an operator for a new invite: a token works once, until it expires, and for its recipient only.',
+    'Ask an operator for a new invite: a token works only once, until it expires, and only for its recipient.',
   node_key_compromised: NEW_KEY,
   unknown_certificate: OWN_CERTIFICATE,
   certificate_key_mismatch: 'Use the certificate together with the key that it was issued to.',
@@ -157,35 +155,35 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   certificate_not_yet_valid: 'Wait until `valid_from`, and check the clocks.',
   certificate_expired: JOIN_AGAIN,
   certificate_superseded: OWN_CERTIFICATE,
-  renewal_role_change_forbidden:
-    'Leave `roles` out; for other roles ask an operator for a new invite.',
+  renewal_role_change_forbidden: 'Omit `roles`; for other roles, ask an operator for a new invite.',
   node_has_no_active_certificate: 'Join or renew first, then register the agent.',
   node_key_revoked: NEW_KEY,
 
-  not_found: 'Check the path; [Routes](routes.md) has all of them.',
-  certificate_not_found: 'Check the `cert_id`; it may have been removed after its retention.',
+  not_found: 'Check the path; [Routes](routes.md) lists all of them.',
+  certificate_not_found:
+    'Check the `cert_id`; it may have been removed after its retention period.',
   policy_not_found: 'Choose a `policy_id` from `mesh-na policy list`.',
   agent_not_registered: 'Register the agent, or check the key in the path.',
   attestation_not_found: 'Choose an id from `mesh-na attestation list`.',
   treaty_not_found: 'Choose an id from `mesh-na treaty list`.',
   recognition_policy_not_configured: 'Set one with `mesh-na recognition-policy set`.',
-  invite_not_found: 'Take the fingerprint from `mesh-na invite list`.',
+  invite_not_found: 'Get the fingerprint from `mesh-na invite list`.',
   batch_not_found:
-    'Take the batch from `mesh-na invite list`; it is gone when retention has removed its last invite.',
+    'Get the batch from `mesh-na invite list`; a batch disappears when its last invite reaches the end of its retention period.',
   invite_consumed: 'Revoke the certificate of the node that joined with it.',
   unknown_operator_key: 'Choose an id from `mesh-na operator-key list`.',
-  no_policy: 'Create one with `mesh-na data-usage license`; it is gone after a restart.',
-  method_not_allowed: 'Use one of the methods in the header `Allow`.',
+  no_policy: 'Create one with `mesh-na data-usage license`; a restart discards it.',
+  method_not_allowed: 'Use one of the methods in the `Allow` header.',
   too_many_live_certificates:
     'Revoke certificates of this node key, or wait until some expire or are superseded.',
   last_active_operator_key: 'Add another privileged key first.',
   last_privileged_operator_key:
-    'Add another privileged key first; only a start with a configured one brings privileged actions back.',
-  operator_key_exists: 'Choose another id, and make a new key: neither is ever used again.',
+    'Add another privileged key first; otherwise only a restart with a configured privileged key restores privileged access.',
+  operator_key_exists: 'Choose another id and create a new key: neither can be reused.',
   operator_key_configured: 'Change the tier in the configuration, and restart the authority.',
   operator_key_revoked: 'Add a new key under another id.',
-  stale_sequence: 'Nothing needs to be done: a feed at least as new has already been imported.',
-  request_timeout: 'Send the request again, the body without pauses.',
+  stale_sequence: 'No action needed: a feed that is at least as new has already been imported.',
+  request_timeout: 'Resend the request without pauses in the body.',
   request_entity_too_large:
     'Send less; the limit of each route is in [Routes](routes.md), and `MESH_MAX_REQUEST_BYTES` may lower it.',
   request_validation_failed: 'Correct the members that `details.errors` or `details.cause` name.',
@@ -209,37 +207,37 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
     'Send a valid proof that has no nullifier yet; `details.cause` says what is wrong.',
   vote_failed: 'Correct the vote as `details.cause` says.',
   proof_assembly_failed:
-    'Collect enough supporting votes of named validators, cast independently of each other.',
+    'Collect enough approving votes from the named validators, cast independently of each other.',
   intent_create_failed: 'Correct the intent as `details.cause` says.',
   prove_failed: 'Prove a capability that is in the list.',
   rate_limit_exceeded:
-    'Wait as many seconds as `Retry-After` says; operators change limits with `MESH_RATE_LIMIT_<BUCKET>`.',
+    'Wait for the seconds in `Retry-After`; operators change limits with `MESH_RATE_LIMIT_<BUCKET>`.',
   admin_auth_throttled:
-    'Wait as many seconds as `Retry-After` says, and correct the signature before the next try.',
-  internal_server_error: 'Look for `request_id` in the log of the authority, and report it.',
+    'Wait for the seconds in `Retry-After`, and correct the signature before retrying.',
+  internal_server_error: 'Look up `request_id` in the log of the authority, and report the error.',
   restore_pending:
-    'Report to the operators that the state was rolled back. `/readyz` says how far; `mesh-na restore` brings it forward.',
+    'Report to the operators that the state was rolled back. `/readyz` says how far; `mesh-na restore` recovers the newer state.',
   restored_recently:
-    'Wait as many seconds as `Retry-After` says, until `details.accepts_signed_after`, and sign the request anew; `--wait` does so. Nothing was done.',
+    'Nothing was done. Wait for the seconds in `Retry-After`, until `details.accepts_signed_after`, and sign the request again; `--wait` does this.',
   authority_unavailable:
-    'Send the request again after as many seconds as `Retry-After` says, to this instance or another; nothing was done.',
+    'Nothing was done. Resend the request after the seconds in `Retry-After`, to this instance or another.',
   signer_unavailable:
-    'Start or repair the signer: the log and `mesh-na doctor` say what is wrong. Then send the request again; nothing was done.',
+    'Nothing was done. Start or repair the signer (the log and `mesh-na doctor` say what is wrong), then resend the request.',
   too_many_event_readers:
-    'Wait as many seconds as `Retry-After` says; stop readers that are not needed, or raise `MESH_EVENT_READERS`.',
+    'Wait for the seconds in `Retry-After`; stop readers that are not needed, or raise `MESH_EVENT_READERS`.',
   outcome_unknown:
-    'Send the same bytes again with `X-Mesh-Retry: 1`, or read what became of it; a heartbeat is signed anew.',
+    'Resend the same bytes with `X-Mesh-Retry: 1`, or look up the outcome; for a heartbeat, sign a new one.',
   service_not_ready: 'Try again later; `/readyz` and the log say what is missing.',
   overloaded:
-    'Send the same request again after as many seconds as `Retry-After` says: nothing was done. Agents and the client do.',
+    'Nothing was done. Resend the same request after the seconds in `Retry-After`; agents and the client library do this.',
   shutting_down: 'Try again once the authority has restarted.',
   insufficient_storage:
-    'Make space on the disk of the data folder (see `MESH_MIN_FREE_MB`), and send the request again; a refused token stays usable.',
+    'Free up disk space for the data folder (see `MESH_MIN_FREE_MB`), and resend the request; a refused token stays usable.',
 };
 
 const LINK = /\[([^\]]+)\]\(([^)]+)\)/g;
 
-/** What to do about a refusal, as plain text; null for a code of another version. */
+/** Returns what to do about an error, as plain text; null for an unknown code. */
 export function cureOf({ status, wireCode, message }: AuthorityError): string | null {
   const names = (Object.keys(REFUSALS) as RefusalName[]).filter(
     (name) => REFUSALS[name].status === status && REFUSALS[name].code === wireCode,
@@ -250,48 +248,48 @@ export function cureOf({ status, wireCode, message }: AuthorityError): string | 
 }
 
 const NOT_TRUSTED =
-  'Trust the issuer of its certificate by --ca, or put one in place that is valid for this name.';
+  'Trust the issuer of its certificate with --ca, or install a certificate that is valid for this name.';
 
 const SILENCE: { readonly [code: string]: string } = {
-  ENOTFOUND: 'No such host is known: correct the name in the address, or the resolver.',
-  EAI_AGAIN: 'The resolver does not answer: look at the network of this machine.',
-  ECONNREFUSED: 'Nothing listens there: start the authority, or correct host and port.',
+  ENOTFOUND: 'The host is unknown: correct the name in the address, or fix the resolver.',
+  EAI_AGAIN: 'The resolver does not answer: check the network of this machine.',
+  ECONNREFUSED: 'Nothing listens there: start the authority, or correct the host and port.',
   ECONNRESET:
-    'What listens there ended the connection: try https:// where it serves TLS; else see its log.',
-  EPROTO: 'What listens there does not speak TLS: use http://, or serve TLS there.',
-  ERR_SSL_WRONG_VERSION_NUMBER:
-    'What listens there does not speak TLS: use http://, or serve TLS there.',
-  EHOSTUNREACH: 'No route leads there: look at the network, or correct the address.',
-  ENETUNREACH: 'No route leads there: look at the network, or correct the address.',
-  ETIMEDOUT: 'Nothing answers there: look at firewalls, or correct the address.',
+    'The server closed the connection: try https:// if it uses TLS; otherwise, check its log.',
+  EPROTO: 'The server does not use TLS: use http://, or enable TLS there.',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'The server does not use TLS: use http://, or enable TLS there.',
+  EHOSTUNREACH: 'There is no route to the host: check the network, or correct the address.',
+  ENETUNREACH: 'There is no route to the host: check the network, or correct the address.',
+  ETIMEDOUT: 'The host does not answer: check firewalls, or correct the address.',
   DEPTH_ZERO_SELF_SIGNED_CERT: NOT_TRUSTED,
   SELF_SIGNED_CERT_IN_CHAIN: NOT_TRUSTED,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: NOT_TRUSTED,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: NOT_TRUSTED,
   ERR_TLS_CERT_ALTNAME_INVALID: NOT_TRUSTED,
-  CERT_HAS_EXPIRED: 'Renew the certificate that is served there, or set the clock of this machine.',
+  CERT_HAS_EXPIRED: 'Renew the certificate of the server, or correct the clock of this machine.',
 };
 
-/** What to do where no answer came, or not one of an authority. */
+/** Returns what to do when no answer arrived, or an answer that is not from an authority. */
 export function cureOfSilence({ code, cause }: AuthorityError): string | null {
   if (code === 'unreadable_answer') {
-    return 'Something else answers there: correct the address, or look at the proxy before the authority.';
+    return 'Another server answers there: correct the address, or check the proxy in front of the authority.';
   }
-  if (code === 'timeout') return 'Try again; if it lasts, see the log of the authority.';
+  if (code === 'timeout')
+    return 'Try again; if the problem persists, check the log of the authority.';
   const reason = cause instanceof Error ? cause.cause : undefined;
   const known = reason instanceof Error && 'code' in reason ? SILENCE[String(reason.code)] : null;
   return known ?? null;
 }
 
 const SYSTEM: { readonly [code: string]: string } = {
-  ENOENT: 'There is no such file or folder: correct the path.',
-  EACCES: 'This user may not: run it as the user whose file it is, or correct the permissions.',
-  EPERM: 'This user may not: run it as the user whose file it is, or correct the permissions.',
-  EISDIR: 'It is a folder: name a file.',
+  ENOENT: 'The file or folder does not exist: correct the path.',
+  EACCES: 'Permission denied: run this as the owner of the file, or correct the permissions.',
+  EPERM: 'Permission denied: run this as the owner of the file, or correct the permissions.',
+  EISDIR: 'This is a folder: give the path of a file.',
   ENOTDIR: 'A part of the path is a file: correct the path.',
-  EEXIST: 'Something is there already: choose another name.',
-  ENOSPC: 'The disk is full: make room.',
-  EROFS: 'The disk is mounted read-only: choose another place.',
+  EEXIST: 'It already exists: choose another name.',
+  ENOSPC: 'The disk is full: free up space.',
+  EROFS: 'The file system is read-only: choose another place.',
 };
 
 export function cureOfSystemError(code: string): string | null {

@@ -1,4 +1,4 @@
-/** `mesh-na data-usage`: the data that a sovereign licenses, and the access declared under a license. */
+/** `mesh-na data-usage`: licenses data, and declares access under a license. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { JsonValue } from '../base/json/value.ts';
 import type { DataSource } from '../client/operator-protocol.ts';
@@ -32,7 +32,7 @@ interface VerifyOptions extends VerificationOptions {
   readonly agentKey?: readonly string[];
 }
 
-/** Attributes of the options for the content of a new policy. */
+/** The options that set the content of a new license. */
 const LICENSE_OPTIONS: readonly (keyof LicenseOptions)[] = [
   'licensee',
   'source',
@@ -53,11 +53,11 @@ export function addDataUsageCommands(program: Command): void {
 
   const verify = dataUsage
     .command('verify')
-    .description('verify an intent against a license; exit code 4 when it is refused')
+    .description('verify an intent against a license; exit code 4 if it is rejected')
     .argument('<intent>', 'the access intent, - for standard input')
     .argument('<policy>', 'the license, - for standard input')
     .addOption(signerKeyOption('--agent-key', 'the intent'))
-    .addHelpText('after', "\nThe license's own signature, and who is licensed, are not examined.")
+    .addHelpText('after', "\nThis checks neither the license's own signature nor its licensee.")
     .action(runVerify);
   addVerificationOptions(verify, ['mesh-na data-usage verify intent.json policy.json']);
 }
@@ -66,16 +66,23 @@ function defineLicense(license: Command): void {
   license
     .description('license data to a sovereign, or show the license in force (standard)')
     .option('--licensee <name>', 'sovereign that may use the data')
-    .option('--source <id>', 'source it may use (repeatable; default: none)', collect)
-    .option('--access <type>', 'how it may use them (repeatable; default: read)', collect)
-    .option('--max-volume <bytes>', 'most it may use per session (default: no cap)', byteCount)
-    .option('--prohibit <tag>', 'tag of sources it may not use (repeatable)', collect)
+    .option(
+      '--source <id>',
+      'source that the licensee may use (repeatable; default: none)',
+      collect,
+    )
+    .option('--access <type>', 'allowed type of access (repeatable; default: read)', collect)
+    .option('--max-volume <bytes>', 'maximum bytes per session (default: unlimited)', byteCount)
+    .option('--prohibit <tag>', 'tag of prohibited sources (repeatable)', collect)
     .addOption(
       new Option('--show', 'show the license in force; exit code 4 when there is none').conflicts([
         ...LICENSE_OPTIONS,
       ]),
     )
-    .addHelpText('after', '\nA new license replaces the one in force. It ends with the process.')
+    .addHelpText(
+      'after',
+      '\nA new license replaces the one in force. The authority forgets it when it stops.',
+    )
     .action(runLicense);
   addOperatorOptions(addOutOption(addWindowOptions(license)), [
     'mesh-na data-usage license --licensee beta --source src-1 --access read --max-volume 1000000',
@@ -87,9 +94,12 @@ function defineDeclare(declare: Command): void {
   declare
     .description('sign a declaration of access to data as this sovereign (standard)')
     .argument('<sources>', 'JSON list of the sources, - for standard input')
-    .requiredOption('--access <type>', 'how they are to be used (repeatable)', collect)
-    .option('--decision-id <id>', 'boundary decision it rests on (default: a new id)')
-    .option('--volume <bytes>', 'how much is to be used', byteCount)
+    .requiredOption('--access <type>', 'intended type of access (repeatable)', collect)
+    .option(
+      '--decision-id <id>',
+      'id of the boundary decision that allows the access (default: a new id)',
+    )
+    .option('--volume <bytes>', 'intended volume in bytes', byteCount)
     .addHelpText('after', '\nA source has source_id, source_type and owner_sovereign_id.')
     .action(runDeclare);
   addOperatorOptions(addOutOption(declare), [
@@ -117,7 +127,7 @@ async function policyInForce(options: LicenseOptions): Promise<DataLicensePolicy
 async function newPolicy(options: LicenseOptions): Promise<DataLicensePolicy> {
   const { licensee, source = [], access = [], maxVolume, prohibit } = options;
   if (licensee === undefined) {
-    throw usageFailure('--licensee is needed to license data, or --show to read the license');
+    throw usageFailure('Use --licensee to license data, or --show to read the license');
   }
   return operatorClient(options).createLicensePolicy({
     licensee_sovereign_id: licensee,
@@ -132,7 +142,7 @@ async function newPolicy(options: LicenseOptions): Promise<DataLicensePolicy> {
 async function runDeclare(file: string, options: DeclareOptions): Promise<void> {
   const { access, decisionId, volume } = options;
   const intent = await operatorClient(options).declareIntent({
-    // The authority judges the members of a source.
+    // The authority validates the members of a source.
     sources: (await readJsonList(file)) as readonly DataSource[],
     access_types: access,
     ...(decisionId !== undefined && { decision_id: decisionId }),
@@ -172,7 +182,7 @@ function named(kind: string, id: JsonValue | undefined): string {
   return typeof id === 'string' ? `${kind} ${id}` : `${kind} without id`;
 }
 
-/** A whole number of at least 0. */
+/** Parses a whole number of at least 0. */
 function byteCount(text: string): number {
   const value = Number(text);
   if (/^[0-9]+$/.test(text) && Number.isSafeInteger(value)) return value;

@@ -1,4 +1,4 @@
-/** `mesh-na disclosure`: discloses one agreed capability without the others. */
+/** `mesh-na disclosure`: proves one capability of an agreement without revealing the others. */
 import { type Command, Option } from 'commander';
 import { isJsonObject, type JsonObject } from '../base/json/value.ts';
 import { usageFailure } from './exit-codes.ts';
@@ -27,7 +27,7 @@ interface VerifyOptions extends VerificationOptions {
 export function addDisclosureCommands(program: Command): void {
   const disclosure = program
     .command('disclosure')
-    .description('show one capability of an agreement without the others');
+    .description('prove one capability of an agreement without revealing the others');
 
   const commit = disclosure
     .command('commit')
@@ -41,13 +41,13 @@ export function addDisclosureCommands(program: Command): void {
 
   const prove = disclosure
     .command('prove')
-    .description('make a proof that a capability is among those committed to')
+    .description('prove that a commitment includes a capability')
     .argument('<commitment>', 'the commitment, - for standard input')
-    .argument('<capability>', 'capability to show')
-    .requiredOption('--prover <name>', 'sovereign that shows it')
-    .option('--committed <name>', 'capability that was committed to (repeatable)', collect)
+    .argument('<capability>', 'capability to prove')
+    .requiredOption('--prover <name>', 'sovereign that proves it')
+    .option('--committed <name>', 'capability in the commitment (repeatable)', collect)
     .addOption(
-      new Option('--agreement <file>', 'or: all capabilities of this agreement').conflicts(
+      new Option('--agreement <file>', 'use all capabilities of this agreement instead').conflicts(
         'committed',
       ),
     )
@@ -58,7 +58,7 @@ export function addDisclosureCommands(program: Command): void {
 
   const verify = disclosure
     .command('verify')
-    .description('verify a proof; exit code 4 when it is refused')
+    .description('verify a proof; exit code 4 if it is rejected')
     .argument('<proof>', 'the membership proof, - for standard input')
     .argument('<commitment>', 'the commitment, - for standard input')
     .addOption(signerKeyOption('--issuer-key', 'the commitment'))
@@ -67,7 +67,7 @@ export function addDisclosureCommands(program: Command): void {
 
   const nullify = disclosure
     .command('nullify')
-    .description('nullify a membership proof, once and for all (standard)')
+    .description('issue the one-time nullifier of a membership proof (standard)')
     .argument('<proof>', 'the membership proof, - for standard input')
     .action(runNullify);
   addOperatorOptions(addOutOption(nullify), [
@@ -86,7 +86,7 @@ async function runCommit(file: string, options: CommitOptions): Promise<void> {
     options,
     commitment,
     `Commitment ${commitment_id} created`,
-    `Capabilities of agreement ${agreement_id} in it: ${capability_count}.`,
+    `It covers ${capability_count} capabilities of agreement ${agreement_id}.`,
   );
 }
 
@@ -102,17 +102,19 @@ async function runProve(file: string, capability: string, options: ProveOptions)
     options,
     proof,
     `Proof ${proof.proof_id} created`,
-    `It shows ${proof.revealed_capability} in commitment ${proof.commitment_id}.`,
+    `It proves ${proof.revealed_capability} in commitment ${proof.commitment_id}.`,
   );
 }
 
-/** The commitment, and the whole list behind it, which it does not contain. */
+/** Returns the commitment with its full list of capabilities, which the commitment itself does not contain. */
 async function committedIn(file: string, { committed, agreement: agreementFile }: ProveOptions) {
   if (committed !== undefined) {
     return { commitment: await readJsonFile(file), capabilities: committed };
   }
   if (agreementFile === undefined) {
-    throw usageFailure('--committed or --agreement is needed: a commitment holds no capabilities');
+    throw usageFailure(
+      '--committed or --agreement is required: a commitment does not contain its capabilities',
+    );
   }
   const [commitment, agreement] = await readJsonFiles(file, agreementFile);
   return { commitment, capabilities: agreedCapabilities(agreementFile, agreement) };
@@ -151,6 +153,6 @@ async function runNullify(file: string, options: OperatorOptions & RecordOptions
     options,
     nullifier,
     `Nullifier ${nullifier_id} is issued`,
-    `Proof ${proof_id} is used up. To be shown until ${expires_at}.`,
+    `Proof ${proof_id} is used. Present the nullifier by ${expires_at}.`,
   );
 }
