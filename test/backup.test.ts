@@ -164,19 +164,19 @@ suite('a backup', () => {
         [],
         ['certificates', 'attestations', 'operator_keys'],
         'certificates unknown, attestations unknown, operator keys unknown',
-        'What is unknown is shown by the newest --crl, --feed, --head',
+        'To find out what is unknown, give the newest --crl, --feed, --head',
       ],
       [
         ['--crl', crl],
         ['attestations', 'operator_keys'],
         'certificates 0, attestations unknown, operator keys unknown',
-        'What is unknown is shown by the newest --feed, --head',
+        'To find out what is unknown, give the newest --feed, --head',
       ],
       [
         ['--crl', crl, '--feed', feed],
         ['operator_keys'],
         'certificates 0, attestations 0, operator keys unknown',
-        'What is unknown is shown by the newest --head',
+        'To find out what is unknown, give the newest --head',
       ],
     ] as const) {
       const plan = ['restore', 'plan', '--backup', path, ...evidence];
@@ -193,7 +193,7 @@ suite('a backup', () => {
     assert.equal(refused.code, 4);
     assert.match(
       refused.stderr,
-      /^mesh-na: The file passed with --crl is not a revocation list signed by the authority of the backup: \S+foreign\.json; read it from that authority [^\n]+\n$/,
+      /^mesh-na: The file passed with --crl is not a revocation list signed by the authority of the backup: \S+foreign\.json; get it from that authority [^\n]+\n$/,
     );
   });
 });

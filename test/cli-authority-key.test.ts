@@ -231,7 +231,7 @@ suite('what does not fit is refused, and nothing is written', () => {
     [['--compromise', '--overlap', '1d'], /cannot be used with/],
     [['--compromise', '--distrusted-from', '2999-01-01'], /must not be later/],
     [['--activate-at', '2020-01-01'], /has passed/],
-    [['--overlap', 'long'], /a length such as/],
+    [['--overlap', 'long'], /a duration such as/],
     [['--overlap', '30d', '--days', '30'], /--days must be longer/],
   ] as const) {
     test(`prepare ${options.join(' ')}`, async () => {
@@ -244,15 +244,15 @@ suite('what does not fit is refused, and nothing is written', () => {
   test('a file of statements that has none', async () => {
     const end = await alpha.prepareFailing('--authority-keys', alpha.at('genesis.json'));
     assert.equal(end.exit, 3);
-    assert.match(end.message, /does not hold the statements/);
+    assert.match(end.message, /does not contain the statements/);
   });
 
   test('a folder whose key is another one, or in another process', async () => {
     const torn = network();
     writeFileSync(torn.at('keys', 'na.key'), readFileSync(torn.rootKey));
-    assert.match((await torn.prepareFailing()).message, /na\.key does not hold the key that/);
+    assert.match((await torn.prepareFailing()).message, /na\.key does not contain the key in/);
     writeFileSync(torn.at('mesh-na.json'), '{"signer":"unix:/run/mesh-na/none.sock"}');
-    assert.match((await torn.prepareFailing()).message, /not in a file/);
+    assert.match((await torn.prepareFailing()).message, /do not name a key file/);
   });
 
   suite('sign', () => {
@@ -268,7 +268,7 @@ suite('what does not fit is refused, and nothing is written', () => {
       ['another network’s root key', beta.rootKey, 'request', /is not the root key/],
       ['the public root key', alpha.at('keys', 'root.pub'), 'request', /holds a public key/],
       ['no key', alpha.at('genesis.json'), 'request', /does not hold the canonical base64/],
-      ['the genesis block', alpha.rootKey, 'genesis.json', /does not hold a request/],
+      ['the genesis block', alpha.rootKey, 'genesis.json', /does not contain a request/],
       ['a key for a request', alpha.rootKey, join('keys', 'root.pub'), /cannot be read as JSON/],
       ['a file that is not there', alpha.rootKey, 'nothing', /cannot be read as JSON \(ENOENT\)/],
     ] as const) {
@@ -294,7 +294,7 @@ suite('what does not fit is refused, and nothing is written', () => {
         assert.equal(exit, 3, path.join('.'));
         assert.match(
           message,
-          /was altered|does not hold a request|is not the root key/,
+          /was altered|does not contain a request|is not the root key/,
           path.join('.'),
         );
       }

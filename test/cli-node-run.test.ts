@@ -111,7 +111,7 @@ test('what a node cannot start with is refused in one sentence, and perhaps its 
   writeFileSync(file, '');
   const other = Buffer.alloc(32, 1).toString('base64');
   const cases: [folder: string, args: string[], code: number, message: RegExp][] = [
-    [nodeDir, ['--root-key', other], 3, /is of root key .*, not /],
+    [nodeDir, ['--root-key', other], 3, /has root key .*, not /],
     [damaged, [], 3, /The stored policy is damaged/],
     [join(scratch, 'new'), [], 2, /give its --root-key/],
     [join(file, 'node'), ['--root-key', rootKey], 3, /file\/node/],
@@ -158,7 +158,7 @@ for (const [fault, code, breakDisk, mendDisk] of [
     await until(() => stateIn(folder).problem === null);
     const { stderr } = await first.stop();
     assert.equal(
-      stderr.split(`agent.json cannot be written (${code}); this node goes on`).length,
+      stderr.split(`agent.json cannot be written (${code}); this node keeps running`).length,
       2,
     );
 

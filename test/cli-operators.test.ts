@@ -86,7 +86,7 @@ test('an operator whose clock is an hour off is told by how much', async () => {
     const end = await endOf(['invite', 'create', ...place, '--url', url]);
     assert.match(
       end.cure ?? '',
-      /^The clock of this machine is 1 hour( \d seconds?)? ahead of that of the authority: set the/,
+      /^The clock of this machine is 1 hour( \d seconds?)? ahead of the clock of the authority: correct the/,
     );
   } finally {
     elsewhere.close();
@@ -178,7 +178,7 @@ test('ids and keys may be given by their beginning, but never by one that could 
   assert.equal(shown.cert_id, node.certId);
   assert.equal(listed.count, 1);
   assert.deepEqual([few.code, few.stdout], [EXIT.usage, '']);
-  assert.match(few.stderr, /is too short: give the first 8 characters of the certificate or more/);
+  assert.match(few.stderr, /is too short: give at least the first 8 characters of the certificate/);
   assert.equal(none.code, EXIT.refused);
   assert.match(JSON.parse(none.stderr).error.message, /^No certificate begins with /);
   const revoked = await run('certificate', 'revoke', short);
@@ -191,7 +191,7 @@ test('ids and keys may be given by their beginning, but never by one that could 
   }
   await assert.rejects(wholeId('5a1f6e0c', 'certificate', ids()), {
     message:
-      '2 begin with 5a1f6e0c, so nothing was done: 5a1f6e0c-1, 5a1f6e0c-2; give more of the certificate that is meant',
+      '5a1f6e0c is ambiguous, so nothing was done: it matches 5a1f6e0c-1, 5a1f6e0c-2; give more characters of the certificate',
   });
   assert.equal(await wholeId('5a1f6e0d', 'certificate', ids()), '5a1f6e0d-1');
 });
@@ -270,7 +270,7 @@ test('a length of time stands for a time wherever one is taken', async () => {
   ]) {
     const { exit, message } = await endOf([...command, '7 days']);
     assert.equal(exit, EXIT.usage);
-    assert.match(message, /or a length such as 7d or 1h30m\.$/);
+    assert.match(message, /or a duration such as 7d or 1h30m\.$/);
   }
 });
 
@@ -326,7 +326,7 @@ test('a batch of invites is made, listed, looked at, and withdrawn by the number
     assert.equal(exit, EXIT.usage);
     assert.match(
       message,
-      /^2 invites match, so nothing was withdrawn; --yes-withdraw 2 withdraws them, and --dry-run /,
+      /^2 invites match, so nothing was withdrawn; use --yes-withdraw 2 to withdraw them, or --dry-run /,
     );
   }
   assert.deepEqual(await printed('invite', 'list', ...batch, '--status', 'unused'), listed);
@@ -337,7 +337,7 @@ test('a batch of invites is made, listed, looked at, and withdrawn by the number
     await unmeant.until(/Type 2 to withdraw these 2 invites: /);
     unmeant.type('3\r');
     assert.equal(await unmeant.ended, EXIT.usage);
-    assert.match(unmeant.shown(), /The number was not typed, so nothing was withdrawn/);
+    assert.match(unmeant.shown(), /Not confirmed, so nothing was withdrawn/);
     await using meant = openTerminal(line, { columns: 80 });
     await meant.until(/Type 2 to withdraw these 2 invites: /);
     meant.type('2\r');
@@ -364,10 +364,15 @@ test('a batch of more invites than one request withdraws is withdrawn by several
 
 test('what is withdrawn is one invite or a batch that there is, and nothing else', async (t) => {
   for (const [what, args, exit, message] of [
-    ['neither', [], EXIT.usage, /^Name one invite, or a batch by --batch$/],
-    ['both', ['5f3c2b1a', '--batch', 'b'], EXIT.usage, /^Name one invite, or a batch by --batch$/],
-    ['a look at one invite', ['5f3c2b1a', '--dry-run'], EXIT.usage, /are for a batch: nothing was/],
-    ['a number of one', ['5f3c2b1a', '--yes-withdraw', '1'], EXIT.usage, /are for a batch: noth/],
+    ['neither', [], EXIT.usage, /^Give one invite, or a batch with --batch$/],
+    [
+      'both',
+      ['5f3c2b1a', '--batch', 'b'],
+      EXIT.usage,
+      /^Give one invite, or a batch with --batch$/,
+    ],
+    ['a look at one invite', ['5f3c2b1a', '--dry-run'], EXIT.usage, /need --batch: nothing was/],
+    ['a number of one', ['5f3c2b1a', '--yes-withdraw', '1'], EXIT.usage, /need --batch: noth/],
     ['an empty label', ['--batch', ''], EXIT.usage, /1 to 64 printable ASCII characters without/],
     ['a label with a blank at its end', ['--batch', 'b '], EXIT.usage, /1 to 64 printable ASCII/],
     ['an unknown batch', ['--batch', 'b'], EXIT.refused, /^No invite has the batch b$/],

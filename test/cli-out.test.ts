@@ -69,7 +69,7 @@ suite('--out', () => {
     symlinkSync(file, link);
     const refused = await endOf(exported(link));
     assert.equal(refused.exit, EXIT.unusable);
-    assert.match(refused.message, /link\.json exists; --force overwrites it$/);
+    assert.match(refused.message, /link\.json exists; use --force to overwrite it$/);
     assert.equal(server.asked.length, 0, 'nothing was asked for');
     assert.equal(readFileSync(file, 'utf8'), 'precious');
     await buildProgram().parseAsync(exported(link, '--force'), { from: 'user' });
@@ -137,7 +137,10 @@ suite('a document that is shown', () => {
       const args = [...command.split(' '), '--url', server.url, '--out', out];
       await buildProgram().parseAsync(args, { from: 'user' });
       assert.deepEqual(JSON.parse(readFileSync(out, 'utf8')), document);
-      assert.match((await endOf(args)).message, /document\.json exists; --force overwrites it$/);
+      assert.match(
+        (await endOf(args)).message,
+        /document\.json exists; use --force to overwrite it$/,
+      );
       assert.equal(server.asked.length, 1);
     });
   }
@@ -222,7 +225,7 @@ suite('mesh-na invite', () => {
     const enroll = ['node', 'join', ...nodeDir, '--trust-on-first-use', '--token-file'];
     const { exit, message } = await endOf([...enroll, tokens]);
     assert.equal(exit, EXIT.unusable);
-    assert.match(message, /tokens does not hold one invite token$/);
+    assert.match(message, /tokens does not contain one invite token$/);
     const none = await runProgram([...enroll, '-']);
     assert.equal(none.code, EXIT.unusable);
     assert.match(none.stderr, /Standard input does not hold one invite token/);

@@ -180,7 +180,7 @@ suite('a node that knows the root key joins nobody else', () => {
       const root = ['--root-key', alpha.root.publicKey];
       const ended = await endOf(nodeArgs('join', newFolder(), ...root, ...token));
       assert.equal(ended.exit, EXIT.unusable, ended.message);
-      assert.match(ended.message, /holds a key, and an invite token is expected: give /);
+      assert.match(ended.message, /contains a key instead of an invite token: give /);
     }
     assert.equal(JSON.stringify(hostile.asked).includes(seed), false);
   });
@@ -201,7 +201,7 @@ suite('a node that knows the root key joins nobody else', () => {
     assert.deepEqual([again.exit, again.code], [EXIT.refused, 'invalid_genesis']);
     const contrary = await endOf(nodeArgs('renew', nodeDir, '--root-key', other.root.publicKey));
     assert.equal(contrary.exit, EXIT.unusable);
-    assert.match(contrary.message, /genesis\.json is of root key /);
+    assert.match(contrary.message, /genesis\.json has root key /);
   });
 
   test('its own copy of the genesis has to be signed, and older ones bring no key back', async () => {
@@ -338,7 +338,7 @@ suite('an operator signs for one authority, whatever a server says that it is', 
     assert.ok(isSignedFor(alpha.na.publicKey));
     const unknown = await endOf(['node', 'list', '--profile', 'near', ...config]);
     assert.equal(unknown.exit, EXIT.unusable);
-    assert.match(unknown.message, /no profile "near"; mesh-na connect makes one$/);
+    assert.match(unknown.message, /no profile "near"; create one with mesh-na connect$/);
   });
 
   test('nobody, where no authority is known', async () => {

@@ -317,7 +317,7 @@ for (const [command, message] of [
     'agreement offer beta --capability a --validity-hours 1 --valid-until 2099-01-01',
     /cannot be used with option '--valid-until <time>'/,
   ],
-  ['agreement verify a.json --offerer-key abc', /A public key is expected/],
+  ['agreement verify a.json --offerer-key abc', /It must be a public key/],
   ['boundary decide a.json', /missing required argument 'capability'/],
   ['boundary verify', /missing required argument 'file'/],
   ['evidence build', /missing required argument 'decision'/],
@@ -357,17 +357,20 @@ test('a file that does not hold what a command needs is not sent', async (t) => 
   const empty = write('empty.json', '{}');
   const twice = write('twice.json', '{"a":1,"a":1}');
   const cases: readonly (readonly [readonly string[], RegExp])[] = [
-    [['agreement', 'counter', empty, ...operator], /empty\.json does not hold an offer$/],
-    [['disclosure', 'commit', empty, ...operator], /empty\.json does not hold an agreement$/],
+    [['agreement', 'counter', empty, ...operator], /empty\.json does not contain an offer$/],
+    [['disclosure', 'commit', empty, ...operator], /empty\.json does not contain an agreement$/],
     [
       ['data-usage', 'declare', empty, '--access', 'read', ...operator],
-      /does not hold a JSON list of objects$/,
+      /does not contain a JSON list of objects$/,
     ],
     [
       ['data-usage', 'declare', write('l.json', '[1.0]'), '--access', 'read', ...operator],
-      /does not hold a JSON list of objects$/,
+      /does not contain a JSON list of objects$/,
     ],
-    [['agreement', 'verify', write('list.json', '[]')], /list\.json does not hold a JSON object$/],
+    [
+      ['agreement', 'verify', write('list.json', '[]')],
+      /list\.json does not contain a JSON object$/,
+    ],
     [['boundary', 'verify', twice], /twice\.json cannot be read as JSON/],
     [['evidence', 'verify', at('absent.json')], /absent\.json cannot be read as JSON \(ENOENT\)$/],
   ];

@@ -60,7 +60,7 @@ test('what was waited in vain is said', async () => {
   assert.ok(waited > 400_000 && waited < 600_000, `${waited} ms`);
   assert.equal(
     refused.message,
-    `The authority refused: Too many (429 rate_limit_exceeded); try again in 3 minutes 20 seconds; it has waited ${inWords(waited / 1000)}`,
+    `The authority refused: Too many (429 rate_limit_exceeded); try again in 3 minutes 20 seconds; already waited ${inWords(waited / 1000)}`,
   );
 });
 
@@ -105,5 +105,8 @@ test('--wait waits as long as it is asked to, and says so', async () => {
   assert.equal(stdout, 'Registered agents: 3.\n');
   const said = stderr.trimEnd().split('\n');
   assert.equal(said.length, 3);
-  assert.match(said[0] ?? '', /^mesh-na: The authority asks to wait; trying again in 2 seconds$/);
+  assert.match(
+    said[0] ?? '',
+    /^mesh-na: The authority is limiting requests; retrying in 2 seconds$/,
+  );
 });

@@ -257,7 +257,7 @@ suite('mesh-na serve', () => {
     assert.equal(outcome(beat), '200');
     const { code, stderr } = await server.end('SIGTERM');
     assert.equal(code, DONE, stderr);
-    assert.match(stderr, /SIGTERM: finishing what is in flight/);
+    assert.match(stderr, /SIGTERM: finishing requests in flight/);
     assert.match(stderr, /Stopped\n$/);
     await using na = await startTestAuthority({ dataDir, clock: REAL_TIME });
     const row = (await rosterOf(na))[node.certId];

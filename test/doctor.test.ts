@@ -344,7 +344,7 @@ suite('on the machine of the authority', () => {
     const sick = patient();
     Object.assign(sick.environment, { MESH_WEBHOOKS: hook.url, MESH_WEBHOOK_PRIVATE: '1' });
     const [found] = (await examine(sick)).filter(({ check }) => check === 'webhooks');
-    assert.equal(found?.found, `${hook.host} can be connected to`);
+    assert.equal(found?.found, `${hook.host} is reachable`);
     assert.equal(hook.requests, 0);
   });
 

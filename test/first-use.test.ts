@@ -31,7 +31,7 @@ suite('node join without a root key, at a terminal', () => {
     const args = ['node', 'join', '--url', na.url, '--node-dir', nodeDir, '--token', token];
     await using terminal = openTerminal(programLine(args), { columns: 200 });
     const asked = await terminal.until(/The authority at [\s\S]*Trust it\? \[y\/N\] /);
-    assert.ok(asked.includes(`is of network "alpha" with root key ${rootKey}.`), asked);
+    assert.ok(asked.includes(`belongs to network "alpha" with root key ${rootKey}.`), asked);
     assert.ok(!existsSync(nodeDir), 'nothing is saved before the answer');
     terminal.type(answer);
     const code = await terminal.ended;
@@ -59,7 +59,7 @@ suite('node join without a root key, at a terminal', () => {
     const nodeDir = join(folder, 'node');
     const { code, shown } = await answered(nodeDir, 'yes\r');
     assert.equal(code, EXIT.done, shown);
-    assert.match(shown, /Certificate .* of network "alpha" is saved in /);
+    assert.match(shown, /Saved certificate .* of network "alpha" in /);
     const pinned = JSON.parse(readFileSync(join(nodeDir, 'genesis.json'), 'utf8'));
     assert.equal(pinned.root_public_key, rootKey);
     const status = ['node', 'status', '--url', na.url, '--node-dir', nodeDir];

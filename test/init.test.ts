@@ -128,7 +128,9 @@ for (const entry of [
     assert.throws(
       () => makeNetwork(dataDir),
       ({ message }: Error) =>
-        message.startsWith(`${join(dataDir, entry)} exists and is of a network, so nothing was `),
+        message.startsWith(
+          `${join(dataDir, entry)} belongs to an existing network, so nothing was `,
+        ),
     );
     assert.deepEqual(readdirSync(dataDir), [entry]);
     assert.equal(readFileSync(join(dataDir, entry), 'utf8'), 'kept');
@@ -172,7 +174,7 @@ test('a network that an init left for another name is put into place, and the in
   for (const name of MOVED) renameSync(join(dataDir, name), join(dataDir, '.init', name));
   assert.throws(
     () => makeNetwork(dataDir, 'another'),
-    /exists and is of a network, so nothing was written/,
+    /belongs to an existing network, so nothing was written/,
   );
   assert.equal(genesisIn(dataDir).network_name, 'alpha');
 });
@@ -225,7 +227,7 @@ test('mesh-na init --json prints one object, and a second run ends with 3 and on
   const second = runCli(args);
   assert.equal(second.status, 3);
   assert.equal(second.stdout, '');
-  const message = `${join(dataDir, 'keys')} exists and is of a network, so nothing was written: serve that one, with its own genesis and keys, or name another folder by --data-dir`;
+  const message = `${join(dataDir, 'keys')} belongs to an existing network, so nothing was written: serve that network with its own genesis and keys, or choose another folder with --data-dir`;
   assert.deepEqual(JSON.parse(second.stderr), { error: { code: 'local_files', message } });
 });
 
@@ -255,7 +257,7 @@ for (const [fault, args, expected] of [
     ['certificate', 'revoke', 'c', '--reason', 'x'],
     /Allowed choices are .*\n$/,
   ],
-  ['no invite token', ['node', 'join'], /^mesh-na: Give the invite token by .*\n$/],
+  ['no invite token', ['node', 'join'], /^mesh-na: Give the invite token with .*\n$/],
 ] as const) {
   test(`${fault} ends with 2 and one sentence`, () => {
     const { status, stdout, stderr } = runCli(args);

@@ -54,7 +54,7 @@ async function examine(store: string, deep = false): Promise<Examined> {
 test('a new network, whose database nobody has written to, is well', async () => {
   const { troubles, store } = await examine(await migratedDatabase(cluster));
   assert.deepEqual(troubles, []);
-  assert.equal(store?.found, 'There is no state yet, and the first start makes it');
+  assert.equal(store?.found, 'There is no state yet; the first start creates it');
 });
 
 test('a state in a database is well while it is served, and after an orderly stop alone', async () => {
@@ -83,7 +83,7 @@ test('the state of another network is named, and not read', async () => {
   rmSync(folder, { recursive: true });
   const { troubles, store } = await examine(url, true);
   assert.deepEqual(troubles, ['store wrong']);
-  assert.equal(store?.cure, 'Name the folder, or the database, of this network');
+  assert.equal(store?.cure, 'Use the data folder or database of this network');
 });
 
 test('keys that were in use and an empty database: the right database, or a restore', async () => {
@@ -91,7 +91,7 @@ test('keys that were in use and an empty database: the right database, or a rest
   const { troubles, store } = await examine(await migratedDatabase(cluster));
   assert.deepEqual(troubles, ['store wrong']);
   assert.match(String(store?.found), /was in use by the network "alpha", but the database holds/);
-  assert.match(String(store?.cure), /^Mend the database, or name by --store .* restore it from a/);
+  assert.match(String(store?.cure), /^Repair the database, or set --store .* restore it from a/);
 });
 
 test('tables of another version: not a restore', async () => {
@@ -108,7 +108,7 @@ test('tables of another version: not a restore', async () => {
       String(store?.found),
       /this program reads version 5: start the program that wrote it$/,
     );
-    assert.equal(store?.cure, 'Let the state and the program be of one version');
+    assert.equal(store?.cure, 'Use the program version that matches the state');
   }
 });
 
@@ -121,6 +121,6 @@ test('no tables, and a server that is not there: not a restore', async () => {
   assert.match(String(nowhere.store?.found), /cannot be reached/);
   for (const { store } of [untouched, nowhere]) {
     assert.equal(store?.outcome, 'wrong');
-    assert.match(String(store?.cure), /^Mend the database, or name by --store the one that holds/);
+    assert.match(String(store?.cure), /^Repair the database, or set --store to the database with/);
   }
 });

@@ -59,7 +59,7 @@ test('the service keeps its state in the database that --store names, through st
     /^ok {7}holder +pid \d+ on \S+ writes the state$/m,
     /^ok {7}database +\S+, synchronous_commit=on$/m,
     /^ok {7}store +Revision \d+ of epoch \d+ \(postgresql, schema version \d+\)$/m,
-    /^ok {7}last_stop +A process is at work$/m,
+    /^ok {7}last_stop +A process is running$/m,
     /^ok {7}rows /m,
   ]) {
     assert.match(doctor.stdout, line);

@@ -150,7 +150,10 @@ suite('the program itself ends with 3 and says why', { concurrency: 2 }, () => {
     const setup = setupOf(t);
     setup.write('file', '');
     const refused = await runProgram(['serve', '--data-dir', setup.path('file')]);
-    assertRefused(refused, /The data folder .*file is not a folder; name another by --data-dir/);
+    assertRefused(
+      refused,
+      /The data folder .*file is not a folder; choose another with --data-dir/,
+    );
   });
 
   test('a data folder that cannot hold state', async (t) => {

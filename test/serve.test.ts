@@ -160,7 +160,7 @@ suite('serve --create', () => {
     writeFileSync(join(dataDir, 'thesis.txt'), 'years of work');
     const { code, stdout, stderr } = await runProgram(['serve', '--create', '--data-dir', dataDir]);
     assert.deepEqual([code, stdout], [UNUSABLE, '']);
-    const said = `mesh-na: The data folder ${dataDir} holds no network but other files, such as thesis.txt, so none was created there; name another folder with --data-dir\n`;
+    const said = `mesh-na: The data folder ${dataDir} contains other files, such as thesis.txt, so no network was created there; choose another folder with --data-dir\n`;
     assert.equal(stderr, said);
     assert.deepEqual(readdirSync(dataDir), ['thesis.txt']);
   });

@@ -53,7 +53,7 @@ function run(...args: string[]) {
 }
 
 test('an operator signs by the agent, which holds the only copy of the key', async () => {
-  await assert.rejects(agentKey(socket, undefined), /The agent holds no Ed25519 key/);
+  await assert.rejects(agentKey(socket, undefined), /The agent has no Ed25519 key/);
   heldKey('other-type', 'ecdsa');
   const key = heldKey('ops-agent');
   const file = join(folder, 'ops-agent.pub');
@@ -87,8 +87,8 @@ test('a key that the agent does not hold, and an agent that there is not, are to
   const list = ['operator-key', 'list', '--agent'];
   const stranger = Buffer.alloc(32, 9).toString('base64');
   for (const [args, message] of [
-    [[...at], /holds 2 Ed25519 keys; choose one by --agent-key/],
-    [[...at, '--agent-key', stranger], /does not hold the key/],
+    [[...at], /has 2 Ed25519 keys; choose one with --agent-key/],
+    [[...at, '--agent-key', stranger], /does not have the key/],
     [[...at, '--agent-socket', join(folder, 'nowhere')], /does not answer \(connect ENOENT/],
   ] as const) {
     const end = await endOf([...list, ...args]);
@@ -97,7 +97,7 @@ test('a key that the agent does not hold, and an agent that there is not, are to
   }
   ssh('ssh-add', '-q', '-D');
   const none = await endOf([...list, ...at]);
-  assert.match(none.message, /holds no Ed25519 key/);
+  assert.match(none.message, /has no Ed25519 key/);
 });
 
 test('only Ed25519 keys of OpenSSH are read', () => {

@@ -220,7 +220,7 @@ for (const [which, folder, receiver] of [
     assert.equal(started.length, 1, 'npm starts the server itself, and no compiler runs');
     process.kill(receiver === 'npm' ? Number(npm.pid) : server, 'SIGTERM');
     const { stdout } = await ended;
-    assert.match(stdout, /SIGTERM: finishing what is in flight\n.* Stopped\n$/);
+    assert.match(stdout, /SIGTERM: finishing requests in flight\n.* Stopped\n$/);
     assert.ok(!started.some(isRunning));
   });
 }

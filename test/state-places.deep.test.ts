@@ -132,7 +132,7 @@ for (const way of Object.keys(WAYS)) {
       const restore = ['restore', 'apply', '--backup', backup, '--accept-loss', LOSS, ...args];
       const restored = await runProgram(restore, environment);
       assert.equal(restored.code, 0, restored.stdout + restored.stderr);
-      assert.match(restored.stdout, /^The state is restored at revision \d+ of epoch 2\.$/m);
+      assert.match(restored.stdout, /^Restored the state at revision \d+ of epoch 2\.$/m);
       assert.ok(!restored.stdout.includes(encodeURIComponent(cluster.password)));
       const status = await runProgram(['store', 'status', '--store', place]);
       assert.match(status.stdout, /^Network: alpha$/m);

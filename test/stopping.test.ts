@@ -106,7 +106,7 @@ for (const threads of ['1', '2']) {
           ),
       );
       assert.equal(code, 0);
-      assert.match(stdout, /SIGTERM: finishing what is in flight[\s\S]*Stopped\n$/);
+      assert.match(stdout, /SIGTERM: finishing requests in flight[\s\S]*Stopped\n$/);
     });
   });
 }

@@ -167,10 +167,10 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
       runProgram([...move, '--dry-run']),
     ]);
     assert.equal(unasked.code, 2);
-    assert.match(unasked.stderr, /add --yes, or see what would be moved with --dry-run\n$/);
+    assert.match(unasked.stderr, /add --yes, or use --dry-run to see what would be moved\n$/);
     assert.deepEqual([dry.code, dry.stdout.split(':')[0]], [0, 'To be moved']);
     await using declined = openTerminal(programLine(move), { columns: 400 });
-    await declined.until(/is asked to stop, and the state there is never opened again\./);
+    await declined.until(/will be asked to stop, and the state there can never be opened again\./);
     await declined.until(/Move it\? \[y\/N\] /);
     declined.type('\r');
     assert.equal(await declined.ended, 4);
@@ -440,12 +440,12 @@ async function diesAndGoesOn(
   await (await next.open()).close();
 }
 
-const WAITS_FOR_STATE = 'it is served here when it has arrived';
+const WAITS_FOR_STATE = 'waiting until the move is complete';
 
 /** What a move says on standard error. */
 const PROGRESS = [
   /Copied \d+ rows in /,
-  /Both places hold the same state at revision \d+; the check took /,
+  /Both places have the same state at revision \d+; the check took /,
   /Asked pid \d+ on \S+ to stop and hand over/,
   /Handed over: nobody could serve the state for /,
   /Moved: revision \d+, rows: subjects \d+/,

@@ -1,4 +1,4 @@
-/** `mesh-na doctor`: says what is wrong with an authority, on its machine and as clients see it. */
+/** `mesh-na doctor`: diagnoses an authority, on its machine and from a client's point of view. */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Command, Option } from 'commander';
@@ -36,22 +36,22 @@ interface DoctorOptions extends OutputOptions {
 export function addDoctorCommand(program: Command): void {
   const doctor = program
     .command('doctor')
-    .description('say what is wrong with an authority, why it matters and what to do')
+    .description('diagnose an authority: what is wrong, why it matters and what to do')
     .addOption(dataDirOption())
-    .option('--config <file>', 'configuration file, as serve takes it')
+    .option('--config <file>', 'configuration file, as for serve')
     .addOption(storeOption(STATE_IN_DATABASE))
     .addOption(signerOption())
-    .option('--head-file <file>', 'head of the state, as serve takes it (repeatable)', collect)
-    .option('--tls-cert <file>', 'TLS certificate, as serve takes it')
-    .option('--tls-key <file>', 'its private key')
+    .option('--head-file <file>', 'head file of the state, as for serve (repeatable)', collect)
+    .option('--tls-cert <file>', 'TLS certificate, as for serve')
+    .option('--tls-key <file>', 'private key of the TLS certificate')
     .addOption(new Option('--backup-to <folder>', 'folder of backups').env('MESH_BACKUP_TO'))
     .addOption(
-      new Option('--url <url>', 'also ask the authority at this address, as clients do')
+      new Option('--url <url>', 'also check the authority at this address from the outside')
         .env('MESH_URL')
         .argParser(serverUrl),
     )
     .addOption(caOption())
-    .option('--deep', 'read every row of the state, and all of the newest backup')
+    .option('--deep', 'read every row of the state and of the newest backup')
     .action(run);
   addLocalOptions(doctor, [
     'mesh-na doctor --data-dir /var/lib/mesh --backup-to /backup',
@@ -67,13 +67,13 @@ async function run(options: DoctorOptions, command: Command): Promise<void> {
   if (countOf(findings, 'wrong') > 0) throw failure(EXIT.refused, 'something_is_wrong', '');
 }
 
-/** Who names an address alone asks from elsewhere, unless this is the folder of an authority. */
+/** With only an address the check is remote, unless the data folder belongs to an authority. */
 function isLocal({ url, dataDir }: DoctorOptions, command: Command): boolean {
   const isNamed = command.getOptionValueSource('dataDir') !== 'default';
   return url === undefined || isNamed || mayHold(dataDir);
 }
 
-/** Also true of a folder that this user may not look into: then the doctor says that, too. */
+/** Also true for a folder that this user cannot read, so that the doctor reports it. */
 function mayHold(dataDir: string): boolean {
   try {
     return statSync(join(dataDir, FILES.genesis)).isFile();
@@ -83,14 +83,14 @@ function mayHold(dataDir: string): boolean {
   }
 }
 
-/** Only the state of an authority needs native code. */
+/** Loads the local checks on demand, because only they need native code. */
 async function localReport(options: DoctorOptions, command: Command) {
   const { checkLocal } = await import('./doctor/local.ts');
   const { thisMachine } = await import('./doctor/machine.ts');
   const { dataDir, config, store, signer, headFile, tlsCert, tlsKey, backupTo } = options;
   const { deep = false } = options;
   const flags = {
-    // The configuration file may name another folder than the usual one.
+    // The configuration file may name another data folder.
     ...(command.getOptionValueSource('dataDir') !== 'default' && { dataDir }),
     ...(config !== undefined && { config }),
     ...(store !== undefined && { store }),
@@ -100,7 +100,7 @@ async function localReport(options: DoctorOptions, command: Command) {
     ...(tlsKey !== undefined && { tlsKey }),
     ...(backupTo !== undefined && { backupTo }),
   };
-  return whileWaiting('Looking at the state', () =>
+  return whileWaiting('Checking the state', () =>
     checkLocal({
       flags,
       environment: environment(),
@@ -155,7 +155,7 @@ const WIDTHS = {
   check: Math.max(...Object.keys(CHECKS).map(({ length }) => length)),
 };
 
-/** What, and unless it is as it should be, why it matters and what to do. */
+/** Shows the finding and, unless it is ok, why it matters and what to do. */
 function lineOf({ check, outcome, found, cure }: Finding): Line {
   const text = cure === null ? found : `${found}. ${CHECKS[check]}. ${cure}.`;
   const word = painted(STYLES[outcome], outcome.padEnd(WIDTHS.outcome), process.stdout);

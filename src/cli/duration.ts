@@ -18,7 +18,7 @@ export function inWords(seconds: number): string {
 const LENGTHS_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
 const PARTS = /(\d+)([smhdw])/g;
 
-/** A length of time such as `30d` or `1h30m`, in milliseconds; null when it is none. */
+/** Parses a duration such as `30d` or `1h30m` into milliseconds; null for other text. */
 export function parseDuration(text: string): number | null {
   if (!/^(?:\d{1,4}[smhdw]){1,4}$/.test(text)) return null;
   return [...text.matchAll(PARTS)].reduce(
@@ -27,10 +27,10 @@ export function parseDuration(text: string): number | null {
   );
 }
 
-/** A place in time as its distance, in one unit: `in 6d`, `3m ago`. */
+/** A relative time in a single unit, such as `in 6d` or `3m ago`. */
 export function fromNow(ms: number): string {
   const distance = Math.abs(ms);
-  // Twice the unit at least, so that the error is never large.
+  // At least two units, so that the rounding error stays small.
   const [unit = 's', length = 1000] =
     (['d', 'h', 'm'] as const)
       .map((name) => [name, LENGTHS_MS[name]] as const)

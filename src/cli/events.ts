@@ -1,4 +1,4 @@
-/** `mesh-na events`: what happens at an authority, from its audit log. */
+/** `mesh-na events`: shows the events of an authority from its audit log. */
 import { type Command, InvalidArgumentError } from 'commander';
 import type { JsonObject } from '../base/json/value.ts';
 import { EventChainError, type LoggedEvent } from '../client/event-chain.ts';
@@ -20,11 +20,11 @@ interface EventsOptions extends OperatorOptions {
 export function addEventsCommand(program: Command): void {
   const events = program
     .command('events')
-    .description('show what was logged, or with --follow what happens, checked (standard)')
-    .option('--follow', 'go on with what happens, across lost connections, until interrupted')
+    .description('show past events, or new ones with --follow, verifying the audit log (standard)')
+    .option('--follow', 'wait for new events, reconnecting as needed, until interrupted')
     .option(
       '--after <index>',
-      'begin after the event of this index (default: 0, or with --follow the last one)',
+      'start after the event with this index (default: 0, or the last event with --follow)',
       eventIndex,
     )
     .addOption(eventTypeOption())
@@ -50,7 +50,7 @@ async function showEvents(options: EventsOptions): Promise<void> {
   try {
     for await (const event of events) {
       if (type !== undefined && !type.includes(event.entry.event_type)) continue;
-      // One object in all, unless there is no end.
+      // Print a single object, unless the list never ends.
       if (json && !follow) shown.push(asJson(event));
       else printResult({ json }, asJson(event), [lineOf(event)]);
     }
@@ -61,7 +61,7 @@ async function showEvents(options: EventsOptions): Promise<void> {
   if (json && !follow) printResult(options, { events: shown }, []);
 }
 
-/** Anyone who follows wants to know what happens from now on. */
+/** With `--follow`, start with new events. */
 async function firstIndex(options: EventsOptions): Promise<number> {
   const { follow = false, after } = options;
   if (after !== undefined || !follow) return after ?? 0;

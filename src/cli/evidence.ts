@@ -1,4 +1,4 @@
-/** `mesh-na evidence`: signed statements of how one sovereign judged another. */
+/** `mesh-na evidence`: signed statements about trust decisions of one sovereign on another. */
 import type { Command } from 'commander';
 import { readJsonFile } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
@@ -17,7 +17,7 @@ interface VerifyOptions extends VerificationOptions {
   readonly acceptDenial?: boolean;
 }
 
-/** Verdicts that let a request pass; `block` and `escalate`, and any that is not known, do not. */
+/** Verdicts that let a request pass; `block`, `escalate` and unknown ones do not. */
 const FAVORABLE: ReadonlySet<string> = new Set(['allow', 'warn']);
 
 export function addEvidenceCommands(program: Command): void {
@@ -27,10 +27,16 @@ export function addEvidenceCommands(program: Command): void {
 
   const build = evidence
     .command('build')
-    .description('sign a trust decision as it is stated (standard)')
+    .description('sign a trust decision without reevaluating it (standard)')
     .argument('<decision>', 'JSON with the trust decision, - for standard input')
-    .option('--graph-digest <text>', "what it was decided on (default: the authority's graph)")
-    .addHelpText('after', '\nIt needs source_sovereign_id, target_sovereign_id and verdict.')
+    .option(
+      '--graph-digest <text>',
+      "digest of the graph behind the decision (default: the authority's graph)",
+    )
+    .addHelpText(
+      'after',
+      '\nThe decision must have source_sovereign_id, target_sovereign_id and verdict.',
+    )
     .action(runBuild);
   addOperatorOptions(addOutOption(build), [
     'mesh-na evidence build trust-decision.json --out evidence.json',
@@ -44,7 +50,7 @@ export function addEvidenceCommands(program: Command): void {
     .argument('<file>', 'the evidence, - for standard input')
     .addOption(signerKeyOption('--issuer-key'))
     .addOption(acceptDenialOption('a block or an escalation'))
-    .option('--expect-graph-digest <text>', 'refuse it unless it names this graph')
+    .option('--expect-graph-digest <text>', 'reject evidence that does not name this graph')
     .addHelpText('after', '\nEvidence does not expire.')
     .action(runVerify);
   addVerificationOptions(verify, [

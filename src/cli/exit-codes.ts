@@ -1,4 +1,4 @@
-/** How a command ends: the exit code, and the code and the one-sentence message of an error. */
+/** Exit codes of commands, and the code and one-sentence message of an error. */
 
 import { CommanderError } from 'commander';
 import { messageOf } from '../base/error-message.ts';
@@ -34,7 +34,7 @@ export interface Outcome {
   readonly code: string;
   /** Empty when the output is complete: help, version, a verdict. */
   readonly message: string;
-  /** What to do, where it is not in the message. */
+  /** What to do, unless the message says so. */
   readonly cure?: string | null;
 }
 
@@ -92,10 +92,12 @@ function laterHint({ retryAfter, waited }: AuthorityError): string {
   if (retryAfter === null) return '';
   const hint = `; try again in ${inWords(retryAfter)}`;
   if (waited === null) return `${hint}, or use --wait`;
-  return waited === 0 ? `${hint}: --wait waits less` : `${hint}; it has waited ${inWords(waited)}`;
+  return waited === 0
+    ? `${hint}, which is longer than --wait allows`
+    : `${hint}; already waited ${inWords(waited)}`;
 }
 
-/** Invites whose tokens were lost with the first answer. */
+/** Names the invites whose tokens were lost with the first answer. */
 function madeInvites({ token_fingerprints: fingerprints }: JsonObject): string {
   return Array.isArray(fingerprints) ? `: invites ${fingerprints.join(', ')}` : '';
 }

@@ -1,4 +1,4 @@
-/** `mesh-na feed`: the attestations that sovereigns have revoked. */
+/** `mesh-na feed`: exports and imports feeds of revoked attestations. */
 import type { Command } from 'commander';
 import type { PublicKeys } from '../client/public-trust.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
@@ -30,7 +30,7 @@ export function addFeedCommands(program: Command): void {
   const exported = feed
     .command('export')
     .description('print the signed revocation feed of the authority, or save it')
-    .option('--issuer <name>', 'feed of this sovereign (default: that of the authority)')
+    .option('--issuer <name>', "feed of this sovereign (default: the authority's)")
     .action(runExport);
   addPublicOptions(addOutOption(exported, 'the feed'), [
     'mesh-na feed export --out alpha-feed.json',
@@ -43,10 +43,10 @@ export function addFeedCommands(program: Command): void {
     .argument('<file>', 'the signed feed, - for standard input')
     .option(
       '--issuer-key <key>',
-      'key it must be signed by, as key or id=key (repeatable; default: those in active treaties)',
+      'key that must have signed the feed, as key or id=key (repeatable; default: keys in active treaties)',
       collectAs(namedKey),
     )
-    .option('--expect-issuer <name>', 'refuse it unless it is the feed of this sovereign')
+    .option('--expect-issuer <name>', 'reject the feed unless this sovereign issued it')
     .action(runImport);
   addOperatorOptions(imported, [
     'mesh-na feed import beta-feed.json --expect-issuer beta',
@@ -87,7 +87,7 @@ async function runImport(file: string, options: ImportOptions): Promise<void> {
 function issuerKeys(keys: readonly NamedKey[]): PublicKeys {
   const ids = new Set(keys.map(({ id }) => id));
   if (ids.size === 1 && ids.has(null)) return keys.map(({ key }) => key);
-  if (ids.has(null)) throw usageFailure('Give every --issuer-key an id, or none');
-  if (ids.size < keys.length) throw usageFailure('Two --issuer-key have the same id');
+  if (ids.has(null)) throw usageFailure('Give an id to either all --issuer-key options or none');
+  if (ids.size < keys.length) throw usageFailure('Two --issuer-key options have the same id');
   return Object.fromEntries(keys.map(({ id, key }) => [String(id), key]));
 }

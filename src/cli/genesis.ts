@@ -1,4 +1,4 @@
-/** `mesh-na genesis`: what only the root key may do, offline, on the file that it signed. */
+/** `mesh-na genesis`: offline changes to the genesis file that only the root key can make. */
 import type { Command } from 'commander';
 import { systemRuntime } from '../base/runtime.ts';
 import { formatInstant } from '../base/timestamp.ts';
@@ -26,14 +26,19 @@ const MOST_DAYS = 3650;
 export function addGenesisCommands(program: Command): void {
   const genesis = program
     .command('genesis')
-    .description('renew what the root key has signed; the authority is not asked');
+    .description('renew the delegation of the root key, offline');
   const renew = genesis
     .command('renew')
-    .description('extend the delegation of the root key to the authority, and sign it again')
+    .description('extend the delegation to the authority, and sign the genesis again')
     .requiredOption('--root-key <file>', 'private root key')
-    .requiredOption('--genesis <file>', 'genesis block that is replaced')
-    .option('--days <number>', 'how many days from today it ends', wholeNumber(MOST_DAYS), 365)
-    .option('--out <file>', 'write the new one here, and leave the old one as it is')
+    .requiredOption('--genesis <file>', 'genesis block to replace')
+    .option(
+      '--days <number>',
+      'number of days from today until the delegation ends',
+      wholeNumber(MOST_DAYS),
+      365,
+    )
+    .option('--out <file>', 'write the new genesis to this file instead of replacing the old one')
     .action(runRenew);
   addLocalOptions(renew, [
     'mesh-na genesis renew --root-key root.key --genesis mesh-data/genesis.json',
@@ -47,7 +52,7 @@ async function runRenew({ rootKey, genesis: file, days, out, ...options }: Renew
   const end = systemRuntime.now() + days * DAY;
   const until = earlier.network_authority.valid_to;
   if (end <= instantOf(until)) {
-    const message = `The delegation lasts until ${until}, which is no earlier than ${days} days from today`;
+    const message = `The delegation already lasts until ${until}, which is at least ${days} days from today`;
     throw failure(EXIT.unusable, 'local_files', message);
   }
   const renewed = signRecord(extended(earlier, end), root, root.publicKey);
@@ -56,12 +61,12 @@ async function runRenew({ rootKey, genesis: file, days, out, ...options }: Renew
   onLocalFiles(() => saveFile(path, text, { isSecret: false, overwrites: out === undefined }));
   const { valid_to } = renewed.network_authority;
   printResult(options, asJson({ genesis_file: path, valid_to, replaced_valid_to: until }), [
-    `The delegation to the authority of ${renewed.network_name} ends on ${valid_to}, in ${path}.`,
-    'The authority serves it after its next start.',
+    `Saved ${path}: the delegation to the authority of ${renewed.network_name} now ends on ${valid_to}.`,
+    'Restart the authority to serve it.',
   ]);
 }
 
-/** Nothing else of it may change: nodes know the network by the rest. */
+/** Changes nothing else, because nodes identify the network by the rest. */
 function extended({ signatures: _, ...genesis }: GenesisBlock, end: number) {
   const { network_authority } = genesis;
   return { ...genesis, network_authority: { ...network_authority, valid_to: formatInstant(end) } };

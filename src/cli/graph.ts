@@ -33,7 +33,7 @@ interface TraceOptions extends PublicOptions, TableOptions {
 }
 
 export function addGraphCommands(program: Command): void {
-  const graph = program.command('graph').description('read the graph of recognition');
+  const graph = program.command('graph').description('read the recognition graph');
   const show = graph
     .command('show')
     .description('show which sovereign recognizes which')
@@ -50,9 +50,12 @@ function defineTrace(trace: Command): void {
     .description('find the shortest chain of active treaties; exit code 4 when there is none')
     .argument('<from>', 'sovereign that would trust')
     .argument('<to>', 'sovereign that would be trusted')
-    .option('--explain', 'why, until when, what else was considered, and what the trust rests on')
-    .option('--without <treaty>', 'as if this treaty had ended (repeatable)', collect)
-    .option('--as-of <time>', 'how it was at an earlier time, or so long ago', timeAgo)
+    .option(
+      '--explain',
+      'show why, until when, what else was considered, and what the trust depends on',
+    )
+    .option('--without <treaty>', 'assume that this treaty has ended (repeatable)', collect)
+    .option('--as-of <time>', 'evaluate at an earlier time, or a duration ago', timeAgo)
     .action(runTrace);
   addPublicOptions(addWideOption(trace), [
     'mesh-na graph trace alpha gamma',
@@ -147,7 +150,7 @@ function explanationText(explanation: TrustExplanation, options: TableOptions): 
 
 function untilText({ trusted_until, path_until }: TrustExplanation): string[] {
   if (trusted_until === null) return [];
-  return ['', `Trusted until: ${trusted_until}. Over this path until: ${path_until}.`];
+  return ['', `Trusted until: ${trusted_until}. This path valid until: ${path_until}.`];
 }
 
 function termsText({ terms }: TrustExplanation, options: TableOptions): Line[] {
@@ -168,26 +171,26 @@ const NAMED_EDGE: readonly Column<Pick<EdgeRow, 'from' | 'to' | 'treaty_id'>>[] 
 function cutText({ cut }: TrustExplanation, options: TableOptions): Line[] {
   if (cut.state === 'none') return [];
   if (cut.state === 'indeterminate') {
-    return ['', `The trust rests on at least ${treaties(cut.size)}: too many to name.`];
+    return ['', `The trust depends on at least ${treaties(cut.size)}: too many to list.`];
   }
   return [
     '',
-    `The trust ends with ${treaties(cut.size)}, and with no fewer:`,
+    `The trust ends only if ${treaties(cut.size)} end:`,
     ...tableOf(NAMED_EDGE, cut.treaties, options),
   ];
 }
 
-/** What is said of a treaty that failed the test. */
+/** Describes a treaty that failed each test. */
 const FAILED: Readonly<Record<Candidate['failed_test'], (candidate: Candidate) => string>> = {
   left_out: () => 'left out',
-  not_issued: ({ valid_from }) => `not issued before ${valid_from}`,
+  not_issued: ({ valid_from }) => `not yet issued (${valid_from})`,
   revoked: ({ revoked_at, revocation_reason }) => `revoked at ${revoked_at}: ${revocation_reason}`,
   replaced: ({ revoked_at, revocation_reason }) => `ended at ${revoked_at}: ${revocation_reason}`,
   expired: ({ expires_at }) => `expired at ${expires_at}`,
   not_reached: () => 'its issuer is not trusted',
   leads_elsewhere: () => 'leads elsewhere',
-  longer: ({ hops }) => `on a longer way: ${hops} treaties`,
-  later: () => 'on a way as short, later in order',
+  longer: ({ hops }) => `on a longer path: ${hops} treaties`,
+  later: () => 'on an equally short path, later in the order',
 };
 
 function candidatesText(explanation: TrustExplanation, options: TableOptions): Line[] {
@@ -196,7 +199,7 @@ function candidatesText(explanation: TrustExplanation, options: TableOptions): L
   const why = column('WHY NOT', (row: Candidate) => FAILED[row.failed_test](row));
   return [
     '',
-    'Considered, and not counted:',
+    'Considered but not used:',
     ...tableOf([...NAMED_EDGE, why], candidates, options),
     ...(more_candidates === 0 ? [] : [`And ${more_candidates} more.`]),
   ];

@@ -1,4 +1,4 @@
-/** `mesh-na horizon`: what lapses, and when. */
+/** `mesh-na horizon`: shows what expires, and when. */
 import type { Command } from 'commander';
 import type { Horizon } from '../protocol/rows/horizon.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
@@ -9,7 +9,7 @@ import { addWideOption, column, type TableOptions, tableOf, timeColumn } from '.
 export function addHorizonCommand(program: Command): void {
   const horizon = program
     .command('horizon')
-    .description('show what lapses, by kind and week: delegation, TLS, certificates and more')
+    .description('show what expires, by kind and week: delegation, TLS, certificates and more')
     .action(run);
   addOperatorOptions(addWideOption(horizon), ['mesh-na horizon', 'mesh-na horizon --json']);
 }
@@ -19,9 +19,9 @@ async function run(options: OperatorOptions & TableOptions): Promise<void> {
   printResult(options, asJson(horizon), textOf(horizon, options));
 }
 
-/** A row for each kind, then one for each week with a column for each kind. */
+/** One row per kind, then one row per week with a column per kind. */
 function textOf({ lapsing }: Horizon, options: TableOptions): Line[] {
-  if (lapsing.length === 0) return ['Nothing lapses.'];
+  if (lapsing.length === 0) return ['Nothing expires.'];
   const weeks = [...new Set(lapsing.flatMap((row) => row.weeks.map((week) => week.week_from)))];
   return [
     ...tableOf(

@@ -1,6 +1,6 @@
 /**
- * Requests by the HTTP client of Node.js. The global `fetch` takes a tenth of a second of CPU and 10 MB of
- * memory when it is first used, which a node agent would hold for ever, and cannot be given certificates to trust.
+ * Sends requests with the HTTP client of Node.js. The global `fetch` takes a tenth of a second of CPU time and 10 MB of
+ * memory on first use, which a node agent would never release, and it does not support custom trusted certificates.
  */
 import { readFileSync } from 'node:fs';
 import { type IncomingMessage, request as requestHttp } from 'node:http';
@@ -9,7 +9,7 @@ import { text } from 'node:stream/consumers';
 import type { AnswerBody, Fetch, FetchAnswer } from '../client/options.ts';
 import { onLocalFiles } from './exit-codes.ts';
 
-/** Trusts the certificates of the file alone; those that the system trusts when there is none. */
+/** Trusts only the certificates in the file, or the system's certificates without a file. */
 export function httpFetch(caFile: string | undefined): Fetch {
   if (caFile === undefined) return (address, init) => asked(address, init, undefined);
   const ca = onLocalFiles(() => readFileSync(caFile, 'utf8'));
@@ -62,7 +62,7 @@ function headOf(
   trusting: Agent | undefined,
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    // By itself, Node.js would send the body of a DELETE without saying where it ends.
+    // By default, Node.js sends the body of a DELETE request without its length.
     const length = body !== undefined && { 'content-length': String(Buffer.byteLength(body)) };
     const options = { method, headers: { ...headers, ...length }, signal };
     const request =

@@ -1,5 +1,5 @@
 /**
- * Creates the files of a new network: root, authority and operator keys, the signed genesis, the
+ * Creates the files of a new network: root, authority and operator keys, the signed genesis, and the
  * configuration.
  */
 import {
@@ -27,8 +27,8 @@ import { LOCK_FILE, lockFolder } from '../store/lmdb/folder-lock.ts';
 import { FIRST_OPERATORS } from './first-operators.ts';
 
 /**
- * In the order in which they are moved into place. While the genesis is in the staging folder, more files
- * follow.
+ * In the order in which they are moved into place. The genesis is last, so a staged genesis means that the move
+ * is incomplete.
  */
 const ENTRIES = [FILES.keys, FILES.config, FILES.genesis];
 const AUTHORITY_VALIDITY_MS = 90 * 24 * 3_600_000;
@@ -39,7 +39,7 @@ export interface InitOptions {
   readonly networkVersion: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** Returns 32 new random bytes at each call. */
+  /** Returns 32 new random bytes on each call. */
   readonly randomSeed: () => Buffer;
 }
 
@@ -59,8 +59,8 @@ export type InitSummary = {
 };
 
 /**
- * Creates all files or none: refuses when one of them exists, and builds in a staging folder first. If an
- * earlier, killed process had built a network of this name, that one is moved into place instead.
+ * Creates all files or none: fails if one of them exists, and builds in a staging folder first. If an earlier,
+ * killed process had already built a network of this name, moves that one into place instead.
  */
 export function initNetwork(options: InitOptions): InitSummary {
   const dataDir = resolve(options.dataDir);
@@ -109,16 +109,16 @@ export function finishInterruptedInit(dataDir: string): void {
   }
 }
 
-/** What is in a folder that nobody has used: the lock of a killed `init`, and what a new file system brings. */
+/** Names that an unused folder may contain: the lock of a killed `init`, and what a new file system creates. */
 const UNUSED_NAMES = [LOCK_FILE, 'lost+found'];
 
-/** What the folder is to `serve --create`; for one with other files, the first of them. */
+/** How `serve --create` sees the folder; `holds` is the first of other files. */
 export type FolderUse = 'absent' | 'empty' | 'network' | { readonly holds: string };
 
 export function useOf(dataDir: string): FolderUse {
   if (!existsSync(dataDir)) return 'absent';
   if (!statSync(dataDir).isDirectory()) {
-    throw new Error(`The data folder ${dataDir} is not a folder; name another by --data-dir`);
+    throw new Error(`The data folder ${dataDir} is not a folder; choose another with --data-dir`);
   }
   if (existsSync(join(dataDir, FILES.genesis))) return 'network';
   const holds = readdirSync(dataDir)
@@ -131,7 +131,7 @@ function assertHoldsNoNetwork(dataDir: string): void {
   const found = traceOfNetwork(dataDir);
   if (found === null) return;
   throw new Error(
-    `${found} exists and is of a network, so nothing was written: serve that one, with its own genesis and keys, or name another folder by --data-dir`,
+    `${found} belongs to an existing network, so nothing was written: serve that network with its own genesis and keys, or choose another folder with --data-dir`,
   );
 }
 

@@ -17,7 +17,7 @@ const DEFAULT_VERSION = 'v0.1';
 export function addInitCommand(program: Command): void {
   const init = program
     .command('init')
-    .description('make the keys, genesis and configuration of a new network; replaces nothing')
+    .description('create the keys, genesis and configuration of a new network; overwrites nothing')
     .addOption(dataDirOption())
     .option('--network-name <name>', 'name of the network, which is its sovereign id', 'local-mesh')
     .option('--network-version <version>', 'version of the network', DEFAULT_VERSION)
@@ -34,9 +34,9 @@ interface NewNetwork {
   readonly networkVersion?: string;
 }
 
-/** Creates a network, with the defaults for what is not given. */
+/** Creates a network, with defaults for missing options. */
 export async function makeNetwork(network: NewNetwork): Promise<InitSummary> {
-  // Loaded here, so that the other commands start without native code.
+  // Loaded on demand, so that other commands start without native code.
   const { initNetwork } = await import('./init-network.ts');
   return onLocalFiles(() =>
     initNetwork({
@@ -66,6 +66,6 @@ export function summaryText(summary: InitSummary, dataDir: string): string[] {
     'Next:',
     `  mesh-na serve --data-dir ${dataDir}            start the authority`,
     `  mesh-na invite create --data-dir ${dataDir}    invite a node, signed by ${privileged.key_id}`,
-    '  Move keys/root.key to a place offline: the running authority never needs it.',
+    '  Move keys/root.key offline: the running authority never needs it.',
   ];
 }

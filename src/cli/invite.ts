@@ -1,4 +1,4 @@
-/** `mesh-na invite`: lets nodes in, and says who was let in or may still come. */
+/** `mesh-na invite`: creates, lists and withdraws invites for nodes. */
 import { type Command, InvalidArgumentError } from 'commander';
 import type { OperatorClient } from '../client/operator-client.ts';
 import type { Invite } from '../protocol/answers/operators.ts';
@@ -74,15 +74,19 @@ export function addInviteCommands(program: Command): void {
 
   const create = invite
     .command('create')
-    .description('make a single-use invite token; it is printed once and shown nowhere else')
+    .description('create a single-use invite token; it is shown only once')
     .option('--role <role>', 'role of the node (repeatable; default: role:client)', collect)
-    .option('--max-validity-hours <n>', 'longest certificate (default: 168)', wholeNumber())
+    .option(
+      '--max-validity-hours <n>',
+      'maximum validity of the certificate (default: 168)',
+      wholeNumber(),
+    )
     .option('--token-expiry-hours <n>', 'lifetime of the token (default: 24)', wholeNumber())
-    .option('--count <n>', 'make this many tokens in one request', wholeNumber())
+    .option('--count <n>', 'create this many tokens in one request', wholeNumber())
     .option('--recipient <public-key>', 'bind the invite to this node key', publicKey)
-    .option('--batch <label>', 'list and withdraw the tokens by this label', batchLabel)
+    .option('--batch <label>', 'label for listing and withdrawing the invites', batchLabel)
     .action(runCreate);
-  addOperatorOptions(addOutOption(create, 'the tokens, one a line,'), [
+  addOperatorOptions(addOutOption(create, 'the tokens, one per line,'), [
     'mesh-na invite create --role role:client --out token',
     'mesh-na invite create --role role:anchor --role role:bridge --max-validity-hours 72 --json',
     'mesh-na invite create --count 500 --batch field-team-7 --out tokens',
@@ -90,24 +94,24 @@ export function addInviteCommands(program: Command): void {
 
   const list = invite
     .command('list')
-    .description('list the invites, by fingerprint and without their tokens (standard)')
+    .description('list the invites by fingerprint, without their tokens (standard)')
     .addOption(statusOption(INVITE_STATUSES))
-    .option('--batch <label>', 'only those of this batch', batchLabel)
+    .option('--batch <label>', 'only invites of this batch', batchLabel)
     .action(runList);
   addOperatorOptions(addWideOption(list), ['mesh-na invite list --status unused']);
 
   const withdraw = invite
     .command('withdraw')
-    .description('withdraw an invite that was not used, or all such of a batch (standard)')
-    .argument(
-      '[fingerprint]',
-      'of its token, as invite list shows it, or its first 8 characters or more',
+    .description('withdraw an unused invite, or all unused invites of a batch (standard)')
+    .argument('[fingerprint]', 'fingerprint from invite list, or at least its first 8 characters')
+    .option('--batch <label>', 'instead, withdraw the unused invites of this batch', batchLabel)
+    .option(
+      '--dry-run',
+      'show which invites of the batch would be withdrawn without changing anything',
     )
-    .option('--batch <label>', 'in its place: the unused invites of this batch', batchLabel)
-    .option('--dry-run', 'show what would be withdrawn of the batch, and change nothing')
     .option(
       '--yes-withdraw <n>',
-      'withdraw the batch if this many of its invites are unused; a terminal asks for the number',
+      'withdraw the batch if it has exactly this many unused invites; otherwise you are asked for the number',
       wholeNumber(),
     )
     .action(runWithdraw);
@@ -141,15 +145,15 @@ async function runWithdraw(given: string | undefined, options: WithdrawOptions):
   const client = operatorClient(options);
   if (batch !== undefined && given === undefined) return withdrawBatch(client, batch, options);
   if (batch !== undefined || given === undefined) {
-    throw usageFailure('Name one invite, or a batch by --batch');
+    throw usageFailure('Give one invite, or a batch with --batch');
   }
   if (dryRun || yesWithdraw !== undefined) {
-    throw usageFailure('--dry-run and --yes-withdraw are for a batch: nothing was withdrawn');
+    throw usageFailure('--dry-run and --yes-withdraw need --batch: nothing was withdrawn');
   }
   const all = eachOf('Invites', invitePages(client, {}), (row) => row.token_fingerprint);
   const fingerprint = await wholeFingerprint(given, 'invite', FINGERPRINT_LENGTH, all);
   const withdrawn = await client.withdrawInvite(fingerprint);
-  const text = withdrawn.already_withdrawn ? 'was withdrawn before' : 'is withdrawn';
+  const text = withdrawn.already_withdrawn ? 'was already withdrawn' : 'is withdrawn';
   printResult(options, asJson(withdrawn), [`Invite ${fingerprint} ${text}.`]);
 }
 
@@ -160,7 +164,7 @@ async function withdrawBatch(
 ): Promise<void> {
   const all = await rowsOf('Invites', invitePages(client, { batch }));
   if (all.length === 0) {
-    throw failure(EXIT.refused, 'batch_not_found', `No invite has the batch ${batch}`);
+    throw failure(EXIT.refused, 'batch_not_found', `There is no invite in the batch ${batch}`);
   }
   const rows = all.filter(({ status }) => status === 'unused' || status === 'expired');
   if (options.dryRun) return printDryRun(WITHDRAWN, rows, options);
@@ -172,7 +176,7 @@ async function withdrawBatch(
       withdrawn += answer.withdrawn;
       remaining = answer.remaining;
     } catch (error) {
-      printNotice(`Invites withdrawn before this failed: ${withdrawn} of ${rows.length}`);
+      printNotice(`Withdrew ${withdrawn} of ${rows.length} invites before this failed`);
       throw error;
     }
   }
@@ -199,7 +203,7 @@ async function runCreate(options: InviteOptions): Promise<void> {
   deliverTokens(options, invite);
 }
 
-/** Tokens are secrets: they go where they are wanted and nowhere else, and words about them to stderr. */
+/** Tokens are secrets, so they go only to the requested place; notes go to stderr. */
 function deliverTokens(options: InviteOptions, invite: Invite): void {
   const { tokens = [invite], expires_at } = invite;
   const lines = tokens.map(({ token_id }) => token_id);

@@ -1,4 +1,4 @@
-/** Records in files: read with their number tokens preserved, so that signatures stay valid. */
+/** Reads records from files, preserving how numbers are written so that signatures stay valid. */
 
 import { readFileSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
@@ -51,7 +51,7 @@ function nameOf(path: string): string {
 
 /** The error for a readable file with the wrong content. */
 export function notHolding(path: string, what: string): Error {
-  return unusable(`${nameOf(path)} does not hold ${what}`);
+  return unusable(`${nameOf(path)} does not contain ${what}`);
 }
 
 function unusable(message: string): Error {

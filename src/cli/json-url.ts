@@ -1,4 +1,4 @@
-/** Signed records at an address of anybody's, who is not trusted: what is read has an end in time, bytes and values. */
+/** Reads signed records from an untrusted address, within limits on time, bytes and JSON values. */
 
 import { parseJson } from '../base/json/parse.ts';
 import type { JsonValue } from '../base/json/value.ts';
@@ -7,14 +7,14 @@ import { EXIT, failure } from './exit-codes.ts';
 import { httpFetch } from './http-fetch.ts';
 
 export interface ReadingBounds {
-  /** Milliseconds until the whole answer is there. */
+  /** Time limit for the whole answer, in milliseconds. */
   readonly longestMs: number;
   readonly mostBytes: number;
-  /** JSON values: a few bytes of text may be a value, which takes far more memory than they do. */
+  /** Limits the number of JSON values, because a value takes far more memory than its text. */
   readonly mostValues: number;
 }
 
-/** A list of a million revocations has some 180 MB, and five million values. */
+/** A list of a million revocations has about 180 MB and five million values. */
 const BOUNDS: ReadingBounds = {
   longestMs: 300_000,
   mostBytes: 512 * 1024 * 1024,
@@ -22,7 +22,8 @@ const BOUNDS: ReadingBounds = {
 };
 
 /**
- * `caFile` as `httpFetch` takes it. Rejects with one sentence when nobody answers there with JSON within the bounds.
+ * Reads JSON from the address; `caFile` is as for `httpFetch`. Rejects with a one-sentence message unless the answer is
+ * JSON within the limits.
  */
 export async function readJsonUrl(
   address: string,
@@ -39,7 +40,7 @@ export async function readJsonUrl(
       redirect: 'error',
       signal,
     });
-    if (!answer.ok) throw new Error(`it answers ${answer.status}`);
+    if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
     return parseJson(await textOf(answer, signal, mostBytes), mostValues);
   } catch (error) {
     throw failure(
@@ -53,7 +54,7 @@ export async function readJsonUrl(
 }
 
 function reasonOf(error: unknown, late: AbortSignal, longestMs: number): string {
-  if (late.aborted) return `it takes longer than ${longestMs / 1000} s`;
+  if (late.aborted) return `it took longer than ${longestMs / 1000} s`;
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? error.cause.message : error.message;
 }

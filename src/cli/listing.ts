@@ -1,4 +1,4 @@
-/** Long lists: read a page at a time, and printed as they come. A page that is cut off is requested again. */
+/** Reads long lists page by page and prints rows as they arrive. An incomplete page is requested again. */
 import type { JsonObject } from '../base/json/value.ts';
 import { asJson, type OutputOptions, printJsonList, printText } from './output.ts';
 import { countedParts } from './progress.ts';
@@ -11,7 +11,7 @@ interface PageQuery {
   readonly cursor?: string;
 }
 
-/** The rows of a list, page by page; `read` requests one page. */
+/** Yields the rows of a list page by page; `read` requests one page. */
 export async function* pagesOf<Page extends { readonly next_cursor?: string }, Row>(
   read: (query: PageQuery) => Promise<Page>,
   rowsIn: (page: Page) => readonly Row[],
@@ -24,7 +24,7 @@ export async function* pagesOf<Page extends { readonly next_cursor?: string }, R
   } while (cursor !== undefined);
 }
 
-/** One value of each row, for who looks through a whole list; says how far that is. */
+/** Yields one value per row, for searching a whole list, and shows progress. */
 export async function* eachOf<Row, Value>(
   what: string,
   pages: AsyncIterable<readonly Row[]>,
@@ -44,14 +44,14 @@ export async function rowsOf<Row>(
 }
 
 interface Listing<Row> {
-  /** The member of the JSON that has the rows, and what they are called for people. */
+  /** The JSON member that contains the rows. */
   readonly member: string;
   readonly columns: readonly Column<Row>[];
-  /** What is printed when there are none. */
+  /** The text for an empty list. */
   readonly none: string;
 }
 
-/** For people, rows are printed with each page; as JSON, the list is one object, which is printed at its end. */
+/** As text, prints the rows of each page as it arrives; as JSON, prints one object at the end. */
 export async function printList<Row extends object>(
   options: OutputOptions & TableOptions,
   pages: AsyncIterable<readonly Row[]>,

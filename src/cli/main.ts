@@ -2,7 +2,7 @@
 import { reportFailure } from './output.ts';
 import { buildProgram } from './program.ts';
 
-// A reader that closes the pipe early (`mesh-na node list | head`) is not a failure.
+// A reader may close the pipe early, as in `mesh-na node list | head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit();
@@ -11,6 +11,6 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 try {
   await buildProgram().parseAsync();
 } catch (error) {
-  // Read from argv, since a command line that cannot be parsed has no options yet.
+  // Read from argv, because a command line that failed to parse has no options.
   process.exitCode = reportFailure(error, { json: process.argv.includes('--json') });
 }

@@ -1,16 +1,16 @@
-/** What commands that change many things at once share: they show what they would change, and ask for its number. */
+/** Shared by bulk commands: they show what they would change, and ask for the number of items. */
 import { answerTo, isTerminal } from './confirm.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
 import { asJson, type OutputOptions, printResult, printText } from './output.ts';
 import { type Column, type TableOptions, tableOf } from './table.ts';
 
-/** What is done to how many of what, in words. */
+/** Describes a bulk change in words. */
 export interface Many<Row> {
-  /** Of the things, as the member of the JSON that has them and within a sentence. */
+  /** Names the items, both within a sentence and as the JSON member that contains them. */
   readonly plural: string;
-  /** The same at its beginning. */
+  /** The same at the beginning of a sentence. */
   readonly title: string;
-  /** Also the end of the option that gives the number: `--yes-<verb>`. */
+  /** Also part of the option that confirms the number: `--yes-<verb>`. */
   readonly verb: string;
   readonly done: string;
   readonly columns: readonly Column<Row>[];
@@ -18,7 +18,7 @@ export interface Many<Row> {
 
 interface ManyOptions extends OutputOptions, TableOptions {}
 
-/** Throws unless the number of things was given, or is typed at a terminal. */
+/** Throws unless the number of items was given as an option or is typed at a terminal. */
 export async function assertMeant<Row>(
   { plural, verb, done, columns }: Many<Row>,
   rows: readonly Row[],
@@ -31,10 +31,10 @@ export async function assertMeant<Row>(
     printText(tableOf(columns, rows, { wide }));
     const answer = await answerTo(`Type ${count} to ${verb} these ${count} ${plural}: `);
     if (answer === String(count)) return;
-    throw failure(EXIT.usage, 'not_confirmed', `The number was not typed, so nothing was ${done}`);
+    throw failure(EXIT.usage, 'not_confirmed', `Not confirmed, so nothing was ${done}`);
   }
   if (given === count) return;
-  const cure = `--yes-${verb} ${count} ${verb}s them, and --dry-run shows them`;
+  const cure = `use --yes-${verb} ${count} to ${verb} them, or --dry-run to show them`;
   throw usageFailure(`${count} ${plural} match, so nothing was ${done}; ${cure}`);
 }
 

@@ -1,4 +1,4 @@
-/** The places between which `mesh-na store move` moves a state. */
+/** The places that `mesh-na store move` can use. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemRuntime } from '../base/runtime.ts';
@@ -7,7 +7,7 @@ import { storeAddress } from './store-address.ts';
 
 const FOLDER = /^lmdb:(.+)$/;
 
-/** `dataDir` is the folder of the keys, which is marked as in use when the state is in a database. */
+/** `dataDir` is the folder of the keys, which is marked as in use if the state is in a database. */
 export async function placeOf(text: string, dataDir: string): Promise<Place> {
   const folder = FOLDER.exec(text)?.[1];
   return folder === undefined ? databasePlace(text, dataDir) : folderPlace(text, folder);
@@ -68,7 +68,7 @@ async function databasePlace(url: string, dataDir: string): Promise<Place> {
   };
 }
 
-/** What was asked holds for longer than this. */
+/** Answers are cached for this time. */
 const ASK_AGAIN_MS = 1000;
 
 function seldom(ask: Place['ask']): Place['ask'] {

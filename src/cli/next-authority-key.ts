@@ -1,4 +1,4 @@
-/** The key of the authority in its file, and the next one in a file of its own in the same folder. */
+/** The current key of the authority, and the next one in a separate file in the same folder. */
 import { existsSync } from 'node:fs';
 import { signerFromSeed } from '../base/crypto/ed25519.ts';
 import type { Signer } from '../base/crypto/primitives.ts';
@@ -16,7 +16,7 @@ export interface CurrentAuthority {
   readonly keyFile: string;
 }
 
-/** The genesis that `serve` would take, and its key: from the file that is named, or that `serve` would read. */
+/** The genesis that `serve` would use, and its key, from the given file or the one that `serve` would read. */
 export function currentAuthority(dataDir: string, namedFile?: string): CurrentAuthority {
   const { setting, problems } = readSettings({ dataDir }, environment());
   const [problem] = problems;
@@ -25,7 +25,7 @@ export function currentAuthority(dataDir: string, namedFile?: string): CurrentAu
   const keyFile = namedFile ?? signingKeyFile(setting, dataDir);
   if (keyFile === null) {
     throw new Error(
-      'The key of the authority is not in a file that its settings name: name that file by --na-private-key, where it can be read',
+      'The settings do not name a key file of the authority: give it with --na-private-key, on a machine where it can be read',
     );
   }
   const signer = signerFromSeed(readPrivateKey(keyFile));
@@ -33,7 +33,7 @@ export function currentAuthority(dataDir: string, namedFile?: string): CurrentAu
     return { genesis, signer, keyFile };
   }
   throw new Error(
-    `${keyFile} does not hold the key that the genesis block names: name its file by --na-private-key`,
+    `${keyFile} does not contain the key in the genesis block: give the right file with --na-private-key`,
   );
 }
 
@@ -43,7 +43,7 @@ export interface NextKey {
   readonly isNew: boolean;
 }
 
-/** An existing one is never replaced: a request for it may be on its way. */
+/** Never replaces an existing key, because a request for it may be pending. */
 export function nextKey(keyFile: string, randomSeed: () => Buffer): NextKey {
   const stem = `${keyFile.replace(/\.key$/, '')}.next`;
   const file = `${stem}.key`;
@@ -57,7 +57,7 @@ export function nextKey(keyFile: string, randomSeed: () => Buffer): NextKey {
   return { signer, file, isNew };
 }
 
-/** Whole or not at all, also after a crash, and only for its owner. */
+/** Writes the key completely or not at all, even in a crash, and readable only by its owner. */
 function saveKey(path: string, kind: string, key: Buffer, signer = signerFromSeed(key)): void {
   const text = keyFileText({ kind, keyId: signer.publicKey, key });
   saveFile(path, text, { isSecret: true, overwrites: false });

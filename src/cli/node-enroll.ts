@@ -1,4 +1,4 @@
-/** `node join` and `node renew`: a certificate is saved only if it is for this node and network. */
+/** `node join` and `node renew`: save a certificate only if it is for this node and network. */
 import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { parseKeyText } from '../base/keys/key-file.ts';
@@ -41,7 +41,7 @@ interface Expected {
 export async function runJoin(options: JoinOptions): Promise<void> {
   const { nodeDir, validityHours } = options;
   const token = await inviteToken(options);
-  // Before the join: a token must not reach, or be spent at, the authority of another network.
+  // Verify first: a token must not be sent to the authority of another network.
   const { genesis } = await updateNetwork(options);
   const key = onLocalFiles(() => (hasNodeKey(nodeDir) ? readNodeKey : makeNodeKey)(nodeDir));
   const audience = genesis.network_authority.public_key;
@@ -72,20 +72,20 @@ function reached(options: NodeOptions) {
 async function inviteToken({ token, tokenFile }: JoinOptions): Promise<string> {
   if (token !== undefined && tokenFile === undefined) return keptFromKeys(token, '--token');
   if (token === undefined && tokenFile !== undefined) return inviteTokenIn(tokenFile);
-  throw usageFailure('Give the invite token by either --token or --token-file');
+  throw usageFailure('Give the invite token with either --token or --token-file');
 }
 
-/** The one invite token that a file holds; `-` is standard input. */
+/** Reads the single invite token in a file; `-` is standard input. */
 export async function inviteTokenIn(file: string): Promise<string> {
   const held = file === '-' ? await text(process.stdin) : readFileSync(file, 'utf8');
   if (/^\S+$/.test(keptFromKeys(held, file).trim())) return held.trim();
   throw notHolding(file, 'one invite token');
 }
 
-/** A token is sent to the authority, which a key must never be. */
+/** Rejects keys, because a token is sent to the authority and a key must never be. */
 function keptFromKeys(text: string, place: string): string {
   if (!saysPrivate(text) && !saysPublic(text) && parseKeyText(text) === null) return text;
-  const message = `${place} holds a key, and an invite token is expected: give the text that mesh-na invite create printed`;
+  const message = `${place} contains a key instead of an invite token: give the text that mesh-na invite create printed`;
   throw failure(EXIT.unusable, 'local_files', message);
 }
 
@@ -104,14 +104,14 @@ function keepCertificate(options: FolderOptions, received: unknown, expected: Ex
   try {
     saveCertificate(nodeDir, certificate);
   } catch (error) {
-    // The token is spent: anyone who repairs the folder can put the certificate there.
+    // The token is used, so print the certificate; it can be saved once the folder is repaired.
     printResult({ json: true }, certificate, []);
     const place = certificatePath(nodeDir);
-    const message = `The certificate is issued, but ${place} cannot be written (${systemCode(error)}); it is on standard output`;
+    const message = `The certificate was issued, but ${place} cannot be written (${systemCode(error)}); it is on standard output`;
     throw failure(EXIT.unusable, 'local_files', message);
   }
   printResult(options, certificate, [
-    `Certificate ${certificate.cert_id} of network "${certificate.network_name}" is saved in ${certificatePath(nodeDir)}.`,
+    `Saved certificate ${certificate.cert_id} of network "${certificate.network_name}" in ${certificatePath(nodeDir)}.`,
     `Roles: ${certificate.roles.join(', ') || 'none'}. Expires: ${certificate.expires_at}.`,
   ]);
 }

@@ -1,4 +1,4 @@
-/** The files of a node: its key, its certificate, and what it trusts its network by; readable only by its owner. */
+/** The files of a node: its key, its certificate and the verified network documents; readable only by the owner. */
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { isJsonObject, type JsonObject } from '../base/json/value.ts';
@@ -30,7 +30,7 @@ export function readNodeKey(folder: string): SigningKey {
   return keyFromSeed(readPrivateKey(keyPath(folder)));
 }
 
-/** Creates the folder if needed, and a key in it; an existing key is never replaced. */
+/** Creates a key, and the folder if needed; never replaces an existing key. */
 export function makeNodeKey(folder: string): SigningKey {
   const publicPath = join(folder, 'node.pub');
   for (const path of [keyPath(folder), publicPath]) {
@@ -57,7 +57,7 @@ export function readCertificate(folder: string): JoinCertificate {
   return certificate;
 }
 
-/** The network as the node last verified it; a member is null until there is one. */
+/** The network documents that the node last verified; null until there are any. */
 export interface HeldNetwork {
   readonly genesis: GenesisBlock | null;
   readonly crl: CertificateRevocationList | null;
@@ -70,7 +70,7 @@ export function readHeldNetwork(folder: string): HeldNetwork {
   };
 }
 
-/** Both have been verified; the folder is created when there is none. */
+/** Saves verified documents; creates the folder if needed. */
 export function saveNetwork(
   folder: string,
   { genesis, crl }: { readonly genesis: GenesisBlock; readonly crl: CertificateRevocationList },
@@ -84,7 +84,7 @@ export function genesisPath(folder: string): string {
   return join(folder, 'genesis.json');
 }
 
-/** What a running agent says of itself; null when none has run here. */
+/** The state that an agent stored; null if none has run here. */
 export function readAgentState(folder: string): JsonObject | null {
   const read = (value: unknown) => (isJsonObject(value) ? value : null);
   return readSaved(join(folder, 'agent.json'), read, 'the state of an agent');

@@ -1,4 +1,4 @@
-/** `node heartbeat`: once, or at an interval until a signal. */
+/** `node heartbeat`: sends heartbeats once, or at an interval until a signal. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemRuntime } from '../base/runtime.ts';
@@ -22,7 +22,7 @@ export async function runHeartbeat(options: HeartbeatOptions): Promise<void> {
   const key = onLocalFiles(() => readNodeKey(nodeDir));
   const bound = proof === 'header' && { audience: pinnedAudience(nodeDir) };
   const client = createNodeClient({ ...serverOf(options), proof, key, ...bound });
-  // Read at every heartbeat, because a renewal during the loop replaces it.
+  // Read for every heartbeat, because a renewal may replace it during the loop.
   const beat = () => {
     const { cert_id } = onLocalFiles(() => readCertificate(nodeDir));
     return client.heartbeat({ cert_id, status });
@@ -35,11 +35,11 @@ export async function runHeartbeat(options: HeartbeatOptions): Promise<void> {
 }
 
 export interface Repetition extends Pick<HeartbeatLoop, 'beat' | 'everySeconds'> {
-  /** What the loop sends, in the plural. */
+  /** Names what the loop sends, in the plural. */
   readonly noun: string;
 }
 
-/** Sends heartbeats until SIGINT or SIGTERM, and then reports their number. */
+/** Sends heartbeats until SIGINT or SIGTERM, then reports their number. */
 export async function beatUntilStopped(
   options: OutputOptions,
   { beat, everySeconds, noun }: Repetition,
@@ -59,9 +59,9 @@ export async function beatUntilStopped(
 interface HeartbeatLoop {
   readonly beat: () => Promise<unknown>;
   readonly everySeconds: number;
-  /** Returns a number from 0 to 1; spreads the heartbeats of a fleet that was started at once. */
+  /** Returns a number from 0 to 1; spreads the heartbeats of a fleet that started simultaneously. */
   readonly random: () => number;
-  /** Called for each heartbeat that was not acknowledged while the loop continues. */
+  /** Called for each failed heartbeat that does not end the loop. */
   readonly onMissed: (error: AuthorityError) => void;
   readonly signal: AbortSignal;
 }
@@ -89,8 +89,8 @@ async function keepBeating(loop: HeartbeatLoop): Promise<HeartbeatCount> {
 }
 
 /**
- * 401 and an expired or superseded descriptor pass when a wrong clock is corrected, 429 after a wait; other
- * refusals are final.
+ * Whether the error may be transient: 401 and an expired or superseded descriptor go away when a wrong clock is
+ * corrected, and 429 after a wait; other errors are final.
  */
 function mayPass(error: unknown): error is AuthorityError {
   if (!(error instanceof AuthorityError)) return false;

@@ -63,13 +63,13 @@ function report(event: AgentEvent): void {
   } else if (event.type === 'storage') {
     printNotice(
       event.problem === null
-        ? 'The folder can be written again: all that has changed is stored'
-        : `${event.problem}; this node goes on with what it has, and stores what changes later`,
+        ? 'The folder is writable again: all changes are stored'
+        : `${event.problem}; this node keeps running, and stores changes once the folder is writable`,
     );
   }
 }
 
-/** The records of an agent as files of a folder. Throws when a node that has yet to join could not write them. */
+/** Stores the records of an agent as files. Throws if a node that has not joined yet could not write them. */
 export function folderStorage(folder: string): AgentStorage {
   const pathOf = (name: AgentRecord) => join(folder, `${name}.json`);
   if (!existsSync(pathOf('certificate'))) {
@@ -88,10 +88,10 @@ export function folderStorage(folder: string): AgentStorage {
   };
 }
 
-/** A command that takes longer holds up what has changed since. */
+/** Later changes wait for a running command up to this time. */
 const LONGEST_COMMAND_MS = 60_000;
 
-/** Runs a command of the shell with the names of what has changed as its arguments, once at a time. */
+/** Runs a shell command with the names of the changed records as arguments, one run at a time. */
 function createChangeCommand(command: string) {
   let changed = new Set<ChangedRecord>();
   let running: Promise<void> = Promise.resolve();
@@ -112,7 +112,7 @@ function createChangeCommand(command: string) {
         resolve();
       });
       child.once('exit', (code, signal) => {
-        if (code !== 0) printNotice(`${command} ended with ${code ?? signal}`);
+        if (code !== 0) printNotice(`${command} exited with ${code ?? signal}`);
         resolve();
       });
     });

@@ -1,6 +1,6 @@
 /**
- * What a node trusts its network by. The first command pins the root key; from then on every genesis and every
- * revocation list has to follow from what the node folder holds.
+ * How a node establishes trust in its network. The first command pins the root key; from then on, every genesis and
+ * revocation list must be consistent with those in the node folder.
  */
 import type { Command } from 'commander';
 import { publicKeyOf } from '../base/keys/public-key.ts';
@@ -34,11 +34,14 @@ export interface VerifiedNetwork {
 export function addTrustOptions(command: Command): Command {
   return command
     .option('--root-key <key>', 'root key of the network, which signed its genesis', publicKey)
-    .option('--genesis <file>', 'genesis of the network, in place of the root key')
-    .option('--trust-on-first-use', 'trust the root key that the authority shows, unasked');
+    .option('--genesis <file>', 'genesis of the network, instead of the root key')
+    .option(
+      '--trust-on-first-use',
+      'trust the root key that the authority presents, without asking',
+    );
 }
 
-/** Asks the authority for its genesis and revocation list, verifies both, and keeps them in the node folder. */
+/** Fetches the genesis and the revocation list, verifies both, and saves them in the node folder. */
 export async function updateNetwork(options: TrustOptions): Promise<VerifiedNetwork> {
   const held = onLocalFiles(() => readHeldNetwork(options.nodeDir));
   const given = await givenPin(options, held);
@@ -54,15 +57,15 @@ export async function updateNetwork(options: TrustOptions): Promise<VerifiedNetw
   return { genesis: offered, crl };
 }
 
-/** The two keys have the same form. */
+/** Rejects the private root key, which looks like a public one. */
 function assertPublic({ rootKey }: Pin, { root_public_key: root }: GenesisBlock): void {
   if (rootKey === root || publicKeyOf(Buffer.from(rootKey, 'base64')) !== root) return;
   throw usageFailure(
-    '--root-key is the private root key of the network, and the public one is expected: give that of the root.pub file',
+    '--root-key is the private root key of the network: give the public one from the root.pub file',
   );
 }
 
-/** The root key that the folder or the command line pins; on first use the authority is asked for it. */
+/** The root key pinned by the folder or the command line, or on first use the one that the authority presents. */
 export async function pinnedRootKey(options: TrustOptions): Promise<string> {
   const held = onLocalFiles(() => readHeldNetwork(options.nodeDir));
   const pin = await givenPin(options, held);
@@ -74,14 +77,14 @@ export interface OfflineTrustOptions extends TrustOptions {
   readonly crl?: string;
 }
 
-/** Verifies genesis and revocation list of the node folder anew, or the list in a file; nothing is asked or saved. */
+/** Verifies the genesis and the revocation list in the node folder, or the list in a file, without network access. */
 export async function verifyHeldNetwork(options: OfflineTrustOptions): Promise<VerifiedNetwork> {
   const held = onLocalFiles(() => readHeldNetwork(options.nodeDir));
   const pin = await givenPin(options, held);
   const genesis = pin?.genesis ?? null;
   const crl = options.crl === undefined ? held.crl : await listIn(options.crl);
   if (pin === null || genesis === null || crl === null) {
-    const message = `${options.nodeDir} does not hold the network yet: give --genesis and --crl, or ask the authority once`;
+    const message = `${options.nodeDir} has no documents of the network yet: give --genesis and --crl, or run the command once without --offline`;
     throw failure(EXIT.unusable, 'local_files', message);
   }
   const now = systemRuntime.now();
@@ -97,7 +100,7 @@ async function listIn(file: string): Promise<CertificateRevocationList> {
   return crl;
 }
 
-/** The authority key of the genesis in the node folder, for proofs that are bound to it. */
+/** The authority key from the genesis in the node folder, which proofs are bound to. */
 export function pinnedAudience(nodeDir: string): string {
   const { genesis } = onLocalFiles(() => readHeldNetwork(nodeDir));
   if (genesis !== null) return genesis.network_authority.public_key;
@@ -106,7 +109,7 @@ export function pinnedAudience(nodeDir: string): string {
   throw failure(EXIT.unusable, 'local_files', message);
 }
 
-/** What the folder or the command line pins; null when it is to be pinned on first use. */
+/** The pin from the folder or the command line; null to pin on first use. */
 async function givenPin(options: TrustOptions, held: HeldNetwork): Promise<Pin | null> {
   const { rootKey, genesis: file } = options;
   const given = file === undefined ? null : await readGenesisFile(file);
@@ -115,7 +118,7 @@ async function givenPin(options: TrustOptions, held: HeldNetwork): Promise<Pin |
   const [key, other] = new Set(keys.filter((each) => each !== undefined));
   if (other !== undefined) {
     const where = held.genesis === null ? '--genesis' : genesisPath(options.nodeDir);
-    throw failure(EXIT.unusable, 'local_files', `${where} is of root key ${key}, not ${other}`);
+    throw failure(EXIT.unusable, 'local_files', `${where} has root key ${key}, not ${other}`);
   }
   if (key !== undefined) return { rootKey: key, genesis: pinned };
   if (options.trustOnFirstUse || isTerminal()) return null;
@@ -123,12 +126,12 @@ async function givenPin(options: TrustOptions, held: HeldNetwork): Promise<Pin |
   throw usageFailure(message);
 }
 
-/** Nothing is known but what the authority says of itself: a person decides, or has decided. */
+/** Only the authority vouches for its root key, so a person has to decide. */
 async function pinOnFirstUse(
   { trustOnFirstUse, json, url }: TrustOptions,
   { network_name, root_public_key }: GenesisBlock,
 ): Promise<Pin> {
-  const shown = `The authority at ${url} is of network "${network_name}" with root key ${root_public_key}.`;
+  const shown = `The authority at ${url} belongs to network "${network_name}" with root key ${root_public_key}.`;
   if (trustOnFirstUse) {
     if (!json) printNote(`${shown} It is trusted from now on.`);
   } else if (!(await isConfirmed(shown, 'Trust it?'))) {

@@ -1,4 +1,4 @@
-/** The node's commands; its key and certificate are in one folder. */
+/** `mesh-na node`: the commands of a node, whose key and certificate are in one folder. */
 
 import { type Command, Option } from 'commander';
 import { systemRuntime } from '../base/runtime.ts';
@@ -59,11 +59,9 @@ export function addNodeCommands(program: Command): void {
 
   const join = node
     .command('join')
-    .description(
-      'join with an invite token and save the certificate; creates a key when there is none',
-    )
+    .description('join with an invite token and save the certificate; creates a key if needed')
     .option('--token <token>', 'the invite token (other users of this machine may see it)')
-    .option('--token-file <file>', 'file that holds the invite token, - for standard input')
+    .option('--token-file <file>', 'file with the invite token, - for standard input')
     .addOption(validityOption())
     .action(runJoin);
   addFolderOptions(addTrustOptions(addProofOptions(join)), [
@@ -77,7 +75,7 @@ export function addNodeCommands(program: Command): void {
     .option('--status <text>', 'what to report', 'healthy')
     .option(
       '--every <seconds>',
-      'repeat, give or take a tenth, until stopped by a signal',
+      'repeat at about this interval (±10 %) until stopped by a signal',
       wholeNumber(LONGEST_INTERVAL_SECONDS),
     )
     .action(runHeartbeat);
@@ -88,7 +86,7 @@ export function addNodeCommands(program: Command): void {
 
   const renew = node
     .command('renew')
-    .description('replace the certificate with a new one with the same roles')
+    .description('renew the certificate, with the same roles')
     .addOption(validityOption())
     .action(runRenew);
   addFolderOptions(addTrustOptions(addProofOptions(renew)), [
@@ -102,12 +100,12 @@ export function addNodeCommands(program: Command): void {
     )
     .option(
       '--token-file <file>',
-      'file that holds the invite token, while there is no certificate',
+      'file with the invite token, needed until there is a certificate',
     )
     .option('--status <text>', 'what to report', 'healthy')
     .option(
       '--on-change <command>',
-      'run by the shell with what has changed as arguments: certificate, genesis, crl, policy',
+      'shell command to run after changes, with their names as arguments: certificate, genesis, crl, policy',
     )
     .addOption(validityOption())
     .addOption(urlOption())
@@ -120,9 +118,17 @@ export function addNodeCommands(program: Command): void {
 
   const status = node
     .command('status')
-    .description('verify the certificate and the revocation list; exit code 4 when it is not valid')
-    .option('--offline', 'verify what the node folder holds; the authority is not asked')
-    .option('--crl <file>', 'revocation list in place of that in the node folder, if offline')
+    .description(
+      'verify the certificate and the revocation list; exit code 4 if the certificate is invalid',
+    )
+    .option(
+      '--offline',
+      'verify with the documents in the node folder, without asking the authority',
+    )
+    .option(
+      '--crl <file>',
+      'with --offline: revocation list to use instead of the one in the node folder',
+    )
     .action(runStatus);
   addFolderOptions(addTrustOptions(addServerOptions(status)), [
     'mesh-na node status --json',
@@ -133,7 +139,7 @@ export function addNodeCommands(program: Command): void {
 function validityOption(): Option {
   return new Option(
     '--validity-hours <n>',
-    'wanted validity; the invite limits it (default: 168)',
+    'requested validity, limited by the invite (default: 168)',
   ).argParser(wholeNumber());
 }
 
@@ -142,7 +148,7 @@ function addProofOptions(command: Command): Command {
 }
 
 function proofOption(): Option {
-  return new Option('--proof <form>', 'how the proof of the key is sent')
+  return new Option('--proof <form>', 'where to send the proof of the key')
     .choices(['body', 'header'])
     .default('body');
 }
@@ -218,7 +224,7 @@ async function runList(options: ListOptions): Promise<void> {
   printResult(options, asJson(roster), rosterText(roster, none, options));
 }
 
-/** The roster has active nodes alone, so the list of certificates is what is looked through. */
+/** Filters the list of certificates, because the roster has only active nodes. */
 async function filteredRoster(
   client: OperatorClient,
   { role, health, silentSince }: NodeFilter,

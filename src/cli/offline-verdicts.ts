@@ -1,6 +1,6 @@
 /**
- * The verdicts of `verify` commands without an authority: what its public routes answer, from the records and keys
- * alone. What only an authority knows, such as what it has revoked, is named as not checked.
+ * Verdicts of `verify` commands without an authority: the same as from its public routes, using only the records and
+ * keys. Checks that need an authority, such as of revocations, are reported as not made.
  */
 
 import type { JsonObject } from '../base/json/value.ts';
@@ -25,7 +25,7 @@ import {
 } from '../protocol/verification.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
 
-/** What commands have verified. */
+/** The verifications that commands need. */
 export type Verifications = Pick<
   PublicClient,
   | 'verifyAttestation'
@@ -43,9 +43,9 @@ export type Verifications = Pick<
 export type Unchecked = 'attestation_revocation' | 'treaty_revocation';
 
 export interface OfflineKnowledge {
-  /** The key that records must be signed by when a command names none; throws when it is not known. */
+  /** The default key that must have signed records; throws if it is unknown. */
   authorityKey(): string;
-  /** The issuer's revocation feed, as it was received. */
+  /** The issuer's revocation feed, as received. */
   readonly feed: JsonObject | null;
   readonly runtime: Pick<Runtime, 'now' | 'uuid'>;
 }
@@ -70,7 +70,7 @@ export function offlineVerdicts({ authorityKey, feed, runtime }: OfflineKnowledg
   return {
     async verifyAttestation({ attestation, recognition_policy: policy }) {
       if (policy === undefined) {
-        throw usageFailure('Offline, --policy or --treaty is needed: the policy to decide by');
+        throw usageFailure('--offline needs --policy or --treaty');
       }
       const verdict = await judged(() => judgeAttestation(attestation, policy, by));
       return { ...verdict, unchecked: ofAttestation };
@@ -92,7 +92,7 @@ export function offlineVerdicts({ authorityKey, feed, runtime }: OfflineKnowledg
   };
 }
 
-/** The verdict; a malformed record is refused by the code that an authority refuses it with. */
+/** Returns the verdict; a malformed record fails with the same code as from an authority. */
 async function judged<Verdict>(judge: () => Verdict | Promise<Verdict>): Promise<Verdict> {
   try {
     return await judge();
@@ -108,7 +108,7 @@ function revokedBy(received: JsonObject | null, { name, keys }: FeedIssuer): rea
   if (received === null) return [];
   const feed = readRevocationFeed(received);
   const refused = (reason: string) =>
-    failure(EXIT.refused, reason, `The revocation feed is refused: ${reason}`);
+    failure(EXIT.refused, reason, `The revocation feed is rejected: ${reason}`);
   if (feed === null) throw refused('malformed');
   if (feed.issuer_sovereign_id !== name) throw refused('wrong_issuer');
   if (keyOfFeed(feed, keys, verifyText) === null) throw refused('invalid_signature');

@@ -1,4 +1,4 @@
-/** How every operator command reaches the authority and signs its request. */
+/** How operator commands reach the authority and sign requests. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Command, Option } from 'commander';
@@ -22,9 +22,9 @@ export interface OperatorOptions extends Reach {
   readonly keyId: string;
   readonly keyFile?: string;
   readonly signatureVersion: '1' | '2';
-  /** Of the profile that is used. */
+  /** From the profile, if one is used. */
   readonly authorityKey?: string;
-  /** The key that ssh-agent holds, when that signs. */
+  /** The key in ssh-agent, if the agent signs. */
   readonly agentSigner?: SigningKey;
 }
 
@@ -33,24 +33,24 @@ export function addOperatorOptions(command: Command, lines: readonly string[]): 
   addServerOptions(command)
     .addOption(dataDirOption())
     .addOption(
-      new Option('--key-id <id>', 'operator key id that signs')
+      new Option('--key-id <id>', 'id of the operator key to sign with')
         .env('MESH_OPERATOR_KEY_ID')
         .default(FIRST_OPERATORS[0].key_id),
     )
     .addOption(
       new Option(
         '--key-file <file>',
-        'its private key (default: the one that init made in the data folder)',
+        'private key file (default: the one that init created in the data folder)',
       ).env('MESH_OPERATOR_KEY_FILE'),
     )
-    .option('--agent', 'sign by ssh-agent, in place of a key file')
+    .option('--agent', 'sign with ssh-agent instead of a key file')
     .addOption(
       new Option(
         '--agent-key <key>',
-        'public key that the agent signs with (default: its only Ed25519 key)',
+        'public key of the agent key to use (default: its only Ed25519 key)',
       ).argParser(publicKey),
     )
-    .addOption(new Option('--agent-socket <path>', 'its socket').env('SSH_AUTH_SOCK'))
+    .addOption(new Option('--agent-socket <path>', 'socket of ssh-agent').env('SSH_AUTH_SOCK'))
     .addOption(
       new Option(
         '--signature-version <version>',
@@ -92,7 +92,7 @@ function keyIn(file: string): SigningKey {
   return keyFromSeed(onLocalFiles(() => readPrivateKey(file)));
 }
 
-/** The authority that requests are signed for: never the one that the server says it is. */
+/** The authority that requests are signed for. It is never taken from the server's own answer. */
 function audienceOf({ authorityKey, dataDir }: OperatorOptions): string {
   if (authorityKey !== undefined) return authorityKey;
   const path = join(dataDir, FILES.genesis);
@@ -106,13 +106,12 @@ function audienceOf({ authorityKey, dataDir }: OperatorOptions): string {
 function keyFileOf({ keyFile, dataDir, keyId }: OperatorOptions): string {
   if (keyFile !== undefined) return keyFile;
   const operator = FIRST_OPERATORS.find(({ key_id }) => key_id === keyId);
-  if (operator === undefined) throw usageFailure(`--key-file is needed for key id ${keyId}`);
+  if (operator === undefined) throw usageFailure(`Key id ${keyId} needs --key-file`);
   return join(dataDir, FILES.keys, `${operator.name}.key`);
 }
 
 /**
- * Takes what the command line leaves open from the profile: the named one, or the default one where there is no data
- * folder.
+ * Fills in missing options from the profile: the named one, or the default one if there is no data folder.
  */
 function applyProfile(command: Command): void {
   const { profile: name, dataDir, configHome } = command.opts();

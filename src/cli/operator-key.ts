@@ -1,4 +1,4 @@
-/** `mesh-na operator-key`: the keys of operators. */
+/** `mesh-na operator-key`: creates and manages the keys of operators. */
 import { join } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { writeKeyFile } from '../base/keys/key-file.ts';
@@ -23,7 +23,7 @@ import {
 export function addOperatorKeyCommands(program: Command): void {
   const operatorKey = program
     .command('operator-key')
-    .description('make, add, list and revoke keys of operators');
+    .description('create, add, list and revoke operator keys');
   defineCreate(operatorKey.command('create'));
   defineAdd(operatorKey.command('add'));
   defineList(operatorKey.command('list'));
@@ -31,11 +31,11 @@ export function addOperatorKeyCommands(program: Command): void {
   defineRevoke(operatorKey.command('revoke'));
 }
 
-/** On the operator's own machine: the authority needs the public key only. */
+/** Runs on the operator's machine: the authority needs only the public key. */
 function defineCreate(create: Command): void {
   create
-    .description('make the key of an operator, in files named after it; replaces nothing')
-    .argument('<key-id>', 'how the operator will be called')
+    .description('create an operator key, in files named after its id; overwrites nothing')
+    .argument('<key-id>', 'id of the new operator key')
     .option('--key-dir <folder>', 'existing folder for the files', '.')
     .action(runCreate);
   addLocalOptions(create, ['mesh-na operator-key create ops-2']);
@@ -47,7 +47,9 @@ interface CreateOptions extends OutputOptions {
 
 function runCreate(keyId: string, options: CreateOptions): void {
   if (!/^[\w@][\w@.-]*$/.test(keyId)) {
-    throw usageFailure('The key id names files, so it takes letters, digits and . _ - @ only');
+    throw usageFailure(
+      'The key id becomes a file name, so it may contain only letters, digits and . _ - @',
+    );
   }
   const privateFile = join(options.keyDir, `${keyId}.key`);
   const publicFile = join(options.keyDir, `${keyId}.pub`);
@@ -67,11 +69,11 @@ function runCreate(keyId: string, options: CreateOptions): void {
   printResult(options, result, [
     `Key for ${keyId} created: ${privateFile} for the operator alone, ${publicFile} for the authority.`,
     '',
-    'A privileged operator adds it, with the tier standard or privileged:',
+    'To add it, a privileged operator runs (the tier is standard or privileged):',
     `  mesh-na operator-key add ${keyId} --public-key ${made} --tier standard`,
-    'Or at every start of the authority:',
+    'Or configure it at every start of the authority:',
     `  mesh-na serve --operator-public-key ${keyId}=${publicFile} --operator-key-tier ${keyId}=standard`,
-    'With every command of the operator:',
+    'Then use it in operator commands with:',
     `  --key-id ${keyId} --key-file ${privateFile}`,
   ]);
 }
@@ -84,12 +86,12 @@ interface AddOptions extends OperatorOptions {
 
 function defineAdd(add: Command): void {
   add
-    .description('add the key of an operator, usable at once and after every start (privileged)')
-    .argument('<key-id>', 'how the operator will be called')
-    .option('--public-key <key>', 'its public key', publicKey)
+    .description('add an operator key, effective immediately and permanently (privileged)')
+    .argument('<key-id>', 'id of the new operator key')
+    .option('--public-key <key>', 'public key', publicKey)
     .option(
       '--public-key-file <file>',
-      'or the file of it, as operator-key create or ssh-keygen made it',
+      'file with the public key, from operator-key create or ssh-keygen',
     )
     .addOption(tierOption().makeOptionMandatory())
     .action(runAdd);
@@ -108,13 +110,13 @@ async function runAdd(keyId: string, options: AddOptions): Promise<void> {
 function givenPublicKey({ publicKey: key, publicKeyFile: file }: AddOptions): string {
   if (key !== undefined && file === undefined) return key;
   if (key !== undefined || file === undefined) {
-    throw usageFailure('Give the key by either --public-key or --public-key-file');
+    throw usageFailure('Give the key with either --public-key or --public-key-file');
   }
   return onLocalFiles(() => readPublicKey(file)).toString('base64');
 }
 
 function tierOption(): Option {
-  return new Option('--tier <tier>', 'what the key may do').choices(TIERS);
+  return new Option('--tier <tier>', 'tier of the key').choices(TIERS);
 }
 
 function defineList(list: Command): void {
@@ -139,7 +141,7 @@ const COLUMNS: readonly Column<OperatorKeyList['operator_keys'][number]>[] = [
 
 function defineSetTier(setTier: Command): void {
   setTier
-    .description('change the tier of an operator key that was added (privileged)')
+    .description('change the tier of an added operator key (privileged)')
     .argument('<key-id>', 'operator key to change')
     .argument('<tier>', 'standard or privileged', oneTier)
     .action(runSetTier);
@@ -165,8 +167,8 @@ function defineRevoke(revoke: Command): void {
   revoke
     .description('revoke an operator key for good (privileged)')
     .argument('<key-id>', 'operator key to revoke')
-    .option('--reason <text>', 'why')
-    .option('--force-last-privileged', 'also when no privileged key is left then')
+    .option('--reason <text>', 'reason for the revocation')
+    .option('--force-last-privileged', 'revoke it even if no privileged key is left')
     .action(runRevoke);
   addOperatorOptions(revoke, ['mesh-na operator-key revoke ops-standard --reason rotated']);
 }
@@ -182,7 +184,7 @@ async function runRevoke(
   };
   const revoked = await operatorClient(options).revokeOperatorKey(keyId, request);
   const text = revoked.already_revoked
-    ? `Operator key ${keyId} was revoked before.`
+    ? `Operator key ${keyId} was already revoked.`
     : `Operator key ${keyId} is revoked; ${revoked.remaining_active_keys} remain usable.`;
   printResult(options, asJson(revoked), [text]);
 }

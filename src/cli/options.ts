@@ -19,7 +19,7 @@ export const LONGEST_INTERVAL_SECONDS = 86_400;
 export const HIGHEST_PORT = 65_535;
 const PUBLIC_KEY_BYTES = 32;
 
-/** A public key, with its id, if one is given. */
+/** A public key with an optional id. */
 export interface NamedKey {
   readonly id: string | null;
   readonly key: string;
@@ -61,7 +61,7 @@ export function dataDirOption(): Option {
     new Option('--data-dir <folder>', "the authority's data folder")
       .env('MESH_DATA_DIR')
       .default(DATA_DIR)
-      // An empty variable is none, as for `serve`.
+      // An empty variable counts as unset, as for `serve`.
       .argParser((folder) => folder || DATA_DIR)
   );
 }
@@ -86,12 +86,12 @@ export function statusOption(statuses: readonly string[] = ['active', 'revoked']
   return new Option('--status <status>', 'only certificates with this status').choices(statuses);
 }
 
-/** For a caller that wants to know only whether a record is genuine, not what it says. */
+/** For callers that only want to know whether a record is genuine. */
 export function acceptDenialOption(what: string): Option {
-  return new Option('--accept-denial', `exit code 0 for ${what} that is genuine too`);
+  return new Option('--accept-denial', `exit with code 0 for ${what}, too, if it is genuine`);
 }
 
-/** An authority that is newer than this program may log others, which no filter here names. */
+/** A newer authority may log other types, which this filter does not support. */
 export function eventTypeOption(): Option {
   const option = new Option('--type <event>', 'only events of this type (repeatable)');
   option.argChoices = [...AUDIT_EVENTS];
@@ -133,11 +133,9 @@ export function publicKey(text: string): string {
   if (isPublicKey(text)) return text;
   // The other error repeats the text.
   if (saysPrivate(text)) {
-    throw usageFailure(
-      'A public key is expected, and a private one was given: give that of the .pub file',
-    );
+    throw usageFailure('This is a private key: give the public key from the .pub file');
   }
-  throw new InvalidArgumentError(`A public key is expected, and ${publicKeyProblem(text)}.`);
+  throw new InvalidArgumentError(`It must be a public key, but ${publicKeyProblem(text)}.`);
 }
 
 /** Parses `key` or `id=key`; a key alone may end in `=`. */
@@ -149,7 +147,7 @@ export function namedKey(text: string): NamedKey {
 
 /** Option for the keys that must have signed a record; `flag` is, for example, `--issuer-key`. */
 export function signerKeyOption(flag: string, whose = 'it'): Option {
-  const text = `key that ${whose} must be signed by (repeatable; default: the authority's)`;
+  const text = `key that must have signed ${whose} (repeatable; default: the authority's)`;
   return new Option(`${flag} <key>`, text).argParser(collectAs(publicKey));
 }
 
@@ -169,12 +167,12 @@ export function jsonObject(text: string): JsonObject {
   throw new InvalidArgumentError('It must be a JSON object.');
 }
 
-/** A time that is usually to come: as it is, or how far it is from now, such as `7d`. */
+/** Parses a time that is usually in the future: a timestamp, or a duration from now such as `7d`. */
 export function timeAhead(text: string): string {
   return timeFromNow(text, 1);
 }
 
-/** A time that is usually past: as it is, or how long ago it was, such as `30d`. */
+/** Parses a time that is usually in the past: a timestamp, or a duration before now such as `30d`. */
 export function timeAgo(text: string): string {
   return timeFromNow(text, -1);
 }
@@ -184,7 +182,7 @@ function timeFromNow(text: string, direction: 1 | -1): string {
   const distance = parseDuration(text);
   if (distance !== null) return formatInstant(systemRuntime.now() + direction * distance);
   throw new InvalidArgumentError(
-    'It must be a time such as 2026-11-01 or 2026-11-01T10:00:00Z, in UTC without an offset, or a length such as 7d or 1h30m.',
+    'It must be a time such as 2026-11-01 or 2026-11-01T10:00:00Z, in UTC without an offset, or a duration such as 7d or 1h30m.',
   );
 }
 

@@ -1,4 +1,4 @@
-/** What a command prints: for people by default, exactly one JSON object with `--json`. */
+/** Output of commands: text for people by default, exactly one JSON object with `--json`. */
 
 import type { JsonObject } from '../base/json/value.ts';
 import { EXIT, type ExitCode, failure, outcomeOf } from './exit-codes.ts';
@@ -23,7 +23,7 @@ export function printText(text: readonly Line[]): void {
   for (const line of text) writeLine(process.stdout, shownLine(line));
 }
 
-/** Prints a list of any length as one JSON object: its whole text may be longer than a string can be. */
+/** Prints a list as one JSON object in pieces, because its text may exceed the maximum length of a string. */
 export function printJsonList(member: string, parts: readonly (readonly JsonObject[])[]): void {
   const { stdout } = process;
   const filled = parts.filter(({ length }) => length > 0);
@@ -36,21 +36,21 @@ export function printJsonList(member: string, parts: readonly (readonly JsonObje
   writeLine(stdout, ']}');
 }
 
-/** Prints lines on stdout as they are, for anyone who reads them from a pipe or a file. */
+/** Prints lines on stdout unchanged, for pipes and files. */
 export function printLines(lines: readonly string[]): void {
   for (const line of lines) writeLine(process.stdout, line);
 }
 
-/** What `unchecked` of an offline verdict names. */
+/** Descriptions for `unchecked` of an offline verdict. */
 const UNCHECKED: Readonly<Record<string, string>> = {
   attestation_revocation: 'whether the attestation was revoked',
   treaty_revocation: 'whether the treaty was revoked',
 };
 
-/** The verdict of a verification, where the members of the answer do not say it. */
+/** The verdict of a verification whose answer has no such members. */
 interface Finding {
   readonly passed?: boolean;
-  /** Why it was refused. */
+  /** Why it was rejected. */
   readonly reason?: string;
   /** The text for a passed verification. */
   readonly approval?: string;
@@ -58,8 +58,8 @@ interface Finding {
 }
 
 /**
- * Prints an answer to the verification of `what`. A refusal is an answer, so it is printed to stdout too; it ends the
- * command with its own exit code.
+ * Prints the verdict on `what`. A rejection is also a result, so it goes to stdout, but ends the command with its own
+ * exit code.
  */
 export function printVerdict(
   options: OutputOptions,
@@ -92,7 +92,7 @@ export function printNotice(message: string): void {
   writeLine(process.stderr, `mesh-na: ${printable(message)}`);
 }
 
-/** Prints a note on stderr, for commands whose stdout is a record. */
+/** Prints a note on stderr, because stdout may be a record. */
 export function printNote(message: string): void {
   writeLine(process.stderr, printable(message));
 }

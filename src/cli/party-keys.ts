@@ -1,10 +1,10 @@
-/** The keys that the signatures of a party to an agreement have to be by. */
+/** The keys that a party to an agreement must have signed with. */
 import type { PublicClient } from '../client/public-client.ts';
 import { EXIT, failure } from './exit-codes.ts';
 
-/** The authority and what it recognizes, asked for once. */
+/** The authority and the sovereigns it recognizes, requested once. */
 export interface KnownParties {
-  /** Null when it is not known, as the key is then. */
+  /** Null when unknown; the key is then null, too. */
   readonly sovereignId: string | null;
   readonly authorityKey: string | null;
   /** Keys of the other sovereigns by name, from the active treaties of this one. */
@@ -35,6 +35,6 @@ export function keysOf(
   if (party === sovereignId && authorityKey !== null) return [authorityKey];
   const keys = recognized.get(party);
   if (keys !== undefined) return keys;
-  const message = `No key of "${party}" is known; give it by ${flag}`;
+  const message = `No key of "${party}" is known; give it with ${flag}`;
   throw failure(EXIT.refused, 'unknown_party', message);
 }

@@ -1,4 +1,4 @@
-/** `mesh-na policy`: the policy of the network, published by operators and readable by anyone. */
+/** `mesh-na policy`: publishes and shows the policy of the network. */
 import type { Command } from 'commander';
 import type { PolicyRequest } from '../client/operator-trust.ts';
 import type { PolicyHistory } from '../protocol/answers/recognition.ts';
@@ -39,9 +39,12 @@ export function addPolicyCommands(program: Command): void {
 
   const publish = policy
     .command('publish')
-    .description('make a policy the active one, stamped and signed by the authority (privileged)')
+    .description('publish a policy, signed by the authority, and make it active (privileged)')
     .option('--file <file>', 'JSON with the members of the policy, - for standard input')
-    .option('--policy-id <id>', 'its id; an id used before is replaced (default: a new one)')
+    .option(
+      '--policy-id <id>',
+      'id of the policy; replaces an earlier policy with this id (default: a new id)',
+    )
     .option('--min-client-version <version>', 'oldest client admitted (default: 0.1.0)')
     .option(
       '--port <n>',
@@ -49,7 +52,7 @@ export function addPolicyCommands(program: Command): void {
       collectAs(wholeNumber(HIGHEST_PORT)),
     )
     .option('--service <name>', 'allowed service (repeatable; default: none)', collect)
-    .addHelpText('after', '\nOptions win over the file.')
+    .addHelpText('after', '\nOptions override the file.')
     .action(runPublish);
   addOperatorOptions(addOutOption(publish, 'the signed policy'), [
     'mesh-na policy publish --policy-id spring --port 443 --service llm --service search',
@@ -58,7 +61,7 @@ export function addPolicyCommands(program: Command): void {
 
   const rollback = policy
     .command('rollback')
-    .description('make an earlier policy the active one again (privileged)')
+    .description('make an earlier policy active again (privileged)')
     .argument('<policy-id>', 'policy to return to')
     .action(runRollback);
   addOperatorOptions(addOutOption(rollback, 'the signed policy'), [
@@ -75,14 +78,14 @@ export function addPolicyCommands(program: Command): void {
 }
 
 function defineList(list: Command): void {
-  list.description('list every policy, the newest first').action(runList);
+  list.description('list all policies, newest first').action(runList);
   addOperatorOptions(addWideOption(list), ['mesh-na policy list']);
 }
 
 async function runPublish(options: PublishOptions): Promise<void> {
   const { file, policyId, minClientVersion, port, service } = options;
   const members = file === undefined ? {} : await readJsonFile(file);
-  // The authority judges the members of the file.
+  // The authority validates the members of the file.
   const request = {
     ...members,
     ...(policyId !== undefined && { policy_id: policyId }),
@@ -120,7 +123,7 @@ const COLUMNS: readonly Column<PolicyHistory['versions'][number]>[] = [
 ];
 
 function listText({ versions }: PolicyHistory, options: TableOptions): Line[] {
-  if (versions.length === 0) return ['No policy was published.'];
+  if (versions.length === 0) return ['No policy has been published.'];
   return tableOf(COLUMNS, versions, options);
 }
 

@@ -8,7 +8,7 @@ export function printable(text: string): string {
   return text.replace(UNPRINTABLE, ' ');
 }
 
-/** A value as one line of JSON: the same value, with those characters escaped. */
+/** Returns one line of JSON with these characters escaped. */
 export function printableJson(value: JsonObject): string {
   return jsonText(value).replace(UNPRINTABLE, escaped);
 }
@@ -20,7 +20,7 @@ function escaped(character: string): string {
     .join('');
 }
 
-/** A line that is printed as it is: made of printable text and colors alone. */
+/** A line that is safe to print: it contains only printable text and colors. */
 export interface StyledLine {
   readonly styled: string;
 }

@@ -1,4 +1,4 @@
-/** Profiles: the authorities that an operator works with from elsewhere, in the user's configuration folder. */
+/** Profiles of remote authorities, in the user's configuration folder. */
 import { mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -23,24 +23,29 @@ const Profile = Type.Object({
 export type Profile = Static<typeof Profile>;
 
 export function profileOption(): Option {
-  return new Option('--profile <name>', 'authority that mesh-na connect has saved under this name')
+  return new Option(
+    '--profile <name>',
+    'use the authority that mesh-na connect saved under this name',
+  )
     .env('MESH_PROFILE')
     .argParser(profileName);
 }
 
 export function profileName(text: string): string {
   if (/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text)) return text;
-  throw new InvalidArgumentError('It must be 1 to 64 letters, digits, dots, lines or underscores.');
+  throw new InvalidArgumentError(
+    'It must be 1 to 64 letters, digits, dots, hyphens or underscores.',
+  );
 }
 
-/** Read as an option because options are where the environment is read. */
+/** An option, because the environment is read only through options. */
 export function configHomeOption(): Option {
   return new Option('--config-home <folder>', "the user's configuration folder")
     .env('XDG_CONFIG_HOME')
     .hideHelp();
 }
 
-/** Null when there is none. Throws when the file holds anything else. */
+/** Null when the profile does not exist. Throws when the file is not a profile. */
 export function readProfile(configHome: string | undefined, name: string): Profile | null {
   const read = (value: unknown) => (Value.Check(Profile, value) ? value : null);
   return readSaved(profilePath(configHome, name), read, 'a profile');
@@ -53,7 +58,7 @@ export function chosenProfile(
 ): Profile | null {
   const profile = onLocalFiles(() => readProfile(configHome, name ?? DEFAULT_PROFILE));
   if (profile !== null || name === undefined) return profile;
-  const message = `There is no profile "${name}"; mesh-na connect makes one`;
+  const message = `There is no profile "${name}"; create one with mesh-na connect`;
   throw failure(EXIT.unusable, 'local_files', message);
 }
 
@@ -69,7 +74,7 @@ export function saveProfile(
 }
 
 function profilePath(configHome: string | undefined, name: string): string {
-  // An empty variable counts as absent, as the XDG Base Directory Specification says.
+  // The XDG Base Directory Specification says to treat an empty variable as unset.
   const home = configHome || join(homedir(), '.config');
   return join(home, 'mesh-na', 'profiles', `${name}.json`);
 }

@@ -1,6 +1,6 @@
 /**
- * The whole command tree, built without side effects, so that `/cli-reference` can be rendered from it. A command is a
- * noun and a verb; what sets up this program itself, or looks at the whole of it, is one word.
+ * The command tree, built without side effects, so that `/cli-reference` can be rendered from it. Commands consist of a
+ * noun and a verb, except for the single words that set up or inspect the whole program.
  */
 import { Command } from 'commander';
 import { addAgentCommands } from './agent.ts';
@@ -43,7 +43,7 @@ export function buildProgram(): Command {
   const program = new Command('mesh-na')
     .description('The authority of one sovereign trust network, and its operators and nodes.')
     .version(packageVersion())
-    // Commands added below inherit both: errors are thrown, and reported in one place.
+    // Inherited by the commands below: errors are thrown, and reported in one place.
     .exitOverride()
     .configureOutput({ outputError: () => {} })
     .addHelpText('after', EXIT_CODE_HELP)

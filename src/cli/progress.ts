@@ -1,12 +1,12 @@
-/** Shows a person at a terminal that a command is still running, once it takes longer than a second. */
+/** Shows progress on a terminal when a command takes longer than a second. */
 import { clearLine, cursorTo } from 'node:readline';
 import { systemRuntime } from '../base/runtime.ts';
 
 const PATIENCE_MS = 1000;
-/** How many items a loop takes before it looks at the clock. */
+/** The number of items between looks at the clock. */
 const ITEMS_BETWEEN = 1000;
 
-/** Work that waits for something else. */
+/** Shows progress while asynchronous work is pending. */
 export async function whileWaiting<T>(what: string, work: () => Promise<T>): Promise<T> {
   const line = progressLine(what);
   const timer = setInterval(line.show, PATIENCE_MS);
@@ -18,7 +18,7 @@ export async function whileWaiting<T>(what: string, work: () => Promise<T>): Pro
   }
 }
 
-/** The same items; says how many have been taken, since a loop may leave timers no time. */
+/** Passes items through and shows their number, because a busy loop may starve timers. */
 export async function* counted<T>(what: string, items: AsyncIterable<T>): AsyncGenerator<T, void> {
   async function* single() {
     for await (const item of items) yield [item];
@@ -26,7 +26,7 @@ export async function* counted<T>(what: string, items: AsyncIterable<T>): AsyncG
   for await (const [item] of countedParts(what, single())) yield item as T;
 }
 
-/** The same for items that come several at a time. */
+/** The same for items that arrive in groups. */
 export async function* countedParts<T>(
   what: string,
   parts: AsyncIterable<readonly T[]>,
@@ -55,7 +55,7 @@ function progressLine(what: string) {
   return {
     show(count?: number): void {
       const now = systemRuntime.elapsed();
-      // A timer may be a little early.
+      // A timer may fire a little early.
       if (!stderr.isTTY || now - shownAt < PATIENCE_MS * 0.9) return;
       shownAt = now;
       const done = count === undefined ? '' : `${count} `;

@@ -1,4 +1,4 @@
-/** `mesh-na recognition-policy`: whose attestations this sovereign accepts. */
+/** `mesh-na recognition-policy`: sets and shows whose attestations this sovereign accepts. */
 import type { Command } from 'commander';
 import type { RecognitionPolicy } from '../protocol/records/recognition-policy.ts';
 import { EXIT, failure } from './exit-codes.ts';
@@ -13,20 +13,20 @@ import { type Column, column, tableOf } from './table.ts';
 export function addRecognitionPolicyCommands(program: Command): void {
   const policy = program
     .command('recognition-policy')
-    .description('set or show whose attestations are accepted');
+    .description('set or show whose attestations this sovereign accepts');
 
   const set = policy
     .command('set')
     .description('replace the recognition policy (privileged)')
     .argument('<file>', 'JSON with the policy, - for standard input')
     .action(runSet);
-  addOperatorOptions(addOutOption(set, 'the policy as it is active'), [
+  addOperatorOptions(addOutOption(set, 'the active policy'), [
     'mesh-na recognition-policy set recognition.json',
   ]);
 
   const show = policy
     .command('show')
-    .description('show the recognition policy; exit code 4 when there is none')
+    .description('show the recognition policy; exit code 4 if there is none')
     .action(runShow);
   addPublicOptions(addOutOption(show, 'the policy'), [
     'mesh-na recognition-policy show',

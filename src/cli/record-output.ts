@@ -1,6 +1,6 @@
 /**
- * Output of commands that create a record, or read a document. The authority does not store most of them, so a record is never lost: it is
- * saved in a file with `--out`, and printed where that fails, or where no file is named.
+ * Output of commands that create a record or read a document. The authority does not store most records, so they must
+ * not get lost: they are saved to the file of `--out`, and printed if there is none or it cannot be written.
  */
 import type { Command } from 'commander';
 import type { JsonObject } from '../base/json/value.ts';
@@ -17,15 +17,15 @@ export interface OutOptions {
 
 export interface RecordOptions extends OutputOptions, OutOptions {}
 
-/** The place is checked before the command asks for something that it gets only once. */
+/** Call `assertCanSave` before requesting a record that is issued only once. */
 export function addOutOption(command: Command, what = 'the record'): Command {
   return command
-    .option('--out <file>', `save ${what} in this file, - for standard output`)
+    .option('--out <file>', `save ${what} to this file, - for standard output`)
     .option('--force', 'overwrite the file')
     .hook('preAction', (_, action) => assertOut(action.opts()));
 }
 
-/** `made` says in a few words what was created; `about` adds details for people. */
+/** `made` says briefly what was created; `about` adds details for people. */
 export function deliverRecord(
   options: RecordOptions,
   record: JsonObject,
@@ -40,7 +40,7 @@ export function deliverRecord(
   }
 }
 
-/** For commands that without a file show the record to people; `about` is what they show then. */
+/** For commands that show a record as text unless there is a file; `about` is that text. */
 export function showRecord(
   options: RecordOptions,
   record: JsonObject,
@@ -53,7 +53,7 @@ export function showRecord(
   } else printResult(options, record, [`${made}.`, ...about]);
 }
 
-/** For commands that show a document of the authority; `text` is what people see of it without a file. */
+/** For commands that show a document as text unless there is a file; `text` is that text. */
 export function showDocument(
   options: RecordOptions,
   document: JsonObject,
@@ -62,7 +62,7 @@ export function showDocument(
 ): void {
   if (options.out === '-') printResult({ json: true }, document, []);
   else if (saveRecord(options, document, `${name} is read`)) {
-    printResult(options, document, [`${name} is saved in ${options.out}.`]);
+    printResult(options, document, [`Saved to ${options.out}: ${name}.`]);
   } else printResult(options, document, text);
 }
 
@@ -70,11 +70,11 @@ interface Saving {
   readonly made: string;
   /** Only its owner can read the file. */
   readonly isSecret: boolean;
-  /** Printed in place of the text when that cannot be saved. */
+  /** Printed instead of the text if it cannot be saved. */
   readonly fallback?: string;
 }
 
-/** Saves what a file is named for, and says whether one is. What cannot be saved is printed. */
+/** Saves the text if `--out` names a file, and returns whether it does. Prints text that cannot be saved. */
 export function saveText(
   { out, force = false }: OutOptions,
   text: string,

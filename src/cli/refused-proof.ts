@@ -1,4 +1,4 @@
-/** What this machine knows of why a proof was refused; the authority itself never says which check failed. */
+/** Finds out locally why a proof was refused, because the authority never says which check failed. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AuthorityError } from '../client/authority-error.ts';
@@ -6,7 +6,7 @@ import { readConfigFile } from '../server/config/config-file.ts';
 import { FILES } from '../server/config/data-folder.ts';
 import { inWords } from './duration.ts';
 
-/** As good as clocks of machines have to be; authorities tolerate some minutes. */
+/** Differences beyond this are reported; authorities tolerate a few minutes. */
 const ODD_MS = 60_000;
 
 export function wrongClock(error: AuthorityError, now: number): string | null {
@@ -15,7 +15,7 @@ export function wrongClock(error: AuthorityError, now: number): string | null {
   if (Math.abs(ahead) < ODD_MS) return null;
   const by = inWords(Math.round(Math.abs(ahead) / 1000));
   const where = ahead > 0 ? 'ahead of' : 'behind';
-  return `The clock of this machine is ${by} ${where} that of the authority: set the wrong one right.`;
+  return `The clock of this machine is ${by} ${where} the clock of the authority: correct the wrong one.`;
 }
 
 export interface OperatorSignature {
@@ -36,18 +36,18 @@ export function noteSignature(signature: OperatorSignature): void {
 export function wrongOperatorKey({ code, message }: AuthorityError): string | null {
   if (code !== 'admin_auth_failed' || used === null) return null;
   const { keyId, publicKey, keyFile, dataDir } = used;
-  const list = 'mesh-na operator-key list, signed with another key, shows those that are usable';
+  const list = 'run mesh-na operator-key list with another key to see the usable ones';
   if (message === UNKNOWN) {
-    return `The authority has no usable key ${keyId}: it never had it, or switched it off. Correct --key-id; ${list}.`;
+    return `The authority has no usable key ${keyId}: it is unknown or revoked. Correct --key-id; ${list}.`;
   }
   const named = keyFile === null ? null : idIn(keyFile);
   const what = keyFile === null ? 'The key of the agent' : `The key file ${keyFile}`;
   if (named !== null && named !== keyId) {
-    return `${what} is that of ${named}, not of ${keyId}: correct --key-file or --key-id.`;
+    return `${what} belongs to ${named}, not to ${keyId}: correct --key-file or --key-id.`;
   }
   const configured = configuredKey(dataDir, keyId);
   if (configured !== null && configured !== publicKey) {
-    return `${what} is not that of ${keyId}, whose public key in ${dataDir} is ${configured}: correct --key-file or --key-id.`;
+    return `${what} does not match ${keyId}, whose public key in ${dataDir} is ${configured}: correct --key-file or --key-id.`;
   }
   return null;
 }
@@ -63,7 +63,7 @@ function idIn(keyFile: string): string | null {
   }
 }
 
-/** The operators of the authority may be configured elsewhere, or its folder may be on another machine. */
+/** Null if the operators are configured elsewhere, or the data folder is on another machine. */
 function configuredKey(dataDir: string, keyId: string): string | null {
   try {
     const { operators } = readConfigFile(join(dataDir, FILES.config), false);

@@ -1,4 +1,4 @@
-/** `mesh-na restore`: makes a state of a backup, with every revocation that came after it. */
+/** `mesh-na restore`: restores a state from a backup, including all later revocations. */
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Command, Option } from 'commander';
@@ -36,9 +36,9 @@ interface ApplyOptions extends PlanOptions, StatePlace {
 export function addRestoreCommands(program: Command): void {
   const restore = program
     .command('restore')
-    .description('make a state of a backup, with every revocation that came after it');
+    .description('restore a state from a backup, including all later revocations');
   addEvidence(restore.command('plan'))
-    .description('say what came after a backup, as far as the evidence shows, and what is lost')
+    .description('show what happened after a backup, as far as known, and what would be lost')
     .addHelpText(
       'after',
       examples(['mesh-na restore plan --backup mesh.backup --crl http://node/crl.json']),
@@ -47,14 +47,14 @@ export function addRestoreCommands(program: Command): void {
   addEvidence(restore.command('apply'))
     .description('restore into a data folder without state, or into an empty database')
     .addOption(
-      new Option('--data-dir <folder>', 'a new folder, or one that holds the keys alone')
+      new Option('--data-dir <folder>', 'a new folder, or one that contains only the keys')
         .env('MESH_DATA_DIR')
         .makeOptionMandatory(),
     )
-    .addOption(storeOption('database without state that takes it, as serve takes it'))
-    .option('--accept-loss <numbers>', 'accept exactly the loss that plan prints')
+    .addOption(storeOption('empty database to restore into, as for serve'))
+    .option('--accept-loss <numbers>', 'accept exactly the loss that restore plan prints')
     .addOption(
-      new Option('--clock-tolerance <seconds>', 'the setting that the lost authority had')
+      new Option('--clock-tolerance <seconds>', 'clock tolerance of the lost authority')
         .env('MESH_CLOCK_TOLERANCE_SECONDS')
         .default(300)
         .argParser(wholeNumber(3600)),
@@ -75,13 +75,13 @@ function addEvidence(command: Command): Command {
     .addOption(
       new Option(
         '--crl <file-or-url>',
-        'a later revocation list, as any node holds it (repeatable)',
+        'a later revocation list, from any node (repeatable)',
       ).argParser(collect),
     )
     .addOption(
       new Option(
         '--feed <file-or-url>',
-        'a later revocation feed, as any partner holds it (repeatable)',
+        'a later revocation feed, from any partner (repeatable)',
       ).argParser(collect),
     )
     .option('--head <file>', 'the head file of the lost authority')
@@ -98,7 +98,7 @@ async function plan(options: PlanOptions): Promise<void> {
     ...planText(found),
     loss === null
       ? 'Nothing is missing: the head ends where the backup ends.'
-      : `What is lost has to be accepted: --accept-loss ${loss}`,
+      : `To accept this loss, use --accept-loss ${loss}`,
   ]);
 }
 
@@ -126,24 +126,23 @@ async function apply(options: ApplyOptions): Promise<void> {
   });
   saveGenesis(dataDir, found);
   const until = formatInstant(refusedUntil);
-  // The URL may hold a password.
+  // The URL may contain a password.
   const sameStore = options.store ? ', with the same --store' : '';
   const result = { ...jsonOf(found), data_dir: dataDir, revision: facts.revision, until };
   printResult(options, result, [
-    `The state is restored at revision ${facts.revision} of epoch ${facts.epoch}.`,
+    `Restored the state at revision ${facts.revision} of epoch ${facts.epoch}.`,
     ...planText(found),
-    `Every request that is signed up to ${until} is refused as a replay.`,
+    `Requests signed before ${until} will be refused as replays.`,
     `Put keys/ and mesh-na.json into ${dataDir}, then: mesh-na serve --data-dir ${dataDir}${sameStore}`,
   ]);
 }
 
 function notAccepted(loss: string, given: string | undefined) {
-  const found =
-    given === undefined ? 'Nothing proves that nothing is missing' : 'The loss is another';
+  const found = given === undefined ? 'Some data may be missing' : 'The loss has changed';
   return failure(
     EXIT.refused,
     'loss_not_accepted',
-    `${found}; to restore all the same: --accept-loss ${loss}`,
+    `${found}; to restore anyway, use --accept-loss ${loss}`,
   );
 }
 
@@ -172,7 +171,7 @@ async function planned(options: PlanOptions): Promise<RestorePlan> {
 function foreign({ option, index, message }: ForeignEvidence, options: PlanOptions) {
   const given = options[option];
   const place = typeof given === 'string' ? given : given?.[index];
-  const cure = 'read it from that authority or one of its nodes, or leave it out';
+  const cure = 'get it from that authority or one of its nodes, or omit it';
   return failure(EXIT.refused, 'evidence_not_genuine', `${message}: ${place}; ${cure}`);
 }
 
@@ -180,7 +179,7 @@ function readDocument(place: string, ca: string | undefined): Promise<unknown> {
   return /^https?:/.test(place) ? readJsonUrl(place, ca) : readJsonFile(place);
 }
 
-/** Keys and genesis may be in the folder already; they must be those of the backup. */
+/** The folder may already contain the keys and genesis, which must match the backup. */
 async function assertSameGenesis(dataDir: string, { manifest }: RestorePlan): Promise<void> {
   const path = join(dataDir, FILES.genesis);
   if (!existsSync(path)) return;
@@ -193,7 +192,7 @@ async function assertSameGenesis(dataDir: string, { manifest }: RestorePlan): Pr
   throw failure(
     EXIT.unusable,
     'local_files',
-    `The backup is of another network than ${path}, with the root key ${network.root_public_key}`,
+    `The backup belongs to another network than ${path}, with the root key ${network.root_public_key}`,
   );
 }
 
@@ -240,9 +239,11 @@ function planText(plan: RestorePlan): string[] {
   return [
     `Revoked since: certificates ${count('certificates', certificates.size)}, attestations ${count('attestations', attestations.size)}, operator keys ${count('operator_keys', plan.operatorKeys.length)}`,
     `Issued and revoked since: certificates ${count('certificates', lostCertificates.length)}, attestations ${count('attestations', lostAttestations.length)}; they stay revoked`,
-    ...(cures.length === 0 ? [] : [`What is unknown is shown by the newest ${cures.join(', ')}`]),
-    `Audit entries that are lost: ${lost}`,
-    `Unused invites that are removed: ${plan.isProven ? 0 : plan.unusedInvites}`,
+    ...(cures.length === 0
+      ? []
+      : [`To find out what is unknown, give the newest ${cures.join(', ')}`]),
+    `Lost audit entries: ${lost}`,
+    `Unused invites to be removed: ${plan.isProven ? 0 : plan.unusedInvites}`,
     `Next revocation list ${plan.crlSequence}, next feeds ${[...plan.feedSequences.values()].join(', ')}`,
   ];
 }

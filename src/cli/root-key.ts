@@ -1,9 +1,9 @@
-/** The root key in a file, for the commands that sign with it offline. */
+/** Reads the root key from a file, for commands that sign with it offline. */
 import type { Signer } from '../base/crypto/primitives.ts';
 import { readPrivateKey } from '../base/keys/private-key.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 
-/** `file` is what names the public half, `rootPublicKey`. */
+/** `file` is the file that contains the public key, `rootPublicKey`. */
 export async function readRootKey(
   path: string,
   { rootPublicKey, file }: { readonly rootPublicKey: string; readonly file: string },
@@ -14,7 +14,7 @@ export async function readRootKey(
   if (root.publicKey === rootPublicKey) return root;
   const isPublic = seed.toString('base64') === rootPublicKey;
   const message = isPublic
-    ? `${path} holds the public root key of ${file}, and the private one is expected: name the root.key that was made with it`
+    ? `${path} contains the public root key of ${file}: give the private one, from the matching root.key`
     : `${path} is not the root key of ${file}`;
   throw failure(EXIT.unusable, 'local_files', message);
 }

@@ -1,4 +1,4 @@
-/** Files that are either as they were or wholly written, also after a crash. */
+/** Atomic file writes: after a crash or failure, a file is either unchanged or complete. */
 import {
   accessSync,
   closeSync,
@@ -18,7 +18,7 @@ import { dirname, resolve } from 'node:path';
 import { parseJson } from '../base/json/parse.ts';
 import { systemRuntime } from '../base/runtime.ts';
 
-/** Null when there is no file. Throws when it does not hold `what`: damaged is not the same as absent. */
+/** Null when there is no file. Throws when it does not contain `what`, because damaged differs from absent. */
 export function readSaved<T>(
   path: string,
   read: (value: unknown) => T | null,
@@ -26,7 +26,7 @@ export function readSaved<T>(
 ): T | null {
   if (!existsSync(path)) return null;
   const record = read(valueIn(readFileSync(path, 'utf8')));
-  if (record === null) throw new Error(`${path} does not hold ${what}`);
+  if (record === null) throw new Error(`${path} does not contain ${what}`);
   return record;
 }
 
@@ -41,11 +41,11 @@ function valueIn(text: string): unknown {
 export interface SaveOptions {
   /** Only its owner can read it. */
   readonly isSecret: boolean;
-  /** Whether a file of that name may go. */
+  /** Whether an existing file may be overwritten. */
   readonly overwrites: boolean;
 }
 
-/** Saves text, or its pieces, in a file that is wholly written or, after a failure, as it was. */
+/** Saves text, or pieces of it, completely or not at all. */
 export function saveFile(
   path: string,
   text: string | Iterable<string>,
@@ -60,7 +60,7 @@ export function saveFile(
   }
 }
 
-/** The same with pieces that have to be waited for. */
+/** The same for pieces that arrive asynchronously. */
 export async function saveStream(
   path: string,
   pieces: AsyncIterable<string>,
@@ -77,15 +77,15 @@ export async function saveStream(
 
 interface Draft {
   write(piece: string): void;
-  /** What was written is on disk and has its name. */
+  /** Flushes the file to disk and gives it its final name. */
   keep(): void;
-  /** Nothing is left of what was not kept. */
+  /** Removes the file unless it was kept. */
   close(): void;
 }
 
 function openDraft(path: string, options: SaveOptions): Draft {
   const existing = statSync(path, { throwIfNoEntry: false });
-  // A pipe or a device is written to, not replaced.
+  // Write to a pipe or device instead of replacing it.
   return existing === undefined || existing.isFile() ? draftOfFile(path, options) : openPipe(path);
 }
 
@@ -99,7 +99,7 @@ function openPipe(path: string): Draft {
 }
 
 function draftOfFile(path: string, { isSecret, overwrites }: SaveOptions): Draft {
-  // An unpredictable name that must be new: in a shared folder nobody can redirect the write.
+  // An unpredictable new name, so that nobody can redirect the write in a shared folder.
   const draft = `${path}.${systemRuntime.uuid()}`;
   const file = openSync(draft, 'wx', isSecret ? 0o600 : 0o666);
   return {
@@ -107,7 +107,7 @@ function draftOfFile(path: string, { isSecret, overwrites }: SaveOptions): Draft
     keep() {
       fsyncSync(file);
       if (overwrites) renameSync(draft, existsSync(path) ? realpathSync(path) : path);
-      // Unlike a renaming it fails when somebody has made the file meanwhile.
+      // Unlike a rename, a link fails if the file was created in the meantime.
       else linkSync(draft, path);
     },
     close() {
@@ -117,16 +117,17 @@ function draftOfFile(path: string, { isSecret, overwrites }: SaveOptions): Draft
   };
 }
 
-/** Replaces a file of our own. */
+/** Replaces one of the program's own files. */
 export function replaceFile(path: string, text: string): void {
   saveFile(path, text, { isSecret: true, overwrites: true });
 }
 
-/** Throws when `saveFile` would fail for a reason that can be known before. */
+/** Throws when it is foreseeable that `saveFile` would fail. */
 export function assertCanSave(path: string, { overwrites }: Pick<SaveOptions, 'overwrites'>): void {
   const existing = statSync(path, { throwIfNoEntry: false });
   if (existing?.isDirectory()) throw new Error(`${path} is a folder`);
-  if (existing?.isFile() && !overwrites) throw new Error(`${path} exists; --force overwrites it`);
+  if (existing?.isFile() && !overwrites)
+    throw new Error(`${path} exists; use --force to overwrite it`);
   const written = existing === undefined || existing.isFile() ? dirname(resolve(path)) : path;
   try {
     accessSync(written, constants.W_OK);

@@ -1,4 +1,4 @@
-/** Runs the authority in this process, from the settings to the last log line. */
+/** Runs the authority in this process, from reading the settings to the last log line. */
 
 import type { Command } from 'commander';
 import { messageOf } from '../base/error-message.ts';
@@ -34,16 +34,16 @@ export interface ServeOptions extends Flags {
 }
 
 /**
- * The default announcement of a stop: long enough for most load balancers to notice, and short enough that
- * requests in flight finish within the ten seconds that containers have.
+ * How long a stop is announced by default: long enough for most load balancers to notice, and short enough that
+ * requests in flight finish within the ten seconds that containers get.
  */
 const ANNOUNCE_MS = 3000;
 
-const MOVED = 'The state is to be moved to another place';
+const MOVED = 'The state is being moved to another place';
 
 export async function serveAuthority(options: ServeOptions, command: Command): Promise<void> {
   if (options.check) return checkOnly(options, command.parent ?? command);
-  // Before anything is served, so that no signal ends the process uncleanly.
+  // Set up first, so that no signal ends the process uncleanly.
   const stop = awaitStop();
   const created = await createIfAsked(options, process.env);
   const program = command.parent ?? command;
@@ -64,7 +64,7 @@ export async function serveAuthority(options: ServeOptions, command: Command): P
   announce(config, authority, options, created);
   void notifyManager('ready', process.env, logger);
   const reason = await Promise.race([stop.requested, authority.stopRequested.then(() => MOVED)]);
-  logger.write('INFO', 'server', `${reason}: finishing what is in flight`);
+  logger.write('INFO', 'server', `${reason}: finishing requests in flight`);
   const notified = notifyManager('stopping', process.env, logger);
   const announceMs = config.drain ?? (process.stdout.isTTY ? 0 : ANNOUNCE_MS);
   await authority.stop({ announceMs, hurry: stop.hurry });
@@ -81,7 +81,7 @@ async function checkOnly(options: ServeOptions, program: Command): Promise<void>
   const problems = [...checked.problems, ...(unfit ?? [])];
   const warnings = checked.config?.warnings ?? [];
   const lines = [...problems, ...warnings.map((text) => `Warning: ${text}`)];
-  const verdict = problems.length === 0 ? ['A start would take the settings.'] : [];
+  const verdict = problems.length === 0 ? ['The settings are valid.'] : [];
   printResult(options, { problems, warnings }, [...lines, ...verdict]);
   if (problems.length > 0) throw failure(EXIT.unusable, 'local_files', '');
 }
@@ -91,7 +91,7 @@ async function assertRecipients(config: Config): Promise<void> {
   if (problem !== undefined) throw failure(EXIT.unusable, 'local_files', problem);
 }
 
-/** The library takes a while to load, and most services do not encrypt. */
+/** Loads the library only if needed, because it is slow to load and most services do not encrypt. */
 async function recipientsProblem({ backups }: Config): Promise<string[]> {
   if (backups === null || backups.recipients.length === 0) return [];
   const { encryptionFor } = await import('../maintenance/backup/encryption.ts');
@@ -103,7 +103,7 @@ async function recipientsProblem({ backups }: Config): Promise<string[]> {
   }
 }
 
-/** The network that was made, if one was. */
+/** Returns the created network, if any. */
 async function createIfAsked(
   { create = false, networkName, json = false, ...flags }: ServeOptions,
   environment: Environment,
@@ -116,7 +116,7 @@ async function createIfAsked(
   if (!create || use === 'network') return null;
   if (use !== 'absent' && bringsIdentity(setting)) return null;
   if (typeof use === 'object') {
-    const message = `The data folder ${dataDir} holds no network but other files, such as ${use.holds}, so none was created there; name another folder with --data-dir`;
+    const message = `The data folder ${dataDir} contains other files, such as ${use.holds}, so no network was created there; choose another folder with --data-dir`;
     throw failure(EXIT.unusable, 'local_files', message);
   }
   const summary = await makeNetwork({ dataDir, networkName });
@@ -126,12 +126,12 @@ async function createIfAsked(
 
 interface OpenLog {
   readonly output: LogOutput;
-  /** Null for a standard stream, which is not ours to open. */
+  /** Null for a standard stream, which cannot be reopened. */
   readonly reopen: (() => Promise<void>) | null;
 }
 
 async function openLog({ logFile }: Config, { json = false }: ServeOptions): Promise<OpenLog> {
-  // Anyone who reads the one object may close the stream then.
+  // The reader may close the stream after the single object.
   if (json) process.stdout.removeAllListeners('error').on('error', () => undefined);
   if (logFile === null) {
     return { output: standardOutput(json ? process.stderr : process.stdout), reopen: null };
@@ -145,8 +145,8 @@ async function openLog({ logFile }: Config, { json = false }: ServeOptions): Pro
 }
 
 /**
- * With a log file of our own or TLS files, SIGHUP means what it means to a daemon: they have been replaced. Without
- * either, the terminal has gone, and the service stops.
+ * With a log file or TLS files, SIGHUP makes the service reload them, as for other daemons. Without either, it
+ * means that the terminal is gone, and the service stops.
  */
 function onHangup({ logger, reloadTls }: RunningAuthority, reopen: OpenLog['reopen']): void {
   if (reopen === null && reloadTls === null) return;
@@ -159,9 +159,9 @@ function onHangup({ logger, reloadTls }: RunningAuthority, reopen: OpenLog['reop
 async function reopenLog(reopen: () => Promise<void>, logger: Logger): Promise<void> {
   try {
     await reopen();
-    logger.write('INFO', 'server', 'SIGHUP: the log file is opened anew');
+    logger.write('INFO', 'server', 'SIGHUP: reopened the log file');
   } catch (cause) {
-    const problem = `${messageOf(cause)}. Lines go on to the file before it`;
+    const problem = `${messageOf(cause)}. Logging continues to the previous file`;
     logger.write('ERROR', 'server', problem);
   }
 }
@@ -171,7 +171,7 @@ const LAST_LINES_MS = 1000;
 
 async function endProcess(code: ExitCode, destination: LogOutput): Promise<void> {
   await destination.flush(LAST_LINES_MS);
-  // Node.js waits for writes to files when it exits, and this one may never end.
+  // Node.js waits for file writes on exit, and this one may never end.
   if (destination.isStuck()) process.kill(process.pid, 'SIGKILL');
   process.exit(code);
 }
@@ -194,7 +194,7 @@ interface Start {
   readonly stop: StopRequest;
 }
 
-/** Null when a stop was asked for before there was anything to serve. */
+/** Null when a stop was requested before the service started. */
 async function start(
   config: Config,
   destination: LogOutput,
@@ -219,7 +219,7 @@ async function start(
   }
 }
 
-/** Waits while a state is being moved into the data folder; false when a stop is asked for meanwhile. */
+/** Waits while a state is being moved into the data folder; false when a stop is requested in the meantime. */
 async function hasArrived(
   { database, dataDir, logLevel: level, logFormat: format }: Config,
   destination: LogOutput,
@@ -232,7 +232,7 @@ async function hasArrived(
   await awaitArrival(dataDir, {
     pause,
     waiting(from) {
-      const text = `A state is being moved into the data folder, from ${from}: it is served here when it has arrived`;
+      const text = `A state is being moved into the data folder from ${from}: waiting until the move is complete`;
       createLogger({ level, format, destination, now }).write('INFO', 'store', text);
     },
     signal: stopped.signal,
@@ -240,10 +240,10 @@ async function hasArrived(
   return !stopped.signal.aborted;
 }
 
-/** What is left to do when there is no backup. */
+/** Suggests what to do without a backup. */
 function wayOut(cause: unknown, { database, dataDir }: Config): string {
   if (!(cause instanceof DamagedState) || database !== null) return '';
-  return `, or export what can be read by mesh-na store salvage --data-dir ${dataDir} --to FILE`;
+  return `, or export what is readable with mesh-na store salvage --data-dir ${dataDir} --to FILE`;
 }
 
 function announce(

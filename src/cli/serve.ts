@@ -1,4 +1,4 @@
-/** `mesh-na serve`: its options. What it does is loaded with the server's native parts, which no other command needs. */
+/** `mesh-na serve`: its options. The implementation is loaded on demand, because only it needs the native modules. */
 import { type Command, Option } from 'commander';
 import { loadNativeParts } from '../base/native-parts.ts';
 import { OPTIONS, type OptionEntry, plain } from '../server/config/options.ts';
@@ -9,16 +9,16 @@ import type { ServeOptions } from './serve-authority.ts';
 export function addServeCommand(program: Command): void {
   const command = program
     .command('serve')
-    .description('start the authority; flags win over variables, and these over mesh-na.json')
+    .description('start the authority; flags override variables, which override mesh-na.json')
     .addOption(
-      new Option('--check', 'name every problem of the settings, and start nothing').conflicts(
+      new Option('--check', 'report all problems of the settings without starting').conflicts(
         'create',
       ),
     )
-    .option('--create', 'make a new network first when the data folder is absent or empty')
-    .option('--network-name <name>', 'name of the network that --create makes', 'local-mesh')
+    .option('--create', 'create a new network first if the data folder is missing or empty')
+    .option('--network-name <name>', 'name of the network for --create', 'local-mesh')
     .addOption(
-      new Option('--json', 'print one JSON object once it serves; logs go to standard error'),
+      new Option('--json', 'print one JSON object once it is serving; logs go to standard error'),
     );
   addSettings(command)
     .addHelpText(
@@ -32,7 +32,7 @@ export function addServeCommand(program: Command): void {
     .action(runServe);
 }
 
-/** The flags of the settings. The table uses commander's names for them: `--data-dir` is `dataDir`. */
+/** Adds the flags of the settings. The table uses commander's names: `--data-dir` is `dataDir`. */
 export function addSettings(command: Command): Command {
   for (const { flag, variable, fallback, help, repeatable } of SETTINGS) {
     if (flag === undefined) continue;
@@ -60,7 +60,12 @@ function variablesHelp(): string {
       `  ${String(variable).padEnd(width)}  ${plain(help)}${fallback === undefined ? '' : ` (default: ${fallback})`}`,
   );
   const limits = `  ${'MESH_RATE_LIMIT_<BUCKET>'.padEnd(width)}  count/seconds, or off`;
-  return ['', 'Without a flag, by environment or configuration file:', ...lines, limits].join('\n');
+  return [
+    '',
+    'Settings without a flag, from the environment or configuration file:',
+    ...lines,
+    limits,
+  ].join('\n');
 }
 
 async function runServe(options: ServeOptions, command: Command): Promise<void> {

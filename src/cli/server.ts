@@ -7,7 +7,7 @@ import { httpFetch } from './http-fetch.ts';
 import { type OutputOptions, printNotice } from './output.ts';
 import { whileWaiting } from './progress.ts';
 
-/** What a command waits in all; limits of an authority are counted in minutes. */
+/** The total time that a command waits; rate limits of an authority are counted per minute. */
 const PATIENCE_MS = 600_000;
 
 export interface Reach extends OutputOptions {
@@ -19,7 +19,7 @@ export interface Reach extends OutputOptions {
 export function caOption(): Option {
   return new Option(
     '--ca <file>',
-    'certificates in PEM form that alone may vouch for the authority, in place of those that the system trusts',
+    'PEM file of CA certificates to trust for the authority, instead of those of the system',
   ).env('MESH_CA');
 }
 
@@ -27,7 +27,7 @@ export function waitOption(): Option {
   const most = inWords(PATIENCE_MS / 1000);
   return new Option(
     '--wait',
-    `wait as long as the authority asks when it limits requests or was restored, ${most} in all`,
+    `wait when the authority limits requests or was restored, up to ${most} in total`,
   );
 }
 
@@ -38,7 +38,7 @@ export function serverOf({ url, ca, wait, json }: Reach): ServerOptions {
   if (!wait) return { url, fetch };
   const onLimited = (ms: number) => {
     if (json) return;
-    printNotice(`The authority asks to wait; trying again in ${inWords(ms / 1000)}`);
+    printNotice(`The authority is limiting requests; retrying in ${inWords(ms / 1000)}`);
   };
   return { url, fetch, patienceMs: PATIENCE_MS, onLimited };
 }

@@ -1,4 +1,4 @@
-/** Ids and keys in short: a beginning that no other one has. A command that takes one looks for the whole of it. */
+/** Short ids and keys: unique prefixes, which commands expand to the full value. */
 import { EXIT, failure } from './exit-codes.ts';
 import { isPublicKey, publicKey } from './options.ts';
 
@@ -9,7 +9,7 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const BEGINNING_OF_ID = /^[0-9a-f][0-9a-f-]*$/;
 const BEGINNING_OF_KEY = /^[A-Za-z0-9+/]{8,43}$/;
 
-/** The short form of each id; what is neither an id nor a key stays whole. */
+/** The short form of each id or key; other text is unchanged. */
 export function shortForms(ids: readonly string[]): ReadonlyMap<string, string> {
   const sorted = [...new Set(ids)].filter((id) => UUID.test(id) || isPublicKey(id)).sort();
   return new Map(
@@ -23,7 +23,7 @@ export function shortForms(ids: readonly string[]): ReadonlyMap<string, string> 
   );
 }
 
-/** Whether the text is that id or key, or one that begins so. */
+/** Whether the text is an id or key that equals or begins with `given`. */
 export function isNamedBy(text: string, given: string): boolean {
   if (text === given) return true;
   return (
@@ -37,14 +37,14 @@ function commonLength(a: string, b: string): number {
   return length;
 }
 
-/** Parses a public key, or the beginning of one as lists show it. */
+/** Parses a public key, or a prefix as shown in lists. */
 export function keyOrBeginning(text: string): string {
   return BEGINNING_OF_KEY.test(text) ? text : publicKey(text);
 }
 
 /**
- * The whole id that `given` begins, if exactly one does: all of them are looked at, so that nothing is ever done to
- * one that was not meant. What is whole, or no beginning of an id, is returned as it is.
+ * Expands the prefix `given` to the only id that begins with it. All ids are checked, so that a command never acts on
+ * the wrong one. A full id, or text that is not a prefix of an id, is returned unchanged.
  */
 export function wholeId(given: string, what: string, ids: AsyncIterable<string>): Promise<string> {
   const isWhole = UUID.test(given) || !BEGINNING_OF_ID.test(given);
@@ -56,7 +56,7 @@ export function wholeKey(given: string, ids: AsyncIterable<string>): Promise<str
   return isPublicKey(given) ? Promise.resolve(given) : onlyOne(given, 'node key', ids);
 }
 
-/** The same for what has a fingerprint of this many hex digits. */
+/** The same for a fingerprint with this many hex digits. */
 export function wholeFingerprint(
   given: string,
   what: string,
@@ -69,7 +69,7 @@ export function wholeFingerprint(
 
 async function onlyOne(given: string, what: string, ids: AsyncIterable<string>): Promise<string> {
   if (given.length < SHORTEST) {
-    const message = `${given} is too short: give the first ${SHORTEST} characters of the ${what} or more`;
+    const message = `${given} is too short: give at least the first ${SHORTEST} characters of the ${what}`;
     throw failure(EXIT.usage, 'usage', message);
   }
   const found = new Set<string>();
@@ -81,6 +81,6 @@ async function onlyOne(given: string, what: string, ids: AsyncIterable<string>):
   if (found.size === 1) return only;
   const shown = [...found].slice(0, MOST_CANDIDATES).join(', ');
   const more = found.size > MOST_CANDIDATES ? ` and ${found.size - MOST_CANDIDATES} more` : '';
-  const message = `${found.size} begin with ${given}, so nothing was done: ${shown}${more}; give more of the ${what} that is meant`;
+  const message = `${given} is ambiguous, so nothing was done: it matches ${shown}${more}; give more characters of the ${what}`;
   throw failure(EXIT.refused, 'ambiguous_id', message);
 }

@@ -15,14 +15,17 @@ export function addSignerCommand(program: Command): void {
   program
     .command('signer')
     .description('hold the key of an authority, and sign for it over a socket')
-    .requiredOption('--key <file>', 'key file of the authority, which no other process has to read')
+    .requiredOption(
+      '--key <file>',
+      'key file of the authority, which no other process needs to read',
+    )
     .addOption(
       new Option(
         '--listen <address>',
-        'socket to listen on, such as unix:/run/mesh-na/signer.sock; everyone who may use it can have anything signed',
+        'socket to listen on, such as unix:/run/mesh-na/signer.sock; everyone with access to it can have anything signed',
       ).makeOptionMandatory(),
     )
-    .option('--group', 'let the group of the socket use it, and not its owner alone')
+    .option('--group', 'give the group of the socket access, in addition to its owner')
     .addHelpText(
       'after',
       examples([
@@ -33,7 +36,7 @@ export function addSignerCommand(program: Command): void {
     .action(serveSigner);
 }
 
-/** How often it logs what was signed. */
+/** How often it logs what it signed. */
 const REPORT_MS = 1000;
 const LAST_LINES_MS = 1000;
 
@@ -84,7 +87,7 @@ async function serveSigner({ key, listen, group = false }: SignerOptions): Promi
     for (const { level, sentence } of tally.take()) logger.write(level, 'signer', sentence);
   }
   const reporting = setInterval(report, REPORT_MS);
-  logger.write('INFO', 'signer', `Signs at unix:${path} with the key ${signer.publicKey}`);
+  logger.write('INFO', 'signer', `Signing at unix:${path} with the key ${signer.publicKey}`);
   logger.write('INFO', 'signer', `${await requested}: stopping`);
   clearInterval(reporting);
   await service.close();
@@ -97,13 +100,13 @@ interface Line {
   readonly sentence: string;
 }
 
-/** However much is asked, a line of each kind is written a second. */
+/** Limits the log to one line per kind and second. */
 function createTally() {
   const signed = new Map<string, { texts: number; bytes: number }>();
   const misuses = new Map<string, number>();
   return {
     signed(kind: string, bytes: number): void {
-      // By these the authority only makes sure that somebody signs, several times a minute.
+      // The authority checks several times a minute that the signer is available.
       if (kind === 'challenge') return;
       const before = signed.get(kind) ?? { texts: 0, bytes: 0 };
       signed.set(kind, { texts: before.texts + 1, bytes: before.bytes + bytes });
@@ -111,7 +114,7 @@ function createTally() {
     misused(problem: string): void {
       misuses.set(problem, (misuses.get(problem) ?? 0) + 1);
     },
-    /** What has happened since it was last asked. */
+    /** Returns what happened since the last call. */
     take(): Line[] {
       const lines: Line[] = [
         ...[...signed].map(([kind, { texts, bytes }]) => {

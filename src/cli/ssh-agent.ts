@@ -1,5 +1,5 @@
 /**
- * An operator's key that ssh-agent holds: it signs plain Ed25519 over the same bytes as a key file, and its
+ * An operator's key in ssh-agent. The agent signs plain Ed25519 over the same bytes as a key file would, and the
  * secret never leaves it (draft-ietf-sshm-ssh-agent).
  */
 
@@ -15,11 +15,11 @@ const IDENTITIES_ANSWER = 12;
 const SIGN_REQUEST = 13;
 const SIGN_RESPONSE = 14;
 
-/** What OpenSSH's agent takes and gives in one message. */
+/** The message size limit of OpenSSH's agent. */
 const MOST_BYTES = 256 * 1024;
 const SIGNATURE_BYTES = 64;
 
-/** The key of the agent with this base64 public key; without one, the only Ed25519 key that it holds. */
+/** The agent's key with this base64 public key; without one, its only Ed25519 key. */
 export async function agentKey(socket: string, wanted: string | undefined): Promise<SigningKey> {
   const held = await heldKeys(socket);
   const publicKey = chosen(held, wanted);
@@ -30,7 +30,7 @@ export async function agentKey(socket: string, wanted: string | undefined): Prom
       const flags = Buffer.alloc(4);
       const request = Buffer.concat([sshString(blob), sshString(bytes), flags]);
       const answer = await ask(socket, SIGN_REQUEST, request, SIGN_RESPONSE);
-      // The string holds two: the name of the algorithm, and the signature.
+      // The string contains the name of the algorithm and the signature.
       return answer.subarray(-SIGNATURE_BYTES);
     },
   };
@@ -55,17 +55,17 @@ async function heldKeys(socket: string): Promise<string[]> {
 function chosen(held: readonly string[], wanted: string | undefined): string {
   if (wanted !== undefined) {
     if (held.includes(wanted)) return wanted;
-    throw unusable(`The agent does not hold the key ${wanted}`);
+    throw unusable(`The agent does not have the key ${wanted}`);
   }
   const [only, ...others] = held;
-  if (only === undefined) throw unusable('The agent holds no Ed25519 key');
+  if (only === undefined) throw unusable('The agent has no Ed25519 key');
   if (others.length > 0) {
-    throw unusable(`The agent holds ${held.length} Ed25519 keys; choose one by --agent-key`);
+    throw unusable(`The agent has ${held.length} Ed25519 keys; choose one with --agent-key`);
   }
   return only;
 }
 
-/** Asks the agent one question on a connection of its own; it may wait until a person has confirmed. */
+/** Sends one request on a separate connection; the agent may wait for a person to confirm. */
 async function ask(
   socket: string,
   type: number,
@@ -74,7 +74,7 @@ async function ask(
 ): Promise<Buffer> {
   const message = sshString(Buffer.concat([Buffer.of(type), payload]));
   if (message.length > MOST_BYTES) {
-    throw unusable('The request is too long for the agent, which signs 256 KiB at most');
+    throw unusable('The request is too long for the agent, which signs at most 256 KiB');
   }
   let answer: Buffer;
   try {
@@ -82,7 +82,7 @@ async function ask(
   } catch (cause) {
     throw unusable(`The agent at ${socket} does not answer (${messageOf(cause)})`);
   }
-  if (answer[0] !== expected) throw unusable('The agent has refused to sign');
+  if (answer[0] !== expected) throw unusable('The agent refused to sign');
   return answer.subarray(1);
 }
 
@@ -96,10 +96,10 @@ async function exchanged(socket: string, message: Buffer): Promise<Buffer> {
       received = Buffer.concat([received, piece as Buffer]);
       if (received.length < 4) continue;
       const length = received.readUInt32BE(0);
-      if (length > MOST_BYTES) throw new Error('an answer that is too long');
+      if (length > MOST_BYTES) throw new Error('its answer is too long');
       if (received.length >= 4 + length) return received.subarray(4, 4 + length);
     }
-    throw new Error('it has closed the connection');
+    throw new Error('it closed the connection');
   } finally {
     connection.destroy();
   }

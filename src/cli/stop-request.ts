@@ -1,4 +1,4 @@
-/** How a person or a supervisor ends a command that goes on until then. */
+/** How a person or a supervisor stops a long-running command. */
 
 export interface StopRequest {
   /** The first stop signal. */
@@ -19,7 +19,7 @@ export function awaitStop(): StopRequest {
       });
     }
   });
-  // Without a listener, Node.js opens its inspector, which gives anyone on this machine control.
+  // Without a listener, Node.js would open its inspector, which gives anyone on this machine control.
   process.on('SIGUSR1', () => undefined);
   return { requested, hurry: hurry.signal };
 }

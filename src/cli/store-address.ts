@@ -1,4 +1,4 @@
-/** Where the commands find the state: in a data folder, or in a database. */
+/** Where commands find the state: in a data folder or a database. */
 import { type Command, Option } from 'commander';
 import { systemRuntime } from '../base/runtime.ts';
 import type { Config } from '../server/config/load.ts';
@@ -8,7 +8,7 @@ import type { StateSource, StateTarget } from '../store/stream/ports.ts';
 import { EXIT, failure } from './exit-codes.ts';
 import { dataDirOption } from './options.ts';
 
-/** The address that a URL names, with what the usual variables add. */
+/** Resolves the address in a URL, completed by the usual variables. */
 export async function storeAddress(url: string): Promise<StoreAddress> {
   const { parseStoreAddress } = await import('../store/postgresql/address.ts');
   return parseStoreAddress(url, process.env);
@@ -24,14 +24,14 @@ export interface StatePlace {
 export function addPlaceOptions(command: Command): Command {
   return command
     .addOption(dataDirOption())
-    .addOption(storeOption('database that holds the state, as serve takes it'));
+    .addOption(storeOption('database with the state, as for serve'));
 }
 
 export function storeOption(description: string): Option {
   return new Option('--store <url>', description).env('MESH_STORE');
 }
 
-/** The database that `serve` would take with these options; null when the data folder holds the state. */
+/** The database that `serve` would use with these options; null when the state is in the data folder. */
 export async function databaseOf({ dataDir, store }: StatePlace): Promise<StoreAddress | null> {
   const { readSettings } = await import('../server/config/settings.ts');
   const { MESH_CONFIG } = process.env;
@@ -47,7 +47,7 @@ export function environment(): Environment {
   return process.env;
 }
 
-/** The settings that `serve` would take with these flags. */
+/** The settings that `serve` would use with these flags. */
 export async function settingsOf(flags: Flags): Promise<Config> {
   const { loadConfig } = await import('../server/config/load.ts');
   return loadConfig(flags, process.env, systemRuntime.now());
@@ -78,7 +78,7 @@ export async function openTarget(
   return openPostgresqlTarget(address, dataDir);
 }
 
-/** Whatever is wrong with a state, or with its place, is one sentence. */
+/** Reports any problem with a state or its place as a one-sentence failure. */
 export async function onState<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

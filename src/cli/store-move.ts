@@ -28,22 +28,18 @@ export function addMoveCommand(store: Command): void {
     .command('move')
     .description('move the state between a data folder and a database while it is served')
     .requiredOption('--from <place>', 'place of the state: lmdb:<folder>, or the URL of a database')
-    .requiredOption('--to <place>', 'its new place, in the same form, which holds no state yet')
+    .requiredOption('--to <place>', 'new place, in the same form, without a state')
     .addOption(dataDirOption())
     .addOption(
-      new Option('--resume', 'go on with a move that was interrupted').conflicts([
-        'abandon',
-        'dryRun',
-      ]),
+      new Option('--resume', 'continue an interrupted move').conflicts(['abandon', 'dryRun']),
     )
     .addOption(
-      new Option(
-        '--abandon',
-        'remove what an interrupted move has left in the new place',
-      ).conflicts('dryRun'),
+      new Option('--abandon', 'remove what an interrupted move left in the new place').conflicts(
+        'dryRun',
+      ),
     )
-    .option('--dry-run', 'check the state and say what would be moved')
-    .option('--yes', 'move without asking; required where nobody can be asked')
+    .option('--dry-run', 'check the state and show what would be moved')
+    .option('--yes', 'move without asking; required when not on a terminal')
     .action(runMove);
   addLocalOptions(move, [
     'mesh-na store move --from lmdb:./mesh-data --to postgresql://mesh@db/mesh --dry-run',
@@ -52,7 +48,7 @@ export function addMoveCommand(store: Command): void {
   ]);
 }
 
-/** A check of everything that takes no longer is also made while nobody serves the state. */
+/** The full check is repeated while nobody serves the state if it takes no longer than this. */
 const QUICK_CHECK_MS = 500;
 
 async function runMove({ from, to, dataDir, yes = false, ...options }: MoveOptions): Promise<void> {
@@ -65,7 +61,7 @@ async function runMove({ from, to, dataDir, yes = false, ...options }: MoveOptio
   if (abandon) {
     const { abandonMove } = await import('../maintenance/move/move.ts');
     await onState(() => abandonMove(places.source, places.target));
-    printResult(options, { from, to, moved: false }, [`Removed from ${to} what was left there.`]);
+    printResult(options, { from, to, moved: false }, [`Removed the interrupted move from ${to}.`]);
     return;
   }
   const moved = await onState(async () => {
@@ -85,14 +81,14 @@ async function runMove({ from, to, dataDir, yes = false, ...options }: MoveOptio
   print(moved, { ...options, from, to, dataDir, dryRun });
 }
 
-/** A move ends with the authority stopped, and the old place closed for good. */
+/** Asks for confirmation, because a move stops the authority and closes the old place for good. */
 async function assertConfirmed(from: string, to: string): Promise<void> {
   if (!isTerminal()) {
     const message =
-      'The move asks the authority to stop, and closes the old place for good: add --yes, or see what would be moved with --dry-run';
+      'The move stops the authority and closes the old place for good: add --yes, or use --dry-run to see what would be moved';
     throw usageFailure(message);
   }
-  const shown = `The state moves from ${from} to ${to}. The authority that serves ${from} is asked to stop, and the state there is never opened again.`;
+  const shown = `The state moves from ${from} to ${to}. The authority that serves ${from} will be asked to stop, and the state there can never be opened again.`;
   if (!(await isConfirmed(shown, 'Move it?'))) {
     throw failure(EXIT.refused, 'not_confirmed', 'Nothing was moved');
   }
@@ -107,14 +103,14 @@ function print(
   const lines = [
     `${dryRun ? 'To be moved' : 'Moved'}: revision ${revision}, rows: ${rows.join(', ')}`,
   ];
-  if (!dryRun) lines.push('Every row arrived, and the old state is not opened again.');
+  if (!dryRun) lines.push('Every row arrived, and the old state can no longer be opened.');
   lines.push(...filesToBring(options));
   if (pause !== null) lines.push(`Nobody could serve the state for ${inSeconds(pause)}.`);
   const pauseMs = pause === null ? null : Math.round(pause);
   printResult(options, { from, to, moved: !dryRun, revision, tables, pause_ms: pauseMs }, lines);
 }
 
-/** A move takes the state alone. */
+/** Lists the files to copy separately, because a move transfers only the state. */
 function filesToBring({ to, dataDir }: Pick<MoveOptions, 'to' | 'dataDir'>): string[] {
   const folder = /^lmdb:(.+)$/.exec(to)?.[1];
   const needed = [FILES.genesis, FILES.config, FILES.naKey];
@@ -122,11 +118,11 @@ function filesToBring({ to, dataDir }: Pick<MoveOptions, 'to' | 'dataDir'>): str
   if (missing.length === 0) return [];
   const place = folder ?? 'the data folder of each instance elsewhere';
   return [
-    `It is served with the same ${missing.join(', ')}: bring them from ${dataDir} to ${place}.`,
+    `Serving it requires the same ${missing.join(', ')}: copy them from ${dataDir} to ${place}.`,
   ];
 }
 
-/** What happens meanwhile, for the person who waits; a step that changes nothing is not printed. */
+/** Shows progress; steps without changes are not printed. */
 function printStep(step: MoveStep): void {
   const text = textOf(step);
   if (text !== null) process.stderr.write(`${printable(text)}\n`);
@@ -139,7 +135,7 @@ function textOf(step: MoveStep): string | null {
     case 'compared':
       return step.rows === 0 ? null : `Copied ${step.rows} differences in ${inSeconds(step.took)}`;
     case 'checked':
-      return `Both places hold the same state at revision ${step.revision}; the check took ${inSeconds(step.took)}`;
+      return `Both places have the same state at revision ${step.revision}; the check took ${inSeconds(step.took)}`;
     case 'awaited':
       return `Waiting for ${step.instances} ${step.instances === 1 ? 'instance' : 'instances'} on the new place to read the state`;
     case 'asked': {

@@ -29,9 +29,7 @@ export function addStoreCommands(program: Command): void {
     .action(runMigrate);
   addLocalOptions(migrate, ['mesh-na store migrate --store postgresql://mesh@db/mesh']);
   const status = addPlaceOptions(store.command('status'))
-    .description(
-      'say what is in the database, who writes to it, who is ready to, and how durable it is',
-    )
+    .description('show what is in the database, its writer and followers, and its durability')
     .action(runStatus);
   addLocalOptions(status, ['mesh-na store status --store postgresql://mesh@db/mesh']);
   addMoveCommand(store);
@@ -44,8 +42,8 @@ async function runMigrate(options: StoreCommandOptions): Promise<void> {
   const { place, from, to } = await onState(() => migrateDatabase(address));
   const text =
     from === to
-      ? `The tables at ${place} have schema version ${to} already.`
-      : `The tables at ${place} have schema version ${to}.`;
+      ? `The tables at ${place} already have schema version ${to}.`
+      : `The tables at ${place} now have schema version ${to}.`;
   printResult(options, { place, from, to }, [text]);
 }
 
@@ -69,7 +67,7 @@ async function runStatus(options: StoreCommandOptions): Promise<void> {
 
 async function namedDatabase(options: StoreCommandOptions) {
   const address = await onState(() => databaseOf(options));
-  if (address === null) throw usageFailure('Name the database by --store');
+  if (address === null) throw usageFailure('Give the database with --store');
   return address;
 }
 
@@ -111,14 +109,12 @@ function writerText({
   return released ? `none; ${holder} has stopped` : `none; ${holder} was lost at ${expires_at}`;
 }
 
-/** Followers look at the database four times a second. */
+/** Followers poll the database four times a second. */
 const SILENT_SECONDS = 5;
 
 function followerText({ name, lag_revisions: lag, silent_seconds: silence }: StatusOfFollower) {
   const silent =
-    silence === null || silence < SILENT_SECONDS
-      ? ''
-      : `, not heard of for ${Math.floor(silence)} s`;
+    silence === null || silence < SILENT_SECONDS ? '' : `, last seen ${Math.floor(silence)} s ago`;
   if (lag === null) return `${name}, has not read the state yet${silent}`;
   return lag === 0
     ? `${name}, up to date${silent}`
@@ -135,22 +131,22 @@ interface SalvageOptions extends OutputOptions {
 
 function addDamageCommands(store: Command): void {
   const verify = addPlaceOptions(store.command('verify'))
-    .description('read every row, and check checksums, signatures, audit log and signed lists')
+    .description('read every row, and verify checksums, signatures, audit log and signed lists')
     .addHelpText(
       'after',
-      '\nIt needs no key, and may run while the state is served. Exit code 4 when anything is wrong.',
+      '\nIt needs no key, and can run while the state is being served. Exit code 4 if anything is wrong.',
     )
     .action(runVerify);
   addLocalOptions(verify, ['mesh-na store verify --data-dir /var/lib/mesh']);
   const salvage = store
     .command('salvage')
-    .description('export what can be read of a data folder that is damaged')
+    .description('export what is readable in a damaged data folder')
     .addOption(dataDirOption())
-    .requiredOption('--to <file>', 'where it is written, as lines of JSON')
+    .requiredOption('--to <file>', 'write to this file, as lines of JSON')
     .option('--force', 'overwrite the file')
     .addHelpText(
       'after',
-      '\nThe folder must not be served. The file ends with what is lost; exit code 4 when anything is.',
+      '\nThe folder must not be in use. The file ends with what is lost; exit code 4 if anything is lost.',
     )
     .action(runSalvage);
   addLocalOptions(salvage, ['mesh-na store salvage --to /backup/salvaged.ndjson']);
@@ -183,7 +179,7 @@ async function runVerify(options: VerifyOptions): Promise<void> {
   );
 }
 
-/** A state that is not sound is something else than one that cannot be reached. */
+/** Distinguishes a damaged state from one that is unreachable. */
 async function refusedWhenUnsound<T>(work: () => Promise<T>): Promise<T> {
   const { DamagedState } = await import('../store/rows.ts');
   const { UnsoundState } = await import('../maintenance/backup/check-state.ts');
@@ -215,14 +211,14 @@ async function runSalvage({
   });
   const shown = Object.entries(rows).map(([table, count]) => `${table} ${count}`);
   printResult(options, { file: to, rows, lost: lost.length }, [
-    `What can be read is written to ${to}: ${shown.join(', ') || 'nothing'}.`,
-    ...(lost.length === 0 ? ['Nothing is lost.'] : [`Lost, as the file says: ${lost.length}.`]),
+    `Wrote what is readable to ${to}: ${shown.join(', ') || 'nothing'}.`,
+    ...(lost.length === 0 ? ['Nothing was lost.'] : [`Lost, as the file says: ${lost.length}.`]),
     ...lost.slice(0, MOST_SHOWN).map((sentence) => `  ${sentence}`),
   ]);
   if (lost.length > 0) throw failure(EXIT.refused, 'state_lost', '');
 }
 
-/** A folder whose state was moved to a database may have that of before, which can be exported. */
+/** A folder whose state was moved to a database may still contain the old state, which can be exported. */
 async function assertInFolder(dataDir: string): Promise<void> {
   const { DATABASE_FILE } = await import('../store/lmdb/folder-state.ts');
   if (existsSync(join(dataDir, DATABASE_FILE))) return;

@@ -1,4 +1,4 @@
-/** Colors, on terminals alone. */
+/** Colors, only on terminals. */
 import { styleText } from 'node:util';
 
 export type Style = 'bold' | 'green' | 'red' | 'yellow';
@@ -7,7 +7,7 @@ interface Output {
   readonly isTTY?: boolean;
 }
 
-/** As Node.js itself decides: `FORCE_COLOR` wins over `NO_COLOR`. */
+/** Uses the rules of Node.js: `FORCE_COLOR` overrides `NO_COLOR`. */
 export function isColored(
   { isTTY = false }: Output,
   { FORCE_COLOR, NO_COLOR, TERM }: NodeJS.ProcessEnv,
@@ -16,7 +16,7 @@ export function isColored(
   return isTTY && !NO_COLOR && TERM !== 'dumb';
 }
 
-/** Text that has been made printable already. */
+/** Colors text that is already printable. */
 export function painted(style: Style, text: string, output: Output): string {
   return isColored(output, process.env) ? styleText(style, text, { validateStream: false }) : text;
 }

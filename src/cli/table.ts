@@ -1,4 +1,4 @@
-/** Tables: plain and whole in a pipe or a file; on a terminal colored, as wide as it, with ids and times in short. */
+/** Tables: plain and complete in pipes and files; on a terminal colored, fitted to its width, with short ids and times. */
 import type { Command } from 'commander';
 import stringWidth from 'string-width';
 import { systemRuntime } from '../base/runtime.ts';
@@ -9,24 +9,24 @@ import { shortForms } from './short-id.ts';
 import { painted, type Style } from './style.ts';
 
 const GAP = '  ';
-/** No column is cut to less than this; a column that is narrower anyway stays as it is. */
+/** Columns are not truncated below this width. */
 const NARROWEST = 8;
-/** Columns are left out before those that may be cut become narrower than this. */
+/** Columns are omitted before truncatable ones become narrower than this. */
 const COMFORTABLE = 16;
 
 export interface Column<Row> {
   readonly title: string;
   cell(row: Row): string | number | bigint | null | undefined;
-  /** Ids and keys are shown by a beginning that commands accept, times by their distance; names are never cut. */
+  /** Ids and keys are shortened to a prefix that commands accept, times become relative, and names are never truncated. */
   readonly holds?: 'id' | 'time' | 'name';
-  /** Where there is no room, the column with the lowest number is left out first; one without number never is. */
+  /** When space is short, columns with the lowest rank are omitted first; columns without a rank never are. */
   readonly rank?: number | undefined;
 }
 
 type Layout = Omit<Column<never>, 'cell'>;
 
 export interface TableOptions {
-  /** Everything as in a pipe. */
+  /** Shows everything as in a pipe. */
   readonly wide?: boolean;
 }
 
@@ -64,7 +64,7 @@ export function timeColumn<Row>(
 }
 
 export function addWideOption(command: Command): Command {
-  return command.option('--wide', 'on a terminal: all columns, whole ids, and times as they are');
+  return command.option('--wide', 'on a terminal: all columns, with full ids and timestamps');
 }
 
 export function tableOf<Row>(
@@ -75,7 +75,7 @@ export function tableOf<Row>(
   return openTable(columns, options)(rows);
 }
 
-/** A table that is shown in parts: the first part has the header, and decides how wide the columns are. */
+/** A table that is shown in parts: the first part has the header and determines the column widths. */
 export function openTable<Row>(
   columns: readonly Column<Row>[],
   { wide = false }: TableOptions = {},
@@ -115,7 +115,7 @@ interface Placed {
   readonly width: number;
 }
 
-/** All columns where there is as much room as they take, which `null` says. */
+/** Chooses the columns that fit; `null` means unlimited width. */
 function placed(
   columns: readonly Layout[],
   rows: readonly (readonly string[])[],
@@ -164,7 +164,7 @@ function lineOf(
 
 const CHARACTERS = new Intl.Segmenter();
 
-/** Only what was made narrower than its widest cell is cut; ids never are. */
+/** Truncates cells only in columns narrower than their widest cell, and never ids. */
 function cut(cell: string, width: number): string {
   if (stringWidth(cell) <= width) return cell;
   let kept = '';

@@ -37,12 +37,12 @@ export function addTreatyCommands(program: Command): void {
     .command('issue')
     .description('sign a treaty that recognizes a sovereign (privileged)')
     .argument('<subject-sovereign>', 'sovereign to recognize')
-    .requiredOption('--key <key>', 'its public key (repeatable)', collectAs(publicKey))
+    .requiredOption('--key <key>', 'public key of the sovereign (repeatable)', collectAs(publicKey))
     .option('--role <role>', 'role it may attest (repeatable; default: any)', collect)
-    .option('--scope <file>', 'JSON with the scope, - for standard input; --role wins over it')
+    .option('--scope <file>', 'JSON with the scope, - for standard input; --role overrides it')
     .option('--validity-hours <n>', 'how long it is valid (default: 168)', wholeNumber())
     .addOption(new Option('--metadata <json>', 'free-form metadata').argParser(jsonObject))
-    .option('--issuer <name>', 'issuing sovereign (default: that of the authority)')
+    .option('--issuer <name>', "issuing sovereign (default: the authority's)")
     .action(runIssue);
   addOperatorOptions(addOutOption(issue, 'the signed treaty'), [
     'mesh-na treaty issue beta --key "$BETA_KEY" --role role:client --out alpha-beta.json',
@@ -51,8 +51,8 @@ export function addTreatyCommands(program: Command): void {
   const revoke = treaty
     .command('revoke')
     .description('revoke a treaty (privileged)')
-    .argument('<treaty-id>', 'treaty to revoke, or the first 8 characters of its id or more')
-    .option('--reason <text>', 'why; renewed_by:<id> or replaced_by:<id> names the successor')
+    .argument('<treaty-id>', 'treaty id, or at least its first 8 characters')
+    .option('--reason <text>', 'reason; renewed_by:<id> or replaced_by:<id> names the successor')
     .action(runRevoke);
   addOperatorOptions(revoke, [
     'mesh-na treaty revoke 7d0f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00 --reason "no longer needed"',
@@ -60,9 +60,9 @@ export function addTreatyCommands(program: Command): void {
 
   const list = treaty
     .command('list')
-    .description('list the treaties of the authority, the oldest first')
-    .option('--issuer <name>', 'only those this sovereign issued')
-    .option('--subject <name>', 'only those that recognize this sovereign')
+    .description('list the treaties of the authority, oldest first')
+    .option('--issuer <name>', 'only treaties that this sovereign issued')
+    .option('--subject <name>', 'only treaties that recognize this sovereign')
     .addOption(statusOption())
     .action(runList);
   addPublicOptions(addWideOption(list), [
@@ -72,15 +72,15 @@ export function addTreatyCommands(program: Command): void {
 
   const verify = treaty
     .command('verify')
-    .description('verify a treaty; exit code 4 when it is refused')
+    .description('verify a treaty; exit code 4 if it is rejected')
     .argument('<file>', 'the signed treaty, - for standard input')
     .option(
       '--issuer-key <key>',
-      "key it must be signed by (repeatable; default: the authority's)",
+      "key that must have signed it (repeatable; default: the authority's)",
       collectAs(publicKey),
     )
-    .option('--expect-issuer <name>', 'refuse it unless this sovereign issued it')
-    .option('--expect-subject <name>', 'refuse it unless it recognizes this sovereign')
+    .option('--expect-issuer <name>', 'reject it unless this sovereign issued it')
+    .option('--expect-subject <name>', 'reject it unless it recognizes this sovereign')
     .action(runVerify);
   addVerificationOptions(verify, [
     'mesh-na treaty verify alpha-beta.json',
@@ -129,7 +129,7 @@ function treatyPages(client: PublicClient, filters: TreatyFilters) {
   );
 }
 
-/** The treaty with this id, or the only one whose id begins so. */
+/** Returns the full treaty id for an id or unique prefix. */
 export function wholeTreatyId(client: PublicClient, given: string): Promise<string> {
   const ids = eachOf('Treaties', treatyPages(client, {}), ({ treaty }) => treaty.treaty_id);
   return wholeId(given, 'treaty', ids);
@@ -182,7 +182,7 @@ async function runIssue(subject: string, options: IssueOptions): Promise<void> {
   ]);
 }
 
-/** The authority judges the members of the file. */
+/** The authority validates the members of the file. */
 async function scopeOf({ role, scope }: IssueOptions): Promise<TreatyRequest['scope']> {
   if (role === undefined && scope === undefined) return undefined;
   const members = scope === undefined ? {} : await readJsonFile(scope);

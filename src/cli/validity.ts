@@ -26,18 +26,18 @@ export function addWindowOptions(
   command: Command,
   defaults = { from: 'now', until: `${DEFAULT_HOURS} hours later` },
 ): Command {
-  const until = new Option('--valid-until <time>', `its end (default: ${defaults.until})`);
+  const until = new Option('--valid-until <time>', `when it ends (default: ${defaults.until})`);
   return command
     .option('--valid-from <time>', `when it begins (default: ${defaults.from})`, timeAhead)
     .addOption(until.argParser(timeAhead))
     .addOption(
-      new Option('--validity-hours <n>', 'its length, instead of its end')
+      new Option('--validity-hours <n>', 'duration, instead of --valid-until')
         .conflicts('validUntil')
         .argParser(wholeNumber(MOST_HOURS)),
     );
 }
 
-/** The requested window; missing ends come from `fallback`, or the window begins now. */
+/** The requested window; missing bounds come from `fallback`, or else the window begins now. */
 export function windowOf(
   options: WindowOptions,
   fallback: Partial<ValidityWindow> = {},
@@ -55,6 +55,7 @@ export function hoursFromNow(hours: number): string {
 
 function later(start: string, hours: number): string {
   const instant = parseRequestTimestamp(start);
-  if (instant === null) throw usageFailure('--valid-from is needed: the offer has no readable one');
+  if (instant === null)
+    throw usageFailure('--valid-from is required: the offer has no readable one');
   return formatInstant(instant + hours * HOUR_MS);
 }

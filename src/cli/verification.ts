@@ -1,4 +1,4 @@
-/** What the `verify` commands share: who verifies, the authority or, with `--offline`, this program. */
+/** Shared by the `verify` commands: verification by the authority or, with `--offline`, by this program. */
 import { type Command, Option } from 'commander';
 import { systemRuntime } from '../base/runtime.ts';
 import { genesisProblem } from '../client/network-trust.ts';
@@ -16,19 +16,19 @@ export interface VerificationOptions extends PublicOptions {
   readonly genesis?: string;
   readonly profile?: string;
   readonly configHome?: string;
-  /** Of `attestation verify` alone. */
+  /** Only for `attestation verify`. */
   readonly feed?: string;
 }
 
 /** Ends the definition of a command that verifies with its options and its examples. */
 export function addVerificationOptions(command: Command, lines: readonly string[]): void {
   command
-    .option('--offline', 'verify with this program; no authority is asked')
-    .option('--genesis <file>', 'genesis of the authority whose key is the default, if offline')
+    .option('--offline', 'verify locally without asking an authority')
+    .option('--genesis <file>', 'with --offline: genesis of the authority whose key is the default')
     .addOption(
       new Option(
         '--profile <name>',
-        'profile of the authority whose key is the default, if offline',
+        'with --offline: profile of the authority whose key is the default',
       ).argParser(profileName),
     )
     .addOption(configHomeOption());
@@ -49,14 +49,14 @@ export async function verifierOf(options: VerificationOptions): Promise<Verifica
   });
 }
 
-/** Whose keys are known without being given. */
+/** The parties whose keys are known by default. */
 export async function partiesOf(options: VerificationOptions): Promise<KnownParties> {
   if (!options.offline) return knownParties(publicClient(options));
   const { sovereignId, key } = await anchorOf(options);
   return { sovereignId, authorityKey: key, recognized: new Map() };
 }
 
-/** The authority that is trusted; null is what is not known of it. */
+/** The trusted authority; unknown members are null. */
 interface Anchor {
   readonly sovereignId: string | null;
   readonly key: string | null;
@@ -76,14 +76,14 @@ function anchorIn(genesis: GenesisBlock): Anchor {
   const pin = { rootKey: genesis.root_public_key, genesis: null };
   const problem = genesisProblem(genesis, pin, systemRuntime.now());
   if (problem !== null) {
-    throw failure(EXIT.refused, 'invalid_genesis', `The genesis is refused: ${problem}`);
+    throw failure(EXIT.refused, 'invalid_genesis', `The genesis is rejected: ${problem}`);
   }
   return { sovereignId: genesis.network_name, key: genesis.network_authority.public_key };
 }
 
 function keyOf({ key }: Anchor): string {
   if (key !== null) return key;
-  const message = 'Offline, the key of the signer is needed, or --genesis or --profile';
+  const message = '--offline needs the key of the signer, --genesis or --profile';
   throw usageFailure(message);
 }
 

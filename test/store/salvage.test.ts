@@ -132,7 +132,7 @@ test('the program names the row that is damaged, and exports the others', async 
   ]);
   assert.equal(started.code, 3);
   assert.ok(started.stderr.includes(row), started.stderr);
-  const command = /export what can be read by mesh-na store salvage --data-dir \S+ --to FILE\n$/;
+  const command = /export what is readable with mesh-na store salvage --data-dir \S+ --to FILE\n$/;
   assert.match(started.stderr, command);
   assert.equal(left.code, 4, left.stderr);
   assert.match(left.stdout, /Lost, as the file says: 1\./);

@@ -1,4 +1,4 @@
-/** Whether there is a backup of this network that is young enough, and sound. */
+/** Checks whether there is a recent, sound backup of this network. */
 
 import { join } from 'node:path';
 import { verifySignature } from '../../base/crypto/ed25519.ts';
@@ -13,26 +13,26 @@ import { instantOf } from '../../protocol/records/record.ts';
 import { type Finding, fine, unknown, warning, wrong } from './finding.ts';
 
 export interface BackupOptions {
-  /** Null when no folder is named. */
+  /** Null when no folder is configured. */
   readonly settings: BackupSettings | null;
   readonly genesis: GenesisBlock;
-  /** Whether the newest one is read to its end. */
+  /** Whether to read the newest backup completely. */
   readonly deep: boolean;
   readonly now: number;
 }
 
 const HOUR = 3_600_000;
-const MAKE = 'Run mesh-na backup create, and see why the service makes none';
+const MAKE = 'Run mesh-na backup create, and check why the service creates none';
 
 export async function checkBackups(options: BackupOptions): Promise<Finding> {
   const { settings } = options;
   if (settings === null) {
-    return unknown('backups', 'No folder of backups is named', 'Name it by --backup-to');
+    return unknown('backups', 'No backup folder is configured', 'Set --backup-to');
   }
   try {
     return await checkFolder(settings, options);
   } catch (cause) {
-    return wrong('backups', messageOf(cause), 'Name the folder of the backups by --backup-to');
+    return wrong('backups', messageOf(cause), 'Set --backup-to to the folder of the backups');
   }
 }
 
@@ -46,13 +46,13 @@ async function checkFolder(
     .toSorted((a, b) => b.madeAt - a.madeAt)[0];
   const problem = deep && newest !== undefined ? await problemOf(join(folder, newest.name)) : null;
   if (problem !== null) {
-    return wrong('backups', `The newest, ${newest?.name}, is not sound: ${problem}`, MAKE);
+    return wrong('backups', `The newest backup, ${newest?.name}, is damaged: ${problem}`, MAKE);
   }
-  // The names of scheduled backups show their age, even when they are encrypted.
+  // The name of a scheduled backup shows its age, even when it is encrypted.
   const named = await createKeptFiles(folder, genesis).newest();
   const madeAt = Math.max(newest?.madeAt ?? 0, named ?? 0);
   if (madeAt === 0) return nothingKnown(folder, listed);
-  const found = `The newest is ${Math.floor((now - madeAt) / HOUR)} hours old`;
+  const found = `The newest backup is ${Math.floor((now - madeAt) / HOUR)} hours old`;
   return now - madeAt < 2 * every ? fine('backups', found) : warning('backups', found, MAKE);
 }
 
@@ -72,8 +72,8 @@ function nothingKnown(folder: string, listed: readonly ListedBackup[]): Finding 
   if (encrypted === 0) return wrong('backups', `${folder} has no backup of this network`, MAKE);
   return unknown(
     'backups',
-    `${folder} has ${encrypted} encrypted backups, whose age and content cannot be seen`,
-    'Run mesh-na backup verify with the identity that opens them',
+    `${folder} has ${encrypted} encrypted backups, whose age and content cannot be checked`,
+    'Run mesh-na backup verify with the identity that decrypts them',
   );
 }
 

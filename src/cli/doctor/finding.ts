@@ -1,43 +1,43 @@
-/** What `mesh-na doctor` checks, and what it says of each check. */
+/** The checks of `mesh-na doctor`, and their findings. */
 
-/** Each check with the reason why it matters. */
+/** Each check, and why it matters. */
 export const CHECKS = {
-  node_version: 'The parts in native code exist for these versions alone',
-  glibc: 'The parts in native code do not load with an older one',
+  node_version: 'The native modules exist only for these versions',
+  glibc: 'The native modules do not load with an older version',
   data_folder: 'Anyone who can write there can become the authority',
-  configuration: 'The next start is refused, or is not what was meant',
-  genesis: 'It says which network this is, and nodes pin its root key',
-  root_signature: 'Nodes refuse a genesis that the root key has not signed',
-  first_policy: 'The root key vouches for the rules that the network begins with',
-  delegation: 'Nodes refuse the authority once the root key no longer vouches for it',
-  authority_key: 'With another key, nothing that it signs is accepted',
+  configuration: 'The next start would fail, or use unintended settings',
+  genesis: 'It defines the network, and nodes pin its root key',
+  root_signature: 'Nodes reject a genesis that the root key did not sign',
+  first_policy: 'The root key vouches for the first policy of the network',
+  delegation: 'Nodes reject the authority once its delegation has expired',
+  authority_key: 'Nothing that is signed with another key is accepted',
   signer: 'Without it nothing is issued, renewed or revoked, and no start succeeds',
-  key_modes: 'Anyone who reads a private key can sign in its place',
-  root_key: 'A thief of this machine would own the network for good',
+  key_modes: 'Anyone who can read a private key can sign with it',
+  root_key: 'An intruder on this machine would own the network for good',
   operator_keys: 'Without a privileged key nothing can be revoked',
-  clock: 'Times decide what is valid, and which requests are fresh',
-  tls: 'Clients refuse to connect once it is not valid',
-  exposure: 'Invite tokens and signatures travel along there',
-  free_space: 'Newcomers are refused when little is left, and a full disk stops the service',
-  open_files: 'Each connection needs one',
-  holder: 'One process at a time writes the state',
-  store: 'Without it nothing is served, and an older one un-revokes what was revoked since',
-  last_stop: 'What the last process had not stored is lost',
-  rows: 'A damaged row is found too late when it is needed',
-  head: 'It shows when an older copy of the state was put back',
-  backups: 'What is lost with the disk can only come from there',
-  webhooks: 'What happens does not reach those who wait for it',
-  database: 'It keeps what the authority has acknowledged',
+  clock: 'Validity and request freshness depend on the time',
+  tls: 'Clients refuse to connect once the certificate is invalid',
+  exposure: 'Invite tokens and signatures are sent over this connection',
+  free_space: 'Joins are refused when space is low, and a full disk stops the service',
+  open_files: 'Each connection needs an open file',
+  holder: 'Only one process at a time may write the state',
+  store: 'Nothing can be served without it, and an older state undoes later revocations',
+  last_stop: 'Anything the last process had not stored is lost',
+  rows: 'It is too late to find a damaged row when it is needed',
+  head: 'It reveals a rolled-back state',
+  backups: 'They are the only way to recover from the loss of the disk',
+  webhooks: 'Receivers miss events',
+  database: 'It stores everything that the authority has acknowledged',
   reachable: 'Nobody can enroll, renew or learn of a revocation',
-  ready: 'Nothing is decided while it is not ready',
-  network: 'Another authority answers there, or somebody in between',
-  crl: 'Nodes accept what is revoked, or refuse everyone when the list is stale',
-  feed: 'Partners accept attestations that are revoked',
-  clock_skew: 'Requests with another time are refused',
-  public_url: 'Documents and pages name an address that others cannot use',
-  forwarded: 'A client could choose its own address, and so evade limits and forge the audit log',
-  posture: 'The authority itself says that something is wrong',
-  version: 'Commands and server may not understand each other',
+  ready: 'It serves no requests until it is ready',
+  network: 'Another authority or a man in the middle may be answering',
+  crl: 'With a stale list, nodes accept revoked certificates or reject everyone',
+  feed: 'Partners would accept revoked attestations',
+  clock_skew: 'Requests with a wrong time are refused',
+  public_url: 'Documents and pages show an address that clients cannot use',
+  forwarded: 'Clients could fake their address, and thus evade limits and falsify the audit log',
+  posture: 'The authority itself reports a problem',
+  version: 'Commands and server may be incompatible',
 } as const;
 
 export type CheckName = keyof typeof CHECKS;
@@ -48,7 +48,7 @@ export type Outcome = (typeof OUTCOMES)[number];
 export interface Finding {
   readonly check: CheckName;
   readonly outcome: Outcome;
-  /** A sentence without its period, as all texts here. */
+  /** A sentence without a final period, like all texts here. */
   readonly found: string;
   /** What to do; null when there is nothing to do. */
   readonly cure: string | null;
@@ -66,14 +66,14 @@ export function wrong(check: CheckName, found: string, cure: string): Finding {
   return { check, outcome: 'wrong', found, cure };
 }
 
-/** What could not be checked, and what would allow it. */
+/** A check that could not be made, and what would make it possible. */
 export function unknown(check: CheckName, found: string, cure: string): Finding {
   return { check, outcome: 'unknown', found, cure };
 }
 
 const DAY = 86_400_000;
 
-/** What ends needs attention two weeks before, as the posture says. */
+/** Anything that expires needs attention two weeks before, as in the posture. */
 export function ending(check: CheckName, what: string, end: number, now: number, cure: string) {
   const days = Math.floor(Math.abs(end - now) / DAY);
   const spelled = days === 1 ? '1 day' : `${days} days`;

@@ -1,4 +1,4 @@
-/** What is checked on the machine of the authority; nothing is changed, and a service that runs is not disturbed. */
+/** Checks on the machine of the authority. They change nothing and do not disturb a running service. */
 
 import { verifySignature } from '../../base/crypto/ed25519.ts';
 import { messageOf } from '../../base/error-message.ts';
@@ -26,7 +26,7 @@ import { checkState } from './state.ts';
 import { checkWebhooks } from './webhooks.ts';
 
 const CURE =
-  'Start mesh-na signer there with the key of the authority, for the user or the group of the service';
+  'Start mesh-na signer there with the key of the authority, accessible to the user or group of the service';
 
 async function checkSigner(source: KeySource): Promise<Finding[]> {
   if (source.kind === 'seed') return [];
@@ -37,7 +37,7 @@ async function checkSigner(source: KeySource): Promise<Finding[]> {
       verify: verifySignature,
       nonce: () => systemRuntime.randomBytes(CHALLENGE_BYTES),
     });
-    connection.end('it has shown that it signs');
+    connection.end('the check is done');
     return [fine('signer', `${at} signs with the key of the authority`)];
   } catch (cause) {
     return [wrong('signer', `${at} does not sign: ${messageOf(cause)}`, CURE)];
@@ -46,7 +46,7 @@ async function checkSigner(source: KeySource): Promise<Finding[]> {
 
 export interface LocalOptions extends Omit<SettingsOptions, 'now'> {
   readonly machine: Machine;
-  /** Whether every row is read, and the newest backup. */
+  /** Whether to read every row, and the newest backup. */
   readonly deep: boolean;
 }
 
@@ -62,8 +62,8 @@ export async function checkLocal(options: LocalOptions): Promise<LocalReport> {
   const { genesis, config, dataDir } = settings;
   const findings = [...checkPrograms(machine), ...settings.findings];
   if (genesis === null || config === null) {
-    const cure = 'Mend the settings first';
-    return { genesis, findings: [...findings, unknown('store', 'It was not opened', cure)] };
+    const cure = 'Correct the settings first';
+    return { genesis, findings: [...findings, unknown('store', 'The state was not opened', cure)] };
   }
   const { database } = config;
   findings.push(...(await checkSigner(config.keySource())));
@@ -98,7 +98,7 @@ async function readDatabase({ address }: DatabaseSetting) {
     const holder: Holder | null = writer === null ? null : { pid: null, shown: writer };
     return { finding: judgeSafety(safety), holder };
   } catch (cause) {
-    const cure = 'Make it answer, and let this user in';
+    const cure = 'Make sure that it is running, and that this user has access';
     return { finding: wrong('database', messageOf(cause), cure), holder: null };
   }
 }
@@ -106,12 +106,16 @@ async function readDatabase({ address }: DatabaseSetting) {
 export function judgeSafety(safety: Omit<Safety, 'writer'>): Finding {
   const { place, full_page_writes, synchronous_commit, synchronous_standby_names } = safety;
   if (full_page_writes !== 'on') {
-    const found = `The database at ${place} runs with full_page_writes=${full_page_writes}`;
-    return wrong('database', found, 'Switch it on, or a crash of the machine tears pages');
+    const found = `The database at ${place} has full_page_writes=${full_page_writes}`;
+    return wrong(
+      'database',
+      found,
+      'Turn it on: otherwise a crash of the machine can corrupt pages',
+    );
   }
   if (synchronous_standby_names !== '' && synchronous_commit === 'local') {
-    const found = `The database at ${place} waits for no standby, although it names some`;
-    return warning('database', found, 'Set synchronous_commit to on');
+    const found = `The database at ${place} does not wait for its configured standbys`;
+    return warning('database', found, 'Set synchronous_commit=on');
   }
   return fine('database', `${place}, synchronous_commit=${synchronous_commit}`);
 }

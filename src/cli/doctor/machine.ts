@@ -1,4 +1,4 @@
-/** What the machine offers: the versions of Node.js and glibc, free space, open files, and who holds a folder. */
+/** Checks of the machine: versions of Node.js and glibc, free space, open files, and which process holds a folder. */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { hasGlibc, oldestGlibc, type Platform, thisPlatform } from '../../base/native-parts.ts';
@@ -6,13 +6,13 @@ import { freeSpace } from '../../server/lifecycle/free-space.ts';
 import { LOCK_FILE } from '../../store/lmdb/folder-lock.ts';
 import { type Finding, fine, unknown, warning, wrong } from './finding.ts';
 
-/** What tests put in place of this machine. */
+/** The machine, which tests replace. */
 export interface Machine extends Platform {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Bytes; null where the system does not say. */
+  /** Free bytes; null where the system does not report them. */
   freeBytes(folder: string): Promise<number | null>;
-  /** How many files the process may have open; null where the system does not say. */
+  /** The open file limit of the process; null where the system does not report it. */
   openFiles(pid: number | 'self'): number | null;
 }
 
@@ -48,14 +48,14 @@ export function checkPrograms(machine: Machine): Finding[] {
 }
 
 const USE_NODE = 'Use Node.js 20.15 or later, or 22 to 25';
-/** That of Node.js 20. */
+/** The requirement of Node.js 20. */
 const LEAST_MINOR = 27;
 
 function glibc(machine: Machine, least: number): Finding {
   const { glibcVersion } = machine;
   const cure = `Use a system with glibc 2.${least} or later; with Node.js 20, 2.${LEAST_MINOR} is enough`;
   if (glibcVersion === null) {
-    return wrong('glibc', 'The system has another library than glibc', cure);
+    return wrong('glibc', 'The system does not use glibc', cure);
   }
   return hasGlibc(machine, least)
     ? fine('glibc', `glibc ${glibcVersion}`)
@@ -65,15 +65,15 @@ function glibc(machine: Machine, least: number): Finding {
 const MEGABYTE = 1_048_576;
 const LOW_MEGABYTES = 1024;
 
-/** `leastBytes` is what newcomers need. */
+/** `leastBytes` is the free space that joins require. */
 export async function checkSpace(
   machine: Machine,
   folder: string,
   leastBytes: number,
 ): Promise<Finding> {
   const free = await machine.freeBytes(folder);
-  const cure = 'Make room on the disk of the data folder, or move the state to a larger one';
-  if (free === null) return unknown('free_space', 'The system does not say', cure);
+  const cure = 'Free up space on the disk of the data folder, or move the state to a larger disk';
+  if (free === null) return unknown('free_space', 'The system does not report free space', cure);
   const found = `${Math.floor(free / MEGABYTE)} MB are free`;
   if (free < leastBytes) return wrong('free_space', found, cure);
   return free < LOW_MEGABYTES * MEGABYTE
@@ -83,24 +83,24 @@ export async function checkSpace(
 
 const FEW_OPEN_FILES = 4096;
 
-/** The limit of the process that serves the folder, else of one that is started here. */
+/** The limit of the process that serves the folder, or else of a process started here. */
 export function checkOpenFiles(machine: Machine, holder: Holder | null): Finding {
-  const cure = 'Raise the limit, such as by LimitNOFILE= of systemd or ulimit -n';
+  const cure = 'Raise the limit, for example with LimitNOFILE= in systemd or with ulimit -n';
   const limit = machine.openFiles(holder?.pid ?? 'self');
-  if (limit === null) return unknown('open_files', 'The system does not say', cure);
+  if (limit === null) return unknown('open_files', 'The system does not report the limit', cure);
   const whose = holder?.pid == null ? 'A process started here' : 'The process that serves it';
-  const found = `${whose} may have ${limit} files open`;
+  const found = `${whose} may open ${limit} files`;
   return limit < FEW_OPEN_FILES ? warning('open_files', found, cure) : fine('open_files', found);
 }
 
 export interface Holder {
   /** Null when it is in another container or on another machine. */
   readonly pid: number | null;
-  /** The process as the lock file names it. */
+  /** The process according to the lock file. */
   readonly shown: string;
 }
 
-/** Who holds the folder now; null when nobody does. Nothing is locked for it, so a start is never in the way. */
+/** The process that holds the folder now, or null. It takes no lock, so it never blocks a start. */
 export function holderOf(folder: string): Holder | null {
   const path = join(folder, LOCK_FILE);
   if (!existsSync(path) || !isLocked(statSync(path).ino)) return null;
@@ -120,7 +120,11 @@ function isLocked(inode: number): boolean {
 
 export function checkHolder(holder: Holder | null): Finding {
   if (holder === null && !existsSync(LOCKS)) {
-    return unknown('holder', 'The system does not say', 'Look at the processes of this machine');
+    return unknown(
+      'holder',
+      'The system does not report it',
+      'Check the processes on this machine',
+    );
   }
   return fine(
     'holder',

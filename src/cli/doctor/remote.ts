@@ -1,4 +1,4 @@
-/** What is checked of an authority from outside, as any client sees it. */
+/** Checks of an authority from the outside, as any client sees it. */
 
 import { connect, type PeerCertificate, type TLSSocket } from 'node:tls';
 import Type from 'typebox';
@@ -21,11 +21,11 @@ import { ending, type Finding, fine, unknown, warning, wrong } from './finding.t
 export interface RemoteOptions {
   readonly url: string;
   readonly fetch: Fetch;
-  /** Certificates in PEM form that alone are trusted; null for those of the system. */
+  /** The only trusted certificates, in PEM form; null for those of the system. */
   readonly ca: string | null;
-  /** The genesis that is trusted; null when there is none. */
+  /** The trusted genesis; null when there is none. */
   readonly genesis: GenesisBlock | null;
-  /** Of this program. */
+  /** The version of this program. */
   readonly version: string;
   now(): number;
 }
@@ -43,13 +43,14 @@ export async function checkRemote(options: RemoteOptions): Promise<Finding[]> {
     await calls.get(Whole, '/healthz');
   } catch (cause) {
     if (tls.some(({ outcome }) => outcome === 'wrong')) return tls;
-    const cure = 'Start it, or name another address; see its log and that of the proxy before it';
+    const cure =
+      'Start it or correct the address; check its log and the log of the proxy in front of it';
     return [...tls, wrong('reachable', messageOf(cause), cure)];
   }
   const ready = await checkReady(calls);
   const network = await checkNetwork(calls, options);
   const first = [...tls, fine('reachable', `${url} answers`), ready, ...network.findings];
-  // It answers nothing that rests on the state.
+  // A waiting instance answers no requests that need the state.
   if (ready.found === WAITS) return first;
   return [
     ...first,
@@ -61,7 +62,7 @@ export async function checkRemote(options: RemoteOptions): Promise<Finding[]> {
   ];
 }
 
-/** A finding in place of an answer that did not come, or was not what it should be. */
+/** Returns a finding instead when no usable answer arrives. */
 async function asked(
   check: Finding['check'],
   cure: string,
@@ -75,31 +76,30 @@ async function asked(
 }
 
 const LOOPBACK = /^(localhost|127\.[0-9.]+|\[::1\])$/;
-const TLS_CURE =
-  'Put a certificate in place that is valid for this name, or trust its issuer by --ca';
+const TLS_CURE = 'Install a certificate that is valid for this name, or trust its issuer with --ca';
 
 async function checkTls({ url, ca, now }: RemoteOptions): Promise<Finding[]> {
   const { protocol, hostname, port } = new URL(url);
   if (protocol === 'http:') {
     if (LOOPBACK.test(hostname)) return [];
-    const found = `What is sent to ${url} can be read and altered on its way`;
-    return [warning('exposure', found, 'Serve TLS, or put a proxy with TLS before it')];
+    const found = `Traffic to ${url} can be read and altered in transit`;
+    return [warning('exposure', found, 'Enable TLS, or put a TLS proxy in front of it')];
   }
   const seen = await certificateOf(hostname, Number(port || 443), ca);
   if (typeof seen === 'string') return [wrong('tls', seen, TLS_CURE)];
   const end = Date.parse(seen.certificate.valid_to);
-  const lifetime = ending('tls', 'The TLS certificate that is served', end, now(), TLS_CURE);
+  const lifetime = ending('tls', 'The served TLS certificate', end, now(), TLS_CURE);
   if (seen.problem === null || lifetime.outcome === 'wrong') return [lifetime];
   return [wrong('tls', `The TLS certificate is not accepted (${seen.problem})`, TLS_CURE)];
 }
 
 interface SeenCertificate {
   readonly certificate: PeerCertificate;
-  /** Why it is not accepted; null when it is. */
+  /** Why the certificate is not accepted; null when it is. */
   readonly problem: string | null;
 }
 
-/** The certificate that is served, or why none was seen. It is not relied on, so it need not be valid. */
+/** The served certificate, or why there is none. It is only inspected, so it need not be valid. */
 function certificateOf(
   hostname: string,
   port: number,
@@ -131,14 +131,14 @@ function certificateOf(
   });
 }
 
-const WAITS = 'It waits for its turn, while another instance serves';
-const READY_CURE = 'See the log of the authority, and docs/monitoring.md on health';
+const WAITS = 'It is waiting to take over while another instance serves';
+const READY_CURE = 'Check the log of the authority, and see "Health" in docs/monitoring.md';
 
 function checkReady(calls: Calls): Promise<Finding> {
   return asked('ready', READY_CURE, async () => {
     try {
       await calls.get(Whole, '/readyz');
-      return fine('ready', 'It says that it is ready');
+      return fine('ready', 'It is ready');
     } catch (cause) {
       if (!(cause instanceof AuthorityError)) throw cause;
       const { wireCode, details } = cause;
@@ -150,12 +150,12 @@ function checkReady(calls: Calls): Promise<Finding> {
 }
 
 interface NetworkReport {
-  /** As it is served, when it is what it should be. */
+  /** The served genesis; null unless it is the expected one. */
   readonly genesis: GenesisBlock | null;
   readonly findings: readonly Finding[];
 }
 
-const NETWORK_CURE = 'Check the address, and what answers there';
+const NETWORK_CURE = 'Check the address, and which server answers there';
 
 async function checkNetwork(calls: Calls, { genesis, now }: RemoteOptions): Promise<NetworkReport> {
   let served: GenesisBlock;
@@ -171,31 +171,35 @@ async function checkNetwork(calls: Calls, { genesis, now }: RemoteOptions): Prom
   const { network_name: name, network_authority: authority, root_public_key: root } = served;
   if (genesis !== null && genesis.root_public_key !== root) {
     return refused(
-      `It serves the network ${name} with the root key ${root}, not that of the folder`,
+      `It serves the network ${name} with the root key ${root}, not the network of the data folder`,
     );
   }
   if (createVerifier().genesis(served as JsonObject) !== 'valid') {
-    return refused('It serves a genesis that the root key has not signed');
+    return refused('It serves a genesis that the root key did not sign');
   }
   if (genesis !== null && genesis.network_authority.public_key !== authority.public_key) {
-    return refused('It serves a genesis that names another authority key than that of the folder');
+    return refused('It serves a genesis with a different authority key than the data folder');
   }
   if (genesis === null) {
     const end = instantOf(authority.valid_to);
-    const cure = 'Run mesh-na genesis renew where the root key is';
+    const cure = 'Run mesh-na genesis renew on the machine with the root key';
     const delegation = ending('delegation', 'The delegation of the root key', end, now(), cure);
     const found = `The network ${name}; compare its root key: ${root}`;
     return { genesis: served, findings: [fine('network', found), delegation] };
   }
   if (genesis.network_authority.valid_to !== authority.valid_to) {
-    const found = 'It serves another genesis than that of the folder: one was renewed since';
-    const finding = warning('network', found, 'Start it again, with the newest genesis');
+    const found = 'It serves a different genesis than the data folder: one of them was renewed';
+    const finding = warning('network', found, 'Restart it with the newest genesis');
     return { genesis: served, findings: [finding] };
   }
-  return { genesis: served, findings: [fine('network', `The network ${name} of the folder`)] };
+  return {
+    genesis: served,
+    findings: [fine('network', `The network ${name}, as in the data folder`)],
+  };
 }
 
-const LIST_CURE = 'See the log of the authority; a proxy or cache before it may serve an old copy';
+const LIST_CURE =
+  'Check the log of the authority; a proxy or cache in front of it may serve an old copy';
 
 async function checkDocuments(
   calls: Calls,
@@ -211,7 +215,7 @@ async function checkDocuments(
       if (reason !== 'valid')
         return wrong('crl', `The revocation list is ${SPELLED[reason]}`, LIST_CURE);
       const { sequence, next_update } = list as unknown as CertificateRevocationList;
-      return fine('crl', `Revocation list ${sequence} is signed, and good until ${next_update}`);
+      return fine('crl', `Revocation list ${sequence} is signed and valid until ${next_update}`);
     }),
     await asked('feed', LIST_CURE, async () => {
       const feed = await calls.get(Whole, '/sovereign-revocation-feed');
@@ -224,42 +228,47 @@ async function checkDocuments(
 }
 
 const SPELLED = {
-  malformed: 'not of the expected form',
+  malformed: 'malformed',
   invalid_signature: 'not signed by the authority',
-  stale: 'past its next update',
-  wrong_issuer: 'that of another sovereign',
+  stale: 'out of date',
+  wrong_issuer: 'from another sovereign',
 } as const;
 
 const FORGED_HOST = 'forged.invalid';
 
-/** Under which address the authority takes itself to be reached, and whether a client can decide that. */
+/** Checks which address the authority assumes for itself, and whether a client can influence it. */
 async function checkAddress(calls: Calls, server: ServerOptions): Promise<Finding[]> {
   const cure = 'Set MESH_PUBLIC_URL to the address that clients use';
   const own = await asked('public_url', cure, async () => {
     const { endpoint } = await calls.get(SovereignDocument, '/sovereign.json');
     const wanted = server.url.replace(/\/+$/, '');
     return endpoint === wanted
-      ? fine('public_url', `It knows itself as ${endpoint}`)
-      : warning('public_url', `It knows itself as ${endpoint}, and was asked at ${wanted}`, cure);
+      ? fine('public_url', `Its public URL is ${endpoint}`)
+      : warning(
+          'public_url',
+          `Its public URL is ${endpoint}, but it was reached at ${wanted}`,
+          cure,
+        );
   });
-  const hops = 'Set MESH_PROXY_HOPS to the number of proxies, and let clients reach only these';
+  const hops =
+    'Set MESH_PROXY_HOPS to the number of proxies, and let clients reach only the proxies';
   const forged = await asked('forwarded', hops, async () => {
     const headers = { 'x-forwarded-host': FORGED_HOST };
     const { endpoint } = await calls.get(SovereignDocument, '/sovereign.json', {}, { headers });
     return new URL(endpoint).hostname === FORGED_HOST
-      ? warning('forwarded', 'It believes what a client says about proxies', hops)
-      : fine('forwarded', 'It does not believe what a client says about proxies');
+      ? warning('forwarded', 'It trusts forwarding headers from clients', hops)
+      : fine('forwarded', 'It ignores forwarding headers from clients');
   });
   return [own, forged];
 }
 
-/** From there on requests are refused whose time is that of this machine. */
+/** Beyond this difference, requests with the time of this machine are refused. */
 const WRONG_MS = 300_000;
 const ODD_MS = 60_000;
 
-/** Which times the authority considers past shows its own time, within a minute. */
+/** Finds the authority's time, to within a minute, by asking which times it considers past. */
 function checkClock(calls: Calls, { now }: RemoteOptions): Promise<Finding> {
-  const cure = 'Keep the clocks of both machines right, such as by NTP';
+  const cure = 'Synchronize the clocks of both machines, for example with NTP';
   return asked('clock_skew', cure, async () => {
     for (const [limit, judge] of [[WRONG_MS, wrong] as const, [ODD_MS, warning] as const]) {
       const found = `by more than ${limit / 1000} s`;
@@ -274,7 +283,7 @@ function checkClock(calls: Calls, { now }: RemoteOptions): Promise<Finding> {
   });
 }
 
-/** A question about the future is refused. */
+/** The authority refuses questions about the future. */
 async function isPast(calls: Calls, instant: number): Promise<boolean> {
   const question = { from: 'doctor', to: 'doctor', as_of: formatInstant(instant) };
   try {
@@ -286,14 +295,14 @@ async function isPast(calls: Calls, instant: number): Promise<boolean> {
   }
 }
 
-/** An earlier version does not say what is unknown. */
+/** Earlier versions do not report what is unknown. */
 const { unknown: notKnown, ...judgedProperties } = Posture.properties;
 const Judged = Type.Object({
   posture: Type.Object({ ...judgedProperties, unknown: Type.Optional(notKnown) }),
 });
 
 function checkPosture(calls: Calls): Promise<Finding> {
-  const cure = 'See docs/monitoring.md on posture';
+  const cure = 'See "Posture" in docs/monitoring.md';
   return asked('posture', cure, async () => {
     const { posture } = await calls.get(Judged, '/dashboard.json');
     const { findings, unknown: open = [] } = posture;
@@ -302,8 +311,8 @@ function checkPosture(calls: Calls): Promise<Finding> {
       .join('; ');
     if (posture.status === 'ok') {
       return open.length === 0
-        ? fine('posture', 'It says that all is well')
-        : unknown('posture', found, 'Ask again then');
+        ? fine('posture', 'It reports that all is well')
+        : unknown('posture', found, 'Check again later');
     }
     return posture.status === 'action'
       ? wrong('posture', found, cure)
@@ -313,16 +322,20 @@ function checkPosture(calls: Calls): Promise<Finding> {
 
 const BUILD = /^mesh_na_build_info\{version="([^"]*)"\} 1$/m;
 
-/** Metrics may be closed to strangers, and should be. */
+/** Metrics may, and should, be inaccessible from the outside. */
 async function checkVersion({ url, fetch, version }: RemoteOptions): Promise<Finding> {
   const served = await servedVersion(url, fetch);
   if (served === null) {
-    const cure = 'Ask from where /metrics may be read';
+    const cure = 'Run this where /metrics is accessible';
     return unknown('version', 'The version of the server cannot be seen from here', cure);
   }
   return served === version
-    ? fine('version', `Server and this program are of version ${version}`)
-    : warning('version', `The server is of version ${served}, this program of ${version}`, UPDATE);
+    ? fine('version', `The server and this program both have version ${version}`)
+    : warning(
+        'version',
+        `The server has version ${served}, but this program has ${version}`,
+        UPDATE,
+      );
 }
 
 const UPDATE = 'Use the same version on both sides';

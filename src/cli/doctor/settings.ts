@@ -1,4 +1,4 @@
-/** The settings that `serve` would take: genesis, keys, operators, TLS. Each part is judged by itself. */
+/** Checks of the settings that `serve` would use: genesis, keys, operators, TLS. Each part is checked separately. */
 
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -55,7 +55,7 @@ export function checkSettings(options: SettingsOptions): Settings {
   return { dataDir, genesis, config, findings: [folder, ...parts, ...whole] };
 }
 
-/** What the work returns, or what it complains of. */
+/** Returns the result of the work, or its error message. */
 function attempt<T>(work: () => T): [T, null] | [null, string] {
   try {
     return [work(), null];
@@ -68,13 +68,13 @@ const WRITABLE_BY_OTHERS = 0o022;
 
 function checkFolder(dataDir: string): Finding {
   const found = statSync(dataDir, { throwIfNoEntry: false });
-  const cure = 'Name the folder of the authority by --data-dir; mesh-na init makes one';
+  const cure = 'Set --data-dir to the folder of the authority; mesh-na init creates one';
   if (found === undefined) return wrong('data_folder', `${dataDir} does not exist`, cure);
-  if (!found.isDirectory()) return wrong('data_folder', `${dataDir} is no folder`, cure);
+  if (!found.isDirectory()) return wrong('data_folder', `${dataDir} is not a folder`, cure);
   const [, problem] = attempt(() => accessSync(dataDir, constants.R_OK | constants.W_OK));
   if (problem !== null) {
-    const own = 'Run this as the user of the authority, or give the folder to that user';
-    return wrong('data_folder', `${dataDir} cannot be read and written by this user`, own);
+    const own = 'Run this as the user of the authority, or make that user the owner of the folder';
+    return wrong('data_folder', `This user cannot read and write ${dataDir}`, own);
   }
   if ((found.mode & WRITABLE_BY_OTHERS) !== 0) {
     const found = `Other users may write to ${dataDir}`;
@@ -96,7 +96,7 @@ function checkGenesis(setting: Setting, dataDir: string, now: number) {
     fine('genesis', `The genesis of ${name}`),
     isSigned
       ? fine('root_signature', `Signed by the root key ${root}`)
-      : wrong('root_signature', 'The root key has not signed this genesis', RESTORE_GENESIS),
+      : wrong('root_signature', 'The root key did not sign this genesis', RESTORE_GENESIS),
     checkFirstPolicy(genesis),
     checkDelegation(genesis, now),
     checkClock(genesis, now),
@@ -104,34 +104,31 @@ function checkGenesis(setting: Setting, dataDir: string, now: number) {
   return { genesis, findings };
 }
 
-/** Those of earlier versions name none, and nothing of a genesis that nodes know may change. */
+/** Earlier versions put no policy digest into the genesis, and a published genesis must not change. */
 function checkFirstPolicy(genesis: GenesisBlock): Finding {
   const { hash } = genesis.policy_manifest;
   if (namedFirstPolicy(genesis, SHA256) !== null) {
-    return fine(
-      'first_policy',
-      'The genesis has the digest of the policy that the network begins with',
-    );
+    return fine('first_policy', 'The genesis has the digest of the first policy');
   }
   return hash === NO_POLICY
-    ? fine('first_policy', 'The genesis is of an earlier version, which named no policy')
+    ? fine('first_policy', 'The genesis is from an earlier version, which had no policy digest')
     : warning(
         'first_policy',
-        `The genesis has another digest than that of the policy that a service begins with: ${hash}`,
-        'Compare it with the first policy that mesh-na policy list shows',
+        `The digest in the genesis does not match the first policy of a new authority: ${hash}`,
+        'Compare it with the first policy in mesh-na policy list',
       );
 }
 
 const NO_POLICY = 'sha256:placeholder';
 
 const RENEW =
-  'Run mesh-na genesis renew where the root key is, and replace genesis.json by the result';
+  'Run mesh-na genesis renew on the machine with the root key, and replace genesis.json with the result';
 
-/** Nothing of this network is older than its delegation. */
+/** A correct clock cannot be earlier than the start of the delegation. */
 function checkClock({ network_authority: { valid_from } }: GenesisBlock, now: number): Finding {
   return instantOf(valid_from) > now
-    ? wrong('clock', `It is before ${valid_from}, when this network began`, 'Set the clock')
-    : fine('clock', `It is ${formatInstant(now)}`);
+    ? wrong('clock', `The clock is before ${valid_from}, when this network began`, 'Set the clock')
+    : fine('clock', `The time is ${formatInstant(now)}`);
 }
 
 function checkDelegation({ network_authority }: GenesisBlock, now: number): Finding {
@@ -145,14 +142,14 @@ function checkAuthorityKey(
   genesis: GenesisBlock | null,
 ): Finding {
   if (setting('signer') !== null) return fine('authority_key', 'A signer holds the private key');
-  const cure = 'Restore the private key of the authority that belongs to the genesis';
+  const cure = 'Restore the private key that matches the genesis';
   const [seed, problem] = attempt(() => authoritySeed(setting, dataDir));
   if (seed === null) return wrong('authority_key', problem, cure);
   if (genesis === null)
-    return unknown('authority_key', 'There is no genesis to compare it with', cure);
+    return unknown('authority_key', 'There is no genesis to compare the key with', cure);
   return signerFromSeed(seed).publicKey === genesis.network_authority.public_key
-    ? fine('authority_key', 'The private key belongs to the genesis')
-    : wrong('authority_key', 'The private key is not the one that the genesis names', cure);
+    ? fine('authority_key', 'The private key matches the genesis')
+    : wrong('authority_key', 'The private key does not match the genesis', cure);
 }
 
 function authoritySeed(setting: Setting, dataDir: string): Buffer {
@@ -166,11 +163,11 @@ function authoritySeed(setting: Setting, dataDir: string): Buffer {
 function checkModes(setting: Setting, dataDir: string): Finding {
   const file = signingKeyFile(setting, dataDir);
   const exposed = exposedKeyFiles(join(dataDir, FILES.keys), file === null ? [] : [file]);
-  if (exposed.length === 0) return fine('key_modes', 'No other user can open a private key');
+  if (exposed.length === 0) return fine('key_modes', 'No other user can read a private key');
   const paths = exposed.join(' ');
   return wrong(
     'key_modes',
-    `Every user of this machine can open ${paths}`,
+    `Every user of this machine can read ${paths}`,
     `Run chmod 600 ${paths}`,
   );
 }
@@ -178,14 +175,14 @@ function checkModes(setting: Setting, dataDir: string): Finding {
 function checkRootKey(dataDir: string): Finding {
   const path = join(dataDir, FILES.keys, 'root.key');
   return existsSync(path)
-    ? warning('root_key', `${path} is on this machine`, 'Move it to a place offline')
+    ? warning('root_key', `${path} is on this machine`, 'Move it offline')
     : fine('root_key', 'The root key is not in the data folder');
 }
 
 function checkTls(setting: Setting, now: number): Finding[] {
   const [certFile, keyFile] = [setting('tlsCert'), setting('tlsKey')];
   if (certFile === null || keyFile === null) return [];
-  const cure = 'Put a certificate and its key in place that are valid and belong together';
+  const cure = 'Install a valid certificate with its matching key';
   const [pair, problem] = attempt(() => readTlsPair({ certFile, keyFile }, now));
   if (pair === null) return [wrong('tls', problem, cure)];
   return [ending('tls', `The TLS certificate ${certFile}`, pair.notAfter, now, cure)];
@@ -193,14 +190,14 @@ function checkTls(setting: Setting, now: number): Finding[] {
 
 const CORRECT = 'Correct the setting';
 
-/** Whether a start would take the settings as a whole. */
+/** Checks whether a start would accept the settings as a whole. */
 function checkWhole(
   { flags, environment, now, otherVariables }: SettingsOptions,
   setting: Setting,
   parts: readonly Finding[],
 ): { readonly config: Config | null; readonly findings: readonly Finding[] } {
   const { config, problems } = checkConfig(flags, environment, now, otherVariables);
-  // What is wrong with a part has been found already.
+  // Problems with single parts have been reported already.
   const isKnown = parts.some(({ outcome }) => outcome === 'wrong');
   const judge = config === null && isKnown ? unknown : wrong;
   const found = problems.map((problem) => judge('configuration', problem, CORRECT));
@@ -212,16 +209,16 @@ function checkWhole(
     findings: [
       ...found,
       ...(found.length === 0 && misspelt.length === 0
-        ? [fine('configuration', 'A start would take the settings')]
+        ? [fine('configuration', 'The settings are valid')]
         : []),
       ...(misspelt.length === 0 ? [] : [warning('configuration', misspelt.join('; '), CORRECT)]),
       checkOperators(config),
       exposure.length === 0
-        ? fine('exposure', 'Nothing travels in the clear over a network')
+        ? fine('exposure', 'No traffic is unencrypted')
         : warning(
             'exposure',
             exposure.join('; '),
-            'See docs/keys-and-tls.md on TLS and on proxies',
+            'See the sections on TLS and proxies in docs/keys-and-tls.md',
           ),
     ],
   };

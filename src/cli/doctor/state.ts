@@ -1,4 +1,4 @@
-/** The state that a service would start from: whether it is whole, whose it is, and what its heads say. */
+/** Checks of the state that a service would start from: its integrity, its network, and its heads. */
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,42 +21,41 @@ import type { Holder } from './machine.ts';
 export interface StateOptions {
   readonly dataDir: string;
   readonly genesis: GenesisBlock;
-  /** Where heads are kept. */
+  /** The head files. */
   readonly headFiles: readonly string[];
   /** Whether a database holds the state, instead of the data folder. */
   readonly isInDatabase: boolean;
   readonly holder: Holder | null;
-  /** Whether every row is read. */
+  /** Whether to read every row. */
   readonly deep: boolean;
   readonly now: number;
   open(): Promise<StateSource>;
 }
 
-const RESTORE = 'Restore the state from a backup, with the revocations that came later';
+const RESTORE = 'Restore the state from a backup, including later revocations';
 const STATE_FILE = 'state/data.mdb';
 
-/** What helps when the state cannot be read, or is not sound. */
+/** How to fix a state that cannot be read or is damaged. */
 function cureFor(cause: unknown, { isInDatabase }: StateOptions): string {
-  if (cause instanceof OtherSchema) return 'Let the state and the program be of one version';
+  if (cause instanceof OtherSchema) return 'Use the program version that matches the state';
   const isDamage = cause instanceof DamagedState || cause instanceof UnsoundState;
   if (!isInDatabase) return isDamage ? `${RESTORE}; ${SALVAGE}` : RESTORE;
   return isDamage ? `${STANDBY}; else restore it ${INTO_ANOTHER}` : MEND_DATABASE;
 }
 
 const SALVAGE = 'mesh-na store salvage exports what can be read';
-/** What a disk has damaged is not sent to standbys. */
-const STANDBY =
-  'Promote a standby where mesh-na store verify then finds the state sound, if there is one';
+/** Standbys do not receive damage of the primary's disk. */
+const STANDBY = 'Promote a standby whose state passes mesh-na store verify, if there is one';
 const INTO_ANOTHER =
-  'from a backup into an empty database, with the revocations that came later (mesh-na restore apply --store)';
-const MEND_DATABASE = 'Mend the database, or name by --store the one that holds the state';
+  'from a backup into an empty database, including later revocations (mesh-na restore apply --store)';
+const MEND_DATABASE = 'Repair the database, or set --store to the database with the state';
 
 export async function checkState(options: StateOptions): Promise<Finding[]> {
   const { dataDir, isInDatabase } = options;
   if (!isInDatabase && !existsSync(join(dataDir, STATE_FILE))) {
     return [unusedState(dataDir, `${STATE_FILE} is missing`, RESTORE)];
   }
-  // Before the state is read: a service that runs goes on to write both.
+  // Read the heads before the state, because a running service keeps writing both.
   const kept = options.headFiles.map((path) => keptHead(path, options.genesis));
   let source: StateSource;
   try {
@@ -64,7 +63,7 @@ export async function checkState(options: StateOptions): Promise<Finding[]> {
   } catch (cause) {
     if (cause instanceof NoStateYet) {
       const cure = `${MEND_DATABASE}; if it is lost, restore it ${INTO_ANOTHER}`;
-      return [unusedState(dataDir, 'the database holds no state', cure)];
+      return [unusedState(dataDir, 'the database has no state', cure)];
     }
     return [wrong('store', messageOf(cause), cureFor(cause, options))];
   }
@@ -81,7 +80,7 @@ export async function checkState(options: StateOptions): Promise<Finding[]> {
 function unusedState(dataDir: string, missing: string, cure: string): Finding {
   try {
     assertNeverUsed(dataDir, missing);
-    return fine('store', 'There is no state yet, and the first start makes it');
+    return fine('store', 'There is no state yet; the first start creates it');
   } catch (cause) {
     return wrong('store', messageOf(cause), cure);
   }
@@ -91,7 +90,7 @@ function checkOwner({ facts, database }: StateSource, { genesis }: StateOptions)
   try {
     assertSameNetwork(facts.network, networkOf(genesis), 'the store');
   } catch (cause) {
-    return wrong('store', messageOf(cause), 'Name the folder, or the database, of this network');
+    return wrong('store', messageOf(cause), 'Use the data folder or database of this network');
   }
   const place = `${database.backend}, schema version ${database.schemaVersion}`;
   const found = `Revision ${facts.revision} of epoch ${facts.epoch} (${place})`;
@@ -99,16 +98,16 @@ function checkOwner({ facts, database }: StateSource, { genesis }: StateOptions)
 }
 
 function lastStop({ isClosed }: StateFacts, holder: Holder | null): Finding {
-  if (isClosed) return fine('last_stop', 'The last process stored everything before it ended');
-  if (holder !== null) return fine('last_stop', 'A process is at work');
+  if (isClosed) return fine('last_stop', 'The last process stored everything before it stopped');
+  if (holder !== null) return fine('last_stop', 'A process is running');
   return warning(
     'last_stop',
-    'The last process ended without storing everything, or one is at work on another machine',
-    'Look for the cause in its log; what was acknowledged is kept, and the next start takes care of the rest',
+    'The last process ended without storing everything, or a process is running on another machine',
+    'Look for the cause in its log; acknowledged changes are kept, and the next start recovers',
   );
 }
 
-/** A head file as it was found; a text when it has none that counts. */
+/** A head file, with its head or a description of the problem. */
 type FoundHead = { readonly path: string; readonly head: KeptHead['head'] | string };
 
 function keptHead(path: string, genesis: GenesisBlock): FoundHead {
@@ -127,7 +126,7 @@ async function historyOf(
 ): Promise<Finding[]> {
   const hashes = options.deep ? await hashesOf(source, found, options) : null;
   if (hashes !== null && 'outcome' in hashes) {
-    const cure = 'Mend the state first';
+    const cure = 'Repair the state first';
     return [hashes, ...found.map(({ path }) => unknown('head', `${path} was not compared`, cure))];
   }
   const heads = await Promise.all(
@@ -140,14 +139,14 @@ async function historyOf(
 
 const NO_HEAD = warning(
   'head',
-  'No head of the state is kept, so an older copy that is put back would not be noticed',
-  'Keep it in another place by --head-file, or MESH_HEAD_FILE',
+  'No head file is configured, so a rollback of the state would go unnoticed',
+  'Set --head-file or MESH_HEAD_FILE to a file in another place',
 );
 
-/** The hash of each audit entry that a head names, by its number. */
+/** The hash of each audit entry that a head names, by number. */
 type Hashes = ReadonlyMap<number, string>;
 
-/** Reads all that there is, as a backup does; the finding when something is off. */
+/** Reads everything, as a backup does; returns a finding if something is wrong. */
 async function hashesOf(
   source: StateSource,
   heads: readonly FoundHead[],
@@ -189,7 +188,7 @@ async function checkHead(
   now: number,
 ): Promise<Finding> {
   if (typeof head === 'string')
-    return wrong('head', head, `Restore ${path} from where it was kept`);
+    return wrong('head', head, `Restore ${path} from its backup location`);
   const { epoch, revision, auditLength, auditHead } = facts;
   const position = { epoch, revision, auditLength, auditHead };
   const hashAt = async (entry: number) => {
@@ -198,12 +197,16 @@ async function checkHead(
   };
   const verdict = await judgeHeads([{ path, head }], { position, hashAt }, false);
   if (verdict.kind !== 'serve') {
-    return wrong('head', verdict.reason, 'Find out what became of the state before you start it');
+    return wrong(
+      'head',
+      verdict.reason,
+      'Find out what happened to the state before you start the authority',
+    );
   }
   if (head !== null && instantOf(head.written_at) > now + CLOCK_TOLERANCE_MS) {
-    const found = `The head in ${path} was written at ${head.written_at}, which is yet to come`;
+    const found = `The head in ${path} was written at ${head.written_at}, which is in the future`;
     return wrong('clock', found, 'Set the clock of this machine');
   }
-  const extent = hashes === null ? ', as far as its end shows' : '';
+  const extent = hashes === null ? ', judging by its end' : '';
   return fine('head', `The state contains the head in ${path}${extent}`);
 }

@@ -1,4 +1,4 @@
-/** Whether each webhook could be posted to from this machine; nothing is posted. */
+/** Checks whether each webhook can be reached from this machine, without posting anything. */
 import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -9,7 +9,7 @@ import { type Finding, fine, warning, wrong } from './finding.ts';
 
 const PATIENCE_MS = 5000;
 
-/** A finding for each; none without webhooks. */
+/** Returns one finding per webhook. */
 export function checkWebhooks({ urls, allowsPrivate }: WebhookSettings): Promise<Finding[]> {
   const lookup = createLookup(allowsPrivate);
   return Promise.all(
@@ -18,7 +18,7 @@ export function checkWebhooks({ urls, allowsPrivate }: WebhookSettings): Promise
       try {
         const signal = AbortSignal.timeout(PATIENCE_MS);
         await once(socket, url.protocol === 'https:' ? 'secureConnect' : 'connect', { signal });
-        return fine('webhooks', `${url.host} can be connected to`);
+        return fine('webhooks', `${url.host} is reachable`);
       } catch (cause) {
         return judge(url.host, cause as NodeJS.ErrnoException);
       } finally {
@@ -36,25 +36,26 @@ function connectTo(
   const isTls = protocol === 'https:';
   const place = { host, port: Number(port) || (isTls ? 443 : 80), lookup };
   const socket = isTls ? connectTls({ ...place, ...servername(host) }) : connectTcp(place);
-  // It may fail once more when it is given up.
+  // The abandoned socket may emit another error.
   return socket.on('error', () => undefined);
 }
 
-/** An address is no name of a server. */
+/** An IP address is not a server name. */
 function servername(host: string) {
   return /[a-z]/i.test(host) && !host.includes(':') ? { servername: host } : {};
 }
 
 function judge(host: string, cause: NodeJS.ErrnoException): Finding {
   if (cause instanceof PrivateAddress) {
-    const cure = 'Name an address that is public, or set MESH_WEBHOOK_PRIVATE=1';
-    return wrong('webhooks', `${host} leads to a private address`, cure);
+    const cure = 'Use a public address, or set MESH_WEBHOOK_PRIVATE=1';
+    return wrong('webhooks', `${host} resolves to a private address`, cure);
   }
   const { code = cause.name } = cause;
-  if (NAMELESS.has(code)) return wrong('webhooks', `${host} is not a name (${code})`, 'Correct it');
-  const cure = 'See whether it runs, and whether its certificate is one that Node.js accepts';
+  if (NAMELESS.has(code))
+    return wrong('webhooks', `${host} cannot be resolved (${code})`, 'Correct the host name');
+  const cure = 'Check that it is running, and that Node.js accepts its certificate';
   const problem = cause.name === 'AbortError' ? 'no answer' : code;
-  return warning('webhooks', `${host} cannot be connected to (${problem})`, cure);
+  return warning('webhooks', `${host} is unreachable (${problem})`, cure);
 }
 
 const NAMELESS: ReadonlySet<string> = new Set(['ENOTFOUND', 'EAI_NONAME']);
