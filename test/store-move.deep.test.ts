@@ -373,7 +373,7 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     await assert.rejects(ended, /It dies here/);
     const { code: refusal, stderr: reason } = await orphaned.ended;
     assert.equal(refusal, 3);
-    assert.match(reason, /if that was interrupted, repeat mesh-na store move with --resume/);
+    assert.match(reason, /if that was interrupted, continue it with mesh-na store move --resume/);
 
     const resumed = await waitingMove(store, `lmdb:${back}`, folder, true);
     const { onSpawn, told } = listener();

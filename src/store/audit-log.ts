@@ -1,6 +1,6 @@
 /**
- * The audit log as it is stored: one row for each flush, under the number of its last entry, with the entries in order, each
- * a line of hash and hashed text.
+ * The stored form of the audit log: one row per flush, keyed by the number of its last entry, with one line per entry
+ * that contains its hash and hashed text.
  */
 import { parseJson } from '../base/json/parse.ts';
 import { canonicalJson } from '../base/json/write.ts';
@@ -9,7 +9,7 @@ import { type AuditEntry, GENESIS_HASH, type SealedEntry, type StatePosition } f
 import type { StoredRow, TableReader } from './tables.ts';
 import { assertTotal } from './totals.ts';
 
-/** Audit entries that a start reads back to show recent changes. */
+/** How many audit entries are read back at startup to show recent changes. */
 export const RECENT_AUDIT = 1000;
 
 /** Canonical text has no line breaks, and preserves numbers of any size. */
@@ -17,7 +17,7 @@ export function auditLine({ entry, text }: SealedEntry): string {
   return entry.hash + text;
 }
 
-/** The same for an entry that was read: its hashed text is its canonical form. */
+/** Like `auditLine`, for an entry that was read back: its hashed text is its canonical form. */
 export function auditLineOf({ hash, ...entry }: AuditEntry): string {
   return hash + canonicalJson(entry);
 }
@@ -66,12 +66,12 @@ export async function* readEntries(
   assertTotal('audit', end, total);
 }
 
-/** A place in the log, with the hash of the entry before it. */
+/** A position in the log, with the hash of the entry before it. */
 export type LogPosition = Pick<StatePosition, 'auditLength' | 'auditHead'>;
 
 export const LOG_START: LogPosition = { auditLength: 0, auditHead: GENESIS_HASH };
 
-/** The last entries of those after a place. Rejects unless there are `total` entries. */
+/** The last entries after a position. Rejects unless there are `total` entries. */
 export async function readEnd(tables: TableReader, total: number, since: LogPosition) {
   const { auditLength: after, auditHead } = since;
   if (total === after && after > 0) return { recentAudit: [], auditHead };
@@ -89,7 +89,7 @@ export async function readEnd(tables: TableReader, total: number, since: LogPosi
   return { recentAudit, auditHead: recentAudit.at(-1)?.hash ?? auditHead };
 }
 
-/** The hash of the entry with this number; null when there is none. */
+/** The hash of the entry with this number; null if there is none. */
 export async function readHash(tables: TableReader, entry: number): Promise<string | null> {
   const scanned = tables.scan('audit', rowEntries, { after: entry - 1, atOnce: 1 });
   for await (const [found] of scanned) {
@@ -105,7 +105,7 @@ export async function readHead(tables: TableReader, length: number): Promise<str
   return hash;
 }
 
-/** A row may have the entries of thousands of units. */
+/** A row may contain the entries of thousands of units. */
 const ROWS_OF_LINES = 16;
 
 /** The lines of the entries after the one with this number, at most this many. */

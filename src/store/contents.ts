@@ -1,4 +1,4 @@
-/** The state as a start loads it. Every row is checked, and missing rows are detected. */
+/** Loads the state at startup. Every row is checked, and missing rows are detected. */
 import { LOG_START, type LogPosition, readEnd } from './audit-log.ts';
 import { type MetaRows, metaValue } from './meta-rows.ts';
 import type { Shapes } from './shapes.ts';
@@ -23,7 +23,7 @@ export async function contentsOf(
   };
 }
 
-/** What there is besides the rows; `since` is where an earlier reading has ended. */
+/** The metadata of the state; `since` is where an earlier read ended. */
 export async function summaryOf(
   tables: TableReader,
   meta: MetaRows,

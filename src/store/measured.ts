@@ -1,7 +1,7 @@
 /** A store with timing, which is unhealthy while a commit takes too long. */
 import type { Store } from './store.ts';
 
-/** After this time without completing a commit, the disk counts as hanging. */
+/** If a commit takes longer than this, the disk is considered hung. */
 const SLOWEST_COMMIT_MS = 2000;
 
 export interface StoreTimes {

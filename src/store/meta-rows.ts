@@ -1,4 +1,4 @@
-/** Table `meta`: what a state is besides the rows of the other tables, one value to a row. */
+/** Table `meta`: the metadata of a state, one value per row. */
 import type { NetworkIdentity } from './network-identity.ts';
 import { decodeRow, encodeRow } from './rows.ts';
 import { createShapes, type Shape, type Shapes } from './shapes.ts';
@@ -14,9 +14,9 @@ export interface MetaValues {
   readonly forgotten_times: readonly TimeRange[];
   readonly unstored_times: readonly TimeRange[];
   readonly totals: Totals;
-  /** The place where the state goes on; null when it goes on here. */
+  /** The place the state was moved to; null if it was not moved. */
   readonly moved: string | null;
-  /** What is being moved here; null when nothing is. */
+  /** The state being moved here; null if there is none. */
   readonly arriving: Arrival | null;
 }
 
@@ -26,7 +26,7 @@ export interface Arrival {
   readonly network: NetworkIdentity;
 }
 
-/** What holds when there is no row. */
+/** The values of absent rows. */
 const ABSENT: MetaValues = {
   network: null,
   epoch: 1,

@@ -1,4 +1,4 @@
-/** Whose state it is. None of the members changes when the genesis block is signed again. */
+/** The network to which a state belongs. No member changes when the genesis block is signed again. */
 import Type, { type Static } from 'typebox';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 
@@ -15,7 +15,7 @@ export function networkOf(genesis: GenesisBlock): NetworkIdentity {
   return { network_name, root_public_key, authority_public_key: network_authority.public_key };
 }
 
-/** `place` is where the state is, as a sentence names it. */
+/** `place` names the location of the state, for messages. */
 export function assertSameNetwork(
   stored: NetworkIdentity,
   given: NetworkIdentity,

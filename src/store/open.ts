@@ -1,4 +1,4 @@
-/** Opens the store that the settings name: in the data folder, or in a database. */
+/** Opens the configured store: in the data folder or in a database. */
 import { hostname } from 'node:os';
 import type { Runtime } from '../base/runtime.ts';
 import { DATABASE as LMDB } from './lmdb/ownership.ts';
@@ -14,20 +14,20 @@ import type { StateFollower, Store } from './store.ts';
 
 export type { Candidate, Tenure };
 
-/** A database that holds the state in place of the data folder. */
+/** A database that holds the state instead of the data folder. */
 export interface DatabaseSetting {
   /** A function, so that no password is printed by mistake. */
   readonly address: () => StoreAddress;
-  /** What the address was read from; a function for the same reason. */
+  /** The source of the address; a function for the same reason. */
   readonly named: () => NamedDatabase;
-  /** How long the right to write lasts without a renewal, in milliseconds. */
+  /** How long the lease lasts without renewal, in milliseconds. */
   readonly leaseMs: number;
 }
 
 /** The name of a database, which can be sent to another process. */
 export interface NamedDatabase {
   readonly url: string;
-  /** Variables that say more about it. */
+  /** Environment variables with further connection settings. */
   readonly environment: PgEnvironment;
 }
 
@@ -36,38 +36,41 @@ export interface StoreOptions {
   /** Null for the store in the data folder. */
   readonly database: DatabaseSetting | null;
   readonly network: NetworkIdentity;
-  /** Of this start of the service. */
+  /** Identifies this start of the service. */
   readonly instanceId: string;
-  /** Its time is that of the system. */
+  /** Its time is the system time. */
   readonly runtime: Runtime;
-  /** How this instance takes its turn, where several can serve one state. */
+  /** How this instance competes to become the writer if several can serve one state. */
   readonly candidate: Candidate;
-  /** A database has said after this many milliseconds whether this process is still the one that writes. */
+  /** Called with the time that the database took to confirm whether this process is still the writer. */
   confirmed(milliseconds: number): void;
-  /** Called whenever a database was asked who may write: this many milliseconds is this machine ahead of it, or behind. */
+  /**
+   * Called whenever the database was asked for the writer, with the milliseconds by which this machine's clock is
+   * ahead; negative if behind.
+   */
   clockCompared(aheadMs: number): void;
-  /** Called once, when the state is to be moved elsewhere, and this process to stop. */
+  /** Called once, when the state is to be moved elsewhere and this process must stop. */
   stopRequested(): void;
-  /** Called once, when another process may write. */
+  /** Called once, as soon as another process might write. */
   lost(problem: string): void;
 }
 
 export interface OpenedStore {
   readonly store: Store;
-  /** Null where the state cannot pass to another process while this one lives. */
+  /** Null if the state cannot pass to another process while this one lives. */
   readonly tenure: Tenure | null;
-  /** Sentences about the database that an operator should read; none for the data folder. */
+  /** Sentences about the database for the operator; empty for the data folder. */
   readonly notes: readonly string[];
 }
 
-/** The kind of store that the settings name. */
+/** The kind of the configured store. */
 export function databaseOf(database: DatabaseSetting | null) {
   return database === null ? LMDB : POSTGRESQL;
 }
 
 /**
- * Throws one clear sentence when the store cannot be used. Resolves when this process may write to it, which in a
- * database may be after others have stopped.
+ * Throws a one-sentence error if the store cannot be used. Resolves when this process may write to it, which for a
+ * database may be only after others have stopped.
  */
 export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   const { dataDir, database, network } = options;
@@ -103,7 +106,7 @@ export function followDatabase(database: DatabaseSetting, network: NetworkIdenti
   });
 }
 
-/** How a move has a database for itself. */
+/** Options with which a move gets exclusive use of a database. */
 export function moverOptions(runtime: Runtime) {
   return {
     holder: { id: runtime.uuid(), name: `the move by ${processName()}` },
@@ -114,10 +117,10 @@ export function moverOptions(runtime: Runtime) {
   };
 }
 
-/** A move that is killed keeps others out for this long. */
+/** A killed move blocks others for this long. */
 const MOVER_LEASE_MS = 5000;
 
-/** What other processes call this one. */
+/** The name of this process, for other processes. */
 export function processName(): string {
   return `pid ${process.pid} on ${hostname()}`;
 }

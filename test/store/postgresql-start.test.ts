@@ -76,7 +76,7 @@ suite('a database is refused', { concurrency: false }, () => {
     const without = `postgresql://postgres@${PLACE}${pathname}`;
     assert.equal(
       await refusal(without),
-      `The database at ${PLACE}${pathname} refuses user postgres: it asks for a password; give it by ${places}`,
+      `The database at ${PLACE}${pathname} refuses user postgres: it requires a password; set it with ${places}`,
     );
     assert.equal(await holders(url), 0);
   });
@@ -156,7 +156,7 @@ suite('a database is refused', { concurrency: false }, () => {
     const url = await migratedDatabase(cluster);
     await cluster.stop('SIGINT');
     await cluster.start({ fsync: 'off' });
-    assert.match(await refusal(url), /runs with fsync=off: what it has acknowledged may be lost/);
+    assert.match(await refusal(url), /runs with fsync=off: acknowledged changes may be lost/);
     await cluster.stop('SIGINT');
     await cluster.start();
   });
@@ -340,7 +340,7 @@ test('an instance whose clock is more than a second from that of the database is
   ] as const) {
     const now = () => Date.now() + ms;
     await assert.rejects(openPostgresqlStore(storeOptions(url, { candidate, now })), {
-      message: `The clock of this machine is ${words} that of the database; synchronize both, by NTP for example`,
+      message: `The clock of this machine is ${words} the database clock; synchronize both, for example with NTP`,
     });
   }
   const now = () => Date.now() + 500;

@@ -1,4 +1,4 @@
-/** What of a state that is being moved lies in a data folder: a folder next to the place of the state. */
+/** A state that is being moved into a data folder, in a folder next to its final place. */
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Arrival, encodeMeta, metaValue } from '../meta-rows.ts';
@@ -7,12 +7,12 @@ import { tryLockFolder } from './folder-lock.ts';
 export const ARRIVING = '.arriving';
 const MARK_FILE = 'arrival';
 
-/** Null when nothing is being moved into the folder. */
+/** Null if nothing is being moved into the folder. */
 export function arrivalIn(dataDir: string): Arrival | null {
   return metaValue({ get: () => readMark(join(dataDir, ARRIVING, MARK_FILE)) }, 'arriving');
 }
 
-/** It may be removed at any moment. */
+/** The file may be removed at any moment. */
 function readMark(path: string): Buffer | undefined {
   try {
     return readFileSync(path);
@@ -22,7 +22,7 @@ function readMark(path: string): Buffer | undefined {
   }
 }
 
-/** Written as a whole, and on disk when this returns. */
+/** Writes atomically; the data is on disk when this returns. */
 export function writeArrival(dataDir: string, arrival: Arrival): void {
   const path = join(dataDir, ARRIVING, MARK_FILE);
   const fresh = `${path}.new`;
@@ -31,7 +31,7 @@ export function writeArrival(dataDir: string, arrival: Arrival): void {
   syncFolder(join(dataDir, ARRIVING));
 }
 
-/** What was renamed in the folder stays so. */
+/** Makes renames in the folder durable. */
 export function syncFolder(path: string): void {
   const folder = openSync(path, 'r');
   try {
@@ -43,20 +43,20 @@ export function syncFolder(path: string): void {
 
 export interface AwaitArrivalOptions {
   pause(milliseconds: number): Promise<void>;
-  /** Called once, if there is anything to wait for; `from` is the place that the state comes from. */
+  /** Called once if there is something to wait for; `from` is the place the state comes from. */
   waiting(from: string): void;
   /** Ends the waiting. */
   readonly signal: AbortSignal;
 }
 
-/** How often the folder is looked at. */
+/** How often the folder is checked. */
 const LOOK_MS = 100;
-/** How many looks later a move that has ended lets go of the folder, at most. */
+/** After at most this many checks, a finished move has released the folder. */
 const MOST_LOOKS = 50;
 
 /**
- * Resolves when nobody moves a state into the folder: it has arrived, or the move has died, which the process that opens
- * the folder then finds. A process that holds the folder for anything else is not waited for.
+ * Resolves when no state is being moved into the folder: it has arrived, or the move has died, which the process that
+ * opens the folder then detects. Does not wait for a process that holds the folder for any other purpose.
  */
 export async function awaitArrival(dataDir: string, options: AwaitArrivalOptions): Promise<void> {
   const { pause, waiting, signal } = options;

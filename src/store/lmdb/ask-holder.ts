@@ -1,4 +1,4 @@
-/** Asks the process that has a data folder to stop, as a supervisor would. */
+/** Asks the process that holds a data folder to stop, as a supervisor would. */
 import { existsSync, readdirSync, type Stats, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -7,11 +7,11 @@ import { LOCK_FILE, type LockHolder, readHolder } from './folder-lock.ts';
 export interface AskedHolder {
   /** Null when it is not known. */
   readonly holder: string | null;
-  /** False when somebody else has to stop it. */
+  /** False if a person has to stop it. */
   readonly isAsked: boolean;
 }
 
-/** What asks; each process that has the folder is asked once, since a second signal would hurry it. */
+/** Returns a function that asks each holder of the folder only once, because a second signal would hurry it. */
 export function createHolderQuestion(dataDir: string): () => Promise<AskedHolder> {
   let asked: number | null = null;
 
@@ -29,14 +29,14 @@ function signal({ pid }: LockHolder): boolean {
   try {
     return process.kill(pid, 'SIGTERM');
   } catch {
-    // It has just ended, or is another user's.
+    // The process has just ended, or belongs to another user.
     return false;
   }
 }
 
 /**
- * Whether the number means the process that has the lock: in another container it may mean another process. Only a
- * system that shows what a process has open can say so, and only to its user.
+ * Whether the pid is really that of the lock holder: in another container, it may be another process. Only a system
+ * that shows the open files of a process reveals it, and only to the same user.
  */
 function isCertain({ pid, host }: LockHolder, path: string): boolean {
   if (host !== hostname()) return false;

@@ -1,7 +1,6 @@
 /**
- * Only one process at a time holds a data directory: by a lock on a file in it, which the system releases
- * when the process ends, however it ends. The lock belongs to the open file, not to a process id, so it
- * also works between containers.
+ * Ensures that only one process at a time holds a data directory, with a file lock that the system releases however the
+ * process ends. The lock belongs to the open file, not to a process id, so it also works between containers.
  */
 import {
   closeSync,
@@ -25,7 +24,7 @@ export interface FolderLock {
 
 export const LOCK_FILE = 'mesh-na.lock';
 
-/** Throws one clear sentence when another process holds the folder. */
+/** Throws a one-sentence error if another process holds the folder. */
 export function lockFolder(folder: string): FolderLock {
   return lockFile(
     join(folder, LOCK_FILE),
@@ -34,12 +33,12 @@ export function lockFolder(folder: string): FolderLock {
   );
 }
 
-/** Null when another process holds the folder. */
+/** Null if another process holds the folder. */
 export function tryLockFolder(folder: string): FolderLock | null {
   return tryLockFile(join(folder, LOCK_FILE));
 }
 
-/** `inUse` is the sentence for when another process holds the file, whose holder is named in parentheses. */
+/** `inUse` creates the message if another process holds the file; its argument names the holder in parentheses. */
 export function lockFile(path: string, inUse: (holder: string) => string): FolderLock {
   const lock = tryLockFile(path);
   if (lock !== null) return lock;
@@ -75,11 +74,11 @@ function openLockFile(path: string): number {
 
 const LONGEST_HOLDER = 400;
 
-/** Others may write in the folder: what they have put there is not followed, and not emptied. */
+/** Others may be able to write to the folder, so foreign files are neither followed nor truncated. */
 function isLock(file: number): boolean {
   const start = Buffer.alloc(LONGEST_HOLDER);
   const text = start.toString('latin1', 0, readSync(file, start, 0, LONGEST_HOLDER, 0));
-  // A power cut leaves any part of it, or zeros.
+  // A power failure may leave any part of the text, or zeros.
   return fstatSync(file).size < LONGEST_HOLDER && /^(?:\0*|\d+(?: \S*\n?)?)$/.test(text);
 }
 
@@ -95,13 +94,13 @@ function notLocked(path: string, cause: unknown): Error {
   );
 }
 
-/** Who holds a lock, as it calls itself: a process id means little without the machine, or the container, it belongs to. */
+/** The holder of a lock. A process id means little without the machine or container it belongs to. */
 export interface LockHolder {
   readonly pid: number;
   readonly host: string;
 }
 
-/** Null when the file does not say. */
+/** Null if the file does not name the holder. */
 export function readHolder(path: string): LockHolder | null {
   const match = /^(\d+) (\S+)\n$/.exec(readFileSync(path, 'latin1'));
   return match === null ? null : { pid: Number(match[1]), host: String(match[2]) };

@@ -1,4 +1,4 @@
-/** Whether the files of the state in a data directory can be opened safely by LMDB. */
+/** Checks that LMDB can safely open the state files in a data directory. */
 import {
   closeSync,
   existsSync,
@@ -22,10 +22,10 @@ import { checkStructure, checkStructureInUse, checkTrees } from './structure.ts'
 export const DATABASE_FILE = 'state/data.mdb';
 export const DATABASE_LOCK_FILE = 'state/lock.mdb';
 const PROBE_FILE = 'state/probe';
-/** Several times what a first start writes. */
+/** Several times the size that a first start writes. */
 const PROBE_BYTES = 262_144;
 
-/** Throws one clear sentence when LMDB could not open the files safely. */
+/** Throws a one-sentence error if LMDB could not open the files safely. */
 export function checkFiles(dataDir: string): void {
   const database = join(dataDir, DATABASE_FILE);
   if (!existsSync(database)) {
@@ -44,8 +44,8 @@ export function checkFiles(dataDir: string): void {
 }
 
 /**
- * For those who only read, also while a server is running on the files: whether the database could be
- * checked, which is false when it changed all the while. Throws as `checkFiles` does, also when there is none.
+ * For read-only use, even while a server is running on the files. Returns false if the database could not be checked
+ * because it kept changing. Throws like `checkFiles`, and also if there is no database.
  */
 export function checkForReading(dataDir: string): boolean {
   const database = join(dataDir, DATABASE_FILE);
@@ -62,7 +62,7 @@ function assertState(dataDir: string): void {
   if (statSync(join(dataDir, DATABASE_FILE)).size === 0) throw new Error(noState(dataDir));
 }
 
-/** Throws when the folder has no database file, even an empty one, or when this user cannot see whether it has. */
+/** Throws if the folder has no database file, not even an empty one, or if this user cannot see it. */
 export function assertDatabase(dataDir: string): void {
   const database = join(dataDir, DATABASE_FILE);
   try {
@@ -86,7 +86,7 @@ function foundInstead(found: 'missing' | 'empty'): string {
   return `${DATABASE_FILE} is ${found}; restore it from a backup`;
 }
 
-/** LMDB ends the process by a signal when its files cannot be made or extended while it opens them. */
+/** LMDB kills the process with a signal if its files cannot be created or extended while it opens them. */
 function assertDiskWorks(dataDir: string): void {
   const path = join(dataDir, PROBE_FILE);
   try {
@@ -98,7 +98,7 @@ function assertDiskWorks(dataDir: string): void {
   }
 }
 
-/** So does it when it may not write one of them. */
+/** LMDB also kills the process if it cannot write one of its files. */
 function assertWritable(path: string): void {
   if (!existsSync(path)) return;
   try {

@@ -1,11 +1,11 @@
 /**
- * Keeps the opening of a database apart from commits to it. Anyone who opens an LMDB environment reads the number of its last
- * transaction from the file, and then writes it to the lock file that all processes share. A commit between the two would
- * be undone: the next transaction would begin on the state before it.
+ * Keeps commits from running while another process opens the database. Opening an LMDB environment reads the number of
+ * its last transaction from the file and then writes it to the shared lock file. A commit in between would be undone,
+ * because the next transaction would begin from the state before it.
  *
- * Two bytes of the database file are locked, far behind the end that it can ever have. The first belongs to a process that is
- * about to open, so that a process that commits without a pause lets it go first; the second to one that opens or commits. The
- * system releases both when a process ends. LMDB itself locks bytes of its lock file alone.
+ * Two bytes far beyond the possible end of the database file serve as locks. The first is taken by a process that is
+ * about to open, so that a process that commits continuously lets it go first; the second by a process that is opening
+ * or committing. The system releases both when a process ends. LMDB itself locks only bytes of its lock file.
  */
 import { closeSync, openSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -17,15 +17,18 @@ const TURN = 2 ** 40;
 const ACCESS = TURN + 1;
 
 const LOOK_MS = 1;
-/** A commit takes a few milliseconds where the disk is well. */
+/** A commit takes a few milliseconds on a healthy disk. */
 const MOST_LOOKS_OF_OPENING = 10_000;
-/** Commits let a process go before that is about to open, but not for long: it may be suspended. */
+/** Commits yield to a process that is about to open, but not for long, because it may be suspended. */
 const MOST_LOOKS_OF_COMMIT = 1000;
 
 /** The folders that this process commits to: LMDB opens a file only once in a process. */
 const ownFolders = new Set<string>();
 
-/** Runs what opens the database of the folder, or writes to it at once, while nobody commits. Blocks the thread meanwhile. */
+/**
+ * Runs `work`, which opens the database of the folder or writes to it synchronously, while nobody commits. Blocks the
+ * thread.
+ */
 export function whileNobodyCommits<T>(dataDir: string, work: () => T): T {
   if (ownFolders.has(resolve(dataDir))) return work();
   const file = openToLock(dataDir);
@@ -42,7 +45,7 @@ export function whileNobodyCommits<T>(dataDir: string, work: () => T): T {
 function takeBlocking(file: number, byte: number): void {
   for (let looks = 0; !fileLocks().tryLock(file, byte, 1); looks += 1) {
     if (looks === MOST_LOOKS_OF_OPENING) {
-      throw new Error('The state cannot be opened now: another process is at it all the time');
+      throw new Error('The state cannot be opened now: another process is continuously using it');
     }
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_MS);
   }
@@ -50,7 +53,7 @@ function takeBlocking(file: number, byte: number): void {
 
 /** The commits of the process that owns the folder. */
 export interface Commits {
-  /** Runs a commit when nobody opens the database, after those that were asked for before. */
+  /** Runs a commit while nobody is opening the database, after all earlier commits. */
   run<T>(commit: () => Promise<T>): Promise<T>;
   /** Call when all commits have ended. */
   close(): void;
@@ -66,9 +69,9 @@ export function createCommits(dataDir: string): Commits {
 function lockedCommits(folder: string, file: number): Commits {
   ownFolders.add(folder);
   let underWay = 0;
-  /** The last of those that wait; null when nobody does. */
+  /** The last waiting commit; null if there is none. */
   let last: Promise<void> | null = null;
-  /** A process that is about to open has not come to it in time, and does not hold up further commits. */
+  /** Set when a process that was about to open took too long, so that it no longer delays commits. */
   let isTurnIgnored = false;
 
   function isSomebodysTurn(): boolean {

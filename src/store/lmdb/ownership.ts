@@ -1,7 +1,6 @@
 /**
- * The owner of a store, recorded in the store itself: each owner takes the next number, and every write is
- * conditional on it, so that a process whose folder lock was circumvented cannot write after the next owner
- * has taken over.
+ * The owner of a store, recorded in the store itself. Each owner takes the next number, and every write is conditional
+ * on it, so that a process whose folder lock was bypassed cannot write after the next owner has taken over.
  */
 import { hostname } from 'node:os';
 import type { GetOptions, RootDatabase } from 'lmdb';

@@ -1,11 +1,11 @@
 /**
- * Where a PostgreSQL store is, read from its URL and the usual variables. What is shown of it, in messages or
- * elsewhere, has no password.
+ * The address of a PostgreSQL store, parsed from its URL and the usual variables. The displayed form never contains a
+ * password.
  */
 import type { ClientConfig } from 'pg';
 import { parse, toClientConfig } from 'pg-connection-string';
 
-/** One server of the list that a URL may name. */
+/** One of the servers that a URL lists. */
 export interface ServerAddress {
   /** Host, port and database. */
   readonly shown: string;
@@ -19,7 +19,7 @@ export type PgEnvironment = { readonly [name: string]: string | undefined };
 const DEFAULT_PORT = 5432;
 const URL_PARTS = /^postgres(?:ql)?:\/\/([^/?#]*@)?([^/?#@]*)(\/[^?#]*)?(?:\?([^#]*))?$/;
 const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'];
-/** Variables that the client does not read by itself, and the parameter of the URL that each is. */
+/** Variables that the client does not read by itself, with the corresponding URL parameters. */
 const SSL_VARIABLES = {
   PGSSLMODE: 'sslmode',
   PGSSLROOTCERT: 'sslrootcert',
@@ -27,7 +27,7 @@ const SSL_VARIABLES = {
   PGSSLKEY: 'sslkey',
 } as const;
 
-/** Throws one clear sentence, which does not repeat the URL. */
+/** Throws a one-sentence error that does not repeat the URL. */
 export function parseStoreAddress(text: string, environment: PgEnvironment): StoreAddress {
   const parts = URL_PARTS.exec(text);
   if (parts === null) {

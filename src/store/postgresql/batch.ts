@@ -1,12 +1,12 @@
 /**
- * The units of one flush, put together so that each subject is written once, whatever number of units have
- * changed it. What a first change replaces is assumed to be stored, and the database checks it.
+ * Combines the units of one flush so that each subject is written once, no matter how many units changed it. The
+ * version that the first change replaces is assumed to be stored, and the database checks that.
  */
 import type { SubjectKey } from '../store.ts';
 import { addressOf, type EncodedUnit, NOT_STORED } from '../units.ts';
 
 export interface SubjectChange extends SubjectKey {
-  /** The version that has to be stored, for the change to be made. */
+  /** The stored version that the change requires. */
   readonly replaced: number;
   /** `NOT_STORED` for a removal. */
   readonly version: number;
@@ -18,12 +18,12 @@ export interface SubjectChange extends SubjectKey {
 export interface Batch<Pending> {
   /** In the order of their revisions. */
   readonly accepted: readonly Pending[];
-  /** Those that replace another version than the units before them have left. */
+  /** Units that replace a version other than the one left by earlier units. */
   readonly refused: readonly Pending[];
   readonly changes: readonly SubjectChange[];
   /** Ids whose liveness goes with a removal, also of one that was created again. */
   readonly removedIds: readonly string[];
-  /** False when the database has nothing by which to check an assumed version: the versions must be read. */
+  /** False if the database cannot check an assumed version, so that the versions must be read. */
   readonly isChecked: boolean;
 }
 
@@ -83,7 +83,7 @@ export function putTogether<Pending extends { readonly unit: EncodedUnit }>(
   };
 }
 
-/** Created and removed by the same batch. */
+/** Whether the subject was created and removed by the same batch. */
 function leavesNothing({ replaced, version }: SubjectChange): boolean {
   return replaced === NOT_STORED && version === NOT_STORED;
 }

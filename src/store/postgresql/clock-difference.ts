@@ -1,4 +1,4 @@
-/** How far the clock of this machine is from that of the database, as far as an answer of the database shows. */
+/** Estimates the difference between the clocks of this machine and the database from an answer of the database. */
 
 /** By the wall clock of the machine, milliseconds since the epoch. */
 export interface Asked {
@@ -6,7 +6,10 @@ export interface Asked {
   readonly answeredAt: number;
 }
 
-/** Milliseconds by which the machine is at least ahead of `at`, or behind it if negative; 0 where it may be neither. */
+/**
+ * The least number of milliseconds by which the machine is ahead of `at`, negative if behind; 0 if the clocks may
+ * agree.
+ */
 export function clockDifference(at: number, { sentAt, answeredAt }: Asked): number {
   if (at < sentAt) return sentAt - at;
   return at > answeredAt ? answeredAt - at : 0;
@@ -15,9 +18,9 @@ export function clockDifference(at: number, { sentAt, answeredAt }: Asked): numb
 /** Instances on clocks that differ more judge the same signed request differently. */
 export const MOST_CLOCK_DIFFERENCE_MS = 1000;
 
-/** Says so to an operator. */
+/** A message for operators. */
 export function clockSentence(aheadMs: number): string {
   const direction = aheadMs > 0 ? 'ahead of' : 'behind';
   const seconds = (Math.abs(aheadMs) / 1000).toFixed(1);
-  return `The clock of this machine is ${seconds} s ${direction} that of the database; synchronize both, by NTP for example`;
+  return `The clock of this machine is ${seconds} s ${direction} the database clock; synchronize both, for example with NTP`;
 }

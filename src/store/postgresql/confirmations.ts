@@ -1,41 +1,41 @@
 /**
- * Whether this process is still the holder of the lease, as the database says. What the holder has in memory is current
- * for anyone who asks only if nobody else was the holder when the request had already come, and no clock of this machine
- * knows that: a machine that was paused has not counted the time.
+ * Confirms with the database that this process still holds the lease. Data in memory is current only if nobody else
+ * became the holder before the request arrived, and no local clock shows that, because a paused machine does not count
+ * the time.
  *
- * All who wait share one question. A statement that only the holder can carry out answers it too: after a commit there
- * is nothing to ask.
+ * All waiting callers share one query. A successful statement that only the holder can execute, such as a commit, also
+ * serves as confirmation.
  */
 import { type LeaseClock, pauseOn } from './lease-clock.ts';
 import type { LeaseTable } from './lease-table.ts';
 
 export interface Confirmations {
-  /** A statement that only the holder can carry out, and that was sent at this monotonic time, has succeeded. */
+  /** Records that a statement that only the holder can execute, sent at this monotonic time, succeeded. */
   note(sentAt: number): void;
   /**
-   * Null when this process is known to have been the holder at this monotonic time. Otherwise resolves when that is
-   * known: false when it is the holder no more.
+   * Null if this process is known to have been the holder at this monotonic time. Otherwise resolves once that is
+   * known, with false if it is no longer the holder.
    */
   since(time: number): Promise<boolean> | null;
-  /** From now on this process is the holder no more. */
+  /** Call when this process is no longer the holder. */
   end(): void;
 }
 
 export interface ConfirmationOptions {
   readonly clock: LeaseClock;
-  /** A connection of its own: a renewal waits for disks and standbys, and reads must not wait for it. */
+  /** Opens a separate connection: a renewal waits for disks and standbys, and reads must not wait for it. */
   connect(): Promise<LeaseTable>;
   /** See `LeaseTable`. */
   ask(table: LeaseTable): Promise<boolean | null>;
-  /** Another process is the holder. */
+  /** Called when another process is the holder. */
   lost(): void;
-  /** The database has answered after this many milliseconds. */
+  /** Called with the time that the database took to answer. */
   answered(milliseconds: number): void;
 }
 
-/** Between two questions, milliseconds: under load each answers many. */
+/** The interval between two queries in milliseconds; under load, each one serves many callers. */
 const APART_MS = 1;
-/** Before the database is asked again that did not answer, or in which the lease has run out without another holder. */
+/** The delay before a retry if the database did not answer, or if the lease expired without a new holder. */
 const AGAIN_MS = 50;
 
 interface Waiter {
@@ -68,7 +68,7 @@ export function createConfirmations(options: ConfirmationOptions): Confirmations
     isAsking = false;
   }
 
-  /** False when the database has to be asked again. */
+  /** False if the database must be asked again. */
   async function ask(sentAt: number): Promise<boolean> {
     try {
       table ??= await options.connect();
@@ -99,7 +99,7 @@ export function createConfirmations(options: ConfirmationOptions): Confirmations
         waiters.push({ time, resolve });
         if (isAsking) return;
         isAsking = true;
-        // All calls that came in one message have come by then, and need no question of their own.
+        // By then all calls from the same message have arrived and share the query.
         queueMicrotask(() => void askWhileAwaited());
       });
     },

@@ -6,12 +6,12 @@ import type { Client, ClientConfig } from 'pg';
 import type { ServerAddress, StoreAddress } from './address.ts';
 import { SESSION_NAME } from './session-name.ts';
 
-/** Loaded on first use: a service on the embedded store does without. */
+/** Loaded on first use: a service on the embedded store does not need it. */
 const require = createRequire(import.meta.url);
 
-/** The most that a server may take to accept a connection. */
+/** The longest a server may take to accept a connection. */
 const CONNECT_MS = 5000;
-/** How long the server that is asked first is waited for before all others are asked as well. */
+/** How long to wait for the first server before trying all others as well. */
 const HEAD_START_MS = 200;
 const OLDEST_SERVER = 130_000;
 
@@ -49,12 +49,12 @@ interface Situation {
   readonly fsync: boolean;
 }
 
-/** What the client says of an answer that has not come within the time of its connection. */
+/** The client's message if an answer does not arrive within the connection's timeout. */
 const TIMEOUT = 'Query read timeout';
-/** What the database says of a lock that it has not got within `lockMs`. */
+/** The database's error code if a lock was not acquired within `lockMs`. */
 const LOCK_TIMEOUT = '55P03';
 
-/** Whether the database may only be slow. */
+/** Whether the database may just be slow. */
 export function isTimeout(cause: unknown): cause is Error {
   if (!(cause instanceof Error)) return false;
   if (cause instanceof UnusableServer) return cause.isSlow;
@@ -99,13 +99,13 @@ export interface Connection {
 }
 
 export interface ConnectOptions {
-  /** Ends a statement whose answer does not come, in milliseconds; unless given, any answer is waited for. */
+  /** The timeout of a statement in milliseconds; no timeout if absent. */
   readonly timeout?: number;
   /** How long a server may take to accept the connection, in milliseconds, up to 5,000; unless given, a third of `timeout`. */
   readonly connectMs?: number;
-  /** How long a statement may wait for a lock, in milliseconds; unless given, for as long as it takes. */
+  /** How long a statement may wait for a lock, in milliseconds; no limit if absent. */
   readonly lockMs?: number;
-  /** What the database calls the session. */
+  /** The name of the session in the database. */
   readonly name?: string;
 }
 
@@ -122,12 +122,12 @@ export async function onPrimary<T>(
   }
 }
 
-/** The server of each list that was connected to last: it is likely to be the primary still. */
+/** The last connected server of each list, which is probably still the primary. */
 const connectedLast = new WeakMap<StoreAddress, ServerAddress>();
 
 /**
- * Connects to the server of the list that is no standby; throws one clear sentence when there is none. Servers are asked side
- * by side, so that one that is gone without a word costs nothing but the head start.
+ * Connects to the server in the list that is not a standby; throws a one-sentence error if there is none. Servers are
+ * tried in parallel, so an unresponsive one costs only the head start.
  */
 export async function connectToPrimary(
   address: StoreAddress,
@@ -165,7 +165,7 @@ export async function connectToPrimary(
   }
 }
 
-/** Gives up when another server is found. */
+/** Gives up once another server is found. */
 async function connectTo(
   server: ServerAddress,
   options: ConnectOptions,
@@ -197,10 +197,10 @@ async function prepare(client: Client, shown: string, lockMs: number): Promise<v
   await client.query(session(lockMs));
 }
 
-/** How long a server may take to say farewell. */
+/** How long a server may take to close the connection. */
 const FAREWELL_MS = 1000;
 
-/** Ends the connection; does not wait for a server that does not answer any more. */
+/** Closes the connection without waiting for an unresponsive server. */
 export async function disconnect(client: Client): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const patience = new Promise<void>((resolve) => {
@@ -230,7 +230,7 @@ function newClient(config: ClientConfig, { timeout, name = SESSION_NAME }: Conne
     ...(timeout === undefined ? {} : { query_timeout: timeout }),
   });
   sockets.set(client, socket);
-  // What was under way is rejected as well; without a listener, the process would end.
+  // Running statements are rejected too; without a listener, the process would end.
   client.on('error', () => undefined);
   return client;
 }
@@ -257,7 +257,7 @@ function assertUsable(shown: string, situation: Situation | undefined): void {
   if (read_only) throw new UnusableServer(`The database at ${shown} is read-only`);
   if (!fsync) {
     throw new UnusableServer(
-      `The database at ${shown} runs with fsync=off: what it has acknowledged may be lost with its machine; switch fsync on`,
+      `The database at ${shown} runs with fsync=off: acknowledged changes may be lost if its machine crashes; turn fsync on`,
     );
   }
 }
@@ -289,7 +289,7 @@ function explained(
   }
   const { code = '', message = '' } = cause as { code?: string; message?: string };
   const refusal = NO_PASSWORD.test(message)
-    ? `it asks for a password; give it by ${PASSWORD_PLACES}`
+    ? `it requires a password; set it with ${PASSWORD_PLACES}`
     : REFUSALS[code];
   if (refusal !== undefined) {
     return new UnusableServer(`The database at ${shown} refuses user ${config.user}: ${refusal}`);

@@ -1,15 +1,15 @@
-/** What a database does before it acknowledges a commit. */
+/** What a database guarantees when it acknowledges a commit. */
 import type { Client } from 'pg';
 
 export interface Durability {
   readonly server: string;
   readonly synchronous_commit: string;
   readonly synchronous_standby_names: string;
-  /** What "acknowledged" means, as a sentence. */
+  /** A sentence that says what "acknowledged" means. */
   readonly meaning: string;
 }
 
-/** Asks on a connection that writes: some settings differ between connections. */
+/** Must be called on the writing connection, because some settings differ between connections. */
 export async function readDurability(client: Client): Promise<Durability> {
   const { rows } = await client.query<Omit<Durability, 'meaning'>>(`
     select current_setting('server_version') as server,

@@ -1,4 +1,4 @@
-/** The log of what each flush has changed, as those read it who keep up with a state that another process writes. */
+/** Reads the log of changes per flush, for processes that follow a state that another process writes. */
 import type { SubjectKey } from '../store.ts';
 import { addressOf } from '../units.ts';
 
@@ -16,14 +16,14 @@ export const FLUSHES = `select revision, follows, holder, kinds, ids, buckets fr
   where revision >= $1 order by revision`;
 export const HOLDER = 'select holder from mesh_na.changes where revision = $1';
 
-/** Where a reading has ended. */
+/** The position where a read ended. */
 export interface FlushPosition {
   readonly revision: number;
   /** Of the flush with that revision; null when the database does not say. */
   readonly holder: string | null;
 }
 
-/** Null when the database does not say how it came from there to this revision. */
+/** Null if the database does not record all changes from there to this revision. */
 export function flushesAfter(
   from: FlushPosition,
   revision: number,
@@ -40,7 +40,7 @@ export function flushesAfter(
   return reached === revision ? flushes : null;
 }
 
-/** By address, each once. */
+/** The changed subjects by address, without duplicates. */
 export function changedSubjects(flushes: readonly Flush[]): Map<string, SubjectKey> {
   const changed = new Map<string, SubjectKey>();
   for (const { kinds, ids } of flushes) {

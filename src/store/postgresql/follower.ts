@@ -1,7 +1,7 @@
 /**
- * Reads the state of a database while another process writes it: everything once, and then what each flush has
- * changed. What was read stands only while the flushes after it are known without a gap, each with the process that
- * made it: a database that has lost changes, or was filled again, does not go on from there.
+ * Reads the state of a database while another process writes it: everything once, then the changes of each flush. The
+ * local copy is valid only while the later flushes are known without gaps, each with the process that made it; if the
+ * database lost changes or was refilled, it does not continue from there.
  */
 import type { Client } from 'pg';
 import { readHash } from '../audit-log.ts';
@@ -38,9 +38,9 @@ import { readingProblem } from './unreadable.ts';
 export interface FollowerOptions {
   readonly address: StoreAddress;
   readonly network: NetworkIdentity | null;
-  /** What the follower calls itself. */
+  /** The name of the follower. */
   readonly name: string;
-  /** How long the lease of the instance that writes lasts, in milliseconds. */
+  /** How long the writer's lease lasts, in milliseconds. */
   readonly leaseMs: number;
 }
 
@@ -51,7 +51,7 @@ interface Position extends FlushPosition, StatePosition {
 
 /** The database may take as many leases to answer one statement: it may look through a table of a million rows. */
 const STATEMENT_LEASES = 4;
-/** Rows that one round trip brings. */
+/** Rows fetched per round trip. */
 const FETCH_ROWS = 2000;
 
 export function openPostgresqlFollower(options: FollowerOptions): StateFollower {
@@ -79,7 +79,7 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
     return client;
   }
 
-  /** After a failure the connection may be in any state. */
+  /** After a failure, the connection may be in any state. */
   async function leave(): Promise<void> {
     const left = client;
     client = null;
