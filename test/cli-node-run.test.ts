@@ -154,7 +154,7 @@ for (const [fault, code, breakDisk, mendDisk] of [
     await beatsOf(cert_id, 2);
     assert.deepEqual(recordsIn(folder), held, 'nothing is changed');
     mendDisk(disk);
-    await until(() => first.told().includes('can be written again'));
+    await until(() => first.told().includes('is writable again'));
     await until(() => stateIn(folder).problem === null);
     const { stderr } = await first.stop();
     assert.equal(

@@ -45,12 +45,12 @@ test('a refused operator is told what this machine knows of the reason, else the
     [
       'a key file of another key',
       ['--key-file', standard],
-      /is that of ops-standard, not of ops-p/,
+      /belongs to ops-standard, not to ops-p/,
     ],
     [
       'a key file without a name',
       ['--key-file', unnamed],
-      /is not that of ops-privileged, whose pub/,
+      /does not match ops-privileged, whose pub/,
     ],
     [
       'an unknown key',
@@ -161,7 +161,7 @@ test('certificates are listed, shown, and revoked by the key of their node', asy
     assert.match(message, /Give one certificate, a node key with --key, or filters/);
   }
   const revoked = await run('certificate', 'revoke', ...key, '--reason', 'key_compromise');
-  assert.match(revoked.stdout, /^Certificates of the key \S+ that are revoked: 1\.\n/);
+  assert.match(revoked.stdout, /^Revoked certificates of the key \S+: 1\.\n/);
   assert.deepEqual((await printed('certificate', 'list', '--status', 'revoked')).count, 1);
 });
 
@@ -216,7 +216,7 @@ test('certificates are revoked by filters, after a look at which, and only as ma
     assert.equal(code, EXIT.usage);
     assert.match(
       stderr,
-      /2 certificates match, so nothing was revoked; --yes-revoke 2 revokes them/,
+      /2 certificates match, so nothing was revoked; use --yes-revoke 2 to revoke them/,
     );
   }
   assert.equal((await printed('certificate', 'list', ...role, '--status', 'active')).count, 2);
@@ -375,8 +375,13 @@ test('what is withdrawn is one invite or a batch that there is, and nothing else
     ['a number of one', ['5f3c2b1a', '--yes-withdraw', '1'], EXIT.usage, /need --batch: noth/],
     ['an empty label', ['--batch', ''], EXIT.usage, /1 to 64 printable ASCII characters without/],
     ['a label with a blank at its end', ['--batch', 'b '], EXIT.usage, /1 to 64 printable ASCII/],
-    ['an unknown batch', ['--batch', 'b'], EXIT.refused, /^No invite has the batch b$/],
-    ['a look at it', ['--batch', 'b', '--dry-run'], EXIT.refused, /^No invite has the batch b$/],
+    ['an unknown batch', ['--batch', 'b'], EXIT.refused, /^There is no invite in the batch b$/],
+    [
+      'a look at it',
+      ['--batch', 'b', '--dry-run'],
+      EXIT.refused,
+      /^There is no invite in the batch b$/,
+    ],
   ] as const) {
     await t.test(what, async () => {
       const end = await endOf(['invite', 'withdraw', ...args, ...place]);

@@ -228,6 +228,6 @@ suite('mesh-na invite', () => {
     assert.match(message, /tokens does not contain one invite token$/);
     const none = await runProgram([...enroll, '-']);
     assert.equal(none.code, EXIT.unusable);
-    assert.match(none.stderr, /Standard input does not hold one invite token/);
+    assert.match(none.stderr, /Standard input does not contain one invite token/);
   });
 });

@@ -241,7 +241,7 @@ suite('a node that has joined', () => {
   for (const [offer, answers, message] of [
     ['an older list', { 'GET /crl': crl(4, ['a']) }, /older than .* \(sequence 4, stored 5\)/],
     ['an emptied list', { 'GET /crl': crl(6) }, /lacks revocations of the stored one/],
-    ['another list of that number', { 'GET /crl': crl(5, ['b']) }, /under the same sequence 5$/],
+    ['another list of that number', { 'GET /crl': crl(5, ['b']) }, /with the same sequence 5$/],
     ['another network', { 'GET /genesis': other.genesis }, /another root key$/],
     ['an earlier authority key', { 'GET /genesis': delegated(-999, 999, other.na) }, /older than/],
     ['another name', { 'GET /genesis': genesis({ network_name: 'b' }) }, /another network$/],

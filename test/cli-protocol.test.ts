@@ -337,7 +337,7 @@ for (const [command, message] of [
     `consensus verify c.json --validator-key a=${SOME_KEY} --validator-key a=${SOME_KEY}`,
     /Two --validator-key options are for the same validator/,
   ],
-  ['data-usage license', /--licensee is needed/],
+  ['data-usage license', /Use --licensee to license/],
   ['data-usage license --show --licensee beta', /cannot be used with option '--licensee/],
   ['data-usage license --licensee beta --max-volume=-1', /whole number of bytes/],
   ['data-usage declare s.json', /required option '--access <type>'/],

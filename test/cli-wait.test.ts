@@ -30,7 +30,7 @@ test('a limit of the authority is shown with its wait in words', async () => {
   const args = ['invite', 'create', '--url', na.url, '--data-dir', na.dataDir];
   for (const [more, hint] of [
     [[], ', or use --wait'],
-    [['--wait'], ': --wait waits less'],
+    [['--wait'], ', which is longer than --wait allows'],
   ] as const) {
     const { exit, code, message } = await endOf([...args, ...more]);
     assert.deepEqual([exit, code], [EXIT.refused, 'rate_limit_exceeded']);

@@ -53,7 +53,7 @@ const CASES: readonly (readonly [what: string, does: (socket: Socket) => void, r
     [
       'an error',
       says('HTTP/1.1 500 No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'),
-      /it answers 500$/,
+      /the server answered 500$/,
     ],
     [
       'a way to another place',

@@ -168,7 +168,7 @@ async function revokeOne(
   printResult(options, asJson(revoked), [
     isOne
       ? `Certificate ${target.cert_id} is revoked.`
-      : `Revoked ${ids.length} certificates of the key ${target.node_public_key}.`,
+      : `Revoked certificates of the key ${target.node_public_key}: ${ids.length}.`,
     ...(isOne && ids.length > 0 ? [`Revoked certificates of the same key: ${ids.length}.`] : []),
     listSentence(revoked),
     ...(live !== undefined

@@ -1,4 +1,4 @@
-/** Gives up the state in a data folder that goes on elsewhere. */
+/** Retires the state in a data folder after it was moved elsewhere. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RootDatabase } from 'lmdb';
@@ -11,7 +11,7 @@ import { whileNobodyCommits } from './openings.ts';
 import { isClosed } from './ownership.ts';
 import { openEnvironment, openMeta, openTables, writeAtOnce } from './tables.ts';
 
-/** Null while another process has the folder. */
+/** Null while another process holds the folder. */
 export function holdFolder(dataDir: string): HeldState | null {
   const lock = tryLockFolder(dataDir);
   if (lock === null) return null;
@@ -39,7 +39,7 @@ export function holdFolder(dataDir: string): HeldState | null {
   };
 }
 
-/** The place to which the state in the folder was moved; null when it was not. */
+/** The place that the state was moved to; null if it was not moved. */
 export function movedFrom(dataDir: string): string | null {
   if (!existsSync(join(dataDir, DATABASE_FILE))) return null;
   return onDatabase(dataDir, (env) => metaValue(openMeta(env), 'moved'));
@@ -54,7 +54,7 @@ function onDatabase<T>(dataDir: string, read: (env: RootDatabase) => T): T {
   }
 }
 
-/** The row of the owner stays as it is: anyone who had the state before was the last to serve it. */
+/** Keeps the owner's row, because the previous owner was the last process to serve the state. */
 async function retireFolder(dataDir: string, last: LastEntry, successor: string): Promise<void> {
   const env = openEnvironment(dataDir, false);
   try {

@@ -1,4 +1,4 @@
-/** Looks for damage in a part of a data folder, while the service writes to it. */
+/** Checks part of a data folder for damage while the service writes to it. */
 import type { RootDatabase } from 'lmdb';
 import { metaValue } from '../meta-rows.ts';
 import { DamagedState, TABLES } from '../rows.ts';
@@ -23,7 +23,7 @@ export async function scrubFolder(
   try {
     if (from === null) checkForReading(dataDir);
   } catch (cause) {
-    // LMDB would follow whatever a damaged page says.
+    // LMDB would follow invalid references in a damaged page.
     if (cause instanceof DamagedState) return { rows: 0, damaged: [cause.what], next: null };
     throw cause;
   }
@@ -61,7 +61,7 @@ function logProblems({ meta, audit }: OpenTables, transaction: Transaction): rea
     const totals = metaValue({ get: (key) => meta.get(key, { transaction }) }, 'totals');
     return [countProblem('auditEntries', last, totals) ?? []].flat();
   } catch {
-    // Found when the row is read.
+    // Damage is found when the row is read.
     return [];
   }
 }

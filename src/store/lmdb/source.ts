@@ -1,4 +1,4 @@
-/** Reads a whole state from LMDB as of one moment, also while a service in another process writes to it. */
+/** Reads a snapshot of the state from LMDB, even while another process writes to it. */
 import type { RootDatabase } from 'lmdb';
 import { decodeEntries } from '../audit-log.ts';
 import { metaValue, readMeta } from '../meta-rows.ts';
@@ -22,7 +22,7 @@ export async function openLmdbSource(dataDir: string): Promise<StateSource> {
   return sourceOf(openLmdbReader(dataDir));
 }
 
-/** Each opening of a database that is being written writes to it, so it is opened once for all readings. */
+/** Opening a database in use writes to it, so it is opened only once for all reads. */
 export function openLmdbReader(dataDir: string): StateReader {
   const { env, opened } = openForReading(dataDir);
   let transaction: Transaction | null = null;
@@ -36,7 +36,7 @@ export function openLmdbReader(dataDir: string): StateReader {
   return {
     async next() {
       end();
-      // LMDB would go on with the reader of an earlier read in the same turn.
+      // LMDB would reuse the snapshot of an earlier read in the same turn.
       env.resetReadTxn();
       transaction = env.useReadTransaction();
       assertSchema(opened.meta.get('schema', { transaction }), false);
@@ -73,7 +73,7 @@ function openForReading(dataDir: string): { env: RootDatabase; opened: OpenTable
   }
 }
 
-/** Reads the audit entries of a data directory in order, also while a server is running on it. */
+/** Reads the audit entries of a data directory in order, even while a server is using it. */
 export function* readAuditEntries(dataDir: string): Generator<AuditEntry> {
   const env = openEnvironment(dataDir, true);
   try {

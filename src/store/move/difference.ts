@@ -1,4 +1,4 @@
-/** Turns one state into another by applying their differences: both are read side by side in the order of their keys. */
+/** Turns one state into another by reading both in key order and applying the differences. */
 
 import { metaValue, readMeta } from '../meta-rows.ts';
 import type { RowKey, TableName } from '../rows.ts';
@@ -38,7 +38,7 @@ export async function copyDifference(
 ): Promise<number> {
   const { subjects, nonceRows: nonces } = metaValue(reading.meta, 'totals');
   const totals: { readonly [table in TableName]?: number } = { subjects, nonces };
-  // What was written to the log never changes, so it is compared from its last row on.
+  // The log is append-only, so it is compared only from its last row on.
   const { auditEntries } = metaValue(await readMeta(tables), 'totals');
   const logEnd = auditEntries === 0 ? null : auditEntries - 1;
   let rows = 0;
@@ -102,7 +102,7 @@ interface Changes {
 }
 
 const MOST_ROWS = 2000;
-/** A row may be of many megabytes. */
+/** Limits the bytes per batch, because a row may have many megabytes. */
 const MOST_BYTES = 4 * 1024 ** 2;
 
 function createChanges(

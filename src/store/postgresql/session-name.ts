@@ -35,7 +35,7 @@ export interface FollowerSession extends NamedFollower {
   readonly silent_seconds: number | null;
 }
 
-/** Those whose sessions the database knows: one whose machine is gone may be among them for a while. */
+/** Lists the sessions known to the database; a lost machine may be among them for a while. */
 export async function readFollowers(client: Client): Promise<FollowerSession[]> {
   const { rows } = await client.query<{ name: string; silent: number | null }>(
     `select application_name as name,
