@@ -577,7 +577,7 @@ suite('the command', () => {
       served.stdout,
       /^warning {2}root_key {8}\S+root\.key is on this machine\. An intruder [^.]+\. Move it [^.]+\.$/m,
     );
-    assert.match(served.stdout, /^warning {2}head {12}No head of the state is kept/m);
+    assert.match(served.stdout, /^warning {2}head {12}No head file is configured/m);
     assert.match(served.stdout, /\nChecks: \d+, wrong: 0, warnings: 2, unknown: 1\.\n$/);
     chmodSync(join(na.dataDir, 'keys', 'na.key'), 0o604);
     const exposed = await runCommand([...args, '--json']);
