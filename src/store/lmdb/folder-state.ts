@@ -122,7 +122,7 @@ function finishWrite(path: string): void {
     const unfinished = unfinishedMeta(metas, pages);
     if (unfinished === null) return;
     const { page, meta, transaction } = unfinished;
-    // Its own last page is lost; no page that is in use or free comes later.
+    // The number of the last page was not written, so an upper bound takes its place.
     const most = { ...meta, transaction, lastPage: pages.pages + MOST_UNWRITTEN };
     const lastPage = checkTrees(pages, most, 'whole');
     const { bytes, at } = metaNumbers({ transaction, lastPage });

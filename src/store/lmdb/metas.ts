@@ -14,12 +14,15 @@ import {
 const SMALLEST_PAGE = 512;
 export const LARGEST_PAGE = 65_536;
 export const META_PAGES = 2;
-/** Pages at the end of the file that were allocated and freed again before they were written. */
+/**
+ * How many pages may be missing at the end of the file because they were allocated and freed again before being
+ * written.
+ */
 export const MOST_UNWRITTEN = 2 ** 20;
 
 export type Metas = readonly [even: Meta, odd: Meta];
 
-/** What both meta pages say, where they describe the same file. */
+/** Reads both meta pages; throws unless they describe the same file. */
 export function readMetas(file: number): { metas: Metas; pages: PageFile } {
   const head = Buffer.alloc(SMALLEST_PAGE);
   if (readSync(file, head, 0, head.length, 0) < head.length) throw damaged('it is cut off');
@@ -37,7 +40,10 @@ export function readMetas(file: number): { metas: Metas; pages: PageFile } {
   return { metas, pages };
 }
 
-/** The meta page of the last transaction. Both must be sound: only their numbers say which is current. */
+/**
+ * The meta page of the last transaction. Both pages must be sound, because only their numbers show which one is
+ * current.
+ */
 export function currentMeta(metas: Metas, pages: PageFile): Meta {
   if (unfinishedMeta(metas, pages) !== null) throw new Error(UNFINISHED);
   for (const [number, meta] of metas.entries()) assertWritten(meta, number, pages);
@@ -52,7 +58,7 @@ export function currentMeta(metas: Metas, pages: PageFile): Meta {
 const UNFINISHED =
   'The last write to state/data.mdb was interrupted: start the authority on it once, which finishes the write';
 
-/** A meta page whose number is not that of its trees. */
+/** A meta page whose transaction number does not match its trees. */
 export interface UnfinishedMeta {
   readonly page: number;
   readonly meta: Meta;
@@ -61,9 +67,10 @@ export interface UnfinishedMeta {
 }
 
 /**
- * The meta page that a transaction failed to write as its last step. LMDB then puts the earlier number and
- * last page back, which leaves them next to the new trees. These are on disk: the meta page follows them. The
- * number alone may also be damaged, so the roots of both trees have to bear the one that comes next.
+ * The meta page that a transaction failed to write as its last step. LMDB then restores the earlier transaction number
+ * and last page, and leaves them next to the new trees. Those trees are on disk, because the meta page is written
+ * after them. Damage to the number alone looks similar, so the roots of both trees must have the next transaction
+ * number.
  */
 export function unfinishedMeta(metas: Metas, pages: PageFile): UnfinishedMeta | null {
   const page = metas[0].transaction < metas[1].transaction ? 0 : 1;

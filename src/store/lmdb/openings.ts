@@ -3,9 +3,10 @@
  * its last transaction from the file and then writes it to the shared lock file. A commit in between would be undone,
  * because the next transaction would begin from the state before it.
  *
- * Two bytes far beyond the possible end of the database file serve as locks. The first is taken by a process that is
- * about to open, so that a process that commits continuously lets it go first; the second by a process that is opening
- * or committing. The system releases both when a process ends. LMDB itself locks only bytes of its lock file.
+ * Two bytes far beyond the possible end of the database file serve as locks. A process that is about to open the
+ * database locks the first, so that a process that commits continuously lets it go first; a process that is opening or
+ * committing locks the second. The system releases both when a process ends. LMDB itself locks only bytes of its lock
+ * file.
  */
 import { closeSync, openSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -130,8 +131,8 @@ function lockedCommits(folder: string, file: number): Commits {
 }
 
 /**
- * Null when nobody can commit to the database, because it is not there yet or lies on a file system that is read-only; and
- * on macOS, which locks whole files only: openings are not kept apart from commits there.
+ * Null if nobody can commit to the database because it does not exist yet or is on a read-only file system. Also null
+ * on macOS, which can only lock entire files, so openings are not kept apart from commits there.
  */
 function openToLock(dataDir: string): number | null {
   if (process.platform === 'darwin') return null;

@@ -61,7 +61,7 @@ export function assertSchema(row: Buffer | undefined, isNew: boolean): void {
   }
 }
 
-/** Whether the last owner stored everything before it ended. */
+/** Whether the last owner closed the store cleanly. */
 export function isClosed({ meta }: OpenTables, options: GetOptions = {}): boolean {
   const entry = meta.getEntry('owner', options);
   if (entry === undefined) return false;

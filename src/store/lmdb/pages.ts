@@ -19,13 +19,13 @@ export const NO_PAGE = 0xffff_ffff_ffff_ffffn;
 const MAGIC = 0xbeefc0de;
 const FORMAT_VERSION = 2;
 const META_PAGE = 8;
-/** Where a meta page has its last page and its transaction. */
+/** Offset of the last page number and the transaction number in a meta page. */
 const META_NUMBERS = 144;
 const BRANCH_PAGE = 1;
 const LEAF_PAGE = 2;
 const OVERFLOW_PAGE = 4;
 
-/** How LMDB describes a tree: in its meta pages, and in the nodes of the main tree. */
+/** LMDB's description of a tree, in the meta pages and in the nodes of the main tree. */
 export interface TreeRecord {
   readonly flags: number;
   readonly depth: number;
@@ -39,14 +39,14 @@ export interface Meta {
   readonly transaction: bigint;
   readonly free: TreeRecord;
   readonly main: TreeRecord;
-  /** What both meta pages of a file have in common. */
+  /** The fields that must be the same in both meta pages of a file. */
   readonly common: Buffer;
 }
 
 export interface PageFile {
   readonly pageSize: number;
   readonly pages: number;
-  /** Reads a page into the buffer; throws when the file ends before it. */
+  /** Reads a page into the buffer; throws if the file ends before it. */
   read(page: number, into: Buffer): void;
 }
 
@@ -75,12 +75,12 @@ export function readMeta(page: Buffer): Meta {
     main: readTree(page, 96),
     lastPage: Number(page.readBigUInt64LE(META_NUMBERS)),
     transaction: page.readBigUInt64LE(META_NUMBERS + 8),
-    // Not the size of the map: each process that opens the file may choose another.
+    // Without the map size, because each process that opens the file may choose its own.
     common: Buffer.concat([page.subarray(8, 40), page.subarray(48, 54), page.subarray(96, 102)]),
   };
 }
 
-/** What a meta page has at its offset `at` for this transaction. */
+/** The bytes that a meta page contains at offset `at` for this transaction. */
 export function metaNumbers({ transaction, lastPage }: Pick<Meta, 'transaction' | 'lastPage'>) {
   const bytes = Buffer.alloc(16);
   bytes.writeBigUInt64LE(BigInt(lastPage), 0);
@@ -97,7 +97,7 @@ export function readTree(bytes: Buffer, at: number): TreeRecord {
   };
 }
 
-/** The bounds of the page's nodes, checked so that nothing in them leads out of the page. */
+/** The node table of a page; throws if any of its references points outside the page. */
 export function nodesOf(page: Buffer, number: number, isLeaf: boolean): NodeTable {
   const lower = page.readUInt16LE(20);
   const upper = page.readUInt16LE(22) + PAGE_HEADER;
@@ -121,7 +121,7 @@ export function nodesOf(page: Buffer, number: number, isLeaf: boolean): NodeTabl
     if (end > page.length) throw damagedPage(number);
     used += (end - at + 1) & ~1;
   }
-  // Nodes lie side by side at the end of the page: more or less than that, and two overlap.
+  // Nodes fill the end of the page without gaps, so any other sum means that two of them overlap.
   if (used !== page.length - upper) throw damagedPage(number);
   return { count, transaction: page.readBigUInt64LE(8) };
 }
@@ -161,7 +161,7 @@ function storedSize(page: Buffer, at: number): number {
   return nodeFlags(page, at) === ON_OVERFLOW_PAGES ? OVERFLOW_REFERENCE : dataSize(page, at);
 }
 
-/** The child that a node of a branch page names. */
+/** The child page to which a node of a branch page points. */
 export function childAt(page: Buffer, at: number): number {
   return page.readUInt32LE(at) + nodeFlags(page, at) * 0x1_0000_0000;
 }
@@ -200,11 +200,11 @@ export function readRun(pages: PageFile, run: OverflowRun, size: number): Buffer
   return bytes.subarray(PAGE_HEADER).subarray(0, size);
 }
 
-/** The mark of a table whose values begin with a version. */
+/** The flag of a table whose values begin with a version. */
 export const HAS_VERSIONS = 256;
 const VERSION_BYTES = 8;
 
-/** A value of a table, with its version; 0 in a table without versions. */
+/** Splits a stored value into version and row; the version is 0 in a table without versions. */
 export function versioned(data: Buffer, hasVersions: boolean) {
   return hasVersions
     ? { version: data.readDoubleLE(0), row: data.subarray(VERSION_BYTES) }

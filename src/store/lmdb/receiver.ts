@@ -1,6 +1,6 @@
 /**
- * A data folder without state that is filled: at once, or by a move while the state is served elsewhere. The database is
- * created in a folder next to its place, and takes its place by one rename once it is complete and on disk.
+ * Fills a data folder that has no state, either at once or by a move while the state is served elsewhere. The database
+ * is created in a folder next to its final place, and one rename puts it there when it is complete and on disk.
  */
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,9 @@ const STATE = 'state';
 const STAGING = '.import';
 const FIRST_OWNER = 1;
 
-/** After a crash there is either no state or all of it. Throws one clear sentence when the folder has state. */
+/**
+ * A crash leaves either no state or the complete state. Throws a one-sentence error if the folder already has state.
+ */
 export function openLmdbTarget(dataDir: string): StateTarget {
   return inFolderWithoutState(dataDir, (lock) => {
     assertArrived(arrivalIn(dataDir), dataDir);
@@ -40,7 +42,7 @@ export function openLmdbTarget(dataDir: string): StateTarget {
   });
 }
 
-/** Throws one clear sentence when the folder has state, or is in use. */
+/** Throws a one-sentence error if the folder already has state or is in use. */
 export function openLmdbReceiver(dataDir: string): StateReceiver {
   return inFolderWithoutState(dataDir, (lock) => {
     const staged = stagedDatabase(dataDir, ARRIVING, lock);
@@ -52,7 +54,7 @@ export function openLmdbReceiver(dataDir: string): StateReceiver {
       async begin(begun) {
         await staged.close();
         staged.empty();
-        // Nobody starts a new network under the keys of this one, whatever becomes of the move.
+        // Prevents a new network from being started with these keys, even if the move fails.
         markInUse(dataDir, begun.network);
         writeArrival(dataDir, begun);
         arrival = begun;
@@ -68,7 +70,7 @@ export function openLmdbReceiver(dataDir: string): StateReceiver {
           transaction.done();
         }
       },
-      // A process that waits for a folder opens nothing of it before the state has arrived.
+      // A process that waits for a folder does not read it before the state has arrived.
       unready: async () => 0,
       complete: (last, isClosed) =>
         lmdbTables(staged.open().tables).write([...lastChanges(last), ownerChange(isClosed)]),
@@ -107,7 +109,7 @@ function ownerChange(isClosed: boolean): TableChange {
   return { table: 'meta', put: [{ key: 'owner', version: FIRST_OWNER, row }] };
 }
 
-/** The database in a folder of this name, while the data folder is locked. */
+/** A database in a folder with this name, to be used while the data folder is locked. */
 function stagedDatabase(dataDir: string, name: string, lock: FolderLock) {
   const folder = join(dataDir, name);
   let opened: { readonly env: RootDatabase; readonly tables: OpenTables } | null = null;
@@ -125,7 +127,7 @@ function stagedDatabase(dataDir: string, name: string, lock: FolderLock) {
   }
 
   return {
-    /** Makes the folder anew. */
+    /** Deletes and recreates the folder. */
     empty(): void {
       rmSync(folder, { recursive: true, force: true });
       mkdirSync(folder, { mode: 0o700 });

@@ -1,7 +1,7 @@
 /**
- * The rows of a damaged database, read from its pages without LMDB, which would follow whatever a damaged page
- * says. A page that cannot be read loses what is below it, and nothing else. Pages that were freed are not read:
- * they hold rows as they were before, such as certificates that are revoked now.
+ * Reads the rows of a damaged database from its pages without LMDB, which would follow invalid references in a damaged
+ * page. An unreadable page loses only what is below it. Freed pages are not read, because they contain outdated rows,
+ * such as certificates that have since been revoked.
  */
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
@@ -36,19 +36,21 @@ import {
   versioned,
 } from './pages.ts';
 
-/** A row as it lies there: its checksum was not looked at. */
+/** A stored row, whose checksum was not verified. */
 export interface RemainingRow extends StoredRow {
   readonly table: TableName;
 }
 
-/** A sentence about what cannot be read. */
+/** A sentence that says what cannot be read. */
 export interface Loss {
   readonly lost: string;
 }
 
 const SMALLEST_PAGE = 512;
 
-/** Table after table, `meta` first. Throws one clear sentence when the folder is in use, or holds no state. */
+/**
+ * Yields one table after another, `meta` first. Throws a one-sentence error if the folder is in use or has no state.
+ */
 export function* readRemains(dataDir: string): Generator<RemainingRow | Loss> {
   const path = join(dataDir, DATABASE_FILE);
   assertDatabase(dataDir);
@@ -71,16 +73,16 @@ export function* readRemains(dataDir: string): Generator<RemainingRow | Loss> {
 interface Root {
   readonly pages: PageFile;
   readonly meta: Meta;
-  /** Whether no newer transaction can have been there. */
+  /** Whether there cannot have been a newer transaction. */
   readonly isCertain: boolean;
 }
 
-/** The newest transaction whose first page of the tree of tables can be read. */
+/** The root of the newest transaction whose main tree has a readable root page. */
 function newestRoot(file: number): Root | null {
   for (let size = SMALLEST_PAGE; size <= LARGEST_PAGE; size *= 2) {
     const pages = pageFile(file, size);
     const metas = [0, 1].flatMap((number) => metaAt(pages, number) ?? []);
-    // Its number in the first pages may be damaged, or not written yet.
+    // The transaction number in a meta page may be damaged or not written yet, so the root pages decide.
     const roots = metas.flatMap((meta) => {
       const page = pageAt(pages, Number(meta.main.root));
       return page === null ? [] : [{ meta, writer: page.bytes.readBigUInt64LE(8) }];
@@ -159,7 +161,7 @@ interface Node {
   readonly at: number;
 }
 
-/** The nodes of all leaves of a tree that can be read, in order. */
+/** The nodes of all readable leaf pages of a tree, in order. */
 function* nodesBelow(pages: PageFile, tree: TreeRecord, what: string): Generator<Node | Loss> {
   if (tree.root === NO_PAGE) return;
   const seen = new Set<number>();
@@ -185,7 +187,7 @@ interface Page {
   readonly count: number;
 }
 
-/** A page of a tree, if it is sound; null if not, or if there is none. */
+/** A page of a tree; null if it is damaged or does not exist. */
 function pageAt(pages: PageFile, number: number): Page | null {
   const bytes = Buffer.alloc(pages.pageSize);
   for (const isLeaf of [true, false]) {
@@ -193,7 +195,7 @@ function pageAt(pages: PageFile, number: number): Page | null {
       pages.read(number, bytes);
       return { bytes, isLeaf, count: nodesOf(bytes, number, isLeaf).count };
     } catch {
-      // It may be one of the other kind.
+      // It may be a page of the other kind.
     }
   }
   return null;
@@ -203,7 +205,7 @@ function keyBytes({ page, at }: Node): Buffer {
   return page.subarray(keyAt(at), dataAt(page, at));
 }
 
-/** Throws when the overflow pages that hold it do not fit. */
+/** Throws if the overflow pages do not match the node. */
 function dataOf(pages: PageFile, { page, at }: Node): Buffer {
   const size = dataSize(page, at);
   if (nodeFlags(page, at) !== ON_OVERFLOW_PAGES) {

@@ -14,7 +14,10 @@ import {
   type Transaction,
 } from './tables.ts';
 
-/** The first part checks the pages of the database as well. Rejects when there is no state, or when it cannot be opened. */
+/**
+ * Checks one part; the first part includes the pages of the database. Rejects if there is no state or it cannot be
+ * opened.
+ */
 export async function scrubFolder(
   dataDir: string,
   from: ScrubPlace | null,
@@ -54,14 +57,14 @@ async function scrubTables(
   }
 }
 
-/** Rows of the other tables were counted with the pages. */
+/** Only the audit log needs this: the page check has already counted the rows of the other tables. */
 function logProblems({ meta, audit }: OpenTables, transaction: Transaction): readonly string[] {
   const [last = 0] = audit.getKeys({ transaction, reverse: true, limit: 1 });
   try {
     const totals = metaValue({ get: (key) => meta.get(key, { transaction }) }, 'totals');
     return [countProblem('auditEntries', last, totals) ?? []].flat();
   } catch {
-    // Damage is found when the row is read.
+    // The damage is reported when the row is read.
     return [];
   }
 }

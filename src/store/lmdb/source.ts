@@ -17,7 +17,7 @@ import {
   type Transaction,
 } from './tables.ts';
 
-/** Rejects with one clear sentence when there is no state, or when it is damaged. */
+/** Rejects with a one-sentence error if there is no state or it is damaged. */
 export async function openLmdbSource(dataDir: string): Promise<StateSource> {
   return sourceOf(openLmdbReader(dataDir));
 }
@@ -36,7 +36,7 @@ export function openLmdbReader(dataDir: string): StateReader {
   return {
     async next() {
       end();
-      // LMDB would reuse the snapshot of an earlier read in the same turn.
+      // LMDB would reuse the snapshot of an earlier read in the same turn of the event loop.
       env.resetReadTxn();
       transaction = env.useReadTransaction();
       assertSchema(opened.meta.get('schema', { transaction }), false);
@@ -64,7 +64,7 @@ function openForReading(dataDir: string): { env: RootDatabase; opened: OpenTable
   checkForReading(dataDir);
   const env = openEnvironment(dataDir, true);
   try {
-    // Other layouts have other tables.
+    // Check first, because other layouts have other tables.
     assertSchema(openMeta(env).get('schema'), false);
     return { env, opened: openTables(env) };
   } catch (cause) {

@@ -1,9 +1,9 @@
 /**
  * The embedded store: one LMDB environment in the data directory, held by one process at a time.
  *
- * Units that arrive during a flush are written together in the next one. A flush writes each subject under
- * its key, one row for its audit entries, one for its nonces, and the totals: its cost is the number of
- * rows. Every write is conditional on the owner's row.
+ * Units that arrive during a flush are written together in the next one. A flush writes each subject under its key,
+ * one row for its audit entries, one for its nonces, and the totals, so its cost depends on the number of rows. Every
+ * write is conditional on the owner's row.
  */
 import { mkdirSync } from 'node:fs';
 import type { RootDatabase } from 'lmdb';
@@ -42,20 +42,20 @@ import { createCommits, whileNobodyCommits } from './openings.ts';
 import { assertSchema, ownerRow, takeOwnership } from './ownership.ts';
 import { lmdbTables, openEnvironment, openMeta, openTables } from './tables.ts';
 
-/** Rows of nonces. */
+/** How many rows of nonces one call removes at most. */
 const FORGET_AT_MOST = 20_000;
 const UNUSABLE = 'The state in the data directory cannot be used';
 const LOST = 'Another process has taken over the data directory';
 
 interface InFlight {
   readonly version: number;
-  /** The last unit that changed the subject: a version may recur after a removal. */
+  /** The last unit that changed the subject. The version is not enough, because it may recur after a removal. */
   readonly unit: EncodedUnit;
 }
 
 /**
- * Opens the store below `dataDir`; throws one clear sentence when another process holds it, when it is
- * damaged, or when it is not the state of this network. Tools that do not serve pass no network.
+ * Opens the store below `dataDir`. Throws a one-sentence error if another process holds it, if it is damaged, or if it
+ * belongs to another network. Tools that do not serve pass null as the network.
  */
 export function openLmdbStore(dataDir: string, network: NetworkIdentity | null = null): Store {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
@@ -69,7 +69,7 @@ export function openLmdbStore(dataDir: string, network: NetworkIdentity | null =
   }
 }
 
-/** Before any table is created that another layout does not have. */
+/** Call before creating any table that another layout may not have. */
 function assertReadable(env: RootDatabase): void {
   try {
     const meta = openMeta(env);
@@ -80,7 +80,7 @@ function assertReadable(env: RootDatabase): void {
   }
 }
 
-/** What LMDB throws when the system refused a call; its own errors have numbers below 0. */
+/** Whether LMDB threw this because a system call failed; its own errors have codes below 0. */
 function isSystemError(cause: unknown): cause is Error {
   return cause instanceof Error && 'code' in cause && Number(cause.code) > 0;
 }
@@ -127,7 +127,7 @@ function openLockedStore(
     };
   }
 
-  /** Pages that were read stay mapped, and count as memory of this process until the file is closed. */
+  /** Reopens the file: the pages that were read stay mapped and count as memory of this process until it is closed. */
   async function dispose(): Promise<void> {
     await env.close();
     env = openEnvironment(dataDir, false);
@@ -165,7 +165,7 @@ function openLockedStore(
     const batch = waiting.splice(0);
     const first = totals.revision + 1;
     try {
-      // After a failed flush, every later unit is rejected: the audit chain on disk would have a gap.
+      // After a failed flush, every later unit is rejected, because the audit chain on disk would have a gap.
       await writeAsOwner(writesOf(batch.map(({ unit }) => unit)));
     } catch (cause) {
       failure ??= cause instanceof Error ? cause.message : String(cause);
@@ -185,8 +185,7 @@ function openLockedStore(
   }
 
   /**
-   * Everything that a flush writes, encoded beforehand: nothing may throw between the first row of a batch
-   * and its last.
+   * Encodes everything that a flush writes, because nothing may throw between the first and the last row of a batch.
    */
   function writesOf(units: readonly EncodedUnit[]): readonly Write[] {
     const nonces = nonceRows(units, totals.revision + units.length);
@@ -206,7 +205,7 @@ function openLockedStore(
     ];
   }
 
-  /** A shape is on disk no later than the snapshots that use it. */
+  /** New shapes are written together with the first snapshots that use them. */
   function shapesWrite(): readonly Write[] {
     if (shapes.table.length === storedShapes) return [];
     storedShapes = shapes.table.length;
@@ -236,7 +235,7 @@ function openLockedStore(
     return () => tables.meta.put(key, row);
   }
 
-  /** After a failed write, LMDB may end the process by a signal when it is asked for anything. */
+  /** After a failed write, any further call may make LMDB kill the process with a signal. */
   async function writeAsOwner(writes: readonly Write[]): Promise<void> {
     if (failure !== null) throw new Error(failure);
     try {

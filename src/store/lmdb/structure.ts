@@ -1,7 +1,7 @@
 /**
- * Checks that LMDB's data file is a sound database before LMDB maps it: each page of the trees is where it
- * should be and of the right kind, keys are sorted, no reference leads out of the file, the counts are
- * right, and no page is both free and in use. The rows themselves have checksums.
+ * Checks that LMDB's data file is a sound database before LMDB maps it: each page of the trees is where it should be
+ * and of the right kind, keys are sorted, no reference points outside the file, the counts are right, and no page is
+ * both free and in use. The rows themselves have checksums.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
 import { RECENT_AUDIT } from '../audit-log.ts';
@@ -31,12 +31,12 @@ import {
 } from './pages.ts';
 
 /**
- * How much of the audit log is checked. It grows without end, and a service reads and writes only its end;
- * a caller that reads all of it has the whole checked.
+ * How much of the audit log to check. It grows without limit, and a service reads and writes only its end, so only
+ * callers that read the entire log check all of it.
  */
 export type LogExtent = 'end' | 'whole';
 
-/** Throws `DamagedState` when the database in this file cannot be opened safely. */
+/** Throws `DamagedState` if the database in this file cannot be opened safely. */
 export function checkStructure(path: string, log: LogExtent): void {
   const file = openSync(path, 'r');
   try {
@@ -59,12 +59,13 @@ export function checkTrees(pages: PageFile, meta: Meta, log: LogExtent): number 
   return used.lastIndexOf(1);
 }
 
-/** How often a database is looked at that changed while it was looked at. */
+/** How many times to check a database that keeps changing during the check. */
 const ATTEMPTS = 5;
 
 /**
- * The same for a file that another process may be writing to. What was found counts only if no transaction
- * ended meanwhile: pages are written again after the second one. False when the file never stood still.
+ * Like `checkStructure`, for a file that another process may be writing to. A finding counts only if no transaction
+ * ended during the check, because the second one may overwrite pages. Returns false if the file never stopped
+ * changing.
  */
 export function checkStructureInUse(path: string): boolean {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
@@ -79,7 +80,7 @@ export function checkStructureInUse(path: string): boolean {
   return false;
 }
 
-/** Both meta pages, whatever their size. */
+/** The bytes of both meta pages, for any page size. */
 function metaBytes(path: string): Buffer {
   const file = openSync(path, 'r');
   try {
@@ -90,16 +91,19 @@ function metaBytes(path: string): Buffer {
   }
 }
 
-/** Of a `log` only the last rows are visited, and the branch pages above them. */
+/** In a `log`, only the last rows and the branch pages above them are visited. */
 type TreeKind = 'main' | 'table' | 'log' | 'free';
 
 const LOG_TABLE = 'audit';
-/** A row has at least one entry, so these hold at least the entries that a start reads, and the one before them. */
+/**
+ * Each row has at least one entry, so these rows contain at least the entries that are read at startup, and the one
+ * before them.
+ */
 const LAST_ROWS = BigInt(RECENT_AUDIT + 1);
 
 function createWalk(pages: PageFile, meta: Meta, used: Uint8Array) {
   const subtrees: { readonly name: string; readonly record: TreeRecord }[] = [];
-  /** One page per level: a branch page is read on after its children. */
+  /** One page per level, because a branch page is still needed after its children were visited. */
   const levels: Buffer[] = [];
   const overflow = Buffer.alloc(pages.pageSize);
   let entries = 0n;
@@ -118,7 +122,7 @@ function createWalk(pages: PageFile, meta: Meta, used: Uint8Array) {
     }
   }
 
-  /** Keys of the page are at least `from` and less than `to`. */
+  /** Checks a page, whose keys must be at least `from` and less than `to`, and the pages below it. */
   function visit(
     number: number,
     depth: number,
@@ -133,9 +137,9 @@ function createWalk(pages: PageFile, meta: Meta, used: Uint8Array) {
     pages.read(number, page);
     const isLeaf = depth === 1;
     const { count, transaction } = nodesOf(page, number, isLeaf);
-    // A changed page is copied, and so are all pages above it.
+    // A changed page is copied along with all pages above it, so no page can be newer than its parent.
     if (transaction > writtenBy) throw damagedPage(number);
-    // The first key of a branch page counts as the lowest of all, whatever it is.
+    // The first key of a branch page counts as lower than all others, regardless of its bytes.
     const keys = { first: isLeaf ? 0 : 1, count, from, to };
     assertInOrder(page, number, keys, kind === 'free' ? compareNumbers : Buffer.compare);
     if (isLeaf) {
@@ -144,7 +148,7 @@ function createWalk(pages: PageFile, meta: Meta, used: Uint8Array) {
       entries += BigInt(count);
       return;
     }
-    // From the last child on, because a log is visited from its end.
+    // Begin with the last child, because a log is visited from its end.
     for (let index = count - 1; index >= 0; index -= 1) {
       const at = nodeAt(page, index);
       if (kind === 'log' && entries >= LAST_ROWS) {
@@ -191,7 +195,9 @@ function createWalk(pages: PageFile, meta: Meta, used: Uint8Array) {
     }
   }
 
-  /** The count, then page numbers; a negative number is the length of the run that the next page begins. */
+  /**
+   * The list is a count, then page numbers; a negative number is the length of the run that begins at the next page.
+   */
   function freePages(list: Buffer): void {
     const count = list.length < 8 ? -1 : Number(list.readBigInt64LE(0));
     if (count < 0 || 8 * (count + 1) > list.length)
@@ -209,7 +215,7 @@ function createWalk(pages: PageFile, meta: Meta, used: Uint8Array) {
 
 type Compare = (a: Buffer, b: Buffer) => number;
 
-/** Keys of the list of free pages are transaction numbers; all others are compared by their bytes. */
+/** Keys of the list of free pages are transaction numbers; all other keys are compared byte by byte. */
 function compareNumbers(a: Buffer, b: Buffer): number {
   const [first, second] = [a.readBigUInt64LE(0), b.readBigUInt64LE(0)];
   return first === second ? 0 : first < second ? -1 : 1;
@@ -232,7 +238,7 @@ function assertInOrder(page: Buffer, number: number, keys: KeyRange, compare: Co
     throw damagedPage(number);
 }
 
-/** The keys of a page from the one at `first`: at least `from`, and less than `to`. */
+/** The keys of a page, starting at index `first`; they must be at least `from` and less than `to`. */
 interface KeyRange {
   readonly first: number;
   readonly count: number;

@@ -1,4 +1,4 @@
-/** The database of a data folder, its tables, and their rows as they are stored. */
+/** Opens the database of a data folder, and reads and writes the stored rows of its tables. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Database, type GetOptions, open, type RootDatabase } from 'lmdb';
@@ -7,12 +7,12 @@ import type { TableChange, Tables } from '../tables.ts';
 import { whileNobodyCommits } from './openings.ts';
 
 const MAX_DATABASES = 16;
-/** Address space, not memory: a map that is enlarged with the file would count its pages a second time. */
+/** This reserves address space, not memory. If the map grew with the file, its pages would be counted twice. */
 const MAP_SIZE = 64 * 1024 ** 3;
 
 /**
- * Opens the environment below `dataDir`, whose files were checked before, when nobody commits to it. Throws when that
- * does not come to pass within seconds.
+ * Opens the environment below `dataDir` while nobody commits to it; its files must have been checked before. Throws if
+ * others keep committing for several seconds.
  */
 export function openEnvironment(dataDir: string, readOnly: boolean): RootDatabase {
   const path = join(dataDir, 'state');
@@ -28,7 +28,7 @@ const COPIES = {
   decode: (row: Uint8Array) => Buffer.from(row.subarray(0, row.length)),
 };
 
-/** A row that was read is valid until the next read, so that a million rows need no copies. */
+/** A row is valid only until the next read, so that reading a million rows needs no copies. */
 const VIEWS = {
   encode: (row: Buffer) => row,
   decode: (row: Uint8Array) => Buffer.from(row.buffer, row.byteOffset, row.length),
@@ -45,7 +45,7 @@ function openTable<Key extends string | number | [string, string] | [number, num
   return env.openDB<Buffer, Key>(options);
 }
 
-/** The table that says how the others are read. */
+/** The table that determines how the others are read. */
 export function openMeta(env: RootDatabase): Database<Buffer, string> {
   return openTable<string>(env, 'meta', COPIES);
 }
@@ -54,15 +54,21 @@ export function openTables(env: RootDatabase) {
   return {
     /** Owner of the store, owner of the state, shapes, and totals of the other tables. */
     meta: openMeta(env),
-    /** Kind and id: the snapshot in its shape. */
+    /** Keyed by kind and id: the snapshot without the names of its members, which its shape contains. */
     subjects: openTable<[string, string]>(env, 'subjects'),
-    /** When the nonces may be forgotten, and the last revision of the flush: their digests. */
+    /**
+     * Keyed by the time when the nonces may be forgotten and the last revision of the flush: the digests of the
+     * nonces.
+     */
     nonces: openTable<[number, number]>(env, 'nonces'),
-    /** The answers that are kept with the nonces of the same key. */
+    /** Keyed like the nonces: the answers that are kept with them. */
     answers: openTable<[number, number]>(env, 'answers'),
-    /** Number of the last entry: the entries of a flush in order, each a line of hash and hashed text. */
+    /**
+     * Keyed by the number of the last entry: the entries of a flush in order, each as one line of hash and hashed
+     * text.
+     */
     audit: openTable<number>(env, 'audit'),
-    /** Id of the certificate: last contact, status, address, newest signed timestamp. */
+    /** Keyed by certificate id: last contact, status, address and newest signed timestamp. */
     liveness: openTable<string>(env, 'liveness'),
   };
 }
@@ -76,15 +82,15 @@ export function entriesOf(opened: OpenTables, table: TableName): number {
   return (opened[table].getStats() as { readonly entryCount?: number }).entryCount ?? 0;
 }
 
-/** Enough rows to make the steps of the iteration cheap, few enough to be collected young. */
+/** Large enough to keep iteration cheap, small enough for the batches to be garbage-collected early. */
 const BATCH_ROWS = 500;
 
-/** Without a transaction, the rows as they are when they are read. */
+/** Without a transaction, each row is returned as it is at the time of reading. */
 export function lmdbTables(opened: OpenTables, transaction: Transaction | null = null): Tables {
   return {
     scan(table, read, { after = null, atOnce = BATCH_ROWS } = {}) {
       const range = {
-        // Of a table without them, LMDB would say any.
+        // LMDB would return arbitrary versions for a table that has none.
         versions: VERSIONED.has(table),
         ...(transaction !== null && { transaction }),
         ...(after !== null && { start: after, exclusiveStart: true }),
@@ -126,7 +132,7 @@ async function* inBatches<Row, Item>(
   if (batch.length > 0) yield batch;
 }
 
-/** All of it in one transaction, which is on disk when this returns. */
+/** Writes all changes in one transaction, which is on disk when this returns. */
 export function writeAtOnce(opened: OpenTables, changes: readonly TableChange[]): void {
   opened.meta.transactionSync(() => {
     for (const { table, put = [], drop = [] } of changes) {

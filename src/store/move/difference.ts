@@ -14,7 +14,7 @@ import {
   type Tables,
 } from '../tables.ts';
 
-/** Answers come after the nonces with which they may lie in one row. */
+/** Answers come after nonces, because a database may store both in the same row. */
 const COMPARED = ['subjects', 'nonces', 'answers', 'audit', 'liveness'] as const;
 
 /** The rows of table `meta` that go with the state to another database. */
@@ -28,8 +28,8 @@ export const MOVED_META = [
 ] as const;
 
 /**
- * Makes the tables hold what the reading holds; `changed` is called with each change once it is applied. Returns the number
- * of rows that were put and dropped. Rejects when what is read lacks rows.
+ * Makes the tables match the reading; `changed` is called after each change was applied. Returns the number of rows
+ * that were put or dropped. Rejects if the reading lacks rows.
  */
 export async function copyDifference(
   reading: Pick<StateReading, 'tables' | 'meta'>,
@@ -82,7 +82,7 @@ async function compare(
   }
 }
 
-/** What is not there comes last. */
+/** A missing row sorts last. */
 function orderOf(row: StoredRow | undefined, found: StoredRow | undefined): number {
   if (row === undefined) return 1;
   return found === undefined ? -1 : compareKeys(row.key, found.key);
@@ -97,12 +97,12 @@ interface Changes {
   drop(key: RowKey): void;
   isFull(): boolean;
   write(): Promise<void>;
-  /** Returns how many there were. */
+  /** Writes the remaining changes; returns the total number of changed rows. */
   end(): Promise<number>;
 }
 
 const MOST_ROWS = 2000;
-/** Limits the bytes per batch, because a row may have many megabytes. */
+/** Limits the bytes per batch, because a single row may have several megabytes. */
 const MOST_BYTES = 4 * 1024 ** 2;
 
 function createChanges(

@@ -23,7 +23,7 @@ export function lastChanges({ number, row, totals }: LastEntry): readonly TableC
   return [{ table: 'audit', put: [{ key: number, version: 0, row }] }, metaChange({ totals })];
 }
 
-/** The changes that add it to the old place and mark that as moved. */
+/** The changes that add the last entry to the old place and mark it as moved. */
 export function retirement(last: LastEntry, successor: string): readonly TableChange[] {
   return [...lastChanges(last), metaChange({ moved: successor })];
 }

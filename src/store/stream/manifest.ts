@@ -1,4 +1,4 @@
-/** What a portable stream says of itself, signed by the authority [backup-2]. */
+/** The manifest of a portable stream: its description of itself, signed by the authority [backup-2]. */
 import Type, { type Static } from 'typebox';
 import Value from 'typebox/value';
 import { sha256Hex } from '../../base/crypto/digest.ts';
@@ -60,7 +60,7 @@ export interface ManifestParts {
   readonly database: { readonly backend: string; readonly schemaVersion: number };
   readonly facts: StateFacts;
   readonly tables: TableSummaries;
-  /** Sequences of the certificate revocation list and of our own feed; -1 before the first. */
+  /** Sequence numbers of the certificate revocation list and of our own feed; -1 before the first one. */
   readonly crlSequence: number;
   readonly feedSequence: number;
 }
@@ -90,12 +90,12 @@ export function signedManifest(parts: ManifestParts, signer: Signer, keyId: stri
   return { ...rest, signatures: [...signatures] };
 }
 
-/** Refusing a moment more is harmless, and whole numbers are written alike everywhere. */
+/** Refusing up to a millisecond more is harmless, and every program writes integers the same way. */
 function widened([after, until]: TimeRange): [number, number] {
   return [Math.floor(after), Math.ceil(until)];
 }
 
-/** Checks form, genesis block and signature; throws `DamagedStream`. */
+/** Checks the structure, the genesis block and the signature; throws `DamagedStream` if one of them is invalid. */
 export function readManifest(value: unknown, verify: VerifySignature): Manifest {
   if (!Value.Check(Manifest, value)) throw new DamagedStream(unreadable(value));
   const manifest = value as Manifest;

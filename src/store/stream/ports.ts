@@ -1,4 +1,4 @@
-/** A whole state as it is read from one place and written to another, whatever databases they are. */
+/** Interfaces for reading a complete state from one place and writing it to another, independent of the database. */
 import type { Arrival, MetaRows } from '../meta-rows.ts';
 import type { NetworkIdentity } from '../network-identity.ts';
 import type { StatePosition, TimeRange } from '../store.ts';
@@ -6,30 +6,32 @@ import type { TableReader } from '../tables.ts';
 import type { Totals } from '../totals.ts';
 import type { StreamRows, StreamTable } from './rows.ts';
 
-/** What a state is besides its rows. */
+/** The metadata of a state. */
 export interface StateFacts extends StatePosition {
   readonly network: NetworkIdentity;
-  /** Whether its last owner stored everything before it ended. */
+  /** Whether the last owner closed the state cleanly. */
   readonly isClosed: boolean;
   readonly forgottenTimes: readonly TimeRange[];
   readonly unstoredTimes: readonly TimeRange[];
 }
 
-/** The state at one moment: a service may write it meanwhile, and nothing of that is seen. */
+/** A snapshot of the state. A service may continue to write the state, but the snapshot does not change. */
 export interface StateReading {
   readonly facts: StateFacts;
-  /** What the state is in, such as `lmdb`, and the version of its layout. */
+  /** The kind of database, such as `lmdb`, and its schema version. */
   readonly database: { readonly backend: string; readonly schemaVersion: number };
-  /** The rows in the order of their keys, in batches; any number of times. Rejects when they are damaged. */
+  /** The rows in key order, in batches. Can be called repeatedly. Rejects if the rows are damaged. */
   rows<Table extends StreamTable>(table: Table): AsyncIterable<readonly StreamRows[Table][]>;
   /** The rows as they are stored. */
   readonly tables: TableReader;
   readonly meta: MetaRows;
 }
 
-/** Reads one moment after the other. */
+/** Reads one snapshot after another. */
 export interface StateReader {
-  /** The state as of now; ends the reading before. Rejects when there is none, or when it is damaged. */
+  /**
+   * Takes a snapshot of the current state, and ends the previous one. Rejects if there is no state or it is damaged.
+   */
   next(): Promise<StateReading>;
   close(): Promise<void>;
 }
@@ -38,7 +40,7 @@ export interface StateSource extends StateReading {
   close(): Promise<void>;
 }
 
-/** The only reading of a reader. */
+/** Takes the only snapshot of a reader; closes the reader if that fails. */
 export async function sourceOf(reader: StateReader): Promise<StateSource> {
   try {
     return { ...(await reader.next()), close: () => reader.close() };
@@ -48,55 +50,55 @@ export async function sourceOf(reader: StateReader): Promise<StateSource> {
   }
 }
 
-/** A place without state. What is written there is a state only once `finish` resolves. */
+/** A place without state. What is written there becomes a state only when `finish` resolves. */
 export interface StateTarget {
   write<Table extends StreamTable>(table: Table, rows: readonly StreamRows[Table][]): Promise<void>;
   finish(facts: StateFacts): Promise<void>;
-  /** Leaves the place as it was. */
+  /** Undoes everything that was written. */
   abandon(): Promise<void>;
 }
 
-/** The last entry of the audit log, by which a state says that it goes on elsewhere. */
+/** The last audit entry of the old place, which records that the state continues elsewhere. */
 export interface LastEntry {
-  /** The row of the audit log that holds it alone, by its number. */
+  /** The number of the entry, which is also the key of its row: the row contains only this entry. */
   readonly number: number;
   readonly row: Buffer;
-  /** The totals with it. */
+  /** The totals that include this entry. */
   readonly totals: Totals;
 }
 
 /**
- * A place into which a state is moved. Nobody can serve from it before `publish`, also after the process that moves
- * the state has died; nor can another process move one there while this one does.
+ * A place into which a state is moved. Nobody can serve from it before `publish`, even if the moving process dies, and
+ * no other process can move a state there at the same time.
  */
 export interface StateReceiver {
-  /** What an earlier move has left there; null when there is nothing. */
+  /** The earlier move into this place that was not finished; null if there is none. */
   readonly arrival: Arrival | null;
-  /** Removes what an earlier move has left, and says that a state is being moved here. */
+  /** Removes the remains of an earlier move, and marks the place as receiving a state. */
   begin(arrival: Arrival): Promise<void>;
-  /** Makes the place hold what the reading holds; returns the number of rows that were not the same. */
+  /** Copies differences until the place matches the reading; returns the number of rows that differed. */
   take(reading: StateReading): Promise<number>;
-  /** How many wait to serve from the place and have not read yet what was copied first. */
+  /** How many processes that wait to serve from this place have not yet read the first copy. */
   unready(): Promise<number>;
   /**
-   * Adds the last entry, and how the last owner of the old place has ended. Call when nothing is missing but that the
-   * old place is given up.
+   * Adds the last entry, and whether the last owner closed the old place cleanly. Call when the only remaining step is
+   * to retire the old place.
    */
   complete(last: LastEntry, isClosed: boolean): Promise<void>;
-  /** Lets the place be served from; call once the old place is given up. */
+  /** Makes the place available for serving. Call after the old place was retired. */
   publish(isClosed: boolean): Promise<void>;
-  /** Leaves the place as it is, for a move that goes on later. */
+  /** Leaves the place as it is, so that the move can be resumed later. */
   leave(): Promise<void>;
-  /** Leaves the place as if nothing had ever been moved there. */
+  /** Removes everything that was moved here. */
   abandon(): Promise<void>;
 }
 
-/** The old place, which nobody else can open while it is held. */
+/** The old place of a state, which nobody else can open while it is held. */
 export interface HeldState {
-  /** Whether its last owner stored everything before it ended. */
+  /** Whether the last owner closed the state cleanly. */
   readonly wasClosed: boolean;
-  /** In one step: adds the last entry, and marks the state as moved to the successor for good. */
+  /** Atomically adds the last entry and permanently marks the state as moved to the successor. */
   retire(last: LastEntry, successor: string): Promise<void>;
-  /** Gives it free, unchanged unless it was retired. */
+  /** Releases the place; the state is unchanged unless it was retired. */
   release(): Promise<void>;
 }

@@ -1,22 +1,22 @@
-/** Reads a portable stream, and finds whatever was changed, cut off or added since it was written [backup-4]. */
+/** Reads a portable stream, and detects anything that was changed, cut off or added since it was written [backup-4]. */
 import { createHash } from 'node:crypto';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import { parseJson } from '../../base/json/parse.ts';
 import { type Manifest, readManifest } from './manifest.ts';
 import { DamagedStream, rowIn, STREAM_TABLES, type StreamRows, type StreamTable } from './rows.ts';
 
-/** A few rows of one table. */
+/** A batch of rows from one table. */
 export type RowBatch = {
   [Table in StreamTable]: { readonly table: Table; readonly rows: readonly StreamRows[Table][] };
 }[StreamTable];
 
 export interface StateStream {
   readonly manifest: Manifest;
-  /** In the order of the tables; rejects when they are not the ones that the manifest was signed for. */
+  /** In table order; rejects if the rows do not match the signed manifest. */
   readonly batches: AsyncIterable<RowBatch>;
 }
 
-/** The longest row holds a policy or the ids of an imported feed. */
+/** The longest rows contain a policy or the ids of an imported feed. */
 const LONGEST_LINE = 256 * 1024 ** 2;
 const BATCH_ROWS = 500;
 const LINE_FEED = 0x0a;
@@ -70,7 +70,7 @@ async function* tableIn<Table extends StreamTable>(
   if (rows.length > 0) yield { table, rows } as unknown as RowBatch;
 }
 
-/** The lines without their line feeds; the last one must have one, too. */
+/** The lines without their line feeds. The last line must also end with one. */
 async function* linesIn(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer, void> {
   let begun: Buffer[] = [];
   let length = 0;

@@ -1,4 +1,4 @@
-/** Rows of the portable stream: one line of JSON each, whatever database they come from [backup-3]. */
+/** Rows of the portable stream, each as one line of JSON that does not depend on the database [backup-3]. */
 import Type, { type Static, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { parseJson } from '../../base/json/parse.ts';
@@ -7,19 +7,19 @@ import { canonicalJson } from '../../base/json/write.ts';
 import type { AuditEntry, StoredLiveness, StoredSubject } from '../store.ts';
 import type { StoredAnswer } from '../table-rows.ts';
 
-/** In the order in which they follow each other in a stream. */
+/** In the order of the stream. */
 export const STREAM_TABLES = ['subjects', 'nonces', 'audit', 'liveness'] as const;
 
 export type StreamTable = (typeof STREAM_TABLES)[number];
 
-/** The nonces that one flush spent and that may be forgotten in the same minute. */
+/** Nonces that were spent in one flush and may be forgotten in the same minute. */
 export interface NonceRow {
-  /** When they may be forgotten, milliseconds since the epoch. */
+  /** When the nonces may be forgotten, in milliseconds since the epoch. */
   readonly bucket: number;
   /** The last revision of the flush. */
   readonly revision: number;
   readonly digests: readonly string[];
-  /** Of those whose answer is kept. */
+  /** The answers that are kept for some of these nonces. */
   readonly answers: readonly StoredAnswer[];
 }
 
@@ -30,7 +30,7 @@ export interface StreamRows {
   readonly liveness: StoredLiveness;
 }
 
-/** A stream is not what its format says, or not what was written. The message is a sentence. */
+/** The stream violates its format, or was changed after it was written. The message is a sentence. */
 export class DamagedStream extends Error {
   constructor(what: string) {
     super(`The backup is damaged: ${what}`);
@@ -109,7 +109,7 @@ const READERS: { readonly [Table in StreamTable]: (line: string) => StreamRows[T
   })),
   nonces: reader('nonces', NonceLine, (row) => row),
   audit(line) {
-    // Numbers of any size in the details are part of what the hash covers.
+    // Preserves numbers of any size in the details, because the hash covers them.
     const entry = parseJson(line);
     if (!isAuditEntry(entry)) throw unexpected('audit');
     return entry;
@@ -146,7 +146,9 @@ function unexpected(table: StreamTable): DamagedStream {
   return new DamagedStream(`a line of table ${table} does not have the expected form`);
 }
 
-/** What JSON would drop or change must not be missed only after a restore. */
+/**
+ * Fails during the backup if JSON would drop or change a value, which otherwise would be noticed only after a restore.
+ */
 function assertJson(value: unknown, where: string): void {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return;
   if (typeof value === 'number' && Number.isFinite(value)) return;

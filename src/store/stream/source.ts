@@ -1,4 +1,4 @@
-/** A state as a stream takes it, whatever database it is in. */
+/** Reads a state in the form of the portable stream, from any database. */
 import { readEntries } from '../audit-log.ts';
 import { livenessIn, subjectsIn, summaryOf } from '../contents.ts';
 import { metaValue, shapesIn } from '../meta-rows.ts';
@@ -38,7 +38,7 @@ export async function readingOf(parts: ReadingParts): Promise<StateReading> {
   };
 }
 
-/** Nonces, each row with the answers that are kept with it under the same key. */
+/** Nonce rows, joined with the answers that are stored under the same key. */
 async function* nonceRowsIn(
   tables: TableReader,
   total: number,
@@ -58,7 +58,7 @@ async function* nonceRowsIn(
   }
 }
 
-/** Asks for the answers under a key; call with one key after another, in their order. */
+/** Returns a function that looks up the answers stored under a key. It must be called with keys in ascending order. */
 function keptAnswers(tables: TableReader): (key: NonceKey) => Promise<readonly StoredAnswer[]> {
   const answers = headOf(
     tables.scan('answers', (stored) => ({

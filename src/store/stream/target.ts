@@ -1,4 +1,4 @@
-/** Encodes a state for a place that has none, whatever database it is in. */
+/** Encodes a state for a place that has none, in any database. */
 import { auditLineOf, encodeEntries } from '../audit-log.ts';
 import { metaChange } from '../meta-rows.ts';
 import { encodeRow } from '../rows.ts';
@@ -11,7 +11,7 @@ import type { StateFacts, StateTarget } from './ports.ts';
 import type { RowBatch } from './read.ts';
 import type { NonceRow, StreamRows, StreamTable } from './rows.ts';
 
-/** Leaves nothing behind when the rows or the place fail. */
+/** Fills a place with a state. If reading or writing fails, nothing is left behind. */
 export async function fill(
   target: StateTarget,
   batches: AsyncIterable<RowBatch>,

@@ -1,4 +1,4 @@
-/** Writes a state as a portable stream: the manifest, then the rows, a line each [backup-1]. */
+/** Writes a state as a portable stream: the manifest, then the rows, one line each [backup-1]. */
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../base/json/write.ts';
 import type { Manifest, TableSummaries } from './manifest.ts';
@@ -7,7 +7,7 @@ import { lineOf, STREAM_TABLES, type StreamRows, type StreamTable } from './rows
 
 export type RowWatcher = <Table extends StreamTable>(table: Table, row: StreamRows[Table]) => void;
 
-/** Reads all rows once, because the manifest, which precedes them, has their counts and digests. */
+/** Reads all rows once beforehand, because the manifest precedes them and contains their counts and digests. */
 export async function summarize(
   source: Pick<StateReading, 'rows'>,
   watch: RowWatcher = () => undefined,
@@ -26,7 +26,6 @@ export async function summarize(
   return Object.fromEntries(summaries) as TableSummaries;
 }
 
-/** The bytes of the stream. */
 export async function* streamOf(
   manifest: Manifest,
   source: Pick<StateReading, 'rows'>,
