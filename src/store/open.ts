@@ -45,8 +45,8 @@ export interface StoreOptions {
   /** Called with the time that the database took to confirm whether this process is still the writer. */
   confirmed(milliseconds: number): void;
   /**
-   * Called whenever the database was asked for the writer, with the milliseconds by which this machine's clock is
-   * ahead; negative if behind.
+   * Called after each look at the database's lease with the milliseconds by which this machine's clock is ahead;
+   * negative if behind.
    */
   clockCompared(aheadMs: number): void;
   /** Called once, when the state is to be moved elsewhere and this process must stop. */

@@ -8,7 +8,7 @@
 import { crc32 } from 'node:zlib';
 import { Packr } from 'msgpackr';
 
-/** In the order in which a full reading takes them; `meta` says whose they are. */
+/** In the order of a full read; `meta` identifies the network of the other tables. */
 export const TABLES = ['meta', 'subjects', 'nonces', 'answers', 'audit', 'liveness'] as const;
 export type TableName = (typeof TABLES)[number];
 export type RowKey = string | number | readonly [string, string] | readonly [number, number];
@@ -75,7 +75,7 @@ function seal(value: Buffer, seed: number): Buffer {
 
 function unseal(table: TableName, key: RowKey, row: Buffer, version: number): Buffer {
   const end = row.length - CHECKSUM_BYTES;
-  // The seed has no room for a fraction, which a changed bit of a version may make.
+  // The seed has no room for a fraction, which a flipped bit in a version may produce.
   if (end > 0 && isKey(key) && Number.isSafeInteger(version)) {
     const value = row.subarray(0, end);
     if (crc32(value, seedOf(table, key, version)) === row.readUInt32LE(end)) return value;

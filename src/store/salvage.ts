@@ -1,6 +1,6 @@
 /**
- * What can be read of a damaged state, as lines of JSON [backup-10]: a head, the rows that match their checksums,
- * and a line for each thing that is lost. No authority starts from it.
+ * Salvages what can be read from a damaged state, as lines of JSON [backup-10]: a head, the rows that match their
+ * checksums, and a line for each loss. No authority starts from it.
  */
 import { decodeEntries } from './audit-log.ts';
 import type { Loss, RemainingRow } from './lmdb/remains.ts';
@@ -16,11 +16,11 @@ export const SALVAGE_FORMAT = 'mesh-na-salvage';
 export interface Salvaged {
   /** Lines by table. */
   readonly rows: { [table: string]: number };
-  /** Sentences. */
+  /** One sentence per loss. */
   readonly lost: string[];
 }
 
-/** The pieces of the file; `salvaged` is complete once the last was taken. */
+/** Yields the pieces of the file; `salvaged` is complete after the last one. */
 export function* salvageLines(
   remains: Iterable<RemainingRow | Loss>,
   salvaged: Salvaged,
@@ -46,7 +46,7 @@ export function* salvageLines(
   for (const sentence of lost) yield `${JSON.stringify({ lost: sentence })}\n`;
 }
 
-/** The row without a checksum, which says how the others are read. */
+/** The key of the row without a checksum, which determines how the others are read. */
 const SCHEMA = 'schema';
 
 function readMeta(
@@ -78,7 +78,7 @@ function headLine(meta: ReadonlyMap<string, unknown>): string {
 }
 
 interface RowReader {
-  /** The lines of a row; none when it is lost. */
+  /** The lines for a row; none if the row is lost. */
   linesOf(found: RemainingRow): readonly string[];
   /** Call after the last row. */
   finish(): void;
@@ -136,7 +136,7 @@ function rowReader(meta: ReadonlyMap<string, unknown>, lost: string[]): RowReade
   };
 }
 
-/** Without the table of shapes a subject has the values of its members, but not their names. */
+/** Without the table of shapes, the values of a subject's members are known, but not their names. */
 function subjectLine(shapes: Shapes | null, { key, version, row }: RemainingRow): string {
   const stored = decodeRow('subjects', key, row, version) as StoredSnapshot;
   const [kind, id] = key as [string, string];

@@ -13,25 +13,25 @@ export interface ScrubPlace {
 
 export interface ScrubbedPart {
   readonly rows: number;
-  /** What is damaged: at most as many sentences as anybody reads. */
+  /** Descriptions of the damage, limited to as many as anyone would read. */
   readonly damaged: readonly string[];
   /** Null after the last row. */
   readonly next: ScrubPlace | null;
 }
 
 export interface ScrubbedStore {
-  /** How many rows there are in all tables together. */
+  /** The number of rows in all tables. */
   readonly total: number;
-  /** What is known to be damaged before any row is read. */
+  /** Damage that is known before any row is read. */
   readonly problems: readonly string[];
   readonly tables: TableReader;
 }
 
-/** A process of its own is worth this many rows. */
+/** Fewer rows are not worth a separate process. */
 const LEAST_ROWS = 1000;
 const MOST_NAMED = 100;
 
-/** The part that begins there is one of this many, if no row were added. */
+/** Checks the part that begins at `from`. If no rows were added, there would be `parts` parts. */
 export async function scrubRows(
   store: ScrubbedStore,
   from: ScrubPlace | null,
@@ -76,20 +76,20 @@ function check(table: TableName, row: StoredRow, before: RowKey | null, damaged:
   }
 }
 
-/** A table that cannot be read at all may be found twice. */
+/** A table that cannot be read at all may be reported twice. */
 function note(damaged: string[], what: string): void {
   if (damaged.length < MOST_NAMED && !damaged.includes(what)) damaged.push(what);
 }
 
 interface ReadRow extends StoredRow {
-  /** The key of the row before it; null when it is the first. */
+  /** The key of the previous row; null for the first one. */
   readonly before: RowKey | null;
 }
 
 type Reader = (row: ReadRow) => unknown;
 
 const READERS: Readonly<Record<TableName, Reader>> = {
-  // The schema has no checksum: a start that reads another one is refused.
+  // The schema version has no checksum, but the service refuses to start with any other version.
   meta: ({ key, row, version }) => key === 'schema' || decodeRow('meta', key, row, version),
   subjects: ({ key, row, version }) => decodeRow('subjects', key, row, version),
   nonces: decodeNonces,
@@ -98,7 +98,7 @@ const READERS: Readonly<Record<TableName, Reader>> = {
   liveness: ({ key, row }) => decodeRow('liveness', key, row),
 };
 
-/** Entries are numbered from 1 without a gap, so a row that is gone shows. */
+/** Entries are numbered from 1 without gaps, so a missing row is detected. */
 function assertContinues({ before, ...stored }: ReadRow): void {
   const previous = Number(before ?? 0);
   const first = Number(stored.key) - decodeEntries(stored).length + 1;

@@ -1,7 +1,7 @@
 /**
- * Stored snapshots: only the values of the members. The names and order of the members are a shape;
- * millions of snapshots have a few dozen shapes, and each is stored once. All snapshots of a shape are
- * built alike, so they need little memory and engines read them fast.
+ * Stored snapshots contain only the values of their members. The names and order of the members form a shape; millions
+ * of snapshots have a few dozen shapes, each of which is stored once. All snapshots of a shape are built the same way,
+ * so they need little memory and can be read fast.
  */
 import type { Share } from './sharing.ts';
 import type { Snapshot } from './store.ts';
@@ -9,7 +9,7 @@ import type { Snapshot } from './store.ts';
 /** The names of the members, in order. */
 export type Shape = readonly string[];
 
-/** Number of the shape, state value, then the members; without a shape the context itself. */
+/** The number of the shape, the state value, then the members; if the number is null, the context itself. */
 export type StoredSnapshot = readonly [shape: number | null, value: string, ...members: unknown[]];
 
 export interface Shapes {
@@ -21,7 +21,10 @@ export interface Shapes {
   readonly table: readonly Shape[];
 }
 
-/** Contexts have the members that their machine defines; names made from data must not fill the table. */
+/**
+ * Contexts have the members that their machine defines. The limit prevents names made from data from filling the
+ * table.
+ */
 export const MAX_SHAPES = 1000;
 
 export function createShapes(known: readonly Shape[], maxShapes = MAX_SHAPES): Shapes {
@@ -76,7 +79,7 @@ function isSame(known: Shape | undefined, shape: Shape): boolean {
 
 type Template = { [member: string]: unknown };
 
-/** Copies of one object share its hidden class; parsing allocates all members inside the object. */
+/** Copies of one object share its hidden class, and parsing JSON allocates all members inside the object. */
 function templateOf(shape: Shape): Template {
   return JSON.parse(`{${shape.map((name) => `${JSON.stringify(name)}:null`).join()}}`) as Template;
 }

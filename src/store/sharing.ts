@@ -1,8 +1,8 @@
 /** Interns short texts, and lists of them, that recur in most loaded rows. */
 
-/** Long enough for roles and addresses, too short for keys and hashes, which hardly recur. */
+/** Long enough for roles and addresses, too short for keys and hashes, which rarely recur. */
 const LONGEST = 40;
-/** Texts that are all different must not fill the memory that sharing is to save. */
+/** Unique texts must not use up the memory that sharing is meant to save. */
 const AT_MOST = 10_000;
 
 /**

@@ -37,7 +37,7 @@ export interface SpentNonce {
   readonly forgetAt: number;
 }
 
-/** The answer of a request, kept for when it is sent again; request and answer are opaque to the store. */
+/** The answer to a request, kept in case the request is sent again. Both are opaque to the store. */
 export interface KeptAnswer {
   /** Digest of the nonce that the request spent. */
   readonly digest: string;
@@ -55,7 +55,7 @@ export interface AuditEntry {
   readonly event_type: string;
   readonly details: JsonObject;
   readonly created_at: string;
-  /** The operator key that caused it; absent when none did. */
+  /** The operator key that caused the entry; absent if there was none. */
   readonly actor_key_id?: string;
   readonly prev_hash: string;
   readonly hash: string;
@@ -69,11 +69,11 @@ export interface SealedEntry {
 
 /** Everything that one command changes; it is stored atomically. */
 export interface Unit {
-  /** Each subject appears in a unit once: it is written or removed. */
+  /** Each subject appears only once in a unit: it is either written or removed. */
   readonly subjects: readonly SubjectWrite[];
   readonly removals: readonly SubjectRemoval[];
   readonly nonces: readonly SpentNonce[];
-  /** None when absent. */
+  /** No answers if absent. */
   readonly answers?: readonly KeptAnswer[];
   readonly audit: readonly SealedEntry[];
 }
@@ -85,7 +85,7 @@ export interface StoredLiveness {
   readonly lastSeen: number;
   readonly status: string;
   readonly remoteAddr: string;
-  /** The newest timestamp that the node signed: after a restart nothing older is accepted from it. */
+  /** The newest timestamp that the node signed; after a restart, nothing older is accepted from the node. */
   readonly newestSignedAt: number;
 }
 
@@ -98,74 +98,77 @@ export type PreviousOwner =
   | 'lost';
 
 /**
- * Everything at one revision. Rows come in batches, because a step of an asynchronous iteration costs more
- * than a row. Texts are sorted by their UTF-8 bytes, whatever order a database has.
+ * The complete state at one revision. Rows come in batches, because a step of an asynchronous iteration costs more
+ * than a row. Texts are sorted by their UTF-8 bytes, regardless of the sort order of the database.
  */
 export interface Contents {
   readonly revision: number;
-  /** By kind, and the subjects of one kind by id. */
+  /** Sorted by kind, then by id. */
   readonly subjects: AsyncIterable<readonly StoredSubject[]>;
   readonly nonces: AsyncIterable<readonly SpentNonce[]>;
-  /** The sooner they may be forgotten, the earlier. */
+  /** Sorted by the time when they may be forgotten, earliest first. */
   readonly answers: AsyncIterable<readonly KeptAnswer[]>;
-  /** The argument of the last call of `forgetNonces` that dropped any. */
+  /** The argument of the last `forgetNonces` call that dropped any nonces. */
   readonly forgottenTimes: readonly TimeRange[];
-  /** The argument of the last call of `touchMany`. */
+  /** The argument of the last `touchMany` call. */
   readonly unstoredTimes: readonly TimeRange[];
-  /** By id. */
+  /** Sorted by id. */
   readonly liveness: AsyncIterable<readonly StoredLiveness[]>;
   /** The last audit entries, oldest first. */
   readonly recentAudit: readonly AuditEntry[];
-  /** Entries of the audit log. */
+  /** The number of entries in the audit log. */
   readonly auditLength: number;
-  /** Hash of the last audit entry; 64 zeros when there is none. */
+  /** The hash of the last audit entry; 64 zeros if there is none. */
   readonly auditHead: string;
 }
 
 export interface StoreContents extends Contents {
   readonly previousOwner: PreviousOwner;
-  /** Frees what loading allocated. Call when everything is read, and before anything is committed. */
+  /** Frees what loading allocated. Call after everything was read and before anything is committed. */
   dispose(): Promise<void>;
 }
 
 export type SubjectKey = Pick<StoredSubject, 'kind' | 'id'>;
 
-/** Everything at one revision, read while another process writes it. */
+/** The complete state at one revision, read while another process writes it. */
 export interface StoreReading extends Contents {
-  /** Call when everything is read: the next changes are those after this revision. */
+  /** Call after everything was read; the next changes are those after this revision. */
   end(): Promise<void>;
 }
 
-/** What has changed between two revisions: subjects as they are now, and `recentAudit` no older than the first. */
+/** The changes between two revisions: subjects in their current form, and in `recentAudit` only later entries. */
 export interface StoreChanges extends StoreReading {
-  /** Subjects that are not stored any more, some of which have come and gone in between. Known once `subjects` is read. */
+  /**
+   * Subjects that are no longer stored, including some that were created and removed in between. Known once `subjects`
+   * was read.
+   */
   removals(): readonly SubjectKey[];
 }
 
-/** Reads the state while another process writes it. Ask for one thing at a time. */
+/** Reads the state while another process writes it. Only one call may be in progress at a time. */
 export interface StateFollower {
   load(): Promise<StoreReading>;
   /**
-   * What has changed since the last reading, of liveness only if it is asked for. Null when that is not known, for
-   * instance because the state was replaced: everything has to be read again.
+   * The changes since the last read; those of liveness only on request. Null if they are not known, for example
+   * because the state was replaced: then everything has to be read again.
    */
   changes(withLiveness: boolean): Promise<StoreChanges | null>;
-  /** The revision of the state when it was last looked at. */
+  /** The revision of the state at the last look. */
   seenRevision(): number;
   /**
-   * The newest that was ever read; null before the first. It stays what it is when the store has lost it, however far that
-   * has gone on since.
+   * The newest position that was ever read; null before the first read. It stays the same if the store has lost it, no
+   * matter how far the store has continued since.
    */
   newest(): StatePosition | null;
-  /** Ends what is under way, which may be the wait for a server that is gone; what is asked for next is asked anew. */
+  /** Ends the read in progress, which may be waiting for a lost server; the next read starts over. */
   leave(): Promise<void>;
-  /** The same for good. */
+  /** Like `leave`, but permanent. */
   close(): Promise<void>;
 }
 
-/** Where a state stands. */
+/** The position of a state in its history. */
 export interface StatePosition {
-  /** 1 plus the number of restores that led to it. */
+  /** 1 plus the number of restores that led to the state. */
   readonly epoch: number;
   readonly revision: number;
   readonly auditLength: number;
@@ -173,16 +176,16 @@ export interface StatePosition {
 }
 
 export interface Store {
-  /** What is committed. Call when nothing is being committed. */
+  /** The position of the committed state. Call when nothing is being committed. */
   position(): Promise<StatePosition>;
-  /** The hash of the audit entry with this number, from 1; null when there is none. */
+  /** The hash of the audit entry with this number, from 1; null if there is none. */
   auditHashAt(entry: number): Promise<string | null>;
   /**
-   * The lines of the audit entries after this number, from 0, in order: as many as there are, and at most this many.
-   * Each is the hash of the entry, and the canonical text that it covers.
+   * The lines of the audit entries after this number, from 0, in order, at most `most` of them. Each line is the hash
+   * of an entry, followed by the canonical text that the hash covers.
    */
   auditAfter(entry: number, most: number): Promise<readonly string[]>;
-  /** Rejects, as does the iteration of the rows, when what is stored is damaged. */
+  /** Rejects if the stored state is damaged; so does the iteration over the rows. */
   load(): Promise<StoreContents>;
   /** Resolves to the unit's revision when it is on disk; otherwise rejects, with nothing stored. */
   commit(unit: Unit): Promise<number>;
@@ -190,16 +193,16 @@ export interface Store {
   touchMany(rows: readonly StoredLiveness[], unstoredTimes: readonly TimeRange[]): Promise<void>;
   /** Drops expired nonces and kept answers, and stores the ranges of signing times of their requests instead. */
   forgetNonces(now: number, forgottenTimes: readonly TimeRange[]): Promise<void>;
-  /** Null when the store can be written and read, as far as is known; otherwise the problem. */
+  /** Null if the store can be read and written, as far as known; otherwise the problem. */
   health(): string | null;
-  /** False when another process has taken over the state: nothing can be committed. */
+  /** False if another process has taken over the state, so that nothing can be committed. */
   isOwner(): boolean;
   close(): Promise<void>;
   /** Releases the state as if its owner had died: the next process to open it finds it `lost`. */
   abandon(): Promise<void>;
 }
 
-/** A write or removal named a version that is not the stored one. */
+/** A write or removal named a version other than the stored one. */
 export class StoreConflict extends Error {}
 
 export const GENESIS_HASH = '0'.repeat(64);

@@ -1,11 +1,11 @@
-/** What the rows of the tables hold, whatever database they are in; those of `meta` and of the audit log apart. */
+/** Encodes and decodes the rows of all tables except `meta` and the audit log, for any database. */
 import { decodeRow, encodeRow } from './rows.ts';
 import type { Shapes, StoredSnapshot } from './shapes.ts';
 import { createSharing } from './sharing.ts';
 import type { KeptAnswer, SpentNonce, StoredLiveness, StoredSubject } from './store.ts';
 import type { StoredRow } from './tables.ts';
 
-/** A row is checked against its key and version. Values that recur in the rows of one reader are shared. */
+/** Checks each row against its key and version. Values that recur in the rows of one reader are shared. */
 export function subjectReader(shapes: Shapes): (stored: StoredRow) => StoredSubject {
   const share = createSharing();
   return ({ key, version, row }) => {
@@ -53,7 +53,7 @@ export function decodeNonces(stored: StoredRow): SpentNonce[] {
 
 export type StoredAnswer = readonly [digest: string, request: string, answer: string];
 
-/** The answers that are kept with the nonces of the row with this key. */
+/** Encodes the answers that are kept with the nonces under the same key. */
 export function encodeAnswers(key: NonceKey, answers: readonly StoredAnswer[]): Buffer {
   return encodeRow('answers', key, answers);
 }

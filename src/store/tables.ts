@@ -1,6 +1,6 @@
 /**
- * The tables of a database, and their rows as they are stored. Every database stores the same bytes under a key, so what
- * loads a state, looks for damage in it, or copies it to another database, is written once for all of them.
+ * The tables of a database and their stored rows. Every database stores the same bytes under a key, so the code that
+ * loads a state, checks it for damage, or copies it to another database is the same for all of them.
  */
 import type { RowKey, TableName } from './rows.ts';
 import { assertTotal } from './totals.ts';
@@ -13,7 +13,7 @@ export interface StoredRow {
 }
 
 export interface ScanOptions {
-  /** Only the rows after the one with this key are read; null for all. */
+  /** Reads only the rows after the one with this key; null for all. */
   readonly after?: RowKey | null;
   /** How many rows to read at a time, for a reader that may need only the first few. */
   readonly atOnce?: number;
@@ -21,9 +21,9 @@ export interface ScanOptions {
 
 export interface TableReader {
   /**
-   * The rows of a table in order. They come in batches, because a step of an asynchronous iteration costs more than a row,
-   * and as what `read` makes of them: a row is valid until the next one. Rejects with `DamagedState` when the table cannot
-   * be read.
+   * Reads the rows of a table in order. They come in batches, because a step of an asynchronous iteration costs more
+   * than a row, and are converted by `read`, because a row is valid only until the next one. Rejects with
+   * `DamagedState` if the table cannot be read.
    */
   scan<Item>(
     table: TableName,
@@ -32,7 +32,7 @@ export interface TableReader {
   ): AsyncIterable<readonly Item[]>;
 }
 
-/** Rows to be stored, also in place of others with their keys, and keys of rows to be dropped before. */
+/** Rows to store, which replace rows with the same keys, and keys of rows to drop before that. */
 export interface TableChange {
   readonly table: TableName;
   readonly put?: readonly StoredRow[];
@@ -43,12 +43,12 @@ export interface Tables extends TableReader {
   write(changes: readonly TableChange[]): Promise<void>;
 }
 
-/** A row that stays valid. */
+/** Copies a row so that it stays valid. */
 export function keptRow({ key, version, row }: StoredRow): StoredRow {
   return { key, version, row: Buffer.from(row) };
 }
 
-/** Throws after the last batch unless there were as many rows as are stored. */
+/** Passes the batches through; throws after the last one unless there were `total` rows. */
 export async function* counted<Item>(
   table: TableName,
   total: number,
@@ -62,7 +62,7 @@ export async function* counted<Item>(
   assertTotal(table, count, total);
 }
 
-/** A place in a sequence of batches, from which one item after another is taken. */
+/** A position in a sequence of batches, from which items are read one by one. */
 export interface Head<Item> {
   /** Undefined after the last one. */
   item(): Item | undefined;
@@ -95,7 +95,7 @@ export function headOf<Item>(batches: AsyncIterable<readonly Item[]>): Head<Item
   };
 }
 
-/** Negative when `a` comes before `b` in its table, whatever database that is in; 0 when both are the same. */
+/** Negative if `a` comes before `b` in its table, in every database; 0 if both are the same. */
 export function compareKeys(a: RowKey, b: RowKey): number {
   if (typeof a === 'object' && typeof b === 'object') {
     return compareParts(a[0], b[0]) || compareParts(a[1], b[1]);

@@ -4,7 +4,7 @@ import { DamagedState } from './rows.ts';
 export interface Totals {
   readonly revision: number;
   readonly subjects: number;
-  /** The rows of the table, each with the nonces of one flush. */
+  /** The number of rows in the table, each with nonces of one flush. */
   readonly nonceRows: number;
   readonly auditEntries: number;
 }
@@ -17,11 +17,11 @@ export function assertTotal(table: string, found: number, total: number): void {
   }
 }
 
-/** The totals whose rows can be counted, and the table of each. */
+/** The totals that can be compared with the rows of a table, and that table. */
 const COUNTED = { subjects: 'subjects', nonceRows: 'nonces', auditEntries: 'audit' } as const;
 export type CountedTotal = keyof typeof COUNTED;
 
-/** What is wrong with a number of rows; null when it is right. The sentence stays the same while rows are added. */
+/** The problem with a number of rows; null if it is right. The sentence stays the same while rows are added. */
 export function countProblem(counted: CountedTotal, found: number, totals: Totals): string | null {
   const lacking = totals[counted] - found;
   if (lacking === 0) return null;

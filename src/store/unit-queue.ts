@@ -1,4 +1,4 @@
-/** Units that wait to be stored: those that arrive while others are written are written together in the next flush. */
+/** A queue of units to be stored. Units that arrive while others are written are written together in the next flush. */
 import type { Unit } from './store.ts';
 import type { EncodedUnit } from './units.ts';
 
@@ -10,16 +10,16 @@ export interface PendingUnit {
 
 export interface UnitQueue {
   commit(unit: Unit): Promise<number>;
-  /** Resolves when nothing waits or is being written. */
+  /** Resolves when no unit is waiting or being written. */
   settled(): Promise<void>;
 }
 
 export interface UnitQueueOptions {
-  /** Null until nothing can be stored any more; then why. */
+  /** Null while units can be stored; otherwise the reason why not. */
   failure(): string | null;
-  /** Throws when the unit cannot be stored. */
+  /** Throws if the unit cannot be stored. */
   encode(unit: Unit): EncodedUnit;
-  /** Takes some units from the front, and settles them. */
+  /** Removes some units from the front of the queue and settles them. */
   flush(waiting: PendingUnit[]): Promise<void>;
 }
 
@@ -28,7 +28,7 @@ export function createUnitQueue({ failure, encode, flush }: UnitQueueOptions): U
   let flushing: Promise<void> | null = null;
 
   async function flushAll(): Promise<void> {
-    // Units of one turn of the event loop belong in one flush: begin when the turn is over.
+    // Units of one turn of the event loop belong in one flush, so wait until the turn is over.
     await Promise.resolve();
     while (waiting.length > 0) await flush(waiting);
     flushing = null;

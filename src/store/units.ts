@@ -1,4 +1,4 @@
-/** Units in their encoded form: a unit that cannot be encoded is refused before any of it is stored. */
+/** Encodes units, so that a unit that cannot be encoded is refused before any part of it is stored. */
 import { auditLine } from './audit-log.ts';
 import { encodeRow } from './rows.ts';
 import type { Shapes } from './shapes.ts';
@@ -6,7 +6,7 @@ import type { KeptAnswer, SubjectKey, SubjectRemoval, Unit } from './store.ts';
 import { encodeAnswers, encodeNonces } from './table-rows.ts';
 import type { Totals } from './totals.ts';
 
-/** Instead of a version: the subject is not in the store. */
+/** Stands in for a version if the subject is not in the store. */
 export const NOT_STORED = 0;
 
 const NONCE_BUCKET_MS = 60_000;
@@ -49,7 +49,7 @@ export function encodeUnit(unit: Unit, shapes: Shapes): EncodedUnit {
   };
 }
 
-/** The totals once these units are stored, with their nonces in this many rows. */
+/** The totals after these units are stored, with their nonces in this many rows. */
 export function totalsAfter(
   totals: Totals,
   units: readonly EncodedUnit[],
@@ -63,7 +63,7 @@ export function totalsAfter(
   };
 }
 
-/** One row for the nonces that may be forgotten in the same minute, and one for the answers kept with them. */
+/** Encodes one row for the nonces that may be forgotten in the same minute, and one for the answers kept with them. */
 export function nonceRows(units: readonly EncodedUnit[], revision: number) {
   const digests = byMinute(units.flatMap(({ nonces }) => nonces));
   const answers = byMinute(units.flatMap((unit) => unit.answers));
@@ -108,12 +108,12 @@ function assertEachOnce(subjects: readonly SubjectKey[]): void {
   }
 }
 
-/** Rounds up to the instant at which the nonces of this one are actually forgotten. */
+/** Rounds up to the instant when nonces that may be forgotten at `instant` are actually forgotten. */
 export function nonceBucket(instant: number): number {
   return Math.ceil(instant / NONCE_BUCKET_MS) * NONCE_BUCKET_MS;
 }
 
-/** Kinds contain no blank, so two subjects never share an address. */
+/** Kinds contain no spaces, so two subjects never have the same address. */
 export function addressOf({ kind, id }: SubjectKey): string {
   return `${kind} ${id}`;
 }

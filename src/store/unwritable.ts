@@ -1,4 +1,4 @@
-/** The sentence for a file of the state that is there, as far as this user can see, and cannot be read. */
+/** The error for a state file that exists, as far as this user can see, but cannot be read. */
 export function unreadable(path: string, cause: unknown): Error {
   const { code } = cause as NodeJS.ErrnoException;
   const cure =
@@ -8,7 +8,7 @@ export function unreadable(path: string, cause: unknown): Error {
   return new Error(`${path} cannot be read (${code})${cure}`);
 }
 
-/** The sentence for a file of the state that cannot be written. */
+/** The error for a state file that cannot be written. */
 export function unwritable(path: string, cause: unknown): Error {
   const { code } = cause as NodeJS.ErrnoException;
   return new Error(

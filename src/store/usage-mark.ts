@@ -1,6 +1,6 @@
 /**
- * A mark in the data directory that the network of its keys has state, and whose it is. Without it, an empty
- * or missing database would start a new network under the keys of one that has issued certificates.
+ * A mark in the data directory that its network has state, with the identity of that network. Without it, an empty or
+ * missing database would start a new network with the keys of one that has issued certificates.
  */
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ export function markInUse(dataDir: string, network: NetworkIdentity): void {
   }
 }
 
-/** `missing` says what is found instead of the state; the sentence goes on with it. */
+/** `missing` says what was found instead of the state, and completes the sentence. */
 export function assertNeverUsed(dataDir: string, missing: string): void {
   const mark = readMark(dataDir);
   if (mark === null) return;

@@ -21,7 +21,7 @@ export interface Batch<Pending> {
   /** Units that replace a version other than the one left by earlier units. */
   readonly refused: readonly Pending[];
   readonly changes: readonly SubjectChange[];
-  /** Ids whose liveness goes with a removal, also of one that was created again. */
+  /** Ids whose liveness is removed with the subject, even if the subject was created again. */
   readonly removedIds: readonly string[];
   /** False if the database cannot check an assumed version, so that the versions must be read. */
   readonly isChecked: boolean;
@@ -38,7 +38,7 @@ interface Change {
   readonly row: Buffer | null;
 }
 
-/** `stored` are the versions of all subjects that the units name; null to assume them. */
+/** `stored` contains the stored versions of all subjects in the units; null to assume that they match. */
 export function putTogether<Pending extends { readonly unit: EncodedUnit }>(
   pending: readonly Pending[],
   before: number,

@@ -16,10 +16,10 @@ const HEAD_START_MS = 200;
 const OLDEST_SERVER = 130_000;
 
 /**
- * What the commits of this store rest on, whatever the database or the user have as default. A commit may wait
- * for a standby for long, and is never ended before its outcome is known. Where a table has to be read without an
- * index, as that of the lease, the plan counts as so expensive that the database would compile it each time, which
- * takes a thousand times as long as all of these statements do.
+ * Settings on which the commits of this store depend, regardless of the defaults of the database or the user. A commit
+ * may wait a long time for a standby, and is never canceled before its outcome is known. JIT is off because a table
+ * scan without an index, as on the lease table, counts as so expensive here that the database would compile the plan
+ * each time, which takes a thousand times as long as all of these statements.
  */
 const session = (lockMs: number) => `
   set default_transaction_isolation = 'read committed';
@@ -61,13 +61,13 @@ export function isTimeout(cause: unknown): cause is Error {
   return cause.message === TIMEOUT || ('code' in cause && cause.code === LOCK_TIMEOUT);
 }
 
-/** The longest that a timer lasts: the timeout of a statement whose time is counted by `answerWithin`. */
+/** The longest possible timer, to turn off the client's own timeout for statements that `answerWithin` limits. */
 export const NO_TIMEOUT = 2 ** 31 - 1;
 
 /**
- * The answer to a statement, or what `isTimeout` returns when none has come within this many milliseconds. An answer that has
- * come while this process stood still counts: the timer of the client would give it up, because timers that are overdue
- * are called before what has arrived is read.
+ * Returns the answer to a statement, or rejects with an error that `isTimeout` recognizes if there is none within this
+ * many milliseconds. An answer that arrived while this process was suspended still counts. The client's own timeout
+ * would discard it, because overdue timers run before incoming data is read.
  */
 export async function answerWithin<T>(milliseconds: number, answer: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
@@ -83,7 +83,7 @@ export async function answerWithin<T>(milliseconds: number, answer: Promise<T>):
 
 /** A server that cannot be used; the message is a sentence for the operator. */
 export class UnusableServer extends Error {
-  /** Whether it has just not answered in time. */
+  /** Whether the server only failed to answer in time. */
   readonly isSlow: boolean;
 
   constructor(message: string, isSlow = false) {
@@ -101,7 +101,10 @@ export interface Connection {
 export interface ConnectOptions {
   /** The timeout of a statement in milliseconds; no timeout if absent. */
   readonly timeout?: number;
-  /** How long a server may take to accept the connection, in milliseconds, up to 5,000; unless given, a third of `timeout`. */
+  /**
+   * How long a server may take to accept the connection, in milliseconds, at most 5,000; defaults to a third of
+   * `timeout`.
+   */
   readonly connectMs?: number;
   /** How long a statement may wait for a lock, in milliseconds; no limit if absent. */
   readonly lockMs?: number;
@@ -109,7 +112,7 @@ export interface ConnectOptions {
   readonly name?: string;
 }
 
-/** Works on a connection to the primary that ends with the work. */
+/** Runs the work on a connection to the primary, and then closes the connection. */
 export async function onPrimary<T>(
   address: StoreAddress,
   work: (client: Client, shown: string) => Promise<T>,
@@ -211,7 +214,9 @@ export async function disconnect(client: Client): Promise<void> {
   destroy(client);
 }
 
-/** The client itself goes on waiting for the farewell of a server that stands still, and keeps the socket. */
+/**
+ * Sockets by client. The client itself would keep its socket until an unresponsive server closes the connection.
+ */
 const sockets = new WeakMap<Client, Socket>();
 
 function destroy(client: Client): void {
@@ -230,12 +235,12 @@ function newClient(config: ClientConfig, { timeout, name = SESSION_NAME }: Conne
     ...(timeout === undefined ? {} : { query_timeout: timeout }),
   });
   sockets.set(client, socket);
-  // Running statements are rejected too; without a listener, the process would end.
+  // Running statements are rejected anyway; without a listener, the process would end.
   client.on('error', () => undefined);
   return client;
 }
 
-/** The file of passwords, which is that of every other program of PostgreSQL. */
+/** Reads the password from the same file as other PostgreSQL programs. */
 function passwordOf({ host = '', port = 0, database = '', user = '' }: ClientConfig) {
   const pgpass: typeof import('pgpass') = require('pgpass');
   return () =>
@@ -262,7 +267,7 @@ function assertUsable(shown: string, situation: Situation | undefined): void {
   }
 }
 
-/** What the client says when a password is asked for and none was found. */
+/** The client's message if the server requires a password and none was found. */
 const NO_PASSWORD = /password must be/;
 const PASSWORD_PLACES = 'the URL, PGPASSWORD or the file that PGPASSFILE names';
 

@@ -11,7 +11,7 @@ export interface Flush {
   readonly buckets: readonly string[];
 }
 
-/** The one with this revision and those after it. */
+/** Selects the flush with this revision and all later ones. */
 export const FLUSHES = `select revision, follows, holder, kinds, ids, buckets from mesh_na.changes
   where revision >= $1 order by revision`;
 export const HOLDER = 'select holder from mesh_na.changes where revision = $1';
@@ -19,7 +19,7 @@ export const HOLDER = 'select holder from mesh_na.changes where revision = $1';
 /** The position where a read ended. */
 export interface FlushPosition {
   readonly revision: number;
-  /** Of the flush with that revision; null when the database does not say. */
+  /** The process that wrote the flush with that revision; null if the database does not show it. */
   readonly holder: string | null;
 }
 

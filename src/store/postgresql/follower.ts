@@ -1,7 +1,7 @@
 /**
- * Reads the state of a database while another process writes it: everything once, then the changes of each flush. The
- * local copy is valid only while the later flushes are known without gaps, each with the process that made it; if the
- * database lost changes or was refilled, it does not continue from there.
+ * Reads the state of a database while another process writes it: first everything, then the changes of each flush. The
+ * local copy can be continued only if all later flushes are known without gaps, along with the process that wrote each
+ * of them. If the database lost changes or was refilled, everything is read again.
  */
 import type { Client } from 'pg';
 import { readHash } from '../audit-log.ts';
@@ -49,7 +49,7 @@ interface Position extends FlushPosition, StatePosition {
   readonly livenessFlush: number;
 }
 
-/** The database may take as many leases to answer one statement: it may look through a table of a million rows. */
+/** How many lease durations the database may take to answer a statement, which may scan a table of a million rows. */
 const STATEMENT_LEASES = 4;
 /** Rows fetched per round trip. */
 const FETCH_ROWS = 2000;
@@ -59,7 +59,10 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
   let position: Position | null = null;
   let seen = 0;
   let newest: StatePosition | null = null;
-  /** The database has lost its end, and has gone on without it: what is read now is not after what was read before. */
+  /**
+   * Set if the database lost its latest changes and continued without them, so that what is read now does not follow
+   * what was read before.
+   */
   let lacksNewest = false;
   /** The revision in the name of the session. */
   let named: number | null = null;
@@ -83,7 +86,7 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
   async function leave(): Promise<void> {
     const left = client;
     client = null;
-    // Contacts are known by a number only, which a server that has lost some of them gives again.
+    // Flushes of liveness have only a number, which a server that lost some of them assigns again.
     if (position !== null) position = { ...position, livenessFlush: 0 };
     if (left !== null) await disconnect(left);
   }
@@ -111,7 +114,7 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
 
   async function end(current: Client, reached: Position): Promise<void> {
     const { revision } = reached;
-    // In one round trip, a few times a second at most.
+    // This takes one round trip, a few times a second at most.
     await current.query(revision === named ? 'commit' : `commit; ${rename(current, revision)}`);
     named = revision;
     position = reached;
@@ -197,7 +200,9 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
   };
 }
 
-/** Whether the audit log has the entry that was seen last. A state that was restored since is another one. */
+/**
+ * Whether the audit log still has the last entry seen. A state that was restored since then counts as a different one.
+ */
 async function hasSeen(
   client: Client,
   epoch: number,
@@ -248,13 +253,13 @@ async function readNonces(
   return { nonces: inOneBatch(nonces.flat()), answers: inOneBatch(answers.flat()) };
 }
 
-/** By id when `after` is null, in any order otherwise. */
+/** All liveness by id if `after` is null; otherwise only that of later flushes, in any order. */
 function livenessSince(client: Client, after: number | null) {
   let newest = after ?? 0;
 
   async function* liveness(): AsyncIterable<readonly StoredLiveness[]> {
     const read = livenessReader();
-    // There is no index by flush, which every heartbeat would have to change.
+    // There is no index by flush, because every heartbeat would have to update it.
     if (after !== null) await client.query('set local enable_seqscan = on');
     const which = after === null ? 'order by id' : `where flush > ${after}`;
     const statement = `select id, contact, flush from mesh_na.liveness ${which}`;
@@ -271,7 +276,7 @@ async function* inOneBatch<Row>(rows: readonly Row[]): AsyncGenerator<readonly R
   yield rows;
 }
 
-/** The rows of a statement on table `liveness`, a few at a time. */
+/** Fetches the rows of a statement on table `liveness` in batches. */
 async function* fetched<Row extends unknown[]>(
   client: Client,
   statement: string,
@@ -290,7 +295,7 @@ async function* fetched<Row extends unknown[]>(
     isOpen = false;
     throw readingProblem('liveness', cause);
   } finally {
-    // Also when the reader has seen enough.
+    // This also runs if the reader stops early.
     if (isOpen) await client.query(`close contacts`);
   }
 }

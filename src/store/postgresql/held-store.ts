@@ -1,8 +1,8 @@
 /**
  * The store in a PostgreSQL database, for as long as this process holds the lease.
  *
- * Units that arrive while a transaction is under way are written together in the next one, by one statement:
- * its cost is a round trip, the flush of the database and the rows.
+ * Units that arrive during a transaction are written together in the next one, by a single statement. Its cost is a
+ * round trip, a flush of the database and the rows.
  */
 import type { Client } from 'pg';
 import { createSharedWork } from '../../base/work.ts';
@@ -35,14 +35,14 @@ import type { Lease } from './lease.ts';
 import { beginReading, postgresqlTables, tableReader } from './tables.ts';
 import { ChangedSubject, type Session, type Writing } from './writing.ts';
 
-/** The most that one transaction takes, so that none is too large for the protocol, or takes too long. */
+/** The limits of one transaction, so that none is too large for the protocol or takes too long. */
 const MOST_UNITS = 2000;
 const MOST_BYTES = 8 * 1024 ** 2;
-/** Commits wait for at most this many rows of liveness. */
+/** The most rows of liveness in one transaction, because commits have to wait for it. */
 const LIVENESS_ROWS = 5000;
 const FORGET_AT_MOST = 20_000;
 
-/** `meta` is what the database holds in addition to the subjects when the lease begins. */
+/** `meta` contains the metadata of the state when the lease begins. */
 export function heldStore(
   address: StoreAddress,
   meta: MetaRows,
@@ -52,7 +52,7 @@ export function heldStore(
   const shapes = shapesIn(meta);
   let storedShapes = shapes.table.length;
   let totals = metaValue(meta, 'totals');
-  /** The row as it is stored: each change of the totals names the one before. */
+  /** The stored row, which each change of the totals names as the one that it replaces. */
   let totalsRow = meta.get('totals') ?? Buffer.alloc(0);
   const queue = createUnitQueue({
     failure: writing.failure,
@@ -60,10 +60,10 @@ export function heldStore(
     flush: (waiting) => writing.inTurn((session) => flushSome(session, waiting)),
   });
   const forgetting = createSharedWork();
-  /** For each storing of liveness that is under way, the ids whose liveness was removed meanwhile. */
+  /** For each `touchMany` in progress, the ids whose liveness was removed in the meantime. */
   const removedMeanwhile = new Set<Set<string>>();
   const readers = new Set<Client>();
-  /** Commits come between two of its statements. */
+  /** Commits can run between two of its statements. */
   const tables = tableReader((question, values) =>
     writing.inTurn(({ read }) => read(question, values)),
   );
@@ -110,7 +110,7 @@ export function heldStore(
     for (const { unit, reject } of batch.refused) reject(conflictOf(unit));
   }
 
-  /** Whether the batch is stored; it is not when a subject has another version than was assumed. */
+  /** Stores the batch; returns false, with nothing stored, if a subject has a version other than the assumed one. */
   async function isStored({ change }: Session, batch: Batch<PendingUnit>): Promise<boolean> {
     if (batch.accepted.length === 0) return true;
     const { values, next } = valuesOf(batch);
@@ -130,7 +130,7 @@ export function heldStore(
     return true;
   }
 
-  /** What the statement of a commit takes after the lease, the totals and the shapes. */
+  /** The parameters of a commit, except for the lease, the totals and the shapes. */
   function valuesOf({ accepted, changes, removedIds }: Batch<PendingUnit>) {
     const units = accepted.map(({ unit }) => unit);
     const written = changes.filter(({ row }) => row !== null);
@@ -180,7 +180,7 @@ export function heldStore(
     removed: ReadonlySet<string>,
     times: Buffer,
   ): Promise<void> {
-    // The times are stored last: until then, those from before hold for all that is not stored yet.
+    // The times are stored last. Until then, the previous ones cover everything that is not stored yet.
     for (let at = 0; at === 0 || at < latest.length; at += LIVENESS_ROWS) {
       const isLast = at + LIVENESS_ROWS >= latest.length;
       await writing.inTurn(({ change }) => {
@@ -282,7 +282,7 @@ const VERSIONS = {
     join unnest($1::text[], $2::bytea[]) as w (kind, id) on s.kind = w.kind and s.id = w.id`,
 };
 
-/** How many of the waiting units one transaction takes; at least one. */
+/** How many of the waiting units fit into one transaction; at least one. */
 function countForOne(waiting: readonly PendingUnit[]): number {
   let bytes = 0;
   const end = waiting.findIndex(({ unit }, index) => {

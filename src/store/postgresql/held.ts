@@ -1,4 +1,4 @@
-/** A database whose state is moved elsewhere: anyone who moves it becomes its last holder. */
+/** Holds a database whose state is moved elsewhere: the process that moves it becomes its last holder. */
 import type { Client } from 'pg';
 import { type MetaRows, metaValue } from '../meta-rows.ts';
 import { retirement } from '../move/marks.ts';
@@ -18,7 +18,7 @@ export interface MoverOptions extends LeaseTableOptions {
   readonly clock: LeaseClock;
 }
 
-/** The right to write to the database. Throws one clear sentence while another process has it. */
+/** Acquires the right to write to the database. Throws a one-sentence error while another process has it. */
 export function acquireMoveLease(options: MoverOptions): Promise<Lease> {
   return acquireLease({
     ...options,
@@ -27,20 +27,20 @@ export function acquireMoveLease(options: MoverOptions): Promise<Lease> {
     connect: () => connectToLease(options.address, options),
     confirmed: () => undefined,
     stopRequested: () => undefined,
-    // Every transaction of a move holds the lease, and fails without it.
+    // Every transaction of a move checks the lease, and fails without it.
     lost: () => undefined,
   });
 }
 
-/** Anyone who asks does so again before. */
+/** How long a request to stop is valid; it is repeated before it expires. */
 const ASK_MS = 5000;
 
-/** The place to which the state in the database was moved; null when it was not. */
+/** The place to which the state in the database was moved; null if it was not moved. */
 export async function movedFromDatabase(address: StoreAddress): Promise<string | null> {
   return metaValue(await metaOf(address), 'moved');
 }
 
-/** Whether there is a state that is not on its way. */
+/** Whether the database has a state that is not still being moved into it. */
 export async function isServable(address: StoreAddress): Promise<boolean> {
   const meta = await metaOf(address);
   return meta.has('network') && !meta.has('arriving');
@@ -53,7 +53,10 @@ function metaOf(address: StoreAddress): Promise<MetaRows> {
   });
 }
 
-/** Asks the instance that writes to stop, and those that wait for their turn to go on waiting, for a few seconds. */
+/**
+ * Asks the writer to stop, and waiting instances to continue to wait, for a few seconds. Returns the writer's name;
+ * null if there is no writer.
+ */
 export async function askWriter(options: MoverOptions): Promise<string | null> {
   const table = await connectToLease(options.address, options);
   try {
@@ -65,7 +68,7 @@ export async function askWriter(options: MoverOptions): Promise<string | null> {
   }
 }
 
-/** Null while another process has the database. */
+/** Null while another process holds the database. */
 export async function holdDatabase(options: MoverOptions): Promise<HeldState | null> {
   const table = await connectToLease(options.address, options);
   const { isOver } = await table.look().finally(() => table.disconnect());

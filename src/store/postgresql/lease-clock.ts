@@ -1,10 +1,10 @@
 import type { Runtime } from '../../base/runtime.ts';
 
-/** The clock of the holder; not that of the service, which tests may set. */
+/** The clock that leases depend on. Tests may set the service's clock, but not this one. */
 export interface LeaseClock {
   /** Monotonic milliseconds. */
   elapsed(): number;
-  /** Calls back once after this many milliseconds; returns what prevents it. */
+  /** Calls back once after this many milliseconds; returns a function that cancels this. */
   after(milliseconds: number, work: () => void): () => void;
 }
 

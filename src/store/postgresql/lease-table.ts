@@ -1,4 +1,4 @@
-/** The row of the lease: each of these is one statement, and takes effect at one moment. */
+/** The row of the lease. Each operation is a single statement and takes effect atomically. */
 import type { Client, QueryResultRow } from 'pg';
 import { DamagedState } from '../rows.ts';
 import type { StoreAddress } from './address.ts';
@@ -8,26 +8,26 @@ import { answerWithin, connectToPrimary, disconnect, NO_TIMEOUT } from './connec
 export interface LeaseTable {
   look(): Promise<SeenLease>;
   /**
-   * Null when the row is not the one that was seen, unless it was released, or when another comes first. `lasts` in
-   * milliseconds. Rejects with `Unstorable` when the database takes no changes.
+   * Null if the row has changed since it was seen, unless it was released, or if another process is faster. `lasts` is
+   * in milliseconds. Rejects with `Unstorable` if the database accepts no changes.
    */
   take(claim: LeaseClaim, lasts: number, seen: SeenLease): Promise<TakenLease | null>;
-  /** Null when there is another holder. */
+  /** Null if another process is the holder. */
   renew(holding: Holding, lasts: number): Promise<RenewedLease | null>;
   /**
-   * Whether the lease of this holder lasts at this moment by the clock of the database; null when there is another
-   * holder. Only a primary renews it: of one that a standby has replaced, it runs out.
+   * Whether the lease of this holder is still valid by the clock of the database; null if another process is the
+   * holder. Only a primary can renew a lease, so on a primary that a standby has replaced, the lease expires.
    */
   confirm(holding: Holding): Promise<boolean | null>;
-  /** Asks the holder to end, and candidates to wait, for this many milliseconds. */
+  /** Asks the holder to stop, and candidates to wait, for this many milliseconds. */
   requestStop(lasts: number): Promise<void>;
   end(holding: Holding, isReleased: boolean): Promise<void>;
-  /** Calls back from now on when somebody has taken the lease, or ended it. */
+  /** Calls back from now on whenever a process takes or ends the lease. */
   listen(notified: () => void): Promise<void>;
   disconnect(): Promise<void>;
 }
 
-/** What a holder is known by. A database that has lost changes gives a number twice, so that alone is not enough. */
+/** Identifies a holder. The number alone is not enough, because a database that lost changes may assign it twice. */
 export interface Holding {
   readonly epoch: number;
   /** The id of the holder. */
@@ -37,55 +37,55 @@ export interface Holding {
 export interface LeaseClaim {
   readonly id: string;
   readonly name: string;
-  /** JSON; null for one who serves nobody. */
+  /** JSON; null for a process that serves nobody. */
   readonly configuration: string | null;
   readonly link: string | null;
 }
 
 export interface SeenLease {
   readonly epoch: number;
-  /** The id of the holder; null when nobody has held it yet. */
+  /** The id of the holder; null if nobody has held the lease yet. */
   readonly holder: string | null;
   readonly link: string | null;
   readonly holderName: string;
   readonly configuration: string | null;
-  /** Different after each renewal. */
+  /** Changes with each renewal. */
   readonly until: string;
-  /** How long it lasts without a renewal, in milliseconds; null where nobody has said so. */
+  /** How long the lease lasts without renewal, in milliseconds; null if not known. */
   readonly lasts: number | null;
   readonly isReleased: boolean;
-  /** Released, or run out by the clock of the database, which may have been set. */
+  /** Whether the lease was released, or has expired by the clock of the database, which may have been set. */
   readonly isOver: boolean;
-  /** Whether a state is being moved into the database, or out of it: no candidate can take the lease. */
+  /** Whether a state is being moved into the database or out of it, so that no candidate can take the lease. */
   readonly isMoving: boolean;
 }
 
 export interface TakenLease {
   readonly epoch: number;
-  /** Whether the holder before has given it up. */
+  /** Whether the previous holder released the lease. */
   readonly wasReleased: boolean;
 }
 
 export interface RenewedLease {
-  /** Whether the holder is asked to end. */
+  /** Whether the holder was asked to stop. */
   readonly isWanted: boolean;
 }
 
-/** The database goes on, and takes no changes. */
+/** The database is running, but accepts no changes. */
 export class Unstorable extends Error {}
 
-/** No room, an error of its disk, and only reading. */
+/** SQLSTATEs for a full disk, a disk error and a read-only transaction. */
 const REFUSES_CHANGES: ReadonlySet<unknown> = new Set(['53100', '58030', '25006']);
 
-/** Where those who wait are notified that the lease was given up, or has another holder. */
+/** The channel that notifies waiting processes when the lease is released or gets a new holder. */
 const CHANNEL = 'mesh_na_lease';
 
-/** The mark of a database into which a state is being moved. */
+/** The condition for a database into which a state is being moved. */
 const IS_ARRIVING = `exists (select 1 from mesh_na.meta where key = 'arriving')`;
 /**
- * Goes by no clock: a process that takes it has seen the row for as long as it lasts, and it is still the same. The holder would
- * fail with its first commit where there is no room for one, so that is tried by the same statement. A process that serves nobody
- * may take the lease of a state that is being moved.
+ * Does not depend on clocks: the row must be the same that the process has seen for as long as the lease lasts. The
+ * same statement checks that there is room for a commit, because otherwise the new holder would fail with its first
+ * one. A process that serves nobody may take the lease even while a state is being moved.
  */
 const TAKE = `
   with taken as (
@@ -103,7 +103,7 @@ const TAKE = `
 `;
 /** Milliseconds since the epoch. */
 const NOW = 'extract(epoch from clock_timestamp())::float8 * 1000';
-/** Takes no lock: commits of the holder wait for nobody who looks. */
+/** Takes no lock, so that commits of the holder never wait for it. */
 const LOOK = `
   select epoch, holder, link, holder_name, configuration, expires_at::text as until, released,
     extract(epoch from lasts)::float8 * 1000 as lasts,
@@ -113,8 +113,8 @@ const LOOK = `
   from mesh_na.writer_lease
 `;
 /**
- * Waits for the disks, and for the standby, as every commit does. A renewal that only the memory of a primary knows would
- * be believed on after a standby has taken its place, and a restart of the database would take it back.
+ * Waits for the disks and the standby, like every commit. A renewal that exists only in the memory of a primary would
+ * still be trusted after a standby has replaced it, and would be lost if the database restarts.
  */
 const RENEW = `
   update mesh_na.writer_lease
@@ -162,23 +162,29 @@ interface RenewalRow {
 }
 
 export interface LeaseTableOptions {
-  /** How long the lease lasts, in milliseconds: an answer that takes longer is of no use. */
+  /** How long the lease lasts, in milliseconds. An answer that takes longer is useless. */
   readonly leaseMs: number;
   /** The wall clock of the machine, milliseconds since the epoch. */
   now(): number;
-  /** Called after each look and renewal: this many milliseconds is the machine ahead of the database, or behind. */
+  /**
+   * Called after each look and renewal with the milliseconds by which this machine's clock is ahead of the database;
+   * negative if behind.
+   */
   clockCompared(aheadMs: number): void;
 }
 
-/** The tables are made with it, and nothing removes it: a page was lost, or somebody emptied the table. */
+/** The row is created with the tables and never removed, so a page was lost or somebody emptied the table. */
 export function leaseIsMissing(): DamagedState {
   return new DamagedState('the row of table writer_lease is missing');
 }
 
-/** A statement that waits for another transaction ends with its connection, and not when that transaction ends. */
+/**
+ * The fraction of the lease that a statement may wait for a lock. Without a limit, a statement whose sender has given
+ * up would take effect when the other transaction ends.
+ */
 const LOCK_PART = 0.5;
 
-/** A connection of its own: work on the others must not delay a renewal. */
+/** Opens a separate connection, because other work must not delay a renewal. */
 export async function connectToLease(
   address: StoreAddress,
   options: LeaseTableOptions,
@@ -192,7 +198,7 @@ export async function connectToLease(
 function leaseTable(client: Client, options: LeaseTableOptions): LeaseTable {
   const { leaseMs, now, clockCompared } = options;
 
-  /** The first row of the answer. The database prepares a statement that has a name once. */
+  /** Returns the first row of the answer. The database prepares a statement with a name only once. */
   async function ask<Row extends QueryResultRow>(
     text: string,
     values: unknown[] = [],

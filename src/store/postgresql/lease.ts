@@ -1,9 +1,10 @@
 /**
- * The right to write, which one process has at a time: a row in the database with a number that grows with
- * every holder. Every commit names its holder's number and fails under a later one, so nothing depends on
- * clocks. Time decides only when another may take over, and when a holder that hears nothing gives up. Each counts on its
- * own monotonic clock: the holder from before it sent the renewal, and a process that waits from after it has seen that
- * renewal first. So one gives up before another begins, also when the clock of the database is set.
+ * The right to write, which one process has at a time: a row in the database with a number that grows with every
+ * holder. Every commit contains its holder's number and fails if there is a later one, so safety does not depend on
+ * clocks. Time only determines when another process may take over, and when a holder that gets no answers gives up.
+ * Each process uses its own monotonic clock: the holder counts from before it sent a renewal, a waiting process from
+ * after it first saw that renewal. So the holder gives up before another process takes over, even if the clock of the
+ * database is set.
  */
 import { messageOf } from '../../base/error-message.ts';
 import type { PreviousOwner } from '../store.ts';
@@ -15,106 +16,106 @@ import { type Holding, type LeaseTable, type SeenLease, Unstorable } from './lea
 export interface LeaseHolder {
   /** New at each start. */
   readonly id: string;
-  /** What other processes call it, such as `pid 12 on host`. */
+  /** Its name for other processes, such as `pid 12 on host`. */
   readonly name: string;
 }
 
-/** Digests by the name of the setting: what all instances that take turns have to agree on. */
+/** Digests by setting name. They must be the same for all instances that may replace each other. */
 export type Configuration = Readonly<Record<string, string>>;
 
-/** One of several instances: it waits for its turn while another is the holder. */
+/** One of several instances, which waits for its turn while another is the holder. */
 export interface Candidate {
   readonly configuration: Configuration;
-  /** Where it takes the calls of others while it is the holder; null when it takes none. */
+  /** Where it accepts calls from other instances while it is the holder; null if it accepts none. */
   readonly link: string | null;
-  /** Called with each look at the lease after that; null when nobody is the holder. */
+  /** Called after each look at the lease while waiting; null if nobody is the holder. */
   seen(holder: SeenHolder | null): void;
-  /** Called when the database could not be asked for the lease. */
+  /** Called if the database prevented an attempt to get the lease. */
   missed(): void;
-  /** Called when the lease could be taken, but for a database that takes no changes; once until somebody holds it. */
+  /** Called if the lease is available, but the database accepts no changes; once until somebody holds it. */
   cannotWrite(problem: string): void;
-  /** Called once, when another is seen to renew the lease; `holder` is what that one calls itself. */
+  /** Called once, when another process is seen to renew the lease; `holder` is the name of that process. */
   waiting(holder: string): void;
   /** Ends the waiting. */
   readonly signal: AbortSignal;
 }
 
-/** The holder as another instance can call it. */
+/** The holder, as needed to call it from another instance. */
 export interface SeenHolder {
   readonly epoch: number;
-  /** As `host:port`; null when it takes no calls. */
+  /** As `host:port`; null if it accepts no calls. */
   readonly link: string | null;
-  /** Whether a state is being moved into the database, or out of it: no candidate gets a turn meanwhile. */
+  /** Whether a state is being moved into the database or out of it, so that no candidate gets a turn. */
   readonly isMoving: boolean;
 }
 
 export interface LeaseOptions {
   readonly holder: LeaseHolder;
-  /** Null for a process that is refused while another is the holder. */
+  /** Null for a process that fails instead of waiting while another is the holder. */
   readonly candidate: Candidate | null;
   readonly clock: LeaseClock;
-  /** How long it lasts without a renewal, in milliseconds. */
+  /** How long the lease lasts without renewal, in milliseconds. */
   readonly ttl: number;
-  /** Makes a connection of its own: work on the others must not delay a renewal. */
+  /** Opens a separate connection, because other work must not delay a renewal. */
   connect(): Promise<LeaseTable>;
-  /** The database has said after this many milliseconds whether this process is still the holder. */
+  /** Called with the milliseconds that the database took to confirm whether this process is still the holder. */
   confirmed(milliseconds: number): void;
-  /** Called once, when somebody asks this holder to end, who then takes its place. */
+  /** Called once, when a process that wants to take over asks this holder to stop. */
   stopRequested(): void;
   /** Called once, when the lease is lost for good. */
   lost(problem: string): void;
 }
 
-/** Every commit names the holding. */
+/** A lease that was acquired; every commit contains the holding. */
 export interface Lease extends Holding {
   readonly previousOwner: PreviousOwner;
-  /** Whether nobody else can hold it at this moment. */
+  /** Whether nobody else can hold the lease at this moment. */
   isHeld(): boolean;
-  /** Milliseconds for which nobody else can hold it, by this machine's count. */
+  /** For how many milliseconds nobody else can hold the lease, by this machine's clock. */
   remaining(): number;
   /** See `Confirmations.since`. */
   heldSince(time: number): Promise<boolean> | null;
   /** See `Confirmations.note`. */
   noteHeld(sentAt: number): void;
-  /** False once it is known to be lost. */
+  /** False once the lease is known to be lost. */
   isOwned(): boolean;
-  /** Null while renewals succeed; otherwise why they do not. */
+  /** Null while renewals succeed; otherwise the reason why they fail. */
   problem(): string | null;
-  /** Gives it up: as one who has stored everything, or as if this process had died. */
+  /** Ends the lease: `released` means that everything is stored, `abandoned` acts as if this process had died. */
   end(how: 'released' | 'abandoned'): Promise<void>;
 }
 
 const TAKEN = 'Another process has taken over the database';
 /**
- * Renewals are sent this often within the time that the lease lasts. So a disk that stalls may delay one answer by seven
+ * How many renewals are sent within the duration of the lease. A stalled disk may thus delay one answer by seven
  * tenths of that time, or each of several in a row by nearly half of it, before the holder has to stop.
  */
 const RENEWALS = 5;
-/** The part of that time by which clocks may run apart. */
+/** The fraction of that time by which clocks may drift apart. */
 const MARGIN = 0.1;
-/** How often one who waits for the end of a lease looks if nobody notifies it, in milliseconds. */
+/** How often a waiting process looks at the lease without being notified, in milliseconds. */
 const LOOK_MS = 100;
-/** Before a database is tried again that takes no changes: each time it fills what is left. */
+/** The delay before retrying a database that accepts no changes, because each attempt uses up space that is left. */
 const AGAIN_MS = 1000;
-/** How long a start bears a database that answers later than a renewal may take. */
+/** How long startup tolerates a database that answers too slowly for a renewal. */
 const START_MS = 10_000;
 
 interface Acquired {
   readonly epoch: number;
   readonly previousOwner: PreviousOwner;
-  /** When it was asked for. */
+  /** When the lease was requested. */
   readonly sentAt: number;
 }
 
 /**
- * Resolves once this process is the holder. Waits for the lease of a holder that has died to run out. While
- * another renews it, a candidate waits for its turn, and anyone else is refused by one clear sentence.
+ * Resolves once this process is the holder. If the holder has died, waits until its lease has expired. While another
+ * process renews the lease, a candidate waits for its turn; any other process gets a one-sentence error.
  */
 export async function acquireLease(options: LeaseOptions): Promise<Lease> {
   let table: LeaseTable | null = null;
   const began = options.clock.elapsed();
   let before: SeenLease | undefined;
-  /** Since when the row is as it was seen last. */
+  /** Since when the row has been unchanged. */
   let unchangedSince = began;
   let cannotWrite = false;
   let isWaiting = false;
@@ -128,18 +129,18 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
       wake();
     });
     isListening = true;
-    // What was announced before is seen by another look.
+    // Looks again, because a notification may have been sent before.
     wasNotified = true;
   }
 
-  /** Null when another is the holder. */
+  /** Null if another process is the holder. */
   async function tryOnce(current: LeaseTable): Promise<Acquired | null> {
     const seen = await current.look();
     const isChanged = before?.until !== seen.until || before.epoch !== seen.epoch;
     const isRenewed = before !== undefined && isChanged;
     if (isChanged) unchangedSince = options.clock.elapsed();
     before = seen;
-    // It was taken by a statement whose answer was given up, as while a standby was waited for.
+    // An earlier statement took it, but its answer came too late, for example because of a slow standby.
     if (seen.holder === options.holder.id && !seen.isReleased) {
       return adopt(current, options, seen);
     }
@@ -150,7 +151,8 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
       return acquired;
     }
     cannotWrite = false;
-    // Anyone who moves a state may have died: its mark stays, and others wait until the move has gone on.
+    // The process that moves the state may have died. Its mark remains, and candidates wait until the move is
+    // continued.
     if (isKeptOut || isRenewed) {
       assertMayWait(seen, options.candidate);
       if (!isWaiting) options.candidate?.waiting(seen.holderName);
@@ -164,7 +166,7 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
     return null;
   }
 
-  /** The milliseconds until its holder has given up. */
+  /** The milliseconds until the holder has given up. */
   function freeIn({ isReleased, lasts }: SeenLease): number {
     if (isReleased) return 0;
     return unchangedSince + (lasts ?? options.ttl) - options.clock.elapsed();
@@ -192,14 +194,14 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
           });
           continue;
         }
-        // Anyone who waits has time: the database may come back, or another server may take its place.
+        // A waiting process has time: the database may come back, or another server may replace it.
         const isSlow = isTimeout(cause) && options.clock.elapsed() - began < START_MS;
         if (cause instanceof NotWaiting || !(isWaiting || isSlow)) throw cause;
         if (isWaiting) options.candidate?.missed();
         void leave(table);
         table = null;
         isListening = false;
-        // The next connection looks anyway, and not before a pause.
+        // The next connection looks at the lease anyway, but not before a pause.
         wasNotified = false;
       }
       if (wasNotified) continue;
@@ -233,7 +235,10 @@ async function take(
   return { epoch, previousOwner: endOf(epoch - 1, wasReleased), sentAt };
 }
 
-/** Null when another has taken it meanwhile. Whether the holder before has given it up is not known any more. */
+/**
+ * Null if another process has taken the lease in the meantime. It is no longer known whether the previous holder
+ * released it.
+ */
 async function adopt(
   table: LeaseTable,
   { holder: { id: holder }, clock, ttl }: LeaseOptions,
@@ -267,7 +272,7 @@ function assertMayWait(
   );
 }
 
-/** `endable` is given what ends the pause early. */
+/** `endable` receives a function that ends the pause early. */
 function pause(
   clock: LeaseClock,
   milliseconds: number,
@@ -308,7 +313,7 @@ function keepLease(options: LeaseOptions, first: LeaseTable, acquired: Acquired)
   });
   let cancel = scheduleRenewal(acquired.sentAt);
 
-  /** The time counts from when the one before was sent: a late answer has used up a part of it. */
+  /** The interval begins when the previous renewal was sent, so a late answer uses up part of it. */
   function scheduleRenewal(lastSentAt: number): () => void {
     const wait = Math.max(0, lastSentAt + ttl / RENEWALS - clock.elapsed());
     return clock.after(wait, () => {
@@ -324,7 +329,7 @@ function keepLease(options: LeaseOptions, first: LeaseTable, acquired: Acquired)
       table ??= await options.connect();
       const renewed = await table.renew(holding, ttl);
       if (renewed === null) return lose(TAKEN);
-      // Also after the time has run out, as for a process that was suspended: nobody else was the holder.
+      // True even if the time has run out, as for a process that was suspended: nobody else became the holder.
       heldUntil = sentAt + lasts;
       unanswered = null;
       confirmations.note(sentAt);
@@ -337,7 +342,7 @@ function keepLease(options: LeaseOptions, first: LeaseTable, acquired: Acquired)
     }
   }
 
-  /** A connection that has failed once may hang: the next attempt makes another. */
+  /** A connection that failed once may hang, so the next attempt opens a new one. */
   function leave(): void {
     void table?.disconnect();
     table = null;

@@ -1,5 +1,5 @@
 declare module 'pgpass' {
-  /** Calls back with the password of the first matching line of the file, or with nothing. */
+  /** Calls back with the password from the first matching line of the file; undefined if there is none. */
   function pgpass(
     connection: {
       readonly host: string;

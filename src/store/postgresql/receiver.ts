@@ -1,4 +1,4 @@
-/** A database without state that is filled: at once, or by a move while the state is served elsewhere. */
+/** Fills a database that has no state, either at once or by a move while the state is served elsewhere. */
 import { mkdirSync } from 'node:fs';
 import type { Client } from 'pg';
 import { type Arrival, metaChange, metaValue } from '../meta-rows.ts';
@@ -18,8 +18,8 @@ import { readFollowers } from './session-name.ts';
 import { postgresqlTables, readMetaOf } from './tables.ts';
 
 /**
- * All of it is one transaction: there is no state or all of it. `dataDir` is the folder of the network's keys, which is
- * marked as in use. Throws when there is state.
+ * Writes everything in one transaction, so that the database has either no state or the complete state. `dataDir` is
+ * the folder of the network's keys, which is marked as in use. Throws if the database already has state.
  */
 export async function openPostgresqlTarget(
   address: StoreAddress,
@@ -59,9 +59,9 @@ export interface ReceiverOptions extends MoverOptions {
 }
 
 /**
- * Each reading is one transaction, so that anyone who waits to serve from the database finds the state whole, and can follow
- * it as if the readings were the flushes of a service. Throws one clear sentence when the database has a state that was not
- * moved there, or is in use.
+ * Copies each reading in one transaction, so that a process that waits to serve from the database finds a complete
+ * state, and can follow it as if the readings were the flushes of a service. Throws a one-sentence error if the
+ * database is in use, or has a state that is not being moved there.
  */
 export async function openPostgresqlReceiver(options: ReceiverOptions): Promise<StateReceiver> {
   mkdirSync(options.dataDir, { recursive: true, mode: 0o700 });
@@ -70,7 +70,7 @@ export async function openPostgresqlReceiver(options: ReceiverOptions): Promise<
     await arrivalIn(client, shown);
     const lease = await acquireMoveLease(options);
     try {
-      // Another may have been the holder before.
+      // Checked again, because another process may have been the holder in the meantime.
       return receiverOn(options, client, lease, await arrivalIn(client, shown));
     } catch (cause) {
       await lease.end('released');
@@ -82,7 +82,7 @@ export async function openPostgresqlReceiver(options: ReceiverOptions): Promise<
   }
 }
 
-/** What is being moved into the database; throws one clear sentence when there is a state that is not. */
+/** The state being moved into the database; throws a one-sentence error if there is a state that is not being moved. */
 async function arrivalIn(client: Client, shown: string): Promise<Arrival | null> {
   const meta = await readMetaOf(client);
   const arrival = metaValue(meta, 'arriving');
@@ -102,7 +102,7 @@ function receiverOn(
   let arrival = found;
   /** The totals of the last reading; null before the first. */
   let taken: Totals | null = null;
-  /** The revision of the first. */
+  /** The revision of the first reading. */
   let copied = 0;
 
   async function inTransaction<T>(work: () => Promise<T>): Promise<T> {
@@ -185,11 +185,11 @@ function receiverOn(
   };
 }
 
-/** What a reading has changed, for those who wait to serve from the database, and follow it until then. */
+/** Records what a reading has changed, for processes that follow the database while they wait to serve from it. */
 function createNotes() {
   const kinds: string[] = [];
   const ids: Buffer[] = [];
-  /** Minutes of the nonces that were spent, by the revision of their flush. */
+  /** The minutes of spent nonces, by the revision of their flush. */
   const buckets = new Map<number, number[]>();
 
   return {

@@ -1,4 +1,4 @@
-/** The tables in PostgreSQL and their version. One command creates them, never a start. */
+/** The tables in PostgreSQL and their version. They are created by a command, never at startup. */
 import type { Client } from 'pg';
 import { DamagedState, OtherSchema } from '../rows.ts';
 import type { StoreAddress } from './address.ts';
@@ -236,17 +236,17 @@ export const SCHEMA_VERSION = 5;
 /** The kind of database, and the version of the tables that this program reads and writes. */
 export const DATABASE = { backend: 'postgresql', schemaVersion: SCHEMA_VERSION } as const;
 
-/** Any number that no other program in the database is likely to lock. */
+/** An arbitrary number that no other program in the database is likely to lock. */
 const CREATION_LOCK = 6_103_245_771;
 
-/** The version of the tables; 0 when there are none. */
+/** The version of the tables; 0 if there are none. */
 export async function readSchemaVersion(client: Client): Promise<number> {
   const { rows } = await client.query<{ exists: boolean }>(
     `select to_regclass('mesh_na.meta') is not null as exists`,
   );
   if (rows[0]?.exists !== true) return 0;
   const version = await readSchemaRow(client);
-  // Tables and version are made together: a disk that loses a page leaves an empty one.
+  // Tables and version are created together, so a missing version means that the disk lost a page.
   if (version === undefined) throw new DamagedState('table meta has no schema version');
   return version;
 }
@@ -262,7 +262,7 @@ async function readSchemaRow(client: Client): Promise<number | undefined> {
   }
 }
 
-/** Creates the tables unless they are there; returns the version before, which is 0 when there were none. */
+/** Creates the tables unless they exist; returns the previous version, which is 0 if there were none. */
 export async function createTables(client: Client, shown: string): Promise<number> {
   await client.query('begin');
   try {
@@ -282,7 +282,7 @@ export async function createTables(client: Client, shown: string): Promise<numbe
   }
 }
 
-/** Throws one clear sentence that says what to do, unless the tables are those of this program. */
+/** Throws a one-sentence error that says what to do, unless the tables have the version of this program. */
 export async function assertSchema(client: Client, shown: string): Promise<void> {
   const version = await readSchemaVersion(client);
   if (version === 0) {
@@ -292,7 +292,7 @@ export async function assertSchema(client: Client, shown: string): Promise<void>
   assertVersion(version, shown);
 }
 
-/** Connects to a database whose tables are those of this program; throws one clear sentence when there is none. */
+/** Connects to a database whose tables have the version of this program; otherwise throws a one-sentence error. */
 export async function connectToTables(address: StoreAddress): Promise<Connection> {
   const connection = await connectToPrimary(address);
   try {

@@ -1,4 +1,4 @@
-/** Looks for damage in a part of a database, while an instance writes to it. */
+/** Checks part of a database for damage while an instance writes to it. */
 import type { Client } from 'pg';
 import { metaValue } from '../meta-rows.ts';
 import { DamagedState, TABLES } from '../rows.ts';
@@ -10,7 +10,7 @@ import { assertSchema } from './schema.ts';
 import { countRows, postgresqlTables } from './tables.ts';
 import { unreadableBecause } from './unreadable.ts';
 
-/** Rejects when the database cannot be asked. */
+/** Rejects if the database cannot be queried. */
 export function scrubDatabase(
   address: StoreAddress,
   from: ScrubPlace | null,
@@ -20,7 +20,8 @@ export function scrubDatabase(
     const store = {
       total: await countAllRows(client),
       problems: await problemsOf(client, shown, from === null),
-      // In no transaction: a row is whole by itself, and nothing is held back in the database meanwhile.
+      // Without a transaction, because each row is complete by itself, and a long transaction would hold back cleanup
+      // in the database.
       tables: postgresqlTables(client),
     };
     return scrubRows(store, from, parts);
@@ -36,27 +37,30 @@ async function problemsOf(
   try {
     await assertSchema(client, shown);
   } catch (cause) {
-    // The damage that hides the version; the service that runs has read that when it started.
+    // The damage hides the version, which the running service read when it started.
     if (cause instanceof DamagedState) return [cause.what];
     throw cause;
   }
   return isFirst ? lostRows(client) : [];
 }
 
-/** Statements that count what is read of a table, and not what an index says that there is. */
+/** Statements that count the rows that can actually be read, instead of the entries of an index. */
 const COUNTS: readonly (readonly [CountedTotal, string])[] = [
   ['subjects', 'count(*)::float8 from mesh_na.subjects'],
   ['nonceRows', 'count(*)::float8 from mesh_na.nonces'],
   ['auditEntries', 'coalesce(max(last_entry), 0)::float8 from mesh_na.audit'],
 ];
 
-/** PostgreSQL takes a page that was never written, or that a disk has lost, for an empty one, and reads on. */
+/**
+ * Counts the rows, because PostgreSQL treats a page that was never written, or that a disk lost, as empty and
+ * continues.
+ */
 async function lostRows(client: Client): Promise<readonly string[]> {
   const problems: string[] = [];
   for (const [counted, text] of COUNTS) {
     try {
       const { found, row } = await countedWithTotals(client, text);
-      // It is empty until the first change.
+      // The row is empty until the first change.
       const meta = { get: () => (row?.length ? row : undefined) };
       const problem =
         row === null
@@ -64,14 +68,17 @@ async function lostRows(client: Client): Promise<readonly string[]> {
           : countProblem(counted, found, metaValue(meta, 'totals'));
       if (problem !== null && !problems.includes(problem)) problems.push(problem);
     } catch (cause) {
-      // Found again when the rows are read.
+      // The damage is found again when the rows are read.
       if (!(cause instanceof DamagedState)) assertOfFiles(cause);
     }
   }
   return problems;
 }
 
-/** The number that was found, and the row of the totals: one statement, so that both are of the same moment. */
+/**
+ * The number of rows found, and the row of the totals. One statement reads both, so that they are from the same
+ * moment.
+ */
 async function countedWithTotals(client: Client, text: string) {
   try {
     await client.query(`begin read only;
@@ -88,12 +95,12 @@ async function countedWithTotals(client: Client, text: string) {
   }
 }
 
-/** Passes on what says nothing of the files of a table. */
+/** Rethrows an error that does not concern the files of a table. */
 function assertOfFiles(cause: unknown): void {
   if (unreadableBecause(cause) === null) throw cause;
 }
 
-/** A table that cannot be read counts for nothing here. */
+/** An unreadable table is not counted. */
 async function countAllRows(client: Client): Promise<number> {
   let total = 0;
   for (const table of TABLES) {

@@ -1,6 +1,6 @@
 /**
- * How sessions of this program call themselves, for anyone who looks at `pg_stat_activity`. Followers add who they are and
- * which revision they have read: so the database alone shows how far behind each one is. PostgreSQL keeps 63 bytes.
+ * The names of this program's sessions, as shown in `pg_stat_activity`. Followers add their own name and the revision
+ * they have read, so that the database alone shows how far behind each one is. PostgreSQL keeps 63 bytes.
  */
 import type { Client } from 'pg';
 
@@ -8,13 +8,13 @@ export const SESSION_NAME = 'mesh-na';
 
 const FOLLOWER = `${SESSION_NAME} follower`;
 
-/** A pattern of `like` for the names of followers. */
+/** A `like` pattern for the names of followers. */
 export const FOLLOWER_NAMES = `${FOLLOWER}%`;
 
 export interface NamedFollower {
-  /** What it calls itself, such as `pid 12 on host`; the end may be missing. */
+  /** The name of the follower, such as `pid 12 on host`; its end may be missing. */
   readonly name: string;
-  /** Null while it has read none. */
+  /** Null until it has read a revision. */
   readonly revision: number | null;
 }
 
@@ -22,7 +22,7 @@ export function followerSession({ name, revision }: NamedFollower): string {
   return revision === null ? `${FOLLOWER}: ${name}` : `${FOLLOWER}@${revision}: ${name}`;
 }
 
-/** Null when the session is none of a follower. */
+/** Null if the session does not belong to a follower. */
 export function readFollowerSession(sessionName: string): NamedFollower | null {
   if (!sessionName.startsWith(FOLLOWER)) return null;
   const [, revision, name] =
@@ -35,7 +35,7 @@ export interface FollowerSession extends NamedFollower {
   readonly silent_seconds: number | null;
 }
 
-/** Lists the sessions known to the database; a lost machine may be among them for a while. */
+/** Lists the followers' sessions known to the database; for a while, these may include sessions of a lost machine. */
 export async function readFollowers(client: Client): Promise<FollowerSession[]> {
   const { rows } = await client.query<{ name: string; silent: number | null }>(
     `select application_name as name,

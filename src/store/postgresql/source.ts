@@ -1,4 +1,4 @@
-/** Reads a whole state from PostgreSQL as of one moment, also while a service writes to it. */
+/** Reads a snapshot of the state from PostgreSQL, even while a service writes to it. */
 import { readEntries } from '../audit-log.ts';
 import { metaValue } from '../meta-rows.ts';
 import type { AuditEntry } from '../store.ts';
@@ -9,10 +9,10 @@ import { disconnect } from './connect.ts';
 import { connectToTables, DATABASE } from './schema.ts';
 import { beginReading, postgresqlTables } from './tables.ts';
 
-/** The database has the tables, and nobody has written to them. The message is a sentence. */
+/** The database has tables but no state yet. The message is a sentence. */
 export class NoStateYet extends Error {}
 
-/** Throws one clear sentence when there is no state, or when it is damaged. */
+/** Throws a one-sentence error if there is no state or it is damaged. */
 export async function openPostgresqlSource(address: StoreAddress): Promise<StateSource> {
   return sourceOf(await openPostgresqlReader(address));
 }
@@ -42,7 +42,7 @@ export async function openPostgresqlReader(address: StoreAddress): Promise<State
   };
 }
 
-/** Every entry of the audit log in order, as of one moment; throws when one is missing. */
+/** All entries of the audit log in order, from one snapshot; throws if one is missing. */
 export async function* readAuditLog(address: StoreAddress): AsyncGenerator<AuditEntry, void> {
   const { client } = await connectToTables(address);
   try {

@@ -1,4 +1,4 @@
-/** What there is to know about a database from outside, also while a service uses it. */
+/** Reads the status of a database, even while a service uses it. */
 import type { Client } from 'pg';
 import { metaValue } from '../meta-rows.ts';
 import type { StoreAddress } from './address.ts';
@@ -13,9 +13,9 @@ export interface StoreStatus {
   /** Host, port and database. */
   readonly place: string;
   readonly durability: Durability;
-  /** 0 when there are no tables. */
+  /** 0 if there are no tables. */
   readonly schemaVersion: number;
-  /** Null unless the tables are those of this program. */
+  /** Null unless the tables have the version of this program. */
   readonly contents: StatusOfContents | null;
 }
 
@@ -25,29 +25,29 @@ interface StatusOfContents {
   readonly revision: number;
   readonly rows: { readonly [table: string]: number };
   readonly lease: StatusOfLease;
-  /** Instances that keep the state ready, to take the place of the writer. */
+  /** Instances that keep the state ready so that they can replace the writer. */
   readonly followers: readonly StatusOfFollower[];
 }
 
 export interface StatusOfLease {
   readonly epoch: number;
-  /** Null when nobody has held it yet. */
+  /** Null if nobody has held the lease yet. */
   readonly holder: string | null;
   readonly expires_at: string | null;
   readonly released: boolean;
-  /** Where the holder takes the calls of other instances; null when it takes none. */
+  /** Where the holder accepts calls from other instances; null if it accepts none. */
   readonly link: string | null;
   readonly held: boolean;
-  /** How long it lasts without a renewal; null while nobody holds it. */
+  /** How long the lease lasts without renewal; null while nobody holds it. */
   readonly remaining_seconds: number | null;
 }
 
 export interface StatusOfFollower {
-  /** What it calls itself; long names lack their end. */
+  /** The name of the follower; long names are cut off. */
   readonly name: string;
-  /** How many revisions it had not read; null while it has not read the state. */
+  /** How many revisions the follower has not read yet; null until it has read the state. */
   readonly lag_revisions: number | null;
-  /** Since it has last asked the database for anything; null for a user who may not know that. */
+  /** Seconds since the follower last sent a statement; null if this database user may not see that. */
   readonly silent_seconds: number | null;
 }
 
@@ -63,13 +63,16 @@ export async function readStatus(address: StoreAddress): Promise<StoreStatus> {
   });
 }
 
-/** Settings without which an acknowledged change may be lost or torn; the rest is refused when connecting. */
+/**
+ * Settings that determine whether an acknowledged change can be lost or torn. Other unsafe settings are refused when
+ * connecting.
+ */
 export interface Safety {
   readonly place: string;
   readonly full_page_writes: string;
   readonly synchronous_commit: string;
   readonly synchronous_standby_names: string;
-  /** Who writes to it now; null when nobody does. */
+  /** The current writer; null if there is none. */
   readonly writer: string | null;
 }
 
@@ -87,7 +90,7 @@ export async function readSafety(address: StoreAddress): Promise<Safety> {
   });
 }
 
-/** Makes the tables, or brings them to the version of this program. */
+/** Creates the tables unless they exist. Throws if they have a version other than that of this program. */
 export async function migrateDatabase(address: StoreAddress) {
   return onPrimary(address, async (client, place) => {
     const from = await createTables(client, place);
@@ -96,7 +99,7 @@ export async function migrateDatabase(address: StoreAddress) {
 }
 
 async function readStatusOfContents(client: Client): Promise<StatusOfContents> {
-  // Before the revision: none of them seems to have read more than it has.
+  // Read before the revision, so that no follower seems to have read more than there is.
   const sessions = await readFollowers(client);
   const meta = await readMetaOf(client);
   const { revision } = metaValue(meta, 'totals');

@@ -1,4 +1,4 @@
-/** Opens the store in a PostgreSQL database, which one process at a time writes: the holder of the lease. */
+/** Opens the store in a PostgreSQL database. One process at a time writes to it: the holder of the lease. */
 import type { Client } from 'pg';
 import { encodeMeta, type MetaRows, metaValue } from '../meta-rows.ts';
 import { assertArrived, assertNotMoved } from '../move/marks.ts';
@@ -19,7 +19,7 @@ import { createWriting, type Writing } from './writing.ts';
 
 export interface PostgresqlOptions {
   readonly address: StoreAddress;
-  /** Tools that do not serve pass none. */
+  /** Null for tools that do not serve. */
   readonly network: NetworkIdentity | null;
   /** The folder of the network's keys, which is marked as in use. */
   readonly dataDir: string;
@@ -29,20 +29,23 @@ export interface PostgresqlOptions {
   readonly clock: LeaseClock;
   /** The wall clock of the machine, milliseconds since the epoch. */
   now(): number;
-  /** How long the lease lasts without a renewal, in milliseconds. */
+  /** How long the lease lasts without renewal, in milliseconds. */
   readonly leaseMs: number;
-  /** The database has said after this many milliseconds whether this process is still the one that writes. */
+  /** Called with the milliseconds that the database took to confirm whether this process is still the writer. */
   confirmed(milliseconds: number): void;
-  /** Called whenever the database was asked for the lease: so far is the machine ahead of it, or behind. */
+  /**
+   * Called after each look at the lease with the milliseconds by which this machine's clock is ahead of the database;
+   * negative if behind.
+   */
   clockCompared(aheadMs: number): void;
-  /** Called once, when the state is to be moved elsewhere, and this process to stop. */
+  /** Called once, when the state is to be moved elsewhere and this process must stop. */
   stopRequested(): void;
-  /** Called once, when the lease is lost: the process must not answer any more. */
+  /** Called once, when the lease is lost and the process must not answer any more. */
   lost(problem: string): void;
 }
 
 export interface PostgresqlStore extends Store {
-  /** What the database does before it acknowledges a commit. */
+  /** What the database guarantees when it acknowledges a commit. */
   readonly durability: Durability;
   readonly tenure: Tenure;
 }
@@ -51,8 +54,8 @@ export interface PostgresqlStore extends Store {
 export type Tenure = Pick<Lease, 'epoch' | 'previousOwner' | 'isHeld' | 'remaining' | 'heldSince'>;
 
 /**
- * Throws one clear sentence when the database cannot be used; nothing is written to it then. A candidate may wait
- * here for as long as another instance writes.
+ * Throws a one-sentence error if the database cannot be used; nothing is written to it in that case. A candidate may
+ * wait here for as long as another instance is the writer.
  */
 export async function openPostgresqlStore(options: PostgresqlOptions): Promise<PostgresqlStore> {
   const { address, leaseMs, candidate } = options;
@@ -65,7 +68,7 @@ export async function openPostgresqlStore(options: PostgresqlOptions): Promise<P
     candidate: candidate && {
       ...candidate,
       waiting(holder) {
-        // Should the database be emptied, as when a move into it is abandoned, no new network begins in it.
+        // If the database is emptied, for example because a move is abandoned, no new network may start in it.
         if (options.network !== null) markInUse(options.dataDir, options.network);
         candidate.waiting(holder);
       },
@@ -76,7 +79,7 @@ export async function openPostgresqlStore(options: PostgresqlOptions): Promise<P
     throw explained(cause, shown);
   });
   try {
-    // While it waited, another server may have become the primary.
+    // Another server may have become the primary while this process waited.
     const connection = await connectWhileOwned(options, lease);
     return await openHeldStore(options, connection, lease).catch(async (cause) => {
       await disconnect(connection.client);
@@ -101,10 +104,13 @@ async function onConnection<T>(
   }
 }
 
-/** Between attempts to connect, milliseconds. */
+/** The delay between attempts to connect, in milliseconds. */
 const RECONNECT_MS = 100;
 
-/** A connection for changes. None was sent yet: waiting for the database is safe for as long as nobody else may write. */
+/**
+ * Opens a connection for changes. None is in flight, so waiting for the database is safe as long as nobody else may
+ * write.
+ */
 async function connectWhileOwned(
   { address, leaseMs, clock }: PostgresqlOptions,
   { isOwned }: Lease,
@@ -120,7 +126,7 @@ async function connectWhileOwned(
   }
 }
 
-/** Nothing of this depends on who writes. */
+/** Checks everything that does not depend on who the writer is. */
 async function inspect({ client, shown }: Connection, options: PostgresqlOptions): Promise<void> {
   await assertSchema(client, shown);
   if (options.candidate !== null) await assertClock(client, options.now);
@@ -136,13 +142,13 @@ async function assertClock(client: Client, now: () => number): Promise<void> {
   if (Math.abs(ahead) > MOST_CLOCK_DIFFERENCE_MS) throw new Error(clockSentence(ahead));
 }
 
-/** What the database itself says is no sentence of its own. */
+/** Turns an error message of the database into a sentence. */
 function explained(cause: unknown, shown: string): unknown {
   const isOfDatabase = cause instanceof Error && ('severity' in cause || isTimeout(cause));
   return isOfDatabase ? new Error(`The database at ${shown} fails: ${cause.message}`) : cause;
 }
 
-/** The state must be that of this network, and must exist if its keys were in use before. */
+/** The state must belong to this network, and must exist if the network's keys were in use before. */
 function assertOwnState(meta: MetaRows, { network, dataDir, candidate }: PostgresqlOptions): void {
   assertNotMoved(meta, 'the database');
   const arrival = metaValue(meta, 'arriving');
@@ -185,7 +191,7 @@ async function openHeldStore(
   return { ...store, durability, tenure: lease };
 }
 
-/** Another may have been the holder meanwhile. */
+/** Checks the state again, because another process may have been the holder in the meantime. */
 async function takeOver(
   options: PostgresqlOptions,
   meta: MetaRows,

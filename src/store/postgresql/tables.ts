@@ -6,24 +6,24 @@ import type { StoredRow, TableReader, Tables } from '../tables.ts';
 import { readingProblem } from './unreadable.ts';
 import type { Question } from './writing.ts';
 
-/** Where the rows of a table of ours are in the database. */
+/** How the database stores one of our tables. */
 interface Layout {
   readonly name: string;
   /** Columns and their types. */
   readonly key: Readonly<Record<string, 'text' | 'bytea' | 'bigint'>>;
   readonly value: string;
   readonly isVersioned?: boolean;
-  /** Which rows of that table they are; all of them if absent. */
+  /** A condition for the rows that belong to our table; all of them if absent. */
   readonly condition?: string;
-  /** Whether the value is in a row that was put as one of another table of ours. */
+  /** Whether the value is a column in the rows of another one of our tables. */
   readonly isPart?: boolean;
-  /** Another column, and what a row that is put has there. */
+  /** An additional column, and its value in rows that are put. */
   readonly other?: readonly [name: string, value: string];
 }
 
 const NONCE_KEY = { bucket: 'bigint', revision: 'bigint' } as const;
 const ANSWERS = { value: 'answers', condition: 'answers is not null', isPart: true };
-/** One flush has one number, as that of a service. */
+/** All rows of a statement get the same number, like those of a flush by a service. */
 const NEXT_FLUSH = `(select nextval('mesh_na.liveness_flushes'))`;
 
 const TABLES: { readonly [Table in TableName]: ReturnType<typeof statementsOn> } = {
@@ -52,7 +52,7 @@ const TABLES: { readonly [Table in TableName]: ReturnType<typeof statementsOn> }
   }),
 };
 
-/** Those that take keys or rows take a list for each column. */
+/** Generates the statements on a table. Keys and rows are passed as one list per column. */
 function statementsOn(layout: Layout) {
   const { key, value, isVersioned = false, condition = 'true', isPart = false, other } = layout;
   const names = Object.keys(key).join(', ');
@@ -66,7 +66,7 @@ function statementsOn(layout: Layout) {
     .join(' and ');
   const table = `mesh_na.${layout.name} as t`;
   const written = other === undefined ? columns : [...columns, other[0]];
-  /** The columns of the key, the value, and the version. */
+  /** Selects the columns of the key, the value and the version. */
   const select = (from: string) =>
     `select ${names}, ${value}, ${isVersioned ? 'version' : '0'} from ${from} where ${condition}`;
   return {
@@ -87,14 +87,14 @@ function statementsOn(layout: Layout) {
   };
 }
 
-/** Rows that one round trip brings. */
+/** Rows per round trip. */
 const FETCH_ROWS = 2000;
 
 interface RowQuestion extends Question {
   readonly rowMode: 'array';
 }
 
-/** `ask` puts a question to the database. */
+/** `ask` sends a query to the database. */
 export function tableReader(
   ask: (question: RowQuestion, values: readonly unknown[]) => Promise<readonly unknown[][]>,
 ): TableReader {
@@ -106,7 +106,7 @@ export function tableReader(
     const text = `${select} ${range} order by ${names} limit ${limit}`;
     const name = `${table}_${limit}${isFirst ? '' : '_after'}`;
     const coming = ask({ table, name, text, rowMode: 'array' }, after);
-    // Anyone who reads may have seen enough before.
+    // The reader may stop before it needs these rows.
     coming.catch(() => undefined);
     return coming;
   }
@@ -122,9 +122,9 @@ export function tableReader(
           const end = rows.at(-1);
           if (end === undefined) return;
           isOver = rows.length < limit;
-          // The key as it lies there: an id that is damaged may be no text.
+          // Uses the key as stored, because a damaged id may not be valid text.
           const fetchNext = () => fetchRows(table, end.slice(0, keyLength), limit);
-          // The next rows come while these are read, unless they may not be needed.
+          // Fetches the next rows while these are read, unless they may not be needed.
           if (!isOver && atOnce === undefined) coming = fetchNext();
           yield rows.map((row) => read(storedRow(table, row)));
           if (!isOver && atOnce !== undefined) coming = fetchNext();
@@ -136,13 +136,13 @@ export function tableReader(
   };
 }
 
-/** Each round trip sees its own moment, unless the connection is in a transaction that holds on to one. */
+/** Each round trip sees its own snapshot, unless the connection is in a transaction that keeps one. */
 export function postgresqlTables(client: Client): Tables {
   return {
     ...tableReader(async ({ text, rowMode }, values) => {
       return (await client.query<unknown[]>({ text, values: [...values], rowMode })).rows;
     }),
-    // Instances that follow the state learn of it only by what is noted in the same transaction.
+    // Followers see these changes only if the same transaction also records them.
     async write(changes) {
       for (const { table, put = [], drop = [] } of changes) {
         const statements = TABLES[table];
@@ -164,13 +164,13 @@ export function readMetaOf(client: Client): Promise<MetaRows> {
   return readMeta(postgresqlTables(client));
 }
 
-/** What is read from now on is as of this moment. */
+/** Begins a transaction in which everything that is read is as of this moment. */
 export async function beginReading(client: Client): Promise<MetaRows> {
   await client.query('begin isolation level repeatable read read only');
   return readMetaOf(client);
 }
 
-/** The rows with these keys, of those that are there, in order. */
+/** The existing rows with these keys, in order. */
 export async function readRows<Item>(
   client: Client,
   table: TableName,
@@ -198,7 +198,7 @@ function keyLists(table: TableName, keys: readonly RowKey[]): unknown[][] {
   return TABLES[table].types.map((_type, index) => parts.map((part) => part[index]));
 }
 
-/** A key as the statements take it. */
+/** The parts of a key as parameters of a statement. */
 function partsOf(table: TableName, key: RowKey): readonly unknown[] {
   const { types } = TABLES[table];
   const parts = typeof key === 'object' ? key : [key];

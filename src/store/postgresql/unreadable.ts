@@ -1,19 +1,19 @@
-/** What PostgreSQL itself finds wrong with the files of a table when it reads them. */
+/** Recognizes errors that PostgreSQL reports about the files of a table. */
 import { DamagedState } from '../rows.ts';
 
 /**
- * A page or row that contradicts itself, a disk that does not give it, or a file that is gone: SQLSTATE class XX,
- * `io_error` and `undefined_file`.
+ * SQLSTATE class XX for inconsistent pages and rows, `io_error` for an unreadable disk, `undefined_file` for a missing
+ * file.
  */
 const OF_THE_FILES = /^(?:XX...|58030|58P01)$/;
 
-/** The sentence of the server; null when the cause says nothing of the table that was read. */
+/** The server's message; null if the error does not concern the files of the table. */
 export function unreadableBecause(cause: unknown): string | null {
   const { code = '', message = '' } = cause as { code?: string; message?: string };
   return OF_THE_FILES.test(code) ? message : null;
 }
 
-/** What to throw when the reading of a table has failed. */
+/** The error to throw if a table could not be read. */
 export function readingProblem(table: string, cause: unknown): unknown {
   const problem = unreadableBecause(cause);
   return problem === null ? cause : new DamagedState(`table ${table} cannot be read (${problem})`);

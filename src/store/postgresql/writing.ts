@@ -1,15 +1,14 @@
 /**
- * The one connection through which this process changes the state: one change after the other, in the order in
- * which they were asked for.
+ * The one connection through which this process changes the state, one change after another in the order requested.
  *
- * A change whose outcome is unknown, because the connection was lost before its answer came, may be stored or
- * not. Reporting it as not stored would let its sender repeat what has happened, and continuing would build on
- * state that may not exist. So nothing is taken after it: the process has to end, and the next start reads
- * what is stored. A connection that is lost between two changes is replaced, since every change names the
- * lease and the totals that it rests on.
+ * If the connection is lost before a change is answered, its outcome is unknown. Reporting it as not stored would let
+ * its sender repeat what has happened, and continuing would build on state that may not exist. So nothing is accepted
+ * after it: the process has to end, and the next start reads what is stored. A connection that is lost between two
+ * changes is replaced, because every change names the lease and the totals on which it depends.
  *
- * A change that a slow database has not answered is waited for, while renewals of the lease, which wait for the same disks
- * and standbys, are late as well. Where those go on, the connection is at fault, and nothing would ever end the wait.
+ * If a slow database has not answered a change, this process waits as long as renewals of the lease, which need the
+ * same disks and standbys, are late as well. If renewals succeed, the connection is at fault, and the wait would never
+ * end.
  */
 
 import type { Client, QueryResultRow } from 'pg';
@@ -23,39 +22,39 @@ import { readingProblem } from './unreadable.ts';
 /** Raised by the functions of the schema. */
 const CHANGED_SUBJECT = 'MN003';
 
-/** A subject has another stored version than a batch rests on: nothing of the batch is stored. */
+/** A subject has a stored version other than the one that a batch requires. Nothing of the batch is stored. */
 export class ChangedSubject extends Error {}
 
 export interface Writing {
-  /** Runs the work when all earlier work has ended. */
+  /** Runs the work after all earlier work has ended. */
   inTurn<T>(work: (session: Session) => Promise<T>): Promise<T>;
-  /** Resolves when nothing is under way. */
+  /** Resolves when no work is in progress. */
   idle(): Promise<void>;
-  /** Null until a change has failed; then why nothing is taken any more. */
+  /** Null until a change has failed; then the reason why nothing is accepted any more. */
   failure(): string | null;
   fail(cause: unknown): void;
   end(): Promise<void>;
 }
 
-/** The database prepares it once for each connection, under its name. */
+/** A statement that the database prepares once per connection, under its name. */
 export interface Statement {
   readonly name: string;
   readonly text: string;
-  /** For rows that are lists of their columns. */
+  /** Set to get each row as a list of its columns. */
   readonly rowMode?: 'array';
 }
 
 export interface Question extends Statement {
-  /** What it reads, as `DamagedState` names it. */
+  /** The table that it reads, for the message of `DamagedState`. */
   readonly table: string;
 }
 
-/** Each statement is a transaction of its own. */
+/** Each statement runs in its own transaction. */
 export interface Session {
   change(statement: Statement, values: readonly unknown[]): Promise<void>;
   /**
-   * Changes nothing, so it is asked again when the connection is lost meanwhile, and changes go on after one that the
-   * database cannot answer. Rejects with `DamagedState` when that is because of the files of the table.
+   * Reads rows. Since this changes nothing, it is repeated if the connection is lost, and changes continue even if the
+   * database cannot answer it. Rejects with `DamagedState` if the files of the table cannot be read.
    */
   read<Row extends QueryResultRow>(
     question: Question,
@@ -66,23 +65,23 @@ export interface Session {
 export interface WritingOptions {
   readonly client: Client;
   readonly clock: LeaseClock;
-  /** Replaces a connection that was lost; rejects when that cannot be, or once another may write. */
+  /** Replaces a lost connection; rejects if that is impossible, or once another process may write. */
   connect(): Promise<Client>;
   readonly lease: Pick<Lease, 'isHeld' | 'isOwned' | 'noteHeld'>;
-  /** How long the lease lasts, and an answer may take while it is renewed, in milliseconds. */
+  /** How long the lease lasts, and how long an answer may take while it is renewed, in milliseconds. */
   readonly leaseMs: number;
-  /** Called when an answer takes longer, or the connection cannot be replaced: the process has to end. */
+  /** Called if an answer takes longer, or if the connection cannot be replaced: the process has to end. */
   gaveUp(problem: string): void;
 }
 
-/** The function of the server that gives the warning. */
+/** The server function that issues the warning. */
 const WAITS_FOR_STANDBYS = 'SyncRepWaitForLSN';
 
 const UNANSWERED = 'The database renews the lease, and has not answered a statement';
 const CAUSE =
   'what is between it and this process, such as a firewall or a pooler, passes nothing on';
 
-/** Whether the database has refused the statement itself, on a connection that goes on. */
+/** Whether the database rejected the statement itself, so that the connection can still be used. */
 function isOfStatement(cause: unknown): boolean {
   return (cause as { severity?: string }).severity === 'ERROR';
 }
@@ -95,7 +94,10 @@ export function createWriting(options: WritingOptions): Writing {
   const turns = createTurns();
   watch(first);
 
-  /** PostgreSQL only warns when it stops waiting for the standbys that a commit has to reach, in any language. */
+  /**
+   * PostgreSQL only issues a warning, in any language, when it stops waiting for the standbys that a commit must
+   * reach.
+   */
   function watch(watched: Client): void {
     const lost = () => {
       if (watched === client) isLost = true;
@@ -129,7 +131,7 @@ export function createWriting(options: WritingOptions): Writing {
     return rows;
   }
 
-  /** The answer, unless none comes for as long as the lease lasts while that is renewed. */
+  /** Waits for the answer. Gives up if there is none for the duration of the lease while the lease is being renewed. */
   async function answered<T>(answer: Promise<T>): Promise<T> {
     let isOver = false;
     let cancel: () => void = () => undefined;
@@ -140,7 +142,7 @@ export function createWriting(options: WritingOptions): Writing {
         else wait();
       }
       function wait(): void {
-        // What has arrived while this process stood still is read before.
+        // Data that arrived while this process was suspended is read first.
         cancel = clock.after(leaseMs, () => setImmediate(look));
       }
       wait();
