@@ -1,4 +1,7 @@
-/** Every command and query with its handler, which has its name. `protocol/contract/calls.ts` says who may call it. */
+/**
+ * Maps every command and query to the handler of the same name. `protocol/contract/calls.ts` defines who may
+ * call each of them.
+ */
 import { CALLS } from '../protocol/contract/calls.ts';
 import type { Handlers } from './engine/admission.ts';
 import * as agents from './enrollment/agents.ts';
@@ -24,7 +27,7 @@ import * as treaties from './recognition/treaties.ts';
 import * as trustCycle from './recognition/trust-cycle.ts';
 import * as trustQuestions from './recognition/trust-questions.ts';
 
-/** What the areas export, handlers of all calls among it. */
+/** Everything the area modules export: the call handlers, along with helpers that are filtered out below. */
 const EXPORTED: Handlers = {
   ...agents,
   ...certificateList,

@@ -1,4 +1,4 @@
-/** Opens the authority on its state, which it reads from the store unless that is held ready; then serves commands. */
+/** Opens the authority: reads the state from the store, unless a ready state is passed in, then serves commands. */
 import type { Answer } from '../protocol/contract/answers.ts';
 import type { Call, CallName } from '../protocol/contract/calls.ts';
 import type { StatePosition, Store, StoreContents } from '../store/store.ts';
@@ -31,43 +31,43 @@ import { createRefusalAudit } from './subjects/refusal-counter.ts';
 import { createSliceQueue } from './subjects/sliced.ts';
 import { createDashboardTreaties } from './views/dashboard-treaties.ts';
 
-/** What an instance that has waited knows of the state from others. */
+/** What a waiting instance has learned about the state from other instances. */
 export interface SeenState {
-  /** The newest state that it has read; null for none. */
+  /** The newest state that it has read; null if it has read none. */
   readonly position: StatePosition | null;
   readonly list: SeenList;
 }
 
-/** The newest revocation list that it has shown. */
+/** The newest revocation list that the instance has served. */
 export interface SeenList {
-  /** 0 for none. */
+  /** 0 if it has served none. */
   readonly sequence: number;
-  /** The certificate that the list names last; null for an empty list. */
+  /** The last certificate on the list; null if the list is empty. */
   readonly lastRevoked: string | null;
 }
 
-/** The state lacks what this process has seen of it. */
+/** Thrown if the state is older than what this process has already seen. */
 export class OlderState extends Error {}
 
 export interface AuthorityOptions extends StateOptions {
   readonly retention: RetentionPeriods;
   readonly store: Store;
-  /** Null for a process that has not waited. */
+  /** Null if the process has not waited for another one. */
   readonly seen: SeenState | null;
   readonly log: Authority['log'];
   readonly countRefusal: Authority['countRefusal'];
   readonly fatal: Authority['fatal'];
-  /** What the authority cannot know from its own state. */
+  /** Facts that the authority cannot derive from its own state. */
   readonly hostStatus?: () => HostStatus;
 }
 
-/** What has to be known of the store when this process begins to write it. */
+/** Facts about the store that are needed when this process starts writing to it. */
 export type OpeningFacts = Pick<
   StoreContents,
   'previousOwner' | 'unstoredTimes' | 'auditLength' | 'auditHead'
 >;
 
-/** A state that was kept up to date while another process wrote it, and the facts as of its last revision. */
+/** A state that was kept up to date while another process was writing, and the facts as of its last revision. */
 export interface ReadyState {
   readonly state: AuthorityState;
   readonly revision: number;
@@ -76,25 +76,25 @@ export interface ReadyState {
 
 export interface OpenAuthority {
   readonly call: Call;
-  /** Writes liveness to the store and forgets nonces whose time has passed. */
+  /** Writes liveness to the store and forgets expired nonces. */
   flush(): Promise<void>;
-  /** Continues to remove what retention no longer keeps, for one bounded unit. */
+  /** Removes some subjects whose retention period has ended, in one bounded unit of work. */
   sweep(): Promise<void>;
-  /** The clock was set: what was recorded under the old time must not affect the new one. */
+  /** Call after the clock was set: times recorded under the old clock must not affect decisions under the new one. */
   clockSet(): void;
-  /** Re-issues every signed list whose lifetime is half over. */
+  /** Re-issues every signed list that has reached half of its lifetime. */
   renewLists(): Promise<void>;
-  /** Looks at all nodes and treaties for what is wrong with them. */
+  /** Checks all nodes and treaties for problems. */
   judgePosture(): Promise<void>;
-  /** Refuses every further command. */
+  /** Refuses all further commands. */
   seal(): void;
-  /** Refuses every command, flushes for the last time and releases the store. */
+  /** Refuses all further commands, flushes one last time and releases the store. */
   close(): Promise<void>;
-  /** Releases the store unchanged: nothing was served. */
+  /** Releases the store unchanged, if nothing was served. */
   abandon(): Promise<void>;
 }
 
-/** Calls whose answers name the graph they rest on by its digest. */
+/** Calls whose answers cite the digest of the graph that they are based on. */
 const CITES_GRAPH: ReadonlySet<CallName> = new Set<CallName>([
   'offerCapabilities',
   'counterOffer',
@@ -105,7 +105,7 @@ const CITES_GRAPH: ReadonlySet<CallName> = new Set<CallName>([
 
 const SHUTTING_DOWN: Answer = { ok: false, refusal: 'shutting_down', details: {} };
 
-/** Reads the state unless it is `ready`. Rejects with `OlderState` before anything of it is published. */
+/** Reads the state unless `ready` is given. Rejects with `OlderState` before publishing anything from the state. */
 export async function openAuthority(
   options: AuthorityOptions,
   ready: ReadyState | null = null,
@@ -130,7 +130,7 @@ export async function openAuthority(
     na.attestations.items();
     na.importedFeeds.endLoading();
     await restoreLists(na);
-    // If the clock was set back, contacts were, too: before a renewal is stored that they are older than.
+    // If the clock was set back, so were the contacts; store them before a renewal that must be newer than they are.
     await na.contactWriter.storeRange();
   } catch (cause) {
     await na.listThreads?.close();
@@ -163,7 +163,7 @@ export async function openAuthority(
       if (run === undefined) throw new Error(`There is no call ${name}`);
       const perform = () => execute(na, run as Run<typeof given>, given);
       if (!CITES_GRAPH.has(name) || na.graph.digest.isKnown(na.runtime.now())) return perform();
-      // A large graph is built in slices, which a decision cannot wait for.
+      // A large graph is built in slices, and a decision cannot pause, so build it first.
       const built = Promise.resolve(execute(na, refreshGraph, null));
       return built.then(() => (sealed ? SHUTTING_DOWN : perform()));
     },
@@ -186,13 +186,13 @@ export async function openAuthority(
     },
     seal,
     async close() {
-      // What is acknowledged later than the last flush would be lost.
+      // Anything acknowledged after the last flush would be lost.
       seal();
       await na.lastCommit;
       await flush(true);
       await Promise.all(listsOf(na).map((list) => list.settled()));
       await na.listThreads?.close();
-      // A stop soon after a crash does not bring back the contacts that the crash lost.
+      // A clean stop soon after a crash does not bring back the contacts that the crash lost.
       if (na.replay.mustStartAsCrashed()) await na.store.abandon();
       else await na.store.close();
     },
@@ -211,7 +211,7 @@ async function readState(options: AuthorityOptions): Promise<ReadyState> {
   return { state, revision: stored.revision, facts: stored };
 }
 
-/** The newest revocation list of the state that was read. */
+/** The newest revocation list in the state that was read. */
 interface StoredList {
   readonly sequence: number;
   isListed(certificateId: string): boolean;
@@ -222,7 +222,7 @@ function storedList({ held: { subjects, revocations } }: AuthorityState): Stored
   return { sequence, isListed: revocations.list.has };
 }
 
-/** A database that has lost its end, or was put back, does not say so itself. Rejects with `OlderState`. */
+/** Rejects with `OlderState` if the database was rolled back or lost its latest data, which it cannot detect itself. */
 export async function assertNotOlder(
   store: Pick<Store, 'position' | 'auditHashAt'>,
   { position, list }: SeenState,
@@ -266,7 +266,7 @@ function listsOf({ revocations, feeds }: Authority): readonly SignedList[] {
   return [revocations.list, ...feeds.all()];
 }
 
-/** Makes an authority of a state that is complete; the store is this process's from now on. */
+/** Creates the authority from a complete state; from now on, this process owns the store. */
 function authorityOn(
   options: AuthorityOptions,
   { held }: AuthorityState,
@@ -279,7 +279,7 @@ function authorityOn(
   for (const [, policy] of subjects.allCommitted('policy')) publishIfActive(publisher, policy);
   bulletin.logged(facts.auditLength);
   liveness.putInOrder();
-  // Leaves out who has been silent for too long.
+  // Counting drops contacts that have been silent for too long.
   liveness.activeCount(startedAt);
   replay.begin(startedAt, liveness.latest());
   liveness.clockSetBack(startedAt);

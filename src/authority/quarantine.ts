@@ -1,6 +1,6 @@
 /**
- * An authority whose state was rolled back [backup-9]: it decides nothing, changes nothing, and publishes only
- * the lists that are provably the newest. Every call is refused until the state is restored.
+ * An authority whose state was rolled back [backup-9]. It decides and changes nothing, and publishes only lists that
+ * are provably the newest. Every call is refused until the state is restored.
  */
 import type { Answer } from '../protocol/contract/answers.ts';
 import type { DocumentPublisher } from '../protocol/contract/publications.ts';
@@ -12,12 +12,12 @@ import type { OpenAuthority } from './open.ts';
 
 export interface QuarantineOptions {
   readonly store: Store;
-  /** Sequences of the newest lists that were ever published, as each head has them; none proves a list. */
+  /** The sequences of the newest lists ever published, according to each kept head; -1 matches no list. */
   readonly heads: readonly Pick<StateHead, 'crl_sequence' | 'feed_sequence'>[];
   readonly signer: ListSigner;
   readonly networkName: string;
   readonly publisher: DocumentPublisher;
-  /** What `/readyz` says. */
+  /** The reason that `/readyz` reports. */
   readonly reason: string;
 }
 
@@ -34,13 +34,13 @@ export async function openQuarantine(options: QuarantineOptions): Promise<OpenAu
     judgePosture: nothing,
     clockSet: () => undefined,
     seal: () => undefined,
-    // The state stays as it was found.
+    // Leaves the state unchanged.
     close: () => store.abandon(),
     abandon: () => store.abandon(),
   };
 }
 
-/** A list is the newest when its number is the one that the heads have seen last. */
+/** A list is the newest if all heads name its sequence number as the last one. */
 async function publishNewest(options: QuarantineOptions): Promise<void> {
   const { store, heads, signer, networkName, publisher } = options;
   const lists = createStoredLists(signer.publicKey);

@@ -1,6 +1,6 @@
 /**
- * What the authority knows of its stored state, in memory. It is read once, and can be brought up to date for as long
- * as another process writes the state: nothing of it is published, and nothing written, before an authority opens on it.
+ * The authority's stored state in memory. It is read once, and can be kept up to date while another process writes the
+ * state. Nothing in it is published, and nothing is written, before an authority is opened on it.
  */
 import type { Treaty } from '../../machines/recognition-treaty.ts';
 import type { ImportedRevocation } from '../../machines/revocation-feed.ts';
@@ -33,26 +33,26 @@ import { createRecognitionIndex } from './views/recognition-index.ts';
 
 export interface StateOptions {
   readonly settings: AuthoritySettings;
-  /** The operator keys of the configuration, by id. */
+  /** The operator keys in the configuration, by id. */
   readonly operators: ReadonlyMap<string, ConfiguredOperator>;
-  /** How old or how far ahead a signed request may be, in milliseconds. */
+  /** How far in the past or future the signing time of a request may be, in milliseconds. */
   readonly clockTolerance: number;
-  /** Milliseconds from one call of `flush` to the next. */
+  /** Milliseconds from one call to `flush` to the next. */
   readonly flushInterval: number;
   readonly signer: AuthoritySigner;
   readonly runtime: Runtime;
   readonly publisher: Authority['publisher'];
-  /** A thread for long lists; without it they are rendered on this one. */
+  /** Starts a thread for long lists; without it, they are rendered on this thread. */
   readonly listThreading?: ListThreading;
 }
 
 export interface AuthorityState {
   readonly held: HeldState;
-  /** Call once, and before anything else; when it rejects, the state cannot be used. */
+  /** Call once, before anything else. If it rejects, the state cannot be used. */
   read(stored: Omit<StoreReading, 'end'>): Promise<void>;
-  /** The same of changes that follow what was read. */
+  /** Applies changes that were stored after what was read. */
   apply(changes: Omit<StoreChanges, 'end'>): Promise<void>;
-  /** Ends its thread, if it has one. */
+  /** Ends the list thread, if there is one. */
   close(): Promise<void>;
 }
 
@@ -111,7 +111,7 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
         .reduce((newest, id) => Math.max(newest, liveness.newestSignedAt(id)), 0),
   });
 
-  // For each subject of a start, so nothing is allocated here.
+  // Called for every subject at startup, so these functions must not allocate.
   subjects.follow({
     decided(kind, id, subject) {
       revocations.followDecided(kind, id, subject);
@@ -147,7 +147,7 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
     },
   });
 
-  /** Anyone who has gone quiet stays so when the clock is set back, as in a process that serves. */
+  /** Silent certificates remain inactive when the clock is set back, as in a serving process. */
   function target(): RestoreTarget {
     const activeSince = runtime.now() - settings.activeWindow;
     return { subjects, liveness, operatorKey: operatorRegistry.restored, activeSince };
@@ -188,7 +188,7 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
       takeAudit(changes);
       await applyChanges(changes, target());
       await replay.restore(changes);
-      // A take-over of a large network has no time for what can be done now.
+      // Done now to keep the takeover of a large network fast.
       liveness.putInOrder();
       liveness.activeCount(runtime.now());
       for (const list of [revocations.list, ...feeds.all()]) await oneSliceATurn(list.takeLoaded());

@@ -1,6 +1,6 @@
 /**
- * What an instance that waits for its turn keeps ready: the state in memory, brought up to date while another writes
- * it. A state that cannot be followed any further is dropped, and read again.
+ * Keeps the state of a waiting instance in memory, up to date while another instance writes it. A state that can no
+ * longer be followed is dropped and read again.
  */
 import type { Runtime } from '../base/runtime.ts';
 import { createPauses } from '../base/work.ts';
@@ -10,42 +10,42 @@ import type { AuthorityState } from './state.ts';
 
 export interface SuccessorOptions {
   readonly follower: StateFollower;
-  /** An empty state. */
+  /** Creates an empty state. */
   createState(): AuthorityState;
-  /** How long a turn waits for a store that was looked at before, in milliseconds: then it asks it anew. */
+  /** How long `take` waits for a pending read, in milliseconds, before it closes the connection and reads again. */
   readonly patience: number;
   readonly elapsed: Runtime['elapsed'];
-  /** Calls back once after this many milliseconds; returns what prevents it. */
+  /** Calls `work` once after this many milliseconds; returns a function that cancels it. */
   after(milliseconds: number, work: () => void): () => void;
-  /** Called with each state that was read whole. */
+  /** Called with the revision of each state that was read completely. */
   read(revision: number): void;
-  /** Called when a state cannot be read or followed, once until one can. */
+  /** Called when a state cannot be read or followed, but only once until one can again. */
   failed(cause: unknown): void;
-  /** Called when the store was looked at, and again when what was seen is applied. */
+  /** Called after the store was checked for changes, and again after the changes were applied. */
   looked(): void;
 }
 
 export interface Successor {
-  /** How many revisions the state is behind what was last seen of the store; null when there is no state. */
+  /** How many revisions the state is behind the last known revision of the store; null if there is no state. */
   lag(): number | null;
-  /** The newest state that was ever read; null before the first. */
+  /** The position of the newest state ever read; null before the first one. */
   newest(): StatePosition | null;
   /**
-   * The state as of the newest revision, or null when there is none. Call once, when this process is the one that
-   * writes: nothing is followed after this.
+   * Returns the state as of the newest revision, or null if there is none. Call once, when this process has become the
+   * writer; nothing is followed afterward.
    */
   take(previousOwner: PreviousOwner): Promise<ReadyState | null>;
-  /** Follows no further, and drops the state. */
+  /** Stops following and drops the state. */
   close(): Promise<void>;
 }
 
-/** How often changes are looked for. */
+/** How often to check for changes. */
 const FOLLOW_MS = 250;
-/** How often changes of liveness are looked for, of which there may be one for each node. */
+/** How often to check for changes to liveness, which may affect every node. */
 const LIVENESS_MS = 5000;
-/** A look at them may take one part in this many of the time. */
+/** Limits checks of liveness to this fraction of the time: one part in twenty. */
 const LIVENESS_PART = 20;
-/** Before a state is read again that could not be read. */
+/** How long to wait before trying again to read a state. */
 const AGAIN_MS = 5000;
 
 export function createSuccessor(options: SuccessorOptions): Successor {
@@ -68,7 +68,7 @@ export function createSuccessor(options: SuccessorOptions): Successor {
     }
   }
 
-  /** How long to wait for the next step. */
+  /** Performs one step; returns how long to wait before the next one. */
   async function stepOrWait(): Promise<number> {
     try {
       if (state === null) await readAll();
@@ -93,7 +93,7 @@ export function createSuccessor(options: SuccessorOptions): Successor {
     options.read(revision);
   }
 
-  /** False when the state had to be dropped. */
+  /** Returns false if the state had to be dropped. */
   async function catchUp(withLiveness: boolean): Promise<boolean> {
     const began = elapsed();
     const changes = await follower.changes(withLiveness);
@@ -107,7 +107,7 @@ export function createSuccessor(options: SuccessorOptions): Successor {
       await state?.apply(changes);
       await changes.end();
     } catch (cause) {
-      // A part of the changes may have been applied.
+      // Some of the changes may have been applied.
       await drop();
       throw cause;
     } finally {
@@ -143,7 +143,10 @@ export function createSuccessor(options: SuccessorOptions): Successor {
     await following;
   }
 
-  /** A server that is gone without a word would be waited for. The state is kept: nothing of what it was asked for has come. */
+  /**
+   * Closes the connection if the server does not respond, because it may have disappeared without notice. The state is
+   * kept, because nothing of the response was applied.
+   */
   async function unlessSilent<T>(reading: Promise<T>): Promise<T> {
     const cancel = options.after(options.patience, () => {
       if (!isApplying) void follower.leave();
@@ -155,7 +158,7 @@ export function createSuccessor(options: SuccessorOptions): Successor {
     }
   }
 
-  /** Once more where the connection was given up, or lost while nothing was read. */
+  /** Catches up, and tries once more if the connection was closed or lost before any changes were applied. */
   async function catchUpAnyway(): Promise<boolean> {
     try {
       return await unlessSilent(catchUp(true));

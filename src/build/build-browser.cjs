@@ -1,6 +1,6 @@
 /**
- * Bundles the scripts of pages, one for each page: `node build-browser.cjs FOLDER` writes them there. A
- * checkout that is not compiled calls it as it starts, which is why this is a module that loads at once.
+ * Bundles the browser scripts of the pages: `node build-browser.cjs FOLDER` writes them to that folder. An uncompiled
+ * checkout calls this at startup, so it is a CommonJS module, which loads synchronously.
  */
 const { mkdirSync, writeFileSync } = require('node:fs');
 const { basename, join } = require('node:path');
@@ -16,7 +16,7 @@ const SCRIPTS = [
   'theme',
 ];
 
-/** The text of each script by its name. */
+/** The text of each script, by name. */
 function browserScripts() {
   const { outputFiles } = require('esbuild').buildSync({
     entryPoints: SCRIPTS.map((name) => join(__dirname, '..', 'pages', 'browser', `${name}.ts`)),

@@ -1,4 +1,4 @@
-/** Builds the client as a package of its own: `node build-client.js [folder]`, by default `dist/client`. */
+/** Builds the client as a separate package: `node build-client.js [folder]`; the default folder is `dist/client`. */
 import { execFileSync } from 'node:child_process';
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -19,7 +19,7 @@ for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
 for (const name of ['package.json', 'README.md']) cpSync(join(here, name), join(folder, name));
 cpSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
 
-/** The compiler leaves imports of `.ts` in declarations, and no such file is in the package. */
+/** Renames imports of `.ts` files, which the compiler leaves in declarations, but which are not in the package. */
 function nameCompiledFiles(path) {
   const text = readFileSync(path, 'utf8');
   writeFileSync(path, text.replace(/(from '|import\(["'])(\.[^'"]*)\.ts(["'])/g, '$1$2.js$3'));

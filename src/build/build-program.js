@@ -1,7 +1,7 @@
 /**
- * The program as `npm start` and the package run it: a few files in `dist/program/<fingerprint>`. The
- * fingerprint is that of the sources, and the folder gets its name only once it is complete. So a program
- * that is found is whole and of these sources, whichever builds run at once or were killed.
+ * Builds the program that `npm start` and the package run: a few files in `dist/program/<fingerprint>`. The fingerprint
+ * covers the sources, and the folder gets its name only when it is complete. A program that is found is therefore
+ * complete and matches the sources, even if builds run concurrently or are killed.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -25,12 +25,12 @@ const require = createRequire(import.meta.url);
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const programs = join(root, 'dist', 'program');
 const UNFINISHED = '.unfinished-';
-/** Far longer than any build takes. */
+/** Unfinished builds older than this are removed; no build takes nearly this long. */
 const ABANDONED_MS = 10 * 60_000;
-/** A server that still runs loads later what it needs later, so the programs before are kept for a while. */
+/** A running server may still load modules from an older program, so the most recent programs are kept. */
 const KEPT_PROGRAMS = 3;
 
-/** The modules that Node.js starts with: the command line, and the worker of each kind of thread or process. */
+/** The entry points: the command line, and the worker for each kind of thread or process. */
 const ENTRIES = {
   main: 'src/cli/main.ts',
   'backup-worker': 'src/server/threads/backup-worker.ts',
@@ -41,12 +41,13 @@ const ENTRIES = {
   'watchdog-worker': 'src/server/threads/watchdog-worker.ts',
 };
 
-/** The folder of the scripts that pages run. */
+/** The folder for the browser scripts of the pages. */
 const BROWSER = 'browser';
 
 /**
- * What is not bundled: native modules, which find their binaries from where they are, and what one of them
- * must share with the program. Everything else is bundled, because hundreds of modules take longer to load than one program.
+ * Modules that are not bundled: native modules, which locate their binaries relative to themselves, and a module that
+ * one of them must share with the program. Everything else is bundled, because loading hundreds of modules takes longer
+ * than loading one program.
  */
 export const EXTERNAL = [
   'fs-native-extensions',
@@ -56,11 +57,11 @@ export const EXTERNAL = [
   'uWebSockets.js',
 ];
 
-/** Gathered CommonJS modules require those of Node.js. */
+/** Bundled CommonJS modules call `require` to load Node.js modules. */
 export const REQUIRING =
   "import { createRequire as requiring } from 'node:module'; const require = requiring(import.meta.url);";
 
-/** Returns the path of the compiled program; builds it, and says so, when the sources have changed. */
+/** Returns the path of the compiled program. If the sources have changed, prints a notice and builds it first. */
 export function builtProgram() {
   const main = join(programs, fingerprint(), 'main.js');
   if (existsSync(main)) return main;
@@ -81,7 +82,7 @@ function write(program) {
   const begun = mkdtempSync(join(programs, UNFINISHED));
   try {
     compileApart(begun);
-    // It is private so far, and users other than the one who compiles may run it.
+    // The temporary folder is private, but other users may also run the program.
     chmodSync(begun, 0o755);
     finish(begun, program);
   } catch (error) {
@@ -90,7 +91,7 @@ function write(program) {
   }
 }
 
-/** The reason why the program cannot be built matters more than what is left of it. */
+/** Ignores errors, because the reason why the build failed matters more than leftover files. */
 function removeIfPossible(folder) {
   try {
     rmSync(folder, { recursive: true, force: true });
@@ -105,7 +106,7 @@ function explained(error) {
   return new Error(`The program cannot be written to ${programs} (${error.code}): ${cure}`);
 }
 
-/** Of contents, not of times: a copy or another branch may have older files. */
+/** Hashes contents instead of modification times, because a copy or another branch may have older files. */
 function fingerprint() {
   const hash = createHash('sha256');
   for (const path of ['package.json', ...filesBelow('machines'), ...filesBelow('src')]) {
@@ -133,7 +134,7 @@ function assertCompiler() {
   }
 }
 
-/** In a process of its own, which ends: the compiler and its memory would stay with the program that runs here. */
+/** Compiles in a separate process; otherwise, the compiler's memory would stay allocated in the running program. */
 function compileApart(folder) {
   try {
     const stdio = ['ignore', 'inherit', 'inherit'];
@@ -166,7 +167,7 @@ function compile(folder) {
   }
 }
 
-/** Another start may have finished the same program before. */
+/** Tolerates a concurrent start that has already finished the same program. */
 function finish(begun, program) {
   try {
     renameSync(begun, program);
@@ -176,7 +177,7 @@ function finish(begun, program) {
   }
 }
 
-/** The command of the package: `dist/src/main.js` leads to the program of the last build. */
+/** Writes the command of the package, `dist/src/main.js`, which imports the program of the last build. */
 function writePointer(main) {
   const pointer = join(root, 'dist', 'src', 'main.js');
   const target = `../program/${basename(dirname(main))}/main.js`;
@@ -201,7 +202,7 @@ function removeOthers(current) {
   for (const path of [...earlier, ...abandoned]) removeIfPossible(path);
 }
 
-/** When anything was last added; long ago if another start has just removed or renamed it. */
+/** When anything was last added to the folder; 0 if a concurrent start has just removed or renamed it. */
 function writtenAt(folder) {
   return statSync(folder, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }
@@ -210,7 +211,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   try {
     compile(process.argv[2]);
   } catch (error) {
-    // The compiler has printed its own.
+    // The compiler has already printed its own errors.
     if (!('errors' in error)) process.stderr.write(`${error.message}\n`);
     process.exitCode = 1;
   }

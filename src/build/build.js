@@ -1,4 +1,4 @@
-/** `npm run build`: the program, and the modules that the package exports, into an empty `dist/`. */
+/** `npm run build`: builds the program and the modules that the package exports into an empty `dist/`. */
 import { execFileSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { createRequire } from 'node:module';

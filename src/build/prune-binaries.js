@@ -1,7 +1,7 @@
 /**
- * `npm run prune-binaries`: removes the binaries of uWebSockets.js that this machine and this Node.js do
- * not load. The package has one for each platform and version of Node.js, some 250 MB together; the next
- * `npm ci` or `npm install` brings them back.
+ * `npm run prune-binaries`: removes the uWebSockets.js binaries that this machine and this version of Node.js do not
+ * load. The package contains one for each platform and version of Node.js, some 250 MB in total. The next `npm ci` or
+ * `npm install` restores them.
  */
 import { readdirSync, rmSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';

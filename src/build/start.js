@@ -1,8 +1,8 @@
-/** `npm start` and `npm run mesh-na`: runs the compiled program in this process; compiles it first if it must. */
+/** `npm start` and `npm run mesh-na`: compiles the program if necessary, then runs it in this process. */
 import { pathToFileURL } from 'node:url';
 import { builtProgram } from './build-program.js';
 
-/** As the program's own exit code for local files that cannot be used. */
+/** The same exit code that the program uses for unusable local files. */
 const UNUSABLE = 3;
 
 const main = builtOrNull();

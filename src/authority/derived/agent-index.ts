@@ -1,6 +1,6 @@
 /**
- * Committed agent registrations, indexed by capability and by expiry: neither look-ups nor eviction cost
- * more as the registry grows.
+ * Committed agent registrations, indexed by capability and by expiry, so that neither lookups nor evictions
+ * slow down as the registry grows.
  */
 import TinyQueue from 'tinyqueue';
 import type { AgentRegistration } from '../../../machines/agent-registration.ts';
@@ -14,11 +14,11 @@ export interface AgentIndex {
   find(nodePublicKey: string): AgentRegistration | undefined;
   /** Registrations with exactly this tag, newest first. */
   withCapability(tag: string): readonly RegisteredAgent[];
-  /** Stops listing registrations whose time has passed. */
+  /** Stops listing registrations that have expired. */
   expire(now: number): void;
-  /** Node keys of the registrations that expired since the last call and have to be evicted. */
+  /** Node keys of the registrations that expired since the last call and must be evicted. */
   takeExpired(now: number): string[];
-  /** How many expiries are waited for. */
+  /** The number of queued expiries. */
   awaited(): number;
 }
 
@@ -32,13 +32,13 @@ interface Expiry {
   readonly key: string;
 }
 
-/** A registration, and the one expiry in the queue that counts for it: its own, or an earlier one. */
+/** A registration and its valid expiry in the queue, which may be earlier than the actual one after a refresh. */
 interface Held {
   readonly registration: AgentRegistration;
   awaited: Expiry;
 }
 
-/** More expiries that count for nothing than this, and than there are registrations, are cleared away. */
+/** The queue is rebuilt once it holds this many more stale expiries than there are registrations. */
 const MOST_PASSED_OVER = 1000;
 
 export function createAgentIndex(): AgentIndex {
@@ -53,7 +53,7 @@ export function createAgentIndex(): AgentIndex {
     return expiry;
   }
 
-  /** Clients that register and leave repeatedly leave expiries behind, which may be years ahead. */
+  /** Clients that repeatedly register and leave would otherwise fill the queue with expiries that may be years away. */
   function clearAway(): void {
     if (expiries.length <= 2 * registered.size + MOST_PASSED_OVER) return;
     expiries = queueOf(Array.from(registered.values(), ({ awaited }) => awaited));
@@ -74,7 +74,7 @@ export function createAgentIndex(): AgentIndex {
   function put(key: string, registration: AgentRegistration): void {
     const before = registered.get(key)?.awaited;
     drop(key);
-    // A refresh expires later, and is looked at again when the expiry before it has come.
+    // A refreshed registration expires later; it is checked again when its earlier expiry is reached.
     const isInTime = before !== undefined && before.at <= registration.expiresAt;
     const awaited = isInTime ? before : awaitEnd(registration, key);
     registered.set(key, { registration, awaited });

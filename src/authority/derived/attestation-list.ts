@@ -1,4 +1,4 @@
-/** The order in which attestations are listed. */
+/** Keeps attestations in the order in which they are listed. */
 import type { Attestation } from '../../../machines/attestation.ts';
 import { compareCodePoints } from '../../base/json/write.ts';
 import { createOrderedList } from '../../base/ordered-list.ts';

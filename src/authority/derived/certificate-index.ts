@@ -1,6 +1,6 @@
 /**
- * The certificates that each node key owns, as decided. The keys themselves stay in the certificates; the
- * certificates of one key form a chain that begins with the newest.
+ * The certificates that each node key owns, including decisions that are not committed yet. The keys are stored
+ * only in the certificates; the certificates of one key form a chain that starts with the newest.
  */
 import type { Certificate } from '../../../machines/certificate.ts';
 import type { SubjectFollower, Subjects } from '../subjects/subjects.ts';
@@ -13,11 +13,11 @@ export interface CertificateIndex {
   readonly followRemovals: SubjectFollower;
   /** Whether the key owns a certificate that is neither revoked, expired nor superseded. */
   hasActive(nodePublicKey: string, now: number): boolean;
-  /** Ids of the certificates of the key that are neither revoked, expired nor superseded. */
+  /** Ids of the key's certificates that are neither revoked, expired nor superseded. */
   liveOf(nodePublicKey: string, now: number): string[];
-  /** Ids of the certificates of the key that have not expired, superseded and revoked ones included. */
+  /** Ids of the key's certificates that have not expired, including superseded and revoked ones. */
   unexpiredOf(nodePublicKey: string, now: number): string[];
-  /** Ids of the certificates the key owns or owned. */
+  /** Ids of all certificates that the key owns or has owned. */
   ownedBy(nodePublicKey: string): string[];
   /** Whether the certificate is the newest of its key. */
   isNewest(certId: string, nodePublicKey: string): boolean;
@@ -27,7 +27,7 @@ export interface CertificateIndex {
 class Block {
   readonly older: Int32Array;
   readonly newer: Int32Array;
-  /** 1 where the number is in a chain. */
+  /** 1 if the number is in a chain. */
   readonly chained: Uint8Array;
 
   constructor(rows: number) {
@@ -40,7 +40,7 @@ class Block {
 export interface CertificateIndexOptions {
   readonly subjects: Subjects;
   readonly numbers: CertificateNumbers;
-  /** A random number of 32 bits, because nodes choose their keys. */
+  /** A random 32-bit number; it keeps nodes, which choose their own keys, from provoking collisions. */
   readonly seed: number;
   readonly rowsBits?: number;
   readonly firstSlots?: number;
@@ -82,8 +82,8 @@ export function createCertificateIndex({
   }
 
   /**
-   * The newest certificate becomes the first of the chain; the others follow in any order, because a start
-   * restores them in the order of their ids.
+   * The newest certificate goes to the front of the chain. The others follow in no particular order, because
+   * certificates are restored at startup in the order of their ids.
    */
   function add(number: number, { nodePublicKey, issuedAt }: Certificate): void {
     blockOf(number).chained[rowOf(number)] = 1;

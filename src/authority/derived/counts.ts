@@ -1,14 +1,14 @@
 import { KINDS, type SubjectKind } from '../subjects/kinds.ts';
 import type { SubjectFollower, Subjects } from '../subjects/subjects.ts';
 
-/** Counts over committed state; their cost does not grow with the fleet. */
+/** Counts of committed state, whose cost does not grow with the fleet. */
 export interface Counts {
   /** All certificates ever issued, including removed ones. */
   issuedCertificates(): number;
   keptCertificates(): number;
   revokedCertificates(): number;
   policyVersions(): number;
-  /** Subjects held now, and subjects removed so far, by kind. */
+  /** The numbers of subjects currently kept and of subjects removed so far, by kind. */
   kept(): ByKind;
   removed(): ByKind;
   readonly follow: SubjectFollower;
@@ -29,7 +29,7 @@ export function createCounts(subjects: Subjects): Counts {
     policyVersions: () => subjects.countCommitted('policy'),
     kept: () => byKind(subjects.countCommitted),
     removed: () => byKind(removedOf),
-    // Revoked is a final state, so each certificate comes to it once.
+    // `revoked` is a final state, so each certificate enters it only once.
     follow(kind, _id, { value }) {
       if (kind === 'certificate' && value === 'revoked') revoked += 1;
     },

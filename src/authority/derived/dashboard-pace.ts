@@ -1,18 +1,18 @@
-/** Paces builds of the dashboard: only after what it shows has changed, and not too often. */
+/** Limits how often the dashboard is rebuilt: only after something it shows has changed, and not too often. */
 import { setTimeout } from 'node:timers/promises';
 import type { Runtime } from '../../base/runtime.ts';
 import { createPauses, createSharedWork } from '../../base/work.ts';
 import type { SealedEntry, SubjectWrite } from '../../store/store.ts';
 import { isShown } from '../views/recent-changes.ts';
 
-/** Kinds of subjects whose changes the dashboard shows. */
+/** The kinds of subjects whose changes are visible on the dashboard. */
 const SHOWN_KINDS: ReadonlySet<string> = new Set([
   'certificate',
   'recognition-treaty',
   'revocation-feed',
 ]);
 
-/** Refusals in particular do not change it, because strangers can cause them. */
+/** Refusals deliberately do not count as changes, because anyone can cause them. */
 export function changesDashboard(
   writes: readonly SubjectWrite[],
   audit: readonly SealedEntry[],
@@ -25,18 +25,16 @@ export function changesDashboard(
   );
 }
 
-/**
- * The longest wait of a reader, in milliseconds: the dashboard of a large network is built twice a second.
- */
+/** The longest a reader waits, in milliseconds: the dashboard of a large network is built twice a second. */
 const LONGEST_PAUSE = 500;
-/** A pause is this many times as long as the previous build, so that builds take a twentieth of the time. */
+/** Each pause is this many times as long as the build before it, so that builds use a twentieth of the time. */
 const PAUSE_PER_BUILD = 20;
 
-/** Spaces builds of the dashboard out, however often it changes or is requested. */
+/** Spaces out builds of the dashboard, no matter how often it changes or is requested. */
 export interface DashboardPace {
   /**
-   * Builds at once, or when the pause after the last build is over, or joins the build that is coming. A
-   * build that takes a while returns a promise, and reads what it publishes last.
+   * Builds immediately, or after the pause that follows the last build, or joins a build that is already scheduled.
+   * A slow build returns a promise, and reads at the end what it publishes.
    */
   take(build: () => Promise<void> | undefined): Promise<void> | undefined;
 }

@@ -1,20 +1,20 @@
 /**
- * The end of the audit log as it is sent to readers of events [events-2]: every entry is written once for all of them.
- * While nobody reads, nothing is held.
+ * The end of the audit log, in the form in which it is sent to event readers [events-2]. Each entry is serialized once
+ * for all readers. While nobody is reading, nothing is kept.
  */
 import type { SealedEntry } from '../../store/store.ts';
 
-/** Anyone who is further behind reads from the store. */
+/** Readers that are further behind read from the store. */
 const MOST_HELD = 1024;
 
 export interface EventTail {
-  /** Entries of the audit log that are on disk. */
+  /** The number of audit log entries on disk. */
   length(): number;
-  /** These entries were committed. */
+  /** Adds entries that were committed. */
   add(entries: readonly SealedEntry[]): void;
-  /** The events after the entry with this number, at most this many; null when they are no longer held. */
+  /** At most `most` events after the entry with this number; null if they are no longer kept. */
   after(entry: number, most: number): readonly string[] | null;
-  /** Resolves when there are further events. */
+  /** Resolves when there are more events. */
   next(): Promise<void>;
 }
 
@@ -22,7 +22,7 @@ export function createEventTail(logged: number): EventTail {
   let length = logged;
   let held: string[] = [];
   let waiting: (() => void)[] = [];
-  /** Unless somebody asks before the log is this long, nobody reads any more. */
+  /** If no reader asks before the log reaches this length, there are no readers left. */
   let readUntil = 0;
 
   function noteReader(): void {
@@ -58,7 +58,7 @@ export function createEventTail(logged: number): EventTail {
   };
 }
 
-/** The event of an entry, whose number in the log is its index; `text` is what the hash covers. */
+/** The event for an entry; `index` is its number in the log, and `text` is what the hash covers. */
 export function eventText(index: number, hash: string, text: string): string {
   return `{"entry":${text},"hash":"${hash}","index":${index}}`;
 }

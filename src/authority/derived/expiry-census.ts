@@ -1,6 +1,6 @@
 /**
- * Counts what lapses, by kind. That takes a look at every certificate, treaty and attestation, so it is done in
- * slices, and its result is shared for a pause that keeps it at a sixtieth of the time.
+ * Counts upcoming expirations by kind. Because every certificate, treaty and attestation is visited, the count runs in
+ * slices, and its result is reused for a pause that is long enough to limit counting to a sixtieth of the time.
  */
 
 import type { Runtime } from '../../base/runtime.ts';
@@ -9,7 +9,7 @@ import { instantOf } from '../../protocol/records/record.ts';
 import type { Subjects } from '../subjects/subjects.ts';
 import { EndTally } from '../views/horizon.ts';
 
-/** Ends that are ahead, as of `asOf`, milliseconds since the epoch. */
+/** Upcoming expirations as of `asOf`, in milliseconds since the epoch. */
 export interface CountedEnds {
   readonly asOf: number;
   readonly certificate: EndTally;
@@ -18,9 +18,9 @@ export interface CountedEnds {
 }
 
 export interface ExpiryCensus {
-  /** Counts anew if the last count is too old, and yields after each slice. */
+  /** Counts again if the last count is too old, yielding after each slice. */
   take(): Generator<void, CountedEnds>;
-  /** As counted last; null before the first count. */
+  /** The last count; null before the first one. */
   readonly latest: CountedEnds | null;
 }
 
@@ -81,8 +81,8 @@ export function createExpiryCensus({ subjects, now, elapsed }: ExpiryCensusOptio
 const END_MEMBER = '"expires_at":"';
 
 /**
- * The end of an attestation, found in its canonical text, which takes a hundredth of the time of reading it. No
- * member after `expires_at` has free content, and inside a string the quotes would be escaped.
+ * The end of an attestation. Searching its canonical text takes a hundredth of the time of parsing it. This is
+ * safe because no member after `expires_at` has free content, and quotes inside a string would be escaped.
  */
 function endOf(json: string): number {
   const at = json.lastIndexOf(END_MEMBER) + END_MEMBER.length;

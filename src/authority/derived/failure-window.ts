@@ -1,8 +1,8 @@
-/** How many authentications failed within the last hour, to the minute; its size does not depend on their number. */
+/** Counts the failed authentications of the last hour in one-minute buckets, so its size does not depend on their number. */
 import type { Runtime } from '../../base/runtime.ts';
 
 export interface FailureWindow {
-  /** Counts a refusal by its audit event, if it is a failed authentication. */
+  /** Counts a refusal if its audit event is a failed authentication. */
   note(event: string): void;
   lastHour(): { readonly operator: number; readonly node: number };
 }

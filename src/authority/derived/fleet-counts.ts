@@ -1,6 +1,6 @@
 /**
- * Counts what is wrong with nodes. That takes a look at every certificate, so a large fleet is counted in slices
- * with rests between them, and not again before a pause that keeps it at a sixtieth of the time.
+ * Counts the nodes that have problems. Because every certificate is visited, a large fleet is counted in slices with
+ * rests in between, and a pause before the next count limits the work to a sixtieth of the time.
  */
 import type { Certificate } from '../../../machines/certificate.ts';
 import type { Runtime } from '../../base/runtime.ts';
@@ -13,11 +13,11 @@ import type { CertificateIndex } from './certificate-index.ts';
 
 export interface FleetCounts {
   /**
-   * Counts again if the last count is too old. Returns a promise only while there is no count yet: a later count of a
-   * large fleet runs in the background, and readers get the last one.
+   * Counts again if the last count is too old. Returns a promise only until the first count is available. Later
+   * counts of a large fleet run in the background, and readers get the last one.
    */
   take(now: number): Promise<void> | undefined;
-  /** As counted last; null before the first count. */
+  /** The last count; null before the first one. */
   readonly latest: FleetFacts | null;
 }
 
@@ -25,23 +25,23 @@ export interface FleetCountsOptions {
   readonly subjects: Subjects;
   readonly certificates: CertificateIndex;
   readonly liveness: Liveness;
-  /** How long a node may be silent, in milliseconds. */
+  /** How long a node may stay silent, in milliseconds. */
   readonly activeWindow: number;
-  /** Nobody could report before, in milliseconds since the epoch. */
+  /** When nodes could first report to this process, in milliseconds since the epoch. */
   readonly startedAt: number;
   readonly elapsed: Runtime['elapsed'];
 }
 
 const DAY = 86_400_000;
-/** An expired certificate is a node that was given up by then. */
+/** Once a certificate has been expired for this long, its node is considered abandoned. */
 const LAPSED_MS = 30 * DAY;
-/** A certificate is lapsing in the last tenth of its life, at most this long. */
+/** A certificate counts as lapsing in the last tenth of its lifetime, but for no longer than this. */
 const LONGEST_LAPSING_MS = 3 * DAY;
 const SHORTEST_PAUSE_MS = 1000;
-/** A count rests for two thirds of its time. */
+/** A count itself rests for two thirds of its time, so this limits the work to a sixtieth of the time. */
 const PAUSE_PER_COUNT = 20;
 const CERTIFICATES_PER_SLICE = 500;
-/** What stands in place of a report until a node sends one. */
+/** Placeholder statuses that are kept until a node sends its first report. */
 const NOT_REPORTED = new Set(['joined', 'renewed']);
 
 export function createFleetCounts(options: FleetCountsOptions): FleetCounts {
@@ -51,7 +51,7 @@ export function createFleetCounts(options: FleetCountsOptions): FleetCounts {
   const pauses = createPauses(elapsed, { perWork: PAUSE_PER_COUNT, shortestMs: SHORTEST_PAUSE_MS });
   const counting = createSharedWork();
 
-  /** The last report of the node, under this certificate or the one before it; null when there is none. */
+  /** The node's last report under this certificate or the previous one; null if there is none. */
   function reportOf(id: string, { renewedFrom }: Certificate): string | null {
     const own = liveness.statusOf(id);
     if (!NOT_REPORTED.has(own)) return own;
@@ -80,7 +80,7 @@ export function createFleetCounts(options: FleetCountsOptions): FleetCounts {
       const lapsingMs = Math.min((expiresAt - issuedAt) / 10, LONGEST_LAPSING_MS);
       if (expiresAt - now < lapsingMs) counts.lapsing += 1;
     }
-    // Those that were not heard of may not have had the time to report since the start.
+    // Silent nodes may not have had time to report since the process started.
     const isKnown = silent === 0 || now >= silentKnownFrom;
     return { ...counts, silent: isKnown ? silent : null, silentKnownFrom };
   }
@@ -102,7 +102,7 @@ export function createFleetCounts(options: FleetCountsOptions): FleetCounts {
       const isDue = latest === null || pauses.left() <= 0;
       const underWay = counting.share(() => (isDue ? start(now) : undefined));
       if (latest === null) return underWay;
-      // Anyone who needs the next count gets the error of one that fails again.
+      // After a failure, the next caller waits for a count of its own, and gets the error if that fails too.
       underWay?.catch(() => {
         latest = null;
       });

@@ -1,4 +1,4 @@
-/** What is computed of the recognition graph, and kept until treaties or the time change it. */
+/** Results computed from the recognition graph, cached until a treaty change or the passage of time invalidates them. */
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import { withoutPause } from '../../base/slices.ts';
 import { createSharedWork, type SharedWork } from '../../base/work.ts';
@@ -12,7 +12,7 @@ export interface GraphCaches {
   readonly digest: GraphDigest;
   readonly paths: TrustPaths;
   readonly copy: TrustGraphCopy;
-  /** Builds of the public documents, which concurrent readers share. */
+  /** Builds of the public documents, shared by concurrent readers. */
   readonly builds: SharedWork;
 }
 
@@ -25,7 +25,7 @@ export function createGraphCaches(index: RecognitionIndex): GraphCaches {
   };
 }
 
-/** The graph while it is the same: one version of the index, from one instant until before another. */
+/** A period in which the graph does not change: one version of the index, from `from` until just before `until`. */
 interface GraphSpan {
   readonly version: number;
   readonly from: number;
@@ -42,18 +42,18 @@ function isIn({ version, from, until }: GraphSpan, index: RecognitionIndex, now:
   return version === index.version() && from <= now && now < until;
 }
 
-/** The graph that a digest was made of. */
+/** A digest, and the period in which it describes the graph. */
 export interface DigestedGraph extends GraphSpan {
   readonly digest: string;
 }
 
-/** Digest of the graph as served at a given time; evidence and offers refer to their graph by it. */
+/** Digest of the graph as served at a given time; evidence and offers use it to identify their graph. */
 export interface GraphDigest {
-  /** Whether `at` costs nothing now. */
+  /** Whether `at` can return a cached digest. */
   isKnown(now: number): boolean;
-  /** Makes the digest in one go where it is not known: call `refreshGraph` before, which works in slices. */
+  /** Computes a missing digest without yielding: call `refreshGraph` first, which works in slices. */
   at(now: number): string;
-  /** Takes the digest of a graph that was built. */
+  /** Caches the digest of a graph that was just built. */
   note(graph: DigestedGraph): void;
 }
 
@@ -78,10 +78,10 @@ export function createGraphDigest(index: RecognitionIndex): GraphDigest {
   };
 }
 
-/** Trust paths that were searched for, kept for the next client that asks the same. */
+/** Finds trust paths, and caches the results for clients that ask the same question. */
 export type TrustPaths = (from: string, to: string, at: number) => TrustPath;
 
-/** Of all paths together, with one for each path itself; some hundred bytes each. */
+/** The limit for all cached paths, counting one row per path and one per hop; a row takes a few hundred bytes. */
 const MOST_ROWS = 20_000;
 
 export function createTrustPaths(index: RecognitionIndex, mostRows = MOST_ROWS): TrustPaths {
@@ -96,7 +96,7 @@ export function createTrustPaths(index: RecognitionIndex, mostRows = MOST_ROWS):
 
   return (source, target, at) => {
     const ends = [index.sovereign(source)?.number, index.sovereign(target)?.number];
-    // Nothing is searched where nobody is known; names that are made up are not kept.
+    // A search with an unknown end is cheap, and caching it would let made-up names fill the cache.
     if (ends.includes(undefined)) return findTrustPath(index, source, target, at);
     if (!isIn(span, index, at)) {
       forget();
@@ -116,9 +116,9 @@ export function createTrustPaths(index: RecognitionIndex, mostRows = MOST_ROWS):
   };
 }
 
-/** A copy of the treaties for long searches, made when one is needed. */
+/** A copy of the treaties for long searches, created on demand. */
 export interface TrustGraphCopy {
-  /** Ends with a copy of the treaties as they are then. */
+  /** Returns a copy that matches the treaties at the moment it returns. */
   current(): Generator<void, TrustGraph>;
 }
 

@@ -1,30 +1,30 @@
-/** What the posture rests on besides committed state. */
+/** Inputs of the posture that do not come from committed state. */
 
 import type { DashboardInstance } from '../../protocol/rows/dashboard.ts';
 import type { PostureFacts } from '../views/posture.ts';
 
-/** What the authority cannot know from its own state. Instants are milliseconds since the epoch. */
+/** Facts that the authority cannot derive from its own state. Instants are in milliseconds since the epoch. */
 export interface HostStatus {
-  /** Bytes free on the disk of the state; null where that is not known. */
+  /** Free bytes on the disk that holds the state; null if unknown. */
   readonly diskFree: number | null;
-  /** Bytes free on that disk below which nothing new is enrolled; 0 where that never happens. */
+  /** Enrollment stops when the disk has fewer free bytes than this; 0 if it never stops. */
   readonly minFree: number;
-  /** When the TLS certificate expires; null where the authority does not speak TLS. */
+  /** When the TLS certificate expires; null if the authority does not use TLS. */
   readonly tlsNotAfter: number | null;
-  /** When the root key's delegation to the authority ends; null where that is not known. */
+  /** When the root key's delegation to the authority ends; null if unknown. */
   readonly delegatedUntil: number | null;
-  /** Null where the service makes no backups by itself. */
+  /** Null if the service does not make backups itself. */
   readonly backup: PostureFacts['backup'];
-  /** Damage that is known of the stored state. */
+  /** The number of known damages to the stored state. */
   readonly damaged: number;
   readonly webhooks: PostureFacts['webhooks'];
-  /** Whether signatures of the authority can be had. */
+  /** Whether the authority's signer is available. */
   readonly signs: boolean;
-  /** Those that answer together; null where this one is not linked to others. */
+  /** The instances that serve together; null if this one is not linked to others. */
   readonly instances: readonly DashboardInstance[] | null;
 }
 
-/** What is counted elsewhere for the dashboard. */
+/** Facts that are counted while the dashboard is built. */
 export type CountedFacts = Pick<PostureFacts, 'treaties' | 'staleFeeds' | 'trustCycle'>;
 
 export const NOTHING_KNOWN: HostStatus = {
@@ -39,7 +39,7 @@ export const NOTHING_KNOWN: HostStatus = {
   instances: null,
 };
 
-/** Before the first build of the dashboard. */
+/** The facts before the first build of the dashboard. */
 export const NOTHING_COUNTED: CountedFacts = {
   treaties: { expired: 0, expiring_soon: 0 },
   staleFeeds: 0,

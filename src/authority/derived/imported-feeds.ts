@@ -1,6 +1,6 @@
 /**
- * The revoked ids of imported feeds: each import is one subject in a slot of its issuer. An import whose
- * ids are all named by later ones frees its slot, so that a feed that only grows needs two slots.
+ * The revoked ids of imported feeds. Each import is one subject, stored in one of its issuer's slots. An import
+ * frees its slot once later imports name all of its ids, so a feed that only grows needs two slots.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { RevocationImport } from '../../../machines/revocation-feed.ts';
@@ -11,7 +11,7 @@ import type { ImportLayer, RecognitionIndex } from '../views/recognition-index.t
 export interface ImportedFeeds {
   /** The id under which the issuer's next import is stored. */
   takeSlot(issuer: string): string;
-  /** Indexes an import; a promise when it is long. All of its ids become revoked at once. */
+  /** Indexes an import; returns a promise if it is long. All of its ids become revoked at the same moment. */
   absorb(slot: string, stored: RevocationImport): Promise<void> | undefined;
   /** Loads an import from the store. */
   readonly follow: SubjectFollower;
@@ -21,7 +21,7 @@ export interface ImportedFeeds {
 
 interface Slots {
   next: number;
-  /** Imports of one issuer are indexed one after the other. */
+  /** The indexing that is in progress: imports of one issuer are indexed one after another. */
   underWay: Promise<void> | null;
   /** Imports by slot. */
   readonly held: Map<string, ImportLayer>;
@@ -29,7 +29,7 @@ interface Slots {
 
 export function createImportedFeeds(index: RecognitionIndex, changed: () => void): ImportedFeeds {
   const slotsByIssuer = new Map<string, Slots>();
-  /** By slot, which a later import may take. */
+  /** Loaded imports by slot: while loading, a later import may replace one in the same slot. */
   let loaded: Map<string, RevocationImport> | null = new Map();
 
   function slotsOf(issuer: string): Slots {

@@ -1,6 +1,6 @@
 /**
- * The invites of each batch, as decided, and those of them that are unused: a batch is read and withdrawn at a cost
- * that depends neither on the invites of others nor on those of it that were used.
+ * The invites of each batch, and which of them are unused, including decisions that are not committed yet. The cost of
+ * reading or withdrawing a batch does not depend on other invites, and used invites do not slow down a withdrawal.
  */
 import type { Invite } from '../../../machines/invite.ts';
 import type { SubjectFollower } from '../subjects/subjects.ts';
@@ -9,11 +9,11 @@ import { createSortedTexts, type SortedTexts } from '../tables/sorted-texts.ts';
 export interface InviteBatches {
   readonly follow: SubjectFollower;
   readonly followRemovals: SubjectFollower;
-  /** Undefined when no invite has the batch. */
+  /** Undefined if no invite belongs to the batch. */
   find(batch: string): InviteBatch | undefined;
 }
 
-/** Ids in order. Read them before anything else is decided. */
+/** Sorted ids. Read them before anything else is decided. */
 export interface InviteBatch {
   readonly ids: Pick<SortedTexts, 'after' | 'size'>;
   readonly unused: Pick<SortedTexts, 'after' | 'size'>;

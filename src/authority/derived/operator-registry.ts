@@ -1,6 +1,6 @@
 /**
- * Which operator keys count [core-2-4]: those of the configuration, which governs what it names, and those
- * that operators have added.
+ * Determines which operator keys are accepted [core-2-4]: the keys in the configuration, which takes precedence for
+ * the keys it names, and the keys that operators have added.
  */
 import type { OperatorKey } from '../../../machines/operator-key.ts';
 import { decodeBase64 } from '../../base/crypto/base64.ts';
@@ -18,20 +18,20 @@ export interface ConfiguredOperator {
 
 export interface OperatorRegistry {
   isConfigured(keyId: string): boolean;
-  /** The stored key as it counts in this process; null when it does not. Throws when it contradicts the configuration. */
+  /** The stored key as this process uses it; null if it is not used. Throws if it contradicts the configuration. */
   restored(keyId: string, stored: Subject<'operator-key'>): Subject<'operator-key'> | null;
-  /** Adds the configured keys of which nothing is stored; call when everything is restored. */
+  /** Adds the configured keys that are not stored. Call after everything is restored. */
   addConfigured(subjects: Subjects): void;
-  /** Whether the public key belongs to an operator of now or of earlier, usable or revoked. */
+  /** Whether the public key belongs to a current or former operator, usable or revoked. */
   isKnown(subjects: Subjects, publicKey: string): boolean;
-  /** Whether the id or the public key belongs to such a key. */
+  /** Whether the public key is known, or the id was used in an earlier configuration. */
   isTaken(subjects: Subjects, keyId: string, publicKey: string): boolean;
 }
 
 export function createOperatorRegistry(
   configured: ReadonlyMap<string, ConfiguredOperator>,
 ): OperatorRegistry {
-  /** Revoked keys of earlier configurations: their ids stay used up. */
+  /** Revoked keys from earlier configurations: their ids cannot be reused. */
   const former = new Map<string, OperatorKey>();
 
   function isKnown(subjects: Subjects, publicKey: string): boolean {

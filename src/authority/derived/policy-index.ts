@@ -1,6 +1,6 @@
 import type { SubjectFollower } from '../subjects/subjects.ts';
 
-/** The active policy version, as decided so far. */
+/** The active policy version, including decisions that are not committed yet. */
 export interface PolicyIndex {
   readonly follow: SubjectFollower;
   activeId(): string | null;

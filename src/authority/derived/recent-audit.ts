@@ -1,13 +1,13 @@
-/** What the dashboard shows of the audit log. */
+/** The parts of the audit log that the dashboard shows. */
 import type { AuditEntry } from '../../store/store.ts';
 import { isShown, RECENT_CHANGES, type RecentChange } from '../views/recent-changes.ts';
 import type { CompletedTrustCycle } from '../views/trust-cycle.ts';
 
 export interface RecentAudit {
   add(entry: AuditEntry): void;
-  /** The newest of the events that are shown, newest first. */
+  /** The most recent events that the dashboard shows, newest first. */
   changes(): readonly RecentChange[];
-  /** The newest completed trust cycle. */
+  /** The most recently completed trust cycle. */
   trustCycle(): CompletedTrustCycle | null;
 }
 

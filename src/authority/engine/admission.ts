@@ -1,7 +1,7 @@
 /**
- * Admits callers to commands and queries: it enforces the access that `protocol/contract/calls.ts` states before a
- * handler runs. Handlers get values; they never see headers, verdicts on headers, or a body that did not
- * pass its schema.
+ * Admits callers to commands and queries: enforces the access rules from `protocol/contract/calls.ts` before a
+ * handler runs. Handlers receive values. They never see headers, the results of checking headers, or a body that
+ * failed its schema.
  */
 
 import type { Writable } from '../../base/json/write.ts';
@@ -47,7 +47,7 @@ export type Handler<Name extends CallName> =
         : CommandHandler<Taken<Name>>;
 
 export type CommandHandler<Given> = (na: Authority, unit: UnitOfWork, given: Given) => Writable;
-/** Reads committed state as of `at`, milliseconds since the epoch. */
+/** Reads committed state as of `at`, in milliseconds since the epoch. */
 export type QueryHandler<Given> = (
   na: Authority,
   given: Given,
@@ -69,7 +69,7 @@ export type NodeHandler<Given> = (
 
 export type Handlers = { readonly [Name in CallName]: Handler<Name> };
 
-/** Wraps every call with its access check; a call without a stated access fails the start. */
+/** Wraps every call with its access check. A call without an access rule makes startup fail. */
 export function admitCalls(handlers: Handlers): ReadonlyMap<string, Run<never>> {
   return new Map(
     Object.entries(handlers).map(([name, handler]) => [name, admit(name as CallName, handler)]),
@@ -120,7 +120,7 @@ function readOnly(handler: QueryHandler<unknown>): Run<unknown> {
   return (na, unit, given) => handler(na, given, unit.at);
 }
 
-/** The node is null when the proof is optional and absent. */
+/** `node` is null if the proof is optional and missing. */
 interface NodeCall {
   readonly node: NodeClaim | null;
   readonly certId?: string;
@@ -137,7 +137,7 @@ function isProven(call: NodeCall): call is ProvenRequest {
   return call.node !== null;
 }
 
-/** The value of a body that passed its schema; otherwise refuses with what the edge found. */
+/** The value of a body that passed its schema; otherwise throws the refusal that the edge determined. */
 function accepted<Given>(input: Input<Given>): Given {
   if (input.ok) return input.value;
   throw new Refusal(input.refusal, input.details);

@@ -1,4 +1,4 @@
-/** What every command works with. */
+/** The settings, state and services available to every command. */
 import type { Resting } from '../../../machines/step.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import type { Runtime } from '../../base/runtime.ts';
@@ -46,31 +46,31 @@ export interface AuthoritySettings {
   /** Label of the NA key in `issued_by` and signatures. */
   readonly keyId: string;
   readonly activeWindow: number;
-  /** How long a renewed certificate stays usable; null means until it expires. */
+  /** How long a renewed certificate remains usable; null means until it expires. */
   readonly renewalGrace: number | null;
-  /** Whether acting under another sovereign's name is refused. */
+  /** Whether to refuse actions under another sovereign's name. */
   readonly refuseForeignIssuers: boolean;
-  /** Whether a commitment may only hold capabilities of its agreement. */
+  /** Whether a commitment may only contain capabilities from its agreement. */
   readonly commitWithinAgreement: boolean;
-  /** How many refusals of one source are audited individually; null means all of them. */
+  /** How many refusals from one source are audited individually; null means all of them. */
   readonly singleRefusals: SingleRefusals | null;
-  /** When the authority key became valid, milliseconds since the epoch. */
+  /** When the authority key became valid, in milliseconds since the epoch. */
   readonly foundedAt: number;
   /** Hex SHA-256 of the canonical genesis block. */
   readonly genesisDigest: string;
   /** Base64. */
   readonly rootKey: string;
-  /** The policy whose digest the genesis block has, unsigned; null when it has none. */
+  /** The unsigned policy whose digest is in the genesis block; null if there is none. */
   readonly firstPolicy: PolicyManifest | null;
 }
 
-/** What holds the stored state in memory; it can follow the writes of another process. */
+/** The stored state in memory; it can also follow the writes of another process. */
 export interface HeldState {
   readonly subjects: Subjects;
   readonly revocations: Revocations;
   readonly feeds: Feeds;
   readonly bulletin: BulletinIssuer;
-  /** Null when lists of any length are rendered on this thread. */
+  /** Null if lists of any length are rendered on this thread. */
   readonly listThreads: ListThreads | null;
   readonly certificates: CertificateIndex;
   readonly certificateIds: Pick<SortedTexts, 'after'>;
@@ -110,13 +110,13 @@ export interface Authority extends HeldState {
   readonly fleetCounts: FleetCounts;
   readonly expiryCensus: ExpiryCensus;
   readonly failures: FailureWindow;
-  /** What is counted for the dashboard, as of its last build. */
+  /** Facts counted during the last build of the dashboard. */
   readonly counted: { facts: CountedFacts };
   hostStatus(): HostStatus;
-  /** Public documents; they change only after the state they show is on disk. */
+  /** Publishes documents; they change only after the state they show is on disk. */
   readonly publisher: DocumentPublisher;
   readonly log: (event: string, details: JsonObject) => void;
-  /** Counts a refusal, whether or not it has an audit entry of its own. */
+  /** Counts a refusal, whether or not it gets its own audit entry. */
   readonly countRefusal: (event: RefusalEvent, reason: string) => void;
   /** Ends the process, because memory and disk no longer agree. `where` names what failed. */
   readonly fatal: (where: string, cause: unknown) => void;

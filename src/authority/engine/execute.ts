@@ -1,6 +1,6 @@
 /**
- * The one way a call is executed: it decides without waiting, its unit is stored in one transaction, and
- * only then is it answered.
+ * The only way to execute a call: the call is decided synchronously, its unit of work is stored in one transaction,
+ * and only then is the answer sent.
  */
 
 import type { Policy } from '../../../machines/policy.ts';
@@ -16,7 +16,7 @@ import { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { Authority } from './authority.ts';
 import { Repeated } from './repeated-request.ts';
 
-/** What a query returns whose answer is still to come: it has to be read from the store, or has yet to happen. */
+/** Returned by a query whose answer is not available yet: it must be read from the store, or has yet to happen. */
 export class AsyncResult {
   readonly made: Promise<Writable>;
 
@@ -26,8 +26,8 @@ export class AsyncResult {
 }
 
 /**
- * Decides one call; what it returns is answered once the unit is stored. Only queries, which stage nothing,
- * return sliced work, or what comes later.
+ * Decides one call; its result is sent as the answer once the unit is stored. Only queries, which stage nothing,
+ * return sliced or asynchronous work.
  */
 export type Run<Call> = (
   na: Authority,
@@ -35,7 +35,7 @@ export type Run<Call> = (
   call: Call,
 ) => Writable | Sliced | AsyncResult | Repeated;
 
-/** Executes one command; the answer is a promise only when something has to be on disk first. */
+/** Executes one call; the answer is a promise only if something must reach the disk first or is still being computed. */
 export function execute<Call>(na: Authority, run: Run<Call>, call: Call): Answer | Promise<Answer> {
   const unit = new UnitOfWork(na.subjects, na.runtime.now());
   const answer = decide(na, unit, run, call);
@@ -45,10 +45,11 @@ export function execute<Call>(na: Authority, run: Run<Call>, call: Call): Answer
     return committed.then((effects) => onceDone(effects, answer));
   }
   if (unit.effects.length === 0) return answer;
+  // The command may have read state that is not on disk yet; its answer waits until it is.
   return na.lastCommit.then(() => onceDone(takeEffect(unit), answer));
 }
 
-/** Effects that are still running. */
+/** Effects that have not finished yet. */
 type Pending = readonly Promise<void>[];
 
 const NONE: Pending = [];
@@ -57,7 +58,7 @@ function onceDone(effects: Pending, answer: Answer | Promise<Answer>): Answer | 
   return effects.length === 0 ? answer : Promise.all(effects).then(() => answer);
 }
 
-/** A command may have read state that is not on disk yet; its answer waits until it is. */
+/** Runs the effects of a unit, and returns those that have not finished yet. */
 function takeEffect({ effects }: UnitOfWork): Pending {
   let pending = NONE;
   for (const effect of effects) {
@@ -95,7 +96,7 @@ function refused(cause: unknown): Answer {
   return { ok: false, refusal: cause.refusal, details: cause.details };
 }
 
-/** Only queries are answered later, and no answer of theirs is kept. */
+/** Only queries are answered asynchronously, and their answers are never kept. */
 function answersToKeep(
   na: Authority,
   { request, keptForm }: UnitOfWork,
@@ -121,7 +122,7 @@ async function commit(
     na.fatal('commit', cause);
     throw cause;
   }
-  // If memory misses what is on disk, every later decision is wrong.
+  // If memory lacks something that is on disk, every later decision is wrong.
   const failed = (cause: unknown) => na.fatal('effects of a commit', cause);
   try {
     const pending = afterCommit(na, unit, audit);
@@ -134,8 +135,8 @@ async function commit(
 }
 
 /**
- * All that follows a commit, in order: memory (`authority/state.ts` lists what follows subjects there), documents, the
- * effects of the command, the log, and the dashboard.
+ * Everything that happens after a commit, in order: memory (`authority/state.ts` lists what follows the subjects),
+ * documents, the effects of the command, the log, and the dashboard.
  */
 function afterCommit(na: Authority, unit: UnitOfWork, audit: readonly SealedEntry[]): Pending {
   na.subjects.settle(unit);
@@ -151,7 +152,7 @@ function afterCommit(na: Authority, unit: UnitOfWork, audit: readonly SealedEntr
   return pending;
 }
 
-/** Publishes a policy that has become active, and withdraws the documents of the graph: the next reader waits for new ones. */
+/** Publishes a newly active policy, and withdraws outdated graph documents; the next reader waits for new ones. */
 function publishChanges(publisher: DocumentPublisher, writes: readonly SubjectWrite[]): void {
   for (const { kind, snapshot } of writes) {
     if (kind === 'policy') publishIfActive(publisher, snapshot);

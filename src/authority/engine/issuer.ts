@@ -1,4 +1,4 @@
-/** Records the authority makes as this sovereign. */
+/** Issues records on behalf of this sovereign. */
 import { SHA256 } from '../../base/crypto/digest.ts';
 import { Refusal, type RefusalName, refuse } from '../../base/refusal.ts';
 import type { BuildFailure, Issuer } from '../../protocol/records/issuer.ts';
@@ -17,12 +17,12 @@ export function issuerOf({ settings, signer, runtime }: Authority, { at }: UnitO
   };
 }
 
-/** The record, or a refusal with the cause why it could not be built. */
+/** Returns the record, or throws a refusal with the reason why it could not be built. */
 export function built<T extends object>(result: T | BuildFailure<string>, refusal: RefusalName): T {
   return 'unbuilt' in result ? refuse(refusal, result.unbuilt) : result;
 }
 
-/** Acting under another sovereign's name is allowed unless the settings refuse it [core-g11]. */
+/** Acting under another sovereign's name is allowed unless the settings forbid it [core-g11]. */
 export function assertOwnIssuer(na: Authority, issuer: string, refusal: RefusalName): void {
   if (na.settings.refuseForeignIssuers && issuer !== na.settings.networkName) {
     throw new Refusal(refusal, { expected: na.settings.networkName });

@@ -1,13 +1,13 @@
-/** A private key that is given as a public one must not be stored, audited or published [core-1-5-1]. */
+/** A private key submitted as a public key must not be stored, audited or published [core-1-5-1]. */
 import { decodeBase64 } from '../../base/crypto/base64.ts';
 import { SEED_BYTES, signerFromSeed } from '../../base/crypto/ed25519.ts';
 import { Refusal } from '../../base/refusal.ts';
 import type { Authority } from './authority.ts';
 
-/** Each costs the derivation of a key. */
+/** The most keys checked in one call, because each check derives a key. */
 const MOST_DERIVED = 256;
 
-/** Refuses keys of which one is the private key of a key that this authority knows. */
+/** Refuses if any of the given keys is the private key of a public key known to this authority. */
 export function refusePrivateKeys(na: Authority, keys: Iterable<string | null>): void {
   for (const key of [...new Set(keys)].slice(0, MOST_DERIVED)) {
     const seed = decodeBase64(key ?? '', SEED_BYTES);

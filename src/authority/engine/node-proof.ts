@@ -1,6 +1,6 @@
 /**
- * What the authority adds to the edge's verdict on a node's proof: whether its nonce was used before
- * [core-3-1-4], [core-3-1-6], and what spending it means.
+ * Completes the edge's verdict on a node's proof: checks whether the nonce was used before [core-3-1-4], [core-3-1-6],
+ * and spends it.
  */
 
 import type { Writable } from '../../base/json/write.ts';
@@ -14,7 +14,7 @@ import { auditRefusal } from './refusal-audit.ts';
 import { type Repeated, repeatedAnswer } from './repeated-request.ts';
 
 export interface NodeProofRule extends ReplayRule {
-  /** True when the proof is optional and judged before anything else; otherwise the machine judges it. */
+  /** True if the proof is optional and checked before anything else; otherwise the state machine checks it. */
   readonly first: boolean;
 }
 
@@ -28,13 +28,13 @@ export const NODE_PROOFS: Readonly<Record<NodeCallName, NodeProofRule>> = {
   removeAgent: ON_AGENT_ROUTES,
 };
 
-/** A proof, with the certificate that the request concerns, if any. */
+/** A proof, and the certificate that the request concerns, if any. */
 export interface ProvenRequest {
   readonly node: NodeClaim;
   readonly certId?: string;
 }
 
-/** Handed over as it is: a closure would be one more object for each heartbeat. */
+/** Passed as a plain function, because a closure would allocate one more object per heartbeat. */
 type ProvenHandler = (
   na: Authority,
   unit: UnitOfWork,
@@ -43,7 +43,7 @@ type ProvenHandler = (
 ) => Writable;
 
 /**
- * Performs what a node asks for, with the verdict on its proof, unless it was answered before; a genuine request
+ * Runs the handler with the verdict on the node's proof, unless the request was answered before. A genuine request
  * spends its nonce.
  */
 export function withNodeProof(
@@ -74,12 +74,12 @@ export function withNodeProof(
   }
 }
 
-/** Names the check that failed [core-3-1]; all of them have the same code. */
+/** Names the check that failed [core-3-1]; all of these refusals have the same code. */
 function failedProof(proof: NodeProofVerdict): Refusal {
   return new Refusal(proof === 'valid' ? 'node_auth_failed' : `node_${proof}`);
 }
 
-/** The nonce is judged after the timestamp and before the signature. */
+/** The nonce is checked after the timestamp and before the signature. */
 function judgeNonce(na: Authority, node: NodeClaim, rule: NodeProofRule): NodeProofVerdict {
   const { verdict, publicKey } = node;
   if (verdict !== 'valid' && verdict !== 'invalid_signature') return verdict;
@@ -87,7 +87,6 @@ function judgeNonce(na: Authority, node: NodeClaim, rule: NodeProofRule): NodePr
   return found === 'fresh' ? verdict : found;
 }
 
-/** Spends the nonce of a genuine request. */
 function spendNonce(
   na: Authority,
   unit: UnitOfWork,
@@ -97,11 +96,11 @@ function spendNonce(
   na.replay.spend(unit, rule, node.publicKey, node);
   if (!rule.window) return;
   na.contactWriter.accepted(node.signedAt, unit.at);
-  // Only now: the window begins at what the node signed before this request.
+  // Must come last: until now, the window started at the newest time the node signed before this request.
   if (certId !== undefined) na.liveness.noteSigned(certId, node.signedAt);
 }
 
-/** Refusals that follow the proof: the request was genuine, so its nonce is spent. */
+/** Refusals that are decided after the proof passed: the request was genuine, so its nonce is spent. */
 const AFTER_PROOF: ReadonlySet<RefusalName> = new Set([
   'certificate_not_yet_valid',
   'certificate_expired',
@@ -111,7 +110,7 @@ const AFTER_PROOF: ReadonlySet<RefusalName> = new Set([
   'too_many_live_certificates',
 ]);
 
-/** Records what a refused request leaves behind: an audit entry for a failed proof, or a spent nonce. */
+/** Records the effects of a refused request: an audit entry for a failed proof, or a spent nonce. */
 function settleRefusal(
   na: Authority,
   unit: UnitOfWork,

@@ -13,9 +13,9 @@ import { type Repeated, repeatedAnswer } from './repeated-request.ts';
 const REPLAY_RULE: ReplayRule = { scope: 'admin', window: false, durable: true };
 
 /**
- * Admits an operator or refuses, in the order of [core-2-3]. A genuine request spends its nonce
- * even when it is then refused for its tier or its body; a failed signature does not. Returns the first
- * answer to a request that is sent again.
+ * Admits or refuses an operator, checking in the order of [core-2-3]. A genuine request spends its nonce even if it
+ * is then refused because of its tier or its body; a request with a failed signature does not. For a repeated
+ * request, returns the first answer.
  */
 export function authenticateOperator(
   na: Authority,
@@ -25,7 +25,7 @@ export function authenticateOperator(
 ): Repeated | null {
   const repeated =
     claim.verdict === 'valid' ? repeatedAnswer(na, unit, REPLAY_RULE, claim.keyId, claim) : null;
-  // Only the key is judged anew: one that was switched off meanwhile gets no answer.
+  // For a repeated request, only the key is checked again: a key that was revoked in the meantime gets no answer.
   const proof = repeated === null ? proofOf(na, claim) : 'valid';
   const refused = refusalIn<OperatorKeyRefusal>(
     unit.send('operator-key', claim.keyId, { type: 'authenticate', proof, requiredTier }),
@@ -42,7 +42,7 @@ export function authenticateOperator(
   return null;
 }
 
-/** A nonce already spent is found before the signature is judged ([core-2-3-6] before [core-2-3-7]). */
+/** The nonce is checked before the signature ([core-2-3-6] before [core-2-3-7]). */
 function proofOf(na: Authority, claim: OperatorClaim): OperatorProofVerdict {
   const { verdict, keyId } = claim;
   const isJudged = ['valid', 'invalid_signature', 'v1_unbound'].includes(verdict);

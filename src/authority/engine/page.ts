@@ -1,11 +1,11 @@
-/** Pages of long lists: one page takes the authority about a millisecond, however long the list is. */
+/** Pages through long lists: one page takes the authority about a millisecond, no matter how long the list is. */
 
 import type { Writable } from '../../base/json/write.ts';
 import { firstIndex } from '../../base/ordered-list.ts';
 import type { ListPlace, PageRequest } from '../../protocol/contract/pages.ts';
 
 const MOST_CHARACTERS = 64 * 1024;
-/** The most items that one page examines, however few pass its filter. */
+/** The most items that one page examines, even if few of them pass its filter. */
 const MOST_LOOKED_AT = 2000;
 
 /** How the items of a list become rows. */
@@ -23,7 +23,7 @@ export interface PagedList<Item> extends Rows<Item> {
   compare(a: ListPlace, b: ListPlace): number;
 }
 
-/** The rows after the given position, and the position to continue from; null at the end. */
+/** The rows after the given position, and the position to continue from, which is null at the end. */
 export function pageOf<Item>(list: PagedList<Item>, { after, limit }: PageRequest): Writable {
   const { items } = list;
   const start =
@@ -35,7 +35,7 @@ function* itemsFrom<Item>(items: readonly Item[], start: number): Generator<Item
   for (let at = start; at < items.length; at += 1) yield items[at] as Item;
 }
 
-/** Like `pageOf`, for items that are read in order from where the page begins. */
+/** Like `pageOf`, but for an iterable that already starts at the first item of the page. */
 export function pageFrom<Item>(list: Rows<Item>, items: Iterable<Item>, limit: number): Writable {
   const rows: Writable[] = [];
   let characters = 0;

@@ -1,11 +1,11 @@
-/** Audits refusals of unauthenticated callers, within the bounds of the counter. */
+/** Audits refusals of unauthenticated callers, within the limits of the refusal counter. */
 
 import type { RefusalDetails, RefusalEvent } from '../subjects/refusal-counter.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { Authority } from './authority.ts';
 import type { Run } from './execute.ts';
 
-/** Audits a refusal, or counts it. */
+/** Counts a refusal, and audits it unless its source has exceeded the limit for single entries. */
 export function auditRefusal(
   na: Authority,
   unit: UnitOfWork,

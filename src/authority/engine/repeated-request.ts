@@ -1,4 +1,4 @@
-/** Requests that are sent again byte for byte [core-2-5], answered from what was kept of the first answer. */
+/** Answers requests that are sent again byte for byte [core-2-5] from what was kept of the first answer. */
 
 import { jsonText } from '../../base/json/write.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
@@ -8,7 +8,7 @@ import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { Authority } from './authority.ts';
 import { storedCertificate } from './signed-certificate.ts';
 
-/** The answer to a request that has arrived before; nothing is decided. */
+/** The answer to a repeated request, for which nothing is decided. */
 export class Repeated {
   readonly answer: Answer;
 
@@ -18,8 +18,8 @@ export class Repeated {
 }
 
 /**
- * The first answer to a genuine request that is sent again, once it is on disk; null when the request is
- * not known to have had one.
+ * The first answer to a genuine request that is sent again, which waits until that answer is on disk; null if no
+ * earlier answer is known.
  */
 export function repeatedAnswer(
   na: Authority,

@@ -16,9 +16,9 @@ import { type Subjects, toSubject } from '../subjects/subjects.ts';
 export interface RestoreTarget {
   readonly subjects: Subjects;
   readonly liveness: Liveness;
-  /** A stored operator key as it counts; null when it does not. */
+  /** A stored operator key as this process uses it; null if it is not used. */
   readonly operatorKey: OperatorRegistry['restored'];
-  /** Certificates whose last contact is after this instant are active. */
+  /** Certificates are active if their last contact was after this instant. */
   readonly activeSince: number;
 }
 
@@ -57,7 +57,7 @@ function restoreOther(
   }
 }
 
-/** Brings restored subjects and liveness to what is stored now. */
+/** Updates restored subjects and liveness to what is stored now. */
 export async function applyChanges(
   changes: Pick<StoreChanges, 'subjects' | 'removals' | 'liveness'>,
   { subjects, liveness, operatorKey, activeSince }: RestoreTarget,
@@ -93,9 +93,9 @@ export async function applyChanges(
 }
 
 /**
- * Like `toSubject`, but a separate function: once V8 has seen that objects made at a place live long, it
- * allocates them in the old generation. These objects do not, and a million of them would stay there with
- * all they refer to.
+ * Same as `toSubject`, but a separate function on purpose: once V8 sees that objects allocated at a call site live
+ * long, it allocates them in the old generation. These objects are short-lived, and a million of them would remain
+ * there along with everything they reference.
  */
 function toCertificate({ version, snapshot }: StoredSubject): Subject<'certificate'> {
   return { version, value: snapshot.value, context: snapshot.context as Certificate };
@@ -112,8 +112,8 @@ function contactsInOrder(stored: AsyncIterable<readonly StoredLiveness[]>) {
   let isDone = false;
   return {
     /**
-     * Whether the contact of this certificate may be in a later batch; for null, whether there is a later
-     * batch.
+     * Whether the contact of this certificate may be in a later batch. If `id` is null, whether there may be a later
+     * batch at all.
      */
     mustRead(id: string | null): boolean {
       const last = batch.at(-1);
@@ -136,7 +136,7 @@ function contactsInOrder(stored: AsyncIterable<readonly StoredLiveness[]>) {
   };
 }
 
-/** Joins and renewals are contacts too; they are stored with the certificate. */
+/** Joins and renewals are contacts too, but they are stored with the certificate. */
 function firstContact({ context }: Subject<'certificate'>): StoredContact {
   return {
     lastSeen: context.issuedAt,
@@ -146,7 +146,7 @@ function firstContact({ context }: Subject<'certificate'>): StoredContact {
   };
 }
 
-/** A renewed certificate is active only if it had a contact after its renewal [core-4-15]. */
+/** A renewed certificate is active only if it was used after its renewal [core-4-15]. */
 function isActive(
   { value, context }: Subject<'certificate'>,
   { lastSeen }: Pick<StoredContact, 'lastSeen'>,

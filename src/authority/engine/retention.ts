@@ -1,6 +1,6 @@
 /**
- * What is kept for how long, and the sweep that removes the rest. The audit log is never thinned: its
- * entries still record whatever is removed here.
+ * Defines how long subjects are kept, and sweeps away the rest. The audit log is never trimmed: its entries still
+ * record everything that is removed here.
  */
 import type { CertificateIndex } from '../derived/certificate-index.ts';
 import type { SubjectKind } from '../subjects/kinds.ts';
@@ -11,7 +11,7 @@ import type { Authority } from './authority.ts';
 
 /** How long subjects are kept after they end, in milliseconds. */
 export interface RetentionPeriods {
-  /** Expired certificates that are the newest of their key. */
+  /** Expired certificates that are the newest one of their key. */
   readonly certificate: number;
   /** Expired certificates whose key has a newer one. */
   readonly renewedCertificate: number;
@@ -27,7 +27,7 @@ interface Given {
   readonly certificates: Pick<CertificateIndex, 'isNewest'>;
 }
 
-/** Whether nothing needs the subject any more. */
+/** Whether the subject is no longer needed. */
 type IsPast<Kind extends SubjectKind> = (
   id: string,
   subject: Subject<Kind>,
@@ -37,9 +37,7 @@ type IsPast<Kind extends SubjectKind> = (
 const KEPT_FOR_GOOD = null;
 
 const RULES: { readonly [Kind in SubjectKind]: IsPast<Kind> | typeof KEPT_FOR_GOOD } = {
-  /**
-   * Entries of the revocation list are never dropped, and the list is built from the revoked certificates.
-   */
+  /** Revoked certificates are kept, because the revocation list is built from them and never drops entries. */
   certificate(id, { value, context }, { at, periods, certificates }) {
     const expiredFor = at - context.expiresAt;
     const shortest = Math.min(periods.certificate, periods.renewedCertificate);
@@ -51,16 +49,16 @@ const RULES: { readonly [Kind in SubjectKind]: IsPast<Kind> | typeof KEPT_FOR_GO
     (context.usedAt ?? context.expiresAt) + periods.invite <= at,
   'agent-registration': (_, { value, context }, { at, periods }) =>
     value !== 'registered' && context.expiresAt + periods.agent <= at,
-  /** Proofs do not expire, and each is nullified once, ever [trust-4-5]. */
+  /** Proofs do not expire, and each can only ever be nullified once [trust-4-5]. */
   'capability-nullifier': KEPT_FOR_GOOD,
   'node-key': KEPT_FOR_GOOD,
   'restored-revocation': KEPT_FOR_GOOD,
-  /** Signed statements and their revocations; peers may hold them or ask for them at any time. */
+  /** Signed statements and their revocations: peers may hold them or ask for them at any time. */
   attestation: KEPT_FOR_GOOD,
   'recognition-treaty': KEPT_FOR_GOOD,
   'revocation-import': KEPT_FOR_GOOD,
   'imported-revocation': KEPT_FOR_GOOD,
-  /** One of each, or as many as operators create by hand. */
+  /** There is only one of each, or as many as operators create by hand. */
   'operator-key': KEPT_FOR_GOOD,
   policy: KEPT_FOR_GOOD,
   crl: KEPT_FOR_GOOD,
@@ -69,21 +67,21 @@ const RULES: { readonly [Kind in SubjectKind]: IsPast<Kind> | typeof KEPT_FOR_GO
   'revocation-feed': KEPT_FOR_GOOD,
   'data-license-policy': KEPT_FOR_GOOD,
   'removal-count': KEPT_FOR_GOOD,
-  /** As many as are configured. */
+  /** There are only as many as the configuration lists. */
   webhook: KEPT_FOR_GOOD,
 };
 
-/** The most subjects that one sweep visits and removes: a few milliseconds of the authority's thread. */
+/** The most subjects that one sweep visits and removes, which takes a few milliseconds of the authority's thread. */
 const SWEEP = { looksAt: 1000, removes: 250 } as const;
 
 /**
- * Nothing is removed this soon after a start or a clock change: under a wrong clock, live certificates
- * would look long expired, and a removal cannot be undone.
+ * Nothing is removed within this time after a start or a clock change. With a wrong clock, live certificates would
+ * look long expired, and a removal cannot be undone.
  */
 const CLOCK_TRUSTED_AFTER_MS = 3_600_000;
 
 export interface Retention {
-  /** Continues the walk over all subjects, for one bounded unit. */
+  /** Continues the walk over all subjects for one bounded unit of work. */
   sweep(na: Authority, unit: UnitOfWork): null;
   clockSet(): void;
 }
@@ -109,7 +107,7 @@ export function createRetention(periods: RetentionPeriods, elapsed: () => number
       const { kind, id, committed } = next.value;
       const isPast = RULES[kind] as IsPast<SubjectKind>;
       if (!isPast(id, committed, { at: unit.at, periods, certificates })) continue;
-      // Subjects with a pending change are left to the next walk.
+      // Subjects with a pending change wait for the next walk.
       if (na.subjects.current(kind, id)?.version !== committed.version) continue;
       unit.remove(kind, id);
       removed.set(kind, (removed.get(kind) ?? 0) + 1);
@@ -138,7 +136,7 @@ interface Visited {
   readonly committed: Subject;
 }
 
-/** Subjects that are added or removed meanwhile are visited at most once. */
+/** Subjects that are added or removed during the walk are visited at most once. */
 function* walkOver(subjects: Subjects): Iterator<Visited> {
   for (const [kind, rule] of Object.entries(RULES) as [SubjectKind, unknown][]) {
     if (rule === KEPT_FOR_GOOD) continue;

@@ -1,6 +1,6 @@
 /**
- * Whether there is room for what newcomers add: invites, joins and first registrations of agents. The rest of a
- * disk that is nearly full is left to those who are enrolled, and to revocations [core-4-2-1].
+ * Checks whether there is enough disk space for newcomers: invites, joins and first registrations of agents. On a
+ * nearly full disk, the remaining space is reserved for enrolled nodes and for revocations [core-4-2-1].
  */
 import { Refusal } from '../../base/refusal.ts';
 import type { Authority } from './authority.ts';

@@ -1,4 +1,4 @@
-/** The join certificate as its node gets it [core-4-3]. */
+/** The join certificate in the form its node receives [core-4-3]. */
 import type { Certificate } from '../../../machines/certificate.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import { formatInstant } from '../../base/timestamp.ts';
@@ -22,7 +22,7 @@ export function signedCertificate(
   return signRecord(record, signer, keyId);
 }
 
-/** The certificate as it was issued: signatures are deterministic. Null when it is not stored any more. */
+/** The certificate exactly as it was issued, because signatures are deterministic; null if it is no longer stored. */
 export function storedCertificate(na: Authority, certId: string): JsonObject | null {
   const stored = na.subjects.current('certificate', certId);
   return stored === undefined ? null : signedCertificate(na, certId, stored.context);

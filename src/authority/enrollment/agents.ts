@@ -33,7 +33,7 @@ export const registerAgent: Handler<'registerAgent'> = (na, unit, given) => {
   const refused = refusalIn<AgentRegistrationRefusal>(emitted);
   if (refused !== null) throw new Refusal(refused.refusal);
   if (isNew) assertRoom(na);
-  // The current registration, sent again by a node whose answer was lost, or by anyone.
+  // The current registration was sent again, by a node that lost the answer or by anyone else.
   if (emitted.some(({ type }) => type === 'unchanged')) unit.awaitEarlierCommits();
   else {
     unit.audit('agent_registered', {
@@ -48,12 +48,12 @@ export const registerAgent: Handler<'registerAgent'> = (na, unit, given) => {
 const ENVELOPES: ReplayRule = { scope: 'agent-delete', window: false, durable: true };
 
 /**
- * Each envelope is valid for one request, whatever its answer, so that a recorded envelope cannot remove a
- * later registration.
+ * Each envelope is valid for only one request, no matter how that was answered, so that a recorded envelope cannot
+ * remove a later registration.
  */
 export const removeAgent: Handler<'removeAgent'> = (na, unit, given) => {
   const { nodePublicKey: key, node, envelope, remoteAddr } = given;
-  // The base64 of a signature is canonical already; the digest only keeps the ledger's entries short.
+  // The base64 of a signature is already canonical; the digest only keeps the ledger entries short.
   const signed = envelope && { ...envelope, nonce: digestOf(envelope.signature), sending: null };
   const replayed =
     signed !== null && na.replay.check(ENVELOPES, key, signed, signed.valid) !== 'fresh';
@@ -77,8 +77,8 @@ function digestOf(text: string): string {
 }
 
 /**
- * Evicts expired registrations along with the flush of liveness. Queries store nothing: they only omit what
- * has expired and leave its eviction to the next flush.
+ * Evicts expired registrations when liveness is flushed. Queries store nothing: they omit expired registrations and
+ * leave the eviction to the next flush.
  */
 export const evictAgents: Run<null> = (na, unit) => {
   for (const key of na.agents.takeExpired(unit.at)) evictExpired(unit, key);

@@ -1,4 +1,4 @@
-/** Certificates as operators read them: all that are kept, whatever has become of them [core-4-17]. */
+/** Lists certificates for operators: all that are kept, in any status [core-4-17]. */
 
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
@@ -20,7 +20,7 @@ interface Listed {
   readonly status: CertificateStatus;
 }
 
-/** Sorted by id alone: a certificate keeps its place whatever becomes of it. */
+/** Sorted by id alone, so that a certificate keeps its position when its status changes. */
 export const listCertificates: Handler<'listCertificates'> = (na, { filter, ...page }, at) =>
   pageFrom(
     {
@@ -33,7 +33,7 @@ export const listCertificates: Handler<'listCertificates'> = (na, { filter, ...p
     page.limit,
   );
 
-/** The pages after the first, for a reader that was admitted already. */
+/** The pages after the first one, for a reader that was already admitted. */
 export const readCertificatePage: Handler<'readCertificatePage'> = listCertificates;
 
 export const readCertificate: Handler<'readCertificate'> = (na, { certId }, at) => {
@@ -61,7 +61,7 @@ function ownedAfter({ certificates }: Authority, id: string, key: string): reado
     .sort();
 }
 
-/** Null unless the certificate is on disk. */
+/** Null if the certificate is not on disk. */
 function listed(na: Authority, id: string, at: number): Listed | null {
   const certificate = na.subjects.committed('certificate', id);
   if (certificate === undefined) return null;

@@ -1,4 +1,4 @@
-/** Join, heartbeat and renewal of nodes [core-3-1], [core-4-3] to [core-4-5]. */
+/** Joins, heartbeats and renewals of nodes [core-3-1], [core-4-3] to [core-4-5]. */
 import {
   type Certificate,
   type CertificateRefusal,
@@ -23,7 +23,7 @@ import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import { fingerprintOf, inviteId } from './invites.ts';
 
 const HOUR = 3_600_000;
-/** Consumes the invite and issues the certificate in one transaction, after the proof was judged. */
+/** Consumes the invite and issues the certificate in one transaction, after the proof was checked. */
 export const join: Handler<'join'> = (na, unit, given, proof) => {
   const { node, inviteToken, validityHours } = given;
   const invite = inviteId(inviteToken);
@@ -37,7 +37,7 @@ export const join: Handler<'join'> = (na, unit, given, proof) => {
   };
   const refused = refusalIn<InviteRefusal>(unit.send('invite', invite, event));
   if (refused !== null) refuseJoin(na, unit, node, invite, refused.refusal);
-  // Nothing is stored of the refusal: the token stays usable, and the same request may be sent again.
+  // This refusal stores nothing: the token remains usable, and the same request may be sent again.
   assertRoom(na);
 
   const { roles, maxValidityHours } = unit.existing('invite', invite);
@@ -75,7 +75,7 @@ function refuseJoin(
   throw new Refusal(refusal);
 }
 
-/** Accepted heartbeats change memory only; the next flush of liveness writes them to disk. */
+/** Accepted heartbeats change only memory; the next liveness flush writes them to disk. */
 export const heartbeat: Handler<'heartbeat'> = (na, unit, given, proof) => {
   const { node, certId, status, wantsBulletin } = given;
   const event = {
@@ -92,7 +92,7 @@ export const heartbeat: Handler<'heartbeat'> = (na, unit, given, proof) => {
   return { ack: true, server_time: formatInstant(unit.at) };
 };
 
-/** The edge adds the bulletin itself. */
+/** The answer with advice for the node; the edge adds the bulletin itself. */
 function advised(na: Authority, unit: UnitOfWork, certId: string) {
   na.bulletin.keepCurrent(unit.at);
   const certificate = unit.existing('certificate', certId);
@@ -105,7 +105,7 @@ function advised(na: Authority, unit: UnitOfWork, certId: string) {
   };
 }
 
-/** Issues a successor; its roles and the cap on its validity come from stored state, never from the node. */
+/** Issues a successor. Its roles and its maximum validity come from stored state, never from the node. */
 export const renew: Handler<'renew'> = (na, unit, given, proof) => {
   const { node, certId, validityHours, roles } = given;
   const { renewalGrace } = na.settings;
@@ -143,8 +143,8 @@ export const renew: Handler<'renew'> = (na, unit, given, proof) => {
 };
 
 /**
- * Leaves room for one more live certificate of the key. The one that is renewed stays: should the answer be
- * lost, its node renews it again.
+ * Makes room for one more live certificate of the key. The certificate being renewed is kept, so that the node can
+ * renew it again if the answer is lost.
  */
 function supersedeOldest(
   na: Authority,

@@ -1,4 +1,7 @@
-/** Invites, as operators make [core-4-7], read and withdraw them [core-4-18]. A token is shown once; only its hash is stored. */
+/**
+ * Invites: operators create them [core-4-7], and list and withdraw them [core-4-18]. A token is shown only once, and
+ * only its hash is stored.
+ */
 import type { Invite, InviteRefusal } from '../../../machines/invite.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import { Refusal } from '../../base/refusal.ts';
@@ -18,7 +21,7 @@ import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 const HOUR = 3_600_000;
 const TOKEN_BYTES = 24;
 const FINGERPRINT_LENGTH = 16;
-/** Fingerprints that a repeated request is answered with: what is kept of an answer is short. */
+/** The most fingerprints in the answer to a repeated request, because only short answers are kept. */
 const MOST_KEPT = 200;
 
 export const createInvites: Handler<'createInvites'> = (na, unit, terms, operator) => {
@@ -34,7 +37,7 @@ export const createInvites: Handler<'createInvites'> = (na, unit, terms, operato
   return terms.count === null ? { ...first } : { ...first, tokens };
 };
 
-/** The key under which an invite is stored: a stolen database holds no usable token. */
+/** The key under which an invite is stored: a stolen database contains no usable tokens. */
 export function inviteId(token: string): string {
   return sha256Hex(token);
 }
@@ -74,7 +77,7 @@ const ROW_CHARACTERS = 500;
 
 const NO_INVITE = '';
 
-/** The most invites of a batch that one request withdraws: as many as one makes. */
+/** The most invites that one request withdraws, which equals the most that one request creates. */
 const MOST_WITHDRAWN = 1000;
 
 interface Listed {
@@ -83,7 +86,7 @@ interface Listed {
   readonly status: InviteStatus;
 }
 
-/** Sorted by fingerprint: an invite keeps its place whatever becomes of it. */
+/** Sorted by fingerprint, so that an invite keeps its position when its status changes. */
 export const listInvites: Handler<'listInvites'> = (na, { filter, ...page }, at) =>
   pageFrom(
     {
@@ -96,7 +99,7 @@ export const listInvites: Handler<'listInvites'> = (na, { filter, ...page }, at)
     page.limit,
   );
 
-/** The pages after the first, for a reader that was admitted already. */
+/** The pages after the first one, for a reader that was already admitted. */
 export const readInvitePage: Handler<'readInvitePage'> = listInvites;
 
 export const withdrawInvite: Handler<'withdrawInvite'> = (na, unit, { fingerprint }, operator) => {
@@ -112,7 +115,7 @@ export const withdrawInvite: Handler<'withdrawInvite'> = (na, unit, { fingerprin
   return { ...answer, already_withdrawn: false };
 };
 
-/** No invite has the id that is answered for an unknown fingerprint. */
+/** The id of the invite with this fingerprint; `NO_INVITE`, which matches no invite, if there is none. */
 function idOf({ inviteIds }: Authority, fingerprint: string): string {
   for (const id of inviteIds.after(fingerprint)) {
     return fingerprintOf(id) === fingerprint ? id : NO_INVITE;
@@ -120,7 +123,7 @@ function idOf({ inviteIds }: Authority, fingerprint: string): string {
   return NO_INVITE;
 }
 
-/** All of what is withdrawn is one unit, so that a batch that has leaked ends at one instant, or not at all. */
+/** Withdraws in a single unit, so that all invites of a leaked batch become useless at the same time, or none do. */
 export const withdrawInviteBatch: Handler<'withdrawInviteBatch'> = (
   na,
   unit,
@@ -153,7 +156,7 @@ function idsAfter(na: Authority, batch: string | null, after: string): Iterable<
   return na.inviteBatches.find(batch)?.ids.after(after) ?? [];
 }
 
-/** Invites are shown once they are committed. */
+/** Only committed invites are listed. */
 function* listed(na: Authority, ids: Iterable<string>, at: number): Generator<Listed> {
   for (const id of ids) {
     const invite = na.subjects.committed('invite', id);

@@ -1,4 +1,7 @@
-/** Operator keys [core-4-9], [core-4-19]. A change is answered once the head of the state is signed, where one is kept. */
+/**
+ * Operator keys [core-4-9], [core-4-19]. If the head of the state is kept, changes are answered only after it has been
+ * signed.
+ */
 import type { OperatorKeyRefusal } from '../../../machines/operator-key.ts';
 import { compareCodePoints, jsonText } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
@@ -101,7 +104,7 @@ export const revokeOperatorKey: Handler<'revokeOperatorKey'> = (
   };
 };
 
-/** The public keys that the edges verify operators with. */
+/** Publishes the public keys that the edges use to verify operators. */
 export function publishOperatorKeys(
   subjects: Subjects,
   publisher: Pick<Authority['publisher'], 'publish'>,
@@ -112,7 +115,7 @@ export function publishOperatorKeys(
   publisher.publish('operator_keys', publishedDocument(jsonText(keys)));
 }
 
-/** What the machine emitted, unless it refused. */
+/** Sends an event to the key's machine; returns the type of event it emitted, or throws its refusal. */
 function send(
   unit: UnitOfWork,
   keyId: string,
@@ -124,7 +127,7 @@ function send(
   return emitted[0]?.type;
 }
 
-/** Ids of the keys other than this one that are usable, of one tier or of any. */
+/** Ids of the other usable keys, of one tier or of any tier. */
 function otherUsableKeys({ subjects }: Authority, keyId: string, tier?: Tier): string[] {
   const ids = [...subjects.allCommitted('operator-key')].map(([id]) => id);
   return ids.filter((id) => {

@@ -1,4 +1,4 @@
-/** Policy versions [core-4-10]. The authority stamps and signs; what a client signed is ignored. */
+/** Policy versions [core-4-10]. The authority timestamps and signs them; signatures from clients are ignored. */
 import type { PolicyRefusal } from '../../../machines/policy.ts';
 import { compareCodePoints, jsonText } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
@@ -13,7 +13,7 @@ import { pageOf } from '../engine/page.ts';
 import { refusalIn } from '../subjects/kinds.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 
-/** Publishes the policy document: the active version, or on first read the one that the network begins with. */
+/** Publishes the policy document: the active version, or on the first read the network's initial version. */
 export const ensurePolicy: Handler<'ensurePolicy'> = (na, unit) => {
   const { networkName, networkVersion, firstPolicy, keyId } = na.settings;
   const policyId = na.policies.activeId() ?? defaultPolicyId(networkName, networkVersion);
@@ -24,12 +24,12 @@ export const ensurePolicy: Handler<'ensurePolicy'> = (na, unit) => {
         : signRecord(firstPolicy, na.signer, keyId);
     unit.send('policy', policyId, { type: 'first_read', at: unit.at, manifest });
   }
-  // Each commit publishes the version that it activates; this waits for the one decided here.
+  // The version is published by the commit that activates it, so wait for that commit.
   unit.awaitEarlierCommits();
   return null;
 };
 
-/** A policy id that exists already replaces that version. */
+/** Publishing under an existing policy id replaces that version. */
 export const publishPolicy: Handler<'publishPolicy'> = (
   na,
   unit,
@@ -47,7 +47,7 @@ export const publishPolicy: Handler<'publishPolicy'> = (
   return manifest;
 };
 
-/** The manifest is returned as it was signed, with its original time. */
+/** Returns the manifest as it was originally signed, with its original time. */
 export const rollBackPolicy: Handler<'rollBackPolicy'> = (na, unit, { policyId }, operator) => {
   const refused = refusalIn<PolicyRefusal>(unit.send('policy', policyId, { type: 'roll_back' }));
   if (refused !== null) throw new Refusal(refused.refusal);
@@ -82,10 +82,10 @@ export const readPolicyHistory: Handler<'readPolicyHistory'> = (na, page) => {
   );
 };
 
-/** The pages after the first, for a reader that was admitted already. */
+/** The pages after the first one, for a reader that was already admitted. */
 export const readPolicyPage: Handler<'readPolicyPage'> = readPolicyHistory;
 
-/** Exactly one version is active: its predecessor retires in the same transaction. */
+/** Exactly one version is active: the previous one is retired in the same transaction. */
 function activate(na: Authority, unit: UnitOfWork, policyId: string): void {
   const before = na.policies.activeId();
   if (before !== null && before !== policyId) unit.send('policy', before, { type: 'retire' });

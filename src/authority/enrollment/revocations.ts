@@ -1,4 +1,4 @@
-/** POST /admin/revoke [core-4-8]: the certificate and the next CRL change in one transaction. */
+/** POST /admin/revoke [core-4-8]: the certificate and the CRL change in one transaction. */
 import type { CertificateRefusal } from '../../../machines/certificate.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import { compareCodePoints } from '../../base/json/write.ts';
@@ -11,8 +11,8 @@ import { refusalIn } from '../subjects/kinds.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 
 /**
- * Key compromise revokes all certificates of the key, as does a request that names the key; any other concerns
- * the named certificate only.
+ * A key compromise, or a request that names a key, revokes all certificates of the key. Any other request revokes
+ * only the named certificate.
  */
 export const revokeCertificate: Handler<'revokeCertificate'> = (
   na,
@@ -27,7 +27,7 @@ export const revokeCertificate: Handler<'revokeCertificate'> = (
   const isOfKey = 'nodePublicKey' in target;
   const doomed =
     isOfKey || reason === 'key_compromise' ? na.certificates.unexpiredOf(key, unit.at) : [];
-  // The list sorts the certificates that one unit revokes by id.
+  // The list sorts certificates that are revoked in the same unit by id.
   const revoked = [...new Set(isOfKey ? doomed : [certId, ...doomed])]
     .sort(compareCodePoints)
     .filter((id) => revoke(unit, id, reason, crlSequence));
@@ -60,7 +60,7 @@ export const revokeCertificate: Handler<'revokeCertificate'> = (
   };
 };
 
-/** The certificate and its key; of a key, the newest certificate. */
+/** The target certificate and its key; if the request names a key, the key's newest certificate. */
 function named(na: Authority, unit: UnitOfWork, target: RevokeCertificate['target']) {
   if ('certId' in target) {
     const key = unit.current('certificate', target.certId)?.context.nodePublicKey ?? '';
@@ -71,7 +71,10 @@ function named(na: Authority, unit: UnitOfWork, target: RevokeCertificate['targe
   return { certId, key: target.nodePublicKey };
 }
 
-/** No certificate carries the compromise: their entries on the list keep the reasons they have. */
+/**
+ * Records the compromise for the key itself, because all its certificates were revoked before, and their CRL entries
+ * keep their original reasons.
+ */
 function recordCompromise(
   na: Authority,
   unit: UnitOfWork,
@@ -80,7 +83,7 @@ function recordCompromise(
   remoteAddr: string,
 ): void {
   if (na.revocations.isCompromised(nodePublicKey)) return;
-  // The head of the state, where one is kept, is signed before this is answered.
+  // If the head of the state is kept, it must be signed before this request is answered.
   na.signer.assertAvailable();
   unit.send('node-key', sha256Hex(nodePublicKey), {
     type: 'compromise',
@@ -94,7 +97,7 @@ function recordCompromise(
   });
 }
 
-/** False when it was revoked before. */
+/** Returns false if the certificate was already revoked. */
 function revoke(unit: UnitOfWork, certId: string, reason: string, crlSequence: number): boolean {
   const event = { type: 'revoke' as const, at: unit.at, reason, crlSequence };
   const emitted = unit.send('certificate', certId, event);
@@ -103,7 +106,7 @@ function revoke(unit: UnitOfWork, certId: string, reason: string, crlSequence: n
   return emitted.some(({ type }) => type === 'revoked');
 }
 
-/** A node whose certificate is revoked, for whatever reason, is no longer listed for its peers. */
+/** Once a certificate is revoked, for any reason, its node is no longer listed for peers. */
 function evictAgentOf(unit: UnitOfWork, nodePublicKey: string): void {
   if (unit.current('agent-registration', nodePublicKey)?.value !== 'registered') return;
   unit.send('agent-registration', nodePublicKey, {

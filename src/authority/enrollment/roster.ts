@@ -1,6 +1,6 @@
 /**
- * GET /nodes: the public count and the operators' roster of active nodes [core-4-15]. A roster is read in
- * pieces, so that a large fleet never delays other commands.
+ * GET /nodes: the public count and the operators' roster of active nodes [core-4-15]. A roster is read in pieces, so
+ * that a large fleet does not delay other commands.
  */
 import { JsonText, jsonText } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
@@ -16,13 +16,13 @@ export const countNodes: Handler<'countNodes'> = (na, _given, at) => ({
   count: na.liveness.activeCount(at),
 });
 
-/** Opens the current roster: its id for `readRoster`, and the number of its nodes. */
+/** Opens the current roster; returns its id for `readRoster` and the number of its nodes. */
 export const openRoster: Handler<'openRoster'> = (na, _given, at) => {
   const walk = na.liveness.walk(at);
   return { roster: na.rosters.open(walk), count: walk.count };
 };
 
-/** The next members of `nodes`, without braces; empty at the end. */
+/** The next members of `nodes` as text, without the enclosing braces; empty at the end. */
 export const readRoster: Handler<'readRoster'> = (na, roster) => {
   const views = na.rosters.read(roster, ROWS_PER_PIECE);
   if (views === null) throw new Refusal('service_not_ready');

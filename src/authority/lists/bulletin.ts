@@ -1,6 +1,6 @@
 /**
- * The bulletin [core-5-14]: signed when something has changed and someone asks, at most once a second, and sent to
- * all nodes as the same bytes. It says only what is on disk and served.
+ * The bulletin [core-5-14]. It is signed on request if something has changed, at most once a second, and all nodes
+ * receive the same bytes. It contains only facts that are on disk and already served.
  */
 
 import { canonicalJson } from '../../base/json/write.ts';
@@ -14,14 +14,14 @@ import type { SubjectFollower } from '../subjects/subjects.ts';
 import type { Revocations } from './crl.ts';
 import type { ListSigner } from './list-document.ts';
 
-/** How often it may change, in milliseconds. */
+/** The shortest time between two bulletins, in milliseconds. */
 const PERIOD = 1000;
 
 export interface BulletinIssuer {
   readonly followCommitted: SubjectFollower;
-  /** This many entries of the audit log were committed. */
+  /** Notes that this many audit log entries were committed. */
   logged(entries: number): void;
-  /** Publishes what has changed, unless that was done a moment ago. */
+  /** Publishes a current bulletin, unless the last one was checked less than a second ago. */
   keepCurrent(at: number): void;
 }
 
@@ -67,7 +67,7 @@ export function createBulletinIssuer(options: BulletinOptions): BulletinIssuer {
     return publishedDocument(canonicalJson(bulletin));
   }
 
-  /** The last one goes on while no newer one can be signed: heartbeats do not wait for a signer. */
+  /** Keeps the last bulletin while no newer one can be signed: heartbeats do not wait for a signer. */
   function current(said: Said, at: number): PublishedBulletin | null {
     if (published !== null && isSame(published.said, said)) return published;
     try {

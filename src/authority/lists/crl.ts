@@ -1,6 +1,6 @@
 /**
- * The certificate revocation list [core-5-5]: a signed list whose entries are the revoked certificates, in the order
- * in which they were revoked. It also tracks the compromised node keys.
+ * The certificate revocation list [core-5-5]: a signed list of the revoked certificates, in the order in which they
+ * were revoked. This file also tracks the compromised node keys.
  */
 import { createHash } from 'node:crypto';
 import type { Certificate } from '../../../machines/certificate.ts';
@@ -38,9 +38,9 @@ export interface Revocations {
   readonly followDecided: SubjectFollower;
   readonly followCommitted: SubjectFollower;
   readonly list: SignedList;
-  /** The version that is served. */
+  /** The version being served. */
   newestShown(): { readonly sequence: number; readonly digest: string };
-  /** The entry of a certificate. */
+  /** The list entry for a certificate. */
   entryOf(certificateId: string, revokedAt: number, reason: string): ListEntry;
   isCompromised(nodePublicKey: string): boolean;
 }
@@ -54,13 +54,13 @@ export interface RevocationsOptions {
   assertSigner(): void;
 }
 
-/** A revoked certificate as it is stored. */
+/** A revoked certificate, as stored. */
 export interface StoredRevocation extends NumberedEntry {
-  /** The node's key, when it is what the certificate was revoked for. */
+  /** The node's key if the certificate was revoked because of a key compromise. */
   readonly compromisedKey: string | null;
 }
 
-/** What a subject adds to the list that this key signs, if anything. */
+/** The entry that a subject adds to the list signed by `issuer`, if any. */
 export function revocationIn(
   issuer: string,
   { kind, id, value, context }: Resting & { readonly kind: string; readonly id: string },
@@ -133,7 +133,7 @@ export function createRevocations(options: RevocationsOptions): Revocations {
   };
 }
 
-/** `issuer` is the key that signs the list. */
+/** Builds the entry for a certificate; `issuer` is the key that signs the list. */
 export function crlEntry(
   issuer: string,
   certificateId: string,
@@ -146,11 +146,11 @@ export function crlEntry(
     reason,
     issuer,
   });
-  // It is kept for good, and was put together from some twenty parts.
+  // The text is kept forever, so release the roughly twenty pieces it was concatenated from.
   return { id: certificateId, text: detached(text) };
 }
 
-/** Hex SHA-256 over the issuer's key, a line feed and the canonical entries, joined with commas. */
+/** Hex SHA-256 of the issuer's key, a line feed and the canonical entries, joined with commas. */
 export function createCrlDigest(issuer: string): EntryDigest {
   const hash = createHash('sha256').update(`${issuer}\n`);
   let isEmpty = true;
@@ -170,22 +170,22 @@ export function createCrlDigest(issuer: string): EntryDigest {
   };
 }
 
-/** Notes where the versions of the list end, for what one version added to another [core-5-5-1]. */
+/** Records where each version of the list ends, to serve what one version added to another [core-5-5-1]. */
 export interface RevisionLog {
-  /** Entries were appended to the list, in its order; the versions that have them follow. */
+  /** Notes entries appended to the list, in its order; the versions that contain them are issued afterward. */
   appended(entries: readonly NumberedEntry[]): void;
-  /** This version is about to be published. */
+  /** Notes that this version is about to be published. */
   issued(sequence: number): void;
 }
 
 export function createRevisionLog(ends: RevisionEnds): RevisionLog {
-  /** Appended after the newest version that was issued. */
+  /** Entries appended since the newest issued version. */
   let later: NumberedEntry[] = [];
   let newest = -1;
   let end = 0;
 
   function endWith({ text }: ListEntry): void {
-    // Canonical JSON is ASCII, and a comma precedes all entries but the first.
+    // Canonical JSON is ASCII, and a comma precedes every entry except the first.
     end += end === 0 ? text.length : 1 + text.length;
   }
 
@@ -210,7 +210,7 @@ export function createRevisionLog(ends: RevisionEnds): RevisionLog {
 
 const SIGNATURES = ',"signatures":';
 
-/** What edges add to the entries: the signed members of a version and their signature, as canonical JSON. */
+/** The part that edges add to the entries: the members of a version and their signature, as canonical JSON. */
 export function revisionDocument(
   { bytes, freshUntil }: PublishedDocument,
   { crlId, sequence, issuedAt, nextUpdate, digest }: CrlHead,

@@ -1,6 +1,6 @@
 /**
- * The signed feeds of attestations revoked here [core-4-14]: ours, and one for each other issuer in
- * whose name attestations are issued here. Each is a signed list whose entries are the revoked attestations.
+ * The signed feeds of attestations revoked by this authority [core-4-14]: our own, and one for each other issuer in
+ * whose name we issue attestations. Each feed is a signed list of the revoked attestations.
  */
 import type { Attestation } from '../../../machines/attestation.ts';
 import type { RestoredRevocation } from '../../../machines/restored-revocation.ts';
@@ -26,9 +26,9 @@ export interface Feeds {
   readonly followCommitted: SubjectFollower;
   /** The feed of an issuer, created if it does not exist. */
   of(issuer: string): SignedList;
-  /** Every feed that has a version. */
+  /** All existing feeds. */
   all(): Iterable<SignedList>;
-  /** Call when everything in the store was loaded, and before anything is decided. */
+  /** Call after everything was loaded from the store, and before anything is decided. */
   endLoading(): void;
 }
 
@@ -74,13 +74,13 @@ export function createFeeds(options: FeedsOptions): Feeds {
   };
 }
 
-/** A revoked attestation as it is stored. */
+/** A revoked attestation, as stored. */
 export interface RevokedAttestation {
   readonly issuer: string;
   readonly entry: ListEntry;
 }
 
-/** What a subject adds to the feed of an issuer, if anything. */
+/** The entry that a subject adds to an issuer's feed, if any. */
 export function attestationRevokedBy({
   kind,
   id,
@@ -125,8 +125,8 @@ function createFeed(
 }
 
 /**
- * An empty feed may have been served as sequence 0 without being stored; sequence 0 never names another
- * one.
+ * Only a first start issues sequence 0. Otherwise, an empty feed may have been served as sequence 0 without being
+ * stored, and sequence 0 must never name a different feed.
  */
 function isFirstStart(unit: UnitOfWork): boolean {
   return unit.current('crl', 'certificates') === undefined;
@@ -139,8 +139,8 @@ export function feedEntry(attestationId: string, reason: string | null): ListEnt
 const MODULUS_BITS = 256;
 
 /**
- * The sum of the entries' digests: it does not depend on their order, and adding an entry costs the same
- * for any number of them. It detects damage, not forgery: all entries are our own.
+ * The sum of the entries' digests, which does not depend on their order. Adding an entry costs the same no matter how
+ * many there are. The digest detects damage, not forgery: all entries are our own.
  */
 export function createSetDigest(): EntryDigest {
   let sum = 0n;
@@ -178,12 +178,12 @@ export function feedRecord(
   };
 }
 
-/** A feed's signature is labeled with the public key, whatever the configured label of the key is. */
+/** A feed's signature is labeled with the public key, regardless of the key's configured label. */
 export function signFeed<T extends JsonObject>(record: T, signer: Signer) {
   return signRecord(record, signer, signer.publicKey);
 }
 
-/** Names of sovereigns are free text; store keys are not. */
+/** Names of sovereigns are free text, which store keys may not be. */
 export function feedSubjectId(issuer: string): string {
   return sha256Hex(issuer);
 }

@@ -1,7 +1,7 @@
 /**
- * The bytes of the signed lists: the certificate revocation list [core-5-5] and revocation feeds
- * [core-5-10]. They are written in canonical order by hand, because serializing a long list again would be
- * most of the cost of a revocation.
+ * Builds the bytes of the signed lists: the certificate revocation list [core-5-5] and revocation feeds [core-5-10].
+ * The members are written in canonical order by hand, because reserializing a long list would account for most of the
+ * cost of a revocation.
  */
 
 import { sha256Hex } from '../../base/crypto/digest.ts';
@@ -10,10 +10,10 @@ import { canonicalJson, compareCodePoints } from '../../base/json/write.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import { type PublishedDocument, withHeadroom } from '../../protocol/contract/documents.ts';
 
-/** How long a list is valid; it is re-issued when half of this is over. */
+/** How long a list is valid; it is re-issued after half of this time. */
 export const LIST_PERIOD = 24 * 3_600_000;
 
-/** Instants are milliseconds since the epoch. */
+/** Instants are in milliseconds since the epoch. */
 export interface CrlHead {
   readonly form: 'crl';
   readonly sequence: number;
@@ -60,7 +60,7 @@ export function createListContent(form: ListForm): ListContent {
   return form === 'crl' ? createCrlContent() : createFeedContent();
 }
 
-/** A certificate revocation list has its entries in the order in which they were added. */
+/** A certificate revocation list keeps its entries in the order in which they were added. */
 function createCrlContent(): ListContent {
   let bytes = Buffer.alloc(0);
   let length = 0;
@@ -98,7 +98,7 @@ function createCrlContent(): ListContent {
 /** A revocation feed is sorted by id. */
 function createFeedContent(): ListContent {
   let sorted: ListEntry[] = [];
-  /** Added after the last document. */
+  /** Entries added since the last document. */
   let added: ListEntry[] = [];
 
   function sortIn(): void {
@@ -130,12 +130,12 @@ function createFeedContent(): ListContent {
   };
 }
 
-/** The instant from which the list has to be re-issued. */
+/** The instant at which the list must be re-issued. */
 function freshUntil({ issuedAt }: ListHead): number {
   return issuedAt + LIST_PERIOD / 2;
 }
 
-/** The position of the entry in the sorted list. */
+/** The position at which to insert the entry into the sorted list. */
 function placeOf({ id }: ListEntry, sorted: readonly ListEntry[]): number {
   let low = 0;
   let high = sorted.length;
@@ -150,7 +150,7 @@ function placeOf({ id }: ListEntry, sorted: readonly ListEntry[]): number {
 const SIGNATURE_OF_NOTHING = 'A'.repeat(88);
 
 /**
- * `parts` are the canonical text of all members except `signatures`, which come last, without the closing
+ * `parts` contain the canonical text of all members except `signatures`, which comes last, and without the closing
  * brace.
  */
 function signedDocument(
@@ -164,12 +164,12 @@ function signedDocument(
   const bytes = allocate(length).subarray(0, length);
   let at = 0;
   for (const part of [...parts, '}']) {
-    // Canonical JSON is ASCII: a character is a byte.
+    // Canonical JSON is ASCII, so each character is one byte.
     if (typeof part === 'string') bytes.write(part, at, 'latin1');
     else bytes.set(part, at);
     at += part.length;
   }
-  // The signed text is the document without its signatures: it is signed in place, then completed.
+  // The signed text is the document without its signatures, so sign it in place and then append them.
   const end = closing(signer, signer.sign(bytes.subarray(0, signedLength)));
   bytes.write(end, signedLength - 1, 'latin1');
   return { bytes, etag: etagOf(end), freshUntil };
@@ -179,7 +179,7 @@ function closing({ keyId }: ListSigner, signature: string): string {
   return `,"signatures":[${canonicalJson({ key_id: keyId, sig: signature })}]}`;
 }
 
-/** The signature covers every byte before it. */
+/** Hashing the end is enough, because the signature covers all bytes before it. */
 function etagOf(end: string): string {
   return `"${sha256Hex(end).slice(0, 32)}"`;
 }

@@ -1,7 +1,7 @@
 /**
- * How the documents of signed lists are rendered: a short list at once, a long one by a separate thread, because
- * hashing megabytes would block the authority. Versions that are decided while that thread works are combined: the
- * next document is that of the newest version, and sequences in between are never published.
+ * Renders the documents of signed lists. Short lists are rendered immediately, long ones on a separate thread, because
+ * hashing megabytes would block the authority. Versions decided while that thread is busy are combined: the next
+ * document shows the newest version, and the sequences in between are never published.
  */
 import type { PublishedDocument } from '../../protocol/contract/documents.ts';
 import {
@@ -13,7 +13,7 @@ import {
   type ListSigner,
 } from './list-document.ts';
 
-/** Lists with at least this many entries are rendered on the separate thread. */
+/** Lists with at least this many entries are rendered on a separate thread. */
 export const LIST_THREAD_FROM = 1000;
 
 export interface RenderedList {
@@ -29,7 +29,7 @@ export interface ThreadList {
   render(head: ListHead): Promise<RenderedList>;
 }
 
-/** The thread that renders long lists. A failure of one that was ready ends the process. */
+/** The thread that renders long lists. If it fails after it was ready, the process ends. */
 export interface ListThread {
   /** Resolves when the thread is ready; rejects if it could not start. */
   readonly ready: Promise<void>;
@@ -39,16 +39,16 @@ export interface ListThread {
 
 /** How the separate thread renders long lists. */
 export interface ListThreading {
-  /** The number of entries from which a list is long. */
+  /** Lists with at least this many entries are long. */
   readonly from: number;
   startThread(): ListThread;
-  /** Called with the reason why a thread could not start: lists are then rendered without it. */
+  /** Called with the reason why a thread could not start; lists are then rendered without it. */
   notStarted(cause: unknown): void;
-  /** Resolves when no edge can still be reading a document that was replaced before this call. */
+  /** Resolves once no edge can still be reading a document that was replaced before this call. */
   edgesCaughtUp(): Promise<void>;
 }
 
-/** One thread for all long lists, started by the first of them; after one that did not start, by the next. */
+/** One thread for all long lists. It is started by the first one, or by the next one if it failed to start. */
 export interface ListThreads extends Pick<ListThreading, 'from' | 'edgesCaughtUp'> {
   thread(): ListThread;
   close(): Promise<void>;
@@ -83,11 +83,11 @@ export function createListThreads(threading: ListThreading): ListThreads {
 export type ShowVersion = (document: PublishedDocument, head: ListHead) => void;
 
 export interface ListRendering {
-  /** Adds committed entries; every document rendered after this has them. */
+  /** Adds committed entries, which are part of every document rendered afterward. */
   add(entries: readonly ListEntry[]): void;
-  /** Renders this version and shows it, at once or later, unless a later version is shown in its place. */
+  /** Renders this version and shows it, immediately or later, unless a newer version is shown instead. */
   render(head: ListHead): void;
-  /** Resolves when long lists are no longer rendered on this thread, or their thread could not start. */
+  /** Resolves when the separate thread renders the list if it is long, or could not start. */
   ready(): Promise<void>;
   /** Resolves when nothing is being rendered. */
   settled(): Promise<void>;
@@ -96,20 +96,20 @@ export interface ListRendering {
 export interface ListRenderingOptions {
   readonly form: ListForm;
   readonly signer: ListSigner;
-  /** Without a thread, lists of any length are rendered at once. */
+  /** If null, lists of any length are rendered immediately. */
   readonly threads: ListThreads | null;
   readonly show: ShowVersion;
 }
 
 interface ListHere {
   readonly entries: ListEntry[];
-  /** Created for the first document. */
+  /** Created when the first document is rendered. */
   content: ListContent | null;
 }
 
 export function createListRendering(options: ListRenderingOptions): ListRendering {
   const { form, signer, threads, show } = options;
-  /** All entries, as long as the list may be rendered on this thread. */
+  /** All entries; null once the list is no longer rendered on this thread. */
   let here: ListHere | null = { entries: [], content: null };
   let onThread: ThreadList | null = null;
   let becomingReady: Promise<void> | undefined;

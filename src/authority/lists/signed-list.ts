@@ -1,11 +1,11 @@
 /**
- * A signed list that others rely on: the certificate revocation list, or a feed of revoked attestations. What
- * happens to it stands here in order: its entries are decided and committed, a version is decided inside the unit
- * that changes the list, it is published when that unit is on disk, and again after a start.
+ * A signed list that others rely on: the certificate revocation list, or a feed of revoked attestations. This file
+ * follows the life of a list in order: entries are decided and committed, a version is decided in the unit that
+ * changes the list, and the version is published once that unit is on disk, and again after a restart.
  *
- * The entries are subjects of their own, so a stored version is only its head with a digest of them. One sequence
- * number never names two contents: a version that a restart cannot rebuild exactly as it was signed is not served
- * at all.
+ * The entries are separate subjects, so a stored version consists only of its head and a digest of the entries. A
+ * sequence number never names two different contents: a version that cannot be rebuilt after a restart exactly as it
+ * was signed is not served at all.
  */
 import type { SequenceEvent, SequenceVersion } from '../../../machines/signed-sequence.ts';
 import type { Emitted } from '../../../machines/step.ts';
@@ -16,7 +16,7 @@ import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { ListEntry, ListHead } from './list-document.ts';
 import type { ListRendering, ShowVersion } from './list-rendering.ts';
 
-/** An entry, with the first version that has it; 0 where the order of entries does not matter. */
+/** An entry, and the first version that contains it; 0 if the order of entries does not matter. */
 export interface NumberedEntry {
   readonly sequence: number;
   readonly entry: ListEntry;
@@ -25,16 +25,16 @@ export interface NumberedEntry {
 /** An incremental digest over entries. */
 export interface EntryDigest {
   add(entry: ListEntry): void;
-  /** The digest over the entries so far and the added ones. */
+  /** The digest over the entries so far plus the given ones. */
   value(added: readonly ListEntry[]): string;
 }
 
-/** What differs between lists. */
+/** The differences between lists. */
 export interface SignedListOptions<Version extends SequenceVersion> {
-  /** The message when the entries are not the signed ones. */
+  /** The error text if the entries are not the ones that were signed. */
   readonly damage: string;
   readonly digest: EntryDigest;
-  /** How its documents are rendered, which are then passed to `show`. */
+  /** Creates the rendering of the list's documents, which passes each one to `show`. */
   rendering(show: ShowVersion): ListRendering;
   /** The sequence number of the first version. */
   first(unit: UnitOfWork): number;
@@ -43,43 +43,46 @@ export interface SignedListOptions<Version extends SequenceVersion> {
   /** The next version, issued at the time of the unit. */
   next(unit: UnitOfWork, sequence: number, digest: string): Version;
   headOf(version: Version): ListHead;
-  /** Entries have become part of the list, in its order. */
+  /** Called when entries have become part of the list, in its order. */
   appended?(entries: readonly NumberedEntry[]): void;
   publish(document: PublishedDocument, head: ListHead): void;
-  /** Throws `signer_unavailable`: a version is signed once it is on disk, when it can no longer be refused. */
+  /**
+   * Throws `signer_unavailable`. A version is signed only once it is on disk, when it is too late to refuse it, so this
+   * is checked first.
+   */
   assertSigner(): void;
 }
 
 export interface SignedList {
-  /** An entry was decided, or read from the store: the next version includes it. */
+  /** Notes an entry that was decided or read from the store; the next version includes it. */
   decided(numbered: NumberedEntry): void;
-  /** The entry with this id is on disk. */
+  /** Notes that the entry with this id is on disk. */
   committed(id: string): void;
-  /** Entries decided so far. */
+  /** The number of entries decided so far. */
   count(): number;
   has(id: string): boolean;
   /**
-   * Takes what was read from the store so far into the list, in slices. Call when a revision is read whole, and as often
-   * as wanted.
+   * Adds the entries read from the store so far to the list, in slices. May be called repeatedly, each time after a
+   * revision was read completely.
    */
   takeLoaded(): Generator<void, void>;
-  /** Takes what was read last. Call before anything is decided. */
+  /** Adds the last entries that were read. Call before anything is decided. */
   endLoading(): void;
-  /** The sequence number that the next version will have. */
+  /** The sequence number of the next version. */
   nextNumber(unit: UnitOfWork): number;
-  /** Decides the next version; `added` are the entries that this same unit decides, in the order of their ids. */
+  /** Decides the next version; `added` are the entries decided in the same unit, sorted by id. */
   issue(unit: UnitOfWork, added?: readonly ListEntry[]): void;
-  /** Issues the list when there is none yet, and re-issues it at half of its lifetime. */
+  /** Issues the list if there is none yet, and re-issues it after half of its lifetime. */
   renew(unit: UnitOfWork): void;
-  /** Makes the answer wait until the newest decided version is published. */
+  /** Delays the answer until the newest decided version is published. */
   awaitShown(unit: UnitOfWork): void;
-  /** Publishes the stored version again after a start. */
+  /** Publishes the stored version again after a restart. */
   restore(unit: UnitOfWork): void;
   ready(): Promise<void>;
   settled(): Promise<void>;
 }
 
-/** Entries that a slice takes into the list; a millisecond or two. */
+/** The number of entries that one slice adds to the list, which takes a millisecond or two. */
 const TAKEN_AT_ONCE = 1000;
 
 export function createSignedList<Version extends SequenceVersion>(
@@ -88,7 +91,7 @@ export function createSignedList<Version extends SequenceVersion>(
   const { digest } = options;
   const rendering = options.rendering(show);
   const ids = new Set<string>();
-  /** Read from the store, and not part of the list yet; null once entries are decided here. */
+  /** Entries read from the store that are not part of the list yet; null once loading is done. */
   let loaded: NumberedEntry[] | null = [];
   /** Decided entries that are not on disk yet. */
   const pending = new Map<string, NumberedEntry>();
@@ -119,7 +122,7 @@ export function createSignedList<Version extends SequenceVersion>(
     options.appended?.(entries);
   }
 
-  /** What is read later has later sequences, so it follows what was taken before. */
+  /** Entries that are read later have later sequences, so they can be appended to those already added. */
   function* takeLoaded(): Generator<void, void> {
     const numbered = (loaded ?? []).sort(inListOrder);
     loaded = [];
@@ -146,7 +149,7 @@ export function createSignedList<Version extends SequenceVersion>(
   function renew(unit: UnitOfWork): void {
     const emitted = options.send(unit, { type: 'lapse', at: unit.at });
     if (emitted.some(({ type }) => type === 'lapsed')) issue(unit);
-    // It may have been issued a moment ago: answer when that version is on disk.
+    // It may have been issued a moment ago, so wait until that version is on disk.
     else awaitShown(unit);
   }
 
@@ -155,7 +158,7 @@ export function createSignedList<Version extends SequenceVersion>(
     unit.whenCommitted(() => shown(sequence));
   }
 
-  /** What committed a version is answered when that version, or a later one, is published. */
+  /** The call that committed a version is answered when that version, or a later one, is published. */
   function publish(version: Version): Promise<void> | undefined {
     rendering.render(options.headOf(version));
     return shown(version.sequence);

@@ -1,6 +1,6 @@
 /**
- * The signed lists of a stored state, rebuilt from its subjects without opening it: for anyone who checks or
- * restores a state. A list whose entries are not the ones that were signed means that the state is damaged.
+ * Rebuilds the signed lists of a stored state from its subjects without opening the state, to check or restore it. If
+ * the entries of a list are not the ones that were signed, the state is damaged.
  */
 import type { Crl } from '../../../machines/crl.ts';
 import type { SovereignFeed } from '../../../machines/sovereign-feed.ts';
@@ -19,15 +19,15 @@ export interface StoredLists {
   add(subject: StoredSubject): void;
   /** Null before the first version. */
   crl(): Crl | null;
-  /** The entries of the list of certificates in their order. */
+  /** The entries of the certificate revocation list, in order. */
   crlEntries(): readonly ListEntry[];
   /** By issuer. */
   feeds(): ReadonlyMap<string, StoredFeed>;
-  /** Null when every list is the one that was signed; otherwise a sentence. */
+  /** Null if every list matches what was signed; otherwise a description of the problem. */
   problem(): string | null;
 }
 
-/** `issuer` is the key of the authority. */
+/** `issuer` is the public key of the authority. */
 export function createStoredLists(issuer: string): StoredLists {
   let crl: Crl | null = null;
   const revocations: NumberedEntry[] = [];

@@ -1,6 +1,6 @@
 /**
- * What a node receives in addition to the bulletin, for itself alone [core-4-4-1]: when to beat next, when to renew, and what
- * it should know of its certificate.
+ * Individual advice that a node receives in addition to the bulletin [core-4-4-1]: when to send the next heartbeat, when
+ * to renew, and notices about its certificate.
  */
 import type { Certificate } from '../../../machines/certificate.ts';
 import {
@@ -10,20 +10,20 @@ import {
   windowEnd,
 } from '../../protocol/records/renewal-window.ts';
 
-/** Heartbeats that an authority is asked for at most, each second. */
+/** The most heartbeats per second that an authority should receive. */
 const MOST_BEATS_PER_SECOND = 10_000;
-/** A node beats this often within the window in which it counts as active, and at least so often under load. */
+/** How many heartbeats a node sends per activity window: normally, and at least when the load is high. */
 const BEATS_PER_WINDOW = 10;
 const LEAST_BEATS_PER_WINDOW = 3;
-/** How far an interval is from the next. */
+/** The fraction by which an interval may deviate from the average. */
 const SPREAD = 0.1;
 
 export interface HeartbeatInterval {
-  /** Seconds until the next heartbeat of a node. */
+  /** Seconds until the node should send its next heartbeat. */
   next(activeNodes: number): number;
 }
 
-/** `elapsed` is a monotonic clock; all are in milliseconds. */
+/** All durations are in milliseconds; `elapsed` is a monotonic clock. */
 export function createHeartbeatInterval(
   activeWindow: number,
   elapsed: () => number,
@@ -34,9 +34,9 @@ export function createHeartbeatInterval(
   let turn = 0;
   return {
     next(activeNodes) {
-      // Steps of the golden ratio: any number of intervals in a row are spread evenly.
+      // Golden ratio steps spread any number of consecutive intervals evenly.
       turn = (turn + 0.618_033_988_749_895) % 1;
-      // A fleet that found the authority again at once is spread over the longest interval.
+      // After a start, an entire fleet may reconnect at the same time, so spread it over the longest interval.
       if (elapsed() - startedAt < activeWindow) return inSeconds(most * (0.5 + turn / 2));
       const needed = (activeNodes / MOST_BEATS_PER_SECOND) * 1000;
       const interval = Math.min(most / (1 + SPREAD), Math.max(least, needed));
@@ -52,8 +52,8 @@ function inSeconds(milliseconds: number): number {
 const HOUR = 3_600_000;
 
 /**
- * When a certificate is to be renewed: in its window; what an earlier key of the authority signed, within an hour of
- * the new key.
+ * When to renew a certificate: within its renewal window or, if an earlier key of the authority signed it, within an
+ * hour after the new key became valid.
  */
 export function renewAfter(certId: string, life: Lifetime, keyValidFrom: number): number {
   return life.issuedAt < keyValidFrom
@@ -61,7 +61,7 @@ export function renewAfter(certId: string, life: Lifetime, keyValidFrom: number)
     : renewalOf(certId, life);
 }
 
-/** Short codes, in this order. Nearly always there are none. */
+/** Notices for the node as short codes, in a fixed order. There are almost never any. */
 export function noticesOf(
   certificate: Lifetime & Pick<Certificate, 'renewedAt'>,
   at: number,

@@ -1,11 +1,11 @@
 /**
- * Last contacts at rest, in columns indexed by certificate number: a million take some 80 MB less than
- * objects, and the garbage collector need not copy them.
+ * Stores last contacts in columns indexed by certificate number. For a million contacts, this takes some 80 MB less
+ * than objects, and the garbage collector does not have to copy them.
  */
 import type { StoredLiveness } from '../../store/store.ts';
 import { createBlocks } from '../tables/blocks.ts';
 
-/** One last contact. Instants are milliseconds since the epoch. */
+/** One last contact. Instants are in milliseconds since the epoch. */
 export type StoredContact = Omit<StoredLiveness, 'id'>;
 
 export class ContactBlock {
@@ -18,9 +18,9 @@ export class ContactBlock {
   readonly newer: Int32Array;
   /** Increases along the list of active contacts, from oldest to newest; 0 for an inactive contact. */
   readonly places: Float64Array;
-  /** 1 where the contact changed since the last flush. */
+  /** 1 if the contact changed since the last flush. */
   readonly dirty: Uint8Array;
-  /** 1 where the certificate was renewed since it was last heard of by this process. */
+  /** 1 if the certificate was renewed after its last contact with this process. */
   readonly renewed: Uint8Array;
 
   constructor(rows: number) {

@@ -1,5 +1,5 @@
 /**
- * Stores contacts in batches, and with each the range of signing times in which heartbeats may be acknowledged
+ * Stores contacts in batches. Each batch also stores the range of signing times in which heartbeats may be acknowledged
  * before they are stored.
  */
 import { createTurns } from '../../base/work.ts';
@@ -8,13 +8,13 @@ import type { Replay } from '../replay/replay.ts';
 import type { Liveness } from './last-contact.ts';
 
 export interface ContactWriter {
-  /** Stores what has changed; resolves when it and everything taken before is on disk. */
+  /** Stores changed contacts; resolves when these and all earlier batches are on disk. */
   flush(): Promise<void>;
-  /** Stores a new range, with what has changed. Call it after units that must be part of it. */
+  /** Stores a new range along with changed contacts. Call it after the units that it must include. */
   storeRange(): Promise<void>;
   /**
-   * A heartbeat was accepted. When nobody was heard of for a while, the stored range has been left behind, and every
-   * heartbeat up to the next flush would wait for the disk; so a new range is stored at once.
+   * Notes an accepted heartbeat. After a period without heartbeats, current signing times lie beyond the stored range,
+   * and every heartbeat until the next flush would wait for the disk, so a new range is stored immediately.
    */
   accepted(signedAt: number, now: number): void;
 }
@@ -29,7 +29,7 @@ export interface ContactWriterOptions {
 
 export function createContactWriter(options: ContactWriterOptions): ContactWriter {
   const { liveness, store, replay, now, failed } = options;
-  /** One at a time: what is covered rests on the last range alone. */
+  /** Batches are stored one at a time, because only the last range determines what is covered. */
   const turns = createTurns();
   let isCatchingUp = false;
 

@@ -1,7 +1,7 @@
 /**
- * Liveness of certificates, in memory at once and flushed in batches: the only state that is not durable
- * when it is acknowledged. Active certificates are in a list ordered by last contact, so a heartbeat, the
- * active count and dropping silent certificates cost the same for any fleet size.
+ * Liveness of certificates, updated in memory immediately and flushed in batches. It is the only state that is not
+ * durable when it is acknowledged. Active certificates form a list ordered by last contact, so recording a heartbeat,
+ * counting active nodes and dropping silent ones cost the same for any fleet size.
  */
 import { detached } from '../../base/detached.ts';
 import type { StoredLiveness } from '../../store/store.ts';
@@ -21,7 +21,7 @@ export interface Contact {
   readonly remoteAddr: string;
 }
 
-/** A contact as it is shown. */
+/** A contact in the form in which it is shown. */
 export interface LastContact extends Omit<ContactView, 'id'> {
   readonly isActive: boolean;
 }
@@ -30,48 +30,48 @@ export interface Liveness {
   touch(id: string, contact: Contact): void;
   /** Records the newest timestamp that the node signed, so that nothing older is accepted after a restart. */
   noteSigned(id: string, signedAt: number): void;
-  /** The newest timestamp recorded so far, by this process or before a restart; 0 when there is none. */
+  /** The newest timestamp recorded so far, by this process or before a restart; 0 if there is none. */
   newestSignedAt(id: string): number;
-  /** Restores a stored contact and returns its number. Call before anything else; then `activate`. */
+  /** Restores a stored contact and returns its number. Call before anything else, then call `activate`. */
   restore(id: string, contact: StoredContact): number;
-  /** Lists restored contacts as active, ordered by last contact. */
+  /** Adds restored contacts to the list of active contacts, ordered by last contact. */
   activate(heardOf: number[]): void;
   /**
-   * A contact that another process has stored, or null for the one that is known, of a certificate that counts as
-   * active or does not. Call `putInOrder` before anything else but this.
+   * Applies a contact that another process stored, or keeps the known contact if `contact` is null, and updates whether
+   * the certificate is active. After one or more calls, call `putInOrder` before anything else.
    */
   follow(id: string, contact: StoredContact | null, isActive: boolean): void;
-  /** Orders the active contacts after calls of `follow`. */
+  /** Sorts the active contacts after calls to `follow`. */
   putInOrder(): void;
-  /** The certificate no longer counts as active until its next contact. */
+  /** Makes the certificate inactive until its next contact. */
   retire(id: string): void;
-  /** A successor was decided; call `retireRenewed` when it is stored. */
+  /** Notes that a successor was decided; call `retireRenewed` once it is stored. */
   markRenewed(id: string): void;
-  /** Retires the certificate, unless it was heard of since it was marked. */
+  /** Retires the certificate, unless it was used again since it was marked. */
   retireRenewed(id: string): void;
-  /** The clock was set back to `now`: nobody was heard of later, and who had gone quiet stays quiet. */
+  /** The clock was set back to `now`: no contact may be later than that, and silent certificates must remain silent. */
   clockSetBack(now: number): void;
-  /** The certificate is being removed: its contact is dropped and no longer written. */
+  /** Drops the contact of a certificate that is being removed; it is no longer written. */
   remove(id: string): void;
-  /** When the contact that was heard of last was heard of; 0 when nobody is active. */
+  /** The time of the most recent contact; 0 if no certificate is active. */
   latest(): number;
   activeCount(now: number): number;
-  /** When the certificate was last heard of, in milliseconds since the epoch; 0 when never. */
+  /** The time of the certificate's last contact, in milliseconds since the epoch; 0 if there was none. */
   lastSeen(id: string): number;
-  /** What it reported then; empty when it was never heard of. */
+  /** The status reported at the last contact; empty if there was none. */
   statusOf(id: string): string;
-  /** The last contact of a certificate that was committed. */
+  /** The last contact of a committed certificate. */
   contactOf(id: string, now: number): LastContact;
   /** Starts a walk over the currently active certificates. */
   walk(now: number): RosterWalk;
   /**
-   * Rows changed since the last call. Pass them to the store in the same turn: a removal that is decided
-   * later must reach it later.
+   * The rows that changed since the last call. Pass them to the store in the same turn of the event loop, so that a
+   * removal that is decided later also reaches the store later.
    */
   takeDirty(): StoredLiveness[];
 }
 
-/** The place of a contact that is not listed. */
+/** The place of a contact that is not in the list. */
 const NOT_ACTIVE = 0;
 
 export function createLiveness(
@@ -86,9 +86,9 @@ export function createLiveness(
   let lastPlace = NOT_ACTIVE;
   const walks = new Set<RosterWalk>();
   let dirty: number[] = [];
-  /** False since a contact was followed that is older than the newest. */
+  /** False after `follow` has appended a contact that is older than the newest. */
   let isOrdered = true;
-  /** Contacts with a later place were added after the list was last in order. */
+  /** Contacts with a higher place were added after the list was last sorted. */
   let lastOrdered = NOT_ACTIVE;
 
   const list: ContactList = {
@@ -111,7 +111,7 @@ export function createLiveness(
     return list.placeOf(contact) !== NOT_ACTIVE;
   }
 
-  /** Links the two as neighbors; `NONE` makes the other one an end of the list. */
+  /** Links two contacts as neighbors; if one is `NONE`, the other becomes an end of the list. */
   function link(older: number, newer: number): void {
     if (older === NONE) oldest = newer;
     else blockOf(older).newer[rowOf(older)] = newer;
@@ -132,7 +132,7 @@ export function createLiveness(
     lastOrdered = lastPlace;
   }
 
-  /** Takes the contacts from the list that may not be in their place: those that were added, and all newer ones. */
+  /** Removes the contacts that may be out of order from the list: the added ones, and any newer than one of those. */
   function takeUnordered(): number[] {
     const isAdded = (contact: number) => contact !== NONE && list.placeOf(contact) > lastOrdered;
     let earliest = Number.POSITIVE_INFINITY;
@@ -189,7 +189,7 @@ export function createLiveness(
     const row = rowOf(contact);
     block.lastSeen[row] = lastSeen;
     block.renewed[row] = 0;
-    // Usually equal to the stored text; keeping that one lets the text of the heartbeat be collected.
+    // The texts are usually equal; keeping the stored one allows the heartbeat's text to be garbage collected.
     if (block.statuses[row] !== status) block.statuses[row] = detached(status);
     if (block.remoteAddrs[row] !== remoteAddr) block.remoteAddrs[row] = detached(remoteAddr);
   }
@@ -214,7 +214,7 @@ export function createLiveness(
     while (oldest !== NONE && now - lastSeenOf(oldest) >= activeWindowMs) retire(oldest);
   }
 
-  /** Null when the contact was removed since it changed, or was returned already. */
+  /** Null if the contact was removed after it changed, or was already returned. */
   function takeRow(contact: number): StoredLiveness | null {
     const block = blockOf(contact);
     const row = rowOf(contact);
@@ -227,7 +227,7 @@ export function createLiveness(
     touch(id, { at, status, remoteAddr }) {
       const contact = numbers.take(id);
       keepForWalks(contact);
-      // The list stays ordered even when the wall clock is set back.
+      // Keeps the list ordered even if the wall clock is set back.
       const lastSeen = newest === NONE ? at : Math.max(at, lastSeenOf(newest));
       write(contact, lastSeen, status, remoteAddr);
       if (contact !== newest) {
@@ -261,7 +261,7 @@ export function createLiveness(
       }
     },
     putInOrder() {
-      // Almost in order already, which sorting makes use of.
+      // The contacts are almost in order already, which makes sorting fast.
       if (!isOrdered) activate(takeUnordered().reverse());
       isOrdered = true;
       lastOrdered = lastPlace;
@@ -292,7 +292,7 @@ export function createLiveness(
         keepForWalks(contact);
         putBack(contact, now);
       }
-      // Under the new time a dropped contact may look recent, and a restart would list it again.
+      // Under the new time, a dropped contact may look recent, and a restart would make it active again.
       for (let contact = 1; contact <= numbers.highest; contact += 1) {
         if (!isActive(contact)) putBack(contact, now - activeWindowMs);
       }

@@ -1,11 +1,10 @@
 /**
- * A walk over a snapshot of the active contacts, a few at a time. The list keeps changing meanwhile, so
- * every change is announced to the walk first, which then saves the old state of a contact that it has not
- * visited yet.
+ * Walks over a snapshot of the active contacts, a few at a time. Because the list keeps changing during the walk, each
+ * change is announced to the walk first, which then saves the old state of a contact that it has not visited yet.
  */
 import { NONE } from '../tables/text-index.ts';
 
-/** What a walk returns for a contact. `lastSeen` in milliseconds since the epoch. */
+/** What a walk returns for a contact. `lastSeen` is in milliseconds since the epoch. */
 export interface ContactView {
   readonly id: string;
   readonly lastSeen: number;
@@ -14,7 +13,7 @@ export interface ContactView {
 }
 
 export interface RosterWalk {
-  /** The number of contacts that the whole walk visits. */
+  /** The total number of contacts that the walk visits. */
   readonly count: number;
   /** The next contacts, at most `limit`; an empty list at the end. Use them before anything changes. */
   take(limit: number): readonly ContactView[];
@@ -24,7 +23,7 @@ export interface RosterWalk {
   end(): void;
 }
 
-/** The active contacts as a list, each by its number. */
+/** The list of active contacts, identified by number. */
 export interface ContactList {
   /** The newest contact, or `NONE`. */
   newest(): number;
@@ -35,7 +34,7 @@ export interface ContactList {
   view(contact: number): ContactView;
 }
 
-/** Walks from the newest to the oldest, then over the saved contacts. */
+/** Walks from the newest contact to the oldest, then over the saved contacts. */
 export function createRosterWalk(list: ContactList, count: number, forget: () => void): RosterWalk {
   let next = list.newest();
   let kept: ContactView[] = [];
@@ -57,7 +56,7 @@ export function createRosterWalk(list: ContactList, count: number, forget: () =>
       return taken;
     },
     keep(contact) {
-      // Contacts before the next one were visited already or became active only after the start.
+      // Contacts before the next one were already visited, or became active only after the walk began.
       if (next === NONE || list.placeOf(contact) > list.placeOf(next)) return;
       kept.push(list.view(contact));
       if (contact === next) next = list.olderThan(contact);
@@ -70,7 +69,7 @@ export function createRosterWalk(list: ContactList, count: number, forget: () =>
   };
 }
 
-/** A walk holds memory, so opening one more than this closes the roster that has been idle longest. */
+/** Walks hold memory, so opening more than this many closes the roster that has been idle the longest. */
 const MOST_OPEN = 8;
 
 /** The rosters that are being read. */
@@ -78,15 +77,15 @@ export interface Rosters {
   /** Returns the id of the roster. */
   open(walk: RosterWalk): number;
   /**
-   * The next nodes, at most `limit`; an empty list at the end, which closes the roster; null when it is
-   * closed.
+   * The next nodes, at most `limit`. At the end, returns an empty list and closes the roster; null if the roster is
+   * already closed.
    */
   read(roster: number, limit: number): readonly ContactView[] | null;
   close(roster: number): void;
 }
 
 export function createRosters(): Rosters {
-  /** In the order of last use, the most recent at the end. */
+  /** In order of last use, the most recent last. */
   const walks = new Map<number, RosterWalk>();
   let lastNumber = 0;
 

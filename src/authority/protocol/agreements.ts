@@ -1,5 +1,5 @@
 /**
- * Agreements between sovereigns: offer, counter, acceptance [trust-4-2], [trust-4-3], [trust-5-1] to
+ * Agreements between sovereigns: offers, counteroffers and acceptances [trust-4-2], [trust-4-3], [trust-5-1] to
  * [trust-5-3].
  */
 
@@ -26,10 +26,10 @@ import { built, issuerOf } from '../engine/issuer.ts';
 import { treatyKeysOf } from '../recognition/treaties.ts';
 import { evaluateTrust } from '../views/trust-evaluation.ts';
 
-/** Half of what an edge may spend: about 10 ms during which all other requests wait. */
+/** Half of an edge's budget: about 10 ms, during which all other requests wait. */
 const AUTHORITY_BUDGET = 5 * 1024 * 1024;
 
-/** Signature checks of one command, all of which share the budget. */
+/** Verifies the signatures of one command, which share the budget. */
 function checksOfCommand(): VerifySignature {
   return withinBudget(verifySignature, AUTHORITY_BUDGET);
 }
@@ -95,7 +95,7 @@ function finalize(
   return acceptCounter(issuer, counter, offer);
 }
 
-/** Refuses unless the offer is genuine, in time, ours to answer and not blocked. */
+/** Refuses unless the offer is genuine, current, addressed to us and not blocked. */
 function demandUsable(
   na: Authority,
   { sovereignId, signer, now }: Issuer,

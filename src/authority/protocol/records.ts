@@ -40,7 +40,7 @@ export const decideBoundary: Handler<'decideBoundary'> = (na, unit, { agreement,
   return decision;
 };
 
-/** Signed as stated, without evaluation. */
+/** Signs the decision as given, without evaluating it. */
 export const buildEvidence: Handler<'buildEvidence'> = (na, unit, { decision, graphDigest }) => {
   const digest = graphDigest ?? na.graph.digest.at(unit.at);
   const evidence = buildTrustEvidence(issuerOf(na, unit), decision, digest);
@@ -74,7 +74,7 @@ export const commitCapabilities: Handler<'commitCapabilities'> = (
   return commitment;
 };
 
-/** Proof ids are free text, so the digest of the id is the key of the subject. */
+/** Proof ids are free text, so the subject's key is a digest of the id. */
 export const nullifyProof: Handler<'nullifyProof'> = (na, unit, proof) => {
   const { proof_id, commitment_id } = proof;
   const nonce = na.runtime.randomBytes(NULLIFIER_NONCE_BYTES).toString('hex');

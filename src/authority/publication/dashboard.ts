@@ -1,4 +1,4 @@
-/** The dashboard: built when it is read, after what it shows has changed. */
+/** The dashboard: rebuilt on request if something it shows has changed. */
 import type { ImportedFeed } from '../../../machines/revocation-feed.ts';
 import { compareCodePoints, jsonText, type WithText } from '../../base/json/write.ts';
 import { inSlices } from '../../base/slices.ts';
@@ -29,7 +29,7 @@ const LINKS = {
   cli_reference: '/cli-reference',
 };
 
-/** How long node counts may lag behind; a relevant commit withdraws the document at once. */
+/** How long node counts may be out of date, in milliseconds; a relevant commit withdraws the document immediately. */
 const LAG = 500;
 
 /** Answers when the dashboard is current; concurrent readers share one build. */
@@ -45,7 +45,7 @@ function build(na: Authority): Promise<undefined> | undefined {
   return counting === undefined ? rest() : counting.then(rest);
 }
 
-/** The rows are rendered in slices. What is published then is read at once, so all of it agrees. */
+/** Renders the rows in slices, then reads the published values without pausing, so that they are consistent. */
 function* publishDashboard(na: Authority): Generator<void, undefined> {
   const { recognition, dashboardTreaties } = na;
   if (na.publisher.isCurrent('dashboard', na.runtime.now())) return;
@@ -56,7 +56,7 @@ function* publishDashboard(na: Authority): Generator<void, undefined> {
   na.publisher.publish('dashboard', publishedDocument(jsonText(model), now + LAG));
 }
 
-/** The model [core-6-5], derived only from committed state. */
+/** The dashboard's model [core-6-5], derived only from committed state. */
 function dashboard(
   na: Authority,
   horizon: HorizonSummary,

@@ -1,4 +1,7 @@
-/** The audit log as events: read in parts by the edges [events-2], also before they happen, and posted to webhooks [events-5]. */
+/**
+ * The audit log as events. Edges read them in parts [events-2], and may wait for events that have not happened yet;
+ * webhooks receive them [events-5].
+ */
 import { JsonText } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { eventText } from '../derived/event-tail.ts';
@@ -6,17 +9,17 @@ import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { AsyncResult } from '../engine/execute.ts';
 
-/** Larger parts end early, by the length of their text. */
+/** A part ends early once its text is longer than this. */
 const MOST_CHARACTERS = 32 * 1024;
 
-/** Admits a reader: it says how long the log is. */
+/** Admits a reader; returns the length of the log. */
 export const openEvents: Handler<'openEvents'> = (na, { after }) => {
   const length = na.eventTail.length();
   if (after > length) throw new Refusal('after_ahead', { log_size: length });
   return { log_size: length };
 };
 
-/** The events after an entry, each a line; none when there are none. */
+/** The events after an entry, one per line; empty if there are none. */
 export const readEvents: Handler<'readEvents'> = (na, { after, most, waits }) => {
   const { eventTail } = na;
   if (after < eventTail.length()) return eventsAfter(na, after, most);
@@ -27,7 +30,7 @@ export const readEvents: Handler<'readEvents'> = (na, { after, most, waits }) =>
 function eventsAfter({ eventTail, store }: Authority, after: number, most: number) {
   const held = eventTail.after(after, most);
   if (held !== null) return linesOf(held);
-  // What is not yet settled may be read, but must not be sent.
+  // The store may return entries that are not settled yet, which must not be sent.
   const settled = Math.min(most, eventTail.length() - after);
   return new AsyncResult(
     store.auditAfter(after, settled).then((lines) => linesOf(events(after, lines))),
@@ -50,7 +53,7 @@ function linesOf(made: readonly string[]): JsonText {
   return new JsonText(made.slice(0, end < 0 ? made.length : end + 1).join('\n'));
 }
 
-/** Adds the new webhooks, forgets those that are gone, and answers where each stands. */
+/** Adds new webhooks, removes the ones that are no longer configured, and returns the position of each. */
 export const openWebhooks: Handler<'openWebhooks'> = (na, unit, { ids, after }) => {
   for (const [id] of na.subjects.allCommitted('webhook')) {
     if (!ids.includes(id)) unit.remove('webhook', id);
@@ -63,7 +66,7 @@ export const openWebhooks: Handler<'openWebhooks'> = (na, unit, { ids, after }) 
   return Object.fromEntries(ids.map((id) => [id, unit.existing('webhook', id).delivered]));
 };
 
-/** How far the log was posted. No change of that is audited: it would be posted, too. */
+/** Saves how far the log was posted. This is not audited, because the audit entries would be posted as well. */
 export const saveWebhooks: Handler<'saveWebhooks'> = (_na, unit, cursors) => {
   for (const [id, index] of Object.entries(cursors)) {
     if (index > unit.existing('webhook', id).delivered) {

@@ -1,4 +1,4 @@
-/** The graph documents: built on request, cached until a treaty, a feed or the clock changes them. */
+/** The graph documents: built on request, and cached until a treaty, a feed or the passage of time changes them. */
 
 import { createHash } from 'node:crypto';
 import { inSlices, withoutPause } from '../../base/slices.ts';
@@ -20,7 +20,7 @@ export const refreshGraph: Handler<'refreshGraph'> = (na, unit) => {
   return null;
 };
 
-/** Publishes all three at once, from one reading of the clock, so that they agree. */
+/** Publishes all three documents together, built for the same instant, so that they are consistent. */
 export function* publishGraph(na: Authority): Generator<void, undefined> {
   const { recognition: index, publisher } = na;
   const { now } = na.runtime;
@@ -28,7 +28,7 @@ export function* publishGraph(na: Authority): Generator<void, undefined> {
     const at = now();
     const version = index.version();
     const freshUntil = nextGraphChange(index, at);
-    // After a change in between, the build mixes two states: discard it.
+    // If the graph changes during the build, the build mixes two states and is discarded.
     const isStale = attempt === LAST_ATTEMPT ? null : () => index.version() !== version;
     const graph = yield* whole(buildDocument(recognitionGraphText(index, at), freshUntil), isStale);
     if (graph === null) continue;
@@ -50,7 +50,7 @@ export function* publishGraph(na: Authority): Generator<void, undefined> {
 /** If the graph changes faster than it can be built in slices, build it without a pause. */
 const LAST_ATTEMPT = 4;
 
-/** The result of the work; null as soon as it is stale. Without `isStale` the work runs without a pause. */
+/** The result of the work, or null as soon as it is stale. If `isStale` is null, the work runs without a pause. */
 function* whole<T>(
   work: Generator<void, T>,
   isStale: (() => boolean) | null,
@@ -64,10 +64,10 @@ function* whole<T>(
   }
 }
 
-/** Characters per slice: rendering these takes the authority a few milliseconds. */
+/** The characters rendered per slice, which takes the authority a few milliseconds. */
 const CHARACTERS_PER_SLICE = 128 * 1024;
 
-/** Bytes copied per slice; copying is much cheaper. */
+/** The bytes copied per slice; copying is much cheaper than rendering. */
 const COPIED_PER_SLICE = 4 * 1024 * 1024;
 
 interface BuiltDocument {
@@ -76,7 +76,7 @@ interface BuiltDocument {
   readonly digest: string;
 }
 
-/** Builds a document from pieces of its text; yields after each slice of work. */
+/** Builds a document from pieces of its text, yielding after each slice. */
 function* buildDocument(
   pieces: Iterable<string>,
   freshUntil: number,

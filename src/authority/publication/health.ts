@@ -45,10 +45,10 @@ const NOT_COUNTED = {
   lapsed: null,
 };
 
-/** Answers after an edge has received everything published so far: answers follow publications in order. */
+/** When the edge gets this answer, it has received everything published so far, because both arrive in order. */
 export const awaitPublications: Handler<'awaitPublications'> = () => null;
 
-/** Database connectivity and migration state; never the location of the database. */
+/** Reports whether the database is usable, but never its location. */
 export const checkReadiness: Handler<'checkReadiness'> = (na, _given, at) => {
   if (na.store.health() !== null) throw new Refusal('service_not_ready');
   const until = na.replay.refusedUntil(at);

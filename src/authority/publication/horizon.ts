@@ -1,4 +1,4 @@
-/** What lapses here: as counted, and what the authority knows of itself and its surroundings [core-4-20]. */
+/** Upcoming expirations: the counted records, the authority's own delegation and policy, and TLS [core-4-20]. */
 import type { LicensePolicy } from '../../../machines/data-license-policy.ts';
 import type { Writable } from '../../base/json/write.ts';
 import type { CountedEnds } from '../derived/expiry-census.ts';
@@ -14,7 +14,7 @@ function* horizon(na: Authority): Generator<void, Writable> {
   return horizonOf(endsOf(na, counted), counted.asOf);
 }
 
-/** All ends, as of the count. */
+/** All expirations, as of the time of the count. */
 export function endsOf(na: Authority, { asOf, ...counted }: CountedEnds): EndTallies {
   const { delegatedUntil, tlsNotAfter } = na.hostStatus();
   return {
@@ -25,7 +25,7 @@ export function endsOf(na: Authority, { asOf, ...counted }: CountedEnds): EndTal
   };
 }
 
-/** The soonest end of each kind by its name, milliseconds since the epoch: certificates and records as counted last. */
+/** The soonest expiration of each kind, in milliseconds since the epoch; counted kinds are as of the last count. */
 export function soonestEnds(na: Authority): { readonly [kind: string]: number } {
   const { latest } = na.expiryCensus;
   const { delegatedUntil, tlsNotAfter } = na.hostStatus();

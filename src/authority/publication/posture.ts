@@ -1,4 +1,4 @@
-/** The posture of this authority, from committed state and what it knows of its surroundings. */
+/** The posture of this authority, based on committed state and on the status of its host. */
 
 import type { Posture, PostureFinding } from '../../protocol/rows/posture.ts';
 import type { Authority } from '../engine/authority.ts';

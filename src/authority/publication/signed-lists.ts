@@ -1,4 +1,4 @@
-/** The signed lists and the bulletin as calls use them: keep them current, and publish them again after a start. */
+/** Calls that keep the signed lists and the bulletin current, and publish the lists again after a restart. */
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import { canonicalJson, JsonText } from '../../base/json/write.ts';
@@ -8,19 +8,19 @@ import type { Run } from '../engine/execute.ts';
 import { assertOwnIssuer } from '../engine/issuer.ts';
 import { feedRecord, feedSubjectId, signFeed } from '../lists/feed.ts';
 
-/** Makes the list of certificates current: issues the first, empty one, or re-issues it at half of its lifetime. */
+/** Keeps the CRL current: issues the first, empty one, and re-issues it after half of its lifetime. */
 export const refreshCrl: Handler<'refreshCrl'> = (na, unit) => {
   na.revocations.list.renew(unit);
   return null;
 };
 
-/** The same of our own feed. */
+/** Does the same for our own feed. */
 export const refreshFeed: Handler<'refreshFeed'> = (na, unit) => {
   na.feeds.of(na.settings.networkName).renew(unit);
   return null;
 };
 
-/** Re-issues every feed whose lifetime is half over. */
+/** Re-issues every feed that has reached half of its lifetime. */
 export const refreshFeeds: Run<null> = (na, unit) => {
   refreshFeed(na, unit, null);
   for (const feed of na.feeds.all()) feed.renew(unit);
@@ -28,8 +28,8 @@ export const refreshFeeds: Run<null> = (na, unit) => {
 };
 
 /**
- * Makes the feed of another issuer current. Returns a feed without a version as the answer; others are
- * published under their name, and null is returned.
+ * Keeps the feed of another issuer current. If no version of the feed exists, returns an empty feed as the answer;
+ * otherwise publishes the feed under its own name and returns null.
  */
 export const refreshForeignFeed: Handler<'refreshForeignFeed'> = (na, unit, { issuer }) => {
   assertOwnIssuer(na, issuer, 'feed_issuer_mismatch');
@@ -40,7 +40,7 @@ export const refreshForeignFeed: Handler<'refreshForeignFeed'> = (na, unit, { is
   return null;
 };
 
-/** Anyone may request a feed of any name, so it is derived from the name alone and nothing is stored. */
+/** Anyone may request a feed under any name, so it is derived from the name alone, and nothing is stored. */
 function emptyFeed(na: Authority, issuer: string): JsonObject {
   const digest = sha256Hex(`empty-revocation-feed\n${issuer}`);
   const feedId = digest.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-5$3-8$4-$5');
@@ -53,7 +53,7 @@ export const refreshBulletin: Handler<'refreshBulletin'> = (na, unit) => {
   return null;
 };
 
-/** After a start. The feeds come first: they recognize a first start by the absence of the list of certificates. */
+/** Runs after a start. Feeds come first, because they recognize a first start by the absence of a CRL. */
 export const RESTORE_LISTS: readonly Run<null>[] = [
   (na, unit) => {
     for (const feed of na.feeds.all()) feed.restore(unit);

@@ -1,4 +1,4 @@
-/** Membership attestations issued here [core-4-11]. */
+/** Membership attestations issued by this authority [core-4-11]. */
 import type { Attestation, AttestationRefusal } from '../../../machines/attestation.ts';
 import { canonicalJson, JsonText, type WithText } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
@@ -47,7 +47,7 @@ export const issueAttestation: Handler<'issueAttestation'> = (na, unit, terms) =
   return new JsonText(json);
 };
 
-/** The attestation, signed in the name of the sovereign; the issuer in the terms is ignored. */
+/** Builds an attestation, signed in the sovereign's name; the issuer in the terms is ignored. */
 export function buildAttestation(
   { sovereignId, keyId, signer, now, uuid }: Issuer,
   terms: AttestationTerms,
@@ -69,7 +69,7 @@ export function buildAttestation(
   return signRecord(record, signer, keyId);
 }
 
-/** The attestation and the next revocation feed change in one transaction. */
+/** The attestation and the revocation feed change in one transaction. */
 export const revokeAttestation: Handler<'revokeAttestation'> = (
   na,
   unit,
@@ -106,7 +106,7 @@ export const readAttestation: Handler<'readAttestation'> = (na, { attestationId 
   return rowOf(attestation);
 };
 
-/** Whether the attestation is revoked here. */
+/** Whether this authority has revoked the attestation. */
 export function isRevokedHere(na: Authority, attestationId: string): boolean {
   return na.subjects.committed('attestation', attestationId)?.value === 'revoked';
 }

@@ -1,4 +1,4 @@
-/** The import of another sovereign's revocation feed [core-4-14]. */
+/** Imports another sovereign's revocation feed [core-4-14]. */
 import type { ImportedFeed, ImportedFeedRefusal } from '../../../machines/revocation-feed.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import { Refusal, type RefusalName } from '../../base/refusal.ts';
@@ -9,14 +9,14 @@ import { refusalIn } from '../subjects/kinds.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import { treatyKeysOf } from './treaties.ts';
 
-/** Keys that verify a feed of the issuer when the importer names none. */
+/** The keys that verify an issuer's feed if the importer does not name any. */
 export const treatyKeys: Handler<'treatyKeys'> = (na, { issuer }, at) => [
   ...new Set(treatyKeysOf(na, issuer, at)),
 ];
 
 /**
- * All ids of a feed are stored as one subject, as the edge serialized them. After the commit they are
- * indexed in slices, and the answer waits for that.
+ * All ids of a feed are stored as one subject, in the form in which the edge serialized them. After the commit, they
+ * are indexed in slices, and the answer waits for that.
  */
 export const importFeed: Handler<'importFeed'> = (na, unit, feed) => {
   const { issuer, feedId, revokedCount, rows, expectedIssuer } = feed;
@@ -49,7 +49,7 @@ export const importFeed: Handler<'importFeed'> = (na, unit, feed) => {
   return { accepted: true, reason: 'accepted', ...about };
 };
 
-/** The edge has verified the feed; this decides whether the key counts. */
+/** The edge has already verified the signature; this checks whether the key is an accepted one. */
 function judgeSignature({ isSigned, verifiedUnder }: ImportFeed, keys: readonly string[]) {
   if (!isSigned) return 'missing_signature';
   return verifiedUnder !== null && keys.includes(verifiedUnder) ? 'valid' : 'invalid_signature';

@@ -1,10 +1,10 @@
-/** Whom this sovereign recognizes: the recognition policy [core-4-12]. */
+/** The recognition policy, which lists the issuers that this sovereign recognizes [core-4-12]. */
 import { canonicalJson, JsonText } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
 import type { Handler } from '../engine/admission.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
 
-/** One policy is active at a time, so one subject holds it. */
+/** Only one policy is active at a time, so a single subject holds it. */
 const ACTIVE_POLICY = 'active';
 
 export const setRecognitionPolicy: Handler<'setRecognitionPolicy'> = (

@@ -54,7 +54,7 @@ export const issueTreaty: Handler<'issueTreaty'> = (na, unit, terms) => {
   return new JsonText(json);
 };
 
-/** The treaty, signed in the name of the sovereign; the issuer in the terms is ignored. */
+/** Builds a treaty, signed in the sovereign's name; the issuer in the terms is ignored. */
 export function buildTreaty(
   { sovereignId, keyId, signer, now, uuid }: Issuer,
   terms: TreatyTerms,
@@ -107,12 +107,12 @@ export const readTreaty: Handler<'readTreaty'> = (na, { treatyId }, at) => {
   return rowOf(edge, at);
 };
 
-/** Whether the treaty is revoked here. */
+/** Whether this authority has revoked the treaty. */
 export function isTreatyRevoked(na: Authority, treatyId: string): boolean {
   return na.subjects.committed('recognition-treaty', treatyId)?.value === 'revoked';
 }
 
-/** Keys of the sovereign according to treaties in force: treaties of any issuer, or of one issuer only. */
+/** The sovereign's keys according to treaties in force, from any issuer or from one issuer only. */
 export function treatyKeysOf(
   na: Authority,
   sovereignId: string,

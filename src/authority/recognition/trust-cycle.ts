@@ -1,7 +1,7 @@
 /**
- * The built-in trust cycle [core-6-5]: an end-to-end check of recognition, with the builders, verifiers and
- * machines that serve requests and an invented peer whose key is discarded at the end. It leaves one audit
- * event and changes no other decision.
+ * The built-in trust cycle [core-6-5]: an end-to-end check of recognition. It uses the same builders, verifiers and
+ * state machines that serve requests, and an invented peer whose key is discarded at the end. It leaves one audit event
+ * and does not affect any other decision.
  */
 import type { ImportedFeed, ImportedFeedRefusal } from '../../../machines/revocation-feed.ts';
 import type { Resting } from '../../../machines/step.ts';
@@ -38,7 +38,7 @@ const PEER = 'trust-cycle-peer';
 const ROLE = 'role:trust-cycle';
 
 export const runTrustCycle: Handler<'runTrustCycle'> = (na, unit) => {
-  // Whether somebody signs is no question of trust.
+  // An unavailable signer must not count as a failed trust cycle.
   na.signer.assertAvailable();
   const started = na.runtime.elapsed();
   const { passed, failedStep } = walkTrustCycle(issuerOf(na, unit), inventedPeer(na, unit));
@@ -59,7 +59,7 @@ function inventedPeer({ runtime }: Authority, { at }: UnitOfWork): Issuer {
   return { sovereignId: PEER, keyId: signer.publicKey, signer, sha256: SHA256, now: at, uuid };
 }
 
-/** What the steps pass on to each other. */
+/** The data that the steps pass to each other. */
 interface Cycle {
   readonly local: Issuer;
   readonly peer: Issuer;
@@ -69,7 +69,7 @@ interface Cycle {
   imported: Resting | undefined;
 }
 
-/** In order; a step that returns false, or throws, ends the cycle. */
+/** The steps in order. A step that returns false or throws ends the cycle. */
 const STEPS: readonly (readonly [name: string, holds: (cycle: Cycle) => boolean])[] = [
   ['attestation_issued', attestationIssued],
   ['treaty_issued', treatyIssued],
@@ -82,7 +82,7 @@ const STEPS: readonly (readonly [name: string, holds: (cycle: Cycle) => boolean]
 ];
 
 export interface TrustCycleCourse {
-  /** Names of the steps that held. */
+  /** Names of the steps that passed. */
   readonly passed: readonly string[];
   readonly failedStep: string | null;
 }
@@ -196,7 +196,7 @@ function verdictOn(
   return verifyAttestationWithTreaty(attestation, treaty, known, local.now, verifySignature);
 }
 
-/** Records travel as text: parse what was built again, as the other side would. */
+/** Serializes a record and parses it again, as the receiving side would. */
 function asSent(record: JsonObject): unknown {
   return parseJson(canonicalJson(record));
 }

@@ -1,4 +1,4 @@
-/** Questions about trust that go beyond its path now: why, as of when, without which treaties [core-6-3-1]. */
+/** Answers trust questions beyond the current path: why, at another time, or without certain treaties [core-6-3-1]. */
 
 import type { Writable } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
@@ -27,10 +27,10 @@ function assertAnswerable(na: Authority, { asOf, without }: TrustQuestion, at: n
   if (unknown !== undefined) throw new Refusal('treaty_not_found', { treaty_id: unknown });
 }
 
-/** If the graph changes faster than it can be cited, its digest is computed without a pause. */
+/** If the graph keeps changing while it is built in slices, its digest is computed without a pause. */
 const MOST_ATTEMPTS = 4;
 
-/** Path, digest and explanation are of one state of the treaties, although the work pauses in between. */
+/** Path, digest and explanation all describe the same state of the treaties, even though the work pauses in between. */
 function* explained(na: Authority, question: TrustQuestion): Generator<void, Writable> {
   let graph = yield* na.graph.copy.current();
   for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt += 1) {
@@ -51,7 +51,7 @@ function* explained(na: Authority, question: TrustQuestion): Generator<void, Wri
   return { ...answer, explanation };
 }
 
-/** Before the first treaty was issued, the records say nothing. */
+/** The answer is unknown before the first treaty was issued, because there are no records of that time. */
 function isUnknown(na: Authority, { asOf }: TrustQuestion): boolean {
   if (asOf === null) return false;
   const first = na.recognition.edges()[0];

@@ -1,43 +1,43 @@
 /**
- * What a start knows about requests that earlier processes accepted, and which of them it therefore refuses
- * by their signing times. The newest timestamp that each node signed is written with liveness, so it is
- * complete after a clean stop. After a crash the last flush is missing: everything signed before the start
- * is refused, and whatever the clock is set to, everything in the ranges that were stored for that case.
+ * Knows, after a start, which requests earlier processes may have accepted, and refuses them by their signing times.
+ * The newest timestamp that each node signed is written with liveness, so it is complete after a clean stop. After a
+ * crash, the last flush is missing. Everything signed before the start is then refused, as is everything in the ranges
+ * that were stored for that case, no matter how the clock is set.
  */
 import type { TimeRange } from '../../store/store.ts';
 import { createRefusedTimes } from './refused-times.ts';
 
 export interface EarlierRequests {
-  /** The earlier process crashed, and had stored these ranges for that case. Call before `begin`. */
+  /** Call before `begin` if the earlier process crashed; it had stored these ranges for that case. */
   afterCrash(unstoredTimes: readonly TimeRange[]): void;
   /**
-   * The start, before which nothing passes. `lastContactAt` is when the earlier process last heard of a node; later than
-   * the start if the clock was set back between.
+   * Call at startup; nothing is accepted before. `lastContactAt` is when the earlier process was last contacted by a
+   * node, which is later than the start if the clock was set back in between.
    */
   begin(startedAt: number, lastContactAt: number): void;
-  /** Requests that the node signed up to this instant are refused; it applies until the node has a window. */
+  /** Requests that the node signed up to this instant are refused. Applies until the node has a nonce window. */
   floorOf(nodeKey: string): number;
-  /** Whether a heartbeat signed at that time may have been accepted by a process that crashed. */
+  /** Whether a crashed process may have accepted a heartbeat signed at this time. */
   mayBeLost(signedAt: number): boolean;
   /**
-   * Requests that were signed up to this instant are refused because the state was restored: the one that was lost may
-   * have accepted them. Null when there was no restore, or it was long before the start.
+   * Requests signed up to this instant are refused because the state was restored, and the lost state may have accepted
+   * them. Null if there was no restore, or it happened long before the start.
    */
   restoredUntil(): number | null;
-  /** The ranges that the next start must know about, too, if this process crashes. */
+  /** The ranges that the next start must also know about if this process crashes. */
   lostTimes(): readonly TimeRange[];
-  /** Whether what a crash lost can still be replayed: then the next start must take this stop for a crash. */
+  /** Whether requests lost in a crash can still be replayed; the next start must then treat this stop as a crash. */
   mustStartAsCrashed(): boolean;
 }
 
 export interface EarlierRequestsOptions {
-  /** How far ahead of the clock heartbeats may have been signed whose nonces are not durable. */
+  /** How far ahead of the clock heartbeats with non-durable nonces may have been signed. */
   readonly reserveMs: number;
   readonly toleranceMs: number;
   readonly now: () => number;
   /** Monotonic milliseconds. */
   readonly elapsed: () => number;
-  /** The newest known timestamp of the node; 0 when there is none. */
+  /** The newest known timestamp of the node; 0 if there is none. */
   readonly newestSignedBy: (nodeKey: string) => number;
 }
 
@@ -48,11 +48,11 @@ export function createEarlierRequests(options: EarlierRequestsOptions): EarlierR
   let lostTimes = createRefusedTimes(lost);
   let startedAt = Infinity;
   let crashFloor = Infinity;
-  /** Nothing was accepted that was signed later, unless its nonce is durable. */
+  /** No request signed later was accepted, unless its nonce is durable. */
   let latestAccepted = Infinity;
   let recentUntil = Infinity;
 
-  /** Whether requests signed up to that time may pass for current, by one of the clocks: either may be set. */
+  /** Whether requests signed up to this time may still look current by either clock, because both can be wrong. */
   function mayReturn(signedUntil: number): boolean {
     return now() <= signedUntil + toleranceMs || elapsed() <= recentUntil;
   }
@@ -68,19 +68,19 @@ export function createEarlierRequests(options: EarlierRequestsOptions): EarlierR
       crashFloor = hasCrashed ? at : 0;
       recentUntil = elapsed() + toleranceMs;
       const latestBefore = lastContactAt + reserveMs;
-      // What was accepted before a larger step is too far ahead to pass, and nodes need not wait for that time.
+      // If the clock was set back further, earlier requests are too far ahead to pass, so nodes need not wait.
       const wasSetBack = lastContactAt > at && latestBefore <= at + toleranceMs;
       latestAccepted = wasSetBack ? latestBefore : at;
     },
     floorOf(nodeKey) {
       const newest = newestSignedBy(nodeKey);
-      // It was signed under a wrong clock and must not lock the node out until that day.
+      // The timestamp was signed under a wrong clock, and must not lock the node out until that time.
       if (newest > now() + toleranceMs) return latestAccepted;
       return Math.max(crashFloor, newest);
     },
     mayBeLost: (signedAt) => lostTimes.has(signedAt),
     restoredUntil() {
-      // A crash loses the times of some seconds, and a restore all that came before it [backup-6].
+      // A crash loses the signing times of a few seconds; a restore loses all earlier ones [backup-6].
       return lost.find(([after]) => after === 0)?.[1] ?? null;
     },
     lostTimes: () => lost.filter(([, until]) => mayReturn(until)),

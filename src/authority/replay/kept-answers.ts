@@ -1,7 +1,7 @@
 /**
- * Answers of commands, kept for requests that are sent again byte for byte [core-2-5]: after a lost
- * connection or a crash, their senders cannot know what became of them. They are kept as long as the nonces
- * that the requests spent, and stored in the same transaction.
+ * Answers to commands, kept for requests that are sent again byte for byte [core-2-5]: after a lost connection or a
+ * crash, senders cannot know whether their requests were executed. Answers are kept as long as the nonces that the
+ * requests spent, and are stored in the same transaction.
  */
 
 import type { JsonObject } from '../../base/json/value.ts';
@@ -12,34 +12,34 @@ import type { KeptAnswer } from '../../store/store.ts';
 import type { KeptForm } from '../subjects/unit-of-work.ts';
 
 export interface KeptAnswers {
-  /** The answer to the request that spent the nonce, if it was this request and is still kept. */
+  /** The answer to the request that spent the nonce, if it was this request and the answer is still kept. */
   find(nonceDigest: string, request: string): string | undefined;
   keep(answer: KeptAnswer): void;
-  /** Forgets what may be forgotten before this instant. */
+  /** Forgets answers that may be forgotten before this instant. */
   forget(before: number): void;
 }
 
-/** Characters and overhead of all answers in memory. When there are more, the oldest are forgotten. */
+/** The maximum size of all answers in memory, in characters plus overhead. Beyond it, the oldest are forgotten. */
 const MOST_KEPT = 64 * 1024 * 1024;
 /**
- * Answers are forgotten a generation at a time, each of which has this part of the memory: a map whose oldest entries
- * are deleted one by one takes longer for each than for all of a generation.
+ * Answers are forgotten one generation at a time, and memory is divided into this many generations. Deleting the oldest
+ * entries of a map one by one would take longer per entry than dropping a complete generation.
  */
 const GENERATIONS = 16;
 /** Size of an entry without its texts, in bytes. */
 const OVERHEAD = 200;
 
-/** Answers that were kept one after the other. */
+/** Answers that were kept one after another. */
 interface Generation {
-  /** By the digest of the nonce. */
+  /** Keyed by the digest of the nonce. */
   readonly answers: Map<string, KeptAnswer>;
   size: number;
-  /** When the last of them may be forgotten. */
+  /** When all of the answers may be forgotten. */
   forgetAt: number;
 }
 
 export function createKeptAnswers(mostKept = MOST_KEPT): KeptAnswers {
-  /** The oldest first. */
+  /** Oldest first. */
   let generations: Generation[] = [];
   let size = 0;
 
@@ -83,13 +83,13 @@ const MOST_KEPT_BYTES = 4096;
 
 const ANSWER = '{"answer":';
 
-/** The text that is kept of an answer. */
+/** The text that is kept for an answer. */
 export function keptText(answer: Answer, form: KeptForm | null): string {
   const text = wholeText(answer, form);
   return isShort(text) ? text : NOTHING_KEPT;
 }
 
-/** Three bytes are the most that a character takes. */
+/** Avoids counting bytes when possible: a UTF-16 code unit takes at most three bytes in UTF-8. */
 function isShort(text: string): boolean {
   return 3 * text.length <= MOST_KEPT_BYTES || Buffer.byteLength(text) <= MOST_KEPT_BYTES;
 }
@@ -101,7 +101,7 @@ function wholeText(answer: Answer, form: KeptForm | null): string {
   return form === null ? `${ANSWER}${answer.json}}` : jsonText(form);
 }
 
-/** What was found of a first answer: itself, or the certificate that it was. */
+/** A first answer that was found: the answer itself, or the id of the certificate that it contained. */
 export type FoundAnswer = Answer | Extract<KeptForm, { readonly certificate: string }>;
 
 export function foundAnswer(text: string): FoundAnswer {

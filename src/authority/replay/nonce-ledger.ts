@@ -1,6 +1,6 @@
 /**
- * Durable replay protection [core-2-3]: operator, join and renewal nonces, in buckets of one
- * minute, so that forgetting a minute is one step however many nonces it holds.
+ * Durable replay protection [core-2-3] for operator, join and renewal nonces. Nonces are kept in buckets of one minute,
+ * so that forgetting a minute is a single step no matter how many nonces it contains.
  */
 import { hash } from 'node:crypto';
 import type { SpentNonce, TimeRange } from '../../store/store.ts';
@@ -10,41 +10,40 @@ const BUCKET_MS = 60_000;
 
 export interface NonceLedger {
   isSpent(scope: string, nonce: string): boolean;
-  /** Whether the nonce of a request signed at that time may have been spent by an earlier process. */
+  /** Whether an earlier process may have spent the nonce of a request signed at this time. */
   isInDoubt(signedAt: number): boolean;
-  /** Whether nonces of requests signed at that time are forgotten: such a request may be a replay. */
+  /** Whether nonces of requests signed at this time were forgotten, so that the request may be a replay. */
   isForgotten(signedAt: number): boolean;
-  /** Marks the nonce as spent at once and returns the row for the store. */
+  /** Immediately marks the nonce as spent, and returns the row for the store. */
   spend(scope: string, nonce: string, signedAt: number): SpentNonce;
   restore(nonce: SpentNonce): void;
-  /** The stored times replace what is known; nonces of those times need not be known any more. */
+  /** Replaces the known forgotten times with the stored ones, and drops the nonces of those times. */
   restoreForgotten(times: readonly TimeRange[]): void;
   /**
-   * Forgets nonces that have expired by both clocks, so that a clock that is set forward and back does not
-   * let a nonce be used again. Returns the instant before which the store may forget them, too.
+   * Forgets nonces that have expired according to both clocks, so that setting the clock forward and back does not allow
+   * a nonce to be reused. Returns the instant before which the store may also forget nonces.
    */
   forget(now: number): number;
-  /** The signing times of requests whose nonces are forgotten; no clock makes them current again. */
+  /** The signing times of requests whose nonces were forgotten; they stay refused no matter how the clock is set. */
   forgottenTimes(): readonly TimeRange[];
 }
 
 interface Bucket {
   readonly digests: Set<string>;
-  /** When the last of them can no longer be replayed, by the monotonic clock. */
+  /** When the last of the nonces can no longer be replayed, according to the monotonic clock. */
   heldUntil: number;
 }
 
 /** `keepMs` is how long a nonce can be replayed: at least twice the clock tolerance. */
 export function createNonceLedger(keepMs: number, elapsed: () => number): NonceLedger {
   let forgottenTimes = createRefusedTimes([]);
-  /** Keyed by the minute of the wall clock after which they are forgotten. */
+  /** Keyed by the wall clock minute after which the nonces are forgotten. */
   const buckets = new Map<number, Bucket>();
   let newestRestored = 0;
   const digestOf = rememberingLast(nonceDigest);
 
   /**
-   * A nonce of an earlier run is held as long as one that is spent now, because the clock of that run is
-   * unknown.
+   * A nonce from an earlier run is kept as long as one that is spent now, because the clock of that run is unknown.
    */
   function add({ digest, forgetAt }: SpentNonce): void {
     const minute = Math.ceil(forgetAt / BUCKET_MS);
@@ -54,7 +53,7 @@ export function createNonceLedger(keepMs: number, elapsed: () => number): NonceL
     buckets.set(minute, bucket);
   }
 
-  /** `forgetAt` is `keepMs` after the timestamp, so these are the timestamps of the whole bucket. */
+  /** The range of timestamps in a bucket, because `forgetAt` is `keepMs` after the timestamp. */
   function signedIn(minute: number): TimeRange {
     const end = minute * BUCKET_MS;
     return [end - BUCKET_MS - keepMs, end - keepMs];
@@ -91,7 +90,7 @@ export function createNonceLedger(keepMs: number, elapsed: () => number): NonceL
         const end = minute * BUCKET_MS;
         if (end <= now && heldUntil < at) {
           buckets.delete(minute);
-          // They are older than any acceptable timestamp, unless the clock is set back.
+          // These timestamps are too old to be accepted, but could become acceptable if the clock is set back.
           forgottenTimes.add(signedIn(minute), now);
         } else before = Math.min(before, end - BUCKET_MS);
       }
@@ -101,7 +100,7 @@ export function createNonceLedger(keepMs: number, elapsed: () => number): NonceL
   };
 }
 
-/** A nonce is judged and then spent at once. */
+/** Caches the last digest, because a nonce is first checked and then immediately spent. */
 function rememberingLast(digestOf: typeof nonceDigest): typeof nonceDigest {
   let last: { scope: string; nonce: string; digest: string } | null = null;
   return (scope, nonce) => {
@@ -112,7 +111,7 @@ function rememberingLast(digestOf: typeof nonceDigest): typeof nonceDigest {
   };
 }
 
-/** What is stored of a nonce. */
+/** The stored form of a nonce. */
 export function nonceDigest(scope: string, nonce: string): string {
   return hash('sha256', `${scope}\n${nonce}`, 'base64').slice(0, 24);
 }

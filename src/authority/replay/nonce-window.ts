@@ -1,43 +1,43 @@
 /**
- * Replay protection of heartbeats [core-2-3]: a bounded window of nonces per node key, as IPsec's
- * anti-replay window is (RFC 4303, 3.4.3). It lives in memory; a stored floor replaces it after a restart.
+ * Replay protection for heartbeats [core-2-3]: a bounded window of nonces per node key, similar to IPsec's anti-replay
+ * window (RFC 4303, 3.4.3). It exists only in memory; after a restart, a stored floor replaces it.
  */
 import { detached } from '../../base/detached.ts';
 
-/** A nonce is held this much longer than any timestamp it could come with is acceptable. */
+/** A nonce is kept this much longer than its timestamp is acceptable. */
 const MARGIN_MS = 60_000;
 
 export type WindowVerdict = 'fresh' | 'nonce_replay' | 'stale_timestamp';
 
 export interface NonceWindows {
-  /** Whether a request signed at `signedAt` with this nonce may be accepted; claims nothing. */
+  /** Checks whether a request signed at `signedAt` with this nonce may be accepted, without claiming the nonce. */
   check(nodeKey: string, nonce: string, signedAt: number): WindowVerdict;
   claim(nodeKey: string, nonce: string, signedAt: number, now: number): void;
-  /** The clock was set back to `now`: floors after it must not refuse current requests. */
+  /** Call when the clock was set back to `now`: later floors must not refuse current requests. */
   clockSetBack(now: number): void;
-  /** Examines some more windows and drops those with nothing but expired entries. */
+  /** Examines the next few windows and drops those that contain only expired entries. */
   forgetIdle(now: number): void;
   /** The number of nodes that have a window. */
   count(): number;
 }
 
-/** Windows that one call of `forgetIdle` examines: about half a millisecond. */
+/** The number of windows that one call to `forgetIdle` examines, which takes about half a millisecond. */
 const LOOKED_AT = 5000;
 
 /**
- * The last accepted nonces of one node, oldest first, in a ring of plain numbers: one object per heartbeat
- * that lives for minutes is the most expensive kind of garbage.
+ * The last accepted nonces of one node, oldest first, in a ring buffer of plain numbers. An object per heartbeat that
+ * lives for minutes would be the most expensive kind of garbage.
  */
 interface NonceWindow {
   /** Requests signed at or before this instant are refused. */
   floor: number;
-  /** Entries of the ring, each a fingerprint and its signing time. */
+  /** The first entry and the number of entries in the ring; each entry is a fingerprint and its signing time. */
   first: number;
   size: number;
   ring: number[];
 }
 
-/** Capacity of a full window, and of the ring of a new one: powers of two. */
+/** The capacities of a full window and of a new window's ring; both are powers of two. */
 export interface WindowSizes {
   readonly full: number;
   readonly first: number;
@@ -46,8 +46,8 @@ export interface WindowSizes {
 const SIZES: WindowSizes = { full: 256, first: 4 };
 
 /**
- * A node has no window before its first claim. Until then `floorOf` gives its floor, with which its window
- * then begins: everything signed up to that instant belongs to an earlier run.
+ * A node has no window before its first claim. Until then, `floorOf` provides its floor, which also becomes the initial
+ * floor of its window: everything signed up to that instant belongs to an earlier run.
  */
 export function createNonceWindows(
   toleranceMs: number,
@@ -82,7 +82,7 @@ export function createNonceWindows(
       append(window, fingerprintOf(nonce), signedAt);
     },
     clockSetBack(now) {
-      // What was accepted before is then refused as after a crash, because it was signed before now.
+      // As after a crash, requests accepted earlier are then refused because they were signed before `now`.
       for (const window of windows.values()) {
         if (window.floor > now + toleranceMs) window.floor = now;
       }
@@ -94,7 +94,7 @@ export function createNonceWindows(
           lookedAt = windows.entries();
           return;
         }
-        // The floor without a window is not lower than the newest timestamp that the node signed.
+        // Safe, because `floorOf` never returns less than the newest timestamp that the node signed.
         if (isIdle(next.value[1], tooOldAt(now))) windows.delete(next.value[0]);
       }
     },
@@ -103,8 +103,8 @@ export function createNonceWindows(
 }
 
 /**
- * 53 bits of a nonce. If two nonces of one node share them, a genuine request is refused, and the node
- * sends it again with another nonce. A chosen nonce cannot make requests of other nodes fail.
+ * A 53-bit hash of a nonce. If two nonces of one node collide, a genuine request is refused, and the node sends it
+ * again with another nonce. A maliciously chosen nonce cannot make requests of other nodes fail.
  */
 function fingerprintOf(nonce: string): number {
   let low = 0x811c9dc5;
@@ -125,7 +125,7 @@ function holds({ first, size, ring }: NonceWindow, fingerprint: number): boolean
   return false;
 }
 
-/** Whether everything that the window refuses is refused only for its age. */
+/** Whether everything that the window refuses would also be refused because of its age. */
 function isIdle({ floor, first, size, ring }: NonceWindow, tooOld: number): boolean {
   const mask = capacityOf(ring) - 1;
   for (let i = 0; i < size; i += 1) {
@@ -135,10 +135,10 @@ function isIdle({ floor, first, size, ring }: NonceWindow, tooOld: number): bool
 }
 
 /**
- * Expired entries are dropped first, and a full window drops its oldest entry. The floor rises to whatever
- * is dropped, so that it stays refused however late a request is judged and wherever the clock is set. An
- * entry after `latest` was signed under a clock that has been set back since, and must not refuse current
- * requests.
+ * Drops expired entries, and the oldest entry of a full window. The floor rises to the signing times of the dropped
+ * entries, so that they remain refused no matter how late a request is checked or how the clock is set. An entry later
+ * than `latest` was signed under a clock that has since been set back, and must not cause current requests to be
+ * refused.
  */
 function dropOld(
   window: NonceWindow,
@@ -173,8 +173,8 @@ function grow(window: NonceWindow): void {
 }
 
 /**
- * One array for both numbers of an entry: most nodes need only a few, and a typed array costs more than
- * that.
+ * A single plain array holds both numbers of each entry: most nodes need only a few entries, and a typed array would
+ * cost more than that.
  */
 function emptyRing(capacity: number): number[] {
   return new Array<number>(2 * capacity).fill(0);

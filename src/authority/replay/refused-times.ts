@@ -1,7 +1,6 @@
 /**
- * The signing times of requests whose nonces are gone: they were forgotten, or lost in a crash. When the
- * clock is set back, such requests become current again, and only their timestamps show that they may be
- * replays.
+ * The signing times of requests whose nonces are gone, because they were forgotten or lost in a crash. If the clock is
+ * set back, those requests look current again, and only their timestamps show that they may be replays.
  */
 import type { TimeRange } from '../../store/store.ts';
 
@@ -36,9 +35,7 @@ function joinTouching(sorted: readonly TimeRange[]): readonly TimeRange[] {
   return joined;
 }
 
-/**
- * Merges the two ranges with the smallest gap, but never across `now`: that would refuse current requests.
- */
+/** Merges the two ranges with the smallest gap, but never across `now`, because that would refuse current requests. */
 function joinNearest(ranges: readonly TimeRange[], now: number): readonly TimeRange[] {
   const gaps = ranges.slice(1).map(([next], index) => {
     const until = ranges[index]?.[1] ?? next;

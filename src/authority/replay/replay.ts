@@ -1,21 +1,24 @@
 /**
- * Replay protection [core-2-3]: no request is accepted twice, whatever becomes of the process, its clock or its state.
+ * Replay protection [core-2-3]: no request is accepted twice, no matter what happens to the process, its clock or its
+ * state.
  *
- * A request may be accepted when all of this holds; it is the authority's part, after the edge has found it current:
- * - It was signed after the last restore: nobody knows what the state that was lost had accepted [backup-6].
- * - Its nonce is not in the window of its node, and it was signed after the floor of that window: what the window has
- *   dropped, what the node signed before the last start, and after a crash all that was signed before the start.
- *   Joins and operators have no window.
- * - Its nonce is not in the ledger, which is stored, and the ledger has not forgotten the nonces of that time.
- *   Heartbeats look there only when an earlier process may have had to store their nonces.
- * - A heartbeat was not signed at a time of which a crash has lost the nonces.
+ * After the edge has checked that a request is current, the authority may accept it if all of the following hold:
+ * - It was signed after the last restore, because nobody knows which requests the lost state had accepted [backup-6].
+ * - Its nonce is not in the window of its node, and it was signed after the floor of that window. The floor covers what
+ *   the window has dropped, what the node signed before the last start and, after a crash, everything signed before the
+ *   start. Joins and operators have no window.
+ * - Its nonce is not in the stored ledger, and the ledger has not forgotten the nonces of its signing time. Heartbeats
+ *   are checked against the ledger only if an earlier process may have had to store their nonces.
+ * - If it is a heartbeat, it was not signed at a time whose nonces were lost in a crash.
  *
- * An accepted request spends its nonce in the same turn: in the window, and in the ledger with the unit that it decides,
- * which is stored before the answer is sent. Only heartbeats are answered before anything is stored, if they were
- * signed within a range that is: a crash loses their nonces, and everything that was signed within the range is then
- * refused. Nothing that is refused for its time becomes acceptable when a clock is set back.
+ * An accepted request spends its nonce in the same turn of the event loop: in the window, and in the ledger together
+ * with the unit that it decides, which is stored before the answer is sent. Only heartbeats are answered before anything
+ * is stored, provided that they were signed within a stored range. A crash loses their nonces, and everything signed
+ * within the range is then refused. A request that is refused because of its signing time never becomes acceptable by
+ * setting back a clock.
  *
- * A genuine request that is sent again byte for byte, and says so, gets its first answer; nothing is decided anew.
+ * A genuine request that is sent again byte for byte, and is marked as a repeat, gets its first answer; nothing is
+ * decided again.
  */
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
@@ -31,13 +34,13 @@ import { createNonceWindows, type WindowVerdict } from './nonce-window.ts';
 import { createRefusedTimes } from './refused-times.ts';
 import { createUnstoredTimes } from './unstored-times.ts';
 
-/** What keeps requests of one kind from being accepted twice. */
+/** How requests of one kind are protected from being accepted twice. */
 export interface ReplayRule {
-  /** Nonces of one signer must not repeat within it. */
+  /** A signer must not reuse a nonce within the same scope. */
   readonly scope: 'admin' | 'agent-delete' | 'join' | 'node';
-  /** Whether nonces are checked against the window of the signer, which is in memory. */
+  /** Whether nonces are checked against the signer's window, which exists only in memory. */
   readonly window: boolean;
-  /** Whether nonces are always stored, and so outlive the window. */
+  /** Whether nonces are always stored, so that they outlive the window. */
   readonly durable: boolean;
 }
 
@@ -48,25 +51,25 @@ export interface SignedRequest {
 }
 
 interface SentRequest extends SignedRequest {
-  /** Null where no answer is kept. */
+  /** Null if no answer is kept. */
   readonly sending: RequestIdentity | null;
 }
 
-/** The methods up to `begin` are for the start, in this order; nothing is accepted before. */
+/** Call the methods up to `begin` at startup, in this order; nothing is accepted before. */
 export interface Replay {
-  /** Takes over what is stored; again for each change that another process stores. */
+  /** Loads stored data; also called for each change that another process stores. */
   restore(stored: Pick<StoreReading, 'nonces' | 'answers' | 'forgottenTimes'>): Promise<void>;
   /**
-   * The process before this one crashed, and had stored these ranges for that case. Returns how many milliseconds to
-   * wait before `begin`: then requests that are signed from now on are not in a range.
+   * Call if the previous process crashed; it had stored these ranges for that case. Returns how many milliseconds to
+   * wait before `begin`, so that requests signed from then on are not within a range.
    */
   afterCrash(unstoredTimes: readonly TimeRange[]): number;
-  /** Requests may come. `lastContactAt` is when an earlier process last heard of a node. */
+  /** Starts accepting requests. `lastContactAt` is when a node last contacted an earlier process. */
   begin(startedAt: number, lastContactAt: number): void;
 
   /**
-   * Whether a request may be accepted; spends nothing. Throws `restored_recently` for a genuine one that a restore bars,
-   * so that its sender learns why, and for how long.
+   * Checks whether a request may be accepted, without spending its nonce. Throws `restored_recently` for a genuine
+   * request that is refused because of a restore, so that the sender learns why, and for how long.
    */
   check(
     rule: ReplayRule,
@@ -74,54 +77,54 @@ export interface Replay {
     request: SignedRequest,
     isGenuine: boolean,
   ): WindowVerdict;
-  /** Spends the nonce of a genuine request, in the unit as well if it has to be stored. */
+  /** Spends the nonce of a genuine request, and adds it to the unit if it must be stored. */
   spend(unit: UnitOfWork, rule: ReplayRule, signer: string, request: SentRequest): void;
-  /** The first answer to a genuine request that is sent again; null when none is known. */
+  /** The first answer to a genuine request that is sent again; null if none is known. */
   answerTo(rule: ReplayRule, signer: string, request: SentRequest): FoundAnswer | null;
-  /** Keeps the answer to a request that has spent its nonce, and returns what to store of it. */
+  /** Keeps the answer to a request that has spent its nonce, and returns the row to store. */
   keepAnswer(request: SpentRequest, answer: Answer, form: KeptForm | null): KeptAnswer;
 
-  /** Whether a heartbeat has to wait for the disk only because the range was stored too long ago. */
+  /** Whether a heartbeat must wait for the disk only because the range was stored too long ago. */
   isBeyondStoredRange(signedAt: number, now: number): boolean;
-  /** The ranges to store with contacts. Call `rangesStored` once they are on disk, and one after the other. */
+  /** The ranges to store with contacts. Call `rangesStored` once they are on disk, before the next call. */
   rangesToStore(now: number): readonly TimeRange[];
   rangesStored(): void;
 
-  /** Forgets what has expired; returns the instant before which the store may forget nonces and answers, too. */
+  /** Forgets expired data; returns the instant before which the store may also forget nonces and answers. */
   forget(now: number): number;
-  /** The signing times of requests whose nonces are forgotten, to be stored when they are. */
+  /** The signing times of requests whose nonces were forgotten; store them when the store forgets the nonces. */
   forgottenTimes(): readonly TimeRange[];
-  /** The clock was set back to `now`: what was signed under the old time must not bar current requests. */
+  /** Call when the clock was set back to `now`: requests signed under the old time must not block current ones. */
   clockSetBack(now: number): void;
-  /** Until when whatever is signed now is refused because of a restore; null when it is not. */
+  /** If requests signed now are refused because of a restore, when that ends; otherwise null. */
   refusedUntil(now: number): number | null;
-  /** Whether what a crash lost can still be replayed: then the next start must take this stop for a crash. */
+  /** Whether requests lost in a crash can still be replayed; the next start must then treat this stop as a crash. */
   mustStartAsCrashed(): boolean;
   /** The number of nodes that have a window. */
   windowCount(): number;
 }
 
 export interface ReplayOptions {
-  /** How old or how far ahead a signed request may be, in milliseconds. */
+  /** How far in the past or future the signing time of a request may be, in milliseconds. */
   readonly toleranceMs: number;
   readonly flushIntervalMs: number;
   readonly now: () => number;
   /** Monotonic milliseconds. */
   readonly elapsed: () => number;
-  /** The newest known timestamp of the node; 0 when there is none. */
+  /** The newest known timestamp of the node; 0 if there is none. */
   readonly newestSignedBy: (nodeKey: string) => number;
 }
 
-/** Flushes may be late by this much before heartbeats wait for the disk. */
+/** How late flushes may be before heartbeats wait for the disk. */
 const SLOWEST_FLUSH_MS = 1000;
-/** A start after a crash is not delayed by more than this. */
+/** The longest that a start after a crash is delayed. */
 const LONGEST_WAIT_MS = 2000;
 
 export function createReplay(options: ReplayOptions): Replay {
   const { toleranceMs, now, elapsed } = options;
   /** How far ahead of the clock a heartbeat may be signed and answered before it is stored. */
   const reserveMs = options.flushIntervalMs + SLOWEST_FLUSH_MS;
-  // Twice the larger tolerance and a minute, so a nonce outlives every timestamp it could be replayed with.
+  // Twice the larger tolerance plus a minute, so that a nonce outlives every timestamp it could be replayed with.
   const keepMs = 2 * Math.max(toleranceMs, DELETE_ENVELOPE_TOLERANCE) + 60_000;
   const ledger = createNonceLedger(keepMs, elapsed);
   const answers = createKeptAnswers();
@@ -203,12 +206,12 @@ export function createReplay(options: ReplayOptions): Replay {
   };
 }
 
-/** Within what nonces must not repeat. */
+/** The scope in which nonces must not repeat. */
 export function scopeOf({ scope }: ReplayRule, signer: string): string {
   return `${scope}:${signer}`;
 }
 
-/** What a restored state stores, so that whatever was signed up to this instant is refused. */
+/** The times that a restored state stores, so that everything signed up to `until` is refused. */
 export function refusedAfterRestore(
   forgottenTimes: readonly TimeRange[],
   until: number,

@@ -1,20 +1,20 @@
 /**
- * Heartbeats are acknowledged before they are stored, so a crash loses the nonces of the last ones. The
- * range of their signing times is therefore stored with each flush. A heartbeat signed within that range is
- * acknowledged at once; the nonce of any other is durable first. After a crash everything signed in the
- * range is refused, whatever the clock was set to meanwhile.
+ * Heartbeats are acknowledged before they are stored, so a crash loses the nonces of the last ones. Therefore, the
+ * range of their signing times is stored with each flush. A heartbeat signed within that range is acknowledged
+ * immediately; for any other heartbeat, the nonce must be durable first. After a crash, everything signed within the
+ * range is refused, no matter how the clock was set in the meantime.
  */
 import type { TimeRange } from '../../store/store.ts';
 import { createRefusedTimes } from './refused-times.ts';
 
 export interface UnstoredTimes {
-  /** Whether a heartbeat signed at that time may be acknowledged before it is stored. */
+  /** Whether a heartbeat signed at this time may be acknowledged before it is stored. */
   covers(signedAt: number): boolean;
-  /** A heartbeat signed at that time was accepted. Call it of the start first. */
+  /** Notes the signing time of an accepted heartbeat. Call this first with the time of the start. */
   noteAccepted(signedAt: number): void;
-  /** Whether a heartbeat signed at that time is not covered only because the range was stored too long ago. */
+  /** Whether a heartbeat signed at this time is not covered only because the range was stored too long ago. */
   isBeyondStoredRange(signedAt: number, now: number): boolean;
-  /** The ranges to store with a flush that begins now. Call `stored` once it is on disk. */
+  /** The ranges to store with a flush that begins now. Call `stored` once they are on disk. */
   next(now: number): readonly TimeRange[];
   stored(): void;
 }
@@ -23,7 +23,7 @@ export interface UnstoredTimesOptions {
   readonly toleranceMs: number;
   /** How far ahead of the authority's clock a heartbeat may be signed without being durable first. */
   readonly reserveMs: number;
-  /** Ranges of processes that crashed, which have to be stored as well. */
+  /** Ranges of crashed processes, which must be stored as well. */
   readonly lostTimes: () => readonly TimeRange[];
 }
 
@@ -40,13 +40,13 @@ export function createUnstoredTimes(options: UnstoredTimesOptions): UnstoredTime
     noteAccepted(signedAt) {
       if (signedAt > newest) newest = signedAt;
     },
-    // Who signs ahead of the clock waits for the disk in any case.
+    // Heartbeats signed ahead of the clock wait for the disk in any case.
     isBeyondStoredRange: (signedAt, now) => signedAt > until && signedAt <= now,
     next(now) {
-      // A node whose clock is ahead must not make the range refuse what others sign after a crash.
+      // A node whose clock is ahead must not extend the range so far that other nodes are refused after a crash.
       newest = Math.min(newest, now);
       coming = [now - toleranceMs - 1, newest + reserveMs];
-      // What both ranges cover may be acknowledged while either of them is the stored one.
+      // Until the flush completes, either range may be the stored one, so cover only what both contain.
       after = Math.max(after, coming[0]);
       until = Math.min(until, coming[1]);
       const ranges = createRefusedTimes(lostTimes());

@@ -13,12 +13,12 @@ import type { AuditEntry, SealedEntry } from '../../store/store.ts';
 export interface AuditDraft {
   readonly type: AuditEvent;
   readonly details: JsonObject;
-  /** The operator key that caused it, if one did. */
+  /** The operator key that caused the event, if any. */
   readonly actorKeyId: string | null;
 }
 
 export interface AuditChain {
-  /** Makes the next entries of the chain; they must be stored in the order in which they were made. */
+  /** Creates the next entries of the chain, which must be stored in the order in which they were created. */
   extend(drafts: readonly AuditDraft[], at: number): SealedEntry[];
 }
 
@@ -43,17 +43,17 @@ export function createAuditChain(head: string, runtime: Runtime): AuditChain {
   };
 }
 
-/** Bounds on what an entry copies from a caller: characters of a text, items of a list. */
+/** Limits on what an entry copies from a caller: characters in a text, and items in a list. */
 const MAX_TEXT = 256;
 const MAX_ITEMS = 64;
 
-/** The log is kept for ever, so callers must not decide how long its entries are. */
+/** Limits the details of an entry: the log is kept forever, so callers must not control the size of its entries. */
 function boundedDetails(details: JsonObject): JsonObject {
   if (areBounded(details)) return details;
   return Object.fromEntries(Object.entries(details).map(([name, value]) => [name, bounded(value)]));
 }
 
-/** Most details are a few short texts, and stay as they are. */
+/** Most details are only a few short texts, and remain unchanged. */
 function areBounded(details: JsonObject): boolean {
   for (const name in details) {
     const value = details[name];
@@ -72,7 +72,7 @@ function bounded(value: JsonValue): JsonValue {
 
 function cut(text: string): string {
   if (text.length <= MAX_TEXT) return text;
-  // Never end in half of a surrogate pair.
+  // Do not cut a surrogate pair in half.
   const end = (text.codePointAt(MAX_TEXT - 1) ?? 0) > 0xffff ? MAX_TEXT - 1 : MAX_TEXT;
   return text.slice(0, end);
 }
@@ -83,7 +83,7 @@ export type ChainVerdict =
 
 /** Checks a chain entry by entry. */
 export interface ChainCheck {
-  /** Null while the chain holds; otherwise why this entry breaks it. */
+  /** Null if the entry continues the chain; otherwise the reason why it breaks it. */
   add(entry: AuditEntry): 'broken_link' | 'altered_entry' | null;
   readonly length: number;
   readonly head: string;
@@ -109,7 +109,7 @@ export function createChainCheck(genesisHash: string): ChainCheck {
   };
 }
 
-/** Checks a whole chain from its first entry; `position` counts from 1. */
+/** Checks a complete chain from its first entry; `position` counts from 1. */
 export async function verifyAuditChain(
   entries: Iterable<AuditEntry> | AsyncIterable<AuditEntry>,
   genesisHash: string,

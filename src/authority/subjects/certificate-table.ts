@@ -1,7 +1,7 @@
 /**
- * Certificates at rest, by the million: columns instead of objects. A million take 206 MB here and 369 MB
- * as objects in a map, and the garbage collector need not copy them; a read costs 0.8 µs more. Behaves like
- * a map of subjects by id.
+ * Stores millions of certificates in columns instead of objects, and behaves like a map of subjects by id. A million
+ * certificates take 206 MB here, compared to 369 MB as objects in a map, and the garbage collector does not have to copy
+ * them; a read costs 0.8 µs more.
  */
 import {
   type Certificate,
@@ -17,7 +17,7 @@ import type { Subject, SubjectTable } from './subject-table.ts';
 const KEY_BYTES = 32;
 
 const NO_ROLES: readonly string[] = [];
-/** Versions of subjects are never negative. */
+/** Marks a free row; versions of subjects are never negative. */
 const FREE = -1;
 
 class Block {
@@ -26,7 +26,7 @@ class Block {
   readonly roles: (readonly string[])[];
   readonly remoteAddrs: string[];
   readonly fates: RevocationAndRenewal[];
-  /** `FREE` where the row has no certificate. */
+  /** `FREE` if the row has no certificate. */
   readonly versions: Float64Array;
   readonly issuedAt: Float64Array;
   readonly expiresAt: Float64Array;
@@ -47,8 +47,8 @@ class Block {
 
 export interface CertificateTable extends SubjectTable<'certificate'> {
   /**
-   * When the certificates end that are neither revoked nor renewed, some thousands at a time, in
-   * milliseconds since the epoch. Without the rest of each, a million take some milliseconds.
+   * When the certificates that are neither revoked nor renewed expire, in milliseconds since the epoch, a few thousand
+   * at a time. Because the other columns are not read, a million certificates take a few milliseconds.
    */
   ends(): IterableIterator<readonly number[]>;
 }
@@ -59,7 +59,7 @@ export function createCertificateTable(
 ): CertificateTable {
   const blocks = createBlocks((rows) => new Block(rows), rowsBits);
   const { of: blockOf, rowOf } = blocks;
-  /** Keys that are not the base64 of 32 bytes, by number. */
+  /** Keys that are not canonical base64 of 32 bytes, by number. */
   const nonStandardKeys = new Map<number, string>();
   let size = 0;
 
@@ -67,7 +67,7 @@ export function createCertificateTable(
     return number !== NONE && blockOf(number).versions[rowOf(number)] !== FREE;
   }
 
-  /** Releases everything that the row refers to. */
+  /** Releases everything that the row references. */
   function clear(number: number): void {
     const block = blockOf(number);
     const row = rowOf(number);

@@ -1,6 +1,6 @@
 /**
- * The kinds of trust subjects, and the only place where their machines run, for stored and unstored
- * subjects alike.
+ * The kinds of trust subjects. This is the only place where their state machines run, for both stored and unstored
+ * subjects.
  */
 import {
   type AgentRegistration,
@@ -141,7 +141,7 @@ export interface SubjectTypes {
     readonly event: RestoredRevocationEvent;
   };
   readonly webhook: { readonly context: Webhook; readonly event: WebhookEvent };
-  /** In process memory only [service-states-other]: never part of a unit. */
+  /** Exists only in process memory [service-states-other], and is never part of a unit. */
   readonly 'data-license-policy': {
     readonly context: LicensePolicy;
     readonly event: LicensePolicyEvent;
@@ -152,12 +152,12 @@ export type SubjectKind = keyof SubjectTypes;
 
 export const KINDS = Object.keys(MACHINES) as readonly SubjectKind[];
 
-/** The one spelling of a subject's address. */
+/** The address of a subject; the only place that defines its format. */
 export function addressOf(kind: string, id: string): string {
   return `${kind} ${id}`;
 }
 
-/** Sends one event to a subject at rest; `undefined` stands for a subject that does not exist yet. */
+/** Sends one event to a subject at rest, which is `undefined` if the subject does not exist yet. */
 export function transition<Kind extends SubjectKind>(
   kind: Kind,
   resting: Resting | undefined,
@@ -166,7 +166,7 @@ export function transition<Kind extends SubjectKind>(
   return step(MACHINES[kind], resting, event);
 }
 
-/** The refusal that a machine emitted, or null when it accepted the event. */
+/** The refusal that a machine emitted, or null if it accepted the event. */
 export function refusalIn<Name extends string>(emitted: readonly Emitted[]): Refused<Name> | null {
   const refused = emitted.find(({ type }) => type === 'refused');
   return refused === undefined ? null : (refused as Refused<Name>);

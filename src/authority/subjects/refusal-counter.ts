@@ -1,7 +1,7 @@
 /**
- * Refusals of unauthenticated callers. Anyone can cause any number of them, so the writes they cause are
- * bounded: the first few of a source in a minute are audited individually; the others are counted and
- * become one entry per source, event and reason at the end of the minute.
+ * Counts refusals of unauthenticated callers. Anyone can cause any number of them, so the number of resulting writes is
+ * limited: the first few from a source within a minute are audited individually; the rest are counted, and summarized in
+ * one entry per source, event and reason at the end of the minute.
  */
 import type { JsonObject } from '../../base/json/value.ts';
 import type { AuditEvent } from '../../protocol/rows/audit-event.ts';
@@ -15,13 +15,13 @@ export type RefusalEvent = Extract<
   | 'renewal_rejected'
 >;
 
-/** What every audited refusal has in common; events and reasons are closed lists. */
+/** The details that all audited refusals have in common; events and reasons come from fixed lists. */
 export interface RefusalDetails extends JsonObject {
   readonly reason: string;
   readonly remote_addr: string;
 }
 
-/** How many refusals of one source are audited individually, and in what time. */
+/** How many refusals from one source are audited individually within a time window. */
 export interface SingleRefusals {
   readonly count: number;
   readonly windowMs: number;
@@ -35,9 +35,9 @@ export interface RefusalSummary {
 }
 
 export interface RefusalAudit {
-  /** True when the refusal gets an entry of its own; otherwise it is counted. */
+  /** Returns true if the refusal gets its own entry; otherwise counts it. */
   isSingle(event: RefusalEvent, details: RefusalDetails): boolean;
-  /** Returns and clears the summaries of past windows; with `all`, also of the current one. */
+  /** Returns and clears the summaries of a finished window or, if `all` is set, of the current one. */
   takeSummaries(all: boolean): readonly RefusalSummary[];
 }
 
@@ -45,7 +45,7 @@ export interface RefusalAudit {
 const MAX_SOURCES = 100;
 const OTHER_SOURCES = 'other';
 
-/** `elapsed` is the monotonic clock. Without a limit, every refusal gets its own entry. */
+/** `elapsed` is a monotonic clock. Without a limit, every refusal gets its own entry. */
 export function createRefusalAudit(
   limit: SingleRefusals | null,
   elapsed: () => number,

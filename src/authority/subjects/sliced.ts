@@ -4,7 +4,7 @@ import { Refusal } from '../../base/refusal.ts';
 import { oneSliceATurn } from '../../base/slices.ts';
 import { createTurns } from '../../base/work.ts';
 
-/** What such a query returns: work that pauses between slices and ends with the answer. */
+/** Returned by a long query: work that pauses between slices and ends with the answer. */
 export class Sliced {
   readonly work: Generator<void, Writable>;
 
@@ -13,12 +13,12 @@ export class Sliced {
   }
 }
 
-/** Further ones are refused instead of waiting. */
+/** The most sliced queries that run or wait; any more are refused. */
 const MOST_WAITING = 64;
 
 /**
- * Runs sliced queries one after the other, one slice per turn of the event loop: all of them together then
- * hold up other calls by one slice a turn.
+ * Runs sliced queries one after another, one slice per turn of the event loop, so that all of them together delay other
+ * calls by only one slice per turn.
  */
 export interface SliceQueue {
   run(sliced: Sliced): Promise<Writable>;

@@ -14,6 +14,6 @@ export interface SubjectTable<Kind extends SubjectKind> {
   get(id: string): Subject<Kind> | undefined;
   set(id: string, subject: Subject<Kind>): unknown;
   delete(id: string): boolean;
-  /** Stays valid while subjects are set or deleted. */
+  /** The iterator remains valid while subjects are set or deleted. */
   entries(): IterableIterator<[string, Subject<Kind>]>;
 }

@@ -7,27 +7,27 @@ import type { Subject, SubjectTable } from './subject-table.ts';
 
 export type SubjectFollower = (kind: SubjectKind, id: string, subject: Subject) => void;
 
-/** What follows a change of subjects in memory: indexes, counts, lists. */
+/** Callbacks that keep indexes, counts and lists in memory up to date when subjects change. */
 export interface Followers {
-  /** A change was decided; it may not be on disk yet. */
+  /** Called when a change was decided, which may not be on disk yet. */
   readonly decided?: SubjectFollower;
   readonly committed?: SubjectFollower;
-  /** A subject was committed that was not there before, or may not have been. */
+  /** Called when a committed subject is new, or may be new. */
   readonly added?: (kind: SubjectKind, id: string) => void;
-  /** A removal was decided; the subject can still be read. */
+  /** Called when a removal was decided; the subject can still be read. */
   readonly removed?: SubjectFollower;
 }
 
 export interface Subjects {
-  /** The subject as decided so far, whether or not it is on disk. */
+  /** The subject including all decisions so far, whether or not they are on disk. */
   current<Kind extends SubjectKind>(kind: Kind, id: string): Subject<Kind> | undefined;
-  /** The subject as it is on disk. */
+  /** The subject as stored on disk. */
   committed<Kind extends SubjectKind>(kind: Kind, id: string): Subject<Kind> | undefined;
   allCommitted<Kind extends SubjectKind>(kind: Kind): IterableIterator<[string, Subject<Kind>]>;
   countCommitted(kind: SubjectKind): number;
-  /** When the committed certificates end that are neither revoked nor renewed, some thousands at a time. */
+  /** When the committed certificates that are neither revoked nor renewed expire, a few thousand at a time. */
   certificateEnds(): IterableIterator<readonly number[]>;
-  /** Adds a subject from the store, or from the configuration, as committed. */
+  /** Adds a subject from the store or from the configuration as committed. */
   restore(kind: SubjectKind, id: string, subject: Subject): void;
   decide(changes: SubjectChanges): void;
   /** Marks the changes as committed. */
@@ -36,13 +36,13 @@ export interface Subjects {
   follow(followers: Followers): void;
 }
 
-/** What one unit changes; each subject appears once, among the writes or the removals. */
+/** The changes of one unit; each subject appears only once, in the writes or in the removals. */
 export interface SubjectChanges {
   readonly writes: readonly SubjectWrite[];
   readonly removals: readonly SubjectRemoval[];
 }
 
-/** Marks a subject whose removal is decided. */
+/** Marks a subject whose removal was decided. */
 const REMOVED = null;
 
 export function createSubjects(numbers: CertificateNumbers): Subjects {

@@ -1,8 +1,8 @@
 /**
- * Everything one command decides: next snapshots, spent nonces, audit entries. A command runs to its end
- * without waiting, so no other command sees or disturbs a half-made decision; the unit is then stored in
- * one transaction. When the command is refused, its changes of subjects are dropped, but what the refusal
- * itself leaves behind (audit entries, the nonce of a genuine request) is stored.
+ * Everything that one command decides: next snapshots, spent nonces and audit entries. A command runs synchronously, so
+ * no other command sees or disturbs an incomplete decision. The unit is then stored in one transaction. If the command
+ * is refused, its changes to subjects are dropped, but the effects of the refusal itself (audit entries, the nonce of a
+ * genuine request) are stored.
  */
 import type { Emitted } from '../../../machines/step.ts';
 import { detached } from '../../base/detached.ts';
@@ -15,29 +15,29 @@ import { addressOf, type SubjectKind, type SubjectTypes, transition } from './ki
 import type { Subject } from './subject-table.ts';
 import { type Subjects, toSubject } from './subjects.ts';
 
-/** A request that spent a nonce, and whose answer is kept. */
+/** A request that spent a nonce and whose answer is kept. */
 export type SpentRequest = Omit<KeptAnswer, 'answer'>;
 
-/** What is kept in place of an answer. */
+/** What is kept instead of the answer itself. */
 export type KeptForm =
-  /** The answer is a certificate, and can be made again from what is stored of it. */
+  /** The answer is a certificate, which can be rebuilt from its stored state. */
   | { readonly certificate: string }
-  /** The answer held secrets: the part of it that may be disclosed. */
+  /** The answer contained secrets; this is the part that may be disclosed. */
   | { readonly done: JsonObject };
 
-/** An effect that runs after the commit; the answer waits for the promise it may return. */
+/** An effect that runs after the commit. If it returns a promise, the answer waits for it. */
 export type Effect = () => Promise<void> | void;
 
 /**
- * A class, because every heartbeat creates one: methods on a prototype cost nothing per instance, and most
- * units never need their lists.
+ * This is a class because every heartbeat creates one: methods on a prototype cost nothing per instance. The lists are
+ * created on demand, because most units never need them.
  */
 export class UnitOfWork {
-  /** The one clock reading of the command, milliseconds since the epoch. */
+  /** The only time at which the command reads the clock, in milliseconds since the epoch. */
   readonly at: number;
   readonly #subjects: Subjects;
   #staged: Map<string, SubjectWrite> | null = null;
-  /** What is staged, as a list, once it was asked for. */
+  /** The staged writes as a list, cached after the first request. */
   #writes: readonly SubjectWrite[] | null = null;
   #removals: SubjectRemoval[] | null = null;
   #nonces: SpentNonce[] | null = null;
@@ -52,7 +52,7 @@ export class UnitOfWork {
     this.at = at;
   }
 
-  /** The subject with the changes of this command. */
+  /** The subject, including the changes made by this command. */
   current<Kind extends SubjectKind>(kind: Kind, id: string): Subject<Kind> | undefined {
     const write = this.#staged?.get(addressOf(kind, id));
     return write === undefined
@@ -60,7 +60,7 @@ export class UnitOfWork {
       : (toSubject(write) as Subject<Kind>);
   }
 
-  /** The context of a subject that is known to exist, because it just took an event. */
+  /** The context of a subject that is known to exist because it has just accepted an event. */
   existing<Kind extends SubjectKind>(kind: Kind, id: string): SubjectTypes[Kind]['context'] {
     const subject = this.current(kind, id);
     if (subject === undefined) throw new Error(`${addressOf(kind, id)} does not exist`);
@@ -88,7 +88,7 @@ export class UnitOfWork {
     return emitted;
   }
 
-  /** Removes a subject that this unit does not change otherwise; its machine is not involved. */
+  /** Removes a subject that this unit does not otherwise change; its state machine is not involved. */
   remove(kind: SubjectKind, id: string): void {
     const subject = this.#subjects.current(kind, id);
     if (subject === undefined) throw new Error(`${kind} ${id} does not exist`);
@@ -96,7 +96,7 @@ export class UnitOfWork {
     this.#removals.push({ kind, id, replaces: subject.version });
   }
 
-  /** An operator has proven possession of this key: what is audited from here on, the operator caused. */
+  /** Attributes all further audit entries to the operator, who has proven possession of this key. */
   actAs(operatorKeyId: string): void {
     this.#actorKeyId = operatorKeyId;
   }
@@ -106,30 +106,30 @@ export class UnitOfWork {
     this.#auditDrafts.push({ type, details, actorKeyId: this.#actorKeyId });
   }
 
-  /** Spends the nonce of the request; `sending` is null where no answer is kept. */
+  /** Spends the nonce of the request; `sending` is null if no answer is kept. */
   spend(nonce: SpentNonce, sending: RequestIdentity | null): void {
     this.#nonces ??= [];
     this.#nonces.push(nonce);
     if (sending !== null) this.#request = { ...nonce, request: sending.request };
   }
 
-  /** What is kept of the answer for a repeated request, in place of its text. */
+  /** Sets what is kept for a repeated request instead of the answer's text. */
   keepAs(form: KeptForm): void {
     this.#keptForm = form;
   }
 
-  /** Runs when the unit is on disk, before the answer is sent. */
+  /** Adds an effect that runs once the unit is on disk, before the answer is sent. */
   whenCommitted(effect: Effect): void {
     this.#effects ??= [];
     this.#effects.push(effect);
   }
 
-  /** Makes the answer wait for everything decided before it, although this unit stores nothing itself. */
+  /** Makes the answer wait for all earlier decisions to be on disk, even if this unit stores nothing itself. */
   awaitEarlierCommits(): void {
     this.whenCommitted(() => undefined);
   }
 
-  /** Drops the changes of subjects and their effects. */
+  /** Drops the changes to subjects and their effects. */
   refuse(): void {
     this.#staged = null;
     this.#writes = null;
@@ -178,14 +178,14 @@ export class UnitOfWork {
   }
 }
 
-/** Kinds with lists from requests. Those of certificates come from their invites, and many share one. */
+/** Kinds with lists that come from requests. Certificates get theirs from invites, and many share one list. */
 const HAVE_LISTS: ReadonlySet<SubjectKind> = new Set<SubjectKind>([
   'invite',
   'agent-registration',
   'recognition-treaty',
 ]);
 
-/** The context without references to the body of the request that changed it. */
+/** A copy of the context that does not keep the body of the request in memory. */
 function ownTexts(kind: SubjectKind, context: object, before: object = {}): object {
   const own: { [member: string]: unknown } = { ...context };
   const known = before as { readonly [member: string]: unknown };

@@ -1,6 +1,6 @@
-/** Columns of a table in blocks: memory grows by one block at a time, and nothing is ever copied. */
+/** Stores the columns of a table in blocks, so that memory grows by one block at a time and nothing is ever copied. */
 export interface Blocks<Block> {
-  /** The block of the number, allocated on first use. */
+  /** The block that contains the number, allocated on first use. */
   of(number: number): Block;
   rowOf(number: number): number;
 }

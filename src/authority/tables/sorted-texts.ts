@@ -1,43 +1,43 @@
 /**
- * Texts in order, by the million. They are held in blocks, so that adding or removing one moves at most a
- * block of others; a place in the order is found by binary search. Each text has its first characters next to it as a
- * number, since numbers are compared where they lie, and texts are spread over the memory.
+ * Stores millions of texts in order. They are kept in blocks, so that adding or removing one moves at most one block of
+ * others; positions are found by binary search. The first characters of each text are also stored as a number, because
+ * numbers are compared in place, while texts are scattered across memory.
  */
 
 export interface SortedTexts {
-  /** Does nothing when the text is there already. */
+  /** Does nothing if the text is already present. */
   add(text: string): void;
   remove(text: string): void;
   size(): number;
-  /** The texts after this one, which need not be there. Read them before any is added or removed. */
+  /** The texts after this one, which need not be present. Read them before any text is added or removed. */
   after(text: string): Iterable<string>;
 }
 
-/** Both lists are in order, and of one length. */
+/** Both lists are sorted and have the same length. */
 interface Block {
   readonly beginnings: number[];
   readonly texts: string[];
 }
 
 const MOST_IN_BLOCK = 512;
-/** As many as a number holds exactly, with a byte each. */
+/** The most characters that fit exactly into a number, at one byte each. */
 const CHARACTERS_IN_BEGINNING = 6;
 const LARGEST_BYTE = 0xff;
 
 export function createSortedTexts(mostInBlock = MOST_IN_BLOCK): SortedTexts {
-  /** In order; none is empty. */
+  /** The blocks in order; none is empty. */
   const blocks: Block[] = [];
   /** The first beginning and the first text of each block. */
   const firsts: Block = { beginnings: [], texts: [] };
   let size = 0;
 
-  /** The index of the only block that may hold the text. */
+  /** The index of the only block that may contain the text. */
   function blockFor(beginning: number, text: string): number {
     const place = placeIn(firsts, beginning, text);
     return firsts.texts[place] === text ? place : Math.max(place - 1, 0);
   }
 
-  /** A start adds all texts in their order, and must leave full blocks behind. */
+  /** Splits a full block. At startup, all texts are added in order, so an append keeps the full block intact. */
   function split(index: number, block: Block, added: number): void {
     const { beginnings, texts } = block;
     const isAppended = index === blocks.length - 1 && added === texts.length - 1;
@@ -104,7 +104,7 @@ export function createSortedTexts(mostInBlock = MOST_IN_BLOCK): SortedTexts {
   };
 }
 
-/** The index of the first text that is not before this one; the number of texts if all are. */
+/** The index of the first text that is not before this one, or the number of texts if there is none. */
 function placeIn({ beginnings, texts }: Block, beginning: number, text: string): number {
   let low = 0;
   let high = texts.length;
@@ -118,7 +118,7 @@ function placeIn({ beginnings, texts }: Block, beginning: number, text: string):
   return low;
 }
 
-/** Never larger than that of a later text. */
+/** The first characters as a number, which is never larger than the number of a later text. */
 function beginningOf(text: string): number {
   let beginning = 0;
   for (let index = 0; index < CHARACTERS_IN_BEGINNING; index += 1) {

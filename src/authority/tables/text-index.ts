@@ -1,15 +1,15 @@
 /**
- * Finds numbered items by a text they have. The texts stay with the items; the index is a hash table of
- * numbers. A million keys take 42 MB here and 113 MB in a map, and half the time of one.
+ * Finds numbered items by one of their texts. The texts are stored only with the items; the index is a hash table of
+ * numbers. A million keys take 42 MB here, compared to 113 MB in a map, and half the time.
  */
 export interface TextIndex {
-  /** The number last put under the text, or `NONE`. */
+  /** The number that was last stored for the text, or `NONE`. */
   find(text: string): number;
-  /** Replaces the number found under the text, and returns the old one. */
+  /** Replaces the number stored for the text, and returns the old one. */
   put(text: string, number: number): number;
   /**
-   * Removes the number found under the text, and returns it. Call while all numbers in the index still have
-   * their texts, including this one.
+   * Removes the number stored for the text, and returns it. Call while all numbers in the index, including this one,
+   * still have their texts.
    */
   remove(text: string): number;
 }
@@ -20,7 +20,7 @@ export const NONE = 0;
 const FIRST_SLOTS = 1024;
 
 /**
- * Where strangers choose the texts, a random `seed` of 32 bits must decide which of them collide.
+ * If untrusted clients choose the texts, `seed` must be a random 32-bit number, so that they cannot provoke collisions.
  * `firstSlots` is a power of two.
  */
 export function createTextIndex(
@@ -28,11 +28,11 @@ export function createTextIndex(
   seed: number,
   firstSlots = FIRST_SLOTS,
 ): TextIndex {
-  /** Number and hash of each slot, side by side: open addressing, at most half full. */
+  /** The number and hash of each slot, side by side. Uses open addressing and is at most half full. */
   let slots = new Int32Array(2 * firstSlots);
   let taken = 0;
 
-  /** Index of the text's pair, or of the empty pair that it would take. */
+  /** The index of the text's pair, or of the empty pair where it would be stored. */
   function placeOf(text: string, hash: number): number {
     const mask = slots.length - 1;
     let place = (2 * hash) & mask;
@@ -58,7 +58,7 @@ export function createTextIndex(
     }
   }
 
-  /** Closes the gap: an entry behind it that belongs at or before it moves into it. */
+  /** Empties a pair and closes the gap by moving up later entries that belong at or before it. */
   function clear(place: number): void {
     const mask = slots.length - 1;
     let gap = place;
@@ -94,7 +94,7 @@ export function createTextIndex(
   };
 }
 
-/** FNV-1a with a seed, its high bits folded into the low ones that choose the slot. */
+/** FNV-1a with a seed; the high bits are folded into the low ones, which select the slot. */
 function hashOf(text: string, seed: number): number {
   let hash = 0x811c9dc5 ^ seed;
   for (let i = 0; i < text.length; i += 1) {

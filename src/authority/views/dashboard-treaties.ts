@@ -1,7 +1,7 @@
 /**
- * The treaties of the dashboard, most urgent first. A row takes some 20 µs to render, and thousands of them
- * would hold the authority for longer than any request may, so each is rendered once and again only when
- * its treaty or its lifecycle changes.
+ * The treaties on the dashboard, most urgent first. Rendering a row takes some 20 µs, and rendering thousands of them
+ * would block the authority for longer than any request may, so each row is rendered again only when its treaty or its
+ * lifecycle changes.
  */
 import type { Treaty } from '../../../machines/recognition-treaty.ts';
 import { JsonText } from '../../base/json/write.ts';
@@ -12,9 +12,9 @@ import { edgeRow } from './recognition-graph.ts';
 import type { Edge } from './recognition-index.ts';
 
 export interface DashboardTreaties {
-  /** Renders the rows that are missing or outdated, and yields after each slice of them. */
+  /** Renders missing and outdated rows, yielding after each slice. */
   prepare(edges: readonly Edge[], now: number): Generator<void, void>;
-  /** All rows as a JSON list, with their counts; fast once they are prepared. */
+  /** All rows as a JSON list, with their counts. Fast if the rows were prepared. */
   list(edges: readonly Edge[], now: number): ListedTreaties;
 }
 
@@ -26,15 +26,15 @@ export interface ListedTreaties {
 interface Row {
   readonly json: string;
   readonly state: DashboardTreaty['lifecycle_state'];
-  /** The lower, the more urgent. */
+  /** Lower is more urgent. */
   readonly rank: number;
   readonly expiresAt: number;
-  /** The times for which the row is right, in milliseconds since the epoch. */
+  /** The period in which the row is valid, in milliseconds since the epoch. */
   readonly from: number;
   readonly until: number;
 }
 
-/** Two or three milliseconds of work. */
+/** One slice takes two or three milliseconds. */
 const ROWS_PER_SLICE = 100;
 const RISK_ORDER = ['high', 'expired', 'medium', 'low', 'none'];
 
@@ -84,7 +84,7 @@ function renderedRow(edge: Edge, now: number): Row {
     revocation_reason: treaty.revocationReason,
   };
   return {
-    // Of one piece, so that joining thousands of rows copies each once.
+    // A single flat string, so that joining thousands of rows copies each one only once.
     json: JSON.stringify(shown),
     state: row.lifecycle_state,
     rank: RISK_ORDER.indexOf(row.expiry_risk),

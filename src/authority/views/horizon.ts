@@ -1,4 +1,4 @@
-/** What lapses and when, as counts by week [core-4-20]. Instants are milliseconds since the epoch. */
+/** Upcoming expirations, counted by week [core-4-20]. Instants are in milliseconds since the epoch. */
 import { formatInstant } from '../../base/timestamp.ts';
 import {
   type Horizon,
@@ -13,7 +13,7 @@ const WEEK = 7 * DAY;
 /** The first Monday after the epoch. */
 const FIRST_MONDAY = 4 * DAY;
 
-/** Counts the ends of one kind as they were found. */
+/** Counts the expirations of one kind. */
 export class EndTally {
   soonest = Number.POSITIVE_INFINITY;
   count = 0;
@@ -38,7 +38,7 @@ export class EndTally {
     this.#byWeek.set(week, (this.#byWeek.get(week) ?? 0) + 1);
   }
 
-  /** What is in force still counts; whatever has ended has lapsed. */
+  /** Counts only what is still in force. */
   addIfAhead(end: number): void {
     if (end > this.#now) this.add(end);
   }
@@ -52,7 +52,7 @@ export class EndTally {
 
 export type EndTallies = { readonly [Kind in LapsingKind]?: EndTally };
 
-/** `asOf` is when the ends were counted. */
+/** `asOf` is when the expirations were counted. */
 export function horizonOf(tallies: EndTallies, asOf: number): Horizon {
   return { as_of: formatInstant(asOf), lapsing: LAPSING_KINDS.flatMap((kind) => rowOf(kind)) };
 

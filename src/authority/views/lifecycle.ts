@@ -1,4 +1,4 @@
-/** The lifecycle of a treaty at a given time [core-6-1]. Instants in milliseconds. */
+/** The lifecycle of a treaty at a given time [core-6-1]. Instants are in milliseconds. */
 
 import { formatInstant } from '../../base/timestamp.ts';
 import { successorIn } from '../../protocol/records/recognition-treaty.ts';
@@ -29,9 +29,9 @@ export function lifecycleOf(treaty: TreatyFacts, now: number): Lifecycle {
   };
 }
 
-/** Active or expiring soon: the treaty is in force. */
+/** Whether the treaty is in force, which includes treaties that expire soon. */
 export function isLifecycleActive(treaty: TreatyFacts, now: number): boolean {
-  // At least one whole second is left.
+  // A treaty is in force while at least one full second is left.
   return treaty.revokedAt === null && now <= lastInstantInForce(treaty);
 }
 
@@ -40,17 +40,17 @@ export function lastInstantInForce({ expiresAt }: TreatyFacts): number {
   return expiresAt - 1000;
 }
 
-/** When the lifecycle next changes by time alone; infinity if never. */
+/** When the lifecycle next changes merely because time passes; infinity if never. */
 export function nextLifecycleChange(treaty: TreatyFacts, now: number): number {
   if (treaty.revokedAt !== null) return Number.POSITIVE_INFINITY;
   const changes = [MEDIUM_RISK_SECONDS, HIGH_RISK_SECONDS, 0].map(
-    // The whole seconds reach the bound just after one second more than the bound is left.
+    // Seconds are truncated, so the bound is reached 1 ms after exactly one second more than the bound is left.
     (bound) => treaty.expiresAt - (bound + 1) * 1000 + 1,
   );
   return changes.find((change) => change > now) ?? Number.POSITIVE_INFINITY;
 }
 
-/** Whole seconds, the fraction cut off. */
+/** Full seconds, with the fraction truncated. */
 function secondsUntilExpiry({ expiresAt }: TreatyFacts, now: number): number {
   return Math.trunc((expiresAt - now) / 1000);
 }

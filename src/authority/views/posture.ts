@@ -1,35 +1,35 @@
 /**
- * What is wrong, if anything: one table of rules over counts and times. The banner of the dashboard, `/metrics`,
- * alerts and `mesh-na doctor` all take it from here. Findings are public, so no rule names a node.
+ * Detects problems with a single table of rules over counts and times. The dashboard's banner, `/metrics`, alerts and
+ * `mesh-na doctor` all use it. Findings are public, so no rule names a node.
  */
 import { formatInstant } from '../../base/timestamp.ts';
 import type { PostureFinding, PostureUnknown } from '../../protocol/rows/posture.ts';
 
-/** Instants are milliseconds since the epoch. */
+/** Instants are in milliseconds since the epoch. */
 export interface PostureFacts {
   readonly now: number;
   /** Whether state can be read and written. */
   readonly ready: boolean;
-  /** Until when signed requests are refused because the state was restored; null when they are not. */
+  /** If signed requests are refused because the state was restored, when that ends; otherwise null. */
   readonly restoredUntil: number | null;
-  /** Null before nodes are counted for the first time. */
+  /** Null until nodes have been counted for the first time. */
   readonly fleet: FleetFacts | null;
-  /** When the root key's delegation to the authority ends; null where that is not known. */
+  /** When the root key's delegation to the authority ends; null if unknown. */
   readonly delegatedUntil: number | null;
-  /** When the TLS certificate expires; null where a proxy speaks TLS, or nobody. */
+  /** When the TLS certificate expires; null if TLS is not used, or is handled by a proxy. */
   readonly tlsNotAfter: number | null;
-  /** When the revocation list has to be replaced. */
+  /** When the revocation list must be replaced. */
   readonly listDueAt: number;
-  /** Bytes that are free for state; null where that is not known. */
+  /** Free bytes on the disk that holds the state; null if unknown. */
   readonly diskFree: number | null;
-  /** Bytes free on that disk below which nothing new is enrolled; 0 where that never happens. */
+  /** Enrollment stops when the disk has fewer free bytes than this; 0 if it never stops. */
   readonly minFree: number;
-  /** The schedule of backups; null where there is none. */
+  /** The backup schedule; null if there is none. */
   readonly backup: BackupFacts | null;
-  /** Rows of the stored state, and pages, that are known to be damaged. */
+  /** The number of rows and pages of the stored state that are known to be damaged. */
   readonly damaged: number;
   readonly webhooks: readonly WebhookFacts[];
-  /** Whether signatures of the authority can be had. */
+  /** Whether the authority's signer is available. */
   readonly signs: boolean;
   readonly operatorKeys: { readonly usable: number; readonly privileged: number };
   /** Failed authentications within the last hour. */
@@ -39,43 +39,44 @@ export interface PostureFacts {
   readonly trustCycle: { readonly status: string; readonly freshness: string };
 }
 
-/** Nodes with a certificate in force that have reported at least once, and what is wrong with some of them. */
+/** Counts of the nodes that have reported at least once, and of those that have problems. */
 export interface FleetFacts {
+  /** Nodes with a certificate in force. */
   readonly expected: number;
   /**
-   * Not heard of within the active-node window; null while some had no chance to be heard of, because the
-   * authority itself began only then to listen.
+   * Nodes that did not report within the active-node window; null while some of them may not have had the chance,
+   * because the authority has not been running long enough.
    */
   readonly silent: number | null;
-  /** When that is known at the latest. */
+  /** When `silent` is known at the latest. */
   readonly silentKnownFrom: number;
-  /** Whose last report was of anything but health, also if they are silent since. */
+  /** Nodes whose last report was anything but healthy, even if they have been silent since then. */
   readonly unwell: number;
-  /** Whose certificate soon expires and has not been renewed. */
+  /** Nodes whose certificate expires soon and has not been renewed. */
   readonly lapsing: number;
-  /** Whose last certificate has expired within the last thirty days. */
+  /** Nodes whose last certificate expired within the last thirty days. */
   readonly lapsed: number;
 }
 
-/** Times in milliseconds, instants since the epoch. */
+/** Durations are in milliseconds, and instants are in milliseconds since the epoch. */
 export interface BackupFacts {
-  /** Between two backups. */
+  /** The time between two backups. */
   readonly every: number;
-  /** When the newest verified backup was made; null before the first. */
+  /** When the newest verified backup was created; null before the first one. */
   readonly verifiedAt: number | null;
-  /** Since when the service watches. */
+  /** When the service started to watch the schedule. */
   readonly since: number;
 }
 
-/** A webhook, and how far the audit log was posted to it. Instants are milliseconds since the epoch. */
+/** A webhook, and how far the audit log was posted to it. Instants are in milliseconds since the epoch. */
 export interface WebhookFacts {
   /** Host and port of its address. */
   readonly host: string;
-  /** The index of the last event that it took. */
+  /** The index of the last event that it accepted. */
   readonly delivered: number;
-  /** Since when it takes nothing; null while it takes what it is sent. */
+  /** When it stopped accepting events; null while it accepts them. */
   readonly failingSince: number | null;
-  /** When the first event was logged that it has yet to take; null when it has taken all that it was sent. */
+  /** When the first event that it has not accepted yet was logged; null if it has accepted everything it was sent. */
   readonly waitingSince: number | null;
 }
 
@@ -86,18 +87,18 @@ type NotKnown = Omit<PostureUnknown, 'rule'>;
 
 interface Rule {
   readonly name: string;
-  /** Null when nothing is wrong. */
+  /** Null if there is no problem. */
   judge(facts: PostureFacts): Judged | NotKnown | null;
 }
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-/** A backup takes its time. */
+/** The shortest time that a backup may be late without being reported, because a backup takes some time. */
 const LEAST_PATIENCE = HOUR / 4;
 const MEGABYTE = 1_048_576;
 const LOW_DISK = 1024 * MEGABYTE;
 const FULL_DISK = 256 * MEGABYTE;
-/** More failures in an hour than a mistyped command or a node with a wrong clock makes. */
+/** More failures in an hour than a mistyped command or a node with a wrong clock would cause. */
 const MANY_FAILURES = { operator: 20, node: 200 };
 
 export const POSTURE_RULES: readonly Rule[] = [
@@ -207,7 +208,7 @@ export const POSTURE_RULES: readonly Rule[] = [
   }),
 ];
 
-/** The findings, the gravest first, and the rules that cannot be judged yet. */
+/** The findings, most serious first, and the rules that cannot be evaluated yet. */
 export function judgePosture(facts: PostureFacts) {
   const findings: PostureFinding[] = [];
   const unknown: PostureUnknown[] = [];
@@ -253,7 +254,7 @@ interface Ending {
   within(days: string): string;
 }
 
-/** What ends needs attention some days before, and action a few days before. */
+/** An expiration needs attention `attentionDays` in advance, and action `actionDays` in advance. */
 function ending(
   at: number | null,
   now: number,
@@ -269,13 +270,13 @@ function ending(
   return null;
 }
 
-/** First words of a report that speak of health, as nodes choose them. */
+/** First words of a report that count as healthy; nodes choose the text of their reports. */
 const WELL = new Set([
   ...['healthy', 'ok', 'okay', 'good', 'fine', 'well', 'up', 'ready', 'running', 'active'],
   ...['online', 'alive', 'idle', 'busy', 'serving', 'normal', 'joined', 'renewed', 'unknown', ''],
 ]);
 
-/** Whether a node that reports this text is well; whatever is not known to be good counts as bad. */
+/** Whether a node that reports this text is healthy; anything not known to be good counts as bad. */
 export function reportsHealth(status: string): boolean {
   return WELL.has(/^\s*([a-z]*)/i.exec(status)?.[1]?.toLowerCase() ?? '');
 }

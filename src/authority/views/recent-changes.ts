@@ -1,6 +1,6 @@
 /**
- * Recent trust changes for the public dashboard [core-6-5], [core-g36]: of each audit event only the public
- * fields, never an address, a key or a token fingerprint.
+ * Recent trust changes for the public dashboard [core-6-5], [core-g36]. Only the public fields of each audit event are
+ * shown, never an address, a key or a token fingerprint.
  */
 import type { JsonObject, JsonValue } from '../../base/json/value.ts';
 import { displayTime } from '../../base/timestamp.ts';
@@ -14,7 +14,7 @@ export interface RecentChange {
 
 export const RECENT_CHANGES = 8;
 
-/** Trust-relevant events, each with its public details. */
+/** Events that are relevant to trust, with the names of their public details. */
 const SHOWN: Readonly<
   Record<string, { readonly title: string; readonly fields: readonly string[] }>
 > = {

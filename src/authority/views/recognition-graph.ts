@@ -1,7 +1,6 @@
 /**
- * The recognition graph as it is served [core-6-2], and the counts derived from it [core-6-3], [core-6-4].
- * Records are held as canonical text, so the graph is canonical text too and its digest is that of its
- * bytes.
+ * The recognition graph as served [core-6-2], and the counts derived from it [core-6-3], [core-6-4]. Records are stored
+ * as canonical text, so the graph is also canonical text, and its digest is the digest of its bytes.
  */
 import TinyQueue from 'tinyqueue';
 import { canonicalJson, compareCodePoints } from '../../base/json/write.ts';
@@ -29,12 +28,12 @@ export function edgeRow({ treatyId, from, to, treaty }: Edge, now: number): Edge
   };
 }
 
-/** Canonical text of the whole graph. */
+/** The canonical text of the graph. */
 export function recognitionGraph(index: RecognitionIndex, now: number): string {
   return [...recognitionGraphText(index, now)].join('');
 }
 
-/** The text of the whole graph in pieces; valid only while the index does not change. */
+/** The canonical text of the graph in pieces; valid only while the index does not change. */
 export function* recognitionGraphText(index: RecognitionIndex, now: number): Generator<string> {
   const edges = index.edges();
   yield '{"active_treaties":[';
@@ -51,7 +50,7 @@ export function* recognitionGraphText(index: RecognitionIndex, now: number): Gen
   yield '}';
 }
 
-/** Canonical text of the Connectome: the graph sorted, its counts, and what each revocation affects. */
+/** The canonical text of the Connectome: the sorted graph, its counts, and what each revocation affects. */
 export function* connectomeText(index: RecognitionIndex, now: number): Generator<string> {
   const edges = index.edgesByParties();
   yield '{"active_treaties":[';
@@ -95,7 +94,7 @@ export function connectomeSummary(index: RecognitionIndex, now: number): Connect
   };
 }
 
-/** Canonical text of the atlas summary; `graphDigest` is that of the graph as served. */
+/** The canonical text of the atlas summary; `graphDigest` is the digest of the graph as served. */
 export function* atlasText(
   index: RecognitionIndex,
   now: number,
@@ -110,14 +109,14 @@ export function* atlasText(
   yield '}';
 }
 
-/** When the graph next changes by time alone. */
+/** When the graph next changes merely because time passes. */
 export function nextGraphChange(index: RecognitionIndex, now: number): number {
   let next = Number.POSITIVE_INFINITY;
   for (const { treaty } of index.edges()) next = Math.min(next, nextLifecycleChange(treaty, now));
   return next;
 }
 
-/** The last member before the end, with the comma before it. */
+/** The `sovereigns` member, with the comma before it. */
 function* sovereignRows(index: RecognitionIndex): Generator<string> {
   yield ',"sovereigns":[';
   yield* joined(index.sovereigns(), ({ id }) => {
@@ -150,8 +149,8 @@ function treatyMaterial({ treatyId, treaty }: RevokedEdge, now: number): string 
 }
 
 /**
- * Writes attestations revoked by imported feeds. There may be hundreds of thousands, so the common members
- * of all rows of one import are rendered once. `before` are the first members.
+ * Returns a function that renders attestations revoked by imported feeds. There may be hundreds of thousands, so the
+ * members that all rows of an import have in common are rendered only once. `before` renders members that come first.
  */
 function importedText(before: (layer: ImportLayer) => string = () => '') {
   const common = new Map<ImportLayer, readonly [string, string, string]>();
@@ -204,7 +203,7 @@ function acceptingSovereigns(index: RecognitionIndex, issuer: string, now: numbe
   return [...new Set(active.map(({ from }) => from.id))].sort(compareCodePoints);
 }
 
-/** A sequence as a number, of any size. */
+/** A sequence as a number of any size. */
 export function sequenceValue(digits: string): number | bigint {
   const value = Number(digits);
   return Number.isSafeInteger(value) ? value : BigInt(digits);
@@ -212,7 +211,7 @@ export function sequenceValue(digits: string): number | bigint {
 
 const ROWS_PER_PIECE = 250;
 
-/** The texts of the items, joined by commas, in pieces. */
+/** The texts of the items, separated by commas, in pieces. */
 function* joined<T>(items: Iterable<T>, text: (item: T) => string): Generator<string> {
   let piece: string[] = [];
   let isFirst = true;

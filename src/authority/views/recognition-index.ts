@@ -1,6 +1,6 @@
 /**
- * The recognition graph in memory, updated as treaties and imported revocations are committed, so that
- * paths and the graph can be read at any time. It only follows commits and decides nothing.
+ * The recognition graph in memory. It is updated as treaties and imported revocations are committed, so that paths and
+ * the graph can be read at any time. It only follows commits, and does not decide anything.
  */
 import type { Treaty } from '../../../machines/recognition-treaty.ts';
 import type { ImportedRevocation } from '../../../machines/revocation-feed.ts';
@@ -17,14 +17,14 @@ export interface Edge {
 
 export interface Sovereign {
   readonly id: string;
-  /** Sovereigns are numbered from 0 in order of arrival, so that a reader can store results in arrays. */
+  /** Sovereigns are numbered from 0 in order of arrival, so that callers can store results in arrays. */
   readonly number: number;
   /** Sorted by subject, then treaty id: the order in which a path search tries them. */
   readonly outgoing: readonly Edge[];
   readonly incoming: readonly Edge[];
 }
 
-/** The mutable form, for the index only. */
+/** The mutable form, used only by the index. */
 interface GrowingSovereign extends Sovereign {
   readonly outgoing: Edge[];
   readonly incoming: Edge[];
@@ -37,17 +37,17 @@ interface GrowingEdge extends Edge {
 export interface RecognitionIndex {
   putTreaty(treatyId: string, treaty: Treaty): void;
   putRevocation(revocation: ImportedRevocation): void;
-  /** Begins an import; none of its ids counts as revoked before it ends. */
+  /** Begins an import; none of its ids count as revoked until it ends. */
   beginImport(about: ImportedBy): ImportLayer;
   absorb(layer: ImportLayer, rows: readonly (readonly [string, string | null])[]): void;
   endImport(layer: ImportLayer): void;
   sovereign(id: string): Sovereign | undefined;
-  /** Every sovereign that is issuer or subject of a treaty, sorted by id. */
+  /** Every sovereign that is the issuer or the subject of a treaty, sorted by id. */
   sovereigns(): readonly Sovereign[];
   sovereignCount(): number;
   /** Every treaty, oldest first. */
   edges(): readonly Edge[];
-  /** Every treaty, by issuer, subject and treaty id. */
+  /** Every treaty, sorted by issuer, subject and treaty id. */
   edgesByParties(): readonly Edge[];
   edge(treatyId: string): Edge | undefined;
   /** Whether an imported feed of the issuer has revoked the attestation. */
@@ -68,7 +68,7 @@ export interface ImportedBy {
   readonly feedId: string;
   /** Decimal digits. */
   readonly sequence: string;
-  /** Time of the import, milliseconds since the epoch. */
+  /** The time of the import, in milliseconds since the epoch. */
   readonly revokedAt: number;
 }
 
@@ -76,24 +76,24 @@ export interface ImportLayer extends ImportedBy {
   readonly order: bigint;
   /** Whether the import has ended. */
   isVisible: boolean;
-  /** Ids that no later import has named. */
+  /** The number of ids that no later import has named. */
   owned: number;
-  /** Ids that no earlier import has named. */
+  /** The number of ids that no earlier import has named. */
   added: number;
 }
 
-/** One attestation revoked by imported feeds, according to the newest of them. */
+/** One attestation that was revoked by imported feeds, according to the newest of these feeds. */
 export interface RevokedRow {
   readonly id: string;
   reason: string | null;
   layer: ImportLayer;
-  /** The import that revoked it first. */
+  /** The import that first revoked it. */
   readonly since: ImportLayer;
 }
 
 interface IssuerRevocations {
   readonly rows: Map<string, RevokedRow>;
-  /** Null when it has to be sorted again. */
+  /** Null if the rows must be sorted again. */
   sorted: readonly RevokedRow[] | null;
 }
 
@@ -102,7 +102,7 @@ export function createRecognitionIndex(): RecognitionIndex {
   const byTreaty = new Map<string, GrowingEdge>();
   const imported = new Map<string, IssuerRevocations>();
   let revocationCount = 0;
-  // Sorted as they grow: to sort thousands takes longer than a request may.
+  // New items are inserted in order, because sorting thousands of them takes longer than a request may.
   const byAge: Edge[] = [];
   const byParties: Edge[] = [];
   const sovereignsById: Sovereign[] = [];
@@ -200,7 +200,7 @@ export function createRecognitionIndex(): RecognitionIndex {
   };
 }
 
-/** By issuer, subject and treaty id. */
+/** Orders edges by issuer, subject and treaty id. */
 export function compareEdges(a: Edge, b: Edge): number {
   return (
     compareCodePoints(a.from.id, b.from.id) ||

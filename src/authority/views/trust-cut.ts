@@ -1,34 +1,35 @@
 /**
- * The smallest set of treaties whose end cuts the trust of one sovereign in another [core-6-3-1]. By the
- * theorem of Menger its size is the number of paths that share no treaty, so the search looks for those:
- * Dinic's algorithm, where every treaty carries one path.
+ * Finds the smallest set of treaties that would have to end to break one sovereign's trust in another [core-6-3-1]. By
+ * Menger's theorem, its size equals the number of paths that share no treaty, so the search looks for these paths with
+ * Dinic's algorithm, in which each treaty has a capacity of one path.
  */
 import { EDGES_PER_SLICE, type Reach, type TrustGraph, UNREACHED } from './trust-graph.ts';
 
 const NONE = -1;
 
-/** Arcs that one slice visits: about a millisecond. */
+/** The number of arcs that one slice visits, which takes about a millisecond. */
 const ARCS_PER_SLICE = 16_384;
 
 /**
- * What further paths may use. Each treaty in force is two arcs: 2n leads along it while no path uses it, and
- * 2n + 1 leads back along it while one does, which gives that path up for another.
+ * The residual graph, which contains the arcs that further paths may use. Each treaty in force has two arcs: 2n leads
+ * along the treaty while no path uses it, and 2n + 1 leads back along it while a path does, so that the path can be
+ * rerouted.
  */
 interface Residual {
-  /** The number of the treaty of arcs 2n and 2n + 1 is `edges[n]`. */
+  /** `edges[n]` is the number of the treaty to which arcs 2n and 2n + 1 belong. */
   readonly edges: readonly number[];
-  /** 1 for an arc that may be used. */
+  /** 1 if the arc may be used. */
   readonly isOpen: Uint8Array;
   /** The sovereign that an arc leads to. */
   readonly far: Int32Array;
-  /** The arcs out of a sovereign: the first one, and for each arc the next one. */
+  /** The arcs that leave a sovereign, as a linked list: the first one, and for each arc the next one. */
   readonly first: Int32Array;
   readonly next: Int32Array;
 }
 
 /**
- * The numbers of the treaties: of all smallest sets the one nearest to the source. Null when it has more than
- * `most` treaties.
+ * The numbers of the treaties. If there are several smallest sets, returns the one nearest to the source. Null if the
+ * set has more than `most` treaties.
  */
 export function* smallestCut(
   { graph, lasting, until }: Reach,
@@ -72,7 +73,10 @@ function* residualOf(graph: TrustGraph, edges: readonly number[]): Generator<voi
   return { edges, isOpen, far, first, next };
 }
 
-/** Arcs from the source to each sovereign, as far as the target; to all that are reached if it is not. */
+/**
+ * The number of arcs from the source to each sovereign. Stops at the target; if that cannot be reached, covers everything
+ * that can.
+ */
 function* levelsOf(
   { isOpen, far, first, next }: Residual,
   source: number,
@@ -101,7 +105,7 @@ function* levelsOf(
   return levels;
 }
 
-/** Adds shortest paths until there are no more, at most this many; returns their number. */
+/** Adds shortest paths until there are no more, but at most `most`; returns how many were added. */
 function* addPaths(
   { isOpen, far, first, next }: Residual,
   levels: Int32Array,
@@ -109,7 +113,7 @@ function* addPaths(
   target: number,
   most: number,
 ): Generator<void, number> {
-  /** The arc of each sovereign to try next: those before it lead nowhere in this round. */
+  /** The next arc to try for each sovereign; the arcs before it are dead ends in this round. */
   const untried = first.slice();
   /** The arcs of the path so far. */
   const path: number[] = [];
@@ -145,7 +149,7 @@ function* addPaths(
   return found;
 }
 
-/** The treaties that lead out of what the source still reaches. */
+/** The treaties that lead from sovereigns the source still reaches to ones it does not. */
 function edgesOutOf(
   { from, to }: TrustGraph,
   inForce: readonly number[],

@@ -1,4 +1,4 @@
-/** The summary of the newest trust cycle [core-6-5]. */
+/** The summary of the most recent trust cycle [core-6-5]. */
 import { displayTime, formatInstant } from '../../base/timestamp.ts';
 import type { TrustCycleSummary } from '../../protocol/rows/dashboard.ts';
 

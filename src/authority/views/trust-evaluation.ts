@@ -1,4 +1,4 @@
-/** How the recognition graph judges one sovereign's trust in another [trust-4-1]. */
+/** Evaluates one sovereign's trust in another according to the recognition graph [trust-4-1]. */
 
 import { formatInstant } from '../../base/timestamp.ts';
 import type { TrustDecision, TrustSignal, Verdict } from '../../protocol/records/trust-evidence.ts';
@@ -6,9 +6,9 @@ import type { EdgeRow } from '../../protocol/rows/graph.ts';
 import type { RecognitionIndex } from './recognition-index.ts';
 import { findTrustPath } from './trust-path.ts';
 
-/** Severities, the gravest first. */
+/** Severities, most serious first. */
 const SEVERITIES = ['block', 'escalate', 'warn'] as const satisfies readonly Verdict[];
-/** A feed may revoke any number of attestations; evidence has to stay small enough to send. */
+/** Limits the size of evidence, because a feed may revoke any number of attestations. */
 const MAX_REVOCATION_SIGNALS = 256;
 
 export function evaluateTrust(
@@ -39,7 +39,7 @@ function ownSignal(trusted: boolean, code: string): TrustSignal {
   return { code, severity: 'block', detail: 'no path of active treaties leads there' };
 }
 
-/** One for each attestation that a sovereign on the path has revoked. */
+/** One signal for each attestation that a sovereign on the path has revoked. */
 function pressure(
   index: RecognitionIndex,
   source: string,

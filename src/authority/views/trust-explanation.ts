@@ -1,6 +1,6 @@
 /**
- * Why one sovereign trusts another or does not [core-6-3-1]: until when, under which terms, which treaties
- * were considered and failed which test, and which smallest set of treaties the trust rests on.
+ * Explains why one sovereign does or does not trust another [core-6-3-1]: how long the trust lasts and under which terms,
+ * which treaties were considered and which test they failed, and the smallest set of treaties that the trust depends on.
  */
 import { parseJson } from '../../base/json/parse.ts';
 import { isJsonObject } from '../../base/json/value.ts';
@@ -30,31 +30,31 @@ import {
 } from './trust-graph.ts';
 import type { TrustView } from './trust-view.ts';
 
-/** The most candidates that are listed; the others are counted. */
+/** The most candidates that are listed; the rest are only counted. */
 export const MAX_CANDIDATES = 64;
-/** The most treaties of a smallest set; a larger one is not determined. */
+/** The most treaties in a smallest set; larger sets are not determined. */
 export const MAX_CUT = 256;
-/** The most characters of treaties that are read for their terms. */
+/** The most characters of treaty text that are parsed to find the terms. */
 const MAX_TERMS_CHARACTERS = 64 * 1024;
 
-/** What the search for a path found. */
+/** The result of the search for a path. */
 export type FoundPath = Pick<TrustPath, 'trusted' | 'path' | 'hop_count'>;
 
 export interface TrustSearch {
   readonly graph: TrustGraph;
   readonly view: TrustView;
   readonly found: FoundPath;
-  /** Numbers of the sovereigns; null for one without treaties. */
+  /** The numbers of the sovereigns; null if a sovereign has no treaties. */
   readonly source: number | null;
   readonly target: number | null;
 }
 
-/** As it is answered: terms are text already. */
+/** The explanation as it is answered, with the terms already serialized. */
 export type ExplanationText = Omit<TrustExplanation, 'terms'> & {
   readonly terms: readonly { readonly treaty_id: string; readonly scope: JsonText | null }[];
 };
 
-/** Works in slices; the graph is a copy, so it stays as it is in between. */
+/** Works in slices; the graph is a copy, so it does not change in between. */
 export function* explainTrust(search: TrustSearch): Generator<void, ExplanationText> {
   const { graph, view } = search;
   const lasting = yield* lastingOf(search);
@@ -84,8 +84,8 @@ function* lastingOf({ graph, view }: TrustSearch): Generator<void, Lasting> {
 }
 
 /**
- * Time alone only takes treaties out of force. So the trust lasts as long as there is a path over treaties
- * that last as long: the latest of their last instants for which that holds.
+ * As time passes, treaties only cease to be in force. The trust therefore lasts until the latest instant at which there
+ * is still a path over treaties in force, which is the last instant of one of them.
  */
 function* lastInstantOfTrust(
   { found, source, target }: TrustSearch,
@@ -107,14 +107,14 @@ function* lastInstantOfTrust(
   return choices[low] as number;
 }
 
-/** The path stays the first of the shortest as long as all of its treaties are in force. */
+/** The path remains the first of the shortest paths as long as all of its treaties are in force. */
 function pathUntil({ graph, found }: TrustSearch): string | null {
   if (!found.trusted) return null;
   const instants = pathEdges(graph, found).map(({ treaty }) => lastInstantInForce(treaty));
   return formatInstant(instants.reduce((first, instant) => Math.min(first, instant)));
 }
 
-/** The treaties of the path, in its order. */
+/** The treaties on the path, in order. */
 function pathEdges({ edges }: TrustGraph, { path }: FoundPath): Edge[] {
   const places = new Map(path.map(({ treaty_id }, place) => [treaty_id, place]));
   const found: Edge[] = [];
@@ -125,7 +125,7 @@ function pathEdges({ edges }: TrustGraph, { path }: FoundPath): Edge[] {
   return found;
 }
 
-/** The scope of each treaty of the path; null from where too much would have to be read. */
+/** The scope of each treaty on the path; null once too much text would have to be parsed. */
 function termsOf({ graph, found }: TrustSearch): ExplanationText['terms'] {
   if (!found.trusted) return [];
   let left = MAX_TERMS_CHARACTERS;
@@ -143,12 +143,12 @@ function scopeOf(json: string): JsonText | null {
   return scope === undefined ? null : new JsonText(canonicalJson(scope));
 }
 
-/** A treaty that is not on the path, and how near it is to carrying the trust. */
+/** A treaty that is not on the path, and how close it comes to establishing the trust. */
 interface Ranked {
   readonly edge: Edge;
-  /** Whether `from` reaches its issuer, and whether its subject leads to `to`. */
+  /** Whether `from` reaches the treaty's issuer, and whether the treaty's subject leads to `to`. */
   readonly fits: 'both' | 'issuer' | 'subject';
-  /** Hops of the way over it; with one fitting end, of the part of the way that there is. */
+  /** The number of hops of the path over this treaty or, if only one end fits, of the part of the path that exists. */
   readonly hops: number;
 }
 
@@ -177,7 +177,7 @@ function* candidatesOf(
   };
 }
 
-/** A treaty is a candidate when `from` reaches its issuer, or its subject leads to `to`. */
+/** A treaty is a candidate if `from` reaches its issuer, or if its subject leads to `to`. */
 function ranking({ graph, source, target }: TrustSearch, reach: Reach) {
   const isSame = source === target;
   const reached = source === null || isSame ? null : hopsFrom(reach, source, target);
@@ -185,7 +185,7 @@ function ranking({ graph, source, target }: TrustSearch, reach: Reach) {
   return (edge: Edge, number: number): Ranked | null => {
     const from = graph.from[number] as number;
     const to = graph.to[number] as number;
-    // No path leads on from its end, or back to its start.
+    // A path never continues beyond the target or returns to the source.
     if (from === target || to === source) return null;
     const before = reached?.[from] ?? UNREACHED;
     const after = leading?.[to] ?? UNREACHED;
@@ -196,7 +196,7 @@ function ranking({ graph, source, target }: TrustSearch, reach: Reach) {
   };
 }
 
-/** Inserts into the sorted list and drops what exceeds its length. */
+/** Inserts the candidate into the sorted list, and drops the last one if the list is too long. */
 function keepNearest(nearest: Ranked[], candidate: Ranked): void {
   const last = nearest[MAX_CANDIDATES - 1];
   if (last !== undefined && compareRanked(last, candidate) < 0) return;

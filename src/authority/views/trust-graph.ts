@@ -1,32 +1,32 @@
 /**
- * A copy of the treaties of the recognition index, in arrays: searches over all of them are then fast, and
- * may be cut into slices, because the copy stays as it is when a treaty changes.
+ * A copy of the recognition index's treaties in arrays. This makes searches over all treaties fast, and allows them to
+ * run in slices, because the copy does not change when a treaty does.
  */
 import type { Edge, RecognitionIndex } from './recognition-index.ts';
 
 export interface TrustGraph {
-  /** Version of the index that it is a copy of. */
+  /** The version of the index that was copied. */
   readonly version: number;
   readonly sovereignCount: number;
-  /** The treaties, by number from here on. */
+  /** The treaties; the position in this list is the number of a treaty. */
   readonly edges: readonly Edge[];
-  /** Numbers of the sovereigns that a treaty leads from and to. */
+  /** The numbers of the sovereigns that each treaty leads from and to. */
   readonly from: Int32Array;
   readonly to: Int32Array;
   readonly outgoing: Adjacency;
   readonly incoming: Adjacency;
 }
 
-/** The treaties of sovereign `s` are `edges[start[s]]` until before `edges[start[s + 1]]`. */
+/** The treaties of sovereign `s` are `edges[start[s]]` up to, but not including, `edges[start[s + 1]]`. */
 export interface Adjacency {
   readonly start: Int32Array;
   readonly edges: Int32Array;
 }
 
-/** Treaties that one slice of work looks at: about a millisecond. */
+/** The number of treaties that one slice of work visits, which takes about a millisecond. */
 export const EDGES_PER_SLICE = 2048;
 
-/** Copies the index; null when it changed meanwhile. */
+/** Copies the index; returns null if it changed during the copy. */
 export function* copyGraph(index: RecognitionIndex): Generator<void, TrustGraph | null> {
   const version = index.version();
   const sovereignCount = index.sovereignCount();
@@ -52,7 +52,7 @@ export function* copyGraph(index: RecognitionIndex): Generator<void, TrustGraph 
   return { version, sovereignCount, edges, from, to, outgoing, incoming };
 }
 
-/** Sorts the edges by the sovereign at one of their ends, by counting. */
+/** Sorts the edges by the sovereign at one of their ends, using a counting sort. */
 function adjacency(ends: Int32Array, sovereignCount: number): Adjacency {
   const start = new Int32Array(sovereignCount + 1);
   for (const sovereign of ends) start[sovereign + 1] = (start[sovereign + 1] as number) + 1;
@@ -69,25 +69,25 @@ function adjacency(ends: Int32Array, sovereignCount: number): Adjacency {
   return { start, edges };
 }
 
-/** The last instant at which each treaty is in force, by number; -Infinity where it is not. */
+/** The last instant at which each treaty is in force, by number; -Infinity if it is not in force. */
 export type Lasting = Float64Array;
 
 export const UNREACHED = -1;
 
-/** A search over the treaties that are in force until an instant at least. */
+/** A search over the treaties that remain in force at least until a given instant. */
 export interface Reach {
   readonly graph: TrustGraph;
   readonly lasting: Lasting;
   readonly until: number;
 }
 
-/** Hops from the start to each sovereign; nothing leads on from `end`. */
+/** The number of hops from `start` to each sovereign; paths do not continue beyond `end`. */
 export function hopsFrom(reach: Reach, start: number, end: number | null): Int32Array {
   const { outgoing, to } = reach.graph;
   return measure(reach, outgoing, to, start, end);
 }
 
-/** Hops from each sovereign to the end; nothing that leads through `start` counts. */
+/** The number of hops from each sovereign to `end`; paths through `start` do not count. */
 export function hopsTo(reach: Reach, end: number, start: number | null): Int32Array {
   const { incoming, from } = reach.graph;
   return measure(reach, incoming, from, end, start);

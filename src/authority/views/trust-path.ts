@@ -1,11 +1,11 @@
 /**
- * The trust path between two sovereigns [core-6-3]: the result of a breadth-first search that tries edges
- * in (from, to, treaty_id) order and visits each sovereign once.
+ * Finds the trust path between two sovereigns [core-6-3], defined as the result of a breadth-first search that tries
+ * edges in (from, to, treaty_id) order and visits each sovereign once.
  *
- * Of all shortest paths, such a search finds the first in the order of its hops. So it is enough to find
- * the distances of sovereigns from the target and then to walk from the source, taking at each step the
- * first edge that leads one step nearer. The distances come from two searches that meet in the middle and
- * so visit only a small part of a large graph.
+ * Of all shortest paths, this search finds the first one when paths are compared hop by hop. It is therefore enough to
+ * determine how far sovereigns are from the target, and then to walk from the source, always following the first edge
+ * that leads one step closer. The distances come from two searches that meet in the middle, and therefore visit only a
+ * small part of a large graph.
  */
 
 import type { EdgeRow, TrustPath } from '../../protocol/rows/graph.ts';
@@ -57,7 +57,7 @@ function rowIn(view: TrustView, edge: Edge): EdgeRow {
   return edgeRow({ ...edge, treaty: view.treatyOf(edge) }, view.at);
 }
 
-/** Searches run one after the other, so they share these. */
+/** Searches run one after another, so they can share these. */
 const fromSource = createDistances();
 const toTarget = createDistances();
 
@@ -88,12 +88,12 @@ function shortestPath(
 
 interface Meeting {
   readonly length: number;
-  /** The depth of the search from the source, and where it met the other one. */
+  /** The depth of the search from the source, and the sovereigns where it met the other search. */
   readonly reach: number;
   readonly middle: readonly Sovereign[];
 }
 
-/** Searches from both ends, the smaller side first, one whole step at a time, until they meet. */
+/** Searches from both ends until the searches meet, always advancing the smaller side by one complete step. */
 function meet(source: Sovereign, target: Sovereign, view: TrustView): Meeting | null {
   let forward = [source];
   let backward = [target];
@@ -162,16 +162,16 @@ function noteShortestPaths({ length, reach, middle }: Meeting, view: TrustView):
 
 /** Distances of numbered items from the start of a search. */
 interface Distances {
-  /** Clears all distances; items are numbered below `count` from now on. */
+  /** Clears all distances; the numbers of items are below `count` from now on. */
   begin(count: number): void;
   note(thing: number, distance: number): void;
-  /** -1 when none is recorded. */
+  /** -1 if no distance is recorded. */
   of(thing: number): number;
 }
 
-/** Reusable for consecutive searches: starting one clears nothing and usually allocates nothing. */
+/** Reusable for consecutive searches: beginning a search does not clear the array, and usually allocates nothing. */
 function createDistances(): Distances {
-  /** A distance is stored as an offset from `base`; values of earlier searches are below it. */
+  /** Distances are stored as `base` plus the distance; values from earlier searches are smaller than `base`. */
   let stored = new Float64Array(0);
   let base = 1;
   return {

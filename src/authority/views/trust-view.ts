@@ -1,22 +1,22 @@
-/** The treaties as a question about trust sees them: now or at an earlier time, and without some of them. */
+/** The treaties as seen by a trust question: now or at an earlier time, and possibly without some of them. */
 import type { Treaty } from '../../../machines/recognition-treaty.ts';
 import { isLifecycleActive } from './lifecycle.ts';
 import type { Edge } from './recognition-index.ts';
 
-/** A treaty that the index holds; `Edge` is one. */
+/** A treaty in the index, such as an `Edge`. */
 type HeldTreaty = Pick<Edge, 'treatyId' | 'treaty'>;
 
 export interface TrustView {
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** Why the treaty is not part of the view; null when it is. */
+  /** Why the treaty is not part of the view; null if it is. */
   absence(held: HeldTreaty): 'left_out' | 'not_issued' | null;
-  /** The treaty as it was then. */
+  /** The treaty as it was at the time of the view. */
   treatyOf(held: HeldTreaty): Treaty;
   isInForce(held: HeldTreaty): boolean;
 }
 
-/** All treaties as they are. */
+/** A view of all treaties as they are now. */
 export function presentView(at: number): TrustView {
   return {
     at,
@@ -26,7 +26,7 @@ export function presentView(at: number): TrustView {
   };
 }
 
-/** The present, or the state at the earlier time `asOf`, without the named treaties. */
+/** A view of the present, or of the earlier time `asOf`, without the named treaties. */
 export function trustView(
   now: number,
   asOf: number | null,
@@ -48,7 +48,10 @@ export function trustView(
   };
 }
 
-/** Records do not say when the reason of a revocation changed: the last one is shown. */
+/**
+ * The treaty without a revocation that happened later. For earlier revocations, the latest reason is shown, because
+ * records do not say when a reason changed.
+ */
 function beforeLaterRevocation(treaty: Treaty, at: number): Treaty {
   const isLater = treaty.revokedAt !== null && treaty.revokedAt > at;
   return isLater ? { ...treaty, revokedAt: null, revocationReason: null } : treaty;
