@@ -101,7 +101,9 @@ suite('a log file', () => {
     await until(() => readFileSync(moved, 'utf8').includes('before-the-signal'));
     assert.ok(!existsSync(log));
     server.process.kill('SIGHUP');
-    await until(() => existsSync(log) && readFileSync(log, 'utf8').includes('opened anew'));
+    await until(
+      () => existsSync(log) && readFileSync(log, 'utf8').includes('reopened the log file'),
+    );
     await get(server.na, '/policies/after-the-signal');
     const { stdout, stderr } = await stopped(server);
     assert.equal(JSON.parse(stdout).log_file, log);

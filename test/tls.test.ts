@@ -169,7 +169,7 @@ test('SIGHUP brings a new pair into use, and a bad one is said', async () => {
     while (!line.test(log.join(''))) await once(stderr, 'data');
   };
   putInPlace(second, served);
-  await logged(/ INFO mesh\.tls New connections get the new certificate/);
+  await logged(/ INFO mesh\.tls New connections use the new certificate/);
   assert.equal(await nameOn(server.na.url), 'second');
   writeFileSync(served.keyFile, readFileSync(other.keyFile));
   await logged(/ ERROR mesh\.tls .*does not belong to the certificate.*stays in use/);

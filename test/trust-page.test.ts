@@ -90,7 +90,7 @@ test('without a script the question is asked from the home page, answered, and a
     (await notice.textContent()) ?? '',
     /^Not trusted.*Without 1 treaty: alpha does not/s,
   );
-  const missing = page.locator('#candidates li', { hasText: 'It alone would bring' });
+  const missing = page.locator('#candidates li', { hasText: 'On its own, it would establish' });
   assert.equal(await missing.count(), 2);
 
   await page.uncheck('.left-out input');

@@ -127,7 +127,7 @@ test('both services start, reload, come back after a kill, and stop', {
   replacePair(systemd, users[0] ?? 0);
   await systemctl('reload', 'mesh-na.service');
   await until('a new certificate', async () => (await nameServed(port)) === 'second');
-  await until('the log says so', async () => /New connections get the new/.test(log()));
+  await until('the log says so', async () => /New connections use the new/.test(log()));
 
   await systemctl('kill', '--signal=SIGKILL', '--kill-whom=main', 'mesh-na-signer.service');
   await until(

@@ -153,7 +153,7 @@ suite('the audit log is read from a database that LMDB can open safely:', () => 
   test('an empty one holds no state', async () => {
     await using copy = copyOf(alpha);
     truncateSync(join(copy.folder, DATABASE), 0);
-    assert.throws(() => checkForReading(copy.folder), /contains no state of an authority$/);
+    assert.throws(() => checkForReading(copy.folder), /holds no state of an authority$/);
   });
 
   test('one that this user may not read is not called empty', async () => {

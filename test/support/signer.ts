@@ -59,7 +59,7 @@ export async function startSigner(
   await new Promise<void>((resolve, reject) => {
     child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       said.push(text);
-      if (said.join('').includes('Signs at')) resolve();
+      if (said.join('').includes('Signing at')) resolve();
     });
     child.stderr?.setEncoding('utf8').on('data', (text: string) => said.push(text));
     child.once('close', () => reject(new Error(said.join(''))));
