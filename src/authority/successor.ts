@@ -43,7 +43,7 @@ export interface Successor {
 const FOLLOW_MS = 250;
 /** How often to check for changes to liveness, which may affect every node. */
 const LIVENESS_MS = 5000;
-/** Limits checks of liveness to this fraction of the time: one part in twenty. */
+/** After a check of liveness, the pause before the next one is at least this many times as long as the check. */
 const LIVENESS_PART = 20;
 /** How long to wait before trying again to read a state. */
 const AGAIN_MS = 5000;
@@ -144,8 +144,8 @@ export function createSuccessor(options: SuccessorOptions): Successor {
   }
 
   /**
-   * Closes the connection if the server does not respond, because it may have disappeared without notice. The state is
-   * kept, because nothing of the response was applied.
+   * Closes the connection if the server does not respond in time, because it may have disappeared without notice. The
+   * state is kept, because no part of the response has been applied.
    */
   async function unlessSilent<T>(reading: Promise<T>): Promise<T> {
     const cancel = options.after(options.patience, () => {

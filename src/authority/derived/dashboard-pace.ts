@@ -34,7 +34,7 @@ const PAUSE_PER_BUILD = 20;
 export interface DashboardPace {
   /**
    * Builds immediately, or after the pause that follows the last build, or joins a build that is already scheduled.
-   * A slow build returns a promise, and reads at the end what it publishes.
+   * A build that takes a while must return a promise, and must read the values that it publishes last.
    */
   take(build: () => Promise<void> | undefined): Promise<void> | undefined;
 }

@@ -38,7 +38,7 @@ const LAPSED_MS = 30 * DAY;
 /** A certificate counts as lapsing in the last tenth of its lifetime, but for no longer than this. */
 const LONGEST_LAPSING_MS = 3 * DAY;
 const SHORTEST_PAUSE_MS = 1000;
-/** A count itself rests for two thirds of its time, so this limits the work to a sixtieth of the time. */
+/** A count already rests for two thirds of its duration, so this limits the work to a sixtieth of the time. */
 const PAUSE_PER_COUNT = 20;
 const CERTIFICATES_PER_SLICE = 500;
 /** Placeholder statuses that are kept until a node sends its first report. */

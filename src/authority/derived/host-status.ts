@@ -15,7 +15,7 @@ export interface HostStatus {
   readonly delegatedUntil: number | null;
   /** Null if the service does not make backups itself. */
   readonly backup: PostureFacts['backup'];
-  /** The number of known damages to the stored state. */
+  /** The number of rows and pages of the stored state that are known to be damaged. */
   readonly damaged: number;
   readonly webhooks: PostureFacts['webhooks'];
   /** Whether the authority's signer is available. */

@@ -35,7 +35,7 @@ export type Run<Call> = (
   call: Call,
 ) => Writable | Sliced | AsyncResult | Repeated;
 
-/** Executes one call; the answer is a promise only if something must reach the disk first or is still being computed. */
+/** Executes one call; returns a promise only if something must reach the disk first, or the answer takes longer. */
 export function execute<Call>(na: Authority, run: Run<Call>, call: Call): Answer | Promise<Answer> {
   const unit = new UnitOfWork(na.subjects, na.runtime.now());
   const answer = decide(na, unit, run, call);

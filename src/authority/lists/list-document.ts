@@ -20,7 +20,7 @@ export interface CrlHead {
   readonly crlId: string;
   readonly issuedAt: number;
   readonly nextUpdate: number;
-  /** Over all entries. */
+  /** The digest of all entries. */
   readonly digest: string;
 }
 

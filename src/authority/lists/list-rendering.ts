@@ -87,7 +87,7 @@ export interface ListRendering {
   add(entries: readonly ListEntry[]): void;
   /** Renders this version and shows it, immediately or later, unless a newer version is shown instead. */
   render(head: ListHead): void;
-  /** Resolves when the separate thread renders the list if it is long, or could not start. */
+  /** Resolves once the thread has taken over a long list, or could not start. */
   ready(): Promise<void>;
   /** Resolves when nothing is being rendered. */
   settled(): Promise<void>;

@@ -205,7 +205,7 @@ export function createSignedList<Version extends SequenceVersion>(
   };
 }
 
-/** Entries of one version are sorted by id. */
+/** Orders entries by version; the entries of one version are sorted by id. */
 export function inListOrder(a: NumberedEntry, b: NumberedEntry): number {
   return a.sequence - b.sequence || compareCodePoints(a.entry.id, b.entry.id);
 }

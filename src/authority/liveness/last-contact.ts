@@ -21,7 +21,7 @@ export interface Contact {
   readonly remoteAddr: string;
 }
 
-/** A contact in the form in which it is shown. */
+/** A contact as shown to operators. */
 export interface LastContact extends Omit<ContactView, 'id'> {
   readonly isActive: boolean;
 }

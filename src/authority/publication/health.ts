@@ -48,7 +48,7 @@ const NOT_COUNTED = {
 /** When the edge gets this answer, it has received everything published so far, because both arrive in order. */
 export const awaitPublications: Handler<'awaitPublications'> = () => null;
 
-/** Reports whether the database is usable, but never its location. */
+/** Reports whether the database is ready, and whether nodes can be enrolled; never the location of the database. */
 export const checkReadiness: Handler<'checkReadiness'> = (na, _given, at) => {
   if (na.store.health() !== null) throw new Refusal('service_not_ready');
   const until = na.replay.refusedUntil(at);

@@ -1,4 +1,4 @@
-/** Upcoming expirations: the counted records, the authority's own delegation and policy, and TLS [core-4-20]. */
+/** Upcoming expirations of counted records, the delegation, the TLS certificate and the data-license policy [core-4-20]. */
 import type { LicensePolicy } from '../../../machines/data-license-policy.ts';
 import type { Writable } from '../../base/json/write.ts';
 import type { CountedEnds } from '../derived/expiry-census.ts';

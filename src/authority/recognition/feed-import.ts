@@ -15,8 +15,8 @@ export const treatyKeys: Handler<'treatyKeys'> = (na, { issuer }, at) => [
 ];
 
 /**
- * All ids of a feed are stored as one subject, in the form in which the edge serialized them. After the commit, they
- * are indexed in slices, and the answer waits for that.
+ * All ids of a feed are stored as one subject, exactly as the edge serialized them. After the commit, they are indexed in
+ * slices, and the answer waits for that.
  */
 export const importFeed: Handler<'importFeed'> = (na, unit, feed) => {
   const { issuer, feedId, revokedCount, rows, expectedIssuer } = feed;

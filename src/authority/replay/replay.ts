@@ -96,7 +96,7 @@ export interface Replay {
   forgottenTimes(): readonly TimeRange[];
   /** Call when the clock was set back to `now`: requests signed under the old time must not block current ones. */
   clockSetBack(now: number): void;
-  /** If requests signed now are refused because of a restore, when that ends; otherwise null. */
+  /** When the refusal of requests signed now because of a restore ends; null if they are not refused. */
   refusedUntil(now: number): number | null;
   /** Whether requests lost in a crash can still be replayed; the next start must then treat this stop as a crash. */
   mustStartAsCrashed(): boolean;

@@ -33,7 +33,7 @@ export type Effect = () => Promise<void> | void;
  * created on demand, because most units never need them.
  */
 export class UnitOfWork {
-  /** The only time at which the command reads the clock, in milliseconds since the epoch. */
+  /** The time of the command, which reads the clock only once, in milliseconds since the epoch. */
   readonly at: number;
   readonly #subjects: Subjects;
   #staged: Map<string, SubjectWrite> | null = null;

@@ -13,7 +13,7 @@ export interface CertificateNumbers {
   find(id: string): number;
   /** The number of the certificate, assigned if it has none. */
   take(id: string): number;
-  /** Call once no table stores anything under the number. */
+  /** Call when no table stores anything under the number any longer. */
   release(number: number): void;
   /** Null if the number is free. */
   idOf(number: number): string | null;

@@ -10,7 +10,7 @@ export interface PostureFacts {
   readonly now: number;
   /** Whether state can be read and written. */
   readonly ready: boolean;
-  /** If signed requests are refused because the state was restored, when that ends; otherwise null. */
+  /** When the refusal of signed requests after a restore ends; null if they are not refused. */
   readonly restoredUntil: number | null;
   /** Null until nodes have been counted for the first time. */
   readonly fleet: FleetFacts | null;

@@ -49,7 +49,7 @@ export interface TrustSearch {
   readonly target: number | null;
 }
 
-/** The explanation as it is answered, with the terms already serialized. */
+/** The explanation as returned to the client, with the terms already serialized. */
 export type ExplanationText = Omit<TrustExplanation, 'terms'> & {
   readonly terms: readonly { readonly treaty_id: string; readonly scope: JsonText | null }[];
 };
