@@ -48,7 +48,7 @@ export interface Exchange {
   readonly cors: CorsRequest | null;
 }
 
-/** A request with a body and a route; the steps of the pipeline fill in what they find out. */
+/** A request with its body and route, to which the steps of the pipeline add what they determine. */
 export interface Received {
   readonly exchange: Exchange;
   readonly route: Route;
@@ -59,7 +59,7 @@ export interface Received {
   readonly request: { -readonly [Member in keyof RouteRequest]: RouteRequest[Member] };
 }
 
-/** What a step of the pipeline returns: null to go on with the next one, or the reply that ends the request. */
+/** The result of a pipeline step: null to continue with the next one, or the reply that ends the request. */
 export type StepResult = Reply | null | Promise<Reply | null>;
 
 /** The body of a request that has none, or whose body was read. */

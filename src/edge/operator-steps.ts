@@ -1,8 +1,8 @@
 /**
- * The steps of the pipeline that are for operators alone [core-2-3]: their proof, and the limit on failed ones
- * [core-4-1], `ADMIN_FAILURES`. Where that limit is on, failures are counted in it and never in the limit of the
- * route, which counts only who has proven a key. A proof that verifies passes even after its source has failed too
- * often, so that strangers at the same address cannot lock operators out.
+ * Pipeline steps only for operators [core-2-3]: their proof, and the limit on failed proofs [core-4-1],
+ * `ADMIN_FAILURES`. If that limit is on, failures count only toward it, and the limit of the route counts only
+ * requests with a proven key. A valid proof passes even after its source has failed too often, so that strangers at
+ * the same address cannot lock operators out.
  */
 import { Refusal } from '../base/refusal.ts';
 import { maxBodyValues } from '../protocol/route-description.ts';
@@ -18,10 +18,10 @@ import { type Reply, refusalReply } from './reply.ts';
 import { addressBlock } from './request-head.ts';
 import { isLargeBody, type Sender } from './unproven-bodies.ts';
 
-/** The largest body that is still judged after its source has failed too often: enough for all but imports. */
+/** The largest body that is still checked after its source has failed too often: enough for everything but imports. */
 const LARGEST_THROTTLED_BODY = 16 * 1024;
 
-/** A key that was added a moment ago may be published already, and not have arrived here. */
+/** Waits for a key that may have just been published but has not arrived here yet. */
 export function awaitOperatorKey(edge: Edge, received: Received): StepResult {
   if (!isBeingPublished(edge, headersOf(received).keyId)) return null;
   return Promise.resolve(edge.call('awaitPublications', null)).then((answer) =>
@@ -33,7 +33,7 @@ export function limitUnproven(edge: Edge, received: Received): StepResult {
   return countsFailures(edge) ? null : takeLimit(edge, received);
 }
 
-/** A large body of a source that has failed too often is refused unread, because reading it is the cost. */
+/** Refuses a large body unread if its source has failed too often, because reading it is the expensive part. */
 export function throttleFailed(edge: Edge, received: Received): StepResult {
   const { body, request } = received;
   if (!countsFailures(edge)) return null;
@@ -42,7 +42,7 @@ export function throttleFailed(edge: Edge, received: Received): StepResult {
   return withAnswer(seconds, (wait) => (wait > 0 ? limited(edge, 'ADMIN_FAILURES', wait) : null));
 }
 
-/** Only a limited number of large bodies is read in the name of a key that may turn out not to have signed them. */
+/** Limits how many large bodies are read in the name of a key that may turn out not to have signed them. */
 export function judgeHeaders(edge: Edge, received: Received): StepResult {
   const { request } = received;
   const { operatorAuth } = edge.settings;
@@ -52,7 +52,7 @@ export function judgeHeaders(edge: Edge, received: Received): StepResult {
   return seconds > 0 ? limited(edge, 'ADMIN_FAILURES', seconds) : null;
 }
 
-/** A large body whose headers alone show that its proof fails is not even parsed. */
+/** Does not even parse a large body if the headers alone show that its proof fails. */
 export function parseOperatorRequest(edge: Edge, received: Received): StepResult {
   const { exchange, route, body, headers, request } = received;
   try {
@@ -68,8 +68,8 @@ export function parseOperatorRequest(edge: Edge, received: Received): StepResult
 }
 
 /**
- * Which key has signed is judged here, and what it may do by the authority, which knows what was revoked. An unproven
- * request is passed on without its body, which nobody will read.
+ * Only checks which key has signed. The authority decides what that key may do, because it knows what was revoked. An
+ * unproven request is passed on without its body, which nobody will read.
  */
 export function proveOperator(edge: Edge, received: Received): StepResult {
   const { exchange, route, request } = received;
@@ -103,7 +103,7 @@ export function proveOperator(edge: Edge, received: Received): StepResult {
   return null;
 }
 
-/** Failures are counted before they are answered, and who has proven a key in the limit of the route. */
+/** Counts failures before they are answered, and requests with a proven key in the limit of the route. */
 export function countProof(edge: Edge, received: Received): StepResult {
   if (!countsFailures(edge)) return null;
   return isProven(received) ? takeLimit(edge, received) : countFailure(edge, received, null);
@@ -148,7 +148,7 @@ function failureKey({ settings }: Edge, received: Received): string {
   return `${source} ${settings.operatorAuth.keys.has(keyId) ? keyId : ''}`;
 }
 
-/** In whose name a body is read. */
+/** The sender in whose name a body is read. */
 function senderOf(received: Received): Sender {
   const source = addressBlock(received.exchange.remoteAddr);
   return { source, keyId: headersOf(received).keyId };

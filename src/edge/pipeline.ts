@@ -52,7 +52,7 @@ export interface FinishedReply extends Reply {
   readonly requestId: string;
 }
 
-/** Returns null to go on with the next step, or the reply that ends the request. Throws a `Refusal` to refuse it. */
+/** Returns null to continue with the next step, or the reply that ends the request. Throws a `Refusal` to refuse it. */
 type Step = (edge: Edge, received: Received) => StepResult;
 
 /** Requests of nodes and of the public. */
@@ -107,7 +107,7 @@ function replyTo(edge: Edge, exchange: Exchange, body: ReceivedBody): Reply | Pr
   return take(steps, 0, edge, received(exchange, match, body));
 }
 
-/** Takes the steps from `first` on, without a wait where none is needed. */
+/** Runs the steps from `first` on, synchronously until a step returns a promise. */
 function take(
   steps: readonly Step[],
   first: number,
@@ -137,7 +137,7 @@ function unmatched(
   return refusalReply('method_not_allowed', {}, 'Allow', match.allow);
 }
 
-/** The one clock reading of the request. One without a body is answered as it arrives. */
+/** Reads the clock once per request. A request without a body is answered on arrival, so its start time is reused. */
 function readClock({ runtime }: Edge, { exchange, request }: Received): null {
   request.now = exchange.takesBody ? runtime.now() : runtime.timeAt(exchange.started);
   return null;
@@ -156,7 +156,7 @@ function parse(_edge: Edge, { exchange, route, body, request }: Received): null 
   return null;
 }
 
-/** Which key has signed is judged here, and what it may do by the authority, which knows what was revoked. */
+/** Only checks which key has signed. The authority decides what that key may do, because it knows what was revoked. */
 function proveNode(edge: Edge, received: Received): null {
   const { exchange, route, body, request } = received;
   const { nodeProof, isRepeat, takesBody } = exchange;
@@ -271,8 +271,8 @@ export function refusedExchange(
 }
 
 /**
- * Turns a request away that has waited too long. Those that are turned away together are asked to return at
- * different times, within twice the time that was too long.
+ * Refuses a request that has waited too long. Clients that are refused together are asked to return at different
+ * times, within twice the longest wait.
  */
 export function shedExchange(edge: Edge, exchange: Exchange): FinishedReply {
   edge.metrics.shed();

@@ -1,4 +1,4 @@
-/** What tests of the agent registry send to it. */
+/** Requests for tests of the agent registry. */
 import assert from 'node:assert/strict';
 import type { Signer } from '../../src/base/crypto/primitives.ts';
 import type { JsonObject, JsonValue } from '../../src/base/json/value.ts';
@@ -46,7 +46,7 @@ export function register(na: TestAuthority, descriptor: JsonObject): Promise<Rec
   return send(na, 'POST', '/agents', { body: jsonText(descriptor) });
 }
 
-/** The key, once it has joined with an invite of its own. */
+/** Joins with the key and a new invite; returns the key. */
 export async function joinedKey(na: TestAuthority, key: Signer): Promise<Signer> {
   const invite_token = await invite(na);
   assert.equal(outcome(await nodeRequest(na, '/join', key, { invite_token })), '200');

@@ -1,4 +1,4 @@
-/** What tests of agreements begin with. */
+/** Shared setup for tests of agreements. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import type { JsonObject } from '../../src/base/json/value.ts';

@@ -1,4 +1,4 @@
-/** JSON values with changes at single places. */
+/** Changes JSON values in single places. */
 import {
   isJsonObject,
   JsonFloat,
@@ -35,7 +35,7 @@ export function nodesOf(value: JsonValue, path: Path = []): Node[] {
   ];
 }
 
-/** The value with another one at the path; undefined removes it. */
+/** Replaces the value at the path; undefined removes it. */
 export function put(
   value: JsonValue,
   path: Path,
@@ -64,7 +64,7 @@ const A_FRESHNESS_PROOF: JsonObject = {
   issuer_sovereign_id: 'f',
 };
 
-/** Small changes of a value; its place determines which of them still make a valid record. */
+/** Small variations of a value; its place determines which of them still yield a valid record. */
 export function variantsOf(value: JsonValue): JsonValue[] {
   if (typeof value === 'string') return [`${value}!`, ...FAR.filter((other) => other !== value)];
   if (typeof value === 'number') return [value + 1, new JsonFloat(value)];

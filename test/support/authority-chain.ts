@@ -1,4 +1,4 @@
-/** Chains of authority keys, made with counted keys [authority-keys-2]. */
+/** Chains of authority keys, built from numbered keys [authority-keys-2]. */
 import { SHA256 } from '../../src/base/crypto/digest.ts';
 import { signerFromSeed, verifySignature } from '../../src/base/crypto/ed25519.ts';
 import type { Signer } from '../../src/base/crypto/primitives.ts';
@@ -21,7 +21,10 @@ export const START = Date.parse('2026-01-01T00:00:00Z');
 
 const made = new Map<number, Signer>();
 
-/** The key whose seed are the bytes from 32 times the number on, as in the vectors; past them, the number itself. */
+/**
+ * The key whose seed contains the 32 byte values from 32 times the number on, as in the vectors. From 8 on, the seed
+ * repeats the number.
+ */
 export function countedKey(number: number): Signer {
   const seed = () =>
     number < 8
@@ -39,11 +42,11 @@ export const FIRST = countedKey(1);
 export interface Step {
   readonly kind: SuccessionKind;
   readonly at: number;
-  /** Of a planned one. */
+  /** Only for a planned step. */
   readonly overlap?: number;
 }
 
-/** The terms of a step after the statements before it. */
+/** The terms of a step that follows these statements. */
 export function termsOf(
   { kind, at, overlap = 10 }: Step,
   before: readonly AuthoritySuccession[],
@@ -77,7 +80,7 @@ export function signerOf(publicKey: string): Signer {
   return found;
 }
 
-/** The statement with everything that its kind needs; other keys may sign in place of the right ones. */
+/** Signs the statement with everything that its kind requires; other keys can be given instead of the right ones. */
 export function signedStatement(
   terms: SuccessionTerms,
   {

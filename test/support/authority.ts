@@ -1,4 +1,4 @@
-/** A real authority for tests: a real port, a real LMDB folder; only the clock is manual. */
+/** A real authority for tests, with a real port and a real LMDB folder; only the clock is set manually. */
 
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,9 +20,9 @@ export interface TestOptions {
   readonly environment?: Environment;
   readonly flags?: Flags;
   readonly clock?: TestClock;
-  /** The number of entries from which a signed list is rendered on a thread of its own. */
+  /** The number of entries from which a signed list is rendered on a separate thread. */
   readonly listThreadFrom?: number;
-  /** A folder of an earlier authority; it is then not removed at the end. */
+  /** The folder of an earlier authority; if given, it is not removed at the end. */
   readonly dataDir?: string;
   /** The content of the command reference; empty unless given. */
   readonly commands?: CommandReference;
@@ -48,13 +48,13 @@ export interface TestAuthority {
   sweep(): Promise<void>;
   /** Compares the clocks, as the service does every second. */
   checkClock(): Promise<void>;
-  /** Asks how much space is left, as the service does every second. */
+  /** Checks how much space is left, as the service does every second. */
   checkDisk(): Promise<void>;
   renewLists(): Promise<void>;
   runTrustCycle(): Promise<void>;
   /** Makes a backup if one is due. */
   backUp(): Promise<void>;
-  /** Looks through the next part of the stored state for damage. */
+  /** Checks the next part of the stored state for damage. */
   scrub(): Promise<void>;
   /** Null without TLS. */
   readonly reloadTls: (() => Promise<void>) | null;
@@ -75,11 +75,11 @@ const NO_COMMANDS: CommandReference = {
   commands: [],
 };
 
-/** The whole suite passes with any number of them. */
+/** The number of threads; the entire suite passes with any number. */
 const THREADS = process.env.MESH_TEST_THREADS ?? '1';
 const LIST_THREAD_FROM = process.env.MESH_TEST_LIST_THREAD_FROM;
 
-/** Rate limits and trust cycles are off; tests of them switch them on. With a database nobody else takes over. */
+/** Rate limits and trust cycles are off unless a test turns them on. Nobody else takes over the database. */
 const UNLIMITED: Environment = {
   MESH_RATE_LIMIT_ADMIN: 'off',
   MESH_RATE_LIMIT_JOIN: 'off',
@@ -87,11 +87,12 @@ const UNLIMITED: Environment = {
   MESH_RATE_LIMIT_NODE_FAILURES: 'off',
   MESH_RATE_LIMIT_AUTH_FAILURES: 'off',
   MESH_TRUST_CYCLE_HOURS: '0',
-  // On a busy machine a process may stand still for longer than a lease lasts; no test waits for the end of this one.
+  // On a busy machine, a process may stall for longer than a lease usually lasts; no test waits for this one to
+  // expire.
   MESH_LEASE_MS: '20000',
 };
 
-/** Use with `await using`, so that the authority stops and its folder is removed whatever the test does. */
+/** Use with `await using`, so that the authority stops and its folder is removed no matter what the test does. */
 export async function startTestAuthority(options: TestOptions = {}): Promise<TestAuthority> {
   const dataDir = options.dataDir ?? makeNetworkFolder().folder;
   const clock = options.clock ?? testClock();
@@ -105,7 +106,7 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
     runtime: systemRuntime,
     manualTime: clock.shared,
     startThread: reusedEdgeThread,
-    // It would end the tests' own process when a test blocks its thread.
+    // The watchdog would end the tests' own process if a test blocks its thread.
     startWatchdog: () => NO_WATCHDOG,
     listThreadFrom: options.listThreadFrom ?? (LIST_THREAD_FROM ? Number(LIST_THREAD_FROM) : null),
     destination: { write: (lines) => logLines.push(...lines.split(/(?<=\n)/)) },

@@ -1,10 +1,13 @@
-/** What holds of a server whose disk breaks under it. */
+/** Checks for a server whose disk fails while it is running. */
 import assert from 'node:assert/strict';
 import { startTestAuthority } from './authority.ts';
 import { type ChildServer, type Ended, REAL_TIME } from './child-server.ts';
 import { newKey, nodeRequest, operate, outcome } from './requests.ts';
 
-/** So many requests for invites, or as many as are answered with 200. The last token of each stands for all of it. */
+/**
+ * Requests invites this many times, or until the server stops answering. Returns the last token of each answer, which
+ * represents all of its tokens.
+ */
 export async function invite({ na }: ChildServer, requests = Infinity): Promise<string[]> {
   const tokens: string[] = [];
   while (tokens.length < requests) {
@@ -29,9 +32,9 @@ export function assertNamed(stderr: Ended['stderr'], cause: RegExp): void {
   assert.match(critical[0] ?? '', cause);
 }
 
-/** The folder starts again, and every token can be used. */
+/** Checks that the authority starts again on the folder, and that every token can be used. */
 export async function assertStored(dataDir: string, tokens: readonly string[]): Promise<void> {
-  // A small disk has no more space than that.
+  // A small disk has less free space than the default requires.
   const environment = { MESH_MIN_FREE_MB: '0' };
   await using na = await startTestAuthority({ dataDir, environment, clock: REAL_TIME });
   for (const invite_token of tokens) {

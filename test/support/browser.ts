@@ -1,6 +1,6 @@
 /**
- * Pages in a real browser: Debian's Chromium, driven by playwright-core. One browser serves a test file. Every
- * visit begins with the theme and width that it asks for, and with nothing stored.
+ * Pages in a real browser: Debian's Chromium, driven by playwright-core. One browser serves a test file. Every visit
+ * begins with its theme and width, and with nothing stored.
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -28,7 +28,9 @@ export interface VisitOptions {
   readonly javaScript?: boolean;
   /** Whether it is a device with a touch screen. */
   readonly hasTouch?: boolean;
-  /** Whether the visit changes more than its page, such as permissions or the time. */
+  /**
+   * Whether the visit needs its own context, because it changes more than its page, such as permissions or the time.
+   */
   readonly isApart?: boolean;
 }
 
@@ -36,9 +38,9 @@ export interface Visit {
   readonly page: Page;
   /** Errors and warnings of the console, uncaught errors, failed requests, and requests that leave the origin. */
   readonly problems: readonly string[];
-  /** What axe-core finds serious or critical. */
+  /** Problems that axe-core rates as serious or critical. */
   violations(): Promise<string[]>;
-  /** By how many pixels the page scrolls sideways; 0 is expected. */
+  /** How many pixels the page scrolls sideways; should be 0. */
   overflow(): Promise<number>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -53,12 +55,12 @@ export async function startBrowser(): Promise<TestBrowser> {
   const browser = await chromium.launch({
     executablePath: browserPath(),
     args: browserArguments(),
-    // A signal ends the test process at once, and Chromium with it, whose pipe closes.
+    // A signal ends the test process immediately, and thus Chromium too, because its pipe closes.
     handleSIGINT: false,
     handleSIGTERM: false,
     handleSIGHUP: false,
   });
-  /** Pages of visits that have ended: a new one is a process, and takes longer than most visits. */
+  /** Pages of finished visits, for reuse: a new page needs a process, which takes longer than most visits. */
   const idle: Page[] = [];
   return {
     visit: (url, options = {}) => visit(browser, idle, url, options),
@@ -72,7 +74,7 @@ function browserPath(): string {
   return found;
 }
 
-/** Chromium has no sandbox for root, and containers are small in shared memory. */
+/** Chromium has no sandbox for root, and containers have little shared memory. */
 function browserArguments(): string[] {
   const isRoot = process.getuid?.() === 0;
   return ['--disable-dev-shm-usage', ...(isRoot ? ['--no-sandbox'] : [])];
@@ -118,7 +120,7 @@ async function newPage(
   return context.newPage();
 }
 
-/** Whether nothing of the visit stays: neither what its page has stored nor where the pointer is. */
+/** Clears what the page has stored and moves the pointer away; returns whether the page can be reused. */
 async function isLeft(page: Page): Promise<boolean> {
   try {
     await page.evaluate('localStorage.clear(), sessionStorage.clear()');
@@ -130,7 +132,7 @@ async function isLeft(page: Page): Promise<boolean> {
   }
 }
 
-/** Returns a function that ends it. */
+/** Records problems of the page; returns a function that stops this. */
 function watch(page: Page, origin: string, problems: string[]): () => void {
   const host = new URL(origin).host;
   const listeners = {
@@ -164,7 +166,7 @@ function watch(page: Page, origin: string, problems: string[]): () => void {
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** Evaluated, not added as a script, because the policy of the page would refuse that. */
+/** Evaluates axe-core instead of adding it as a script, which the policy of the page would block. */
 async function violations(page: Page): Promise<string[]> {
   await page.evaluate(AXE);
   return page.evaluate<

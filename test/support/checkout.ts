@@ -1,11 +1,14 @@
-/** A checkout of its own: what `npm start`, `npm run mesh-na` and `npm run build` need, and the packages of this one. */
+/**
+ * A separate checkout with everything that `npm start`, `npm run mesh-na` and `npm run build` need, and with the
+ * packages of this one.
+ */
 import { cpSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { PROJECT_PATH } from './project.ts';
 
 const SOURCES = ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'machines', 'src'];
 
-/** Makes the folder; `lacking` names packages that are not installed there. */
+/** Creates the folder; `lacking` names packages that are not installed there. */
 export function makeCheckout(folder: string, lacking: readonly string[] = []): void {
   mkdirSync(join(folder, 'node_modules'), { recursive: true });
   for (const name of SOURCES)

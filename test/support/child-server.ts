@@ -1,4 +1,4 @@
-/** The program in a process of its own, which can be killed, and its output. */
+/** Runs the program in a separate process, which can be killed, and captures its output. */
 import assert from 'node:assert/strict';
 import type { ChildProcess, SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,7 +18,7 @@ import { storeFlags } from './test-stores.ts';
 export type ChildEnvironment = { readonly [name: string]: string };
 
 export interface Ended {
-  /** Null when a signal ended the process. */
+  /** Null if a signal ended the process. */
   readonly code: number | null;
   readonly signal: string | null;
   readonly stdout: string;
@@ -33,7 +33,7 @@ export interface ChildServer {
   output(): string;
   /** Everything it has written to standard error. */
   log(): string;
-  /** Sends the signal and waits for the end. */
+  /** Sends the signal and waits for the process to end. */
   end(signal: 'SIGKILL' | 'SIGTERM' | 'SIGINT' | 'SIGHUP'): Promise<Ended>;
   /** How the process ended, once it has. */
   readonly ended: Promise<Ended>;
@@ -50,7 +50,7 @@ export interface ChildOptions {
   readonly onSpawn?: (process: ChildProcess) => void;
 }
 
-/** Processes that still run; a failing test leaves its children to the end of its file. */
+/** Processes that are still running; those of a failed test run until the end of its file. */
 const running = new Set<ChildProcess>();
 after(() => {
   for (const child of running) child.kill('SIGKILL');
@@ -69,7 +69,7 @@ function moveNothing(): never {
   throw new Error('Nobody moves the real time');
 }
 
-/** The wall clock, for tests whose other half is another process. */
+/** The wall clock, for tests that involve another process. */
 export const REAL_TIME: TestClock = {
   shared: null,
   now: systemRuntime.now,
@@ -77,7 +77,7 @@ export const REAL_TIME: TestClock = {
   step: moveNothing,
 };
 
-/** Starts `mesh-na serve` on the folder; resolves when it is ready, rejects when it ends before. */
+/** Starts `mesh-na serve` on the folder; resolves when it is ready, rejects if it ends before that. */
 export async function startChildServer(
   dataDir: string,
   { environment = NO_LIMITS, args = [], program = PROGRAM, onSpawn }: ChildOptions = {},
@@ -133,7 +133,7 @@ export async function startChildServer(
   return server;
 }
 
-/** Runs one command of the program to its end. */
+/** Runs a command of the program until it ends. */
 export function runProgram(
   args: readonly string[],
   environment: ChildEnvironment = {},
@@ -144,7 +144,7 @@ export function runProgram(
   return ended;
 }
 
-/** Runs one command of the program to its end, behind a command that becomes Node.js. */
+/** Runs a command of the program until it ends, through another command that turns into Node.js. */
 export function runProgramBehind(
   before: readonly string[],
   args: readonly string[],
@@ -200,7 +200,7 @@ async function readyLine({ stdout }: ChildProcess): Promise<ReadyLine> {
   } finally {
     stdout.resume();
   }
-  // The end of the process says why; `startChildServer` waits for it as well.
+  // The output at the end of the process shows why; `startChildServer` also waits for that.
   return new Promise(() => undefined);
 }
 

@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { PROJECT_PATH } from './project.ts';
 
 export const CLIENT_NAME = 'mesh-network-authority-client';
-/** Beside the other packages, where nothing looks for sources or documents. */
+/** Next to the other packages, where nothing looks for sources or documents. */
 const RUNTIMES = join(PROJECT_PATH, 'node_modules/.cache/mesh-runtimes');
 
 export interface InstalledClient {
-  /** A folder of the caller's, in which the package is installed; it has to be removed. */
+  /** The folder in which the package is installed; the caller must remove it. */
   readonly folder: string;
   readonly tarball: string;
 }
@@ -37,12 +37,12 @@ export function installClient(): InstalledClient {
   const manifest = { type: 'module', private: true, dependencies: packed };
   writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
   writeFileSync(join(folder, 'package-lock.json'), JSON.stringify(lock));
-  // The lock file names every version, so all of them are in npm's cache since the checkout's `npm ci`.
+  // The lock file names every version, so all of them have been in npm's cache since the checkout's `npm ci`.
   npm(folder, ['ci', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund']);
   return { folder, tarball };
 }
 
-/** Paths of the programs of Bun, Deno and Node.js 22, which are installed when the first test needs them. */
+/** Paths of the executables of Bun, Deno and Node.js 22, which are installed when the first test needs them. */
 export function runtimes() {
   const listed = join(PROJECT_PATH, 'test/runtimes');
   const lockIn = (folder: string) => readFileSync(join(folder, 'package-lock.json'), 'utf8');
@@ -58,7 +58,7 @@ export function runtimes() {
   };
 }
 
-/** A folder beside the installation that sees it. */
+/** Creates a folder from which the installed package can be imported. */
 export function consumer({ folder }: InstalledClient, name: string, files: object): string {
   const path = join(folder, name);
   mkdirSync(path);

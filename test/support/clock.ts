@@ -19,7 +19,7 @@ export const SECOND = 1000;
 export const MINUTE = 60 * SECOND;
 export const HOUR = 60 * MINUTE;
 
-/** The offset shows where one clock is used for the other. */
+/** An offset that reveals code that uses one clock instead of the other. */
 const MONOTONIC_START = 5 * HOUR;
 
 export function testClock(start = systemRuntime.now()): TestClock {

@@ -1,6 +1,6 @@
 /**
- * Commands of the program in the process of the test: the same tree, arguments and output, without the start of a process,
- * which takes longer than most commands. What is about the process itself calls `runProgram`.
+ * Runs commands of the program in the process of the test, with the same command tree, arguments and output. Starting
+ * a process would take longer than most commands. Tests about the process itself call `runProgram`.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { reportFailure } from '../../src/cli/output.ts';
@@ -13,7 +13,7 @@ interface Printed {
   readonly stderr: string[];
 }
 
-/** What else the process prints meanwhile, such as the results of other tests, goes where it always does. */
+/** Other output of the process, such as the results of other tests, still goes where it normally does. */
 const printing = new AsyncLocalStorage<Printed>();
 for (const name of ['stdout', 'stderr'] as const) {
   const stream = process[name];
@@ -26,10 +26,10 @@ for (const name of ['stdout', 'stderr'] as const) {
   };
 }
 
-/** One after the other, since each has the environment of the process for itself. */
+/** Commands run one after another, because each one replaces the environment of the process. */
 let last: Promise<unknown> = Promise.resolve();
 
-/** Runs one command of the program to its end. */
+/** Runs a command of the program until it ends. */
 export function runCommand(
   args: readonly string[],
   environment: ChildEnvironment = {},

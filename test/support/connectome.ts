@@ -3,7 +3,7 @@ import { type DrawnGraph, drawnGraph } from '../../src/pages/graph-drawing.ts';
 import { graphModel } from '../../src/pages/graph-model.ts';
 import type { Connectome } from '../../src/protocol/rows/graph.ts';
 
-/** As a Connectome document of that many sovereigns and treaties would be. */
+/** A Connectome document with this many sovereigns and treaties. */
 export function connectomeOf(sovereigns: number, treaties: number): Connectome {
   const name = (index: number) => `sovereign-${String(index % sovereigns).padStart(4, '0')}`;
   return {

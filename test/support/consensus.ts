@@ -25,7 +25,7 @@ export function sha256(text: string): string {
 /** When the first vote of each table is cast, in milliseconds before now. */
 const FIRST_VOTE = 5 * MINUTE;
 
-/** An approving vote with a digest of its own, cast `after` seconds after the first. */
+/** An approving vote with a unique digest, cast `after` seconds after the first. */
 export function voteOf(
   validator: Party,
   now: number,
@@ -45,7 +45,7 @@ export function voteOf(
   return singlySigned(record, validator.key, validator.name);
 }
 
-/** Votes of the council a minute apart: no sign of a cascade. */
+/** Votes of the council a minute apart, which are no sign of a cascade. */
 export function votesOf(now: number, voters: readonly Party[] = COUNCIL): JsonObject[] {
   return voters.map((voter, index) => voteOf(voter, now, { after: 60 * index }));
 }
@@ -58,7 +58,7 @@ export function keysOf(parties: readonly Party[]): JsonObject {
   return Object.fromEntries(parties.map(({ name, key }) => [name, key.publicKey]));
 }
 
-/** A proof of two votes of three, made a minute ago and good for four more. */
+/** A proof that requires two of three votes, reached a minute ago and valid for four more minutes. */
 export function proofBy(by: Party, now: number, changes: JsonObject = {}): JsonObject {
   const record = {
     consensus_id: 'consensus',
@@ -93,7 +93,7 @@ export async function reasonOf(na: TestAuthority, body: JsonObject): Promise<str
   return String(reason);
 }
 
-/** One case: what the proof says, and the keys when they are not those of the council. */
+/** A case: the changes of the proof, and the keys if they are not those of the council. */
 export type VerifyCase = readonly [
   name: string,
   proof: JsonObject,

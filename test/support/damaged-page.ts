@@ -1,9 +1,9 @@
-/** Damage as a disk does it: in the file of a table, behind the back of the server. */
+/** Damages the file of a table behind the server's back, as a disk would. */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestCluster } from './postgresql.ts';
 
-/** Changes the file of a table of the state; the server is stopped for it. */
+/** Changes the file of a table of the state while the server is stopped. */
 export function changeFile(
   cluster: TestCluster,
   url: string,
@@ -17,7 +17,7 @@ export function changeFile(
   });
 }
 
-/** Removes the file of a table of the state; the server is stopped for it. */
+/** Removes the file of a table of the state while the server is stopped. */
 export function loseFile(cluster: TestCluster, url: string, table: string): Promise<void> {
   return whileStopped(cluster, url, table, (path) => rmSync(path));
 }
@@ -40,12 +40,12 @@ async function whileStopped(
 const PAGE_BYTES = 8192;
 const HEADER_BYTES = 24;
 
-/** A page that the server refuses to read. */
+/** Damages a page so that the server refuses to read it. */
 export function spoilPage(bytes: Buffer): void {
   bytes.fill(0xff, 0, HEADER_BYTES);
 }
 
-/** A page that was never written: the server takes it for an empty one. */
+/** Makes a page look as if it was never written: the server considers it empty. */
 export function losePage(bytes: Buffer): void {
   bytes.fill(0, 0, PAGE_BYTES);
 }

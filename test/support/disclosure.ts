@@ -8,7 +8,7 @@ import { type Party, singlySigned } from './trust-protocol.ts';
 
 export const VERIFY = '/disclosure/verify';
 
-/** The hash of nothing: what the tree is padded with, and the leaf of the empty text. */
+/** The hash of the empty text: the padding of the tree, and the leaf of the empty text. */
 export const PADDING = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
 
 export function hashOf(...parts: readonly (string | Buffer)[]): string {
@@ -17,7 +17,7 @@ export function hashOf(...parts: readonly (string | Buffer)[]): string {
   return hash.digest('hex');
 }
 
-/** UTF-8 sorts as code points do. */
+/** UTF-8 bytes sort in the same order as code points. */
 export function leavesOf(capabilities: readonly string[]): string[] {
   const sorted = capabilities.map((text) => Buffer.from(text)).sort(Buffer.compare);
   const leaves = sorted.map((text) => hashOf(text));
@@ -36,7 +36,7 @@ export function rootOf(level: readonly string[]): string {
   return parentOf(rootOf(level.slice(0, half)), rootOf(level.slice(half)));
 }
 
-/** From the leaf at the index up: the root of each half that the leaf is not in. */
+/** The path from the leaf at the index upward: the root of each half that does not contain the leaf. */
 export function pathOf(level: readonly string[], index: number): JsonObject[] {
   if (level.length === 1) return [];
   const half = level.length / 2;

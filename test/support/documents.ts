@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { PROJECT_PATH as root } from './project.ts';
 
-/** Paths from the top of the project, sorted; of hidden and of generated folders none. */
+/** Paths relative to the project's folder, sorted, without hidden and generated folders. */
 export function markdownFiles(): string[] {
   const entries = readdirSync(root, { withFileTypes: true });
   const places = entries.filter(
@@ -20,7 +20,7 @@ function below(folder: string): string[] {
   return names.map((name) => posix.join(folder, name));
 }
 
-/** The text of a document, by its path from the top of the project. */
+/** The text of a document, by its path relative to the project's folder. */
 export function readDocument(path: string): string {
   return readFileSync(join(root, path), 'utf8');
 }

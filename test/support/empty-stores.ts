@@ -1,4 +1,4 @@
-/** Databases with the tables of this program and nothing in them, copied of one in a cluster that a whole run shares. */
+/** Databases with empty tables of this program, copied from a template in a cluster that all files of a run share. */
 import { type ClusterPlace, type Databases, databasesAt, startCluster } from './postgresql.ts';
 import { migratedDatabase } from './postgresql-store.ts';
 
@@ -12,7 +12,7 @@ interface SharedCluster extends ClusterPlace {
 
 const SETTINGS = {
   max_connections: '400',
-  // Nothing follows it, and it does not outlive its machine: its log is as short as can be.
+  // Nothing follows this cluster, and it does not have to survive a crash, so its log is as short as possible.
   wal_level: 'minimal',
   max_wal_senders: '0',
   full_page_writes: 'off',
@@ -20,11 +20,11 @@ const SETTINGS = {
 };
 
 export interface EmptyStores extends Pick<Databases, 'query'> {
-  /** Its address. */
+  /** Creates a database; returns its address. */
   create(): Promise<string>;
 }
 
-/** In the cluster of the run, or in one of this process, which ends with it. */
+/** Uses the cluster of the run, or starts one that ends with this process. */
 export async function emptyStores(): Promise<EmptyStores> {
   const shared = process.env[SHARED];
   const { template, ...place }: SharedCluster =
@@ -34,7 +34,7 @@ export async function emptyStores(): Promise<EmptyStores> {
   return { create: () => createDatabase(`template ${template} strategy file_copy`), query };
 }
 
-/** For the files of a run, which find it in their environment. */
+/** Starts a cluster for the files of a run, which find it in their environment. */
 export async function shareCluster(): Promise<void> {
   process.env[SHARED] = JSON.stringify(await startSharedCluster());
 }

@@ -1,7 +1,7 @@
 import { outcomeOf } from '../../src/cli/exit-codes.ts';
 import { buildProgram } from '../../src/cli/program.ts';
 
-/** How a command ends that fails; it prints nothing to standard output. */
+/** Runs a command that must fail, and returns its outcome; it prints nothing to standard output. */
 export async function endOf(args: readonly string[]) {
   try {
     await buildProgram().parseAsync([...args], { from: 'user' });

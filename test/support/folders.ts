@@ -1,4 +1,4 @@
-/** Data folders for tests: of networks that `init` has made. */
+/** Data folders for tests, with networks created by `init`. */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { systemRuntime } from '../../src/base/runtime.ts';
 import { type InitOptions, type InitSummary, initNetwork } from '../../src/cli/init-network.ts';
 import './isolation.ts';
 
-/** `given` sets when it is made, and with which keys: seeds of root, authority, first operators. */
+/** `given` sets the time of creation and the seeds of the keys, in this order: root, authority, first operators. */
 export function makeNetworkFolder(
   networkName = 'alpha',
   given: Partial<Pick<InitOptions, 'now' | 'randomSeed'>> = {},
@@ -23,7 +23,7 @@ export function makeNetworkFolder(
   return { folder, made };
 }
 
-/** Memory where there is some, which takes thousands of small files at once. */
+/** In memory if possible, which is fast even with thousands of small files. */
 const SCRATCH = process.env.TMPDIR === undefined && existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
 /** An empty folder for one test, removed when the test ends. */

@@ -23,7 +23,7 @@ import { startUnlimited, UUID } from './trust.ts';
 
 export interface GoldenRecord {
   readonly record: JsonObject;
-  /** Null for records that nobody signs. */
+  /** Null for unsigned records. */
   readonly canonical: string | null;
   readonly canonical_sha256?: string;
   readonly excluded_from_canonical?: readonly string[];
@@ -142,10 +142,10 @@ export const EVENTS: { readonly [endpoint: string]: string } = {
   '/admin/recognition-treaties': 'recognition_treaty_issued',
 };
 
-/** Only logged: what the digest in the proof was made of [trust-3-5]. */
+/** Only logged: the data from which the digest in the proof was computed [trust-3-5]. */
 const ASSESSED = 'consensus_cascade_assessed';
 
-/** Members that the contract names and the vectors do not [core-2-3], [core-4-13]. */
+/** Members that the contract names but the vectors do not [core-2-3], [core-4-13]. */
 const RULED_MEMBERS: { readonly [event: string]: readonly string[] } = {
   admin_auth_failed: ['scope'],
   treaty_attestation_verified: ['subject_sovereign_id'],
@@ -165,12 +165,12 @@ export function goldenKey(name: string): Signer {
   return signerFromSeed(Buffer.from(key.seed_hex, 'hex'));
 }
 
-/** A case as this authority has to answer it. */
+/** A case with the answer that this authority must give. */
 export interface GoldenCase {
   readonly endpoint: string;
   readonly name: string;
   readonly request: JsonObject;
-  /** The text that is sent when it is not that of `request`. */
+  /** The text to send instead of `request`; null to send `request` itself. */
   readonly rawBody: string | null;
   readonly isAuthenticated: boolean;
   readonly status: number;
@@ -204,7 +204,7 @@ function caseOf(endpoint: string, given: GivenCase): GoldenCase {
   };
 }
 
-/** Where the vectors have two answers, the one that the contract demands. */
+/** If the vectors have two answers, returns the one that the contract requires. */
 function expectedOf({ conforms, status, body, expected_by_spec: ruled }: GivenCase): Expected {
   assert.equal(ruled !== undefined, conforms === 'existing_only');
   if (ruled === undefined) return { status, ...(body === undefined ? {} : { body }) };
@@ -229,7 +229,7 @@ export async function startGolden(): Promise<TestAuthority> {
   };
 }
 
-/** Sends the case; signed by the operator when it is authenticated. */
+/** Sends the case, signed by the operator if it is authenticated. */
 export function ask(na: TestAuthority, golden: GoldenCase): Promise<Received> {
   const { endpoint, request, rawBody, isAuthenticated } = golden;
   if (isAuthenticated) return operate(na, endpoint, request);
@@ -257,13 +257,13 @@ function eventsAfter(endpoint: string, status: number): string[] {
   return status < 300 && event !== undefined ? [event] : [];
 }
 
-/** Messages and details are the authority's own. */
+/** Removes messages and details, which each authority words differently. */
 function reducedError(body: JsonObject): JsonObject {
   const { error } = body;
   return isJsonObject(error) ? { ...body, error: { code: error.code ?? null } } : body;
 }
 
-/** Violations of the vectors are reduced to what does not change from answer to answer. */
+/** Completes violations, which the vectors reduce to the members that are the same in every answer. */
 function violationsInFull(body: JsonValue): JsonValue {
   if (!isJsonObject(body) || !Array.isArray(body.violations)) return body;
   const violations = (body.violations as JsonObject[]).map((violation) => ({
@@ -283,7 +283,7 @@ interface Place {
   readonly record?: JsonObject;
 }
 
-/** Exactly these members, by token; a `{"$match": kind}` stands for any value of the kind. */
+/** Requires exactly these members, token by token; `{"$match": kind}` matches any value of the kind. */
 function assertMatches(expected: JsonValue, actual: JsonValue | undefined, place: Place): void {
   const { path } = place;
   if (isJsonObject(expected) && '$match' in expected) {
@@ -344,7 +344,7 @@ function namedSigner(signature: JsonValue | undefined): Signer {
   return goldenKey(String(name));
 }
 
-/** Ed25519 signatures are deterministic: over the right text this is the only one. */
+/** Ed25519 signatures are deterministic, so the right text has only this one. */
 function assertSigned(
   actual: JsonValue | undefined,
   signer: Signer,
@@ -354,7 +354,7 @@ function assertSigned(
   assert.deepEqual(actual, { key_id: keyId, sig: signer.sign(signedTextOf(record)) }, path);
 }
 
-/** The members that counters and agreements are signed by [trust-2-5]. */
+/** The members that signatures on counters and agreements cover [trust-2-5]. */
 const AGREED = [
   'agreed_terms',
   'graph_digest',
@@ -373,7 +373,7 @@ export function signedTextOf(record: JsonObject): string {
   return canonicalJson(Object.fromEntries(AGREED.map((name) => [name, record[name] ?? null])));
 }
 
-/** Sends the case, which succeeds, and returns the names of the details its event tells, sorted. */
+/** Sends the case, which must succeed, and returns the sorted names of the details in its event. */
 export async function toldNames(na: TestAuthority, golden: GoldenCase): Promise<string[]> {
   const earlier = auditEvents(na).length;
   const answer = await ask(na, golden);

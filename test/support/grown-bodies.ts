@@ -1,5 +1,5 @@
 /**
- * Honest bodies grown up to a bound, in ways that cost a reader as much as possible: many small values,
+ * Honest bodies that are grown up to a limit in ways that are as expensive as possible to read: many small values,
  * deep ones, texts that have to be escaped, many signatures, many keys.
  */
 import { randomBytes } from 'node:crypto';
@@ -10,7 +10,7 @@ import { jsonText } from '../../src/base/json/write.ts';
 import type { HonestBody, SignedPlace, SlotKind } from './honest-body.ts';
 import { newKey } from './requests.ts';
 
-/** What is repeated where any JSON is allowed; members of an object when it begins with a name. */
+/** Values to repeat where any JSON is allowed; `MEMBERS` are repeated as members of an object. */
 const VALUES: readonly ((index: number) => string)[] = [
   () => '0',
   () => '1e15',
@@ -41,7 +41,7 @@ const MEMBERS: readonly ((index: number) => string)[] = [
   (index) => `"${'\x7f'.repeat(8)}${index}":0`,
 ];
 const CHARACTERS = ['a', '\x7f', 'é', '☃', '🚀', '\\n', '\\u00e9', '\\"', '\\u0000'];
-/** Texts of a list, distinct by their index. */
+/** Texts for a list, distinct by their index. */
 const TEXTS: readonly ((index: number, character: string) => string)[] = [
   (index) => index.toString(36),
   (index) => String((index % 300) * 32_768 + Math.floor(index / 300)),
@@ -51,7 +51,7 @@ const TEXTS: readonly ((index: number, character: string) => string)[] = [
 ];
 
 interface Growth {
-  /** Which of the slots, counted around. */
+  /** The index of the slot, modulo the number of slots. */
   readonly slot: number;
   readonly unit: number;
   readonly other: number;
@@ -83,7 +83,7 @@ export const shapes: fc.Arbitrary<Shape> = fc.record({
   hasManySignatures: fc.boolean(),
 });
 
-/** Every way of growing one slot alone, with all keys and signatures there may be. */
+/** Every way of growing a single slot, with as many keys and signatures as possible. */
 export function plainShapes(bodies: readonly HonestBody[]): Shape[] {
   return bodies.flatMap(({ slots }, route) =>
     slots.flatMap(([, kind], slot) =>
@@ -98,7 +98,7 @@ export function plainShapes(bodies: readonly HonestBody[]): Shape[] {
   );
 }
 
-/** Any two lists of texts of one body, grown alike, to reveal quadratic comparisons. */
+/** All pairs of text lists in a body, grown in the same way, to reveal quadratic comparisons. */
 export function pairedShapes(bodies: readonly HonestBody[]): Shape[] {
   return bodies.flatMap(({ slots }, route) => {
     const lists = slots.flatMap(([, kind], slot) => (kind === 'texts' ? [slot] : []));
@@ -127,7 +127,7 @@ export interface Grown {
   readonly text: string;
 }
 
-/** The body of the shape, of at most so many bytes. */
+/** A body of this shape that fits the limits. */
 export function grownBody(bodies: readonly HonestBody[], shape: Shape, max: Room): Grown {
   const honest = bodies[shape.route % bodies.length] as HonestBody;
   const opened = withSignatures(withKeys(honest.body, honest, shape), honest, shape);
@@ -203,12 +203,12 @@ function repeated({ bytes, values }: Room, item: (index: number) => string): str
   }
 }
 
-/** Roughly how many JSON values there are in a text, or more. */
+/** The approximate number of JSON values in a text, never too low. */
 function valuesIn(text: string): number {
   return text.length === 0 ? 0 : 1 + (text.match(/[[{:,]/g)?.length ?? 0);
 }
 
-/** The first item of the list there; null when there is none. */
+/** The first item of the list at the path; null if there is none. */
 function firstItem(body: JsonObject, path: string): JsonValue {
   let value: JsonValue | undefined = body;
   for (const name of [...path.split('.'), '0']) {
@@ -218,7 +218,7 @@ function firstItem(body: JsonObject, path: string): JsonValue {
   return value ?? null;
 }
 
-/** The value with the value at the path changed; `*` means each item of a list. */
+/** Changes the value at the path; `*` means each item of a list. */
 function changed(
   value: JsonValue,
   [name, ...rest]: readonly string[],
@@ -246,9 +246,7 @@ function withKeys(body: JsonObject, { keyLists }: HonestBody, shape: Shape): Jso
   );
 }
 
-/**
- * The record with invalid signatures, which cost as much to check as valid ones, and a last one to fill in.
- */
+/** Adds invalid signatures, which cost as much to check as valid ones, and a last one to fill in later. */
 function withSignatures(body: JsonObject, { signed }: HonestBody, shape: Shape): JsonObject {
   const count = shape.hasManySignatures ? 16 : 1;
   return signed.reduce(
@@ -274,7 +272,7 @@ function openSignature(): JsonObject {
   return { key_id: 'na', sig: `@signature ${opened}@` };
 }
 
-/** 64 bytes of which the scalar is reduced, so that no check ends early. */
+/** 64 bytes with a reduced scalar, so that no check ends early. */
 function nobodysSignature(): string {
   const bytes = randomBytes(64);
   bytes[63] = 0;

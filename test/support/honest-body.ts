@@ -8,7 +8,7 @@ export type SlotKind = 'free' | 'texts' | 'items' | 'text';
 export interface SignedPlace {
   /** The path of members to the record; `*` means each item of a list. */
   readonly at: readonly string[];
-  /** The text that its signatures cover; null when it is no longer a valid record. */
+  /** The text that its signatures cover; null if it is no longer a valid record. */
   text(record: JsonObject): string | null;
   readonly form: 'list' | 'single';
   readonly signer: (record: JsonObject) => Signer;

@@ -1,15 +1,15 @@
-/** A real HTTP server that answers what a test tells it to, as a hostile or a broken authority would. */
+/** A real HTTP server whose answers a test chooses, like a hostile or broken authority. */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /**
- * An object is sent as JSON, a text as it is, a response with its status and headers, and null ends the connection. A
- * promise is waited for.
+ * An object is sent as JSON, a text as it is, a response with its status and headers, and null ends the connection.
+ * Promises are awaited.
  */
 type Answer = object | string | Response | null;
 
-/** Of each route, such as `GET /crl`; those of a list are given in turn, and the last one from then on. */
+/** Answers by route, such as `GET /crl`. Answers in a list are given in turn, and the last one from then on. */
 export type Answers = { readonly [route: string]: Answer | Answer[] };
 
 export interface Asked {

@@ -18,13 +18,13 @@ const VALUES = {
 
 type ValueName = keyof typeof VALUES;
 
-/** Every kind of value except those a field takes. */
+/** Every kind of value except those that a field accepts. */
 export function valuesExcept(...taken: readonly ValueName[]): [string, JsonValue][] {
   const names: readonly string[] = taken;
   return Object.entries(VALUES).filter(([name]) => !names.includes(name));
 }
 
-/** Refused for `*_hours` whatever the upper bound; null counts as absent [core-4-1]. */
+/** Refused for `*_hours` regardless of the upper bound; null counts as absent [core-4-1]. */
 export const WRONG_HOURS: readonly (readonly [string, JsonValue])[] = [
   ['0', 0],
   ['-1', -1],
@@ -81,10 +81,10 @@ export const WEAK_KEYS: readonly string[] = [
   `01${'00'.repeat(30)}80`,
 ].map((hex) => Buffer.from(hex, 'hex').toString('base64'));
 
-/** Verifies under the key `01 00..` for every message wherever small order is not refused. */
+/** Verifies under the key `01 00..` for every message unless small order is refused. */
 export const FORGED_SIGNATURE = Buffer.from(`01${'00'.repeat(63)}`, 'hex').toString('base64');
 
-/** Texts that are no timestamp of a signed request [core-1-3], [core-1-6]. */
+/** Texts that are not valid timestamps of a signed request [core-1-3], [core-1-6]. */
 export const WRONG_TIMESTAMPS: readonly string[] = [
   'yesterday',
   '1767225600',

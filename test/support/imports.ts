@@ -1,7 +1,10 @@
-/** What the compiler found about the modules of the project, for the runner, which chooses files by it. */
+/** The imports between the modules of the project, as found by the compiler; the runner uses them to choose files. */
 
-/** By path in the project, such as `test/init.test.ts`: the modules of the project that it imports, but for types. */
+/**
+ * For each path in the project, such as `test/init.test.ts`, the modules of the project that it imports, except for
+ * types.
+ */
 export type Imports = Readonly<Record<string, readonly string[]>>;
 
-/** In `build`. */
+/** The file in `build` that contains the imports. */
 export const IMPORTS_FILE = 'imports.json';

@@ -19,7 +19,7 @@ function preloadOf(fault: string): string {
   return `data:text/javascript,${encodeURIComponent(source)}`;
 }
 
-/** Takes more random bytes than the program keeps in a pool. */
+/** Requires more random bytes than the program keeps in a pool. */
 export const MANY_INVITES = { count: 200 };
 
 /** A handler of the authority throws: generating random bytes there fails. */
@@ -70,13 +70,13 @@ export const EDGE_HANGS = programWith(`
     return randomUUID(...args);
   };`);
 
-/** What fails outside of everything that somebody awaits, or has called. */
+/** Failures that no caller and no awaiting code can catch. */
 const UNCAUGHT = {
   exception: 'setTimeout(() => { throw new TypeError("injected behind all handlers"); });',
   rejection: 'void Promise.reject(new TypeError("injected behind all handlers"));',
 };
 
-/** How threads differ as they start: by what they get to know. */
+/** Conditions that identify the kinds of threads by their worker data. */
 const KIND_OF_THREAD = {
   'edge thread': '(workerData ?? null) === null',
   'watchdog thread': 'workerData?.beats !== undefined',
@@ -86,7 +86,7 @@ const KIND_OF_THREAD = {
 
 export type ThreadKind = keyof typeof KIND_OF_THREAD;
 
-/** A thread of this kind fails by itself, as often as it can. */
+/** Makes threads of this kind fail on their own, several times in a row. */
 export function uncaughtIn(kind: ThreadKind, how: keyof typeof UNCAUGHT): readonly string[] {
   return programWith(`
     import { workerData } from 'node:worker_threads';
@@ -112,7 +112,7 @@ export async function uncaughtInChildren(
   }
 }
 
-/** What an edge thread does with the head of a request throws: generating an id there does. */
+/** Reading the head of a request on an edge thread throws: generating an id there fails. */
 export const EDGE_THROWS = programWith(`
   const arming = new BroadcastChannel('arming');
   arming.onmessage = () => { armed = true; };

@@ -1,4 +1,4 @@
-/** Several instances of one network on one database, each a process. */
+/** Several instances of one network on one database, each in its own process. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Transform } from 'node:stream';
@@ -24,14 +24,14 @@ export interface TestInstances extends AsyncDisposable {
   /** The address of the database. */
   readonly url: string;
   readonly folder: string;
-  /** Starts one more; the first is the one that writes. */
+  /** Starts another instance; the first one is the writer. */
   start(environment?: ChildEnvironment): Promise<ChildServer>;
-  /** Where the writer takes the calls of the others, as `host:port`. */
+  /** Where the writer accepts calls from the others, as `host:port`. */
   linkOfWriter(): Promise<string>;
   setLinkOfWriter(address: string): Promise<void>;
 }
 
-/** `definition` says more about their database, as SQL. */
+/** `definition` contains SQL options for creating their database. */
 export async function testInstances(cluster: TestCluster, definition = ''): Promise<TestInstances> {
   const folder = networkFolder('alpha');
   const url = await cluster.createDatabase(definition);
@@ -63,25 +63,25 @@ export async function testInstances(cluster: TestCluster, definition = ''): Prom
 
 export interface CuttableProxy extends AsyncDisposable {
   readonly address: string;
-  /** Bytes in this direction are kept back, and connections stay open. */
+  /** Holds back bytes in this direction; connections stay open. */
   cut(direction: Direction): void;
-  /** Does the same to the oldest connection, and to those that are made in its place. */
+  /** Like `cut`, for the oldest connection and those that replace it. */
   cutOne(direction: Direction): void;
-  /** Does the same to one of the open connections alone, counted from the oldest, in both directions. */
+  /** Like `cut` in both directions, for one of the open connections, counted from the oldest. */
   cutOnly(index: number): void;
-  /** Does the same to all connections, also to those that are made later: a machine that is gone without a word. */
+  /** Like `cut` in both directions, for all current and later connections, as if the machine had vanished. */
   silence(): void;
-  /** Ends the connections that were cut; new ones pass. */
+  /** Ends all connections; new ones pass. */
   heal(): void;
-  /** Resolves when so many connections pass. */
+  /** Resolves when at least this many connections are open. */
   hasConnections(count: number): Promise<void>;
-  /** From now on each answer arrives this many milliseconds later, and after the one before. */
+  /** From now on, each answer arrives this many milliseconds later, and after the previous one. */
   delay(milliseconds: number): void;
 }
 
 export type Direction = 'to the writer' | 'from the writer' | 'both';
 
-/** A proxy for TCP in front of `host:port`. */
+/** A TCP proxy in front of `host:port`. */
 export async function cuttableProxy(target: string): Promise<CuttableProxy> {
   const { hostname, port } = new URL(`tcp://${target}`);
   const pairs = new Set<readonly [inner: Socket, outer: Socket]>();
@@ -151,14 +151,14 @@ export async function cuttableProxy(target: string): Promise<CuttableProxy> {
   };
 }
 
-/** What an instance says of itself. */
+/** The role and readiness that an instance reports. */
 export async function placeOf({ na }: ChildServer): Promise<Place> {
   const { status, body } = await get(na, '/readyz');
   const { role, epoch } = status === 200 ? body : body.error.details;
   return { role, epoch, ready: status === 200 };
 }
 
-/** Asks again until it holds. */
+/** Repeats the check until it is true. */
 export async function until(holds: () => Promise<boolean>): Promise<void> {
   while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 10));
 }

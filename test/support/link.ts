@@ -25,7 +25,7 @@ export const NO_LIMITS = Object.fromEntries(
   RATE_BUCKETS.map((bucket) => [bucket, null]),
 ) as RateLimitSettings;
 
-/** A logger, and what was written to it. */
+/** A logger that keeps what was written to it. */
 export function keptLog(): { readonly logger: Logger; text(): string } {
   const lines: string[] = [];
   const logger = createLogger({
@@ -37,7 +37,7 @@ export function keptLog(): { readonly logger: Logger; text(): string } {
   return { logger, text: () => lines.join('') };
 }
 
-/** The end of the instance that writes. */
+/** The writer's end of the link. */
 export function openTestHost(
   options: Pick<LinkHostOptions, 'publisher' | 'logger'> & Partial<LinkHostOptions>,
 ): Promise<LinkHost> {
@@ -50,13 +50,13 @@ export function openTestHost(
   });
 }
 
-/** It answers with `call`, as one whom the database has just confirmed. */
+/** Makes the host answer with `call`, as if the database had just confirmed it as the writer. */
 export function startServing(host: LinkHost, epoch: number, call: WriterAccess['call']): void {
   const limits = createRateLimits(NO_LIMITS);
   host.startServing({ epoch, call, limits, heldSince: () => null });
 }
 
-/** The end of a follower. */
+/** A follower's end of the link. */
 export function createTestClient(
   options: Pick<LinkClientOptions, 'publisher' | 'logger'> & Partial<LinkClientOptions>,
 ) {

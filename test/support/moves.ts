@@ -1,4 +1,4 @@
-/** Moves under way, clients that go on meanwhile, and what these were told. */
+/** Moves in progress, and clients that continue to work during a move and remember their answers. */
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
@@ -17,19 +17,19 @@ import {
 } from './requests.ts';
 
 export interface Workload {
-  /** Nodes whose join was acknowledged, each with the last heartbeat that was. */
+  /** Nodes whose join was acknowledged, each with its last acknowledged heartbeat. */
   readonly nodes: ReadonlyMap<TestNode, SignedRequest | null>;
-  /** From now on requests go there. */
+  /** Sends later requests to this server. */
   goTo(server: ChildServer): void;
   stop(): Promise<void>;
 }
 
-/** Between two enrollments: what has happened is looked at node by node. */
+/** The delay between two enrollments, which limits the number of nodes, because each one is checked afterward. */
 const ENROLL_MS = 20;
-/** Between two heartbeats: the move and both services need the processors as well. */
+/** The delay between two heartbeats, because the move and both services also need CPU time. */
 const BEAT_MS = 5;
 
-/** Enrolls nodes and sends their heartbeats, without end; refused or lost requests are forgotten. */
+/** Continuously enrolls nodes and sends their heartbeats; refused or lost requests are forgotten. */
 export function startWorkload(first: ChildServer): Workload {
   const nodes = new Map<TestNode, SignedRequest | null>();
   let { na } = first;
@@ -39,7 +39,7 @@ export function startWorkload(first: ChildServer): Workload {
     try {
       await work();
     } catch {
-      // Nobody is there, or has ended before the answer.
+      // No server is running, or it ended before it answered.
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
   }
@@ -88,7 +88,9 @@ function heartbeatOf(na: ChildServer['na'], node: TestNode): SignedRequest {
 
 const ASKED_AT_ONCE = 20;
 
-/** What the server says to each acknowledged node, and to its last heartbeat when that is sent again: the statuses. */
+/**
+ * The statuses of the server's answers to a new heartbeat of each acknowledged node, and to its last one sent again.
+ */
 export async function judge({ na }: ChildServer, { nodes }: Workload) {
   const known = new Set<number>();
   const repeated = new Set<number>();
@@ -112,7 +114,7 @@ export interface MoveArguments {
   readonly dataDir: string;
 }
 
-/** `mesh-na store move`, to its end. */
+/** Runs `mesh-na store move` until it ends. */
 export function runMove(
   { from, to, dataDir }: MoveArguments,
   more: readonly string[] = [],
@@ -122,13 +124,13 @@ export function runMove(
   return runProgram(['store', 'move', ...places, '--yes', ...more], NO_LIMITS, onSpawn);
 }
 
-/** A move that is under way. */
+/** Starts a move. */
 export function begunMove(move: MoveArguments, more: readonly string[] = []) {
   const heard = listener();
   return { ended: runMove(move, more, heard.onSpawn), ...heard };
 }
 
-/** Hears what a process says on standard error. */
+/** Collects what a process writes to standard error. */
 export function listener() {
   let running: ChildProcess | null = null;
   let text = '';
@@ -140,7 +142,7 @@ export function listener() {
       });
     },
     kill: (signal: NodeJS.Signals = 'SIGKILL') => (running as ChildProcess | null)?.kill(signal),
-    /** Resolves when it says this. */
+    /** Resolves when the process has written this. */
     told: (what: string) =>
       until(
         () => text.includes(what),
@@ -149,7 +151,7 @@ export function listener() {
   };
 }
 
-/** Until so many nodes are enrolled. */
+/** Resolves when this many nodes are enrolled. */
 export function enough({ nodes }: Workload, count: number): Promise<void> {
   return until(
     () => nodes.size >= count,
@@ -165,14 +167,14 @@ async function until(isSo: () => boolean, problem: () => string): Promise<void> 
   }
 }
 
-/** A folder for what is moved, removed when the test ends. */
+/** A folder for a moved state, removed when the test ends. */
 export function emptyFolder(t: TestContext): string {
   const path = mkdtempSync(join(tmpdir(), 'mesh-move-'));
   t.after(() => rmSync(path, { recursive: true, force: true }));
   return path;
 }
 
-/** A new folder of the same keys, without state. */
+/** A new folder with the same keys, without state. */
 export function keysOf(dataDir: string, t: TestContext): string {
   const path = emptyFolder(t);
   for (const name of ['keys', 'genesis.json', 'mesh-na.json']) {

@@ -1,10 +1,10 @@
 import { freePort } from '../../src/edge/free-port.ts';
 
-/** Below the ports that systems give to whoever asks for any, so that none is taken before it is used. */
+/** Below the ports that systems assign automatically, so that none is taken before it is used. */
 const FIRST = 20_000;
 const COUNT = 10_000;
 
-/** A free port that no test beside this one is given, also when it is used much later. */
+/** A free port that other tests are unlikely to get, even if it is used much later. */
 export async function ownPort(): Promise<number> {
   for (;;) {
     const port = FIRST + Math.floor(Math.random() * COUNT);

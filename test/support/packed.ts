@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PROJECT_PATH } from './project.ts';
 
-/** What `npm pack` needs of a checkout. */
+/** The parts of a checkout that `npm pack` needs. */
 const PACKED_FROM = [
   'package.json',
   'tsconfig.json',
@@ -26,7 +26,7 @@ interface Lock {
   readonly packages: { readonly [path: string]: LockedPackage };
 }
 
-/** A folder of the caller's, in which the package is installed; it has to be removed. */
+/** Installs the package into a new folder, which the caller must remove. */
 export function installPacked(): string {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-na-installed-'));
   const { name, version } = JSON.parse(readFileSync(join(PROJECT_PATH, 'package.json'), 'utf8'));
@@ -34,7 +34,7 @@ export function installPacked(): string {
   const manifest = { private: true, dependencies: { [name]: `file:${TARBALL}` } };
   writeJson(join(folder, 'package.json'), manifest);
   writeJson(join(folder, 'package-lock.json'), lockOf(name, version, manifest.dependencies));
-  // The lock file names every version, so all of them are in npm's cache since the checkout's `npm ci`.
+  // The lock file names every version, so all of them have been in npm's cache since the checkout's `npm ci`.
   npm(folder, ['ci', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund']);
   return folder;
 }
@@ -49,7 +49,7 @@ function pack(copy: string, destination: string): void {
   cpSync(join(destination, String(packed)), join(destination, TARBALL));
 }
 
-/** The checkout's lock file without what only its development needs, for a project that depends on it. */
+/** The checkout's lock file without development packages, for a project that depends on this package. */
 function lockOf(name: string, version: string, dependencies: { [name: string]: string }) {
   const { packages } = JSON.parse(
     readFileSync(join(PROJECT_PATH, 'package-lock.json'), 'utf8'),

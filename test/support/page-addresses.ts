@@ -1,15 +1,15 @@
-/** Every page of an authority, by addresses under which it has something to show. */
+/** The addresses of all pages of an authority at which there is something to see. */
 import { ROUTES } from '../../src/edge/routes/table.ts';
 import { isPage } from '../../src/pages/reference/route-groups.ts';
 import type { SampleSubjects } from './sample-networks.ts';
 
 export interface PageAddress {
-  /** Fit for a file. */
+  /** Usable as a file name. */
   readonly name: string;
   readonly path: string;
 }
 
-/** Pages come from the route table; for some of them there is more than the bare path to see. */
+/** The pages come from the route table; for some of them, there is more to see than at the bare path. */
 export function pageAddresses(subjects: SampleSubjects): PageAddress[] {
   const further = furtherAddresses(subjects);
   const pages = ROUTES.filter(isPage).flatMap(({ path }) => {

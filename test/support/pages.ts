@@ -1,4 +1,4 @@
-/** What tests of pages begin with: an authority, and a browser, for all tests of a file. */
+/** Shared setup for tests of pages: an authority and a browser for all tests of a file. */
 import { after } from 'node:test';
 import { startTestAuthority, type TestAuthority, type TestOptions } from './authority.ts';
 import { startBrowser, type TestBrowser } from './browser.ts';

@@ -3,7 +3,7 @@ import { ownPort } from './own-port.ts';
 import { startCluster, type TestCluster } from './postgresql.ts';
 
 export interface ServerPair extends AsyncDisposable {
-  /** Of both servers, whichever is the primary. */
+  /** The ports of both servers, regardless of which one is the primary. */
   readonly ports: readonly [number, number];
   primary(): TestCluster;
   standby(): TestCluster;
@@ -11,11 +11,11 @@ export interface ServerPair extends AsyncDisposable {
   killPrimary(): Promise<void>;
   /** Makes the standby the primary, after the other was killed or frozen; resolves when it can be written to. */
   promote(): Promise<void>;
-  /** Makes the server that is not the primary any more the standby, from the state of the other. */
+  /** Makes the former primary the standby, with the state of the new one. */
   restoreStandby(): Promise<void>;
-  /** Ends the server that was promoted, and starts the one before it again, on what it has stored. */
+  /** Ends the promoted server, and restarts the former primary with what it has stored. */
   returnToFormerPrimary(): Promise<void>;
-  /** From now on no commit waits for the standby, and it gets none. */
+  /** From now on, commits neither wait for the standby nor reach it. */
   detachStandby(): Promise<void>;
 }
 
@@ -54,7 +54,7 @@ export async function startPair(): Promise<ServerPair> {
     async restoreStandby() {
       const { port } = standby;
       await standby[Symbol.asyncDispose]();
-      // Without one, commits would wait for it.
+      // Without a standby, commits would wait for one.
       await setSynchronous(false);
       standby = await startCluster({ port, standbyOf: primary });
       await setSynchronous(true);

@@ -7,7 +7,7 @@ import { migrateDatabase } from '../../src/store/postgresql/status.ts';
 import type { PostgresqlOptions } from '../../src/store/postgresql/store.ts';
 import type { TestCluster } from './postgresql.ts';
 
-/** The time of the machine: the database counts by it too. */
+/** The clock of the machine, which the database uses too. */
 export const SYSTEM_CLOCK: LeaseClock = {
   elapsed: systemRuntime.elapsed,
   after(milliseconds, work) {
@@ -37,7 +37,7 @@ export function storeOptions(
   };
 }
 
-/** A database with the tables of this program; its address. */
+/** Creates a database with the tables of this program; returns its address. */
 export async function migratedDatabase(cluster: TestCluster): Promise<string> {
   const url = await cluster.createDatabase();
   await migrateDatabase(parseStoreAddress(url, {}));

@@ -1,4 +1,4 @@
-/** A real PostgreSQL for tests: a cluster of its own in a temporary folder, on a free port. */
+/** A real PostgreSQL for tests: a separate cluster in a temporary folder, on a free port. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,33 +13,33 @@ import { scratchFolder } from './scratch.ts';
 export interface ClusterOptions {
   /** Settings of the server, such as `fsync`. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Whether it lets everybody in who names a user: the password costs both sides more than the connection does. */
+  /** Whether it trusts all users without a password, which costs both sides more than the connection itself. */
   readonly isTrusting?: boolean;
-  /** The language whose order texts have where nothing else is said; their bytes, unless given. */
+  /** The language whose sort order texts have by default; if absent, texts are sorted by their bytes. */
   readonly language?: string;
-  /** Where its files are; in memory where there is some, unless given. */
+  /** The folder for its files; by default, one in memory if possible. */
   readonly below?: string;
-  /** What the server is started behind, such as a command that enters a namespace. */
+  /** A command through which the server is started, such as one that enters a namespace. */
   readonly behind?: readonly string[];
-  /** A free one, unless given. */
+  /** By default, a free port. */
   readonly port?: number;
-  /** Whether the server goes with the process that started it, which does not wait for anything then. */
+  /** Whether the server ends with the process that started it, which then does not wait for it. */
   readonly isLeftToEnd?: boolean;
-  /** The cluster of which this one is a standby; it gets its state. */
+  /** The cluster of which this one is a standby, and from which it gets its state. */
   readonly standbyOf?: TestCluster;
 }
 
 /** Where a cluster listens. */
 export interface ClusterPlace {
   readonly port: number;
-  /** The folder of its unix socket, where no password is asked for. */
+  /** The folder of its Unix socket, where no password is required. */
   readonly socketFolder: string;
 }
 
 export interface Databases {
   /** The address of a database, with user and password. */
   url(database: string): string;
-  /** Makes an empty database and returns its address. */
+  /** Creates an empty database and returns its address. */
   createDatabase(definition?: string): Promise<string>;
   /** Runs one statement and returns its rows. */
   query(database: string, statement: string): Promise<Record<string, unknown>[]>;
@@ -47,20 +47,20 @@ export interface Databases {
 
 export interface TestCluster extends ClusterPlace, Databases, AsyncDisposable {
   readonly password: string;
-  /** Kills the server, ends it at once as a loss of power does, or as an orderly stop. */
+  /** Kills the server, ends it immediately like a power failure, or stops it in an orderly way. */
   stop(how: 'SIGKILL' | 'SIGQUIT' | 'SIGINT'): Promise<void>;
   /** Starts the server again on the same port. */
   start(settings?: Readonly<Record<string, string>>): Promise<void>;
-  /** From the next start on, the server is a standby, or is none. */
+  /** Sets whether the server is a standby from its next start on. */
   setStandby(isStandby: boolean): void;
-  /** Makes the server stand still with all of its sessions, as a machine does that hangs, until it is stopped. */
+  /** Suspends the server with all of its sessions, like a machine that hangs, until it is stopped. */
   freeze(): void;
 }
 
 const PASSWORD = 'a password, with @ and /';
-/** Memory where there is some: what matters is what is written, not how fast a disk is. */
+/** In memory if possible, because the speed of a disk does not matter to tests, only what is written. */
 const FOLDERS = process.env.TMPDIR === undefined && existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
-/** Little memory, few processes, and no work of its own beside that of the test. */
+/** Little memory, few processes, and no background work. */
 const SMALL = {
   shared_buffers: '16MB',
   max_connections: '60',
@@ -69,13 +69,13 @@ const SMALL = {
   // A standby looks for its primary this often.
   wal_retrieve_retry_interval: '200ms',
   unix_socket_permissions: '0777',
-  // Files in its folder, which are removed with it, also after a kill.
+  // Files in its folder, which are removed with it even after a kill.
   dynamic_shared_memory_type: 'mmap',
 };
 
 let made = 0;
 
-/** For a database whose clock can be set: by what `settingClock` says, for sessions that begin after this. */
+/** SQL for a database whose clock can be set with `settingClock`, in sessions that begin after this. */
 export const SETTABLE_CLOCK = `
   create schema settable;
   create table settable.clock as select interval '0' as ahead;
@@ -86,7 +86,7 @@ export const SETTABLE_CLOCK = `
   end $$;
 `;
 
-/** By seconds against that of the system. */
+/** SQL that sets the clock this many seconds ahead of the system's. */
 export function settingClock(seconds: number): string {
   return `update settable.clock set ahead = make_interval(secs => ${seconds})`;
 }
@@ -160,7 +160,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
   };
 }
 
-/** The databases of a cluster that runs, whichever process has started it. */
+/** The databases of a running cluster, regardless of which process started it. */
 export function databasesAt({ port, socketFolder }: ClusterPlace): Databases {
   function url(database: string): string {
     return `postgresql://postgres:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}/${database}`;
@@ -214,7 +214,7 @@ function makeCluster(
   execFileSync(command, args, { stdio: ['ignore', 'ignore', 'pipe'] });
 }
 
-/** From now on the server may follow its origin, over the socket of that one. */
+/** Copies the cluster, so that the copy can follow it over its socket. */
 function copyCluster(
   programs: string,
   folder: string,
@@ -237,7 +237,7 @@ function copyCluster(
   execFileSync(command, args, { stdio: ['ignore', 'ignore', 'pipe'] });
 }
 
-/** The server refuses to run as root; it is killed when the test's process ends, however it does. */
+/** The server refuses to run as root. It is killed when the test's process ends, for whatever reason. */
 function asServer(command: readonly string[]): string[] {
   const user = serverUser();
   const identity =
@@ -245,7 +245,7 @@ function asServer(command: readonly string[]): string[] {
   return ['setpriv', ...identity, '--pdeathsig', 'KILL', ...command];
 }
 
-/** The user that the package has made; null when the tests are not run as root. */
+/** The user that PostgreSQL's package has created; null if the tests do not run as root. */
 function serverUser(): { readonly uid: number; readonly gid: number } | null {
   if (process.getuid?.() !== 0) return null;
   const entry = /^postgres:[^:]*:(\d+):(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8'));
@@ -266,14 +266,14 @@ async function isReady(child: ChildProcess): Promise<void> {
   child.removeAllListeners('exit');
 }
 
-/** Also to its sessions, each of which is a process in a group of its own. */
+/** Also signals its sessions, each of which is a process in its own group. */
 function signalAll(server: ChildProcess, signal: 'SIGSTOP' | 'SIGCONT'): void {
   server.kill(signal);
   const children = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8');
   for (const child of children.trim().split(' ')) process.kill(Number(child), signal);
 }
 
-/** Neither the server nor what it says keeps the process alive. */
+/** Prevents the server and its output from keeping this process alive. */
 function leave(child: ChildProcess): void {
   child.unref();
   if (child.stderr instanceof Socket) child.stderr.unref();

@@ -1,4 +1,4 @@
-/** Node.js in a process of its own, which does not outlive the one that started it. */
+/** Runs Node.js in a separate process, which does not outlive the one that started it. */
 import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import './isolation.ts';
@@ -11,13 +11,13 @@ const BOUND = ['setpriv', '--pdeathsig', 'KILL'] as const;
 
 let prefix: readonly string[] | undefined;
 
-/** `setpriv` is part of every Debian; without it only an orderly end of the parent ends the child. */
+/** `setpriv` is part of every Debian; without it, only an orderly end of the parent ends the child. */
 function bound(): readonly string[] {
   prefix ??= spawnSync(BOUND[0], [...BOUND.slice(1), 'true']).status === 0 ? BOUND : [];
   return prefix;
 }
 
-/** `before` is a command that becomes Node.js, such as a tracer. */
+/** `before` is a command that turns into Node.js, such as a tracer. */
 export function spawnNode(
   args: readonly string[],
   options: SpawnOptions,
@@ -32,7 +32,7 @@ export function spawnNode(
   return child;
 }
 
-/** The process ids of a process's children; only Linux tells. */
+/** The process ids of a process's children; available only on Linux. */
 export function childrenOf(pid: number): number[] {
   return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
     readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8')
@@ -43,7 +43,7 @@ export function childrenOf(pid: number): number[] {
   );
 }
 
-/** A process that has ended is a zombie until its parent has asked how. */
+/** A process that has ended is a zombie until its parent has read its exit status. */
 export function isRunning(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));

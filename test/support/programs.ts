@@ -1,19 +1,19 @@
-/** Where the programs are that tests run and npm does not bring. */
+/** Finds the programs that tests run and npm does not install. */
 import { accessSync, constants, existsSync, readdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
 const CHROMIUM = ['chromium', 'chromium-browser', 'google-chrome'];
-/** Where servers are installed; not on the path of every user. */
+/** Where servers are installed, which is not on every user's path. */
 const SERVERS = '/usr/sbin';
 
-/** Chromium at `CHROMIUM_PATH`, or under one of its names on the path; null when there is none. */
+/** Chromium at `CHROMIUM_PATH`, or under one of its names on the path; null if there is none. */
 export function findChromium(environment: NodeJS.ProcessEnv): string | null {
   const { CHROMIUM_PATH: given } = environment;
   if (given !== undefined) return isExecutable(given) ? given : null;
   return findProgram(CHROMIUM, environment);
 }
 
-/** A path of the first of these names that is on the path, or is that of a server; null when there is none. */
+/** The path of a program with one of these names, on the path or among the servers; null if there is none. */
 export function findProgram(
   names: readonly string[],
   { PATH = '' }: NodeJS.ProcessEnv,
@@ -23,10 +23,10 @@ export function findProgram(
   return candidates.find(isExecutable) ?? null;
 }
 
-/** Debian installs each major version in a folder of its own, none of which is on the path. */
+/** Debian installs each major version in its own folder, none of which is on the path. */
 const POSTGRESQL = '/usr/lib/postgresql';
 
-/** The folder with the programs of PostgreSQL, of its newest version; null when there is none. */
+/** The folder with the programs of the newest PostgreSQL version; null if there is none. */
 export function findPostgresql(): string | null {
   const versions = existsSync(POSTGRESQL) ? readdirSync(POSTGRESQL) : [];
   const folders = versions

@@ -1,4 +1,4 @@
-/** Where the project lies, and how tests run its code in other processes: compiled, if they are compiled. */
+/** The location of the project, and how tests run its code in other processes: compiled, if the tests are compiled. */
 import { fileURLToPath } from 'node:url';
 import './isolation.ts';
 
@@ -10,15 +10,15 @@ const code = new URL('../../', import.meta.url);
 export const PROJECT = isCompiled ? new URL('../', code) : code;
 export const PROJECT_PATH = fileURLToPath(PROJECT);
 
-/** What makes Node.js load TypeScript; nothing where there is none. */
+/** Arguments that make Node.js load TypeScript; empty if everything is compiled. */
 export const LOADER: readonly string[] = isCompiled ? [] : ['--import', import.meta.resolve('tsx')];
 
-/** The path of a module that the sources call so, such as `src/cli/main.ts`. */
+/** The path of a module, given that of its source, such as `src/cli/main.ts`. */
 export function modulePath(source: string): string {
   return fileURLToPath(new URL(isCompiled ? source.replace(/\.ts$/, '.js') : source, code));
 }
 
-/** The program: once everything is compiled, as it is shipped. */
+/** The program; if everything is compiled, as it is shipped. */
 export const PROGRAM_PATH = isCompiled
   ? fileURLToPath(new URL('program/main.js', code))
   : modulePath('src/cli/main.ts');

@@ -1,8 +1,8 @@
-/** What tests of public verification send to it. */
+/** Requests for tests of public verification. */
 import type { JsonObject, JsonValue } from '../../src/base/json/value.ts';
 import type { Sovereign } from './trust.ts';
 
-/** A case under construction: every fault spoils it in its own way. */
+/** A case under construction, which every fault spoils in its own way. */
 export type Draft = Record<string, JsonValue>;
 
 export function entryOf({ name, key }: Sovereign): JsonObject {

@@ -1,4 +1,4 @@
-/** Networks that are spoiled before the start, and how it ends. */
+/** Networks that are spoiled before the start, and how the start ends. */
 import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { signRecord } from '../../src/protocol/records/signed-record.ts';
 import { makeNetworkFolder } from './folders.ts';
 import { newKey } from './requests.ts';
 
-/** A made network, and what a case does to it before the start. */
+/** A new network that a case can change before the start. */
 export interface Setup {
   readonly folder: string;
   readonly flags: Record<string, string | boolean | string[]>;
@@ -48,7 +48,7 @@ export const variable = (name: string, value: string) => (setup: Setup) => {
   setup.environment[name] = value;
 };
 
-/** Puts a changed genesis into the folder, signed by the root key unless others sign. */
+/** Writes a changed genesis block to the folder, signed by the root key unless other signers are given. */
 export function genesisWith(
   change: (setup: Setup) => object,
   signers?: (root: Signer) => Signer[],

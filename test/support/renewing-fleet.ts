@@ -1,4 +1,4 @@
-/** A fleet that renews its certificates for years, of which nodes leave and others come. */
+/** A fleet that renews its certificates for years, while some nodes leave and others join. */
 import assert from 'node:assert/strict';
 import {
   DAY,
@@ -9,11 +9,14 @@ import {
 import { networkFolder } from './folders.ts';
 
 const FLEET = 20;
-/** How often a node leaves, and the authority starts again. */
+/** How often a node leaves and another one joins. */
 const CHANGE_WEEKS = 4;
 export const YEAR_WEEKS = 52;
 
-/** So many certificates as its living nodes need are held of a fleet that renews weekly, after the first year. */
+/**
+ * Checks that an authority whose fleet renews weekly keeps only as many certificates as its active nodes need, after
+ * the first year.
+ */
 export async function renewWeekly(weeks: number): Promise<void> {
   await using folder = networkFolder('alpha');
   const clock = { now: 1_800_000_000_000, elapsed: 0 };
@@ -37,7 +40,7 @@ export async function renewWeekly(weeks: number): Promise<void> {
     assert.ok(nonce_windows <= FLEET + 5);
     assert.ok((subjects.invite ?? 0) <= FLEET + 2);
   }
-  // A node that leaves stays for a year: the first year fills up, the later ones stay as they are.
+  // A node that leaves is kept for a year, so the number grows in the first year and stays the same after that.
   const [second = 0, last = 0] = [held[15], held.at(-1)];
   assert.ok(last <= 1.2 * second, `${held.slice(-5).join()} after ${second}`);
   network.advance(HOUR);
@@ -47,7 +50,7 @@ export async function renewWeekly(weeks: number): Promise<void> {
   await network.close();
 }
 
-/** One node is revoked or leaves, and another one comes. */
+/** One node is revoked or leaves, and another one joins. */
 async function replaced(
   network: Awaited<ReturnType<typeof openSimulatedNetwork>>,
   [first, ...others]: readonly SimulatedNode[],

@@ -1,4 +1,4 @@
-/** Requests as clients send them, and helpers to send them wrong. */
+/** Requests as clients send them, and helpers to send invalid ones. */
 
 import { randomBytes } from 'node:crypto';
 import { type Agent, type OutgoingHttpHeaders, request } from 'node:http';
@@ -30,7 +30,7 @@ interface Addressed {
 interface RawRequest {
   readonly headers?: OutgoingHttpHeaders;
   readonly pieces?: readonly (string | Uint8Array)[];
-  /** Keeps connections for later requests; a connection of its own for each when it is absent. */
+  /** Keeps connections for later requests; if absent, each request has its own connection. */
   readonly agent?: Agent;
 }
 
@@ -172,7 +172,7 @@ export function freshNonce(): string {
   return randomBytes(16).toString('hex');
 }
 
-/** A node: its key, and after joining its certificate. */
+/** A node: its key, and its certificate after joining. */
 export interface TestNode {
   readonly key: Signer;
   readonly certId: string;
@@ -224,7 +224,7 @@ export async function invite(na: TestAuthority, terms: JsonObject = {}): Promise
   return body.token_id;
 }
 
-/** A new node that has joined with an invite of its own. */
+/** A new node that has joined with its own invite. */
 export async function joinedNode(na: TestAuthority, terms: JsonObject = {}): Promise<TestNode> {
   const key = newKey();
   const { body } = await nodeRequest(na, '/join', key, { invite_token: await invite(na, terms) });

@@ -1,11 +1,11 @@
-/** Walks over the route table. */
+/** Helpers for tests that cover the route table. */
 
 import { REFUSALS } from '../../src/base/refusal.ts';
 import type { RouteDescription } from '../../src/protocol/route-description.ts';
 
 /**
- * In the order in which the examples of all routes can be sent to one new authority: first those that are refused
- * because something is missing, then those that write, last those that read what was written.
+ * Sorts routes so that their examples can all be sent to one new authority: first those that are refused because
+ * something is missing, then those that write, and last those that read what was written.
  */
 export function inExampleOrder<Route>(
   routes: readonly Route[],
@@ -15,7 +15,7 @@ export function inExampleOrder<Route>(
   return [...routes].sort((one, other) => turn(one) - turn(other));
 }
 
-/** The refusal of the example by an authority that holds nothing yet; undefined where it succeeds. */
+/** The refusal of the example by an authority without any content; undefined if the example succeeds. */
 export function exampleRefusal({ exampleNeeds }: RouteDescription): string | undefined {
   if (exampleNeeds === undefined) return undefined;
   const { status, code } = REFUSALS[exampleNeeds.otherwise];

@@ -1,6 +1,6 @@
 /**
- * Networks to look at and to measure pages with: an empty one, one of the usual size, a large one, and one in
- * which all names are long. Each is a real authority's, made by the requests of its operators and nodes.
+ * Networks for viewing and measuring pages: an empty one, one of the usual size, a large one, and one in which all
+ * names are long. Each belongs to a real authority, and is created by requests of its operators and nodes.
  */
 import assert from 'node:assert/strict';
 import { jsonText } from '../../src/base/json/write.ts';
@@ -23,10 +23,10 @@ export interface SampleNetwork {
   readonly name: string;
   readonly about: string;
   readonly nodes: number;
-  /** With the network itself; at least three unless there are no treaties. */
+  /** Includes the network itself; at least three unless there are no treaties. */
   readonly sovereigns: number;
   readonly treaties: number;
-  /** How something with this short name is called. */
+  /** The full name for this short name. */
   nameOf(short: string): string;
 }
 
@@ -63,7 +63,7 @@ export const SAMPLE_NETWORKS: readonly SampleNetwork[] = [
     nodes: 12,
     sovereigns: 8,
     treaties: 20,
-    // No place at which a line may break.
+    // Has no place where a line may break.
     nameOf: (short) =>
       short.replaceAll(/[^a-z0-9]/g, '').padEnd(LONG, 'abcdefghijklmnopqrstuvwxyz'),
   },
@@ -75,10 +75,10 @@ export function sampleNetwork(name: string): SampleNetwork {
   return found;
 }
 
-/** What pages of single things are asked for; null where the network has none. */
+/** The items to request from pages about single items; null if the network has none. */
 export interface SampleSubjects {
   readonly self: string;
-  /** A sovereign that the network trusts, and one that it does not trust any more. */
+  /** A sovereign that the network trusts, and one that it no longer trusts. */
   readonly trusted: string | null;
   readonly distrusted: string | null;
   readonly treaty: string | null;
@@ -103,10 +103,10 @@ const NAMES = [
   'lighthouse',
 ];
 
-/** How long a network lives before it is looked at. */
+/** The age of a network when it is viewed. */
 const LIFETIME = 12 * HOUR;
 
-/** When a network has to be founded to be looked at in the real present, as browsers see it. */
+/** When a network must be founded so that it can be viewed at the real present, which browsers use. */
 export function foundingTime(present: number): number {
   return present - LIFETIME;
 }
@@ -116,7 +116,7 @@ export function networkNameOf(sample: SampleNetwork): string {
   return sovereignName(sample, 0);
 }
 
-/** Half a day in the life of a network that was just founded under `networkNameOf(sample)`. */
+/** Simulates half a day of a network that was just founded under `networkNameOf(sample)`. */
 export async function fillNetwork(
   na: TestAuthority,
   sample: SampleNetwork,
@@ -165,7 +165,7 @@ async function admitNodes(na: TestAuthority, { nodes }: SampleNetwork): Promise<
   return admitted;
 }
 
-/** Treaties of every state. The last sovereign is recognized by nobody any more. */
+/** Issues treaties in every state. At the end, nobody recognizes the last sovereign. */
 async function recognizeAll(
   na: TestAuthority,
   { treaties, nameOf }: SampleNetwork,
@@ -197,7 +197,9 @@ async function recognizeAll(
   return { treaty, revokedTreaty };
 }
 
-/** The network itself recognizes the second, third and last sovereign first; then everybody everybody. */
+/**
+ * The network itself recognizes the second, third and last sovereign first; after that, everyone recognizes everyone.
+ */
 function partnerOf(index: number, sovereigns: number): number {
   const from = index % sovereigns;
   const turn = Math.floor(index / sovereigns);
@@ -205,7 +207,7 @@ function partnerOf(index: number, sovereigns: number): number {
   return (from + 1 + ((index * 7 + turn) % (sovereigns - 1))) % sovereigns;
 }
 
-/** Id of an attestation that was revoked. */
+/** Returns the id of a revoked attestation. */
 async function attestAll(na: TestAuthority, { nameOf }: SampleNetwork): Promise<string> {
   const badge = await issued(attest(na, { subject_id: nameOf('survey-drone-12') }));
   await issued(attest(na, { subject_id: nameOf('dispatch-agent') }));
@@ -224,7 +226,7 @@ async function importFeeds(na: TestAuthority, sovereigns: readonly Sovereign[]):
   }
 }
 
-/** The capability that all agents have. */
+/** Returns the capability that all agents have. */
 async function registerAgents(
   na: TestAuthority,
   { nameOf }: SampleNetwork,

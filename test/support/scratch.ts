@@ -1,4 +1,4 @@
-/** Temporary folders that go with their process; what one that was killed has left goes with the next. */
+/** Temporary folders that are removed with their process. What a killed process has left is removed by the next one. */
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,13 +12,13 @@ export interface Scratch {
 export interface ScratchOptions {
   /** The system's folder for temporary files, unless given. */
   readonly below?: string;
-  /** Called before the folder is removed at the end of this process: whoever writes there has to be ended. */
+  /** Called before the folder is removed at the end of this process, to end everything that writes there. */
   readonly atExit?: () => void;
 }
 
 const ATTEMPTS = 20;
 
-/** The lock on a folder tells that its process lives. */
+/** A folder whose lock is held belongs to a live process. */
 const held = new Map<string, { release(): void; atExit(): void }>();
 
 process.once('exit', () => {
@@ -28,7 +28,7 @@ process.once('exit', () => {
   }
 });
 
-/** All folders of one prefix are made here. */
+/** Creates a folder and removes abandoned ones; all folders with this prefix must be created here. */
 export function scratchFolder(
   prefix: string,
   { below = tmpdir(), atExit = () => undefined }: ScratchOptions = {},
@@ -46,7 +46,7 @@ export function scratchFolder(
   };
 }
 
-/** Until it is locked, another process may take a new folder for one that was abandoned, and remove it. */
+/** Until a new folder is locked, another process may consider it abandoned and remove it. */
 function lockedFolder(prefix: string) {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const path = mkdtempSync(prefix);
@@ -61,7 +61,7 @@ function lockedFolder(prefix: string) {
 function removeAbandoned(prefix: string, below: string): void {
   for (const name of readdirSync(below)) {
     const path = join(below, name);
-    // Without a lock it was made a moment ago, or by somebody else.
+    // A folder without a lock file was created a moment ago, or by somebody else.
     if (!name.startsWith(prefix) || !existsSync(join(path, LOCK_FILE))) continue;
     const lock = tryLock(path);
     if (lock === null) continue;
@@ -70,7 +70,7 @@ function removeAbandoned(prefix: string, below: string): void {
   }
 }
 
-/** Null also for the folder of another user, and for one that is just being removed. */
+/** Also null for the folder of another user, and for one that is being removed. */
 function tryLock(path: string) {
   try {
     return tryLockFolder(path);
@@ -79,7 +79,7 @@ function tryLock(path: string) {
   }
 }
 
-/** What a server is still writing there is in the way for a moment. */
+/** Retries, because a server may still be writing there for a moment. */
 function removeFolder(path: string): void {
   rmSync(path, { recursive: true, force: true, maxRetries: 20 });
 }

@@ -1,4 +1,4 @@
-/** A shell that runs one command after the other, as a reader of the documents types them. */
+/** A shell that runs one command after another, as a reader of the documents would type them. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -6,11 +6,11 @@ import { after } from 'node:test';
 import './isolation.ts';
 
 export interface Shell {
-  /** Runs a command to its end; `output` is what both of its streams print, without the last line break. */
+  /** Runs a command until it ends; `output` is what it prints to both streams, without the last line break. */
   run(command: string): Promise<{ output: string; code: number }>;
-  /** Starts a command that goes on; resolves with what it prints up to the line that ends so. */
+  /** Starts a command that keeps running; resolves with its output up to the line that matches. */
   serve(command: string, lastLine: RegExp): Promise<string>;
-  /** Stops the command that was started last, as a service manager does. */
+  /** Stops the command that was started last, as a service manager would. */
   stop(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -20,7 +20,7 @@ export interface ShellOptions {
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** Every process here leads a group, so that what it has started ends with it. */
+/** Every process here leads a group, so that the processes it has started end with it. */
 const running = new Set<ChildProcess>();
 const killRunning = () => {
   for (const child of running) killGroup(child, 'SIGKILL');
@@ -36,7 +36,7 @@ export function openShell(options: ShellOptions): Shell {
   const servers: ChildProcess[] = [];
 
   async function run(command: string) {
-    // The status of a command is that which the next one sees.
+    // Preserves the status of the command for the next one.
     const ended = `__code=$?; printf '\\n%s %s\\n' '${END}' "$__code"; (exit "$__code")`;
     shell.stdin?.write(`{ ${command}\n} </dev/null 2>&1\n${ended}\n`);
     const printed: string[] = [];
@@ -106,6 +106,6 @@ function killGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   try {
     if (pid !== undefined) process.kill(-pid, signal);
   } catch {
-    // The group has ended by itself.
+    // The group has already ended.
   }
 }

@@ -1,4 +1,4 @@
-/** A signer in a process of its own, and networks whose key it holds. */
+/** A signer in a separate process, and networks whose key it holds. */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, renameSync, rmSync } from 'node:fs';
@@ -44,7 +44,7 @@ export interface RunningSigner {
   end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
 }
 
-/** Resolves when it signs. */
+/** Resolves when the signer is ready. */
 export async function startSigner(
   { keyFile, address }: Pick<SignedNetwork, 'keyFile' | 'address'>,
   args: readonly string[] = [],

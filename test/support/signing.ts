@@ -1,4 +1,4 @@
-/** Signed requests made at once, by a key of the server's kind; the client's own functions wait for their key. */
+/** Signs requests synchronously with a key of the server's kind; the client's own functions are asynchronous. */
 
 import type { Signer } from '../../src/base/crypto/primitives.ts';
 import type { JsonObject } from '../../src/base/json/value.ts';
@@ -19,7 +19,7 @@ interface Stamp {
   readonly nonce: string;
 }
 
-/** The signer as the client takes keys. */
+/** Converts the signer to the form of the client's keys. */
 export function asKey(signer: Signer): SigningKey {
   return {
     publicKey: signer.publicKey,

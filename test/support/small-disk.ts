@@ -1,4 +1,4 @@
-/** A disk of a few megabytes that a test can fill, mounted by an unprivileged user in a namespace of their own. */
+/** A disk of a few megabytes that a test can fill, mounted by an unprivileged user in a separate namespace. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -19,15 +19,15 @@ import { PROJECT_PATH } from './project.ts';
 export interface SmallDisk {
   /** A folder on it, as any process of this user sees it. */
   readonly path: string;
-  /** The same folder as a process sees it that is started behind this command. */
+  /** The same folder, as seen by a process that is started through this command. */
   readonly inside: { readonly command: readonly string[]; readonly path: string };
   /** Leaves no room at all. */
   fill(): void;
-  /** Leaves about so many bytes. */
+  /** Leaves about this many bytes. */
   leave(bytes: number): void;
   /** Makes room again. */
   clear(): void;
-  /** From now on nothing on it can be changed, or all of it can. */
+  /** Makes the disk read-only or writable. */
   lock(isReadOnly: boolean): void;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -35,14 +35,14 @@ export interface SmallDisk {
 const MOUNT = 'mount -t tmpfs -o size="$2" none "$1" && echo mounted && exec cat';
 
 /**
- * Null where users may not mount anything, not even for themselves. `hasUsers` says that processes of other users need
- * it, too, which only root can give them.
+ * Null if users may not mount anything, even for themselves. With `hasUsers`, processes of other users need the disk
+ * too, which only root can arrange.
  */
 export async function smallDisk(size: string, hasUsers = false): Promise<SmallDisk | null> {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-na-disk-'));
   const own = hasUsers ? [] : ['--user'];
   const namespace = hasUsers ? ['--mount'] : [...own, '--map-root-user', '--mount'];
-  // It holds the namespace, and with it the disk, until its input ends.
+  // This process holds the namespace, and thus the disk, until its input ends.
   const holder = spawn('unshare', [...namespace, 'sh', '-c', MOUNT, 'sh', folder, size], {
     stdio: ['pipe', 'pipe', 'ignore'],
   });
@@ -87,7 +87,7 @@ export async function smallDisk(size: string, hasUsers = false): Promise<SmallDi
   };
 }
 
-/** The data folder of a new network on the disk. */
+/** Creates the data folder of a new network on the disk. */
 export function networkOn(disk: SmallDisk): string {
   const dataDir = join(disk.path, 'data');
   const { folder } = makeNetworkFolder();

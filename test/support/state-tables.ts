@@ -1,24 +1,24 @@
-/** Runs the rows of a state table. */
+/** Runs each row of a state table as a test. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AnyStateMachine } from 'xstate';
 import { type Resting, step } from '../../machines/step.ts';
 
-/** One row of a state table: what an event does to a subject that is in a state. */
+/** One row of a state table: the effect of an event on a subject in a given state. */
 export interface Row {
   readonly name: string;
   readonly from?: Resting;
   readonly event: { readonly type: string; readonly [field: string]: unknown };
   /** What the machine emits; a refusal is written as its name, or as name and audit reason. */
   readonly emits: readonly (string | { readonly refusal: string; readonly reason?: string })[];
-  /** The state and the facts that change; absent when the event leaves the subject as it was. */
+  /** The new state and the facts that change; absent if the event does not change the subject. */
   readonly to?: { readonly value: string; readonly facts: object };
 }
 
 export const NOW = Date.UTC(2026, 2, 1, 10);
 export const HOUR = 3_600_000;
 
-/** How often each state took each event in the tables below: `machine state event`. */
+/** How often the tables below have each event in each state: `machine state event`. */
 export const rowsOf = new Map<string, number>();
 export const tested = new Set<AnyStateMachine>();
 

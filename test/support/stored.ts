@@ -1,4 +1,4 @@
-/** The whole content of a store. */
+/** Reads the entire content of a store. */
 import type { Store, StoreContents } from '../../src/store/store.ts';
 
 export async function loadAll(store: Store) {

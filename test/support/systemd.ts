@@ -1,4 +1,4 @@
-/** A systemd of its own for tests: the first process of a namespace, which sees no unit but those that it is given. */
+/** A separate systemd for tests: the first process of a namespace, which sees only the units that it is given. */
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { scratchFolder } from './scratch.ts';
 const run = promisify(execFile);
 const PROGRAM = '/usr/lib/systemd/systemd';
 
-/** Why there can be none here; null where there can. */
+/** The reason why systemd cannot run here; null if it can. */
 export async function lacksSystemd(): Promise<string | null> {
   if (!existsSync(PROGRAM)) return 'systemd is not installed';
   if (process.getuid?.() !== 0) return 'only root can start a systemd of its own';
@@ -25,22 +25,25 @@ export async function lacksSystemd(): Promise<string | null> {
 export interface SystemdOptions {
   /** The text of each unit by its name. */
   readonly units: { readonly [name: string]: string };
-  /** Folders that are seen elsewhere, as by `mount --bind`, in this order: what, where. */
+  /** Folders to bind, as by `mount --bind`: what and where. */
   readonly binds: readonly (readonly [string, string])[];
-  /** What a shell does before systemd starts: `/etc`, `/opt`, `/run` and `/var/lib` are those of the namespace alone. */
+  /**
+   * Shell commands that run before systemd starts. `/etc`, `/opt`, `/run` and `/var/lib` belong to the namespace
+   * alone.
+   */
   readonly prepare: string;
 }
 
 export interface Systemd extends AsyncDisposable {
-  /** Standard output of `systemctl`; rejects when it fails. */
+  /** Standard output of `systemctl`; rejects if it fails. */
   systemctl(...args: readonly string[]): Promise<string>;
-  /** A path of the namespace, as this process reaches it. */
+  /** The path at which this process can reach a path of the namespace. */
   path(inside: string): string;
 }
 
-/** What the services print: there is no journal. */
+/** The output of the services, because there is no journal. */
 const OUTPUT = '/run/output';
-/** Targets that units want by themselves. */
+/** Targets that units require by default. */
 const TARGETS = ['sysinit', 'basic', 'shutdown', 'multi-user', 'network-online'];
 
 const START = `
@@ -51,7 +54,7 @@ mkdir "$FOLDER/cgroup/$GROUP"
 echo $$ > "$FOLDER/cgroup/$GROUP/cgroup.procs"
 exec unshare --cgroup --pid --fork --kill-child --uts --ipc --mount sh -c "$INSIDE"`;
 
-/** What a service has mounted has to be seen by systemd, which leaves that to whoever has made the namespace. */
+/** systemd must see what a service mounts, which the creator of the namespace has to arrange. */
 const INSIDE = `
 set -e
 mount -t proc proc /proc
@@ -88,7 +91,7 @@ export async function startSystemd({ units, binds, prepare }: SystemdOptions): P
       `[ -d '${from}' ] && mkdir -p '${to}' || touch '${to}'; mount --bind '${from}' '${to}'`,
   );
   const said: string[] = [];
-  // All of it ends with the process of the test, however that ends.
+  // Everything ends with the process of the test, for whatever reason that ends.
   const command = ['--pdeathsig', 'KILL', 'unshare', '--mount', 'sh', '-c', START];
   const child = spawn('setpriv', command, {
     env: {
@@ -139,7 +142,7 @@ export async function startSystemd({ units, binds, prepare }: SystemdOptions): P
 
 const START_MS = 30_000;
 
-/** The process id, as it is here, of a systemd that answers. */
+/** The process id, as seen from here, of a systemd that answers. */
 async function firstProcess(child: ChildProcess, said: () => string): Promise<number> {
   const deadline = performance.now() + START_MS;
   while (child.exitCode === null && performance.now() < deadline) {
@@ -164,7 +167,7 @@ function inNamespace(script: string): void {
   execFileSync('unshare', ['--mount', 'sh', '-c', private_ + script], { stdio: 'ignore' });
 }
 
-/** The groups that systemd has made are empty a moment after its namespace has ended. */
+/** Retries, because the groups that systemd created are empty only a moment after its namespace has ended. */
 async function removeGroup(group: string): Promise<void> {
   const script = `mount -t cgroup2 none /mnt && { [ ! -d /mnt/${group} ] || find /mnt/${group} -depth -type d -exec rmdir {} +; }`;
   for (let attempt = 0; attempt < 100; attempt += 1) {

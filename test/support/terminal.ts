@@ -1,4 +1,4 @@
-/** A command on a pseudo-terminal, as a person has it before them; `script` of util-linux makes it. */
+/** Runs a command on a pseudo-terminal, as a person would see it; `script` of util-linux provides it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { after } from 'node:test';
@@ -6,10 +6,10 @@ import { withoutSettings } from './isolation.ts';
 import { PROGRAM } from './project.ts';
 
 export interface Terminal {
-  /** Everything that has been shown so far, also what was typed. */
+  /** Everything shown so far, including what was typed. */
   shown(): string;
   type(text: string): void;
-  /** Resolves once something matches in what has been shown since the last match, with that. */
+  /** Resolves with the first match in what was shown since the previous match. */
   until(pattern: RegExp): Promise<string>;
   /** The exit code of the command. */
   readonly ended: Promise<number | null>;
@@ -21,7 +21,7 @@ export interface TerminalOptions {
   readonly environment?: NodeJS.ProcessEnv;
 }
 
-/** A busy machine starts a program slowly. */
+/** A busy machine starts programs slowly. */
 const PATIENCE_MS = 120_000;
 
 const running = new Set<ChildProcess>();
@@ -29,7 +29,7 @@ after(() => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** The words of a command line, each as it is. */
+/** Quotes the words of a command line. */
 export function shellLine(words: readonly string[]): string {
   return words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
 }

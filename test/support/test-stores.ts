@@ -1,6 +1,6 @@
 /**
- * Where the authorities of tests keep their state: in their folder, or with `MESH_TEST_STORE=postgresql` in a
- * database for each folder, so that the whole suite shows what does not depend on the store.
+ * Where the authorities of tests keep their state: in their folder or, with `MESH_TEST_STORE=postgresql`, in a
+ * database for each folder, so that the entire suite can check what does not depend on the store.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -20,16 +20,16 @@ import { storeOptions } from './postgresql-store.ts';
 export const IN_DATABASE = process.env.MESH_TEST_STORE === 'postgresql';
 
 /**
- * For tests that are about a state in the data folder: they look into its files, copy or damage them, or rely on
- * what only a database refuses. Files of nothing but such tests import `lmdb-only.ts`.
+ * For tests about a state in the data folder, which read, copy or damage its files, or do what a database would
+ * refuse. Files that contain only these tests import `lmdb-only.ts`.
  */
 export const LMDB_ONLY = { skip: IN_DATABASE };
 
 let reached: Promise<EmptyStores> | undefined;
-/** Addresses of databases by folder: an authority that starts again finds its state. */
+/** Addresses of databases by folder, so that a restarted authority finds its state. */
 const databases = new Map<string, Promise<string>>();
 
-/** Settings by which an authority on this folder finds its state, beside those that are in the folder. */
+/** Settings that an authority on this folder needs to find its state, in addition to those in the folder. */
 export async function storeFlags(dataDir: string): Promise<Flags> {
   if (!IN_DATABASE) return {};
   const known = databases.get(dataDir);
@@ -42,7 +42,7 @@ export async function storeFlags(dataDir: string): Promise<Flags> {
   return { store };
 }
 
-/** The commands that tests run on the folder find the database as the authority does. */
+/** Lets commands that tests run on the folder find the same database as the authority. */
 function nameIn(dataDir: string, store: string): void {
   const path = join(dataDir, 'mesh-na.json');
   if (!existsSync(path)) return;
@@ -71,7 +71,7 @@ export async function sourceOf({ dataDir }: InFolder): Promise<StateSource> {
     : openPostgresqlSource(parseStoreAddress(url, {}));
 }
 
-/** The store of the authority on this folder, which has been stopped or not been started yet. */
+/** The store of the authority on this folder, which must not be running. */
 export async function openStoreOf({ dataDir }: InFolder): Promise<Store> {
   const { store } = await storeFlags(dataDir);
   return typeof store === 'string'
@@ -79,14 +79,14 @@ export async function openStoreOf({ dataDir }: InFolder): Promise<Store> {
     : openLmdbStore(dataDir);
 }
 
-/** Digest of the stored state: it stays the same as long as nothing is written. */
+/** A digest of the stored state, which stays the same as long as nothing is written. */
 export async function stateDigest(na: InFolder): Promise<string> {
   return createHash('sha256')
     .update(await storedBytes(na))
     .digest('hex');
 }
 
-/** All that is stored, in no format. */
+/** Everything that is stored, in no particular format. */
 export async function storedBytes({ dataDir }: InFolder): Promise<Buffer> {
   const url = await databases.get(dataDir);
   if (url === undefined) return readFileSync(join(dataDir, 'state', 'data.mdb'));
@@ -101,7 +101,7 @@ export async function storedBytes({ dataDir }: InFolder): Promise<Buffer> {
   );
 }
 
-/** Databases of hundreds of tests would fill the disk. */
+/** Removes the database, because those of hundreds of tests would fill the disk. */
 export async function removeStore(dataDir: string): Promise<void> {
   const url = await databases.get(dataDir);
   if (url === undefined) return;

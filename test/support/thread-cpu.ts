@@ -1,12 +1,12 @@
-/** CPU that each thread of a process has used, as Linux counts it: in nanoseconds. */
+/** The CPU time of each thread of a process, which Linux counts in nanoseconds. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
 export const CAN_MEASURE_THREADS = existsSync('/proc/self/schedstat');
 
 export interface ThreadCpu {
-  /** Milliseconds of the main thread, which is the authority when there are edge threads. */
+  /** Milliseconds of the main thread, which is the authority if there are edge threads. */
   readonly main: number;
-  /** Milliseconds of the other thread that used most: the edge that answered. */
+  /** Milliseconds of the busiest other thread, which is the edge that answered. */
   readonly edge: number;
 }
 

@@ -8,7 +8,7 @@ export interface MadePair extends TlsFiles {
   readonly name: string;
 }
 
-/** A certificate for 127.0.0.1 that is its own issuer; its subject is the name. */
+/** A self-signed certificate for 127.0.0.1, with the name as its subject. */
 export function makeTlsPair(folder: string, name: string, days = 30): MadePair {
   const pair = filesOf(folder, name);
   openssl([
@@ -47,7 +47,7 @@ export interface IssuedNames {
   readonly isExpired?: boolean;
 }
 
-/** A certificate that the issuer has signed. */
+/** A certificate signed by the issuer. */
 export function issueTlsPair(
   folder: string,
   name: string,
@@ -87,7 +87,7 @@ commonName = supplied
 `;
 }
 
-/** Puts the pair in the place of another, as a renewal does. */
+/** Replaces another pair, as a renewal does. */
 export function putInPlace(pair: TlsFiles, place: TlsFiles): void {
   for (const file of ['certFile', 'keyFile'] as const) {
     copyFileSync(pair[file], `${place[file]}.new`);

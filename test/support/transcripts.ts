@@ -1,15 +1,15 @@
 /**
- * Transcripts of the documents: fenced `console` blocks, in which a line that begins with `$ ` is a command,
- * lines that begin with `> ` continue it, and the lines below are what it prints.
+ * Transcripts in the documents: fenced `console` blocks, in which a line that begins with `$ ` is a command, lines
+ * that begin with `> ` continue it, and the lines below are its output.
  */
 
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
 
 export interface Step {
   readonly command: string;
-  /** Exactly what is printed, without the last line break. */
+  /** The exact output, without the last line break. */
   readonly printed: string;
-  /** Where the output stands in the document: lines from `start` up to `end`, counted from 0. */
+  /** Where the output is in the document: lines from `start` up to `end`, counted from 0. */
   readonly start: number;
   readonly end: number;
 }
@@ -33,19 +33,19 @@ function stepsOf(lines: readonly string[], first: number, end: number): Step[] {
     while (start < end && lines[start]?.startsWith('> ')) start += 1;
     const command = lines.slice(at, start).map((line) => line.slice(2));
     const next = starts[index + 1] ?? end;
-    // A blank line may part one command from the next.
+    // A blank line may separate one command from the next.
     const printed = lines.slice(start, next).join('\n').trimEnd();
     return { command: command.join('\n'), printed, start, end: start + printed.split('\n').length };
   });
 }
 
-/** Files of the reader's: fenced blocks that have a name behind their language. */
+/** Files that the reader creates: fenced blocks with a name after their language. */
 export function filesOf(markdown: string): { name: string; text: string }[] {
   const blocks = markdown.matchAll(/^```[a-z]+ ([\w.-]+)\n([\s\S]*?)^```$/gm);
   return [...blocks].map(([, name = '', text = '']) => ({ name, text }));
 }
 
-/** The document with other output in place of what stands there. */
+/** Replaces outputs in the document. */
 export function withOutputs(markdown: string, outputs: ReadonlyMap<Step, string>): string {
   const lines = markdown.split('\n');
   for (const [{ start, end, printed }, output] of [...outputs].reverse()) {
@@ -55,7 +55,7 @@ export function withOutputs(markdown: string, outputs: ReadonlyMap<Step, string>
   return lines.join('\n');
 }
 
-/** What differs from run to run, by its kind. */
+/** Values that differ between runs, by kind. */
 const KINDS: readonly (readonly [RegExp, string])[] = [
   [/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, 'uuid'],
   [TIME, 'time'],
@@ -65,7 +65,7 @@ const KINDS: readonly (readonly [RegExp, string])[] = [
   [/\b[0-9a-f]{48}\b/g, 'token'],
 ];
 
-/** Masks the outputs of one reading, in their order: what is the same in it has the same number throughout. */
+/** Masks the outputs of one run, in order: equal values have the same number throughout. */
 export function masking(): (output: string) => string {
   const known = new Map<string, string>();
   const numbered = (kind: string) => (value: string) => {
@@ -77,7 +77,7 @@ export function masking(): (output: string) => string {
   return (output) => {
     const left = KINDS.reduce(
       (rest, [pattern, kind]) => rest.replace(pattern, numbered(kind)),
-      // Contacts are written about a second after they were made.
+      // Contacts are written about a second after they happen.
       output.replace(/\bliveness \d+/g, 'liveness <count>'),
     );
     // Columns are as wide as their widest value.
@@ -85,7 +85,7 @@ export function masking(): (output: string) => string {
   };
 }
 
-/** The order of the moments in a text: for each, how many different ones are earlier. */
+/** The order of the moments in a text: for each one, the number of different earlier ones. */
 export function orderOfTimes(text: string): number[] {
   const moments = [...text.matchAll(TIME)].map(([moment]) => Date.parse(moment));
   const order = [...new Set(moments)].sort((one, other) => one - other);

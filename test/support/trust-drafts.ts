@@ -1,4 +1,4 @@
-/** Random content of trust-protocol records, and the keys and makers of signed ones. */
+/** Random content for trust-protocol records, and keys and builders for signed ones. */
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -17,7 +17,7 @@ import type { ValidatorVote } from '../../src/protocol/records/validator-vote.ts
 import { newKey } from './requests.ts';
 
 export const NOW = Date.UTC(2026, 0, 15, 12);
-/** Later than any test; two, so that a record with one can be given the other. */
+/** Later than any test; there are two, so that one can be replaced by the other. */
 export const FAR = ['2098-01-01T00:00:00Z', '2098-01-01T00:00:00.000001Z'] as const;
 export const SIGNER = newKey();
 export const STRANGER = newKey();
@@ -34,7 +34,7 @@ export const text = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 10 }),
   fc.string({ unit: 'grapheme-ascii', maxLength: 10 }),
   fc.constantFrom('', 'read', '\ue000', '\u{1f600}', '__proto__', '\u007f\u2028"\\'),
-  // A datetime only in a datetime member: anywhere else it is text.
+  // These are datetimes only in a datetime member; anywhere else, they are text.
   fc.constantFrom('2026-01-15T12:00:00+00:00', '2026-01-15 12:00:00.500Z'),
 );
 export const texts = fc.array(text, { maxLength: 4 });

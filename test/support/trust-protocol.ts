@@ -1,7 +1,7 @@
 /**
- * The trust protocol as another sovereign takes part in it: genuine offers, counters, agreements, decisions
- * and evidence, with any member changed before they are signed. Signed texts are computed independently of
- * the program. Instants are milliseconds since the epoch.
+ * The trust protocol from the side of another sovereign: genuine offers, counters, agreements, decisions and evidence,
+ * with any member changed before they are signed. Signed texts are computed independently of the program. Instants are
+ * milliseconds since the epoch.
  */
 
 import assert from 'node:assert/strict';
@@ -37,7 +37,7 @@ export function ourselves(na: TestAuthority, name = 'alpha'): Party {
   return { name, key: signerFromSeed(readKeyFile(join(na.dataDir, 'keys', 'na.key'))) };
 }
 
-/** The authority recognizes the party, with its key unless `terms` say another. */
+/** Makes the authority recognize the party, with the party's key unless `terms` has another. */
 export async function recognized(
   na: TestAuthority,
   { name, key }: Party,
@@ -104,7 +104,7 @@ const AGREED_MEMBERS = [
   'responder_sovereign_id',
 ] as const;
 
-/** What a signature on a counter or an agreement covers [trust-2-5]. */
+/** The text that a signature on a counter or an agreement covers [trust-2-5]. */
 export function agreedText(record: JsonObject): string {
   return canonicalJson(
     Object.fromEntries(AGREED_MEMBERS.map((name) => [name, record[name] as JsonValue])),
@@ -118,7 +118,7 @@ export function signedAgreement(record: JsonObject, ...signers: readonly Signer[
   return { ...record, signatures };
 }
 
-/** Which of the keys each signature of a counter or agreement verifies under; null for none. */
+/** For each signature of a counter or agreement, the key under which it verifies; null if there is none. */
 export function agreementSigners(
   record: JsonObject,
   ...publicKeys: readonly string[]
@@ -129,7 +129,7 @@ export function agreementSigners(
   );
 }
 
-// Records, made a second ago. Every optional member is given, and none has its default.
+// Records, created a second ago. Every optional member is set, and none to its default.
 
 /** Evidence of `issuer` about its trust in `target`. */
 export function evidence(
@@ -281,7 +281,7 @@ export function decisionBy(operator: Party, now: number, changes: JsonObject = {
 
 // Hostile values
 
-/** What counts as a missing member of a request [trust-1-1]. */
+/** Values that count as a missing member of a request [trust-1-1]. */
 export const MISSING: readonly (readonly [string, JsonValue])[] = [
   ['null', null],
   ['false', false],
@@ -299,7 +299,7 @@ export function without(record: JsonObject, member: string): JsonObject {
   return rest;
 }
 
-/** A list in a list in a list. */
+/** Alternating lists and objects, nested this deep. */
 export function nested(depth: number): JsonValue {
   let value: JsonValue = 'core';
   for (let level = 0; level < depth; level += 1) value = level % 2 === 0 ? [value] : { in: value };
@@ -458,7 +458,7 @@ export function drop(...members: readonly string[]): Change {
 
 // The checks before any route's own [trust-1-4]
 
-/** What an operator route answers before it reads any member of the body. */
+/** Requests with the answers that an operator route gives before it reads any member of the body. */
 export const AT_THE_OPERATORS_DOOR: readonly (readonly [
   string,
   string,
@@ -539,7 +539,7 @@ export const AT_THE_OPERATORS_DOOR: readonly (readonly [
   ],
 ];
 
-/** The same for a public route. */
+/** The same for a public route, with bodies. */
 export const AT_THE_PUBLIC_DOOR: readonly (readonly [string, string, string])[] = [
   ['no JSON', '400 invalid_json', '{"a":'],
   ['half a surrogate pair', '400 invalid_json', '{"a":"\\ud800"}'],

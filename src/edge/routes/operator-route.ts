@@ -13,11 +13,11 @@ import { operatorOf, type RouteEntry, type RouteRequest } from '../route.ts';
 interface OperatorRoute<Name extends OperatorCallName>
   extends Omit<RouteDescription, 'access' | 'keepsAnswer'> {
   readonly call: Name;
-  /** The input of the call; that of an invalid body is its refusal, answered only to who is admitted. */
+  /** The input of the call, or the refusal of an invalid body, which is answered only to admitted callers. */
   input(request: RouteRequest, edge: Edge): Input<Taken<Name>> | Promise<Input<Taken<Name>>>;
 }
 
-/** A route that makes one call for an operator, and answers what it answers. */
+/** A route that makes one call for an operator and returns its answer. */
 export function operatorRoute<Name extends OperatorCallName>({
   input,
   ...described

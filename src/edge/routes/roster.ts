@@ -31,7 +31,7 @@ export const nodeCountRoutes: readonly RouteEntry[] = [
   },
 ];
 
-/** A long roster rests for this share of the time that its pieces take, in which heartbeats have the threads for themselves. */
+/** A long roster pauses for this share of the time spent on its pieces, to leave the threads to heartbeats. */
 const REST = 0.25;
 const LEAST_REST_MS = 1;
 const LONGEST_REST_MS = 20;

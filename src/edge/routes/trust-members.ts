@@ -1,7 +1,7 @@
 /**
- * Members of trust-protocol requests. Their checks have an order and a code each [trust-5], [trust-6], so
- * each route lists them; the shared parts are here. A route has few codes; the finer cause goes into the
- * details of the refusal.
+ * Members of trust-protocol requests. Each check has its place in the order and its code [trust-5], [trust-6], so each
+ * route lists its own checks; the shared parts are here. A route has few codes, so the details of a refusal contain
+ * the exact cause.
  */
 
 import {
@@ -40,7 +40,7 @@ export function isMissing(value: Member): boolean {
   return isJsonObject(value) && Object.keys(value).length === 0;
 }
 
-/** Refuses when any of the members is missing. */
+/** Refuses if any of the members is missing. */
 export function demandPresent(
   body: JsonObject,
   names: readonly string[],
