@@ -1,6 +1,6 @@
 /**
- * Many who are connected and told what happens, while heartbeats run at full speed: the rounds with and without
- * them, and how long it takes until they know of something that an operator did.
+ * Many connected listeners that are notified of events while heartbeats run at full speed: compares rounds with and
+ * without listeners, and measures how long it takes until they learn of an operator's action.
  */
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
@@ -23,24 +23,24 @@ const EVERY_MS = 1000;
 
 export interface Listener {
   readonly socket: Socket;
-  /** Calls back with whatever arrives. */
+  /** Called with all text that arrives. */
   onText: (text: string) => void;
 }
 
 export interface Audience {
   open(na: AuthorityProcess): Promise<readonly Listener[]>;
-  /** Does something that listeners are told of with this mark in it; resolves with its answer. */
+  /** Causes an event of which listeners are notified, with this mark in it; resolves with the answer. */
   happen(operator: OperatorClient, mark: string): Promise<unknown>;
 }
 
 export interface Side {
-  /** From the answers of what was done to its arrival at listeners, in milliseconds. */
+  /** Milliseconds from the answer to an action until a listener received its event. */
   readonly delays: readonly number[];
   heard(seconds: number): Promise<RoundResult>;
   unheard(seconds: number): Promise<RoundResult>;
 }
 
-/** An authority with its nodes, which send heartbeats with and without listeners beside them. */
+/** An authority with its nodes, which send heartbeats with and without listeners. */
 export async function enrolledSide(
   load: Load,
   na: AuthorityProcess,
@@ -70,7 +70,7 @@ export async function enrolledSide(
   return { delays, heard, unheard };
 }
 
-/** Once a second until the round has ended; how long each took to reach each listener. */
+/** Causes an event each second until the round has ended; returns how long each one took to reach each listener. */
 async function happenUntil(
   na: AuthorityProcess,
   listeners: readonly Listener[],

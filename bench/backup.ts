@@ -1,6 +1,6 @@
 /**
- * A large network is backed up beside heartbeats: what that takes from them, and how long it takes to verify the backup, and
- * to serve what it holds in another place.
+ * Backs up a large network during heartbeats: how much that slows them down, and how long it takes to verify the
+ * backup and to serve its content in another place.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,7 +17,7 @@ import { compare, lineOf, median, type Report } from './report.ts';
 import { assertAccepted, type RoundResult } from './round.ts';
 import { startAuthority } from './servers.ts';
 
-/** Of the rate of heartbeats without a backup. */
+/** The fraction of the heartbeat rate without a backup. */
 const TARGET = 0.9;
 const VERIFY_SECONDS = 60;
 const RESTORE_SECONDS = 120;

@@ -1,6 +1,6 @@
 /**
- * Entry of the bare server's process: the cost of uWebSockets.js and libsodium alone. It has no documents
- * of its own; the run passes the bytes that the authority serves.
+ * Entry of the bare server's process: the cost of uWebSockets.js and libsodium alone. It has no documents; the run
+ * passes the bytes that the authority serves.
  */
 import type { HttpResponse } from 'uWebSockets.js';
 import { createRequire } from 'node:module';
@@ -34,7 +34,7 @@ export interface BareWork {
 const uws: typeof import('uWebSockets.js') & { _cfg(name: string): void } = createRequire(
   import.meta.url,
 )('uWebSockets.js');
-// As in the authority: no header that names the library.
+// As in the authority, no header names the library.
 uws._cfg('silent');
 
 process.once('message', (work: BareWork) => serve(work));

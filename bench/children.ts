@@ -9,7 +9,7 @@ const STOP_MS = 15_000;
 const stopping = new WeakSet<ChildProcess>();
 const killed = new WeakSet<ChildProcess>();
 
-/** Children that talk to us over IPC and end when that channel does. */
+/** Children communicate over IPC, and end when that channel closes. */
 export function childOptions(): ForkOptions {
   return { cwd: ROOT, execArgv: ['--import', 'tsx'] };
 }
@@ -39,7 +39,7 @@ export async function stopChild(child: ChildProcess): Promise<void> {
   clearTimeout(impatience);
 }
 
-/** Ends the child as a loss of its machine does. */
+/** Ends the child as if its machine had failed. */
 export async function killChild(child: ChildProcess): Promise<void> {
   if (hasEnded(child)) return;
   killed.add(child);

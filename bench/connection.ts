@@ -64,7 +64,7 @@ export interface Answered {
   readonly text: string;
 }
 
-/** A connection that is asked one request at a time. */
+/** A connection with one request at a time. */
 export interface Lane {
   ask(request: Buffer): Promise<Answered>;
   close(): void;
@@ -100,7 +100,9 @@ function readAnswer(bytes: Buffer): RawAnswer | null {
   return { status: Number(head.slice(9, 12)), body: bytes.subarray(bodyStart, length), length };
 }
 
-/** Of a body that is sent in chunks, with their sizes; infinite until its end is there. */
+/**
+ * The length of the body; if it is sent in chunks, it includes their sizes, and is infinite until the end has arrived.
+ */
 function bodyLength(head: string, bytes: Buffer): number {
   if (!CHUNKED.test(head)) return Number(CONTENT_LENGTH.exec(head)?.[1] ?? 0);
   const end = bytes.indexOf(LAST_CHUNK);

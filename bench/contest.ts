@@ -10,13 +10,13 @@ export type Settings = {
   readonly rate: number | null;
   /** Nodes of the fleet that sends heartbeats. */
   readonly nodes: number;
-  /** Nodes of the fleet that comes back at once. */
+  /** Nodes of the fleet that returns all at once. */
   readonly returning: number;
   /** Readers of events. */
   readonly readers: number;
-  /** Simulated weeks in which that fleet renews. */
+  /** Simulated weeks during which the fleet renews its certificates. */
   readonly weeks: number;
-  /** Length of a run that watches memory, and where heap snapshots of it go; null writes none. */
+  /** The length of a run that watches memory, and the folder for its heap snapshots; null to write none. */
   readonly minutes: number;
   readonly heapSnapshots: string | null;
   /** Nodes of the large network, and its folder; null creates a new one. */
@@ -25,10 +25,10 @@ export type Settings = {
   /** Threads of the authority that serve HTTP. */
   readonly threads: number;
   readonly cpuProf: string | null;
-  /** Another checkout with a build of its own, to be measured beside this one; null means none. */
+  /** Another checkout with its own build, to be measured along with this one; null for none. */
   readonly against: string | null;
   readonly progress: (line: string) => void;
-  /** Aborted when a benchmark that can be continued is to end. */
+  /** Aborted when a benchmark that can be continued must stop. */
   readonly stopping: AbortSignal;
 };
 
@@ -48,7 +48,7 @@ export interface Upcoming {
   readonly fastest: number;
 }
 
-/** Compiles the hot paths of the servers; not counted. */
+/** A warm-up that compiles the hot paths of the servers and is not counted. */
 const WARM_UP_SECONDS = 3;
 const FIRST_GUESS = 25_000;
 

@@ -13,13 +13,13 @@ export function mainThreadSecondsOf(pid: number): number {
   return secondsIn(`/proc/${pid}/task/${pid}/stat`);
 }
 
-/** Of a process: since a moment, in seconds. */
+/** CPU seconds of a process since a certain moment. */
 export interface CpuUse {
   readonly all: number;
   readonly mainThread: number;
 }
 
-/** What the process uses from this call on, until the result is called. */
+/** Measures what the process uses from this call until the returned function is called. */
 export function countCpuOf(pid: number): () => CpuUse {
   const [all, mainThread] = [cpuSecondsOf(pid), mainThreadSecondsOf(pid)];
   return () => ({
@@ -28,7 +28,7 @@ export function countCpuOf(pid: number): () => CpuUse {
   });
 }
 
-/** CPU milliseconds of this process's main thread, to the tick of the scheduler: a few milliseconds. */
+/** CPU milliseconds of this process's main thread, with the resolution of the scheduler's tick: a few milliseconds. */
 export function ownMilliseconds(): number {
   const schedstat = readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'latin1');
   return Number(schedstat.split(' ')[0]) / 1e6;
@@ -36,7 +36,7 @@ export function ownMilliseconds(): number {
 
 function secondsIn(path: string): number {
   const stat = readFileSync(path, 'latin1');
-  // The command name is in parentheses and may contain blanks, so fields are counted after it.
+  // The command name is in parentheses and may contain spaces, so fields are counted after it.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [userTicks, systemTicks] = fields.slice(11, 13).map(Number);
   return ((userTicks ?? 0) + (systemTicks ?? 0)) / TICKS_PER_SECOND;

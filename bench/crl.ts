@@ -1,6 +1,6 @@
 /**
- * A revocation list of 100,000 entries: the time until a revocation is acknowledged, its effect on
- * heartbeats and health checks meanwhile, and the cost of a reader that has the list already.
+ * A revocation list of 100,000 entries: the time until a revocation is acknowledged, its effect on heartbeats and
+ * health checks in the meantime, and the cost of a reader that already has the list.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -32,7 +32,7 @@ const REVOKED = 100_000;
 /** Certificates that the run revokes. */
 const SPARE = 10_000;
 const AT_ONCE = 8;
-/** Heartbeats and health checks, each, in one second. */
+/** Heartbeats per second, and health checks per second. */
 const PROBES = 250;
 const HELD_READS = 200;
 const MOST_MS = 150;
@@ -97,7 +97,7 @@ async function issuedCertificates(dataDir: string): Promise<string[]> {
 
 interface Timed {
   readonly line: Line;
-  /** Milliseconds from the request to its answer, the longest of all. */
+  /** The longest time from a request to its answer, in milliseconds. */
   readonly longest: number;
 }
 
@@ -123,7 +123,7 @@ async function timedRound(
   return { line: lineOf({ name, rounds: [assertAccepted(name, result)] }), longest };
 }
 
-/** Makes signed revocations of these certificates, from the last to the first. */
+/** Creates signed revocations of these certificates, from the last to the first. */
 export function revocationSigner(
   na: AuthorityProcess,
   dataDir: string,
@@ -168,7 +168,7 @@ async function asked<Answer>({ port }: AuthorityProcess, request: Buffer): Promi
   }
 }
 
-/** Reads by clients that have the newest list: 304, without its megabytes. */
+/** Reads by clients that have the newest list, which are answered with 304 and without its megabytes. */
 async function heldReads({ url }: AuthorityProcess): Promise<Line> {
   const whole = await fetch(`${url}/crl`, { headers: { 'Accept-Encoding': 'identity' } });
   await whole.arrayBuffer();

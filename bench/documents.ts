@@ -12,7 +12,7 @@ const CONNECTIONS = 64;
 const PATHS = ['/crl', '/genesis'] as const;
 /** The path at which the bare server sends as many headers as the authority. */
 const ALL_HEADERS = '/all-headers';
-/** Headers that uWebSockets.js or HTTP itself adds, whatever the handler does. */
+/** Headers that uWebSockets.js or HTTP itself adds, regardless of the handler. */
 const NOT_OURS = new Set(['connection', 'content-length', 'date', 'keep-alive']);
 
 export async function benchDocuments(load: Load, settings: Settings): Promise<Report[]> {
@@ -75,7 +75,7 @@ async function benchDocument(
   };
 }
 
-/** The authority's answer as static answers: with its content type only, and with all its headers. */
+/** The authority's answer as static answers: one with only its content type, and one with all its headers. */
 async function copiesOf(url: string, path: string): Promise<StaticAnswer[]> {
   const response = await fetch(url + path);
   const body = await response.text();

@@ -1,4 +1,4 @@
-/** Durable enrollments: an invite and a join for each node, every answer after its commit is on disk. */
+/** Durable enrollments: an invite and a join for each node, with each answer sent after its commit is on disk. */
 import { join } from 'node:path';
 import { contest, type Measured, type Settings } from './contest.ts';
 import type { Load } from './load.ts';
@@ -7,7 +7,7 @@ import type { RoundResult } from './round.ts';
 import { type AuthorityProcess, OTHER, startAuthority, startOther } from './servers.ts';
 
 const CONNECTIONS = 32;
-/** Rounds have a fixed number of requests; this only ends one that hangs. */
+/** Rounds have a fixed number of requests; this only ends a round that hangs. */
 const LONGEST_SECONDS = 600;
 const WARM_UP_PAIRS = 2000;
 const HIGHEST_COUNT = 100_000;
@@ -91,7 +91,7 @@ function countFor(seconds: number, perSecond: number): number {
   return Math.min(HIGHEST_COUNT, Math.ceil(seconds * perSecond));
 }
 
-/** One result of two phases: their time and CPU together, counted by the pair. */
+/** Combines the results of two phases: the sum of their time and CPU, counted per pair. */
 function inSequence(first: RoundResult, second: RoundResult): RoundResult {
   return {
     answered: second.answered,

@@ -16,7 +16,7 @@ import { readerCost } from './reader-cost.ts';
 import { compare, lineOf, type Report } from './report.ts';
 import { type AuthorityProcess, startAuthority } from './servers.ts';
 
-/** What a bulletin says may be this old. */
+/** The maximum age of a bulletin's content. */
 const BULLETIN_MS = 1000;
 const TARGET = 0.9;
 
@@ -46,7 +46,7 @@ export async function benchEvents(load: Load, settings: Settings): Promise<Repor
   };
 }
 
-/** They begin at the end of the log, a few hundred at once. */
+/** Opens readers at the end of the log, a few hundred at a time. */
 async function openReaders(na: AuthorityProcess, count: number): Promise<Listener[]> {
   await sleep(BULLETIN_MS);
   const { log_size } = await createPublicClient({ url: na.url }).bulletin();

@@ -1,6 +1,6 @@
 /**
- * How long an import of another sovereign's revocations holds the authority without a pause. The feed is as
- * long as may be; every other one revokes only what an earlier one has revoked.
+ * How long an import of another sovereign's revocations occupies the authority without a pause. The feed has the
+ * maximum length; every other one revokes only what an earlier one has already revoked.
  */
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -11,12 +11,12 @@ import { scratchFolder } from '../test/support/scratch.ts';
 import { ownMilliseconds } from './cpu.ts';
 import { openSimulatedNetwork } from './simulated-network.ts';
 
-/** The bound of the default settings. */
+/** The limit in the default settings. */
 export const FEED_ENTRIES = 100_000;
 const IMPORTS = 6;
 const ISSUER_KEY = 'a key of the issuer';
 
-/** Milliseconds of CPU of the longest slice of each import, the shortest first. */
+/** The CPU milliseconds of the longest slice of each import, in ascending order. */
 export async function longestSlicesOfImports(): Promise<number[]> {
   const scratch = scratchFolder('mesh-na-feeds-');
   const folder = join(scratch.path, 'data');
@@ -34,7 +34,7 @@ export async function longestSlicesOfImports(): Promise<number[]> {
   }
 }
 
-/** As the edge hands it over. */
+/** The feed in the form in which the edge passes it on. */
 function verifiedFeed(issuer: string, sequence: number): ImportFeed {
   const ids = Array.from({ length: FEED_ENTRIES }, (_, number) => `attestation-${number}`).sort();
   return {
@@ -50,7 +50,7 @@ function verifiedFeed(issuer: string, sequence: number): ImportFeed {
   };
 }
 
-/** Of the turns of this thread's event loop while the work is under way. */
+/** The CPU milliseconds of the longest turn of this thread's event loop during the work. */
 async function longestTurn(work: () => Promise<void>): Promise<number> {
   let longest = 0;
   let isDone = false;

@@ -8,7 +8,7 @@ import { systemRuntime } from '../src/base/runtime.ts';
 import type { Query } from '../src/client/http.ts';
 import { operatorHeaders, signNodeBody } from '../test/support/signing.ts';
 
-/** What clients of an authority have to know, as a plain value that can be sent between processes. */
+/** What clients of an authority need to know, as a plain value that can be sent between processes. */
 export type Network = {
   /** The authority's public key. */
   readonly audience: string;
@@ -29,13 +29,13 @@ export function newKeys(count: number): Signer[] {
   return Array.from({ length: count }, () => signerFromSeed(systemRuntime.randomBytes(SEED_BYTES)));
 }
 
-/** Makes signed invite requests for the number of tokens in the body. */
+/** Creates signed invite requests with the given body. */
 export function inviteSigner(network: Network): (body: JsonObject) => Buffer {
   const sign = operatorSigner(network, 'POST', '/admin/invite');
   return (body) => httpRequest('POST', '/admin/invite', sign(body), jsonText(body));
 }
 
-/** Makes the headers with which the network's operator signs requests of one route. */
+/** Creates the headers with which the network's operator signs requests to one route. */
 export function operatorSigner(network: Network, method: string, path: string, query: Query = {}) {
   const key = signerFromSeed(Buffer.from(network.operatorSeed, 'base64'));
   const { audience, operatorKeyId: keyId } = network;
@@ -49,8 +49,8 @@ export function joinRequest(key: Signer, inviteToken: string, further: JsonObjec
 }
 
 /**
- * Signs heartbeats of all nodes in turn. The timestamps of one node increase over all calls, because the
- * authority refuses what is older than its window of nonces.
+ * Signs heartbeats of all nodes in turn. The timestamps of a node increase across all calls, because the authority
+ * refuses anything older than its window of nonces.
  */
 export function heartbeatSigner(
   nodes: readonly FleetNode[],

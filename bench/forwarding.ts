@@ -1,6 +1,6 @@
 /**
- * Heartbeats that a follower forwards to the instance that writes: what they cost either, against the threads that serve
- * HTTP in one instance alone.
+ * Heartbeats that a follower forwards to the writer: their cost on both, compared to the HTTP threads of a single
+ * instance.
  */
 import { join } from 'node:path';
 import { contest, type Measured, type Settings } from './contest.ts';
@@ -11,7 +11,7 @@ import { busyClientNotes, compare, lineOf, type Report } from './report.ts';
 import { assertAccepted, type RoundResult } from './round.ts';
 import { type AuthorityProcess, startAuthority } from './servers.ts';
 
-/** A follower may cost 1.15 times as much as a thread that serves HTTP beside the authority. */
+/** A follower may cost 1.15 times as much as an HTTP thread in the authority's own process. */
 const TARGET = 1 / 1.15;
 const WRITER_MICROS = 8;
 const CONNECTIONS = 64;

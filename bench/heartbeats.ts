@@ -7,7 +7,7 @@ import { assertAccepted, type Target } from './round.ts';
 import { type AuthorityProcess, OTHER, startAuthority, startBare, startOther } from './servers.ts';
 
 const TARGET = 0.8;
-/** Of heartbeats that ask for the bulletin, against those that do not. */
+/** The target for heartbeats that request the bulletin, compared to those that do not. */
 const BULLETIN_TARGET = 0.95;
 const CONNECTIONS = 64;
 const ENROL_CONNECTIONS = 32;
@@ -22,7 +22,7 @@ export async function benchHeartbeats(load: Load, settings: Settings): Promise<R
   await using na = await startAuthority(profiles, threads);
   await using bare = await startBare();
   await using other = await startOther(settings, threads);
-  // A fleet is enrolled in one network.
+  // Each fleet is enrolled in only one network.
   await using otherLoad = other && startLoad();
   await using bulletinLoad = startLoad();
 
@@ -41,7 +41,7 @@ export async function benchHeartbeats(load: Load, settings: Settings): Promise<R
       ...(other && otherLoad ? [{ name: OTHER, run: beat(otherLoad, other) }] : []),
     ],
     settings,
-    // Both servers get the same bytes: signing them again for each would only cost time.
+    // Both servers get the same bytes, because signing them again for each would only cost time.
     ({ seconds, fastest }) => {
       const count = Math.ceil(seconds * (rate ?? fastest * HEADROOM));
       return Promise.all([
@@ -63,7 +63,7 @@ export async function benchHeartbeats(load: Load, settings: Settings): Promise<R
       compare(informed, ours, BULLETIN_TARGET),
       ...(others ? [compare(ours, others, null)] : []),
     ],
-    // The open loop spins to keep its pace, so its CPU share says nothing.
+    // The open loop spins to keep its pace, so its CPU share is meaningless.
     notes: rate === null ? [...busyClientNotes(all), ...starvedNotes(all)] : [],
   };
 }

@@ -1,4 +1,4 @@
-/** Several instances of one network on one database, each a process; the database is a server of the run's own. */
+/** Several instances of one network on one database, each in its own process. The run has its own database server. */
 import { symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,17 +9,19 @@ import { migratedDatabase } from '../test/support/postgresql-store.ts';
 import { scratchFolder } from '../test/support/scratch.ts';
 import { type AuthorityProcess, newNetwork, startAuthority } from './servers.ts';
 
-/** A server as it is usually installed, but for memory: that of the tests has hardly any. */
+/** Settings of a typical server, except for memory; servers of tests have very little. */
 const SETTINGS = {
   shared_buffers: '512MB',
   max_wal_size: '4GB',
   autovacuum: 'on',
 };
 
-/** What else a run does, such as signing, may take both cores for seconds: the writer keeps its lease meanwhile. */
+/**
+ * Other work of a run, such as signing, may occupy both cores for seconds; the writer must keep its lease meanwhile.
+ */
 const LEASE_MS = '5000';
 
-/** A state of a million nodes is read within this. */
+/** The time limit for reading a state of a million nodes. */
 const READY_MS = 120_000;
 const POLL_MS = 20;
 
@@ -28,7 +30,7 @@ export interface Instances extends AsyncDisposable {
   /** The name of the database in the cluster. */
   readonly database: string;
   readonly url: string;
-  /** Starts one more, which ends with the run; the first is the one that writes. */
+  /** Starts another instance, which ends with the run; the first one is the writer. */
   start(
     threads: number,
     cpuProf?: string | null,
@@ -36,7 +38,7 @@ export interface Instances extends AsyncDisposable {
   ): Promise<AuthorityProcess>;
 }
 
-/** `fill` makes the folder of keys, and the state in the database at the given address if there is to be any. */
+/** `fill` creates the folder of keys and, if needed, the state in the database at the given address. */
 export async function startInstances(
   fill: (dataDir: string, url: string) => Promise<void> | void = newNetwork,
 ): Promise<Instances> {
@@ -76,11 +78,11 @@ export async function startInstances(
   }
 }
 
-/** What an instance says of itself. */
+/** The role and readiness that an instance reports. */
 export interface Place {
   readonly isReady: boolean;
   readonly role: string;
-  /** Null while it keeps no state ready. */
+  /** Null while the instance keeps no state ready. */
   readonly lag: number | null;
 }
 
@@ -96,7 +98,7 @@ interface PlaceMembers {
   readonly lag_revisions: number | null;
 }
 
-/** Resolves when the instance answers beside the one that writes, and keeps the state ready. */
+/** Resolves when the instance answers as a follower and keeps the state ready. */
 export function isFollowing(instance: AuthorityProcess): Promise<void> {
   return until(async () => {
     const { isReady, role, lag } = await placeOf(instance);
@@ -104,7 +106,7 @@ export function isFollowing(instance: AuthorityProcess): Promise<void> {
   });
 }
 
-/** Asks again until it holds. */
+/** Repeats the check until it is true. */
 export async function until(holds: () => Promise<boolean>): Promise<void> {
   const deadline = systemRuntime.elapsed() + READY_MS;
   while (!(await holds())) {

@@ -16,7 +16,7 @@ export async function fillWithLargeNetwork(
   await seed(folder, largeNetwork(seeded));
 }
 
-/** Of ten nodes one has an agent, and of a hundred one is revoked, as in a network of a million. */
+/** One in ten nodes has an agent and one in a hundred is revoked, as in the network of a million. */
 export function largeNetwork(nodes: number): SeedCounts {
   const tenth = Math.floor(nodes / 10);
   return { nodes, revoked: Math.floor(nodes / 100), invites: tenth, agents: tenth };

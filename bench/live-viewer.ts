@@ -1,4 +1,4 @@
-/** A viewer of a live page: a WebSocket whose messages are read whole. */
+/** A viewer of a live page: a WebSocket that reads entire messages. */
 import { EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';
 import { LIVE_PATH, type LiveForm } from '../src/edge/live-pages.ts';
@@ -11,7 +11,7 @@ export interface Viewer {
   close(): void;
 }
 
-/** A WebSocket that has been sent its first message. */
+/** Opens a WebSocket and waits for its first message. */
 export async function openViewer(url: string, topic: LiveTopic, form: LiveForm): Promise<Viewer> {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port) });
@@ -45,7 +45,7 @@ export async function openViewer(url: string, topic: LiveTopic, form: LiveForm):
 const END_OF_HEAD = '\r\n\r\n';
 const ALIVE = '{"alive":true}';
 
-/** The first frame, which a server sends unmasked; null while it is not whole. */
+/** The first frame, which a server sends unmasked; null until it is complete. */
 function frameIn(bytes: Buffer): { readonly payload: Buffer; readonly end: number } | null {
   if (bytes.length < 10 && bytes.length < 2 + ((bytes[1] ?? 0) & 127)) return null;
   const short = (bytes[1] ?? 0) & 127;

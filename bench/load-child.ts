@@ -96,7 +96,7 @@ async function joinFleet(
   return { result, fleet };
 }
 
-/** A round of exactly these requests; answers are kept in the order of the requests. */
+/** A round of exactly these requests; keeps the answers in the order of the requests. */
 async function sendAll(
   plan: RoundPlan,
   requests: readonly Buffer[],

@@ -1,4 +1,4 @@
-/** The load generator as seen by the run: a process of its own that executes one order at a time. */
+/** The load generator as seen by the run: a separate process that executes one order at a time. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { childOptions, stopChild, watchChild } from './children.ts';
@@ -12,11 +12,11 @@ export interface Work {
   enroll: { order: { plan: RoundPlan; network: Network; nodes: number }; answer: RoundResult };
   /** Signs the heartbeats that every round sends until the next call. */
   sign: { order: { count: number; bulletin?: true }; answer: null };
-  /** The fleet comes back, and each node sends a heartbeat until one is accepted. */
+  /** The fleet returns, and each node sends a heartbeat until one is accepted. */
   return: { order: ReturnPlan; answer: ReturnResult };
   heartbeats: { order: RoundPlan; answer: RoundResult };
   document: { order: { plan: RoundPlan; path: string }; answer: RoundResult };
-  /** The same request repeatedly, in base64; every answer has to equal the given one. */
+  /** Sends the same request repeatedly, given in base64; every answer must equal the given one. */
   verifications: {
     order: { plan: RoundPlan; request: string; answer: string };
     answer: RoundResult;
@@ -26,7 +26,7 @@ export interface Work {
     order: { plan: RoundPlan; network: Network; count: number };
     answer: { invites: RoundResult; joins: RoundResult };
   };
-  /** Joins only, with invites made in thousands before the round. */
+  /** Joins only, with invites created by the thousand before the round. */
   joins: { order: { plan: RoundPlan; network: Network; count: number }; answer: RoundResult };
 }
 

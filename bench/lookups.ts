@@ -1,4 +1,4 @@
-/** Look-ups whose cost must not grow with what is stored: agents by capability, and the trust path. */
+/** Lookups whose cost must not grow with the amount of stored data: agents by capability, and the trust path. */
 import { performance } from 'node:perf_hooks';
 import type { AgentRegistration } from '../machines/agent-registration.ts';
 import type { Treaty } from '../machines/recognition-treaty.ts';
@@ -35,7 +35,7 @@ const CALLS = 2000;
 const NOW = 1_000_000_000_000;
 const LATER = NOW + 1_000_000_000;
 
-/** In this process and without HTTP: this measures the index alone. */
+/** Runs in this process and without HTTP, to measure only the index. */
 export async function benchLookups(_load: Load, { progress }: Settings): Promise<Report> {
   progress('lookups: filling the indexes');
   const findAgents = agentLookup();
@@ -88,7 +88,7 @@ function agentLookup(): (call: number) => void {
   };
 }
 
-/** Every sovereign recognizes as many others, drawn by a generator with a fixed seed. */
+/** Every sovereign recognizes the same number of others, chosen by a generator with a fixed seed. */
 function filledIndex(treaties: number, sovereigns = SOVEREIGNS): RecognitionIndex {
   const index = createRecognitionIndex();
   const draw = generator(1);
@@ -124,7 +124,10 @@ function pathLookup(index: RecognitionIndex): (call: number) => void {
   };
 }
 
-/** CPU milliseconds that the work holds its thread at most without a pause; the first half of the calls warms up. */
+/**
+ * The most CPU milliseconds for which the work holds its thread without a pause; the first half of the calls is
+ * warm-up.
+ */
 function longestSlice(calls: number, start: (call: number) => Generator<void, unknown>): number {
   let longest = 0;
   for (let call = 0; call < calls; call += 1) {
@@ -138,11 +141,11 @@ function longestSlice(calls: number, start: (call: number) => Generator<void, un
   return longest;
 }
 
-/** As an edge reads the published graph for its pages, and draws it if it is small enough. */
+/** Reads the published graph as an edge does for its pages, and draws it if it is small enough. */
 function longestReading(index: RecognitionIndex): number {
   const { bytes } = publishedDocument([...connectomeText(index, NOW)].join(''));
   return longestSlice(READINGS, function* (call) {
-    // Another graph each time, as the layout of the last one is cached.
+    // Uses another graph each time, because the layout of the last one is cached.
     const model = yield* graphModel(yield* readGraph(bytes), `sovereign-${call}`);
     yield* drawnGraph({ ...model, links: model.links.slice(call) });
   });
@@ -163,10 +166,7 @@ function* explanation(
   });
 }
 
-/**
- * A linear congruential generator (the constants of Numerical Recipes), without its low bits, which are
- * weak.
- */
+/** A linear congruential generator (with the constants of Numerical Recipes), without its low bits, which are weak. */
 function generator(seed: number): () => number {
   let state = seed;
   return () => {

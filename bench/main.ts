@@ -1,6 +1,6 @@
 /**
- * The authority and a bare server side by side, in one run, on one machine. Linux only, since CPU time
- * is read from /proc.
+ * Measures the authority and a bare server side by side, in one run on one machine. Linux only, because CPU time is
+ * read from /proc.
  */
 import { cpus } from 'node:os';
 import { resolve } from 'node:path';
@@ -147,7 +147,7 @@ const program = new Command('bench')
   .addOption(jsonOption())
   .action(run);
 
-/** Set while a benchmark runs that can be continued. */
+/** Set while a benchmark that can be continued is running. */
 let stopping: AbortController | null = null;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => {

@@ -1,6 +1,6 @@
 /**
- * Loaded into the authority by `memory`: at SIGUSR2 it collects garbage, writes what memory is then in use, and
- * also a heap snapshot where a folder for them is named.
+ * Loaded into the authority by `memory`. On SIGUSR2, it collects garbage and writes the memory usage, as well as a
+ * heap snapshot if a folder for snapshots is given.
  */
 import { renameSync, writeFileSync } from 'node:fs';
 import inspector from 'node:inspector';
@@ -14,11 +14,11 @@ const { MEMORY_PROBE_FILE: file, MEMORY_PROBE_SNAPSHOTS: snapshots } = process.e
 if (isMainThread && file !== undefined) {
   setFlagsFromString('--expose-gc');
   const gc = runInNewContext('gc');
-  // With an inspector there is no watchdog, which would end a process that stands still to write a snapshot.
+  // An open inspector turns off the watchdog, which would end a process that stalls to write a snapshot.
   if (snapshots) inspector.open(0, '127.0.0.1');
   process.on('SIGUSR2', () => {
     gc();
-    // Only a second collection frees what has finalizers.
+    // Only a second collection frees objects with finalizers.
     gc();
     if (snapshots)
       writeHeapSnapshot(join(snapshots, `${Math.floor(process.uptime())}.heapsnapshot`));

@@ -1,7 +1,7 @@
 /**
- * Memory of one authority under a steady load of everything that it serves, for as long as is asked. Certificates
- * live for an hour and nothing is kept after its end, so that from then on only what is never removed grows: what
- * was revoked, and attestations. What must not grow is memory that belongs to nothing.
+ * Memory of one authority under a steady load of everything that it serves, for as long as requested. Certificates
+ * live for an hour and are not kept after that, so from then on, only data that is never removed grows: revocations
+ * and attestations. Memory that belongs to no data must not grow.
  */
 import { randomInt } from 'node:crypto';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
@@ -36,17 +36,17 @@ import { verificationRequests } from './verifications.ts';
 
 const RATE = 300;
 const CONNECTIONS = 64;
-/** While so many are not done, no more are begun; a load that falls behind catches up. */
+/** No further requests are started while this many are in progress; a load that falls behind catches up. */
 const MOST_UNDER_WAY = 1000;
 const SAMPLE_SECONDS = 10;
-/** A collection returns memory to the system, so there are few. */
+/** Collections are rare, because each one returns memory to the system. */
 const MINUTES_BETWEEN_COLLECTIONS = 5;
-/** Certificates live for an hour: until then what is served grows, and memory with it. */
+/** Certificates live for an hour; until then, the amount of data grows, and memory with it. */
 const SETTLED_MINUTES = 65;
 const MOST_GROWTH = 0.1;
 const VALID = { validity_hours: 1 };
 
-/** Of 1,000 requests: everybody's, with what strangers get wrong. */
+/** The mix of 1,000 requests of all kinds of clients, including invalid ones from strangers. */
 const SHARES = {
   heartbeat: 790,
   document: 110,
@@ -87,7 +87,7 @@ const OPERATOR_READS = [
 export async function benchMemory(_load: Load, settings: Settings): Promise<Report> {
   const { minutes, nodes, progress, heapSnapshots } = settings;
   const rate = settings.rate ?? RATE;
-  // It goes with this process.
+  // The folder is removed with this process.
   const probe = join(scratchFolder('mesh-na-memory-').path, 'memory.json');
   await using na = await startAuthority(null, settings.threads, undefined, undefined, {
     MESH_PROXY_HOPS: '1',
@@ -146,7 +146,7 @@ async function openSender(port: number): Promise<Sender> {
   const waiting: ((lane: Lane) => void)[] = [];
 
   async function takeLane(): Promise<Lane> {
-    // The one that was idle for longest: a server closes connections that stay idle.
+    // Uses the connection that was idle longest, because a server closes idle connections.
     const lane = idle.shift();
     if (lane !== undefined) return lane;
     return new Promise((resolve) => waiting.push(resolve));
@@ -183,7 +183,7 @@ interface Member {
 
 interface Traffic {
   readonly answers: ReadonlyMap<string, number>;
-  /** Throws if it has ended early. */
+  /** Throws if the traffic has ended early. */
   assertGoesOn(): void;
   stop(): Promise<void>;
 }
@@ -262,7 +262,7 @@ async function startTraffic(
       const request = verifications[inTurn('verification') % verifications.length] as Buffer;
       await count('verification', anyAddress(), request);
     },
-    /** A key that never joined. */
+    /** Uses a key that has never joined. */
     async stranger() {
       const [key] = newKeys(1) as [FleetNode['key']];
       const node = { key, certId: systemRuntime.uuid() };
@@ -285,7 +285,7 @@ async function startTraffic(
       const descriptor = signAgentDescriptor(agent, node.key, systemRuntime.now());
       await count('agent', address, httpRequest('POST', '/agents', {}, jsonText(descriptor)));
     },
-    /** Sent twice, as by a client that lost the answer. */
+    /** Sends the request twice, like a client that lost the answer. */
     async renewal() {
       const [{ node, address }, index] = memberAt(inTurn('renewal'));
       const request = renewalRequest(node, VALID);
@@ -347,13 +347,13 @@ function anyAddress(): string {
 
 interface Sample {
   readonly minute: number;
-  /** The most of a minute, in bytes; `anonymous` is without mapped files, which the system may take back. */
+  /** The maximum within a minute, in bytes; `anonymous` excludes mapped files, which the system may reclaim. */
   readonly resident: number;
   readonly anonymous: number;
-  /** After a collection; null in minutes without one. */
+  /** The size after a collection; null in minutes without one. */
   readonly heap: number | null;
   readonly external: number | null;
-  /** All that is kept, whatever its kind. */
+  /** The number of all stored subjects, of any kind. */
   readonly subjects: number;
 }
 
@@ -409,7 +409,10 @@ function megabytes(bytes: number | null): string {
   return bytes === null ? '-' : (bytes / 1_048_576).toFixed(1);
 }
 
-/** From when certificates expire as fast as they are issued, or in a short run from its third part on. */
+/**
+ * Measures growth from when certificates expire as fast as they are issued; in a short run, from a third of its
+ * length.
+ */
 function verdictOf(samples: readonly Sample[]): string[] {
   const from = Math.min(SETTLED_MINUTES, Math.floor(samples.length / 3));
   const settled = samples.slice(from);

@@ -1,6 +1,6 @@
 /**
- * More heartbeats than the authority can answer at once: many connections that each send the next one as
- * soon as the last is answered, compared to just enough connections to keep it busy. Throughput must not
+ * More heartbeats than the authority can answer at once: many connections that each send their next heartbeat as soon
+ * as the last one is answered, compared to just enough connections to keep the authority busy. Throughput must not
  * fall, and a health check must not have to queue.
  */
 import { readFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ export async function benchOverload(load: Load, settings: Settings): Promise<Rep
   const { cpuProf, threads } = settings;
   await using na = await startAuthority(cpuProf && join(cpuProf, 'overload'), threads);
   await using other = await startOther(settings, threads);
-  // A fleet is enrolled in one network.
+  // Each fleet is enrolled in only one network.
   await using otherLoad = other && startLoad();
 
   const ours = await enrolledSide(load, na);
@@ -59,7 +59,7 @@ export async function benchOverload(load: Load, settings: Settings): Promise<Rep
   };
 }
 
-/** An authority with its nodes; what /healthz took beside so many connections is collected. */
+/** An authority with its nodes; collects the latencies of /healthz for each number of connections. */
 async function enrolledSide(load: Load, na: AuthorityProcess) {
   const plan = { target: na, ...ENROLLING };
   assertAccepted('NA joins', await load.ask('enroll', { plan, network: na.network, nodes: NODES }));

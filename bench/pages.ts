@@ -1,4 +1,4 @@
-/** What pages cost the line: the bytes of each, plain and compressed, and of one change to who watches it. */
+/** The transfer size of pages: the bytes of each, plain and compressed, and those of a change sent to its viewers. */
 import { rmSync } from 'node:fs';
 import { commandReference } from '../src/cli/command-reference.ts';
 import { buildProgram } from '../src/cli/program.ts';
@@ -58,7 +58,7 @@ async function sizeOf({ url }: TestAuthority, path: string, encoding: string): P
   return Number(response.headers.get('content-length'));
 }
 
-/** What a viewer of each live page is sent about a new treaty; live messages are not compressed. */
+/** The sizes of the messages about a new treaty to a viewer of each live page; live messages are not compressed. */
 async function changeSizes(na: TestAuthority, network: string): Promise<Size[]> {
   const viewers = await Promise.all(
     LIVE_TOPICS.flatMap((topic) => LIVE_FORMS.map((form) => openViewer(na.url, topic, form))),

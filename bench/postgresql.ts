@@ -1,6 +1,6 @@
 /**
- * Enrollments with the state in PostgreSQL, against a client of the database that does nothing but insert the same rows,
- * in transactions of the same size.
+ * Enrollments with the state in PostgreSQL, compared to a database client that only inserts the same rows in
+ * transactions of the same size.
  */
 import { join } from 'node:path';
 import pg from 'pg';
@@ -13,7 +13,7 @@ import type { RoundResult } from './round.ts';
 
 const TARGET = 0.5;
 const CONNECTIONS = 32;
-/** Rounds have a fixed number of requests; this only ends one that hangs. */
+/** Rounds have a fixed number of requests; this only ends a round that hangs. */
 const LONGEST_SECONDS = 600;
 const WARM_UP_JOINS = 2000;
 const HIGHEST_COUNT = 100_000;
@@ -60,19 +60,19 @@ export async function benchPostgresql(load: Load, settings: Settings): Promise<R
   };
 }
 
-/** What one transaction of the authority has written: columns of rows. */
+/** The rows that one transaction of the authority has written, as columns. */
 interface Flush {
   readonly joins: number;
   readonly values: readonly unknown[];
 }
 
-/** The tables without what only the authority needs: no checks, and no rows of others. */
+/** The tables to copy, without what only the authority needs: checks, and rows of other tables. */
 const TABLES = ['subjects', 'nonces', 'audit', 'changes'];
 
 const FLUSHES = `select * from mesh_na.changes where revision > $1 order by revision`;
 const SUBJECTS = `select * from mesh_na.subjects where revision > $1 order by revision`;
 const NONCES = `select * from mesh_na.nonces where revision > $1 order by revision`;
-/** Each flush of a join has one row. */
+/** Each flush with joins has one row. */
 const AUDIT = `select * from mesh_na.audit order by last_entry desc limit $1`;
 
 const INSERT = {
@@ -127,7 +127,7 @@ async function openBare({ url }: Instances) {
   }
   let seen = 0;
   return {
-    /** Those with joins since the call before. */
+    /** The flushes with joins since the previous call. */
     async lastFlushes(): Promise<readonly Flush[]> {
       const { rows: all } = await client.query<ChangesRow>(FLUSHES, [seen]);
       const flushes = all.filter(({ kinds }) => kinds.includes('certificate'));
@@ -165,7 +165,7 @@ async function openBare({ url }: Instances) {
         };
       });
     },
-    /** One transaction after the other, each acknowledged before the next. */
+    /** Runs one transaction after another, each acknowledged before the next. */
     async insert(flushes: readonly Flush[]): Promise<RoundResult> {
       const used = process.cpuUsage();
       const startedAt = systemRuntime.elapsed();
@@ -188,7 +188,7 @@ async function openBare({ url }: Instances) {
   };
 }
 
-/** Takes those from the front of a list in the order of revisions. */
+/** Removes rows up to the revision from the front of a list that is in the order of revisions. */
 function takeUpTo<Row extends Revised>(rows: Row[], revision: number): Row[] {
   const end = rows.findIndex((row) => Number(row.revision) > revision);
   return rows.splice(0, end === -1 ? rows.length : end);

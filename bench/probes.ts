@@ -1,4 +1,4 @@
-/** Requests that are sent one at a time while something else happens, and how long each took. */
+/** Sends requests one at a time during other work, and measures how long each one takes. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemRuntime } from '../src/base/runtime.ts';
 import { openConnection } from './connection.ts';
@@ -8,7 +8,7 @@ const EVERY_MS = 50;
 
 export const healthRequest = (): Buffer => getRequest('/healthz');
 
-/** Sends a request each 50 ms on a connection of its own until `other` has ended; latencies in milliseconds. */
+/** Sends a request every 50 ms on a separate connection until `other` has ended; returns latencies in milliseconds. */
 export async function probeUntil(
   { port }: { readonly port: number },
   other: Promise<unknown>,
@@ -37,7 +37,7 @@ export async function probeUntil(
   return latencies;
 }
 
-/** The latencies as words. */
+/** The latencies as text. */
 export function latencyText(latencies: readonly number[]): string {
   const at = sharesOf(latencies);
   return `p50 ${at(0.5).toFixed(1)} ms, p99 ${at(0.99).toFixed(1)} ms, longest ${at(1).toFixed(1)} ms`;
@@ -48,7 +48,7 @@ export function delayText(delays: readonly number[]): string {
   return `p50 ${at(0.5).toFixed(0)} ms, p99 ${at(0.99).toFixed(0)} ms`;
 }
 
-/** The value that this share of them does not exceed. */
+/** The value that this share of the values does not exceed. */
 function sharesOf(values: readonly number[]): (share: number) => number {
   const sorted = values.toSorted((a, b) => a - b);
   return (share) => sorted[Math.floor((sorted.length - 1) * share)] ?? 0;

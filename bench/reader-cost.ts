@@ -1,4 +1,4 @@
-/** What readers of events cost an authority that does nothing else: memory of each, and CPU of each event for each. */
+/** The cost of event readers for an otherwise idle authority: memory per reader, and CPU per event and reader. */
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemRuntime } from '../src/base/runtime.ts';
@@ -17,7 +17,7 @@ const EVENTS = 20;
 const SETTLED_MS = 1000;
 const IDLE_MS = 5000;
 
-/** As a note of a report. */
+/** Measures the cost, and returns it as a note for a report. */
 export async function readerCost({ pid, operator, open }: MeasuredReaders): Promise<string> {
   await happen(operator, []);
   const alone = await cpuOf(pid, () => happen(operator, []));
@@ -41,7 +41,10 @@ export async function readerCost({ pid, operator, open }: MeasuredReaders): Prom
   ].join('; ');
 }
 
-/** One after the other, each when all have heard of the one before; how long after its answer the last one did. */
+/**
+ * Causes events one after another, each after all readers received the previous one; returns how long after its answer
+ * each event reached the last reader.
+ */
 async function happen(operator: OperatorClient, readers: readonly Listener[]): Promise<number[]> {
   const delays: number[] = [];
   for (let count = 0; count < EVENTS; count += 1) {

@@ -8,7 +8,7 @@ export type Line = {
   readonly requests_per_second: number;
   /** CPU time of the server per answered request. */
   readonly cpu_us_per_request: number;
-  /** The part of the server's main thread, which with several threads is the authority's. */
+  /** The share of the server's main thread, which with several threads is the authority's. */
   readonly main_us_per_request: number;
   /** CPU time of each process per elapsed time; one busy thread is 1. */
   readonly server_cpu: number;
@@ -20,7 +20,7 @@ export type Line = {
 
 export type Spread = { readonly median: number; readonly lowest: number; readonly highest: number };
 
-/** Both ratios are 1 when the two cost the same, and less when the first is the slower one. */
+/** Both ratios are 1 if the two cost the same, and less than 1 if the first one is slower. */
 export type Comparison = {
   readonly of: string;
   readonly against: string;
@@ -29,7 +29,7 @@ export type Comparison = {
   readonly cpu: Spread;
 };
 
-/** Bytes of something in one network; null where it is never compressed. */
+/** The size of something in one network, in bytes; null if it is never compressed. */
 export type Size = {
   readonly what: string;
   readonly network: string;
@@ -79,7 +79,7 @@ export function compare(of: Measured, against: Measured, target: number | null):
   };
 }
 
-/** Notes where the load generator itself was the bottleneck. */
+/** Notes about rounds in which the load generator itself was the bottleneck. */
 export function busyClientNotes(standings: readonly Measured[]): string[] {
   return standings.flatMap(({ name, rounds }) => {
     const highest = Math.max(...rounds.map(clientShare));
@@ -88,7 +88,7 @@ export function busyClientNotes(standings: readonly Measured[]): string[] {
   });
 }
 
-/** Notes where neither side of a closed loop was the bottleneck: then other work took CPU from both. */
+/** Notes about closed loops in which neither side was the bottleneck, so that other work took CPU from both. */
 export function starvedNotes(standings: readonly Measured[]): string[] {
   return standings.flatMap((measured) => {
     const { name, server_cpu: server, client_cpu: client } = lineOf(measured);
@@ -132,7 +132,7 @@ function rateTable(lines: readonly Line[]): string[] {
   ]);
 }
 
-/** A row for each thing, and for each network its bytes plain and compressed. */
+/** A row for each item, with its plain and compressed size in each network. */
 function sizeTable(sizes: readonly Size[]): string[] {
   const networks = [...new Set(sizes.map(({ network }) => network))];
   const things = [...new Set(sizes.map(({ what }) => what))];

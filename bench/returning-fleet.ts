@@ -1,7 +1,7 @@
 /**
- * A fleet whose authority was away and that comes back at once. Each node sends its heartbeat when it is due,
- * not when an earlier one is answered. It gives up after a while, closes the connection, and comes back later
- * with a new request, as it does when it is turned away.
+ * A fleet that returns all at once after its authority was away. Each node sends its heartbeat when it is due, not
+ * when an earlier one is answered. After a while, it gives up, closes the connection, and returns later with a new
+ * request, as it does if it is turned away.
  */
 import TinyQueue from 'tinyqueue';
 import { systemRuntime } from '../src/base/runtime.ts';
@@ -14,16 +14,16 @@ export type ReturnPlan = {
   readonly target: Target;
   /** The most connections at a time: file descriptors are limited. */
   readonly connections: number;
-  /** All nodes come back within this time. */
+  /** All nodes return within this time. */
   readonly withinMs: number;
   /** How long a node waits for its answer. */
   readonly patienceMs: number;
-  /** The round ends after this time, whether all have beaten or not. */
+  /** The round ends after this time, even if not all heartbeats were accepted. */
   readonly longestMs: number;
 };
 
 export type ReturnResult = {
-  /** Until all had beaten, or the round ended. */
+  /** The time until all heartbeats were accepted or the round ended. */
   readonly seconds: number;
   readonly beaten: number;
   readonly sent: number;
@@ -32,7 +32,9 @@ export type ReturnResult = {
   readonly serverCpuSeconds: number;
 };
 
-/** A node whose request came to nothing waits this long, or up to twice as long: as it is told to here. */
+/**
+ * A node whose request failed waits this long, or up to twice as long, as the authority asks it to in this benchmark.
+ */
 const BACK_OFF_MS = 1000;
 const OPENED_AT_ONCE = 200;
 const TICK_MS = 2;
@@ -61,7 +63,7 @@ export async function returnOf(
     fleet.map((_, node) => ({ node, at: began + Math.random() * withinMs })),
     (a, b) => a.at - b.at,
   );
-  /** In the order in which they were sent. */
+  /** In the order of sending. */
   const underWay = new Set<Attempt>();
   const all = new Set(idle);
   const counts = { beaten: 0, sent: 0, shed: 0, givenUp: 0 };

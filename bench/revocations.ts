@@ -1,4 +1,4 @@
-/** Revocations in three linked instances, against those in one: the time until they are acknowledged. */
+/** Revocations in three linked instances, compared to a single instance: the time until they are acknowledged. */
 import { contest, type Measured, type Settings } from './contest.ts';
 import { revocationSigner } from './crl.ts';
 import { type Instances, isFollowing, startInstances } from './instances.ts';
@@ -9,11 +9,11 @@ import { seed } from './seed.ts';
 import { storeIn } from './seeded-database.ts';
 import type { AuthorityProcess } from './servers.ts';
 
-/** Entries of the list before, and certificates that are left for the run. */
+/** The entries of the list at the start, and the certificates that the run can revoke. */
 const REVOKED = 1000;
 const SPARE = 20_000;
 const IN_A_ROUND = 200;
-/** Rounds have a fixed number of requests; this only ends one that hangs. */
+/** Rounds have a fixed number of requests; this only ends a round that hangs. */
 const LONGEST_SECONDS = 600;
 
 export async function benchRevocations(_load: Load, settings: Settings): Promise<Report> {
@@ -57,13 +57,13 @@ function fill(dataDir: string, url: string): Promise<void> {
   return seed(dataDir, counts, undefined, (folder) => storeIn(url, folder));
 }
 
-/** Only those that are not revoked have been heard of. */
+/** Only certificates that are not revoked have liveness. */
 async function certificatesIn({ cluster, database }: Instances): Promise<string[]> {
   const ids = `select convert_from(id, 'UTF8') as id from mesh_na.liveness`;
   return (await cluster.query(database, ids)).map(({ id }) => String(id));
 }
 
-/** Of rounds that saw the same load on the machine. */
+/** Compares rounds that saw the same load on the machine. */
 function latencyRatios(of: Measured, against: Measured): string {
   const at = (percentile: 'p50' | 'p99') =>
     of.rounds.map(

@@ -16,7 +16,7 @@ const CONNECTIONS = 64;
 const ENROLLING = { connections: 32, seconds: 600, rate: null };
 /** Below the capacity of the server, so that latency shows stalls and not queues. */
 const HEARTBEATS_PER_SECOND = 4000;
-/** Nobody beats between rounds, and the first heartbeats after a silence wait for the disk. */
+/** No heartbeats are sent between rounds, and the first ones after a pause wait for the disk. */
 const SETTLING_SECONDS = 0.5;
 
 export async function benchRosters(load: Load, settings: Settings): Promise<Report> {

@@ -1,7 +1,7 @@
 /**
- * One measured round against one server. Closed loop: every connection sends its next request when its last
- * one is answered. Open loop: requests are due at a fixed rate, and latency counts from when a request was
- * due, so that a server that stalls cannot hide it (no coordinated omission).
+ * One measured round against one server. Closed loop: every connection sends its next request when its last one is
+ * answered. Open loop: requests are due at a fixed rate, and latency is measured from when a request was due, so that
+ * a stalled server cannot hide it (no coordinated omission).
  */
 import { build } from 'hdr-histogram-js';
 import { systemRuntime } from '../src/base/runtime.ts';
@@ -30,7 +30,7 @@ export type RoundResult = {
   readonly latency: Latency | null;
   /** CPU time of the server and of the load generator during the round. */
   readonly serverCpuSeconds: number;
-  /** The part of the server's main thread. */
+  /** The share of the server's main thread. */
   readonly mainThreadSeconds: number;
   readonly clientCpuSeconds: number;
   /** Answers other than 2xx by status, and the body of the first of them. */
@@ -171,7 +171,7 @@ function drive(
   });
 }
 
-/** Refusals would distort the result: one answer other than 2xx ends the run. */
+/** Refusals would distort the result, so a single answer other than 2xx ends the run. */
 export function assertAccepted(what: string, result: RoundResult): RoundResult {
   const counts = Object.entries(result.refusals).map(([status, count]) => `${count} × ${status}`);
   if (counts.length === 0 && result.answered > 0) return result;

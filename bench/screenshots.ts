@@ -1,6 +1,6 @@
 /**
- * `npm run screenshots -- <folder>`: pictures of every page in both themes and three widths, of real
- * authorities of several networks: an empty one, a usual one, a large one, and one with long names.
+ * `npm run screenshots -- <folder>`: screenshots of every page in both themes and three widths, from real authorities
+ * of several networks: an empty one, a usual one, a large one, and one with long names.
  */
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -83,7 +83,7 @@ async function drawNetwork(
   }
 }
 
-/** The whole page, unless it is very long; at least a screen. */
+/** The full page, unless it is very long; at least one screen. */
 async function draw(
   browser: TestBrowser,
   url: string,

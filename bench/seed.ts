@@ -1,7 +1,7 @@
 /**
- * Makes a data folder as a large network would leave it: certificates, some of them revoked, open invites
- * and registered agents, written through the store like everything else. Keys are random bytes that nobody
- * can sign with, and the audit log is empty: nodes that send heartbeats are enrolled afterwards.
+ * Creates a data folder like that of a large network: certificates, some of them revoked, open invites and registered
+ * agents, written through the store like everything else. Keys are random bytes with which nobody can sign, and the
+ * audit log is empty; nodes that send heartbeats are enrolled afterward.
  */
 import { Command } from 'commander';
 import type { AgentRegistration } from '../machines/agent-registration.ts';
@@ -26,12 +26,12 @@ export interface SeedCounts {
 }
 
 const HOUR = 3_600_000;
-/** Units that are committed at once. Each has one subject, as in a network that grew gradually. */
+/** Units that are committed together. Each has one subject, as in a network that grew gradually. */
 const BATCH = 5000;
-/** Tags are shared by about this many agents. */
+/** The approximate number of agents that share a tag. */
 const AGENTS_PER_TAG = 100;
 
-/** Fills a new data folder, and the store that is opened on it; the newest liveness rows have the current time. */
+/** Fills a new data folder and the store opened on it; the newest liveness rows have the current time. */
 export async function seed(
   dataDir: string,
   counts: SeedCounts,
@@ -112,7 +112,7 @@ function certificate(index: number, { revoked }: SeedCounts, now: number): Subje
   return created('certificate', systemRuntime.uuid(), isRevoked ? 'revoked' : 'issued', context);
 }
 
-/** The version of the list that holds all of them. */
+/** The version of the list that contains all revoked certificates. */
 function revocationList(sequence: number, digest: string, now: number): SubjectWrite {
   const context: Crl = {
     sequence,
@@ -187,7 +187,7 @@ if (import.meta.url === `file://${process.argv[1]}`) {
   process.stderr.write('\n');
 }
 
-/** On a terminal one line that is overwritten, elsewhere one line for each finished kind. */
+/** On a terminal, overwrites one line; elsewhere, writes one line for each finished kind. */
 function tell(line: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${line}`);
   else if (/: (\d+) of \1$/.test(line)) process.stderr.write(`${line}\n`);

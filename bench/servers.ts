@@ -1,4 +1,4 @@
-/** The servers under test, each a process of its own: the authority as it is shipped, and the bare one. */
+/** The servers under test, each in its own process: the authority as shipped, and the bare server. */
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync, readFileSync, statfsSync } from 'node:fs';
@@ -18,7 +18,7 @@ import type { Target } from './round.ts';
 /** A large network on a busy machine starts slowly. */
 const START_MS = 120_000;
 
-/** Limits that would refuse the run itself; those on failures stay, because they are part of the work. */
+/** Turns off limits that would refuse the run itself. Limits on failures stay on, because they are part of the work. */
 const ENVIRONMENT = {
   MESH_RATE_LIMIT_ADMIN: 'off',
   MESH_RATE_LIMIT_JOIN: 'off',
@@ -30,15 +30,15 @@ export type AuthorityProcess = Target &
     readonly url: string;
     readonly network: Network;
     readonly dataDir: string;
-    /** Ends it as a loss of its machine does. */
+    /** Ends the process as if its machine had failed. */
     kill(): Promise<void>;
   };
 export type BareProcess = Target & AsyncDisposable;
 
-/** As `npm start` does. */
+/** The same flags as in `npm start`. */
 const NODE_FLAGS = ['--no-allocation-site-pretenuring'];
 
-/** Starts the authority on a new data folder, with the default log level and its output in a file. */
+/** Starts the authority on a new data folder, with the default log level and its output written to a file. */
 export async function startAuthority(
   cpuProfDir: string | null,
   threads = 1,
@@ -88,7 +88,7 @@ export async function startAuthority(
 /** The name of another checkout's authority in the results. */
 export const OTHER = 'other checkout';
 
-/** The authority of another checkout, on a network of its own; undefined if none is measured. */
+/** The authority of another checkout, on its own network; undefined if none is measured. */
 export async function startOther(
   { against }: { readonly against: string | null },
   threads = 1,
@@ -143,7 +143,7 @@ const FILE_SYSTEMS: { readonly [magic: number]: string } = {
   2435016766: 'btrfs',
 };
 
-/** The file system of the data folders: commits to a file system in memory cost no flush. */
+/** The file system of the data folders; on a file system in memory, commits cost no flush. */
 export function dataFileSystem(): string {
   const { type } = statfsSync(tmpdir());
   return FILE_SYSTEMS[type] ?? `type 0x${type.toString(16)}`;

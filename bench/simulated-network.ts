@@ -1,5 +1,5 @@
 /**
- * An authority on a real store, under a manual clock, called directly instead of over HTTP: years of a
+ * An authority on a real store with a manual clock, called directly instead of over HTTP, which simulates years of a
  * network in minutes. Proofs count as verified; everything after them is real.
  */
 import { openAuthority } from '../src/authority/open.ts';
@@ -39,7 +39,7 @@ export interface SimulatedClock {
 const OPERATOR = 'ops';
 const SIGNER = signerFromSeed(Buffer.alloc(SEED_BYTES, 1));
 
-/** Opens the network in the folder, which may be that of an earlier one under the same clock. */
+/** Opens the network in the folder, which may belong to an earlier one with the same clock. */
 export async function openSimulatedNetwork(folder: string, clock: SimulatedClock) {
   const runtime: Runtime = {
     ...systemRuntime,
@@ -106,7 +106,7 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
     } as const;
   }
 
-  /** The answer as it would be served; throws a refusal. */
+  /** The answer as it would be served; throws if it is a refusal. */
   async function answered<T>(call: ReturnType<typeof authority.call>): Promise<T> {
     const answer = await call;
     if (!answer.ok) throw new Error(answer.refusal);

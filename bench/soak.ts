@@ -1,6 +1,6 @@
 /**
- * Enrolls, renews and revokes over HTTP until thousands of certificates are known, with one thread and with
- * two; then every certificate must answer as a plain model of the acknowledged operations predicts.
+ * Enrolls, renews and revokes over HTTP until there are thousands of certificates, with one thread and with two. Then
+ * every certificate must answer as predicted by a simple model of the acknowledged operations.
  */
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
@@ -64,7 +64,7 @@ export async function benchSoak(_load: Load, settings: Settings): Promise<Report
   };
 }
 
-/** One lane's share: of ten operations five join, four renew and one revokes. */
+/** The work of one lane: of ten operations, five join, four renew and one revokes. */
 async function soak(
   na: AuthorityProcess,
   ask: Lane['ask'],
@@ -122,7 +122,7 @@ function revocationSigner({ network, dataDir }: AuthorityProcess) {
   };
 }
 
-/** A heartbeat of every certificate; those of one key come from one lane, in the order of their signing. */
+/** Sends a heartbeat with every certificate; a single lane sends those of one key, in the order of signing. */
 async function checkAnswers(lanes: readonly Lane[], model: Model): Promise<void> {
   const expected = [
     ...model.valid.map((node) => ({ node, status: 200 })),

@@ -1,4 +1,4 @@
-/** What a command costs that asks no server, beside Node.js with an empty script. */
+/** The cost of commands that contact no server, compared to Node.js with an empty script. */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { scratchFolder } from '../test/support/scratch.ts';
@@ -8,7 +8,7 @@ import type { Load } from './load.ts';
 import { median, type Report } from './report.ts';
 
 const PROGRAM = 'src/build/start.js';
-/** By their arguments; the first is Node.js alone. */
+/** Arguments of the commands; the first is Node.js alone. */
 const COMMANDS: readonly (readonly string[])[] = [
   ['--eval', ''],
   [PROGRAM, '--version'],
@@ -31,7 +31,7 @@ export function benchStarts(_load: Load, { rounds, progress }: Settings): Promis
     progress(`starts: round ${round} of ${rounds}`);
     for (const [index, command] of COMMANDS.entries()) {
       const cost = costOf(command);
-      // The first one reads files that are cached later.
+      // The first start reads files that are cached later.
       if (round > 0) costs[index]?.push(cost);
     }
   }
@@ -48,7 +48,7 @@ export function benchStarts(_load: Load, { rounds, progress }: Settings): Promis
   });
 }
 
-/** Each start has a folder of its own, which commands find empty. */
+/** Each start has its own empty folder. */
 function costOf(command: readonly string[]): Cost {
   const scratch = scratchFolder('mesh-na-starts-');
   const placed = command.map((part) => (/^[A-Z]+$/.test(part) ? join(scratch.path, part) : part));

@@ -1,4 +1,4 @@
-/** A large state that moves from a data folder to PostgreSQL while nodes enroll and send heartbeats. */
+/** Moves a large state from a data folder to PostgreSQL while nodes enroll and send heartbeats. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, symlinkSync } from 'node:fs';
@@ -18,9 +18,9 @@ import type { Report } from './report.ts';
 import { seed } from './seed.ts';
 import { type AuthorityProcess, startAuthority } from './servers.ts';
 
-/** How long clients are at work before the move begins, and after it has ended. */
+/** How long clients work before the move begins, and after it has ended. */
 const AROUND_MS = 2000;
-/** Between two attempts to find somebody who answers. */
+/** The delay before trying again to find an instance that answers. */
 const AGAIN_MS = 20;
 const HEARTBEATS_AT_ONCE = 8;
 
@@ -37,7 +37,7 @@ export async function benchStoreMove(_load: Load, settings: Settings): Promise<R
   try {
     if (dataDir === null) await seed(state, { nodes, revoked: 0, invites: 0, agents: 0 }, progress);
     else cpSync(dataDir, state, { recursive: true });
-    // The folder of a process is removed when it ends; the state is still needed then.
+    // The folder of a process is removed when it ends, but the state is still needed after that.
     await using first = await startAuthority(null, threads, (given) => symlinkSync(state, given));
     const clients = startClients(first);
     await systemRuntime.pause(AROUND_MS);
@@ -111,14 +111,14 @@ function startMove(state: string, store: string, progress: Settings['progress'])
   return { copied, ended };
 }
 
-/** Clients of whichever instance answers, as a balancer would have it. */
+/** Clients that use whichever instance answers, as behind a load balancer. */
 function startClients(first: AuthorityProcess) {
   const nextInvite = inviteSigner(first.network);
   const ports = [first.port];
   const nodes: FleetNode[] = [];
   let turn = 0;
   let heartbeats = 0;
-  /** When each instance has acknowledged something for the first time, and for the last. */
+  /** When each instance first and last acknowledged a request. */
   const spans = new Map<number, { readonly first: number; last: number }>();
   let isOver = false;
 
@@ -129,7 +129,7 @@ function startClients(first: AuthorityProcess) {
     else span.last = now;
   }
 
-  /** Null when it was not acknowledged. */
+  /** Null if the request was not acknowledged. */
   async function attempt(request: () => Buffer): Promise<Buffer | null> {
     const port = ports[turn % ports.length] as number;
     const answer = await askOnce(port, request()).catch(() => null);
@@ -186,7 +186,7 @@ async function recount({ port }: AuthorityProcess, nodes: readonly FleetNode[]) 
   return { known, asked: nodes.length };
 }
 
-/** By the port of their server. */
+/** Idle connections by the port of their server. */
 const idle = new Map<number, Set<Connection>>();
 
 function takeIdle(port: number): Connection | undefined {
@@ -195,7 +195,7 @@ function takeIdle(port: number): Connection | undefined {
   return connection;
 }
 
-/** On a connection that is kept for the next request. */
+/** Sends a request on a connection that is kept for the next one. */
 async function askOnce(port: number, request: Buffer): Promise<{ status: number; body: Buffer }> {
   const connection = takeIdle(port) ?? (await openConnection(port));
   const answer = await new Promise<{ status: number; body: Buffer }>((resolve, reject) => {

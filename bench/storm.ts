@@ -1,6 +1,6 @@
 /**
- * A whole fleet that comes back at once, to an authority that turns those away who have waited too long, and
- * to one that answers all in the order in which they came.
+ * An entire fleet returns at once: to an authority that turns away requests that have waited too long, and to one that
+ * answers all of them in the order of arrival.
  */
 
 import type { Settings } from './contest.ts';
@@ -12,12 +12,12 @@ import type { ReturnPlan, ReturnResult } from './returning-fleet.ts';
 import { assertAccepted } from './round.ts';
 import { type AuthorityProcess, startAuthority } from './servers.ts';
 
-/** Few at once, so that none of them waits for as long as requests may wait here. */
+/** Only a few at once, so that none of them has to wait as long as requests may wait here. */
 const ENROLLING = { connections: 16, seconds: 600, rate: null };
 const CONNECTIONS = 16_000;
 /**
- * Twice as long as the authority lets requests wait. Both are shorter than in service, because file
- * descriptors bound how many can wait here.
+ * Twice as long as the authority lets requests wait. Both times are shorter than in production, because file
+ * descriptors limit how many requests can wait here.
  */
 const PATIENCE_MS = 1000;
 const LONGEST_MS = 60_000;

@@ -1,6 +1,6 @@
 /**
- * A follower takes over a large network: how long after the end of the lease of a writer that was killed, while nodes
- * send heartbeats.
+ * A follower takes over a large network: the time from the end of a killed writer's lease, while nodes send
+ * heartbeats.
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,14 +21,14 @@ const TARGET_MS = 500;
 const FLEET = 20_000;
 const CONNECTIONS = 64;
 const HEARTBEATS_PER_SECOND = 4000;
-/** Longer than the time between two looks at last contacts, so that there are as many as there can be. */
+/** Longer than the interval between two looks at liveness, so that there are as many contacts as possible. */
 const BEATING_SECONDS = 8;
-/** Of these, until the writer is lost. */
+/** The seconds of these until the writer is killed. */
 const UNTIL_LOSS_SECONDS = 6;
-/** Few: each brings a thousand invites, which a writer must not be busy with for as long as its lease lasts. */
+/** Few, because each one brings a thousand invites, and the writer must not be busy for as long as its lease lasts. */
 const ENROLLING = { connections: 4, seconds: 600, rate: null };
 /**
- * A request is held until there is another writer, however long that takes. What is measured begins with the end of the
+ * Holds a request until there is another writer, however long that takes. The measurement begins with the end of the
  * lease.
  */
 const PATIENT = { MESH_HOLD_MS: '60000' };
@@ -42,7 +42,7 @@ export async function benchTakeOver(load: Load, settings: Settings): Promise<Rep
     seed(dataDir, largeNetwork(seeded), undefined, (folder) => storeIn(url, folder)),
   );
   progress('putting the database in order');
-  // What was written in a minute is otherwise settled beside what is measured.
+  // Otherwise, the database would clean up the rows written a minute ago during the measurement.
   for (const work of ['vacuum analyze', 'checkpoint']) {
     await instances.cluster.query(instances.database, work);
   }
@@ -67,7 +67,7 @@ export async function benchTakeOver(load: Load, settings: Settings): Promise<Rep
     });
     await sleep(UNTIL_LOSS_SECONDS * 1000);
     took.push(await takeOver(instances, writer, follower));
-    // What was under way is refused, and so are heartbeats that were signed before.
+    // Requests in flight are refused, and so are heartbeats that were signed earlier.
     await beating.catch(() => {
       unanswered += 1;
     });
@@ -88,7 +88,7 @@ export async function benchTakeOver(load: Load, settings: Settings): Promise<Rep
   };
 }
 
-/** Milliseconds from the end of the lease to the answer of a command that the follower has held. */
+/** Milliseconds from the end of the lease to the answer to a command that the follower has held. */
 async function takeOver(
   { cluster, database }: Instances,
   writer: AuthorityProcess,
@@ -105,7 +105,7 @@ async function takeOver(
     connection.failed = reject;
     connection.send(inviteSigner(follower.network)({}));
   });
-  // The database counts by the same clock.
+  // The database uses the same clock.
   const answeredAt = systemRuntime.now();
   connection.close();
   if (status !== 200) throw new Error(`A command during a take-over was answered ${status}`);

@@ -1,6 +1,6 @@
 /**
- * Verification of trust-protocol records: the authority against a bare server that makes the same Ed25519
- * checks over texts that it has in memory. It reads the body without parsing it.
+ * Verification of trust-protocol records: the authority compared to a bare server that performs the same Ed25519
+ * checks on texts in memory and reads the body without parsing it.
  */
 import { join } from 'node:path';
 import { SHA256 } from '../src/base/crypto/digest.ts';
@@ -42,7 +42,7 @@ const CONNECTIONS = 64;
 const DAY = 86_400_000;
 const CAPABILITIES = Array.from({ length: 8 }, (_, index) => `dataset:${index}:read`);
 
-/** One request, the signatures that have to be checked for it, and the answer it must get. */
+/** A request, the signatures that must be checked for it, and the expected answer. */
 interface Case {
   readonly path: string;
   readonly body: string;
@@ -104,7 +104,7 @@ async function benchCase(
   };
 }
 
-/** The authority's answer; records that it refuses would skip most of the work. */
+/** The authority's answer, which must be positive: records that it refuses would skip most of the work. */
 async function acceptedAnswer(url: string, body: string): Promise<string> {
   const response = await fetch(url, { method: 'POST', body });
   const answer = await response.text();
@@ -125,7 +125,7 @@ export function verificationRequests(): Omit<Case, 'answer'>[] {
   ];
 }
 
-/** Dated a day ahead: nothing may expire during the run, and no rule requires records from the past. */
+/** Dates records a day ahead, so that nothing expires during the run; no rule requires records from the past. */
 function makerNamed(sovereignId: string): Issuer {
   const signer = signerFromSeed(systemRuntime.randomBytes(SEED_BYTES));
   const now = systemRuntime.now() + DAY;
@@ -172,7 +172,7 @@ function agreementBetween(offerer: Issuer, responder: Issuer): AgreementRecord {
   return acceptCounter(offerer, built(buildCounter(responder, offer, terms, evidence)), offer);
 }
 
-/** The signatures are tried in their order, so the offerer's key fails with the responder's first. */
+/** The signatures are tried in order, so the offerer's key first fails with the responder's signature. */
 function agreementRequest(offerer: Issuer, responder: Issuer, agreement: AgreementRecord) {
   const text = agreementText(agreement);
   const [byResponder, byOfferer] = agreement.signatures as [SignatureItem, SignatureItem];
@@ -259,7 +259,7 @@ function consensusRequest(assembler: Issuer, validators: readonly Issuer[]) {
   };
 }
 
-/** Only the intent's signature is examined. */
+/** Only the signature of the intent is checked. */
 function intentRequest(licensor: Issuer, agent: Issuer) {
   const policy = buildLicensePolicy(licensor, {
     licensee: agent.sovereignId,

@@ -21,7 +21,7 @@ export async function benchViewers(load: Load, settings: Settings): Promise<Repo
   const { cpuProf, threads } = settings;
   await using na = await startAuthority(cpuProf && join(cpuProf, 'viewers'), threads);
   await using other = await startOther(settings, threads);
-  // A fleet is enrolled in one network.
+  // Each fleet is enrolled in only one network.
   await using otherLoad = other && startLoad();
 
   const ours = await enrolledSide(load, na, AUDIENCE);
@@ -71,7 +71,7 @@ async function openViewers(na: AuthorityProcess): Promise<Listener[]> {
   return viewers;
 }
 
-/** A minimal WebSocket client: frames of the server are plain text after a few bytes of header. */
+/** A minimal WebSocket client: the server's frames are plain text after a header of a few bytes. */
 function openViewer({ port }: AuthorityProcess): Promise<Listener> {
   const key = createHash('md5').update(systemRuntime.uuid()).digest('base64');
   return new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 /**
- * A run over simulated years that was interrupted, at rest beside its store: a fleet of 100,000 takes hours,
- * which nobody has in one piece.
+ * Stores an interrupted run over simulated years next to its state, because a fleet of 100,000 takes more hours than
+ * anyone has at a stretch.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ const Measure = Type.Object({
 });
 
 const Break = Type.Object({
-  /** The last week that is complete. */
+  /** The last complete week. */
   week: Type.Integer(),
   clock: Type.Object({ now: Type.Number(), elapsed: Type.Number() }),
   fleet: Type.Array(Type.Object({ publicKey: Type.String(), certId: Type.String() })),
@@ -32,7 +32,7 @@ export type Break = Static<typeof Break>;
 
 const NAME = 'years.json';
 
-/** The run to continue, which is then no longer at rest; null in an empty folder, which is made if missing. */
+/** Takes the run to continue out of the folder; null if the folder is empty. Creates the folder if it is missing. */
 export function takeBreak(folder: string): Break | null {
   const path = join(folder, NAME);
   mkdirSync(folder, { recursive: true });
@@ -45,7 +45,7 @@ export function takeBreak(folder: string): Break | null {
   return found;
 }
 
-/** Call when the store is closed. */
+/** Call after the store was closed. */
 export function keepBreak(folder: string, run: Break): void {
   writeFileSync(join(folder, NAME), JSON.stringify(run));
 }

@@ -1,8 +1,7 @@
 /**
- * Years of a fleet that renews weekly, under a manual clock: after the first two months, when retention has
- * reached its steady state, memory, state on disk and start time must not grow. The audit log is never
- * thinned, so it is counted apart. With a folder of its own, a run that is told to stop ends after its week,
- * and the next one continues it.
+ * Years of a fleet that renews weekly, with a manual clock. After the first two months, when retention has reached its
+ * steady state, memory, state on disk and start time must not grow. The audit log is never thinned, so it is counted
+ * separately. If a folder is given, an interrupted run ends after the current week, and the next run continues it.
  */
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
@@ -22,14 +21,14 @@ import {
 } from './simulated-network.ts';
 import { type Break, keepBreak, type Measure, takeBreak } from './years-break.ts';
 
-/** The steady state is reached: certificates that were renewed are removed within the second week. */
+/** The steady state is reached by then, because renewed certificates are removed within the second week. */
 const FIRST_MEASURE = 8;
-/** In weeks. */
+/** The interval between measures, in weeks. */
 const BETWEEN_MEASURES = 26;
 const BETWEEN_PROGRESS = 5;
-/** A renewal is a contact itself, so that of the fleet only one node in so many sends a heartbeat before it. */
+/** A renewal also counts as a contact, so only one in this many nodes sends a heartbeat before it. */
 const NODES_PER_BEAT = 10;
-/** Batches under way at a time: while one of them waits for the disk, others are decided. */
+/** Batches in progress at a time: while one of them waits for the disk, others are decided. */
 const LANES = 4;
 /** Concurrent calls of one lane. */
 const BATCH = 500;
@@ -37,7 +36,7 @@ const TABLES = ['subjects', 'liveness', 'nonces', 'audit'] as const;
 
 export async function benchYears(_load: Load, settings: Settings): Promise<Report> {
   const { dataDir } = settings;
-  // A folder of its own goes with the process.
+  // A temporary folder is removed with the process.
   const folder = dataDir ?? join(scratchFolder('mesh-na-years-').path, 'data');
   const { week, fleet, measures } = await livedThrough(folder, settings);
   return {
@@ -88,7 +87,7 @@ function isMeasured(week: number, weeks: number): boolean {
   return week === FIRST_MEASURE || week % BETWEEN_MEASURES === 0 || week === weeks;
 }
 
-/** By the real clock: a run takes hours. */
+/** The time by the real clock, because a run takes hours. */
 function timeOfDay(): string {
   return new Date().toISOString().slice(11, 19);
 }
@@ -101,7 +100,7 @@ async function enrolled(network: SimulatedNetwork, count: number): Promise<Simul
   return inLanes(tokens, network.join);
 }
 
-/** The results in no particular order. */
+/** Runs the work in lanes; returns the results in no particular order. */
 async function inLanes<T, R>(all: readonly T[], work: (one: T) => Promise<R>): Promise<R[]> {
   const done: R[] = [];
   let next = 0;
@@ -158,7 +157,7 @@ function lineOf({ week, certificates, residentBytes, heapBytes, tables, startSec
   );
 }
 
-/** Nothing before the second measure. */
+/** Empty before the second measure. */
 function growthOver(measures: readonly Measure[]): string[] {
   const [first, last] = [measures[0], measures.at(-1)];
   if (first === undefined || last === undefined || first === last) return [];

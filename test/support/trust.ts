@@ -1,4 +1,4 @@
-/** Trust between sovereigns: another sovereign with a key of its own, what it signs, and how it is sent. */
+/** Trust between sovereigns: another sovereign with its own key, the records that it signs, and requests with them. */
 
 import { readFileSync } from 'node:fs';
 import { verifySignature } from '../../src/base/crypto/ed25519.ts';
@@ -23,7 +23,7 @@ import {
 export const IMPORT = '/admin/sovereign-revocation-feeds/import';
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-/** No bucket limits anything: tests about limits switch theirs on again. */
+/** No rate limits apply; tests about limits turn theirs on again. */
 export function startUnlimited(options: TestOptions = {}): Promise<TestAuthority> {
   return startTestAuthority({
     ...options,
@@ -44,7 +44,7 @@ export function post(
   return send(na, 'POST', path, { body: jsonText(body) });
 }
 
-/** The body of an answer with its numbers kept apart, as another party of the network reads it. */
+/** The body of an answer with its types of numbers preserved, as another party of the network reads it. */
 export function parsed(answer: Received): JsonObject {
   return parseJson(answer.text) as JsonObject;
 }
@@ -62,14 +62,14 @@ export function verifies(record: JsonObject, publicKey: string): boolean {
   return verifySignature(publicKey, canonicalJson(record, 'signatures'), String(first?.sig));
 }
 
-/** The record signed over its canonical text, by one key or by several; earlier signatures go. */
+/** Signs the record over its canonical text with one or more keys; replaces earlier signatures. */
 export function signedBy(record: JsonObject, ...keys: readonly Signer[]): JsonObject {
   const text = canonicalJson(record, 'signatures');
   const signatures = keys.map((key) => ({ key_id: key.publicKey, sig: key.sign(text) }));
   return { ...record, signatures };
 }
 
-/** Another sovereign, as far as its signatures reach. Instants are milliseconds since the epoch. */
+/** Another sovereign, reduced to what it signs. Instants are milliseconds since the epoch. */
 export interface Sovereign {
   readonly name: string;
   readonly key: Signer;
@@ -87,7 +87,7 @@ export function freshId(prefix: string): string {
   return `${prefix}-${made}`;
 }
 
-/** A key whose text fits; some texts are rare, so many keys may have to be made. */
+/** A key whose text fits. Fitting texts may be rare, so this may generate many keys. */
 export function keyThat(fits: (publicKey: string) => boolean): Signer {
   for (;;) {
     const key = newKey();
@@ -95,7 +95,7 @@ export function keyThat(fits: (publicKey: string) => boolean): Signer {
   }
 }
 
-/** A key that reads differently in the URL alphabet, so that each of its misspellings is one. */
+/** A key that looks different in the URL alphabet, so that each of its misspellings really is one. */
 export function misspellableKey(): Signer {
   return keyThat((publicKey) => publicKey.includes('+') && publicKey.includes('/'));
 }
@@ -156,13 +156,13 @@ function feedDraft(issuer: string, key: Signer, now: number): JsonObject {
   };
 }
 
-/** An attestation the authority issues; `terms` change the least it takes. */
+/** Makes the authority issue an attestation; `terms` change or extend the minimal request. */
 export function attest(na: TestAuthority, terms: JsonObject = {}, call: OperatorCall = {}) {
   const body = { subject_id: 'agent-7', roles: ['role:client'], ...terms };
   return operate(na, '/admin/attestations', body, call);
 }
 
-/** A treaty the authority issues; `terms` change the least it takes. */
+/** Makes the authority issue a treaty; `terms` change or extend the minimal request. */
 export function recognize(na: TestAuthority, terms: JsonObject = {}, call: OperatorCall = {}) {
   const body = {
     subject_sovereign_id: 'beta',
@@ -189,7 +189,7 @@ export function audited(na: TestAuthority, type: string): Record<string, unknown
   return auditEvents(na).flatMap((event) => (event.type === type ? [event.details] : []));
 }
 
-/** Vectors of one file, numbers kept apart. */
+/** The vectors of one file, with their types of numbers preserved. */
 export function vectorsOf(file: string): JsonValue {
   const url = new URL(`test/vectors/${file}`, PROJECT);
   return (parseJson(readFileSync(url, 'utf8')) as JsonObject).vectors as JsonValue;

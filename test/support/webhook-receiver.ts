@@ -1,4 +1,4 @@
-/** A receiver of webhooks as the contract describes it: it checks each request, and takes every event once. */
+/** A receiver of webhooks as described in the contract: it checks each request, and accepts every event once. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -10,16 +10,16 @@ import { readWebhook, WEBHOOK_PROOF_HEADER } from '../../src/client/webhook.ts';
 export interface WebhookReceiver extends AsyncDisposable {
   readonly url: string;
   readonly host: string;
-  /** In order, each once. */
+  /** The events in order, each one once. */
   readonly events: readonly LoggedEvent[];
-  /** Why requests were refused; none of an honest authority is. */
+  /** The reasons why requests were refused; an honest authority causes none. */
   readonly refused: readonly string[];
-  /** Requests so far, and the events in them, also those that came before. */
+  /** The number of requests so far, and of the events in them, including repeated ones. */
   readonly requests: number;
   readonly posted: number;
-  /** What it does in place of taking what comes; null to take it. */
+  /** Handles requests instead of the receiver; null to accept them normally. */
   behavior: ((request: IncomingMessage, answer: ServerResponse) => void) | null;
-  /** Resolves when it has taken the event of this index. */
+  /** Resolves when the receiver has accepted the event with this index. */
   until(index: number): Promise<void>;
 }
 

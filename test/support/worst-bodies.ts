@@ -1,6 +1,6 @@
 /**
- * The search for the request that costs a public route most: honest bodies are grown in every way, sent to a
- * server in a process of its own, and what its threads use is read from the operating system.
+ * Searches for the most expensive request to a public route: honest bodies are grown in every way and sent to a server
+ * in a separate process, and the CPU time of its threads is read from the operating system.
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -39,10 +39,10 @@ export interface Found extends Cost {
 }
 
 export interface Search {
-  /** Shapes to try beside those that are known to be bad. */
+  /** The number of random shapes to try in addition to those that are known to be bad. */
   readonly rounds: number;
   readonly seed: number;
-  /** How many of the plain shapes are tried; all of them when it is left out. */
+  /** How many of the plain shapes to try; all of them if absent. */
   readonly plain?: number;
   progress(found: Found): void;
 }
@@ -52,7 +52,7 @@ const UNLIMITED = {
   MESH_TRUST_CYCLE_HOURS: '0',
 };
 
-/** A server that nothing limits, with edges on threads of their own. */
+/** A server without limits, with its edges on separate threads. */
 export async function startMeasuredServer() {
   const folder = await networkFolder('alpha');
   const args = ['--threads', '2'];
@@ -66,11 +66,11 @@ export async function startMeasuredServer() {
   };
 }
 
-/** As long as a request line may be, in ways that cost a reader as much as possible. */
+/** Units that fill the longest possible request line in ways that are as expensive as possible to read. */
 const QUERIES = ['a', '%7f', '%e2%98%83', '+', '&', '&x=', '%', '=%3d&'];
 const QUERY_LENGTH = 3000;
 
-/** What the longest queries cost on public routes that are read: the costly ones, the worst first. */
+/** The costs of the longest queries on public GET routes: only the expensive ones, the worst first. */
 export async function worstQueries(server: ChildServer): Promise<Cost[]> {
   const found: Cost[] = [];
   for (const { method, access, path, query = {} } of ROUTES) {
@@ -91,7 +91,7 @@ export async function worstQueries(server: ChildServer): Promise<Cost[]> {
   return found;
 }
 
-/** The worst of each route that takes a body. */
+/** The worst body of each route that accepts one. */
 export async function worstBodies(server: ChildServer, search: Search): Promise<Found[]> {
   const bodies = honestBodies(Date.now());
   const random = fc.sample(shapes, { seed: search.seed, numRuns: Math.max(1, search.rounds) });
@@ -112,7 +112,7 @@ function pathOf(bodies: readonly HonestBody[], { route }: Shape): string {
   return (bodies[route % bodies.length] as HonestBody).path;
 }
 
-/** So many of the items, evenly spread over the list. */
+/** This many of the items, evenly spread over the list. */
 function spread<T>(items: readonly T[], count: number): T[] {
   if (count >= items.length) return [...items];
   return Array.from(
@@ -121,7 +121,7 @@ function spread<T>(items: readonly T[], count: number): T[] {
   );
 }
 
-/** What is measured is the work, not its compilation. */
+/** Compiles the hot paths, because only their work is to be measured. */
 async function warmUp(server: ChildServer, bodies: readonly HonestBody[]): Promise<void> {
   for (let round = 0; round < 2; round += 1) {
     for (const shape of spread(plainShapes(bodies), 12)) {
@@ -131,7 +131,7 @@ async function warmUp(server: ChildServer, bodies: readonly HonestBody[]): Promi
   }
 }
 
-/** One reading may hold what others left to be collected, so the least of several counts for a new worst. */
+/** A single measurement may include garbage collection for earlier requests, so a new worst is the least of several. */
 async function tried(
   server: ChildServer,
   bodies: readonly HonestBody[],
@@ -165,7 +165,7 @@ async function measured(
     const answer = await send(na, method, path, method === 'POST' ? { body: text } : {});
     status = answer.status;
     outcome = String(answer.body?.reason ?? answer.body?.error?.code ?? '');
-    // Answered on the same connection, so by the same thread, once it is done with the first.
+    // This is answered on the same connection, and thus by the same thread, after it has finished the first request.
     await get(na, '/healthz');
   });
   return { ...cpu, path, status, outcome, bytes: Buffer.byteLength(text) };
@@ -177,10 +177,10 @@ function roomOf(path: string): Room {
   return { bytes: maxBodyBytes(route), values: maxBodyValues(route) ?? Infinity };
 }
 
-/** Nominal milliseconds of 200 signature checks on the machine that bounds of CPU are stated for. */
+/** Milliseconds for 200 signature checks on the machine for which CPU limits are stated. */
 const NOMINAL = 200 * 0.037;
 
-/** How much slower this machine is at present than the one that bounds are stated for; at least 1. */
+/** How much slower this machine currently is than the one for which limits are stated; at least 1. */
 export function slowness(): number {
   const { publicKey } = signerFromSeed(Buffer.alloc(32, 1));
   const signature = signerFromSeed(Buffer.alloc(32, 2)).sign('text');
@@ -194,15 +194,15 @@ export function slowness(): number {
   return Math.max(1, (times[2] ?? NOMINAL) / NOMINAL);
 }
 
-/** Documents and pages that say, or may say, at which address the authority is. */
+/** Documents and pages that contain, or may contain, the address of the authority. */
 const ADDRESSED = ['/', '/api-reference', '/swagger.json', '/sovereign.json'];
 
-/** Bytes of resident memory by which the server grows over requests that each name another host. */
+/** By how many bytes the server's resident memory grows over requests that each name a different host. */
 export async function growthByHosts(server: ChildServer, requests: number): Promise<number> {
   const agent = new Agent({ keepAlive: true, maxSockets: 8 });
   const ask = (count: number) =>
     Promise.all(Array.from({ length: count }, (_, turn) => askByHost(server.na.url, agent, turn)));
-  // What is built once is built, and the heap has the size that this work needs.
+  // After this, everything that is built only once exists, and the heap has the size that this work needs.
   await ask(1000);
   const before = residentBytes(server);
   await ask(requests);

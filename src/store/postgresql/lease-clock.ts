@@ -1,6 +1,6 @@
 import type { Runtime } from '../../base/runtime.ts';
 
-/** The clock that leases depend on. Tests may set the service's clock, but not this one. */
+/** The clock that leases depend on, separate from that of the service, which tests may set. */
 export interface LeaseClock {
   /** Monotonic milliseconds. */
   elapsed(): number;
