@@ -17,7 +17,7 @@ import { compare, lineOf, median, type Report } from './report.ts';
 import { assertAccepted, type RoundResult } from './round.ts';
 import { startAuthority } from './servers.ts';
 
-/** The fraction of the heartbeat rate without a backup. */
+/** The target for heartbeats during a backup, as a fraction of their rate without one. */
 const TARGET = 0.9;
 const VERIFY_SECONDS = 60;
 const RESTORE_SECONDS = 120;

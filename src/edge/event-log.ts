@@ -125,7 +125,7 @@ function eventIn(form: EventForm, event: string, index: number): string {
   return form === 'sse' ? `id: ${index}\ndata: ${event}\n\n` : `${event}\n`;
 }
 
-/** As many events as are sent at once. */
+/** The first events, as many as are sent in one piece. */
 function startOf(events: readonly string[]): readonly string[] {
   let characters = 0;
   const end = events.findIndex((event) => {

@@ -18,7 +18,7 @@ import { decodePath, type Match, matchedPath, type Router } from './router.ts';
 export interface Exchange {
   /** The process is stopping and accepts no new work. */
   readonly isRefused: boolean;
-  /** False when the answer does not depend on a body. */
+  /** False if the answer does not depend on a body. */
   readonly takesBody: boolean;
   /** The most bytes of a body. */
   readonly maxBodyBytes: number;

@@ -14,7 +14,7 @@ export interface DescribedInstance extends Instance {
   readonly signingKeyFingerprint: string;
 }
 
-/** Enough hex digits to distinguish keys; the whole key is in the genesis block. */
+/** Enough hex digits to distinguish keys; the full key is in the genesis block. */
 const FINGERPRINT_DIGITS = 16;
 
 /** The first digits of SHA-256 of the public key's bytes. */

@@ -43,7 +43,7 @@ export function countedFailure<Answer extends Reply | null>(
   );
 }
 
-/** A claimed key is whatever the client wrote; a real one has 44 characters. */
+/** A claimed key may be any text; a real one has 44 characters. */
 const MAX_KEY_LENGTH = 64;
 
 /**

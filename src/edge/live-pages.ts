@@ -1,6 +1,6 @@
 /**
  * Live pages: viewers are notified of every change of the underlying document. Each change is rendered once for any
- * number of viewers: as a patch for those that report which version they have, as the whole content for others.
+ * number of viewers: as a patch for those that report which version they have, in full for all others.
  */
 
 import { LIVE_TOPICS, type LiveContent, type LiveTopic } from '../pages/live-content.ts';

@@ -32,7 +32,7 @@ interface Waiting<Request> {
 
 /**
  * The length of a slice of proof checks. Answers are sent together after it, so a shorter slice costs throughput.
- * Without slices, one turn of the event loop could last so long that the watchdog takes the thread for hung.
+ * Without slices, one turn of the event loop could last so long that the watchdog considers the thread hung.
  */
 const SHARE_MS = 20;
 /** The total size of all queued bodies of this edge. */

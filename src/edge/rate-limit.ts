@@ -98,7 +98,7 @@ export interface RateLimits {
   isOn(bucket: RateBucket): boolean;
   /** Counts a request and returns 0, or returns the seconds until one would pass. */
   take(bucket: RateBucket, key: string, now: number): number | Promise<number>;
-  /** Seconds until a request would pass, without counting one; 0 when it would pass now. */
+  /** Seconds until a request would pass, without counting one; 0 if it would pass now. */
   wait(bucket: RateBucket, key: string, now: number): number | Promise<number>;
   /** Removes the request that was counted at that time. */
   giveBack(bucket: RateBucket, key: string, counted: number): void;

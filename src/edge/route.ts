@@ -63,8 +63,8 @@ interface Handled {
 }
 
 /**
- * The declaration of a route. Its access is that of its call; a route without a call is public, or is restricted by the
- * deployment.
+ * The declaration of a route. Its call determines its access; a route without a call is public, or is restricted by
+ * the deployment.
  */
 export type RouteEntry = Omit<RouteDescription, 'access' | 'keepsAnswer'> &
   Handled &

@@ -86,7 +86,7 @@ export function matchedPath(path: string): string {
 /** A letter, a digit, `-`, `.`, `_` or `~`, percent-encoded. */
 const UNRESERVED = /%(?:2[DE]|3[0-9]|[46][1-9A-F]|[57][0-9A]|5F|7E)/gi;
 
-/** The request path as it is signed: percent-decoded UTF-8; null when it cannot be decoded. */
+/** The request path in its signed form: percent-decoded UTF-8; null if it cannot be decoded. */
 export function decodePath(path: string): string | null {
   if (!path.includes('%')) return path;
   try {

@@ -64,7 +64,7 @@ async function sendPieces(taker: PieceTaker, body: PiecewiseBody): Promise<void>
         if (!taker.aborted) res.cork(() => res.end());
         return;
       }
-      // Yield between two pieces, however fast this client reads.
+      // Yield between two pieces, no matter how fast this client reads.
       if (!taker.aborted) await (sendPiece(res, piece) ? nextTurn() : room());
     }
     body.abandon();
@@ -121,7 +121,7 @@ function wait(bytes: Uint8Array, res: HttpResponse): void {
     waitingBytes += bytes.byteLength;
   } else others.add(res);
   for (const [oldest, readers] of waiting) {
-    // The newest body is always sent, however long it is.
+    // The newest body is always sent, no matter how long it is.
     if (waitingBytes <= MOST_WAITING_BYTES || oldest === bytes) return;
     for (const reader of readers) reader.close();
   }

@@ -130,7 +130,7 @@ class UnfinishedUpload {
     }
   }
 
-  /** The bytes of a body in one piece are valid only during the call that takes them. */
+  /** The bytes of a body in one piece are valid only during the call that receives them. */
   complete(chunk: Uint8Array): void {
     if (this.received === 0 && chunk.length <= this.#limit) {
       this.end(chunk);
@@ -151,7 +151,7 @@ class UnfinishedUpload {
 function withRoom(buffer: Buffer | null, used: number, needed: number, limit: number): Buffer {
   if (buffer !== null && buffer.length >= needed) return buffer;
   const size = Math.min(limit, Math.max(FIRST_BUFFER_BYTES, needed, 2 * (buffer?.length ?? 0)));
-  // Pooled memory would keep a whole slab alive for a few bytes.
+  // Pooled memory would keep an entire slab alive for a few bytes.
   const grown = Buffer.allocUnsafeSlow(size);
   buffer?.copy(grown, 0, 0, used);
   return grown;

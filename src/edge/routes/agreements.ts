@@ -112,7 +112,7 @@ function counterInput(body: JsonObject, fresh: Fresh): Taken<'counterOffer'> {
   return { offer, terms: termsOf(body, capabilities, window, 'counter_rejected') };
 }
 
-/** The presence of members selects the way, whatever their values are. */
+/** Which members are present determines what is accepted, regardless of their values. */
 function acceptInput(body: JsonObject, fresh: Fresh): Taken<'acceptAgreement'> {
   const { offer, counter, original_offer: original } = body;
   if (counter !== undefined && original !== undefined) {

@@ -69,7 +69,7 @@ function decideInput(body: JsonObject, fresh: Fresh): Taken<'decideBoundary'> {
   const freshness = contextMember(context, 'context_freshness_seq', 0, integerOf);
   demand(freshness >= 0, 'missing_boundary_fields', 'invalid_context_freshness_seq');
   const contextId = contextMember(context, 'context_id', null, textOf);
-  // The rest of the context becomes part of no record; only its types are checked.
+  // The rest of the context is not part of any record; only its types are checked.
   for (const name of ['parent_kind', 'requester_sovereign_id', 'provider_sovereign_id']) {
     contextMember(context, name, null, textOf);
   }
@@ -80,7 +80,7 @@ function decideInput(body: JsonObject, fresh: Fresh): Taken<'decideBoundary'> {
   return { agreement, request: { capability, contextId, freshnessSequence: freshness } };
 }
 
-/** A member of the context; an empty one is the fallback, one of another type is refused. */
+/** A member of the context; the fallback if it is empty. Refuses a member of the wrong type. */
 function contextMember<T, F>(
   context: JsonObject,
   name: string,

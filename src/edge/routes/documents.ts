@@ -134,7 +134,10 @@ async function serveMade(name: DocumentName, request: RouteRequest, edge: Edge):
   }
 }
 
-/** The current document, never a last copy; a promise if it must be made first, undefined if there is none. */
+/**
+ * The current document, never a stale copy; a promise if the authority must be asked first, undefined if there is
+ * none.
+ */
 export function currentDocument(
   name: DocumentName,
   now: number,
@@ -185,7 +188,8 @@ function heldDocument(
 }
 
 /**
- * Documents replaced by another instance arrive before the answer that confirms the others; expired ones are renewed.
+ * Confirms that the local copy is current, because documents replaced by another instance arrive before the confirming
+ * answer. Renews a copy that has expired.
  */
 async function madeDocument(
   name: DocumentName,

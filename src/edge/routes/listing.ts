@@ -1,5 +1,5 @@
 /**
- * Long lists. A client may request pages with `limit` and `cursor`; otherwise the whole list is sent, read from the
+ * Long lists. A client may request pages with `limit` and `cursor`; otherwise the entire list is sent, read from the
  * authority a page at a time at the client's pace. Rows that change meanwhile are sent in their new state, and rows
  * added at the end are included.
  */

@@ -67,7 +67,7 @@ export const graphIn = builtOnce('connectome', function* (edge, { bytes }): Gene
   return { ...graph, digest };
 });
 
-/** It is the second member, after a number. */
+/** The digest is the second member, after a number. */
 const DIGEST = /"graph_digest":"([0-9a-f]{64})"/;
 const BEGINNING = 200;
 

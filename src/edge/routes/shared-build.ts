@@ -26,7 +26,8 @@ export type SharedBuild<Made> = (document: PublishedDocument) => Made | Promise<
 
 /**
  * Concurrent callers share a build. While one is running, all callers that need another version share the next one,
- * which uses the newest version at that time, so at most one build is waiting however often the document changes.
+ * which uses the newest version at that time, so at most one build is waiting no matter how often the document
+ * changes.
  */
 export function createSharedBuild<Made>(
   build: (document: PublishedDocument) => Generator<void, Made>,

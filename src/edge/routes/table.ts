@@ -1,4 +1,4 @@
-/** The whole HTTP surface: every route is in this table once. */
+/** The complete HTTP API: every route appears in this table once. */
 import { type Route, type RouteEntry, withAccess } from '../route.ts';
 import { agentRoutes } from './agents.ts';
 import { agreementRoutes } from './agreements.ts';

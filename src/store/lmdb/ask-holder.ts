@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { LOCK_FILE, type LockHolder, readHolder } from './folder-lock.ts';
 
 export interface AskedHolder {
-  /** Null when it is not known. */
+  /** Null if it is not known. */
   readonly holder: string | null;
   /** False if a person has to stop it. */
   readonly isAsked: boolean;
@@ -35,7 +35,7 @@ function signal({ pid }: LockHolder): boolean {
 }
 
 /**
- * Whether the pid is really that of the lock holder: in another container, it may be another process. Only a system
+ * Whether the pid really belongs to the lock holder: in another container, it may be another process. Only a system
  * that shows the open files of a process reveals it, and only to the same user.
  */
 function isCertain({ pid, host }: LockHolder, path: string): boolean {

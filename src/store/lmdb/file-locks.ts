@@ -1,4 +1,4 @@
-/** Locks on files and parts of them, which the system releases when their process ends, however it ends. */
+/** Locks on files and parts of them, which the system releases no matter how their process ends. */
 import { createRequire } from 'node:module';
 
 const require = createRequire(import.meta.url);

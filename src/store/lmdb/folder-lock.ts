@@ -1,6 +1,6 @@
 /**
- * Ensures that only one process at a time holds a data directory, with a file lock that the system releases however the
- * process ends. The lock belongs to the open file, not to a process id, so it also works between containers.
+ * Ensures that only one process at a time holds a data directory, with a file lock that the system releases no matter
+ * how the process ends. The lock belongs to the open file, not to a process id, so it also works between containers.
  */
 import {
   closeSync,

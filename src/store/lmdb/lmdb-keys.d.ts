@@ -1,6 +1,6 @@
 import 'lmdb';
 
 declare module 'lmdb' {
-  /** The key that these bytes stand for; the package exports it without a type. */
+  /** Decodes a key from its bytes; the package exports this function without a type. */
   export function bufferToKeyValue(bytes: Buffer): unknown;
 }

@@ -1,6 +1,6 @@
 /**
- * Pages of LMDB's data file (version 2 of the format, 64 bit, little endian), read without LMDB: LMDB maps
- * the file and follows whatever numbers it finds in it, so a damaged page would crash the process.
+ * Pages of LMDB's data file (version 2 of the format, 64 bit, little endian), read without LMDB: LMDB maps the file
+ * and follows any reference that it finds in it, so a damaged page would crash the process.
  */
 import { fstatSync, readSync } from 'node:fs';
 import { DamagedState } from '../rows.ts';

@@ -64,8 +64,8 @@ const ATTEMPTS = 5;
 
 /**
  * Like `checkStructure`, for a file that another process may be writing to. A finding counts only if no transaction
- * ended during the check, because the second one may overwrite pages. Returns false if the file never stopped
- * changing.
+ * ended during the check, because pages may be overwritten from the second transaction on. Returns false if the file
+ * never stopped changing.
  */
 export function checkStructureInUse(path: string): boolean {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {

@@ -253,7 +253,7 @@ async function readNonces(
   return { nonces: inOneBatch(nonces.flat()), answers: inOneBatch(answers.flat()) };
 }
 
-/** All liveness by id if `after` is null; otherwise only that of later flushes, in any order. */
+/** Reads all liveness by id if `after` is null; otherwise only the liveness of later flushes, in any order. */
 function livenessSince(client: Client, after: number | null) {
   let newest = after ?? 0;
 

@@ -40,7 +40,7 @@ export interface PostgresqlOptions {
   clockCompared(aheadMs: number): void;
   /** Called once, when the state is to be moved elsewhere and this process must stop. */
   stopRequested(): void;
-  /** Called once, when the lease is lost and the process must not answer any more. */
+  /** Called once, when the lease is lost: the process must stop answering. */
   lost(problem: string): void;
 }
 
