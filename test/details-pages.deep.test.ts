@@ -131,7 +131,7 @@ suite('in a browser', () => {
       await visit.page.innerText('.page-head'),
       /alpha attests that agent-7 is a member\. revoked/,
     );
-    assert.match(await visit.page.innerText('.history'), /Revoked at .*, because: left/);
+    assert.match(await visit.page.innerText('.history'), /Revoked at .*: left/);
   });
 
   test('a capability leads to its agents, and they to their other capabilities', async () => {

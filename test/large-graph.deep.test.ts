@@ -143,8 +143,8 @@ suite('in a browser', () => {
     const { page } = visit;
     assert.equal((await drawnNames(visit)).length, MOST_NEIGHBORS + 1);
     const left = LEAVES - MOST_NEIGHBORS;
-    await page.getByText(`hub with ${MOST_NEIGHBORS} of the ${LEAVES} sovereigns`).waitFor();
-    await page.getByText(`the other ${left} are in the tables of its own page`).waitFor();
+    await page.getByText(`hub and ${MOST_NEIGHBORS} of the ${LEAVES} sovereigns`).waitFor();
+    await page.getByText(`the other ${left} are in the tables on its own page`).waitFor();
     await page.locator('p:has(+ .graph)').getByRole('link').first().click();
     await page.waitForURL(/\/sovereign\?id=hub$/);
     assert.match(await page.innerText('#out-caption'), new RegExp(`^${LEAVES} treaties`));

@@ -159,7 +159,7 @@ test('while the disk of the database is full, its writer alone ends, followers s
     assert.equal(outcome(await operate(na, '/admin/invite')), '503 authority_unavailable');
   }
   const saying =
-    /ERROR mesh\.store The database takes no changes \(.*No space left on device\): nobody writes/g;
+    /ERROR mesh\.store The database takes no changes \(.*No space left on device\): there is no writer/g;
   for (const follower of followers) {
     await until(async () => (follower.log().match(saying) ?? []).length === 1);
   }

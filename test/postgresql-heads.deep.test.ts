@@ -253,7 +253,7 @@ test('a copy of a served database is stopped beside it before it answers, in a d
   assert.equal(code, 1);
   assert.match(
     stderr,
-    /head file .* was written by another process: a copy .* is served elsewhere/,
+    /head file .* was written by another process: a copy .* is being served elsewhere/,
   );
 });
 

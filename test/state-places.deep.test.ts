@@ -63,7 +63,7 @@ const WAYS: { readonly [way: string]: (folder: string, place: string) => Named }
 /** What each command that only reads prints of the state in the database. */
 const READING: { readonly [command: string]: RegExp } = {
   'store status': /^Network: alpha$/m,
-  'store migrate': /^The tables at \S+ have schema version \d+ already\.$/m,
+  'store migrate': /^The tables at \S+ already have schema version \d+\.$/m,
   'store verify': /^The state of "alpha" is sound at revision \d+ /m,
   'audit show': / {2}invite_created {2}ops-privileged /,
   'audit export': /"event_type":"invite_created"/,

@@ -277,8 +277,11 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     assert.equal((await heartbeat(second.na, joined)).status, 200);
     for (const requests of [spent, spentLater]) await assertReplaysRefused(second, requests);
     const log = (await second.end('SIGTERM')).stderr;
-    assert.match(log, /the move by pid \d+ on \S+ writes; this instance waits/);
-    assert.match(log, /A state is being moved into the database, .* this instance waits until/);
+    assert.match(log, /the move by pid \d+ on \S+ is the writer; this instance is waiting/);
+    assert.match(
+      log,
+      /A state is being moved into or out of the database; this instance waits until/,
+    );
     assert.match(log, /The standby state is ready, from revision [1-9]/);
   });
 
@@ -424,7 +427,7 @@ async function diesAndGoesOn(
     await assert.rejects(moveState(order), /was moved to/);
   } else {
     await (await old.open()).close();
-    await assert.rejects(moveState(order), /repeat this one with --resume/);
+    await assert.rejects(moveState(order), /continue it with --resume/);
   }
   if (death.isPublished) await (await next.open()).close();
   else await assert.rejects(next.open(), /being moved into/);
