@@ -6,7 +6,9 @@ import { addSignCommand } from './authority-key-sign.ts';
 export function addAuthorityKeyCommands(program: Command): void {
   const authorityKey = program
     .command('authority-key')
-    .description('prepare and sign the replacement of the authority’s key, which no authority applies yet');
+    .description(
+      'prepare and sign the replacement of the authority’s key, which no authority applies yet',
+    );
   addPrepareCommand(authorityKey);
   addSignCommand(authorityKey);
 }
