@@ -370,7 +370,7 @@ refuses('a public key as the private one of the authority:', [
   [
     'its text',
     (setup) => variable('NA_PRIVATE_KEY', setup.genesis.network_authority.public_key)(setup),
-    /private key but got its public key/,
+    /Expected the authority’s private key but got its public key/,
   ],
 ]);
 

@@ -48,6 +48,7 @@ function serveHere(
 ): Front {
   const { call, publisher, limits, viewers, beats, instanceStatus } = host;
   const documents = createDocumentCache(publisher.versions);
+  publisher.follow(documents.take);
   const edge = serveEdge(config, port, {
     call,
     documents,
@@ -60,8 +61,6 @@ function serveHere(
     instanceStatus,
     exposition: async (report) => host.exposition([await report()]),
   });
-  // The edge watches the documents for operator keys, so it has to see those that are already published.
-  publisher.follow(documents.take);
   return {
     port: edge.port,
     announce: async () => edge.announce(),

@@ -190,13 +190,13 @@ export async function joinInstances(options: InstancesOptions): Promise<Instance
     callRouter,
     followers: () => host?.followers() ?? [],
     rows: () => host && instanceRows(options.instanceId, host.followers()),
-    lead(call, { epoch, heldSince, remaining }) {
+    lead(call, { epoch, heldSince, isHeld, remaining }) {
       if (instanceStatus === null) return;
       noteWriter(instanceStatus.memory, epoch);
       leaseRemaining = remaining;
       const confirmed = onceConfirmed(call, heldSince, elapsed);
       host?.startServing({ epoch, call: confirmed, limits, heldSince });
-      callRouter.lead({ call: confirmed, limits, isHeld: () => remaining() > 0 });
+      callRouter.lead({ call: confirmed, limits, isHeld });
       logger.write('INFO', 'store', `This instance is the writer, as holder ${epoch} of the lease`);
     },
     unfollow: () => client?.close(),

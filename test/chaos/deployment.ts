@@ -231,7 +231,8 @@ async function placeIfUp(instance: Instance): Promise<Place | null> {
   return server === null ? null : placeOf(server).catch(() => null);
 }
 
-async function eventually<T>(problem: string, attempt: () => Promise<T | null>): Promise<T> {
+/** Resolves with the first result that is not null; rejects with `problem` if none comes. */
+export async function eventually<T>(problem: string, attempt: () => Promise<T | null>): Promise<T> {
   const deadline = performance.now() + PATIENCE_MS;
   for (;;) {
     const found = await attempt();

@@ -2,11 +2,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { cuttableProxy, type Direction } from '../support/instances.ts';
 import { get } from '../support/requests.ts';
-import type { Deployment, Instance } from './deployment.ts';
+import { type Deployment, eventually, type Instance } from './deployment.ts';
 import { staleSinceOf } from './ledger.ts';
-
-const PATIENCE_MS = 30_000;
-const LOOK_MS = 100;
 
 /** How long faults last, milliseconds. */
 export interface Durations {
@@ -105,12 +102,13 @@ export const FAULTS: readonly Fault[] = [
     name: 'database-gone',
     mayFail: true,
     async play(deployment, { withoutDatabase }, recovers) {
-      const { instances, servers } = deployment;
+      const { na, instances, servers } = deployment;
       const writer = await deployment.writer();
       const followers = instances.filter((instance) => instance !== writer).map(serverOf);
       await servers.primary().stop('SIGQUIT');
       await delay(withoutDatabase);
-      await staleListFrom(deployment);
+      const list = await get(na, '/crl');
+      if (staleSinceOf(list) === null) throw new Error(`No list is served as stale: ${list.text}`);
       await servers.primary().start();
       recovers();
       await deployment.isWhole();
@@ -123,7 +121,10 @@ export const FAULTS: readonly Fault[] = [
     mayFail: true,
     async play(deployment, { cut }, recovers) {
       await deployment.setDiskFull(true);
-      await staleListFrom(deployment);
+      await eventually('no list is served as stale', async () => {
+        const list = await get(deployment.na, '/crl').catch(() => null);
+        return list && staleSinceOf(list);
+      });
       await delay(cut);
       await deployment.setDiskFull(false);
       recovers();
@@ -221,17 +222,6 @@ function linkCut(direction: Direction): Fault {
       await proxy[Symbol.asyncDispose]();
     },
   };
-}
-
-/** Resolves when the balancer's choice serves a list that may be outdated, as what it is. */
-async function staleListFrom({ na }: Deployment): Promise<void> {
-  const deadline = performance.now() + PATIENCE_MS;
-  for (;;) {
-    const list = await get(na, '/crl').catch(() => null);
-    if (list !== null && staleSinceOf(list) !== null) return;
-    if (performance.now() > deadline) throw new Error(`No list is served as stale: ${list?.text}`);
-    await delay(LOOK_MS);
-  }
 }
 
 function serverOf(instance: Instance) {

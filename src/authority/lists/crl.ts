@@ -34,6 +34,9 @@ import {
 
 export const CRL_ID = 'certificates';
 
+/** The description of a list whose entries are not the signed ones. */
+export const CRL_DAMAGE = 'its revoked certificates are not those of the published revocation list';
+
 export interface Revocations {
   readonly followDecided: SubjectFollower;
   readonly followCommitted: SubjectFollower;
@@ -88,7 +91,7 @@ export function createRevocations(options: RevocationsOptions): Revocations {
   const revisions = createRevisionLog(publisher.revisionEnds);
   let newestShown = { sequence: 0, digest: '' };
   const list = createSignedList<Crl>({
-    damage: 'its revoked certificates are not those of the published revocation list',
+    damage: CRL_DAMAGE,
     digest: createCrlDigest(signer.publicKey),
     rendering: (show) => createListRendering({ form: 'crl', signer, threads, show }),
     first: () => 0,

@@ -97,6 +97,11 @@ export function attestationRevokedBy({
   return list === 'feed' ? { issuer, entry: feedEntry(revokedId, reason) } : null;
 }
 
+/** The description of a feed whose entries are not the signed ones. */
+export function feedDamage(issuer: string): string {
+  return `its revoked attestations are not those of the published feed of ${issuer}`;
+}
+
 function createFeed(
   issuer: string,
   { signer, ownName, publisher, threads, uuid, assertSigner }: FeedsOptions,
@@ -105,7 +110,7 @@ function createFeed(
   const name = issuer === ownName ? 'sovereign_revocation_feed' : foreignFeedName(issuer);
   const listSigner = { ...signer, keyId: signer.publicKey };
   return createSignedList<SovereignFeed>({
-    damage: `its revoked attestations are not those of the published feed of ${issuer}`,
+    damage: feedDamage(issuer),
     digest: createSetDigest(),
     rendering: (show) => createListRendering({ form: 'feed', signer: listSigner, threads, show }),
     first: (unit) => (issuer === ownName && isFirstStart(unit) ? 0 : 1),

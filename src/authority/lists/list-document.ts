@@ -7,6 +7,7 @@
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import type { Signer } from '../../base/crypto/primitives.ts';
 import { canonicalJson, compareCodePoints } from '../../base/json/write.ts';
+import { insertInOrder } from '../../base/ordered-list.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import { type PublishedDocument, withHeadroom } from '../../protocol/contract/documents.ts';
 
@@ -103,8 +104,8 @@ function createFeedContent(): ListContent {
 
   function sortIn(): void {
     const [only] = added;
-    if (only !== undefined && added.length === 1) sorted.splice(placeOf(only, sorted), 0, only);
-    else sorted = [...sorted, ...added].sort((a, b) => compareCodePoints(a.id, b.id));
+    if (only !== undefined && added.length === 1) insertInOrder(sorted, only, byId);
+    else sorted = [...sorted, ...added].sort(byId);
     added = [];
   }
 
@@ -135,16 +136,8 @@ function freshUntil({ issuedAt }: ListHead): number {
   return issuedAt + LIST_PERIOD / 2;
 }
 
-/** The position at which to insert the entry into the sorted list. */
-function placeOf({ id }: ListEntry, sorted: readonly ListEntry[]): number {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (compareCodePoints(sorted[middle]?.id ?? '', id) < 0) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+function byId(a: ListEntry, b: ListEntry): number {
+  return compareCodePoints(a.id, b.id);
 }
 
 const SIGNATURE_OF_NOTHING = 'A'.repeat(88);

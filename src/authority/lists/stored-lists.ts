@@ -5,10 +5,10 @@
 import type { Crl } from '../../../machines/crl.ts';
 import type { SovereignFeed } from '../../../machines/sovereign-feed.ts';
 import type { StoredSubject } from '../../store/store.ts';
-import { CRL_ID, createCrlDigest, revocationIn } from './crl.ts';
-import { attestationRevokedBy, createSetDigest } from './feed.ts';
+import { CRL_DAMAGE, CRL_ID, createCrlDigest, revocationIn } from './crl.ts';
+import { attestationRevokedBy, createSetDigest, feedDamage } from './feed.ts';
 import type { ListEntry } from './list-document.ts';
-import { inListOrder, type NumberedEntry } from './signed-list.ts';
+import { type EntryDigest, inListOrder, type NumberedEntry } from './signed-list.ts';
 
 export interface StoredFeed {
   readonly version: SovereignFeed | null;
@@ -71,21 +71,21 @@ export function createStoredLists(issuer: string): StoredLists {
     crlEntries,
     feeds,
     problem() {
-      if (!matchesCrl(issuer, crl, crlEntries())) {
-        return 'its revoked certificates are not those of the published revocation list';
-      }
+      if (!isAsSigned(crl, crlEntries(), createCrlDigest(issuer))) return CRL_DAMAGE;
       for (const [name, { version, entries }] of feeds()) {
-        if (!matchesFeed(version, entries)) {
-          return `its revoked attestations are not those of the published feed of ${name}`;
-        }
+        if (!isAsSigned(version, entries, createSetDigest())) return feedDamage(name);
       }
       return null;
     },
   };
 }
 
-function matchesCrl(issuer: string, crl: Crl | null, entries: readonly ListEntry[]): boolean {
-  return crl === null ? entries.length === 0 : crl.digest === crlDigest(issuer, entries);
+function isAsSigned(
+  version: { readonly digest: string } | null,
+  entries: readonly ListEntry[],
+  digest: EntryDigest,
+): boolean {
+  return version === null ? entries.length === 0 : version.digest === digest.value(entries);
 }
 
 export function crlDigest(issuer: string, entries: readonly ListEntry[]): string {
@@ -94,8 +94,4 @@ export function crlDigest(issuer: string, entries: readonly ListEntry[]): string
 
 export function feedDigest(entries: readonly ListEntry[]): string {
   return createSetDigest().value(entries);
-}
-
-function matchesFeed(version: SovereignFeed | null, entries: readonly ListEntry[]): boolean {
-  return version === null ? entries.length === 0 : version.digest === feedDigest(entries);
 }

@@ -67,8 +67,8 @@ export function publicKeyProblem(text: string): string {
   if (!existsSync(text)) return 'it must be base64 of 32 bytes';
   const isPrivate = text.endsWith('.key') || saysPrivate(textIn(text));
   return isPrivate
-    ? 'that is a private key file: use the key in the .pub file that was made with it'
-    : 'that is a file: use the key in it, which is its last line';
+    ? 'that is a private key file: give the key in the .pub file that was made with it'
+    : 'that is a file: give the key in it, which is its last line';
 }
 
 function textIn(path: string): string {

@@ -82,6 +82,10 @@ function verifierOf(edge: Edge, now: number): Verifier {
 }
 
 function shortened(verdict: JsonObject): JsonObject {
+  const values = Object.values(verdict);
+  if (!values.some((value) => typeof value === 'string' && value.length > MAX_LOGGED_TEXT)) {
+    return verdict;
+  }
   return Object.fromEntries(
     Object.entries(verdict).map(([name, value]) => [
       name,

@@ -95,7 +95,7 @@ function publicKeyOrFile(keyId: string, text: string): string {
 
 function privateKeyOf(keyId: string): Error {
   return new Error(
-    `Operator key ${keyId} has a private key where a public key is expected: use the key in the .pub file that was made with it`,
+    `Operator key ${keyId} has a private key where a public key is expected: give the key in the .pub file that was made with it`,
   );
 }
 
