@@ -6,7 +6,10 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { createLogger } from '../src/base/log/logger.ts';
 import { ROUTES } from '../src/edge/routes/table.ts';
-import { createStandingMemory, standingIn } from '../src/protocol/contract/instance-status.ts';
+import {
+  createInstanceStatusMemory,
+  instanceStatusIn,
+} from '../src/protocol/contract/instance-status.ts';
 import { createLastCopies } from '../src/server/link/last-copies.ts';
 import { assertEnded, invite } from './support/broken-disk.ts';
 import { cuttableProxy, placeOf, testInstances, until } from './support/instances.ts';
@@ -30,8 +33,8 @@ test('copies are stale only when neither database nor writer is reached for as l
   let at = 10_000;
   let isLinked = false;
   let completeUntil: number | null = null;
-  const memory = createStandingMemory();
-  const instanceStatus = standingIn(memory);
+  const memory = createInstanceStatusMemory();
+  const instanceStatus = instanceStatusIn(memory);
   const lines: string[] = [];
   const copies = createLastCopies({
     client: { isLinked: () => isLinked, completeUntil: () => completeUntil },

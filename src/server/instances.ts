@@ -12,12 +12,12 @@ import type { Instance } from '../edge/instance.ts';
 import type { LocalRateLimits } from '../edge/rate-limit.ts';
 import { type Call, onceConfirmed } from '../protocol/contract/calls.ts';
 import {
-  createStandingMemory,
+  createInstanceStatusMemory,
   type InstanceStatus,
+  instanceStatusIn,
   type LinkedFollower,
   noteMove,
   noteWriter,
-  standingIn,
 } from '../protocol/contract/instance-status.ts';
 import type { DocumentPublisher } from '../protocol/contract/publications.ts';
 import type { DashboardInstance } from '../protocol/rows/dashboard.ts';
@@ -100,7 +100,8 @@ interface Turn {
 export async function joinInstances(options: InstancesOptions): Promise<Instances> {
   const { config, publisher, limits, logger, metrics, runtime } = options;
   const { elapsed } = runtime;
-  const instanceStatus = config.database === null ? null : standingIn(createStandingMemory());
+  const instanceStatus =
+    config.database === null ? null : instanceStatusIn(createInstanceStatusMemory());
   let leaseRemaining = () => 0;
 
   const link = config.link && linkSecrets(options);

@@ -5,7 +5,12 @@ import type { Signer } from '../../src/base/crypto/primitives.ts';
 import { parseJson } from '../../src/base/json/parse.ts';
 import type { JsonObject } from '../../src/base/json/value.ts';
 import type { Answer } from '../../src/protocol/contract/answers.ts';
-import type { Call, CallOf, OperatorCallName, Taken } from '../../src/protocol/contract/calls.ts';
+import type {
+  Call,
+  CallInput,
+  CallOf,
+  OperatorCallName,
+} from '../../src/protocol/contract/calls.ts';
 import { createDocumentPublisher } from '../../src/protocol/contract/publications.ts';
 import type { Store } from '../../src/store/store.ts';
 import { open } from '../simulation/authority-calls.ts';
@@ -90,7 +95,7 @@ export class Lived {
 
   operator<Name extends OperatorCallName>(
     name: Name,
-    given: Taken<Name>,
+    given: CallInput<Name>,
     by: Operator = CHIEF,
   ): Accepted {
     const signed = signAsOperator(by, `/${name}`, {}, this.stamp(), 'none');

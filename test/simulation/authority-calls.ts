@@ -11,10 +11,10 @@ import type { Runtime } from '../../src/base/runtime.ts';
 import { heldHere } from '../../src/base/signer/authority-signer.ts';
 import type { Answer } from '../../src/protocol/contract/answers.ts';
 import type {
+  CallInput,
   CallName,
   CallOf,
   OperatorCallName,
-  Taken,
 } from '../../src/protocol/contract/calls.ts';
 import type { OperatorClaim } from '../../src/protocol/contract/claims.ts';
 import type { DocumentPublisher } from '../../src/protocol/contract/publications.ts';
@@ -24,7 +24,7 @@ import { ACTIVE_WINDOW, FLUSH_INTERVAL } from './model/contacts.ts';
 import { RENEWAL_GRACE, RETENTION } from './model/enrollment.ts';
 import { AUTHORITY, NETWORK, OPERATORS } from './requests.ts';
 
-export type { CallName, CallOf, OpenAuthority, OperatorCallName, Taken };
+export type { CallInput, CallName, CallOf, OpenAuthority, OperatorCallName };
 
 /** An answer as its reader sees it. */
 export type Reply =
@@ -99,7 +99,7 @@ export function callAsOperator<Name extends OperatorCallName>(
   authority: OpenAuthority,
   name: Name,
   operator: OperatorClaim,
-  given: Taken<Name>,
+  given: CallInput<Name>,
   isWellFormed: boolean,
 ): Reply | Promise<Reply> {
   const input = isWellFormed

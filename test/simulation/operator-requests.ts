@@ -7,7 +7,7 @@ import { readRecognitionPolicy } from '../../src/protocol/records/recognition-po
 import { readTreatyScope } from '../../src/protocol/records/recognition-treaty.ts';
 import { readRevocationFeed } from '../../src/protocol/records/revocation-feed.ts';
 import { signRecord } from '../../src/protocol/records/signed-record.ts';
-import { callAsOperator, type OperatorCallName, type Taken } from './authority-calls.ts';
+import { type CallInput, callAsOperator, type OperatorCallName } from './authority-calls.ts';
 import type { Known } from './known.ts';
 import { asOperator } from './model/access.ts';
 import {
@@ -46,7 +46,7 @@ type OperatorRequestName = Exclude<
 interface Asked<Name extends OperatorCallName> {
   readonly name: Name;
   readonly tier: Tier;
-  readonly given: Taken<Name>;
+  readonly given: CallInput<Name>;
   readonly decide: (moment: Moment) => Outcome;
   readonly learn?: (value: JsonObject, made: Made) => void;
 }

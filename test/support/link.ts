@@ -4,7 +4,10 @@ import { signerFromSeed } from '../../src/base/crypto/ed25519.ts';
 import { createLogger, type Logger } from '../../src/base/log/logger.ts';
 import { systemRuntime } from '../../src/base/runtime.ts';
 import { createRateLimits, type RateLimitSettings } from '../../src/edge/rate-limit.ts';
-import { createStandingMemory, standingIn } from '../../src/protocol/contract/instance-status.ts';
+import {
+  createInstanceStatusMemory,
+  instanceStatusIn,
+} from '../../src/protocol/contract/instance-status.ts';
 import { RATE_BUCKETS } from '../../src/protocol/route-description.ts';
 import { createLinkClient, type LinkClientOptions } from '../../src/server/link/client.ts';
 import {
@@ -67,7 +70,7 @@ export function createTestClient(
     program: '1',
     name: 'pid 1',
     instance: 'first',
-    instanceStatus: standingIn(createStandingMemory()),
+    instanceStatus: instanceStatusIn(createInstanceStatusMemory()),
     elapsed,
     linked: () => undefined,
     ...options,

@@ -8,11 +8,11 @@ import type { Writable } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
 import {
   CALLS,
+  type CallInput,
   type CallName,
   type NodeCallName,
   type OperatorCall,
   requiredTier,
-  type Taken,
 } from '../../protocol/contract/calls.ts';
 import type {
   Input,
@@ -39,12 +39,12 @@ type KindOf<Name extends CallName> = (typeof CALLS)[Name]['kind'];
 /** Executes an admitted call and returns its answer. */
 export type Handler<Name extends CallName> =
   KindOf<Name> extends 'query'
-    ? QueryHandler<Taken<Name>>
+    ? QueryHandler<CallInput<Name>>
     : AccessOf<Name> extends 'node'
-      ? NodeHandler<Taken<Name>>
+      ? NodeHandler<CallInput<Name>>
       : AccessOf<Name> extends 'operator' | 'operator-privileged'
-        ? OperatorHandler<Taken<Name>>
-        : CommandHandler<Taken<Name>>;
+        ? OperatorHandler<CallInput<Name>>
+        : CommandHandler<CallInput<Name>>;
 
 export type CommandHandler<Given> = (na: Authority, unit: UnitOfWork, given: Given) => Writable;
 /** Reads committed state as of `at`, in milliseconds since the epoch. */

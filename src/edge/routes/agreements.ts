@@ -3,7 +3,7 @@ import Type from 'typebox';
 import type { JsonObject, JsonValue } from '../../base/json/value.ts';
 import { demand, type RefusalName, refuse } from '../../base/refusal.ts';
 import { AgreementVerdict } from '../../protocol/answers/verdicts.ts';
-import type { Taken } from '../../protocol/contract/calls.ts';
+import type { CallInput } from '../../protocol/contract/calls.ts';
 import {
   AgreementRecord,
   CapabilityCounter,
@@ -93,7 +93,7 @@ export const agreementRoutes: readonly RouteEntry[] = [
   }),
 ];
 
-function offerInput(body: JsonObject): Taken<'offerCapabilities'> {
+function offerInput(body: JsonObject): CallInput<'offerCapabilities'> {
   demandPresent(body, ['responder_sovereign_id'], 'missing_offer_fields');
   const capabilities = capabilityList(body, 'missing_offer_fields');
   const window = windowOf(body, 'invalid_timestamps');
@@ -104,7 +104,7 @@ function offerInput(body: JsonObject): Taken<'offerCapabilities'> {
   return { responder, terms, expiresAt };
 }
 
-function counterInput(body: JsonObject, fresh: Fresh): Taken<'counterOffer'> {
+function counterInput(body: JsonObject, fresh: Fresh): CallInput<'counterOffer'> {
   demandPresent(body, ['offer'], 'missing_counter_fields');
   const capabilities = capabilityList(body, 'missing_counter_fields');
   const offer = readCapabilityOffer(body.offer, fresh) ?? refuse('invalid_offer', 'invalid_offer');
@@ -113,7 +113,7 @@ function counterInput(body: JsonObject, fresh: Fresh): Taken<'counterOffer'> {
 }
 
 /** Which members are present determines what is accepted, regardless of their values. */
-function acceptInput(body: JsonObject, fresh: Fresh): Taken<'acceptAgreement'> {
+function acceptInput(body: JsonObject, fresh: Fresh): CallInput<'acceptAgreement'> {
   const { offer, counter, original_offer: original } = body;
   if (counter !== undefined && original !== undefined) {
     return {

@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.ts';
 import { demand, refuse } from '../../base/refusal.ts';
 import { BoundaryVerdict } from '../../protocol/answers/verdicts.ts';
-import type { Taken } from '../../protocol/contract/calls.ts';
+import type { CallInput } from '../../protocol/contract/calls.ts';
 import { AgreementRecord, readAgreementRecord } from '../../protocol/records/agreement.ts';
 import { BoundaryDecision } from '../../protocol/records/boundary-decision.ts';
 import { type Fresh, Whole } from '../../protocol/records/record.ts';
@@ -60,7 +60,7 @@ export const boundaryRoutes: readonly RouteEntry[] = [
   }),
 ];
 
-function decideInput(body: JsonObject, fresh: Fresh): Taken<'decideBoundary'> {
+function decideInput(body: JsonObject, fresh: Fresh): CallInput<'decideBoundary'> {
   demandPresent(body, ['agreement', 'requested_capability'], 'missing_boundary_fields');
   const agreement =
     readAgreementRecord(body.agreement, fresh) ?? refuse('invalid_agreement', 'invalid_agreement');

@@ -4,7 +4,7 @@ import { areTexts, isList, type JsonObject } from '../../base/json/value.ts';
 import { demand, refuse } from '../../base/refusal.ts';
 import { EXAMPLE_KEY } from '../../pages/reference/example.ts';
 import { ConsensusVerdict } from '../../protocol/answers/verdicts.ts';
-import type { Taken } from '../../protocol/contract/calls.ts';
+import type { CallInput } from '../../protocol/contract/calls.ts';
 import { MAX_VALIDATORS, MAX_VOTES } from '../../protocol/records/bounds.ts';
 import { ConsensusProof } from '../../protocol/records/consensus-proof.ts';
 import {
@@ -75,7 +75,7 @@ export const consensusRoutes: readonly RouteEntry[] = [
   }),
 ];
 
-function voteInput(body: JsonObject, fresh: Fresh): Taken<'castVote'> {
+function voteInput(body: JsonObject, fresh: Fresh): CallInput<'castVote'> {
   const { vote, reason = null } = body;
   demandPresent(body, ['justification_proof'], 'missing_vote_fields');
   demand(typeof vote === 'boolean', 'missing_vote_fields', 'invalid_vote');
@@ -87,7 +87,7 @@ function voteInput(body: JsonObject, fresh: Fresh): Taken<'castVote'> {
   return { justification, vote, reason };
 }
 
-function proofInput(body: JsonObject, fresh: Fresh): Taken<'assembleConsensus'> {
+function proofInput(body: JsonObject, fresh: Fresh): CallInput<'assembleConsensus'> {
   const { votes, validator_sovereign_ids: validators } = body;
   demandPresent(body, ['justification_proof'], 'missing_proof_fields');
   const areVotes = isList(votes) && votes.length <= MAX_VOTES;

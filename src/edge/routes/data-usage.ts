@@ -6,7 +6,7 @@ import Type from 'typebox';
 import { areTexts, isList, type JsonObject, type JsonValue } from '../../base/json/value.ts';
 import { demand, type RefusalName, refuse } from '../../base/refusal.ts';
 import { IntentVerdict } from '../../protocol/answers/verdicts.ts';
-import type { Taken } from '../../protocol/contract/calls.ts';
+import type { CallInput } from '../../protocol/contract/calls.ts';
 import { MAX_ACCESS_TYPES, MAX_SOURCES } from '../../protocol/records/bounds.ts';
 import {
   DataAccessIntent,
@@ -97,7 +97,7 @@ export const dataUsageRoutes: readonly RouteEntry[] = [
   }),
 ];
 
-function policyInput(body: JsonObject): Taken<'createLicensePolicy'> {
+function policyInput(body: JsonObject): CallInput<'createLicensePolicy'> {
   demandPresent(body, ['licensee_sovereign_id'], 'missing_policy_fields');
   const { licensee_sovereign_id: licensee, max_volume_bytes_per_session: cap } = body;
   const { allowed_source_ids: sourceIds, allowed_access_types: accessTypes } = body;
@@ -134,7 +134,7 @@ function volumeOf(value: JsonValue | undefined, refusal: RefusalName, name: stri
   return bytes;
 }
 
-function intentInput(body: JsonObject): Taken<'declareIntent'> {
+function intentInput(body: JsonObject): CallInput<'declareIntent'> {
   const { sources, access_types: accessTypes, decision_id: decision } = body;
   const areSources = isList(sources) && sources.length > 0;
   demand(areSources, 'missing_intent_fields', 'missing_sources');

@@ -5,7 +5,7 @@ import { areTexts, isList, type JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
 import { demand, refuse } from '../../base/refusal.ts';
 import { DisclosureVerdict } from '../../protocol/answers/verdicts.ts';
-import type { Taken } from '../../protocol/contract/calls.ts';
+import type { CallInput } from '../../protocol/contract/calls.ts';
 import { AgreementRecord, readAgreementRecord } from '../../protocol/records/agreement.ts';
 import { MAX_CAPABILITIES } from '../../protocol/records/bounds.ts';
 import {
@@ -95,7 +95,7 @@ export const disclosureRoutes: readonly RouteEntry[] = [
   }),
 ];
 
-function commitInput(body: JsonObject, fresh: Fresh): Taken<'commitCapabilities'> {
+function commitInput(body: JsonObject, fresh: Fresh): CallInput<'commitCapabilities'> {
   const { capabilities } = body;
   const isThere = isCapabilityList(capabilities);
   demand(isThere, 'missing_commit_fields', 'invalid_capabilities');
@@ -106,7 +106,7 @@ function commitInput(body: JsonObject, fresh: Fresh): Taken<'commitCapabilities'
   return { agreement, capabilities };
 }
 
-function nullifierInput(body: JsonObject, fresh: Fresh): Taken<'nullifyProof'> {
+function nullifierInput(body: JsonObject, fresh: Fresh): CallInput<'nullifyProof'> {
   demandPresent(body, ['proof'], 'missing_proof');
   return (
     readCapabilityMembershipProof(body.proof, fresh) ?? refuse('missing_proof', 'invalid_proof')

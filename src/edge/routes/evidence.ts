@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { isJsonObject, isList, type JsonObject, type JsonValue } from '../../base/json/value.ts';
 import { demand, refuse } from '../../base/refusal.ts';
 import { EvidenceVerdict } from '../../protocol/answers/verdicts.ts';
-import type { Taken } from '../../protocol/contract/calls.ts';
+import type { CallInput } from '../../protocol/contract/calls.ts';
 import {
   readTrustDecision,
   TrustDecision,
@@ -50,7 +50,7 @@ export const evidenceRoutes: readonly RouteEntry[] = [
   }),
 ];
 
-function buildInput(body: JsonObject): Taken<'buildEvidence'> {
+function buildInput(body: JsonObject): CallInput<'buildEvidence'> {
   const { decision, graph_digest: digest } = body;
   const isThere = isJsonObject(decision) && !isMissing(decision);
   demand(isThere, 'missing_decision', 'missing_decision');

@@ -1,8 +1,8 @@
 import type {
+  CallInput,
   CallOf,
   OperatorCall,
   OperatorCallName,
-  Taken,
 } from '../../protocol/contract/calls.ts';
 import type { Input } from '../../protocol/contract/claims.ts';
 import type { RouteDescription } from '../../protocol/route-description.ts';
@@ -14,7 +14,10 @@ interface OperatorRoute<Name extends OperatorCallName>
   extends Omit<RouteDescription, 'access' | 'keepsAnswer'> {
   readonly call: Name;
   /** The input of the call, or the refusal of an invalid body, which is answered only to admitted callers. */
-  input(request: RouteRequest, edge: Edge): Input<Taken<Name>> | Promise<Input<Taken<Name>>>;
+  input(
+    request: RouteRequest,
+    edge: Edge,
+  ): Input<CallInput<Name>> | Promise<Input<CallInput<Name>>>;
 }
 
 /** A route that makes one call for an operator and returns its answer. */
@@ -25,7 +28,7 @@ export function operatorRoute<Name extends OperatorCallName>({
   return {
     ...described,
     async handle(request, edge) {
-      const asked: OperatorCall<Taken<Name>> = {
+      const asked: OperatorCall<CallInput<Name>> = {
         operator: operatorOf(request),
         input: await input(request, edge),
       };

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/json/value.ts';
-import type { Taken, TrustCall } from '../../protocol/contract/calls.ts';
+import type { CallInput, TrustCall } from '../../protocol/contract/calls.ts';
 import type { Fresh } from '../../protocol/records/record.ts';
 import type { RouteEntry } from '../route.ts';
 import { operatorRoute } from './operator-route.ts';
@@ -13,7 +13,7 @@ type Described = Pick<
 interface RecordRoute<Name extends TrustCall> extends Described {
   readonly command: Name;
   /** The input of the command from the body; throws the refusal of an invalid body. */
-  read(body: JsonObject, fresh: Fresh): Taken<Name>;
+  read(body: JsonObject, fresh: Fresh): CallInput<Name>;
 }
 
 /** A route on which the authority builds and signs a record for an operator of standard tier. */

@@ -62,19 +62,19 @@ export type CallAccess =
 type CallKind = 'command' | 'query';
 
 export interface Declaration<
-  Taken = unknown,
+  CallInput = unknown,
   Access extends CallAccess = CallAccess,
   Kind extends CallKind = CallKind,
 > {
   readonly access: Access;
   readonly kind: Kind;
   /** Never set; it only carries the type of the input. */
-  readonly taken?: Taken;
+  readonly input?: CallInput;
 }
 
 /** Declares calls of one access and kind; each then adds the type of its input. */
 function declaredAs<Access extends CallAccess, Kind extends CallKind>(access: Access, kind: Kind) {
-  return <Taken>(): Declaration<Taken, Access, Kind> => ({ access, kind });
+  return <CallInput>(): Declaration<CallInput, Access, Kind> => ({ access, kind });
 }
 
 const command = declaredAs('public', 'command');
@@ -174,7 +174,7 @@ export type CallName = keyof typeof CALLS;
 export type TrustCall = keyof typeof TRUST_CALLS;
 
 /** The input of a handler once its caller is admitted. */
-export type Taken<Name extends CallName> =
+export type CallInput<Name extends CallName> =
   (typeof CALLS)[Name] extends Declaration<infer Given> ? Given : never;
 
 export type OperatorCallName = {
@@ -194,8 +194,8 @@ export interface OperatorCall<Given> {
 }
 
 export type CallOf<Name extends CallName> = Name extends OperatorCallName
-  ? OperatorCall<Taken<Name>>
-  : Taken<Name>;
+  ? OperatorCall<CallInput<Name>>
+  : CallInput<Name>;
 
 /** Makes one call; the answer is a promise if something must be stored first. */
 export type Call = <Name extends CallName>(

@@ -4,7 +4,7 @@
  * Whether the instance is the writer; its epoch; since when its data may be outdated, in whole seconds since 1970
  * modulo 2^32; how many revisions its standby state is behind; and whether it waits for the end of a move.
  */
-export type StandingMemory = Int32Array;
+export type InstanceStatusMemory = Int32Array;
 
 /** An instance that is linked to the writer. */
 export interface LinkedFollower {
@@ -15,7 +15,7 @@ export interface LinkedFollower {
 }
 
 export interface InstanceStatus {
-  readonly memory: StandingMemory;
+  readonly memory: InstanceStatusMemory;
   isWriter(): boolean;
   /** The lease epoch that the instance knows; 0 if it knows none. */
   epoch(): number;
@@ -44,13 +44,13 @@ const NONE = 0;
 const NO_STATE = -1;
 const MOST_LAG = 2 ** 31 - 1;
 
-export function createStandingMemory(): StandingMemory {
+export function createInstanceStatusMemory(): InstanceStatusMemory {
   const memory = new Int32Array(new SharedArrayBuffer(5 * Int32Array.BYTES_PER_ELEMENT));
   noteLag(memory, null);
   return memory;
 }
 
-export function standingIn(memory: StandingMemory): InstanceStatus {
+export function instanceStatusIn(memory: InstanceStatusMemory): InstanceStatus {
   return {
     memory,
     isWriter: () => Atomics.load(memory, WRITES) === 1,
@@ -68,25 +68,25 @@ export function standingIn(memory: StandingMemory): InstanceStatus {
 }
 
 /** `since` in milliseconds since the epoch; null once the writer is known again. */
-export function noteStale(memory: StandingMemory, since: number | null): void {
+export function noteStale(memory: InstanceStatusMemory, since: number | null): void {
   Atomics.store(memory, STALE_SINCE, since === null ? NONE : Math.floor(since / 1000) | 0);
 }
 
 /** Records that the instance is linked to the writer. */
-export function noteFollower(memory: StandingMemory, epoch: number): void {
+export function noteFollower(memory: InstanceStatusMemory, epoch: number): void {
   Atomics.store(memory, EPOCH, epoch);
 }
 
 /** Null while there is no standby state. */
-export function noteLag(memory: StandingMemory, revisions: number | null): void {
+export function noteLag(memory: InstanceStatusMemory, revisions: number | null): void {
   Atomics.store(memory, LAG, revisions === null ? NO_STATE : Math.min(revisions, MOST_LAG));
 }
 
-export function noteMove(memory: StandingMemory, isMoving: boolean): void {
+export function noteMove(memory: InstanceStatusMemory, isMoving: boolean): void {
   Atomics.store(memory, MOVING, isMoving ? 1 : 0);
 }
 
-export function noteWriter(memory: StandingMemory, epoch: number): void {
+export function noteWriter(memory: InstanceStatusMemory, epoch: number): void {
   noteLag(memory, 0);
   Atomics.store(memory, EPOCH, epoch);
   Atomics.store(memory, WRITES, 1);

@@ -125,10 +125,10 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
       });
       return;
     }
-    frames.send({ type: 'answers', news: takeNews(follower), answers: null });
+    frames.send({ type: 'answers', news: takeUnsentNews(follower), answers: null });
   }
 
-  function takeNews(follower: Follower): News | null {
+  function takeUnsentNews(follower: Follower): News | null {
     const { unsent } = follower;
     if (unsent.size === 0) return null;
     const documents = Array.from(unsent, ([name, publication]) =>
@@ -222,7 +222,7 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
     function send(answers: Answers): void {
       if (follower === null) return;
       forgetAnswered(follower.unanswered, answers);
-      frames.send({ type: 'answers', news: takeNews(follower), answers });
+      frames.send({ type: 'answers', news: takeUnsentNews(follower), answers });
       settleHalt();
     }
 

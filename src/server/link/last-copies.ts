@@ -8,12 +8,12 @@
 
 import type { Logger } from '../../base/log/logger.ts';
 import { formatInstant } from '../../base/timestamp.ts';
-import { noteStale, type StandingMemory } from '../../protocol/contract/instance-status.ts';
+import { type InstanceStatusMemory, noteStale } from '../../protocol/contract/instance-status.ts';
 import type { LinkClient } from './client.ts';
 
 export interface LastCopiesOptions {
   readonly client: Pick<LinkClient, 'isLinked' | 'completeUntil'>;
-  readonly memory: StandingMemory;
+  readonly memory: InstanceStatusMemory;
   /** How long a lease lasts without renewal, milliseconds. */
   readonly leaseMs: number;
   readonly logger: Logger;

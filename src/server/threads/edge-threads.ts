@@ -10,7 +10,7 @@ import type { MetricsReport } from '../../edge/metrics.ts';
 import type { RateLimits } from '../../edge/rate-limit.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import type { Call, CallName, CallOf } from '../../protocol/contract/calls.ts';
-import type { StandingMemory } from '../../protocol/contract/instance-status.ts';
+import type { InstanceStatusMemory } from '../../protocol/contract/instance-status.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
 import type { Beats } from './beats.ts';
 import { fromCloneable, toCloneable } from './cloneable.ts';
@@ -62,7 +62,7 @@ export interface EdgeHost {
   readonly manualTime: ManualTime | null;
   readonly beats: Beats;
   /** Null if no other instance can write. */
-  readonly instanceStatus: StandingMemory | null;
+  readonly instanceStatus: InstanceStatusMemory | null;
   log(lines: string): void;
   /** The metrics of all edges. */
   exposition(reports: readonly MetricsReport[]): Promise<string>;

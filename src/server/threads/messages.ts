@@ -7,7 +7,7 @@ import type { ManualTime } from '../../base/runtime.ts';
 import type { TlsFiles } from '../../base/tls/pair.ts';
 import type { EdgeConfig } from '../../edge/edge-config.ts';
 import type { MetricsReport } from '../../edge/metrics.ts';
-import type { StandingMemory } from '../../protocol/contract/instance-status.ts';
+import type { InstanceStatusMemory } from '../../protocol/contract/instance-status.ts';
 import type { Publication } from '../../protocol/contract/publications.ts';
 import type { RevisionEnds } from '../../protocol/contract/revision-ends.ts';
 import type { Beats } from './beats.ts';
@@ -27,7 +27,7 @@ export interface SharedState {
   readonly manualTime: ManualTime | null;
   readonly beats: Beats;
   /** Null if no other instance can write. */
-  readonly instanceStatus: StandingMemory | null;
+  readonly instanceStatus: InstanceStatusMemory | null;
 }
 
 export interface Service {

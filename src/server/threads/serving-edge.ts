@@ -9,7 +9,10 @@ import { ROUTES } from '../../edge/routes/table.ts';
 import { listen } from '../../edge/server.ts';
 import { createUnprovenBodies } from '../../edge/unproven-bodies.ts';
 import { notFoundPages } from '../../pages/not-found.ts';
-import { type StandingMemory, standingIn } from '../../protocol/contract/instance-status.ts';
+import {
+  type InstanceStatusMemory,
+  instanceStatusIn,
+} from '../../protocol/contract/instance-status.ts';
 import { type Beats, isAuthoritySilent } from './beats.ts';
 
 export interface ServingEdge {
@@ -32,14 +35,14 @@ export interface ServingEdge {
 }
 
 /** The parts of an edge's environment that differ between threads. */
-export interface EdgeSurroundings
+export interface ServingEdgeOptions
   extends Pick<
     Edge,
     'call' | 'documents' | 'revisionEnds' | 'limits' | 'viewers' | 'runtime' | 'logger'
   > {
   readonly beats: Beats;
   /** Null if no other instance can write. */
-  readonly instanceStatus: StandingMemory | null;
+  readonly instanceStatus: InstanceStatusMemory | null;
   /** The metrics of all edges; `report` returns those of this one. */
   exposition(report: () => Promise<MetricsReport>): Promise<string>;
 }
@@ -47,23 +50,23 @@ export interface EdgeSurroundings
 export function serveEdge(
   config: EdgeConfig,
   port: number,
-  { beats, instanceStatus, exposition, ...surroundings }: EdgeSurroundings,
+  { beats, instanceStatus, exposition, ...rest }: ServingEdgeOptions,
 ): ServingEdge {
   const metrics = createEdgeMetrics();
   const draining: DrainState = { isAnnounced: false, refusesWork: false };
-  const settings = edgeSettings(config, surroundings.documents);
+  const settings = edgeSettings(config, rest.documents);
   const edge: Edge = {
-    ...surroundings,
+    ...rest,
     settings,
     unprovenBodies: createUnprovenBodies(),
     liveRenderers: LIVE_RENDERERS,
     notFoundPage: notFoundPages(settings.genesis.network_name),
-    eventReaders: eventReadersOf(config, { ...surroundings, metrics }),
+    eventReaders: eventReadersOf(config, { ...rest, metrics }),
     metrics,
     exposition: () => exposition(metrics.report),
     isAuthoritySilent: () => isAuthoritySilent(beats),
-    instanceStatus: instanceStatus && standingIn(instanceStatus),
-    startedAt: surroundings.runtime.elapsed(),
+    instanceStatus: instanceStatus && instanceStatusIn(instanceStatus),
+    startedAt: rest.runtime.elapsed(),
     routes: ROUTES,
     draining,
   };

@@ -8,13 +8,13 @@ import { readingProblem } from './unreadable.ts';
 const TABLES = `
 create schema mesh_na;
 
--- Totals of the other tables, shapes, owner of the state, and the version of these tables.
+-- The totals of the other tables, the shapes of the rows, the owner of the state, and the version of these tables.
 create table mesh_na.meta (
   key text collate "C" primary key,
   value bytea not null
 );
 
--- Ids are the bytes of their UTF-8: sorted alike under every locale, and free to hold any character.
+-- Ids are stored as UTF-8 bytes, so that they sort the same in every locale and may contain any character.
 create table mesh_na.subjects (
   kind text collate "C" not null,
   id bytea not null,
@@ -28,7 +28,7 @@ create table mesh_na.nonces (
   bucket bigint not null,
   revision bigint not null,
   digests bytea not null,
-  -- Kept with the nonces of some requests.
+  -- The answers to some of these requests.
   answers bytea,
   primary key (bucket, revision)
 );
@@ -45,21 +45,22 @@ create table mesh_na.liveness (
 );
 create sequence mesh_na.liveness_flushes;
 
--- What each flush has changed, for instances that keep the state up to date while another one writes it.
+-- What each flush changed, for the instances that follow the writer.
 create table mesh_na.changes (
-  -- The last revision of the flush, and the last of the flush before.
+  -- The last revision of this flush, and of the flush before it.
   revision bigint primary key,
   follows bigint not null,
-  -- Another process may have had the same revision in a database that has lost it.
+  -- A database that lost data may have had another change with the same revision, by another holder.
   holder uuid,
-  -- Of the subjects that were written or removed.
+  -- The subjects that were written or removed.
   kinds text[] not null,
   ids bytea[] not null,
-  -- The minutes of the nonces that were spent.
+  -- The minutes of the nonces that were used.
   buckets bigint[] not null
 );
 
--- A commit locks the key of the only row, which a renewal does not touch and a change of holder replaces.
+-- A commit takes a key-share lock on the only row. It does not conflict with renewals, only with a change of holder, which
+-- replaces the row's key.
 create table mesh_na.writer_lease (
   epoch bigint primary key,
   holder uuid,
@@ -67,13 +68,13 @@ create table mesh_na.writer_lease (
   expires_at timestamptz not null,
   released boolean not null,
   is_only boolean not null default true unique check (is_only),
-  -- What all instances have to agree on, as JSON text: digests by the name of the setting.
+  -- The settings on which all instances must agree, as JSON text: a digest by the name of each setting.
   configuration text,
-  -- Where the holder takes the calls of other instances, as host:port.
+  -- Where the holder accepts calls from other instances, as host:port.
   link text,
-  -- Until then, a move of the state wants to be the next holder: the one before stops, and others wait.
+  -- Until this time, a move of the state is waiting for the lease: its holder stops, and other instances wait.
   wanted_until timestamptz,
-  -- How long the lease lasts without a renewal: processes that wait count it on clocks of their own.
+  -- How long the lease lasts without a renewal. Waiting instances measure it with their own clocks.
   lasts interval
 );
 
@@ -88,8 +89,8 @@ begin
   end if;
 end $$;
 
--- For this transaction alone: through a pooler, the next one may be in a session without the settings of this service. Without
--- the second, nobody learns of a commit that has stopped waiting for its standby.
+-- These settings apply to this transaction alone, because behind a pooler, the next one may run in a session without them. The
+-- second one is needed to learn that a commit stopped waiting for its standby.
 create function mesh_na.commit_durably() returns void language plpgsql as $$
 begin
   if current_setting('synchronous_commit') = 'off' then
@@ -98,7 +99,7 @@ begin
   perform set_config('client_min_messages', 'warning', true);
 end $$;
 
--- A database that has lost changes may give two holders one number.
+-- A database that lost data may give two holders the same epoch.
 create function mesh_na.hold_lease(mine bigint, me uuid) returns void language plpgsql as $$
 begin
   perform 1 from mesh_na.writer_lease where epoch = mine and holder = me for key share;
@@ -121,7 +122,7 @@ create function mesh_na.put_meta(name text, row_value bytea) returns void langua
     on conflict (key) do update set value = excluded.value
 $$;
 
--- Stores all units of a batch, or nothing when a subject has another version than the one to be replaced.
+-- Stores all units of a batch, or nothing if the version of a subject is not the one to be replaced.
 create function mesh_na.commit_units(
   mine bigint, known_totals bytea, next_totals bytea, shapes bytea,
   kinds text[], ids bytea[], replaced bigint[], versions bigint[], revisions bigint[], snapshots bytea[],
@@ -185,7 +186,7 @@ create function mesh_na.note_changes(
     from mesh_na.writer_lease as l
 $$;
 
--- A follower that is further behind than the changes kept here reads everything again.
+-- A follower that is behind the oldest change kept here reads the whole state again.
 create function mesh_na.store_liveness(mine bigint, ids bytea[], contacts bytea[], times bytea)
 returns void language plpgsql as $$
 declare
@@ -203,7 +204,7 @@ begin
   end if;
 end $$;
 
--- The caller has counted the rows, because the totals say how many are left.
+-- The caller has counted the rows, because the totals include how many remain.
 create function mesh_na.forget_nonces(
   mine bigint, known_totals bytea, next_totals bytea, times bytea,
   last_bucket bigint, last_revision bigint, counted bigint
@@ -221,7 +222,7 @@ begin
   end if;
 end $$;
 
--- Fails where there is no room for half a megabyte. It does not compress, so that it takes pages.
+-- Fails if there is no room for half a megabyte. The data is incompressible, so it really occupies pages.
 create function mesh_na.try_room() returns void language plpgsql as $$
 begin
   insert into mesh_na.meta

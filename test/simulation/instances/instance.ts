@@ -6,9 +6,9 @@ import type { Answer } from '../../../src/protocol/contract/answers.ts';
 import { type Call, onceConfirmed, whileHeld } from '../../../src/protocol/contract/calls.ts';
 import { documentText } from '../../../src/protocol/contract/documents.ts';
 import {
-  createStandingMemory,
+  createInstanceStatusMemory,
+  instanceStatusIn,
   noteWriter,
-  standingIn,
 } from '../../../src/protocol/contract/instance-status.ts';
 import {
   createDocumentCache,
@@ -158,8 +158,8 @@ async function run(
   fatal: (cause: unknown) => void,
 ): Promise<Running> {
   const { elapsed } = machine;
-  const memory = createStandingMemory();
-  const instanceStatus = standingIn(memory);
+  const memory = createInstanceStatusMemory();
+  const instanceStatus = instanceStatusIn(memory);
   const publisher = createDocumentPublisher();
   const documents = createDocumentCache(publisher.versions);
   publisher.follow(documents.take);
