@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util';
 import { shareCluster } from './support/empty-stores.ts';
 import { IMPORTS_FILE, type Imports } from './support/imports.ts';
 
-/** Far above the time of any file: it ends a hang. */
+/** Far longer than any file takes; it ends one that hangs. */
 const FILE_TIMEOUT_MS = 10 * 60_000;
 
 const SHOWN_FILES = 20;
@@ -29,7 +29,7 @@ const BROWSER = 'test/support/browser.ts';
 const LMDB_ONLY = 'test/support/lmdb-only.ts';
 const PROCESSES = 'test/support/processes.ts';
 
-/** They start an authority, and see the same with any threads and any store, or bring a store of their own. */
+/** They start an authority, but neither threads nor the store affect them, or they bring their own store. */
 const UNAFFECTED =
   /^(?:cli|client|golden-trust|postgresql|trust-(?:evaluation|explanations|records))\b/;
 const UNAFFECTED_NAMES = new Set([
@@ -55,7 +55,7 @@ const UNAFFECTED_NAMES = new Set([
   'worst-bodies',
 ]);
 
-/** They are about what happens before the authority is asked, or about records of which nothing is stored. */
+/** They test what happens before the authority is called, or records that are not stored. */
 const UNAFFECTED_BY_STORE = new Set([
   'agreement-acceptance',
   'agreement-verification',
@@ -86,8 +86,8 @@ const UNAFFECTED_BY_STORE = new Set([
 ]);
 
 /**
- * What the authority does by itself, with any number of threads; and single routes of the trust protocol, of which `trust-protocol`
- * takes each through a thread.
+ * They test what the authority does on its own thread, however many others there are, or single routes of the trust
+ * protocol, each of which `trust-protocol` also runs through a thread.
  */
 const UNAFFECTED_BY_THREADS = new Set([
   'agreement-acceptance',
@@ -142,7 +142,7 @@ const files = tests
   .filter(isChosen)
   .map((path) => join(TESTS, path))
   .sort();
-// Those that start programs take longest, and wait: the run would end with the last of them alone.
+// Files that start programs take longest and mostly wait, so they go first: otherwise, they would run alone at the end.
 const [waiting, others] = [
   files.filter(startsPrograms),
   files.filter((file) => !startsPrograms(file)),
@@ -161,9 +161,9 @@ function isChosen(path: string): boolean {
   return !modules.has(LMDB_ONLY) && !UNAFFECTED_BY_STORE.has(name);
 }
 
-// Whatever a test leaves behind, even one that was killed, goes with this folder.
+// Removing this folder also removes what killed tests have left behind.
 const scratch = mkdtempSync(join(scratchParent(), 'mesh-na-tests-'));
-// Servers that run as users of their own have folders in it.
+// Servers that run as other users have folders in it.
 chmodSync(scratch, 0o711);
 process.env.TMPDIR = scratch;
 process.once('exit', () => rmSync(scratch, { recursive: true, force: true }));
@@ -171,7 +171,7 @@ if (MESH_TEST_STORE === 'postgresql') await shareCluster();
 const stop = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
 
-/** More than there are cores: files wait for processes, pages and disks for a third of their time. */
+/** More than there are cores, because files spend a third of their time waiting for processes, pages and disks. */
 const concurrency = availableParallelism() + 2;
 const took = new Map<string, number>();
 run({ files: [...waiting, ...others], concurrency, timeout: FILE_TIMEOUT_MS, signal: stop.signal })
@@ -184,12 +184,12 @@ run({ files: [...waiting, ...others], concurrency, timeout: FILE_TIMEOUT_MS, sig
   .on('end', () => process.stdout.write(slowest()))
   .pipe(process.stdout, { end: false });
 
-/** Only what is not part of another test. */
+/** Counts only top-level tests. */
 function count({ nesting, file = '', details }: Counted): void {
   if (nesting === 0) took.set(file, (took.get(file) ?? 0) + details.duration_ms);
 }
 
-/** The whole run is bounded in time, so it says where the time goes. */
+/** The time for the whole run is limited, so the run says where it went. */
 function slowest(): string {
   const files = [...took].sort(([, one], [, other]) => other - one).slice(0, SHOWN_FILES);
   const lines = files.map(
@@ -198,7 +198,7 @@ function slowest(): string {
   return `\nThe files that took longest:\n${lines.join('')}`;
 }
 
-/** In memory where there is room: most of a test's time on a disk goes into making and removing its folder. */
+/** In memory if there is room, because on a disk, creating and removing folders takes most of a test's time. */
 function scratchParent(): string {
   try {
     const { bavail, bsize } = statfsSync(SHARED_MEMORY);
