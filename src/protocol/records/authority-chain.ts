@@ -4,6 +4,8 @@
  */
 import Type, { type Static } from 'typebox';
 import type { Sha256, VerifySignature } from '../../base/crypto/primitives.ts';
+import type { JsonValue } from '../../base/json/value.ts';
+import { canonicalJson } from '../../base/json/write.ts';
 import {
   AuthoritySuccession,
   hasOrderedTimes,
@@ -49,6 +51,14 @@ const readEnvelope = recordReader(AuthorityKeysEnvelope);
 /** The statements in a document, as received; null if it has no list of them. */
 export function successionsIn(document: unknown): readonly unknown[] | null {
   return readEnvelope(document)?.successions ?? null;
+}
+
+/**
+ * Hex SHA-256 of the statements as published, as in bulletins [core-5-14] and heartbeats [core-4-4]. It covers the
+ * signatures too.
+ */
+export function authorityKeysDigest(successions: readonly JsonValue[], sha256: Sha256): string {
+  return sha256.hex(canonicalJson({ successions }));
 }
 
 /** What a reader knows about the network before it follows the chain. */

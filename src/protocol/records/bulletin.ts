@@ -4,8 +4,8 @@
  */
 import Type, { type Static } from 'typebox';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
+import { canonicalJson } from '../../base/json/write.ts';
 import { Datetime, nullable, recordReader, SignatureItem } from './record.ts';
-import { singlySignedText } from './signed-record.ts';
 
 export const Bulletin = Type.Object({
   version: Type.Literal(1),
@@ -16,12 +16,24 @@ export const Bulletin = Type.Object({
   policy_id: nullable(Type.String({ description: 'Null until a policy is first read' })),
   genesis_digest: Type.String({ description: 'Hex SHA-256 of the canonical genesis block' }),
   log_size: Type.Integer({ minimum: 0, description: 'Entries of the audit log' }),
+  authority_keys_digest: Type.Optional(
+    Type.String({
+      pattern: '^[0-9a-f]{64}$',
+      description:
+        'Hex SHA-256 of the succession statements of `/authority-keys`; absent while there are none; not signed',
+    }),
+  ),
   signature: SignatureItem,
 });
 
 export type Bulletin = Static<typeof Bulletin>;
 
 export const readBulletin = recordReader(Bulletin);
+
+/** Without `authority_keys_digest`: readers written before it drop the member and must still verify the signature. */
+export function bulletinText({ authority_keys_digest: _, ...signed }: Bulletin): string {
+  return canonicalJson(signed, 'signature');
+}
 
 export function isBulletinOf(
   bulletin: Bulletin,
@@ -31,5 +43,5 @@ export function isBulletinOf(
 ): boolean {
   const { network_name, signature } = bulletin;
   if (network_name !== networkName) return false;
-  return verify(authorityKey, singlySignedText(bulletin), signature.sig);
+  return verify(authorityKey, bulletinText(bulletin), signature.sig);
 }
