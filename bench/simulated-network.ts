@@ -2,13 +2,15 @@
  * An authority on a real store with a manual clock, called directly instead of over HTTP, which simulates years of a
  * network in minutes. Proofs count as verified; everything after them is real.
  */
+
 import { openAuthority } from '../src/authority/open.ts';
 import { SEED_BYTES, signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import { type Runtime, systemRuntime } from '../src/base/runtime.ts';
-import { heldHere } from '../src/base/signer/authority-signer.ts';
+import { createAuthoritySigner, heldHere } from '../src/base/signer/authority-signer.ts';
 import type { OperatorClaim } from '../src/protocol/contract/claims.ts';
 import type { ImportFeed } from '../src/protocol/contract/inputs.ts';
 import { createDocumentPublisher } from '../src/protocol/contract/publications.ts';
+import { soleSigner } from '../src/protocol/records/signed-record.ts';
 import { openLmdbStore } from '../src/store/lmdb/store.ts';
 
 export const HOUR = 3_600_000;
@@ -50,7 +52,6 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
     settings: {
       networkName: 'simulated',
       networkVersion: 'v0.1',
-      keyId: SIGNER.publicKey,
       activeWindow: 300_000,
       renewalGrace: null,
       refuseForeignIssuers: false,
@@ -71,7 +72,7 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
       invite: 30 * DAY,
       agent: 30 * DAY,
     },
-    signer: heldHere(SIGNER),
+    signer: createAuthoritySigner(heldHere([SIGNER]), soleSigner(SIGNER)),
     runtime,
     store: await openLmdbStore(folder),
     publisher: createDocumentPublisher(),

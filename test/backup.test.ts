@@ -53,10 +53,10 @@ after(async () => {
 });
 
 async function backUp(source: StateSource, name: string, recipients: readonly string[] = []) {
-  const { genesis, keySource, keyId } = loadConfig({ dataDir: na.dataDir }, {}, na.clock.now());
-  const signer = await openSigner(keySource());
+  const { genesis, keySource, ...key } = loadConfig({ dataDir: na.dataDir }, {}, na.clock.now());
+  const signer = await openSigner(keySource(), key);
   const path = join(folder, name);
-  const order = { source, genesis, signer, keyId, path, recipients, now: na.clock.now() };
+  const order = { source, genesis, signer, path, recipients, now: na.clock.now() };
   return { path, ...(await createBackup({ ...order, verify: verifySignature })) };
 }
 
@@ -213,7 +213,7 @@ suite('a state copied to PostgreSQL and to LMDB', { concurrency: false }, () => 
     await fill(await openPostgresqlTarget(address, keys), batchesOf(source), source.facts);
     const postgresql = await openPostgresqlSource(address);
     assert.deepEqual(postgresql.facts, source.facts);
-    const { genesis, keySource, keyId } = loadConfig({ dataDir: na.dataDir }, {}, Date.now());
+    const { genesis, keySource, ...key } = loadConfig({ dataDir: na.dataDir }, {}, Date.now());
     const path = join(folder, 'of-a-database.backup');
     const made = await backUpApart(
       {
@@ -221,7 +221,7 @@ suite('a state copied to PostgreSQL and to LMDB', { concurrency: false }, () => 
         database: { url, environment: {} },
         genesis,
         keySource: keySource(),
-        keyId,
+        key,
         recipients: [],
         path,
         now: na.clock.now(),

@@ -12,7 +12,7 @@ import { readKeyFile } from '../src/base/keys/key-file.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { EXIT } from '../src/cli/exit-codes.ts';
 import { operatorPayload } from '../src/client/sign-operator.ts';
-import { signRecord } from '../src/protocol/records/signed-record.ts';
+import { signRecord, soleSigner } from '../src/protocol/records/signed-record.ts';
 import { runCommand } from './support/commands.ts';
 import { endOf } from './support/failed-command.ts';
 import { makeNetworkFolder } from './support/folders.ts';
@@ -54,7 +54,7 @@ function honest() {
 
 function genesis(changes: object, root: Signer = alpha.root) {
   const { signatures, ...unsigned } = alpha.genesis;
-  return signRecord({ ...unsigned, ...changes }, root, root.publicKey);
+  return signRecord({ ...unsigned, ...changes }, soleSigner(root));
 }
 
 /** The genesis with another delegation, from so many hours ago to so many ahead. */
@@ -74,7 +74,7 @@ function crl(sequence: number, revoked: readonly string[] = [], changes = {}, na
     revoked_certificates: revoked.map((certificate_id) => ({ certificate_id, ...entry })),
     ...changes,
   };
-  return signRecord(list, na, na.publicKey);
+  return signRecord(list, soleSigner(na));
 }
 
 function certificate(node_public_key: string, changes = {}, na = alpha.na) {
@@ -88,7 +88,7 @@ function certificate(node_public_key: string, changes = {}, na = alpha.na) {
     issued_by: na.publicKey,
     ...changes,
   };
-  return signRecord(unsigned, na, na.publicKey);
+  return signRecord(unsigned, soleSigner(na));
 }
 
 let folders = 0;

@@ -46,7 +46,7 @@ function rendererOf(
       : { from: 0, startThread, notStarted: failed, edgesCaughtUp: how.edgesCaughtUp };
   const threads = threading === null ? null : createListThreads(threading);
   const shown: PublishedDocument[] = [];
-  const signer = { publicKey, keyId, sign };
+  const signer = { publicKey, keyId, sign, previous: null };
   const show = (document: PublishedDocument) => shown.push(document);
   const renderer = createListRendering({ form, signer, threads, show });
   renderer.add([]);
@@ -154,8 +154,9 @@ suite('the thread that makes long lists', () => {
   });
 
   test('reports a failure', async () => {
-    const keySource = { kind: 'seed', seed: randomBytes(32) } as const;
-    const identity = { keySource, publicKey: '', keyId: '' };
+    const seed = randomBytes(32);
+    const { publicKey } = signerFromSeed(seed);
+    const identity = { keySource: { kind: 'seed', seed }, publicKey, keyId: publicKey } as const;
     const problem = await new Promise<unknown>((resolve) => {
       const thread = startListThread(identity, resolve);
       void thread.ready.then(() => thread.open('feed').render(headOf('crl', 1)));
@@ -182,7 +183,7 @@ suite('the thread that makes long lists', () => {
     const shown: PublishedDocument[] = [];
     const renderer = createListRendering({
       form: 'feed',
-      signer: { publicKey, keyId: publicKey, sign },
+      signer: { publicKey, keyId: publicKey, sign, previous: null },
       threads,
       show: (document) => shown.push(document),
     });

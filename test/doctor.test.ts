@@ -79,12 +79,12 @@ async function makeHealthy(folder: string, name: string): Promise<void> {
 
 async function backUp(folder: string, name: string): Promise<void> {
   const data = join(folder, 'data');
-  const { genesis, keySource, keyId } = loadConfig({ dataDir: data }, {}, NOW);
-  const signer = await openSigner(keySource());
+  const { genesis, keySource, ...key } = loadConfig({ dataDir: data }, {}, NOW);
+  const signer = await openSigner(keySource(), key);
   const source = await openLmdbSource(data);
   const path = join(folder, 'backups', name);
   const verify = verifySignature;
-  const order = { source, genesis, signer, keyId, verify, path, recipients: [], now: NOW };
+  const order = { source, genesis, signer, verify, path, recipients: [], now: NOW };
   await createBackup(order);
   await source.close();
 }

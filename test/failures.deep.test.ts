@@ -130,13 +130,13 @@ test('an exception while an edge thread takes a request ends the process with 1,
 });
 
 function backupTask(dataDir: string): BackupTask {
-  const { keySource, genesis, keyId } = loadConfig({ dataDir }, {}, Date.now());
+  const { keySource, genesis, publicKey, keyId } = loadConfig({ dataDir }, {}, Date.now());
   return {
     dataDir,
     database: null,
     genesis,
     keySource: keySource(),
-    keyId,
+    key: { publicKey, keyId },
     recipients: [],
     path: join(dataDir, 'backup'),
     now: Date.now(),

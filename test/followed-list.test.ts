@@ -1,4 +1,5 @@
 /** The revocation list of an instance that waits for its turn, which it takes in while another writes it. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -13,8 +14,9 @@ import {
   createDocumentCache,
   createDocumentPublisher,
 } from '../src/protocol/contract/publications.ts';
+import { soleSigner } from '../src/protocol/records/signed-record.ts';
 
-const SIGNER = { ...signerFromSeed(Buffer.alloc(32, 7)), keyId: 'na' };
+const SIGNER = soleSigner(signerFromSeed(Buffer.alloc(32, 7)), 'na');
 
 interface Revoked {
   readonly id: string;

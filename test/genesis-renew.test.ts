@@ -10,7 +10,7 @@ import {
   isSignedByRoot,
   readGenesisBlock,
 } from '../src/protocol/records/genesis.ts';
-import { signRecord } from '../src/protocol/records/signed-record.ts';
+import { signRecord, soleSigner } from '../src/protocol/records/signed-record.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { runCommand } from './support/commands.ts';
 import { makeNetworkFolder } from './support/folders.ts';
@@ -72,7 +72,7 @@ test('a node takes an extended delegation, and none that is shorter or of anothe
       policy_manifest: { hash: 'sha256:00' },
     });
     assert.ok(genesis !== null);
-    return signRecord(genesis, root, root.publicKey);
+    return signRecord(genesis, soleSigner(root));
   };
   const now = Date.parse('2026-02-01T00:00:00Z');
   const problem = (offered: GenesisBlock, held: GenesisBlock) =>

@@ -1,4 +1,5 @@
 /** The revocation list on the link: whole once, then as what each version adds, and never another than was signed. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createCrlDigest, crlEntry, revisionDocument } from '../src/authority/lists/crl.ts';
@@ -14,6 +15,7 @@ import {
   createDocumentPublisher,
   type DocumentPublisher,
 } from '../src/protocol/contract/publications.ts';
+import { soleSigner } from '../src/protocol/records/signed-record.ts';
 import type { FromWriter, GrownList, SentDocument } from '../src/server/link/messages.ts';
 import { createReceivedList } from '../src/server/link/received-list.ts';
 import { grownSince, sentListOf } from '../src/server/link/sent-list.ts';
@@ -28,7 +30,7 @@ import {
   WIRES,
 } from './support/link.ts';
 
-const SIGNER = { ...LINK_SIGNER, keyId: 'na' };
+const SIGNER = soleSigner(LINK_SIGNER, 'na');
 
 test('a follower has every version byte for byte, of which only the first was sent whole', async () => {
   await using link = await linked();

@@ -10,7 +10,7 @@ import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import { readKeyFile } from '../src/base/keys/key-file.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { readGenesisBlock } from '../src/protocol/records/genesis.ts';
-import { signRecord } from '../src/protocol/records/signed-record.ts';
+import { signRecord, soleSigner } from '../src/protocol/records/signed-record.ts';
 import type { Horizon } from '../src/protocol/rows/horizon.ts';
 import type { PostureFinding } from '../src/protocol/rows/posture.ts';
 import { startTestAuthority } from './support/authority.ts';
@@ -69,7 +69,7 @@ test(`within ${DAYS} days nothing lapses that was not announced, and nothing tha
       ...block.network_authority,
       valid_to: formatInstant(clock.now() + DELEGATION_DAYS * DAY),
     };
-    const renewed = signRecord({ ...block, network_authority }, root, root.publicKey);
+    const renewed = signRecord({ ...block, network_authority }, soleSigner(root));
     writeFileSync(file, JSON.stringify(renewed));
     na = await na.restart();
   }

@@ -10,13 +10,13 @@ import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/val
 import { canonicalJson } from '../src/base/json/write.ts';
 import { readKeyFile } from '../src/base/keys/key-file.ts';
 import { systemRuntime } from '../src/base/runtime.ts';
-import { heldHere } from '../src/base/signer/authority-signer.ts';
+import { createAuthoritySigner, heldHere } from '../src/base/signer/authority-signer.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import {
   createDocumentCache,
   createDocumentPublisher,
 } from '../src/protocol/contract/publications.ts';
-import { signRecord } from '../src/protocol/records/signed-record.ts';
+import { signRecord, soleSigner } from '../src/protocol/records/signed-record.ts';
 import { openLmdbStore } from '../src/store/lmdb/store.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
@@ -369,7 +369,7 @@ test('an earlier genesis, which names no policy, goes on: the first read makes o
   const { signatures: _, ...genesis } = JSON.parse(readFileSync(path, 'utf8'));
   const root = signerFromSeed(readKeyFile(join(dataDir, 'keys', 'root.key')));
   const earlier = { ...genesis, policy_manifest: { hash: 'sha256:placeholder', url: null } };
-  writeFileSync(path, JSON.stringify(signRecord(earlier, root, root.publicKey)));
+  writeFileSync(path, JSON.stringify(signRecord(earlier, soleSigner(root))));
   await using na = await startTestAuthority({ dataDir });
   na.clock.advance(MINUTE);
   const { body } = await get(na, '/policy');
@@ -485,11 +485,11 @@ test('a read that comes between two publications of one turn does not bring the 
   const publisher = createDocumentPublisher();
   const documents = createDocumentCache(publisher.versions);
   publisher.follow(documents.take);
+  const key = newKey();
   const authority = await openAuthority({
     settings: {
       networkName: 'alpha',
       networkVersion: 'v0.1',
-      keyId: 'na',
       activeWindow: 5 * MINUTE,
       renewalGrace: null,
       refuseForeignIssuers: false,
@@ -505,7 +505,7 @@ test('a read that comes between two publications of one turn does not bring the 
     flushInterval: 1000,
     retention: { certificate: 0, renewedCertificate: 0, invite: 0, agent: 0 },
     seen: null,
-    signer: heldHere(newKey()),
+    signer: createAuthoritySigner(heldHere([key]), soleSigner(key, 'na')),
     runtime: systemRuntime,
     store: openLmdbStore(folder.path),
     publisher,

@@ -74,12 +74,12 @@ test(
 async function restoredFrom(na: TestAuthority, folder: string): Promise<string> {
   await na.flush();
   const now = na.clock.now();
-  const { genesis, keySource, keyId } = loadConfig({ dataDir: na.dataDir }, {}, now);
+  const { genesis, keySource, ...key } = loadConfig({ dataDir: na.dataDir }, {}, now);
   const path = join(folder, 'backup');
   const source = await sourceOf(na);
-  const signer = await openSigner(keySource());
+  const signer = await openSigner(keySource(), key);
   await createBackup({
-    ...{ source, genesis, signer, keyId, path, now },
+    ...{ source, genesis, signer, path, now },
     recipients: [],
     verify: verifySignature,
   });

@@ -73,6 +73,7 @@ import {
   signatureOver,
   signRecord,
   signSingly,
+  soleSigner,
 } from '../src/protocol/records/signed-record.ts';
 import {
   readTrustDecision,
@@ -174,14 +175,14 @@ function kind<T extends JsonObject>({ verdict, otherReasons = {}, ...making }: M
 }
 
 function singly(draft: fc.Arbitrary<JsonObject>): fc.Arbitrary<JsonObject> {
-  return draft.map((members) => signSingly(members, SIGNER, 'key'));
+  return draft.map((members) => signSingly(members, soleSigner(SIGNER, 'key')));
 }
 
 /** Signed over the seven members that counters and agreements share. */
 function agreed(draft: fc.Arbitrary<JsonObject>): fc.Arbitrary<JsonObject> {
   return draft.map((members) => {
     const over = agreementText(members as unknown as AgreementRecord);
-    return { ...members, signatures: [signatureOver(over, SIGNER, 'key')] };
+    return { ...members, signatures: [signatureOver(over, soleSigner(SIGNER, 'key'))] };
   });
 }
 
@@ -210,7 +211,7 @@ function signatureVerdict(
 const KINDS: readonly Kind[] = [
   kind({
     name: 'TrustEvidence',
-    signed: evidenceDraft.map((draft) => signRecord(draft, SIGNER, 'key')),
+    signed: evidenceDraft.map((draft) => signRecord(draft, soleSigner(SIGNER, 'key'))),
     read: readTrustEvidence,
     verdict: (evidence, keys) => verifyTrustEvidence(evidence, keys, null, verifySignature),
     own: 'signatures',
@@ -220,7 +221,7 @@ const KINDS: readonly Kind[] = [
   }),
   kind({
     name: 'CapabilityOffer',
-    signed: offerDraft.map((draft) => signRecord(draft, SIGNER, 'key')),
+    signed: offerDraft.map((draft) => signRecord(draft, soleSigner(SIGNER, 'key'))),
     read: readCapabilityOffer,
     verdict: (offer, offererKeys) =>
       offerProblem(offer, { sovereignId: 'beta', offererKeys, now: NOW }, verifySignature) ??
@@ -627,7 +628,7 @@ function commitmentTo(
     issuer_sovereign_id: 'alpha',
     ...changes,
   };
-  return signSingly(commitment, SIGNER, 'key');
+  return signSingly(commitment, soleSigner(SIGNER, 'key'));
 }
 
 /** Root over the leaves, word for word [trust-3-3], from the root down. */

@@ -2,11 +2,12 @@
  * An authority whose state was rolled back [backup-9]. It decides and changes nothing, and publishes only lists that
  * are provably the newest. Every call is refused until the state is restored.
  */
+import type { RecordSigner } from '../base/crypto/primitives.ts';
 import type { Answer } from '../protocol/contract/answers.ts';
 import type { DocumentPublisher } from '../protocol/contract/publications.ts';
 import type { StateHead } from '../protocol/records/state-head.ts';
 import type { Store } from '../store/store.ts';
-import { createListContent, type ListSigner } from './lists/list-document.ts';
+import { createListContent } from './lists/list-document.ts';
 import { createStoredLists } from './lists/stored-lists.ts';
 import type { OpenAuthority } from './open.ts';
 
@@ -14,7 +15,7 @@ export interface QuarantineOptions {
   readonly store: Store;
   /** The sequences of the newest lists ever published, according to each kept head; -1 matches no list. */
   readonly heads: readonly Pick<StateHead, 'crl_sequence' | 'feed_sequence'>[];
-  readonly signer: ListSigner;
+  readonly signer: RecordSigner;
   readonly networkName: string;
   readonly publisher: DocumentPublisher;
   /** The reason that `/readyz` reports. */
@@ -58,10 +59,9 @@ async function publishNewest(options: QuarantineOptions): Promise<void> {
   if (feed?.version && heads.every((head) => head.feed_sequence === feed.version?.sequence)) {
     const content = createListContent('feed');
     content.add(feed.entries);
-    const feedSigner = { ...signer, keyId: signer.publicKey };
     publisher.publish(
       'sovereign_revocation_feed',
-      content.document({ form: 'feed', ...feed.version }, feedSigner),
+      content.document({ form: 'feed', ...feed.version }, signer),
     );
   }
 }

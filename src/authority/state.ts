@@ -68,14 +68,11 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
     uuid: runtime.uuid,
     assertSigner: signer.assertAvailable,
   };
-  const revocations = createRevocations({
-    ...lists,
-    signer: { ...signer, keyId: settings.keyId },
-  });
+  const revocations = createRevocations({ ...lists, signer });
   const bulletin = createBulletinIssuer({
     ...settings,
     revocations,
-    signer: { ...signer, keyId: settings.keyId },
+    signer,
     publisher: options.publisher,
     elapsed: runtime.elapsed,
   });

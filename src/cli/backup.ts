@@ -95,13 +95,13 @@ async function runCreate(options: CreateOptions): Promise<void> {
       ...(store !== undefined && { store }),
       ...(signedBy !== undefined && { signer: signedBy }),
     };
-    const { database, genesis, keySource, keyId } = await settingsOf(flags);
-    const signer = await openSigner(keySource());
+    const { database, genesis, keySource, ...key } = await settingsOf(flags);
+    const signer = await openSigner(keySource(), key);
     const source = await openSource(dataDir, database?.address() ?? null);
     const now = systemRuntime.now();
     try {
       return await whileWaiting('Writing the backup', () =>
-        createBackup({ source, genesis, signer, keyId, verify, path: to, recipients, now }),
+        createBackup({ source, genesis, signer, verify, path: to, recipients, now }),
       );
     } finally {
       await Promise.all([signer.close(), source.close()]);

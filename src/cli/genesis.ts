@@ -4,7 +4,7 @@ import { systemRuntime } from '../base/runtime.ts';
 import { formatInstant } from '../base/timestamp.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import { instantOf } from '../protocol/records/record.ts';
-import { signRecord } from '../protocol/records/signed-record.ts';
+import { signRecord, soleSigner } from '../protocol/records/signed-record.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { readGenesisFile } from './json-file.ts';
 import { addLocalOptions, wholeNumber } from './options.ts';
@@ -55,7 +55,7 @@ async function runRenew({ rootKey, genesis: file, days, out, ...options }: Renew
     const message = `The delegation already lasts until ${until}, which is at least ${days} days from today`;
     throw failure(EXIT.unusable, 'local_files', message);
   }
-  const renewed = signRecord(extended(earlier, end), root, root.publicKey);
+  const renewed = signRecord(extended(earlier, end), soleSigner(root));
   const path = out ?? file;
   const text = `${JSON.stringify(renewed, null, 2)}\n`;
   onLocalFiles(() => saveFile(path, text, { isSecret: false, overwrites: out === undefined }));

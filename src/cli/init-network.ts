@@ -21,7 +21,7 @@ import { readKeyFile, writeKeyFile } from '../base/keys/key-file.ts';
 import { formatInstant } from '../base/timestamp.ts';
 import { firstPolicyHash } from '../protocol/records/first-policy.ts';
 import { type GenesisBlock, readGenesisBlock } from '../protocol/records/genesis.ts';
-import { signRecord } from '../protocol/records/signed-record.ts';
+import { signRecord, soleSigner } from '../protocol/records/signed-record.ts';
 import { FILES, traceOfNetwork } from '../server/config/data-folder.ts';
 import { LOCK_FILE, lockFolder } from '../store/lmdb/folder-lock.ts';
 import { FIRST_OPERATORS } from './first-operators.ts';
@@ -236,7 +236,7 @@ function buildGenesis(options: InitOptions, root: Signer, authorityKey: string):
     policy_manifest: { hash: firstPolicyHash(founding, SHA256) },
   });
   if (genesis === null) throw new Error('The network name must not be empty');
-  return signRecord(genesis, root, root.publicKey);
+  return signRecord(genesis, soleSigner(root));
 }
 
 function writeJson(path: string, value: object): void {

@@ -8,7 +8,7 @@ import type { AuthorityMetrics } from './metrics/authority.ts';
 import { openSigner } from './threads/open-signer.ts';
 
 export interface ServiceSignerOptions {
-  readonly config: Pick<Config, 'keySource'>;
+  readonly config: Pick<Config, 'keySource' | 'publicKey' | 'keyId'>;
   readonly logger: Logger;
   readonly metrics: Pick<AuthorityMetrics, 'signed'>;
   readonly fatal: Fatal;
@@ -20,9 +20,9 @@ export interface ServiceSignerOptions {
 export function openServiceSigner(options: ServiceSignerOptions): Promise<AuthoritySigner> {
   const { config, logger, metrics, fatal, elapsed } = options;
   const source = config.keySource();
-  if (source.kind === 'seed') return openSigner(source);
+  if (source.kind === 'seed') return openSigner(source, config);
   const who = `The signer at unix:${source.address.path}`;
-  return openSigner(source, {
+  return openSigner(source, config, {
     available: () => logger.write('INFO', 'signer', `${who} signs`),
     unavailable: (problem) => logger.write('ERROR', 'signer', `${who} does not sign: ${problem}`),
     refused: (problem) => logger.write('ERROR', 'signer', `${who} refuses: ${problem}`),

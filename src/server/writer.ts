@@ -144,7 +144,7 @@ export async function openWriter(options: WriterOptions): Promise<Writer> {
       store: timed,
       publisher: options.publisher,
       heads: known,
-      signer: { ...signer, keyId: config.keyId },
+      signer,
       networkName: config.genesis.network_name,
       reason: quarantine,
     });
@@ -237,12 +237,12 @@ async function headsFor({ heads, publicKey }: Config, store: Store): Promise<Ope
 }
 
 function keeperOf(
-  { config: { keyId, genesis }, signer, runtime: { now } }: WriterOptions,
+  { config: { genesis }, signer, runtime: { now } }: WriterOptions,
   { files, position }: OpenedHeads,
   store: Store,
 ): HeadKeeper {
   const networkName = genesis.network_name;
-  return createHeadKeeper({ store, position, files, networkName, signer, keyId, now });
+  return createHeadKeeper({ store, position, files, networkName, signer, now });
 }
 
 /** Null without a schedule. */
@@ -250,7 +250,7 @@ function backupsOf(
   { config, runtime, logger, metrics }: WriterOptions,
   abort: AbortSignal,
 ): BackupSchedule | null {
-  const { backups: settings, dataDir, database, genesis, keyId } = config;
+  const { backups: settings, dataDir, database, genesis, publicKey, keyId } = config;
   if (settings === null) return null;
   return createBackupSchedule({
     settings,
@@ -263,7 +263,7 @@ function backupsOf(
           database: database?.named() ?? null,
           genesis,
           keySource: config.keySource(),
-          keyId,
+          key: { publicKey, keyId },
           recipients: settings.recipients,
           path,
           now,
@@ -341,7 +341,6 @@ export function stateOptions({
     settings: {
       networkName: config.genesis.network_name,
       networkVersion: config.genesis.network_version,
-      keyId: config.keyId,
       activeWindow: config.activeNodeWindow,
       renewalGrace: config.renewalGrace,
       refuseForeignIssuers: config.refuseForeignIssuers,

@@ -18,7 +18,7 @@ import { readBackup } from '../../src/maintenance/backup/file.ts';
 import { applyRestore } from '../../src/maintenance/restore/apply.ts';
 import { planRestore, type RestorePlan } from '../../src/maintenance/restore/plan.ts';
 import { readGenesisBlock } from '../../src/protocol/records/genesis.ts';
-import { signRecord } from '../../src/protocol/records/signed-record.ts';
+import { signRecord, soleSigner } from '../../src/protocol/records/signed-record.ts';
 import { type AuditEntry, GENESIS_HASH } from '../../src/store/store.ts';
 import { TOLERANCE } from '../simulation/model/access.ts';
 import { AUTHORITY, FORGER, NETWORK, OPERATORS } from '../simulation/requests.ts';
@@ -231,8 +231,7 @@ async function backUp(place: StatePlace, path: string, runtime: SimulatedRuntime
   await createBackup({
     source,
     genesis: GENESIS,
-    signer: AUTHORITY,
-    keyId: AUTHORITY.publicKey,
+    signer: soleSigner(AUTHORITY),
     verify: verifySignature,
     path,
     recipients: [],
@@ -257,7 +256,7 @@ function genesis() {
     signatures: [],
   });
   if (block === null) throw new Error('The genesis block is not one');
-  const { signatures } = signRecord(block as unknown as JsonObject, FORGER, 'root');
+  const { signatures } = signRecord(block as unknown as JsonObject, soleSigner(FORGER, 'root'));
   return { ...block, signatures: [...signatures] };
 }
 
@@ -284,7 +283,7 @@ async function headOf(
     operator_keys_off: off.toSorted(),
     written_at: formatInstant(runtime.now()),
   };
-  return signRecord(record, AUTHORITY, AUTHORITY.publicKey) as unknown as JsonObject;
+  return signRecord(record, soleSigner(AUTHORITY)) as unknown as JsonObject;
 }
 
 async function restore(

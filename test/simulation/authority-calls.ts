@@ -1,4 +1,5 @@
 /** The one place that knows how the authority is opened and called. */
+
 import {
   type AuthorityOptions,
   type OpenAuthority,
@@ -8,7 +9,7 @@ import {
 import type { StateOptions } from '../../src/authority/state.ts';
 import { REFUSALS, type RefusalName } from '../../src/base/refusal.ts';
 import type { Runtime } from '../../src/base/runtime.ts';
-import { heldHere } from '../../src/base/signer/authority-signer.ts';
+import { createAuthoritySigner, heldHere } from '../../src/base/signer/authority-signer.ts';
 import type { Answer } from '../../src/protocol/contract/answers.ts';
 import type {
   CallInput,
@@ -18,6 +19,7 @@ import type {
 } from '../../src/protocol/contract/calls.ts';
 import type { OperatorClaim } from '../../src/protocol/contract/claims.ts';
 import type { DocumentPublisher } from '../../src/protocol/contract/publications.ts';
+import { soleSigner } from '../../src/protocol/records/signed-record.ts';
 import type { Store } from '../../src/store/store.ts';
 import { TOLERANCE } from './model/access.ts';
 import { ACTIVE_WINDOW, FLUSH_INTERVAL } from './model/contacts.ts';
@@ -64,7 +66,6 @@ export function stateOptions(runtime: Runtime, publisher: DocumentPublisher): St
     settings: {
       networkName: NETWORK,
       networkVersion: '1',
-      keyId: AUTHORITY.publicKey,
       activeWindow: ACTIVE_WINDOW,
       renewalGrace: RENEWAL_GRACE,
       refuseForeignIssuers: false,
@@ -78,7 +79,7 @@ export function stateOptions(runtime: Runtime, publisher: DocumentPublisher): St
     operators: new Map(OPERATORS.map(({ keyId, tier }) => [keyId, { tier, publicKey: keyId }])),
     flushInterval: FLUSH_INTERVAL,
     clockTolerance: TOLERANCE,
-    signer: heldHere(AUTHORITY),
+    signer: createAuthoritySigner(heldHere([AUTHORITY]), soleSigner(AUTHORITY)),
     runtime,
     publisher,
   };

@@ -3,7 +3,7 @@ import { verifySignature } from '../../src/base/crypto/ed25519.ts';
 import { canonicalJson } from '../../src/base/json/write.ts';
 import { formatInstant } from '../../src/base/timestamp.ts';
 import { readAgentDescriptor } from '../../src/protocol/records/agent-descriptor.ts';
-import { signRecord } from '../../src/protocol/records/signed-record.ts';
+import { signRecord, soleSigner } from '../../src/protocol/records/signed-record.ts';
 import { call } from './authority-calls.ts';
 import type { Known, KnownInvite } from './known.ts';
 import { TOLERANCE } from './model/access.ts';
@@ -113,7 +113,7 @@ export function agentRequest(step: Step<'registerAgent'>, known: Known, world: W
     signatures: [],
   });
   if (unsigned === null) throw new Error('The descriptor is not one');
-  const descriptor = signRecord(unsigned, step.isForged ? FORGER : key, key.publicKey);
+  const descriptor = signRecord(unsigned, soleSigner(step.isForged ? FORGER : key, key.publicKey));
   const [signature] = descriptor.signatures;
   const isGenuine = verifySignature(
     key.publicKey,

@@ -6,7 +6,7 @@ import { proveMembership } from '../../src/protocol/records/capability-disclosur
 import { readRecognitionPolicy } from '../../src/protocol/records/recognition-policy.ts';
 import { readTreatyScope } from '../../src/protocol/records/recognition-treaty.ts';
 import { readRevocationFeed } from '../../src/protocol/records/revocation-feed.ts';
-import { signRecord } from '../../src/protocol/records/signed-record.ts';
+import { signRecord, soleSigner } from '../../src/protocol/records/signed-record.ts';
 import { type CallInput, callAsOperator, type OperatorCallName } from './authority-calls.ts';
 import type { Known } from './known.ts';
 import { asOperator } from './model/access.ts';
@@ -203,7 +203,7 @@ export const OPERATOR_REQUESTS: Asks = {
       signatures: [],
     });
     if (record === null) throw new Error('The feed is not one');
-    const feed = step.isSigned ? signRecord(record, peer.key, peer.key.publicKey) : record;
+    const feed = step.isSigned ? signRecord(record, soleSigner(peer.key)) : record;
     const { publicKey } = step.keys === 'wrong' ? other.key : peer.key;
     const givenKey = step.keys === 'treaty' ? null : publicKey;
     return ask(world, {

@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test';
 import { signerFromSeed } from '../../src/base/crypto/ed25519.ts';
 import type { Signer } from '../../src/base/crypto/primitives.ts';
 import { type GenesisBlock, readGenesisBlock } from '../../src/protocol/records/genesis.ts';
-import { signRecord } from '../../src/protocol/records/signed-record.ts';
+import { signRecord, soleSigner } from '../../src/protocol/records/signed-record.ts';
 import { makeNetworkFolder } from './folders.ts';
 import { newKey } from './requests.ts';
 
@@ -57,7 +57,7 @@ export function genesisWith(
     const root = signerFromSeed(seedIn(setup, 'root'));
     const { signatures: _, ...unsigned } = { ...setup.genesis, ...change(setup) };
     const signatures = (signers?.(root) ?? [root]).flatMap(
-      (signer) => signRecord(unsigned, signer, signer.publicKey).signatures,
+      (signer) => signRecord(unsigned, soleSigner(signer)).signatures,
     );
     setup.write('genesis.json', JSON.stringify({ ...unsigned, signatures }));
   };

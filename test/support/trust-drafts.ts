@@ -12,7 +12,7 @@ import {
 } from '../../src/protocol/records/capability-disclosure.ts';
 import { merkleRoot } from '../../src/protocol/records/capability-tree.ts';
 import type { ConsensusProof } from '../../src/protocol/records/consensus-proof.ts';
-import { signRecord, signSingly } from '../../src/protocol/records/signed-record.ts';
+import { signRecord, signSingly, soleSigner } from '../../src/protocol/records/signed-record.ts';
 import type { ValidatorVote } from '../../src/protocol/records/validator-vote.ts';
 import { newKey } from './requests.ts';
 
@@ -82,7 +82,7 @@ export const evidenceDraft = fc.record({
   metadata: freeForm,
 });
 export const embeddedEvidence: fc.Arbitrary<JsonObject> = fc.oneof(
-  evidenceDraft.map((draft) => signRecord(draft, SIGNER, 'key')),
+  evidenceDraft.map((draft) => signRecord(draft, soleSigner(SIGNER, 'key'))),
   freeForm.filter(({ verdict }) => verdict !== 'block'),
 );
 export const terms = fc.record({
@@ -162,7 +162,7 @@ export function voteDraft(validator: string) {
 
 export function castBy(ballot: Omit<ValidatorVote, 'signature'>): ValidatorVote {
   const { validator_sovereign_id: validator } = ballot;
-  return signSingly(ballot, VALIDATOR_KEYS.get(validator) ?? STRANGER, validator);
+  return signSingly(ballot, soleSigner(VALIDATOR_KEYS.get(validator) ?? STRANGER, validator));
 }
 
 export const consensusDraft = fc.record({
@@ -244,7 +244,7 @@ export function consensusOf(votes: readonly ValidatorVote[], threshold = 1): Con
     expires_at: FAR[0],
     cascade_assessment_digest: null,
   };
-  return signSingly(proof, SIGNER, 'key');
+  return signSingly(proof, soleSigner(SIGNER, 'key'));
 }
 
 export const justificationDraft = fc.record({

@@ -43,8 +43,6 @@ import type { RecognitionIndex } from '../views/recognition-index.ts';
 export interface AuthoritySettings {
   readonly networkName: string;
   readonly networkVersion: string;
-  /** Label of the NA key in `issued_by` and signatures. */
-  readonly keyId: string;
   readonly activeWindow: number;
   /** How long a renewed certificate remains usable; null means until it expires. */
   readonly renewalGrace: number | null;

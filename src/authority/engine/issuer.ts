@@ -6,11 +6,11 @@ import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { Authority } from './authority.ts';
 
 export function issuerOf({ settings, signer, runtime }: Authority, { at }: UnitOfWork): Issuer {
-  const { networkName, keyId } = settings;
   return {
-    sovereignId: networkName,
-    keyId,
+    sovereignId: settings.networkName,
+    keyId: signer.keyId,
     signer,
+    previous: signer.previous,
     sha256: SHA256,
     now: at,
     uuid: () => runtime.uuid(),

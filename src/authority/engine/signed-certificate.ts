@@ -6,10 +6,11 @@ import { signRecord } from '../../protocol/records/signed-record.ts';
 import type { Authority } from './authority.ts';
 
 export function signedCertificate(
-  { settings: { networkName, keyId }, signer }: Authority,
+  { settings: { networkName }, signer }: Authority,
   certId: string,
   { nodePublicKey, roles, issuedAt, expiresAt }: Certificate,
 ) {
+  const then = signer.at(issuedAt);
   const record = {
     cert_id: certId,
     node_public_key: nodePublicKey,
@@ -17,9 +18,9 @@ export function signedCertificate(
     roles,
     issued_at: formatInstant(issuedAt),
     expires_at: formatInstant(expiresAt),
-    issued_by: keyId,
+    issued_by: then.keyId,
   };
-  return signRecord(record, signer, keyId);
+  return signRecord(record, then);
 }
 
 /** The certificate exactly as it was issued, because signatures are deterministic; null if it is no longer stored. */

@@ -15,13 +15,13 @@ import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 
 /** Publishes the policy document: the active version, or on the first read the network's initial version. */
 export const ensurePolicy: Handler<'ensurePolicy'> = (na, unit) => {
-  const { networkName, networkVersion, firstPolicy, keyId } = na.settings;
+  const { networkName, networkVersion, firstPolicy } = na.settings;
   const policyId = na.policies.activeId() ?? defaultPolicyId(networkName, networkVersion);
   if (unit.current('policy', policyId) === undefined) {
     const manifest =
       firstPolicy === null
         ? manifestOf(na, unit, policyId, {})
-        : signRecord(firstPolicy, na.signer, keyId);
+        : signRecord(firstPolicy, na.signer);
     unit.send('policy', policyId, { type: 'first_read', at: unit.at, manifest });
   }
   // The version is published by the commit that activates it, so wait for that commit.
@@ -102,9 +102,9 @@ function manifestOf(
     ...content,
     policy_id: policyId,
     issued_at: formatInstant(unit.at),
-    issued_by: na.settings.keyId,
+    issued_by: na.signer.keyId,
     signatures: [],
   });
   if (manifest === null) throw new Error('A published policy is not a PolicyManifest');
-  return signRecord(manifest, na.signer, na.settings.keyId);
+  return signRecord(manifest, na.signer);
 }

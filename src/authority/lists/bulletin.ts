@@ -3,6 +3,7 @@
  * receive the same bytes. It contains only facts that are on disk and already served.
  */
 
+import type { RecordSigner } from '../../base/crypto/primitives.ts';
 import { canonicalJson } from '../../base/json/write.ts';
 import { isSignerUnavailable } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
@@ -12,7 +13,6 @@ import type { Bulletin } from '../../protocol/records/bulletin.ts';
 import { signSingly } from '../../protocol/records/signed-record.ts';
 import type { SubjectFollower } from '../subjects/subjects.ts';
 import type { Revocations } from './crl.ts';
-import type { ListSigner } from './list-document.ts';
 
 /** The shortest time between two bulletins, in milliseconds. */
 const PERIOD = 1000;
@@ -29,7 +29,7 @@ export interface BulletinOptions {
   readonly networkName: string;
   readonly genesisDigest: string;
   readonly revocations: Pick<Revocations, 'newestShown'>;
-  readonly signer: ListSigner;
+  readonly signer: RecordSigner;
   readonly publisher: DocumentPublisher;
   /** Monotonic milliseconds. */
   elapsed(): number;
@@ -63,7 +63,7 @@ export function createBulletinIssuer(options: BulletinOptions): BulletinIssuer {
   }
 
   function signed(said: Said, at: number): PublishedDocument {
-    const bulletin = signSingly({ ...said, issued_at: formatInstant(at) }, signer, signer.keyId);
+    const bulletin = signSingly({ ...said, issued_at: formatInstant(at) }, signer);
     return publishedDocument(canonicalJson(bulletin));
   }
 

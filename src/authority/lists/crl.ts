@@ -8,6 +8,7 @@ import type { Crl } from '../../../machines/crl.ts';
 import type { NodeKey } from '../../../machines/node-key.ts';
 import type { RestoredRevocation } from '../../../machines/restored-revocation.ts';
 import type { Resting } from '../../../machines/step.ts';
+import type { RecordSigner } from '../../base/crypto/primitives.ts';
 import { detached } from '../../base/detached.ts';
 import { parseJson } from '../../base/json/parse.ts';
 import { canonicalJson } from '../../base/json/write.ts';
@@ -21,9 +22,9 @@ import {
 } from '../../protocol/contract/revision-ends.ts';
 import type { SignatureItem } from '../../protocol/records/record.ts';
 import { type Revision, revisionText } from '../../protocol/records/revocation-list-delta.ts';
-import { signatureOver } from '../../protocol/records/signed-record.ts';
+import { signatureOver, singleKeyOf } from '../../protocol/records/signed-record.ts';
 import type { SubjectFollower } from '../subjects/subjects.ts';
-import { type CrlHead, LIST_PERIOD, type ListEntry, type ListSigner } from './list-document.ts';
+import { type CrlHead, LIST_PERIOD, type ListEntry } from './list-document.ts';
 import { createListRendering, type ListThreads } from './list-rendering.ts';
 import {
   createSignedList,
@@ -49,7 +50,7 @@ export interface Revocations {
 }
 
 export interface RevocationsOptions {
-  readonly signer: ListSigner;
+  readonly signer: RecordSigner;
   readonly publisher: DocumentPublisher;
   readonly threads: ListThreads | null;
   uuid(): string;
@@ -217,7 +218,7 @@ const SIGNATURES = ',"signatures":';
 export function revisionDocument(
   { bytes, freshUntil }: PublishedDocument,
   { crlId, sequence, issuedAt, nextUpdate, digest }: CrlHead,
-  signer: ListSigner,
+  signer: RecordSigner,
 ): PublishedDocument {
   const list = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const signatures = list.subarray(list.lastIndexOf(SIGNATURES) + SIGNATURES.length, -1);
@@ -230,6 +231,6 @@ export function revisionDocument(
     entries_digest: digest,
     list_signatures: parseJson(signatures.toString()) as unknown as SignatureItem[],
   };
-  const signature = signatureOver(revisionText(revision), signer, signer.keyId);
+  const signature = signatureOver(revisionText(revision), singleKeyOf(signer));
   return publishedDocument(canonicalJson({ ...revision, signature }), freshUntil);
 }

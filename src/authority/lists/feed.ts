@@ -7,14 +7,14 @@ import type { RestoredRevocation } from '../../../machines/restored-revocation.t
 import type { SovereignFeed } from '../../../machines/sovereign-feed.ts';
 import type { Resting } from '../../../machines/step.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
-import type { Signer } from '../../base/crypto/primitives.ts';
+import type { RecordSigner } from '../../base/crypto/primitives.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import { canonicalJson } from '../../base/json/write.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import { foreignFeedName } from '../../protocol/contract/documents.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
 import { sortedSet } from '../../protocol/records/recognition-policy.ts';
-import { signRecord } from '../../protocol/records/signed-record.ts';
+import { labeledByKey, signRecord } from '../../protocol/records/signed-record.ts';
 import type { SubjectFollower } from '../subjects/subjects.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { ListEntry } from './list-document.ts';
@@ -33,7 +33,7 @@ export interface Feeds {
 }
 
 export interface FeedsOptions {
-  readonly signer: Signer;
+  readonly signer: RecordSigner;
   readonly ownName: string;
   readonly publisher: DocumentPublisher;
   readonly threads: ListThreads | null;
@@ -108,11 +108,10 @@ function createFeed(
 ): SignedList {
   const id = feedSubjectId(issuer);
   const name = issuer === ownName ? 'sovereign_revocation_feed' : foreignFeedName(issuer);
-  const listSigner = { ...signer, keyId: signer.publicKey };
   return createSignedList<SovereignFeed>({
     damage: feedDamage(issuer),
     digest: createSetDigest(),
-    rendering: (show) => createListRendering({ form: 'feed', signer: listSigner, threads, show }),
+    rendering: (show) => createListRendering({ form: 'feed', signer, threads, show }),
     first: (unit) => (issuer === ownName && isFirstStart(unit) ? 0 : 1),
     current: (unit) => unit.current('sovereign-feed', id)?.context,
     send: (unit, event) => unit.send('sovereign-feed', id, event),
@@ -168,7 +167,7 @@ type Head = Pick<SovereignFeed, 'issuer' | 'sequence' | 'feedId' | 'issuedAt'>;
 
 /** A feed without its signature. */
 export function feedRecord(
-  { publicKey }: Pick<Signer, 'publicKey'>,
+  { publicKey }: Pick<RecordSigner, 'publicKey'>,
   { issuer, sequence, feedId, issuedAt }: Head,
   entries: ReadonlyMap<string, string>,
 ) {
@@ -184,8 +183,8 @@ export function feedRecord(
 }
 
 /** A feed's signature is labeled with the public key, regardless of the key's configured label. */
-export function signFeed<T extends JsonObject>(record: T, signer: Signer) {
-  return signRecord(record, signer, signer.publicKey);
+export function signFeed<T extends JsonObject>(record: T, signer: RecordSigner) {
+  return signRecord(record, labeledByKey(signer));
 }
 
 /** Names of sovereigns are free text, which store keys may not be. */

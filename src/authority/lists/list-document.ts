@@ -5,11 +5,13 @@
  */
 
 import { sha256Hex } from '../../base/crypto/digest.ts';
-import type { Signer } from '../../base/crypto/primitives.ts';
+import type { RecordSigner } from '../../base/crypto/primitives.ts';
 import { canonicalJson, compareCodePoints } from '../../base/json/write.ts';
 import { insertInOrder } from '../../base/ordered-list.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import { type PublishedDocument, withHeadroom } from '../../protocol/contract/documents.ts';
+import type { SignatureItem } from '../../protocol/records/record.ts';
+import { labeledByKey, signaturesOver } from '../../protocol/records/signed-record.ts';
 
 /** How long a list is valid; it is re-issued after half of this time. */
 export const LIST_PERIOD = 24 * 3_600_000;
@@ -43,18 +45,13 @@ export interface ListEntry {
   readonly text: string;
 }
 
-export interface ListSigner extends Signer {
-  /** Label of the key in the signature. */
-  readonly keyId: string;
-}
-
 /** Allocates shared memory of at least this many bytes for one document. */
 export type AllocateBytes = (length: number) => Buffer;
 
 /** The entries of one list, in serialized form. */
 export interface ListContent {
   add(entries: readonly ListEntry[]): void;
-  document(head: ListHead, signer: ListSigner, allocate?: AllocateBytes): PublishedDocument;
+  document(head: ListHead, signer: RecordSigner, allocate?: AllocateBytes): PublishedDocument;
 }
 
 export function createListContent(form: ListForm): ListContent {
@@ -126,7 +123,8 @@ function createFeedContent(): ListContent {
         `,"issuer_sovereign_id":${canonicalJson(issuer)}` +
         `,"revocation_reasons":{${reasons.join(',')}}` +
         `,"revoked_attestation_ids":[${ids.join(',')}],"sequence":${sequence}`;
-      return signedDocument([text], signer, freshUntil(head), allocate);
+      // A feed’s signatures are labeled with the keys, regardless of their configured labels.
+      return signedDocument([text], labeledByKey(signer), freshUntil(head), allocate);
     },
   };
 }
@@ -148,12 +146,12 @@ const SIGNATURE_OF_NOTHING = 'A'.repeat(88);
  */
 function signedDocument(
   parts: readonly (string | Uint8Array)[],
-  signer: ListSigner,
+  signer: RecordSigner,
   freshUntil: number,
   allocate: AllocateBytes = allocateShared,
 ): PublishedDocument {
   const signedLength = parts.reduce((sum, { length }) => sum + length, 0) + 1;
-  const length = signedLength - 1 + closing(signer, SIGNATURE_OF_NOTHING).length;
+  const length = signedLength - 1 + closing(placeholders(signer)).length;
   const bytes = allocate(length).subarray(0, length);
   let at = 0;
   for (const part of [...parts, '}']) {
@@ -163,13 +161,19 @@ function signedDocument(
     at += part.length;
   }
   // The signed text is the document without its signatures, so sign it in place and then append them.
-  const end = closing(signer, signer.sign(bytes.subarray(0, signedLength)));
+  const end = closing(signaturesOver(bytes.subarray(0, signedLength), signer));
   bytes.write(end, signedLength - 1, 'latin1');
   return { bytes, etag: etagOf(end), freshUntil };
 }
 
-function closing({ keyId }: ListSigner, signature: string): string {
-  return `,"signatures":[${canonicalJson({ key_id: keyId, sig: signature })}]}`;
+function closing(signatures: readonly SignatureItem[]): string {
+  return `,"signatures":${canonicalJson(signatures)}}`;
+}
+
+/** Signatures of nothing, which are as long as the real ones. */
+function placeholders({ keyId, previous }: RecordSigner): SignatureItem[] {
+  const labels = previous === null ? [keyId] : [keyId, previous.keyId];
+  return labels.map((label) => ({ key_id: label, sig: SIGNATURE_OF_NOTHING }));
 }
 
 /** Hashing the end is enough, because the signature covers all bytes before it. */

@@ -3,6 +3,7 @@
  * hashing megabytes would block the authority. Versions decided while that thread is busy are combined: the next
  * document shows the newest version, and the sequences in between are never published.
  */
+import type { RecordSigner } from '../../base/crypto/primitives.ts';
 import type { PublishedDocument } from '../../protocol/contract/documents.ts';
 import {
   createListContent,
@@ -10,7 +11,6 @@ import {
   type ListEntry,
   type ListForm,
   type ListHead,
-  type ListSigner,
 } from './list-document.ts';
 
 /** Lists with at least this many entries are rendered on a separate thread. */
@@ -95,7 +95,7 @@ export interface ListRendering {
 
 export interface ListRenderingOptions {
   readonly form: ListForm;
-  readonly signer: ListSigner;
+  readonly signer: RecordSigner;
   /** If null, lists of any length are rendered immediately. */
   readonly threads: ListThreads | null;
   readonly show: ShowVersion;

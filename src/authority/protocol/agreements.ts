@@ -17,7 +17,7 @@ import {
   counterProblem,
   offerProblem,
 } from '../../protocol/records/agreement.ts';
-import type { Issuer } from '../../protocol/records/issuer.ts';
+import { type Issuer, publicKeysOf } from '../../protocol/records/issuer.ts';
 import { withinBudget } from '../../protocol/records/signature-search.ts';
 import { buildTrustEvidence, type TrustEvidence } from '../../protocol/records/trust-evidence.ts';
 import type { Handler } from '../engine/admission.ts';
@@ -84,12 +84,13 @@ function finalize(
   counter: CapabilityCounter,
   verify: VerifySignature,
 ): AgreementRecord {
-  const { sovereignId, signer, now } = issuer;
+  const { sovereignId, now } = issuer;
+  const ourKeys = publicKeysOf(issuer);
   const responderKeys = [
-    signer.publicKey,
+    ...ourKeys,
     ...treatyKeysOf(na, counter.responder_sovereign_id, now, sovereignId),
   ];
-  const known = { sovereignId, responderKeys, now };
+  const known = { sovereignId, responderKeys, ourSignatures: ourKeys.length, now };
   const problem = counterProblem(counter, offer, known, verify);
   if (problem !== null) refuse('accept_rejected', problem);
   return acceptCounter(issuer, counter, offer);
@@ -98,14 +99,15 @@ function finalize(
 /** Refuses unless the offer is genuine, current, addressed to us and not blocked. */
 function demandUsable(
   na: Authority,
-  { sovereignId, signer, now }: Issuer,
+  issuer: Issuer,
   offer: CapabilityOffer,
   verify: VerifySignature,
   refusal: RefusalName,
 ): void {
+  const { sovereignId, now } = issuer;
   const { offerer_sovereign_id: offerer } = offer;
   const offererKeys =
-    offerer === sovereignId ? [signer.publicKey] : treatyKeysOf(na, offerer, now, sovereignId);
+    offerer === sovereignId ? publicKeysOf(issuer) : treatyKeysOf(na, offerer, now, sovereignId);
   const problem = offerProblem(offer, { sovereignId, offererKeys, now }, verify);
   if (problem !== null) refuse(refusal, problem);
 }

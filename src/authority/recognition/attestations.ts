@@ -4,7 +4,7 @@ import { canonicalJson, JsonText, type WithText } from '../../base/json/write.ts
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { AttestationFilter, AttestationTerms } from '../../protocol/contract/inputs.ts';
-import type { Issuer } from '../../protocol/records/issuer.ts';
+import { type Issuer, keysOf } from '../../protocol/records/issuer.ts';
 import {
   type MembershipAttestation,
   readMembershipAttestation,
@@ -48,10 +48,8 @@ export const issueAttestation: Handler<'issueAttestation'> = (na, unit, terms) =
 };
 
 /** Builds an attestation, signed in the sovereign's name; the issuer in the terms is ignored. */
-export function buildAttestation(
-  { sovereignId, keyId, signer, now, uuid }: Issuer,
-  terms: AttestationTerms,
-): MembershipAttestation {
+export function buildAttestation(issuer: Issuer, terms: AttestationTerms): MembershipAttestation {
+  const { sovereignId, keyId, now, uuid } = issuer;
   const issuedAt = formatInstant(now);
   const record = readMembershipAttestation({
     attestation_id: uuid(),
@@ -66,7 +64,7 @@ export function buildAttestation(
     claims: terms.claims,
   });
   if (record === null) throw new Error('An issued attestation is not a MembershipAttestation');
-  return signRecord(record, signer, keyId);
+  return signRecord(record, keysOf(issuer));
 }
 
 /** The attestation and the revocation feed change in one transaction. */

@@ -9,7 +9,7 @@ import {
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { TreatyFilter, TreatyTerms } from '../../protocol/contract/inputs.ts';
-import type { Issuer } from '../../protocol/records/issuer.ts';
+import { type Issuer, keysOf } from '../../protocol/records/issuer.ts';
 import {
   type RecognitionTreaty,
   readRecognitionTreaty,
@@ -55,10 +55,8 @@ export const issueTreaty: Handler<'issueTreaty'> = (na, unit, terms) => {
 };
 
 /** Builds a treaty, signed in the sovereign's name; the issuer in the terms is ignored. */
-export function buildTreaty(
-  { sovereignId, keyId, signer, now, uuid }: Issuer,
-  terms: TreatyTerms,
-): RecognitionTreaty {
+export function buildTreaty(issuer: Issuer, terms: TreatyTerms): RecognitionTreaty {
+  const { sovereignId, keyId, now, uuid } = issuer;
   const issuedAt = formatInstant(now);
   const record = readRecognitionTreaty({
     treaty_id: uuid(),
@@ -73,7 +71,7 @@ export function buildTreaty(
     metadata: terms.metadata,
   });
   if (record === null) throw new Error('An issued treaty is not a RecognitionTreaty');
-  return signRecord(record, signer, keyId);
+  return signRecord(record, keysOf(issuer));
 }
 
 function endOf({ validityHours }: TreatyTerms, now: number): number {

@@ -10,7 +10,7 @@ import { SEED_BYTES, signerFromSeed, verifySignature } from '../../base/crypto/e
 import { parseJson } from '../../base/json/parse.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import { canonicalJson } from '../../base/json/write.ts';
-import type { Issuer } from '../../protocol/records/issuer.ts';
+import { type Issuer, keysOf, publicKeysOf } from '../../protocol/records/issuer.ts';
 import {
   type MembershipAttestation,
   readMembershipAttestation,
@@ -139,7 +139,7 @@ function feedIssued(cycle: Cycle): boolean {
   const { peer, attestation } = cycle;
   const head = { issuer: peer.sovereignId, sequence: 1, feedId: peer.uuid(), issuedAt: peer.now };
   const entries = new Map([[attestation.attestation_id, 'trust cycle']]);
-  const issued = signFeed(feedRecord(peer.signer, head, entries), peer.signer);
+  const issued = signFeed(feedRecord(peer.signer, head, entries), keysOf(peer));
   const received = readRevocationFeed(asSent(issued));
   if (received === null) return false;
   cycle.feed = received;
@@ -191,7 +191,7 @@ function verdictOn(
   { local, treaty }: Cycle,
   attestationRevoked = false,
 ) {
-  const treatyIssuerKeys = [local.signer.publicKey];
+  const treatyIssuerKeys = publicKeysOf(local);
   const known = { treatyIssuerKeys, treatyRevoked: false, attestationRevoked };
   return verifyAttestationWithTreaty(attestation, treaty, known, local.now, verifySignature);
 }

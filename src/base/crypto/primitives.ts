@@ -17,6 +17,17 @@ export interface Signer {
   sign(text: string | Uint8Array): string;
 }
 
+/** A key, and the label of its signatures. */
+export interface LabeledSigner extends Signer {
+  readonly keyId: string;
+}
+
+/** The keys that sign the records of a sovereign: the key that they name as their issuer, and maybe one more. */
+export interface RecordSigner extends LabeledSigner {
+  /** The key before this one, which signs as well until everyone who knows only that key has followed. */
+  readonly previous: LabeledSigner | null;
+}
+
 /** SHA-256 of bytes, or of a text as UTF-8. */
 export interface Sha256 {
   bytes(data: string | Uint8Array): Uint8Array;

@@ -1,5 +1,5 @@
 /** Makes a backup while the service runs; checks the state while reading it, and the file after writing it. */
-import type { Signer, VerifySignature } from '../../base/crypto/primitives.ts';
+import type { RecordSigner, VerifySignature } from '../../base/crypto/primitives.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { assertSameNetwork, networkOf } from '../../store/network-identity.ts';
@@ -14,9 +14,7 @@ import { verifyBackup } from './verify.ts';
 export interface BackupOrder {
   readonly source: StateSource;
   readonly genesis: GenesisBlock;
-  readonly signer: Signer;
-  /** Label of the key in the signature. */
-  readonly keyId: string;
+  readonly signer: RecordSigner;
   readonly verify: VerifySignature;
   readonly path: string;
   /** Empty if the file is not encrypted. */
@@ -49,7 +47,7 @@ export async function createBackup(order: BackupOrder): Promise<MadeBackup> {
 }
 
 async function describe(order: BackupOrder): Promise<Manifest> {
-  const { source, genesis, signer, keyId, verify, now } = order;
+  const { source, genesis, signer, verify, now } = order;
   const { facts, database } = source;
   assertSameNetwork(facts.network, networkOf(genesis), 'the store');
   const check = createStateCheck(signer.publicKey, verify);
@@ -57,5 +55,5 @@ async function describe(order: BackupOrder): Promise<Manifest> {
   check.finish(facts);
   const sequences = sequencesOf(check.lists, genesis.network_name);
   const parts = { createdAt: formatInstant(now), genesis, database, facts, tables, ...sequences };
-  return signedManifest(parts, signer, keyId);
+  return signedManifest(parts, signer);
 }

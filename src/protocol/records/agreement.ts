@@ -13,7 +13,7 @@ import type { JsonObject } from '../../base/json/value.ts';
 import { canonicalJson } from '../../base/json/write.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import { MAX_CAPABILITIES, MAX_SIGNATURES } from './bounds.ts';
-import type { BuildFailure, Issuer } from './issuer.ts';
+import { type BuildFailure, type Issuer, keysOf } from './issuer.ts';
 import {
   BoundedSignatures,
   Datetime,
@@ -26,7 +26,7 @@ import {
   Whole,
 } from './record.ts';
 import { bytesOfText, coversText, withinBudget } from './signature-search.ts';
-import { isSignedByAny, signatureOver, signRecord } from './signed-record.ts';
+import { isSignedByAny, signaturesOver, signRecord } from './signed-record.ts';
 import type { TrustEvidence } from './trust-evidence.ts';
 
 export const AgreementTerms = Type.Object({
@@ -140,7 +140,7 @@ export function buildOffer(
     expires_at: expiresAt,
     created_at: formatInstant(issuer.now),
   };
-  const { signatures } = signRecord(offer, issuer.signer, issuer.keyId);
+  const { signatures } = signRecord(offer, keysOf(issuer));
   return { ...offer, signatures: [...signatures] };
 }
 
@@ -197,7 +197,7 @@ export function buildCounter(
   return {
     ...agreed,
     expires_at: offer.expires_at,
-    signatures: [signatureOver(agreementText(agreed), issuer.signer, issuer.keyId)],
+    signatures: signaturesOver(agreementText(agreed), keysOf(issuer)),
   };
 }
 
@@ -226,6 +226,8 @@ export function counterProblem(
   known: {
     readonly sovereignId: string;
     readonly responderKeys: readonly string[];
+    /** How many signatures an agreement gets from us. */
+    readonly ourSignatures: number;
     readonly now: number;
   },
   verify: VerifySignature,
@@ -239,7 +241,8 @@ export function counterProblem(
   if (offer.offerer_sovereign_id !== known.sovereignId) return 'not_the_offerer';
   if (known.now > instantOf(counter.expires_at)) return 'counter_expired';
   // The agreement will have all of them plus ours.
-  if (counter.signatures.length >= MAX_SIGNATURES) return 'too_many_signatures';
+  if (counter.signatures.length > MAX_SIGNATURES - known.ourSignatures)
+    return 'too_many_signatures';
   return isAgreedByAny(counter, known.responderKeys, verify) ? null : 'invalid_counter_signature';
 }
 
@@ -284,13 +287,13 @@ function establish(
   agreed: AgreedMembers,
   earlier: readonly SignatureItem[],
 ): AgreementRecord {
-  const ours = signatureOver(agreementText(agreed), issuer.signer, issuer.keyId);
+  const ours = signaturesOver(agreementText(agreed), keysOf(issuer));
   return {
     agreement_id: issuer.uuid(),
     ...agreed,
     established_at: formatInstant(issuer.now),
     expires_at: agreed.agreed_terms.valid_until,
-    signatures: [...earlier, ours],
+    signatures: [...earlier, ...ours],
   };
 }
 

@@ -4,7 +4,7 @@ import type { Sha256, Signer, VerifySignature } from '../../base/crypto/primitiv
 import { canonicalJson } from '../../base/json/write.ts';
 import { MAX_TEXT_LENGTH } from './bounds.ts';
 import { Datetime, instantOf, nullable, recordReader, SignatureItem } from './record.ts';
-import { signatureOver, signedText } from './signed-record.ts';
+import { signatureOver, signedText, soleSigner } from './signed-record.ts';
 
 /** The most statements of one network, and the most that a reader accepts. */
 export const MAX_SUCCESSIONS = 256;
@@ -71,13 +71,13 @@ export function proveSuccession(
 
 /** Adds the signature of the replaced key, for readers that know only that one. */
 export function signAsFromKey(statement: AuthoritySuccession, signer: Signer): AuthoritySuccession {
-  const signature = signatureOver(signedText(statement), signer, signer.publicKey);
+  const signature = signatureOver(signedText(statement), soleSigner(signer));
   return { ...statement, signatures: [signature] };
 }
 
 /** Adds the root key's signature, which comes first; a statement that has it needs nothing else. */
 export function signAsRoot(statement: AuthoritySuccession, root: Signer): AuthoritySuccession {
-  const signature = signatureOver(signedText(statement), root, root.publicKey);
+  const signature = signatureOver(signedText(statement), soleSigner(root));
   return { ...statement, signatures: [signature, ...statement.signatures] };
 }
 

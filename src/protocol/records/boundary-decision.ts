@@ -7,7 +7,7 @@ import Type, { type Static } from 'typebox';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import { type AgreementRecord, isAgreedByAny } from './agreement.ts';
-import type { BuildFailure, Issuer } from './issuer.ts';
+import { type BuildFailure, type Issuer, keysOf, publicKeysOf } from './issuer.ts';
 import {
   Datetime,
   FreshDatetime,
@@ -77,7 +77,7 @@ export function buildBoundaryDecision(
   request: BoundaryRequest,
   verify: VerifySignature,
 ): BoundaryDecision | BuildFailure<'agreement_not_signed_here'> {
-  if (!isAgreedByAny(agreement, [issuer.signer.publicKey], verify)) {
+  if (!isAgreedByAny(agreement, publicKeysOf(issuer), verify)) {
     return { unbuilt: 'agreement_not_signed_here' };
   }
   const { results, denial } = evaluateGates(agreement, request, issuer.now);
@@ -93,7 +93,7 @@ export function buildBoundaryDecision(
     operator_sovereign_id: issuer.sovereignId,
     freshness_proof: null,
   };
-  return signSingly(decision, issuer.signer, issuer.keyId);
+  return signSingly(decision, keysOf(issuer));
 }
 
 /** An authorization never outlives its agreement. */

@@ -10,7 +10,7 @@ import { formatInstant } from '../../base/timestamp.ts';
 import { type AgreementRecord, isAgreedByAny } from './agreement.ts';
 import { MAX_PATH_NODES } from './bounds.ts';
 import { leafHash, merklePath, merkleRoot, pathLength, rootOfPath } from './capability-tree.ts';
-import type { BuildFailure, Issuer } from './issuer.ts';
+import { type BuildFailure, type Issuer, keysOf, publicKeysOf } from './issuer.ts';
 import {
   Datetime,
   FreshDatetime,
@@ -87,7 +87,7 @@ export function buildCommitment(
   if (withinAgreement && !capabilities.every((capability) => agreed.has(capability))) {
     return { unbuilt: 'capability_not_agreed' };
   }
-  if (!isAgreedByAny(agreement, [issuer.signer.publicKey], verify)) {
+  if (!isAgreedByAny(agreement, publicKeysOf(issuer), verify)) {
     return { unbuilt: 'agreement_not_signed_here' };
   }
   const commitment = {
@@ -98,7 +98,7 @@ export function buildCommitment(
     committed_at: formatInstant(issuer.now),
     issuer_sovereign_id: issuer.keyId,
   };
-  return signSingly(commitment, issuer.signer, issuer.keyId);
+  return signSingly(commitment, keysOf(issuer));
 }
 
 export interface Disclosure {
@@ -182,5 +182,5 @@ export function buildNullifier(
     expires_at: formatInstant(issuer.now + NULLIFIER_VALIDITY),
     prover_sovereign_id: issuer.keyId,
   };
-  return signSingly(nullifier, issuer.signer, issuer.keyId);
+  return signSingly(nullifier, keysOf(issuer));
 }

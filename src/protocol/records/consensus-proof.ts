@@ -9,7 +9,7 @@ import { canonicalJson } from '../../base/json/write.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import { MAX_VALIDATORS, MAX_VOTES } from './bounds.ts';
 import { CASCADE_THRESHOLD, type Cascade, firstOfEachValidator, scoreCascade } from './cascade.ts';
-import type { BuildFailure, Issuer } from './issuer.ts';
+import { type BuildFailure, type Issuer, keysOf } from './issuer.ts';
 import type { JustificationProof } from './justification-proof.ts';
 import {
   Datetime,
@@ -90,7 +90,7 @@ export function assembleConsensusProof(
     expires_at: formatInstant(issuer.now + PROOF_VALIDITY),
     cascade_assessment_digest: issuer.sha256.hex(canonicalJson(assessment)),
   };
-  return { proof: signSingly(proof, issuer.signer, issuer.keyId), assessment };
+  return { proof: signSingly(proof, keysOf(issuer)), assessment };
 }
 
 function assess(issuer: Issuer, consensusId: string, cascade: Cascade): JsonObject {

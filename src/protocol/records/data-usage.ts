@@ -7,7 +7,7 @@ import Type, { type Static } from 'typebox';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import { MAX_ACCESS_TYPES, MAX_SOURCES } from './bounds.ts';
-import type { Issuer } from './issuer.ts';
+import { type Issuer, keysOf } from './issuer.ts';
 import { Datetime, FreshId, instantOf, nullable, recordReader, SignatureItem } from './record.ts';
 import { isSinglySignedByAny, signSingly } from './signed-record.ts';
 
@@ -83,7 +83,7 @@ export function buildLicensePolicy(issuer: Issuer, terms: LicenseTerms): DataLic
     valid_from: terms.validFrom,
     valid_until: terms.validUntil,
   };
-  return signSingly(policy, issuer.signer, issuer.keyId);
+  return signSingly(policy, keysOf(issuer));
 }
 
 export interface DeclaredAccess {
@@ -106,7 +106,7 @@ export function buildAccessIntent(issuer: Issuer, access: DeclaredAccess): DataA
     declared_at: formatInstant(issuer.now),
     expires_at: formatInstant(issuer.now + INTENT_VALIDITY),
   };
-  return signSingly(intent, issuer.signer, issuer.sovereignId);
+  return signSingly(intent, keysOf(issuer), issuer.sovereignId);
 }
 
 export const VIOLATION_TYPES = [

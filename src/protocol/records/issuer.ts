@@ -1,4 +1,4 @@
-import type { Sha256, Signer } from '../../base/crypto/primitives.ts';
+import type { LabeledSigner, RecordSigner, Sha256, Signer } from '../../base/crypto/primitives.ts';
 
 /** The signer and time of a record: everything that a builder needs in addition to its input. */
 export interface Issuer {
@@ -6,10 +6,22 @@ export interface Issuer {
   /** Label of the signing key. */
   readonly keyId: string;
   readonly signer: Signer;
+  /** The key before this one, if it signs as well. */
+  readonly previous?: LabeledSigner | null;
   readonly sha256: Sha256;
   /** Milliseconds since the epoch. */
   readonly now: number;
   uuid(): string;
+}
+
+/** The keys with which the issuer signs records. */
+export function keysOf({ signer, keyId, previous = null }: Issuer): RecordSigner {
+  return { publicKey: signer.publicKey, keyId, sign: (text) => signer.sign(text), previous };
+}
+
+/** The keys under which records of this issuer verify. */
+export function publicKeysOf({ signer, previous }: Issuer): readonly string[] {
+  return previous ? [signer.publicKey, previous.publicKey] : [signer.publicKey];
 }
 
 /** The result of a builder if no record can be built from the input: the reason. */

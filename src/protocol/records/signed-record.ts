@@ -1,4 +1,9 @@
-import type { Signer, VerifySignature } from '../../base/crypto/primitives.ts';
+import type {
+  LabeledSigner,
+  RecordSigner,
+  Signer,
+  VerifySignature,
+} from '../../base/crypto/primitives.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import { canonicalJson } from '../../base/json/write.ts';
 import type { SignatureItem } from './record.ts';
@@ -17,26 +22,48 @@ export function singlySignedText(record: JsonObject): string {
   return canonicalJson(record, 'signature');
 }
 
-/** The record with one signature by `signer`, labeled `keyId`. */
+/** A signer with one key, labeled with the key itself. */
+export function soleSigner(signer: Signer, keyId = signer.publicKey): RecordSigner {
+  return { publicKey: signer.publicKey, keyId, sign: (text) => signer.sign(text), previous: null };
+}
+
+/** The same keys, each labeled with itself. */
+export function labeledByKey({ publicKey, sign, previous }: RecordSigner): RecordSigner {
+  const other = previous && { ...previous, keyId: previous.publicKey };
+  return { publicKey, keyId: publicKey, sign, previous: other };
+}
+
+/** The key of records that have room for one signature: the one that everyone knows. */
+export function singleKeyOf(signer: RecordSigner): LabeledSigner {
+  return signer.previous ?? signer;
+}
+
+/** The record with a signature by each key. */
 export function signRecord<T extends JsonObject>(
   record: T,
-  signer: Signer,
-  keyId: string,
+  signer: RecordSigner,
 ): T & { readonly signatures: readonly SignatureItem[] } {
-  return { ...record, signatures: [signatureOver(signedText(record), signer, keyId)] };
+  return { ...record, signatures: signaturesOver(signedText(record), signer) };
 }
 
-/** The record with its one signature by `signer`, labeled `keyId`. */
+/** The record with its one signature. */
 export function signSingly<T extends JsonObject>(
   record: T,
-  signer: Signer,
-  keyId: string,
+  signer: RecordSigner,
+  keyId = singleKeyOf(signer).keyId,
 ): T & { readonly signature: SignatureItem } {
-  return { ...record, signature: signatureOver(singlySignedText(record), signer, keyId) };
+  const { sig } = signatureOver(singlySignedText(record), singleKeyOf(signer));
+  return { ...record, signature: { key_id: keyId, sig } };
 }
 
-export function signatureOver(text: string, signer: Signer, keyId: string): SignatureItem {
-  return { key_id: keyId, sig: signer.sign(text) };
+export function signaturesOver(text: string | Uint8Array, signer: RecordSigner): SignatureItem[] {
+  const { previous } = signer;
+  const first = signatureOver(text, signer);
+  return previous === null ? [first] : [first, signatureOver(text, previous)];
+}
+
+export function signatureOver(text: string | Uint8Array, signer: LabeledSigner): SignatureItem {
+  return { key_id: signer.keyId, sig: signer.sign(text) };
 }
 
 /** Whether any signature of the record verifies under any of the keys. */

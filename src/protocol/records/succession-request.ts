@@ -15,7 +15,7 @@ import {
 } from './authority-succession.ts';
 import { GenesisBlock, genesisDigest, isSignedByRoot } from './genesis.ts';
 import { BoundedSignatures, Datetime, instantOf, nullable, recordReader } from './record.ts';
-import { isSignedByAny, signatureOver, signedText } from './signed-record.ts';
+import { isSignedByAny, signatureOver, signedText, soleSigner } from './signed-record.ts';
 
 /** What the root key is asked to sign, with all information needed, because it is signed offline. */
 export const SuccessionRequest = Type.Object({
@@ -109,7 +109,7 @@ export function buildSuccessionRequest(
 }
 
 function signatureOf(record: JsonObject, signer: Signer): Pick<GenesisBlock, 'signatures'> {
-  return { signatures: [signatureOver(signedText(record), signer, signer.publicKey)] };
+  return { signatures: [signatureOver(signedText(record), soleSigner(signer))] };
 }
 
 /** Whether the request is exactly what the next key signed. */

@@ -7,7 +7,7 @@ import Type, { type Static } from 'typebox';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import { isJsonObject } from '../../base/json/value.ts';
 import { formatInstant } from '../../base/timestamp.ts';
-import type { Issuer } from './issuer.ts';
+import { type Issuer, keysOf } from './issuer.ts';
 import {
   BoundedSignatures,
   FreeForm,
@@ -100,7 +100,7 @@ export function buildTrustEvidence(
     metadata: {},
     signatures: [],
   };
-  return { ...evidence, ...signRecord(evidence, issuer.signer, issuer.keyId) };
+  return { ...evidence, ...signRecord(evidence, keysOf(issuer)) };
 }
 
 export const EVIDENCE_REASONS = [

@@ -1,7 +1,7 @@
 /** ValidatorVote: a sovereign's signed yes or no to a justified decision [trust-2-10], [trust-3-4]. */
 import Type, { type Static } from 'typebox';
 import { formatInstant } from '../../base/timestamp.ts';
-import type { Issuer } from './issuer.ts';
+import { type Issuer, keysOf } from './issuer.ts';
 import { type JustificationProof, justificationDigest } from './justification-proof.ts';
 import { FreshDatetime, FreshId, nullable, recordReader, SignatureItem } from './record.ts';
 import { signSingly } from './signed-record.ts';
@@ -41,5 +41,5 @@ export function buildValidatorVote(
     voted_at: formatInstant(issuer.now),
     context_digest: sha256.hex(`${digest}:${issuer.uuid()}`),
   };
-  return signSingly(ballot, issuer.signer, issuer.sovereignId);
+  return signSingly(ballot, keysOf(issuer), issuer.sovereignId);
 }

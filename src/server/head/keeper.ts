@@ -4,7 +4,7 @@
  */
 import type { Crl } from '../../../machines/crl.ts';
 import type { SovereignFeed } from '../../../machines/sovereign-feed.ts';
-import type { Signer } from '../../base/crypto/primitives.ts';
+import type { RecordSigner } from '../../base/crypto/primitives.ts';
 import { canonicalJson } from '../../base/json/write.ts';
 import { isSignerUnavailable } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
@@ -33,8 +33,7 @@ export interface HeadKeeperOptions {
   readonly position: StatePosition;
   readonly files: readonly HeadFile[];
   readonly networkName: string;
-  readonly signer: Signer;
-  readonly keyId: string;
+  readonly signer: RecordSigner;
   now(): number;
 }
 
@@ -87,7 +86,7 @@ export function createHeadKeeper(options: HeadKeeperOptions): HeadKeeper {
       operator_keys_off: [...revokedOperatorKeys].sort(),
       written_at: formatInstant(options.now()),
     };
-    return `${canonicalJson(signRecord(record, options.signer, options.keyId))}\n`;
+    return `${canonicalJson(signRecord(record, options.signer))}\n`;
   }
 
   /** Calls that arrive during a write share the next one. */

@@ -1,6 +1,6 @@
 /** Makes a backup in a child process. */
 
-import type { KeySource } from '../../base/signer/authority-signer.ts';
+import type { KeySource, LabeledKey } from '../../base/signer/authority-signer.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import type { NamedDatabase } from '../../store/open.ts';
 import { runInChildProcess } from './apart.ts';
@@ -11,8 +11,7 @@ export interface BackupTask {
   readonly database: NamedDatabase | null;
   readonly genesis: GenesisBlock;
   readonly keySource: KeySource;
-  /** Label of the key in the signature of the manifest. */
-  readonly keyId: string;
+  readonly key: LabeledKey;
   readonly recipients: readonly string[];
   readonly path: string;
   /** Milliseconds since the epoch. */

@@ -12,8 +12,8 @@ import { openSigner } from './open-signer.ts';
 
 carryOutTask(backUp);
 
-async function backUp({ keySource, ...task }: BackupTask): Promise<MadeFile> {
-  const signer = await openSigner(keySource);
+async function backUp({ keySource, key, ...task }: BackupTask): Promise<MadeFile> {
+  const signer = await openSigner(keySource, key);
   const source = await openSource(task);
   try {
     const order = { ...task, source, verify: verifySignature };
@@ -24,7 +24,10 @@ async function backUp({ keySource, ...task }: BackupTask): Promise<MadeFile> {
   }
 }
 
-function openSource({ dataDir, database }: Omit<BackupTask, 'keySource'>): Promise<StateSource> {
+function openSource({
+  dataDir,
+  database,
+}: Omit<BackupTask, 'keySource' | 'key'>): Promise<StateSource> {
   return database === null
     ? openLmdbSource(dataDir)
     : openPostgresqlSource(parseStoreAddress(database.url, database.environment));

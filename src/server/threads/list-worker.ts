@@ -1,10 +1,6 @@
 /** The thread that renders long signed lists: it holds their entries, and signs them. */
 import { parentPort, workerData } from 'node:worker_threads';
-import {
-  createListContent,
-  type ListContent,
-  type ListSigner,
-} from '../../authority/lists/list-document.ts';
+import { createListContent, type ListContent } from '../../authority/lists/list-document.ts';
 import { longTextSignerFromSeed } from '../../base/crypto/ed25519.ts';
 import { withHeadroom } from '../../protocol/contract/documents.ts';
 import type { FromListThread, ListThreadIdentity, ToListThread } from './list-thread.ts';
@@ -13,11 +9,9 @@ import { openSigner } from './open-signer.ts';
 const port = parentPort;
 if (port === null) throw new Error('The renderer of signed lists runs as a worker thread');
 const { keySource, publicKey, keyId } = workerData as ListThreadIdentity;
-const source = await openSigner(keySource);
+const source = await openSigner(keySource, { publicKey, keyId });
 const sign = keySource.kind === 'seed' ? longTextSignerFromSeed(keySource.seed) : source.sign;
-const signer: ListSigner = { publicKey, keyId, sign };
-/** Feeds are labeled with the key itself. */
-const SIGNERS = { crl: signer, feed: { ...signer, keyId: publicKey } };
+const signer = { publicKey, keyId, sign, previous: null };
 
 const lists: ListContent[] = [];
 
@@ -48,7 +42,7 @@ function listOf(list: number): ListContent {
 
 function render({ list, head }: Extract<ToListThread, { type: 'render' }>): void {
   let buffer = -1;
-  const document = listOf(list).document(head, SIGNERS[head.form], (needed) => {
+  const document = listOf(list).document(head, signer, (needed) => {
     buffer = takeBuffer(needed);
     return buffers[buffer]?.bytes ?? Buffer.alloc(0);
   });

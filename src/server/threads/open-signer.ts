@@ -3,15 +3,24 @@ import { signerFromSeed } from '../../base/crypto/ed25519.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import {
   type AuthoritySigner,
+  createAuthoritySigner,
   heldHere,
   type KeySource,
+  type LabeledKey,
 } from '../../base/signer/authority-signer.ts';
 import { type SignerNotes, startSignerThread } from './signer-thread.ts';
 
 /** Resolves when the signer is available; rejects with a one-sentence error. */
-export async function openSigner(source: KeySource, notes = NO_NOTES): Promise<AuthoritySigner> {
-  if (source.kind === 'signer') return startSignerThread(source.address, notes);
-  return heldHere(signerFromSeed(Buffer.from(source.seed)));
+export async function openSigner(
+  source: KeySource,
+  key: LabeledKey,
+  notes = NO_NOTES,
+): Promise<AuthoritySigner> {
+  const holder =
+    source.kind === 'signer'
+      ? await startSignerThread(source.address, notes)
+      : heldHere([signerFromSeed(Buffer.from(source.seed))]);
+  return createAuthoritySigner(holder, key);
 }
 
 /** The caller reports missing signatures, and a failed signer thread ends the thread that uses it. */

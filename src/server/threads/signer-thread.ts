@@ -6,7 +6,7 @@
 import { Worker } from 'node:worker_threads';
 import { messageOf } from '../../base/error-message.ts';
 import { Refusal } from '../../base/refusal.ts';
-import type { AuthoritySigner } from '../../base/signer/authority-signer.ts';
+import type { KeyHolder } from '../../base/signer/authority-signer.ts';
 import { patienceFor, type SignerAddress } from '../../base/signer/connection.ts';
 import { PROBE } from '../../base/signer/protocol.ts';
 import { endOf } from './thread-end.ts';
@@ -63,7 +63,7 @@ export interface SignerNotes {
 export async function startSignerThread(
   address: SignerAddress,
   notes: SignerNotes,
-): Promise<AuthoritySigner> {
+): Promise<KeyHolder> {
   const isAvailable = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const workerData: SignerThreadIdentity = { address, isAvailable };
   const worker = new Worker(threadEntry('signer'), { workerData });
@@ -107,9 +107,9 @@ export async function startSignerThread(
     worker.postMessage(message);
   }
 
+  const { publicKey } = address;
   return {
-    publicKey: address.publicKey,
-    sign,
+    keyOf: (key) => (key === publicKey ? { publicKey, sign } : null),
     isAvailable: () => Atomics.load(isAvailable, 0) === 1,
     // Any signature proves availability.
     assertAvailable: () => void sign(PROBE),

@@ -2,7 +2,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { WebhookFacts } from '../../authority/views/posture.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
-import type { Signer } from '../../base/crypto/primitives.ts';
+import type { RecordSigner } from '../../base/crypto/primitives.ts';
 import type { Logger } from '../../base/log/logger.ts';
 import { isSignerUnavailable } from '../../base/refusal.ts';
 import type { Runtime } from '../../base/runtime.ts';
@@ -10,6 +10,7 @@ import { formatInstant } from '../../base/timestamp.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import type { Call } from '../../protocol/contract/calls.ts';
 import type { WebhookCursors } from '../../protocol/contract/inputs.ts';
+import { singleKeyOf } from '../../protocol/records/signed-record.ts';
 import { WEBHOOK_PROOF_HEADER, webhookProof } from '../../protocol/records/webhook-proof.ts';
 import { createDelivery, type Delivery } from './delivery.ts';
 import { createLookup } from './lookup.ts';
@@ -19,7 +20,7 @@ import type { WebhookSettings } from './settings.ts';
 export interface WebhookOptions {
   readonly settings: WebhookSettings;
   readonly call: Call;
-  readonly signer: Signer;
+  readonly signer: RecordSigner;
   readonly runtime: Runtime;
   readonly logger: Logger;
   took(host: string, events: number): void;
@@ -91,7 +92,7 @@ function deliveryTo(
     async post(body) {
       const timestamp = formatInstant(runtime.now());
       try {
-        const proof = webhookProof(sha256Hex(body), timestamp, signer);
+        const proof = webhookProof(sha256Hex(body), timestamp, singleKeyOf(signer));
         const headers = {
           'Content-Type': 'application/x-ndjson; charset=utf-8',
           'User-Agent': 'mesh-na',

@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox';
 import Value from 'typebox/value';
 import { sha256Hex } from '../../base/crypto/digest.ts';
-import type { Signer, VerifySignature } from '../../base/crypto/primitives.ts';
+import type { RecordSigner, VerifySignature } from '../../base/crypto/primitives.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import { canonicalJson } from '../../base/json/write.ts';
 import {
@@ -65,7 +65,7 @@ export interface ManifestParts {
   readonly feedSequence: number;
 }
 
-export function signedManifest(parts: ManifestParts, signer: Signer, keyId: string): Manifest {
+export function signedManifest(parts: ManifestParts, signer: RecordSigner): Manifest {
   const { facts, genesis, database } = parts;
   const record = {
     format: FORMAT,
@@ -86,7 +86,7 @@ export function signedManifest(parts: ManifestParts, signer: Signer, keyId: stri
     unstored_times: facts.unstoredTimes.map(widened),
     tables: parts.tables,
   } satisfies Omit<Manifest, 'signatures'>;
-  const { signatures, ...rest } = signRecord(record, signer, keyId);
+  const { signatures, ...rest } = signRecord(record, signer);
   return { ...rest, signatures: [...signatures] };
 }
 
