@@ -12,6 +12,7 @@ import type { ImportFeed } from '../src/protocol/contract/inputs.ts';
 import { createDocumentPublisher } from '../src/protocol/contract/publications.ts';
 import { soleSigner } from '../src/protocol/records/signed-record.ts';
 import { openLmdbStore } from '../src/store/lmdb/store.ts';
+import { unsignedGenesis } from '../test/support/unsigned-genesis.ts';
 
 export const HOUR = 3_600_000;
 export const DAY = 24 * HOUR;
@@ -57,9 +58,7 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
       refuseForeignIssuers: false,
       commitWithinAgreement: true,
       singleRefusals: null,
-      foundedAt: 0,
-      genesisDigest: '',
-      rootKey: '',
+      genesis: unsignedGenesis('simulated', SIGNER.publicKey),
       firstPolicy: null,
     },
     operators: new Map([[OPERATOR, { tier: 'privileged', publicKey: '' }]]),

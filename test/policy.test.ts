@@ -34,6 +34,7 @@ import {
 } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
 import { audited, parsed, UUID, verifies } from './support/trust.ts';
+import { unsignedGenesis } from './support/unsigned-genesis.ts';
 
 const PUBLISH = '/admin/policy';
 const ROLL_BACK = '/admin/policy/rollback';
@@ -495,9 +496,7 @@ test('a read that comes between two publications of one turn does not bring the 
       refuseForeignIssuers: false,
       commitWithinAgreement: true,
       singleRefusals: null,
-      foundedAt: 0,
-      genesisDigest: '',
-      rootKey: '',
+      genesis: unsignedGenesis('alpha', ''),
       firstPolicy: null,
     },
     operators: new Map([['ops', { tier: 'privileged', publicKey: '' }]]),

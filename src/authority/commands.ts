@@ -26,6 +26,7 @@ import * as recognitionPolicy from './recognition/recognition-policy.ts';
 import * as treaties from './recognition/treaties.ts';
 import * as trustCycle from './recognition/trust-cycle.ts';
 import * as trustQuestions from './recognition/trust-questions.ts';
+import * as staging from './succession/staging.ts';
 
 /** Everything the area modules export: the call handlers, along with helpers that are filtered out below. */
 const EXPORTED: Handlers = {
@@ -51,6 +52,7 @@ const EXPORTED: Handlers = {
   ...treaties,
   ...trustCycle,
   ...trustQuestions,
+  ...staging,
 };
 
 export const HANDLERS = Object.fromEntries(

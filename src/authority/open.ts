@@ -29,6 +29,7 @@ import { type AuthorityState, createAuthorityState, type StateOptions } from './
 import { createAuditChain } from './subjects/audit.ts';
 import { createRefusalAudit } from './subjects/refusal-counter.ts';
 import { createSliceQueue } from './subjects/sliced.ts';
+import { publishAuthorityKeys } from './succession/published-keys.ts';
 import { createDashboardTreaties } from './views/dashboard-treaties.ts';
 
 /** What a waiting instance has learned about the state from other instances. */
@@ -285,6 +286,7 @@ function authorityOn(
   liveness.clockSetBack(startedAt);
   operatorRegistry.addConfigured(subjects);
   publishOperatorKeys(subjects, publisher);
+  publishAuthorityKeys({ subjects, settings, publisher, bulletin });
   const failures = createFailureWindow(runtime.elapsed);
   return {
     ...options,

@@ -11,6 +11,7 @@ import { GRAPH_DOCUMENTS } from '../protocol/contract/documents.ts';
 import type { StoreChanges, StoreReading } from '../store/store.ts';
 import { createAgentIndex } from './derived/agent-index.ts';
 import { createAttestations } from './derived/attestation-list.ts';
+import { createAuthorityKeys } from './derived/authority-keys.ts';
 import { createCertificateIndex } from './derived/certificate-index.ts';
 import { createCounts } from './derived/counts.ts';
 import { createImportedFeeds } from './derived/imported-feeds.ts';
@@ -87,6 +88,7 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
   const inviteIds = createSortedTexts();
   const inviteBatches = createInviteBatches();
   const policies = createPolicyIndex();
+  const authorityKeys = createAuthorityKeys();
   const agents = createAgentIndex();
   const attestations = createAttestations();
   const recognition = createRecognitionIndex();
@@ -116,6 +118,7 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
       certificates.follow(kind, id, subject);
       inviteBatches.follow(kind, id, subject);
       policies.follow(kind, id, subject);
+      authorityKeys.follow(kind, id, subject);
     },
     committed(kind, id, subject) {
       counts.follow(kind, id, subject);
@@ -137,6 +140,7 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
     removed(kind, id, subject) {
       certificates.followRemovals(kind, id, subject);
       inviteBatches.followRemovals(kind, id, subject);
+      authorityKeys.followRemovals(kind, id, subject);
       if (kind === 'certificate') {
         certificateIds.remove(id);
         liveness.remove(id);
@@ -167,6 +171,7 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
       inviteBatches,
       operatorRegistry,
       policies,
+      authorityKeys,
       agents,
       attestations,
       recognition,

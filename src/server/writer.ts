@@ -12,9 +12,9 @@ import {
 } from '../authority/open.ts';
 import { openQuarantine, type QuarantineOptions } from '../authority/quarantine.ts';
 import type { StateOptions } from '../authority/state.ts';
-import { SHA256, sha256Hex } from '../base/crypto/digest.ts';
+import { SHA256 } from '../base/crypto/digest.ts';
 import type { JsonObject } from '../base/json/value.ts';
-import { canonicalJson, jsonText } from '../base/json/write.ts';
+import { jsonText } from '../base/json/write.ts';
 import type { Logger } from '../base/log/logger.ts';
 import { problemText } from '../base/log/problem.ts';
 import { isSignerUnavailable } from '../base/refusal.ts';
@@ -25,7 +25,6 @@ import { type BackupSchedule, createBackupSchedule } from '../maintenance/backup
 import { type Call, whileHeld } from '../protocol/contract/calls.ts';
 import type { DocumentPublisher } from '../protocol/contract/publications.ts';
 import { namedFirstPolicy } from '../protocol/records/first-policy.ts';
-import { instantOf } from '../protocol/records/record.ts';
 import { measured } from '../store/measured.ts';
 import type { OpenedStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
@@ -346,9 +345,7 @@ export function stateOptions({
       refuseForeignIssuers: config.refuseForeignIssuers,
       commitWithinAgreement: config.commitWithinAgreement,
       singleRefusals: config.singleRefusals,
-      foundedAt: instantOf(config.genesis.network_authority.valid_from),
-      genesisDigest: sha256Hex(canonicalJson(config.genesis)),
-      rootKey: config.genesis.root_public_key,
+      genesis: config.genesis,
       firstPolicy: namedFirstPolicy(config.genesis, SHA256),
     },
     operators: new Map(config.operators.map((operator) => [operator.keyId, operator])),

@@ -21,6 +21,7 @@ import type { OperatorClaim } from '../../src/protocol/contract/claims.ts';
 import type { DocumentPublisher } from '../../src/protocol/contract/publications.ts';
 import { soleSigner } from '../../src/protocol/records/signed-record.ts';
 import type { Store } from '../../src/store/store.ts';
+import { unsignedGenesis } from '../support/unsigned-genesis.ts';
 import { TOLERANCE } from './model/access.ts';
 import { ACTIVE_WINDOW, FLUSH_INTERVAL } from './model/contacts.ts';
 import { RENEWAL_GRACE, RETENTION } from './model/enrollment.ts';
@@ -70,9 +71,7 @@ export function stateOptions(runtime: Runtime, publisher: DocumentPublisher): St
       renewalGrace: RENEWAL_GRACE,
       refuseForeignIssuers: false,
       commitWithinAgreement: false,
-      foundedAt: 0,
-      genesisDigest: '',
-      rootKey: '',
+      genesis: unsignedGenesis(NETWORK, AUTHORITY.publicKey),
       firstPolicy: null,
       singleRefusals: { count: 3, windowMs: 60_000 },
     },

@@ -4,10 +4,12 @@ import type { JsonObject } from '../../base/json/value.ts';
 import type { Runtime } from '../../base/runtime.ts';
 import type { AuthoritySigner } from '../../base/signer/authority-signer.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
+import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import type { PolicyManifest } from '../../protocol/records/policy-manifest.ts';
 import type { Store } from '../../store/store.ts';
 import type { AgentIndex } from '../derived/agent-index.ts';
 import type { Attestations } from '../derived/attestation-list.ts';
+import type { AuthorityKeys } from '../derived/authority-keys.ts';
 import type { CertificateIndex } from '../derived/certificate-index.ts';
 import type { Counts } from '../derived/counts.ts';
 import type { DashboardPace } from '../derived/dashboard-pace.ts';
@@ -52,12 +54,8 @@ export interface AuthoritySettings {
   readonly commitWithinAgreement: boolean;
   /** How many refusals from one source are audited individually; null means all of them. */
   readonly singleRefusals: SingleRefusals | null;
-  /** When the authority key became valid, in milliseconds since the epoch. */
-  readonly foundedAt: number;
-  /** Hex SHA-256 of the canonical genesis block. */
-  readonly genesisDigest: string;
-  /** Base64. */
-  readonly rootKey: string;
+  /** The genesis block in the configuration; the state may have a newer one. */
+  readonly genesis: GenesisBlock;
   /** The unsigned policy whose digest is in the genesis block; null if there is none. */
   readonly firstPolicy: PolicyManifest | null;
 }
@@ -76,6 +74,7 @@ export interface HeldState {
   readonly inviteBatches: InviteBatches;
   readonly operatorRegistry: OperatorRegistry;
   readonly policies: PolicyIndex;
+  readonly authorityKeys: AuthorityKeys;
   readonly agents: AgentIndex;
   readonly attestations: Attestations;
   readonly recognition: RecognitionIndex;

@@ -20,7 +20,8 @@ export function refusePrivateKeys(na: Authority, keys: Iterable<string | null>):
 function isKnown(na: Authority, publicKey: string): boolean {
   return (
     publicKey === na.signer.publicKey ||
-    publicKey === na.settings.rootKey ||
+    publicKey === na.settings.genesis.root_public_key ||
+    na.authorityKeys.chain().has(publicKey) ||
     na.operatorRegistry.isKnown(na.subjects, publicKey) ||
     na.certificates.ownedBy(publicKey).length > 0 ||
     na.revocations.isCompromised(publicKey)

@@ -60,6 +60,7 @@ const RULES: { readonly [Kind in SubjectKind]: IsPast<Kind> | typeof KEPT_FOR_GO
   'imported-revocation': KEPT_FOR_GOOD,
   /** There is only one of each, or as many as operators create by hand. */
   'operator-key': KEPT_FOR_GOOD,
+  'authority-key': KEPT_FOR_GOOD,
   policy: KEPT_FOR_GOOD,
   crl: KEPT_FOR_GOOD,
   'sovereign-feed': KEPT_FOR_GOOD,

@@ -11,6 +11,7 @@ import { compareCodePoints } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { NodeClaim } from '../../protocol/contract/claims.ts';
+import { currentSince } from '../derived/authority-keys.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { auditRefusal } from '../engine/refusal-audit.ts';
@@ -96,11 +97,14 @@ export const heartbeat: Handler<'heartbeat'> = (na, unit, given, proof) => {
 function advised(na: Authority, unit: UnitOfWork, certId: string) {
   na.bulletin.keepCurrent(unit.at);
   const certificate = unit.existing('certificate', certId);
+  const chain = na.authorityKeys.chain();
   return {
     ack: true,
     server_time: formatInstant(unit.at),
     next_heartbeat_seconds: na.heartbeatInterval.next(na.liveness.activeCount(unit.at)),
-    renew_after: formatInstant(renewAfter(certId, certificate, na.settings.foundedAt)),
+    renew_after: formatInstant(
+      renewAfter(certId, certificate, currentSince(chain, na.settings.genesis)),
+    ),
     notices: noticesOf(certificate, unit.at),
   };
 }

@@ -9,8 +9,8 @@ import { isSignerUnavailable } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import { type PublishedDocument, publishedDocument } from '../../protocol/contract/documents.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
-import type { Bulletin } from '../../protocol/records/bulletin.ts';
-import { signSingly } from '../../protocol/records/signed-record.ts';
+import { type Bulletin, bulletinText } from '../../protocol/records/bulletin.ts';
+import { signatureOver, singleKeyOf } from '../../protocol/records/signed-record.ts';
 import type { SubjectFollower } from '../subjects/subjects.ts';
 import type { Revocations } from './crl.ts';
 
@@ -21,13 +21,14 @@ export interface BulletinIssuer {
   readonly followCommitted: SubjectFollower;
   /** Notes that this many audit log entries were committed. */
   logged(entries: number): void;
+  /** Notes the digests of the genesis block and the succession statements that are published. */
+  named(genesisDigest: string, authorityKeysDigest: string | null): void;
   /** Publishes a current bulletin, unless the last one was checked less than a second ago. */
   keepCurrent(at: number): void;
 }
 
 export interface BulletinOptions {
   readonly networkName: string;
-  readonly genesisDigest: string;
   readonly revocations: Pick<Revocations, 'newestShown'>;
   readonly signer: RecordSigner;
   readonly publisher: DocumentPublisher;
@@ -46,6 +47,8 @@ export function createBulletinIssuer(options: BulletinOptions): BulletinIssuer {
   const { signer, publisher, elapsed } = options;
   let logSize = 0;
   let policyId: string | null = null;
+  let genesisDigest = '';
+  let authorityKeysDigest: string | null = null;
   let nextAt = -Infinity;
   let published: PublishedBulletin | null = null;
 
@@ -57,14 +60,16 @@ export function createBulletinIssuer(options: BulletinOptions): BulletinIssuer {
       crl_sequence: sequence,
       crl_digest: digest,
       policy_id: policyId,
-      genesis_digest: options.genesisDigest,
+      genesis_digest: genesisDigest,
       log_size: logSize,
+      ...(authorityKeysDigest !== null && { authority_keys_digest: authorityKeysDigest }),
     };
   }
 
   function signed(said: Said, at: number): PublishedDocument {
-    const bulletin = signSingly({ ...said, issued_at: formatInstant(at) }, signer);
-    return publishedDocument(canonicalJson(bulletin));
+    const unsigned = { ...said, issued_at: formatInstant(at) };
+    const signature = signatureOver(bulletinText(unsigned), singleKeyOf(signer));
+    return publishedDocument(canonicalJson({ ...unsigned, signature }));
   }
 
   /** Keeps the last bulletin while no newer one can be signed: heartbeats do not wait for a signer. */
@@ -85,6 +90,10 @@ export function createBulletinIssuer(options: BulletinOptions): BulletinIssuer {
     logged(entries) {
       logSize += entries;
     },
+    named(genesis, authorityKeys) {
+      genesisDigest = genesis;
+      authorityKeysDigest = authorityKeys;
+    },
     keepCurrent(at) {
       const now = elapsed();
       if (now < nextAt) return;
@@ -97,5 +106,6 @@ export function createBulletinIssuer(options: BulletinOptions): BulletinIssuer {
 }
 
 function isSame(before: Said, said: Said): boolean {
-  return (Object.keys(said) as (keyof Said)[]).every((name) => before[name] === said[name]);
+  const names = Object.keys({ ...before, ...said }) as (keyof Said)[];
+  return names.every((name) => before[name] === said[name]);
 }

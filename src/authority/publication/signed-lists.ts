@@ -2,6 +2,7 @@
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import { canonicalJson, JsonText } from '../../base/json/write.ts';
+import { instantOf } from '../../protocol/records/record.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import type { Run } from '../engine/execute.ts';
@@ -44,7 +45,10 @@ export const refreshForeignFeed: Handler<'refreshForeignFeed'> = (na, unit, { is
 function emptyFeed(na: Authority, issuer: string): JsonObject {
   const digest = sha256Hex(`empty-revocation-feed\n${issuer}`);
   const feedId = digest.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-5$3-8$4-$5');
-  const head = { issuer, sequence: 0, feedId, issuedAt: na.settings.foundedAt };
+  // The same before and after a succession, because a sequence never names two contents.
+  const first = na.authorityKeys.chain().first ?? na.settings.genesis;
+  const issuedAt = instantOf(first.network_authority.valid_from);
+  const head = { issuer, sequence: 0, feedId, issuedAt };
   return feedRecord(na.signer, head, new Map());
 }
 

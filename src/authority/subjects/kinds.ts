@@ -13,6 +13,11 @@ import {
   attestationMachine,
 } from '../../../machines/attestation.ts';
 import {
+  type AuthorityKey,
+  type AuthorityKeyEvent,
+  authorityKeyMachine,
+} from '../../../machines/authority-key.ts';
+import {
   type Nullifier,
   type NullifierEvent,
   nullifierMachine,
@@ -81,6 +86,7 @@ const MACHINES = {
   certificate: certificateMachine,
   'node-key': nodeKeyMachine,
   'operator-key': operatorKeyMachine,
+  'authority-key': authorityKeyMachine,
   policy: policyMachine,
   crl: crlMachine,
   'agent-registration': agentRegistrationMachine,
@@ -103,6 +109,10 @@ export interface SubjectTypes {
   readonly certificate: { readonly context: Certificate; readonly event: CertificateEvent };
   readonly 'node-key': { readonly context: NodeKey; readonly event: NodeKeyEvent };
   readonly 'operator-key': { readonly context: OperatorKey; readonly event: OperatorKeyEvent };
+  readonly 'authority-key': {
+    readonly context: AuthorityKey;
+    readonly event: AuthorityKeyEvent;
+  };
   readonly policy: { readonly context: Policy; readonly event: PolicyEvent };
   readonly crl: { readonly context: Crl; readonly event: CrlEvent };
   readonly 'agent-registration': {

@@ -3,6 +3,7 @@ import { type Route, type RouteEntry, withAccess } from '../route.ts';
 import { agentRoutes } from './agents.ts';
 import { agreementRoutes } from './agreements.ts';
 import { attestationRoutes } from './attestations.ts';
+import { authorityKeyRoutes } from './authority-keys.ts';
 import { boundaryRoutes } from './boundary.ts';
 import { certificateRoutes } from './certificates.ts';
 import { consensusRoutes } from './consensus.ts';
@@ -40,6 +41,7 @@ const ENTRIES: readonly RouteEntry[] = [
   ...inviteRoutes,
   ...certificateRoutes,
   ...operatorKeyRoutes,
+  ...authorityKeyRoutes,
   ...policyRoutes,
   ...eventRoutes,
   ...agentRoutes,

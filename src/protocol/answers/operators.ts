@@ -1,5 +1,6 @@
 /** Answers to operators about nodes and about operators [core-4-7] to [core-4-9], [core-4-15]. */
 import Type, { type Static } from 'typebox';
+import { SUCCESSION_KINDS } from '../records/authority-succession.ts';
 import { CertificateRow } from '../rows/certificate.ts';
 import { InviteRow } from '../rows/invite.ts';
 import { OperatorKeyRow, TIERS } from '../rows/operator-key.ts';
@@ -93,6 +94,18 @@ export const OperatorKeyTier = Type.Object({
   tier: Type.Enum([...TIERS]),
 });
 
+/** What a step of a succession has led to; `sequence` and the following members are those of its statement. */
+export const AuthorityKeyStep = Type.Object({
+  public_key: Type.String(),
+  state: Type.Enum(['absent', 'staged', 'current', 'retired'], {
+    description: 'The state of this key now',
+  }),
+  sequence: Type.Integer(),
+  kind: Type.Enum([...SUCCESSION_KINDS]),
+  activates_at: Timestamp,
+  overlap_until: Timestamp,
+});
+
 export type RosterNode = Static<typeof RosterNode>;
 export type NodeCount = Static<typeof NodeCount>;
 export type InviteToken = Static<typeof InviteToken>;
@@ -106,3 +119,4 @@ export type OperatorKeyRevocation = Static<typeof OperatorKeyRevocation>;
 export type OperatorKeyList = Static<typeof OperatorKeyList>;
 export type OperatorKeyAdded = Static<typeof OperatorKeyAdded>;
 export type OperatorKeyTier = Static<typeof OperatorKeyTier>;
+export type AuthorityKeyStep = Static<typeof AuthorityKeyStep>;

@@ -5,6 +5,7 @@ export const GRAPH_DOCUMENTS = ['recognition_graph', 'connectome', 'atlas'] as c
 
 export const DOCUMENT_NAMES = [
   'genesis',
+  'authority_keys',
   'policy',
   'crl',
   /** The signed part of the newest version of the revocation list, for clients that have an earlier version. */

@@ -14,6 +14,7 @@ import type { JustificationProof } from '../records/justification-proof.ts';
 import type { RecognitionPolicy } from '../records/recognition-policy.ts';
 import type { TreatyScope } from '../records/recognition-treaty.ts';
 import type { RevocationReason } from '../records/revocation-list.ts';
+import type { SignedSuccession } from '../records/succession-request.ts';
 import type { TrustDecision } from '../records/trust-evidence.ts';
 import type { CertificateStatus } from '../rows/certificate.ts';
 import type { InviteStatus } from '../rows/invite.ts';
@@ -122,6 +123,10 @@ export interface RevokeOperatorKey {
   readonly reason: string;
   /** Whether to refuse if no privileged key would be left. */
   readonly unlessLastPrivileged: boolean;
+}
+
+export interface StageSuccession {
+  readonly succession: SignedSuccession;
 }
 
 /** The manifest members that an operator chooses; the authority sets the others. */

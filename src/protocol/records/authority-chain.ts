@@ -277,7 +277,8 @@ function retreatProblem(
   return null;
 }
 
-function firstKey(public_key: string): AuthorityKey {
+/** The key of a network whose key was never replaced. */
+export function firstKey(public_key: string): AuthorityKey {
   return { public_key, state: 'current', since: null, signs_until: null };
 }
 

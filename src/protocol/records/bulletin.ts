@@ -31,7 +31,10 @@ export type Bulletin = Static<typeof Bulletin>;
 export const readBulletin = recordReader(Bulletin);
 
 /** Without `authority_keys_digest`: readers written before it drop the member and must still verify the signature. */
-export function bulletinText({ authority_keys_digest: _, ...signed }: Bulletin): string {
+export function bulletinText({
+  authority_keys_digest: _,
+  ...signed
+}: Omit<Bulletin, 'signature'>): string {
   return canonicalJson(signed, 'signature');
 }
 

@@ -16,6 +16,8 @@ export const AUDIT_EVENTS = [
   'operator_key_added',
   'operator_key_tier_set',
   'operator_key_revoked',
+  'authority_succession_staged',
+  'authority_succession_cancelled',
   'policy_published',
   'policy_rolled_back',
   'agent_registered',

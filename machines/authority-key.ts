@@ -1,0 +1,238 @@
+/**
+ * Key of the authority [authority-keys-8]. A key is staged with the succession that leads to it; the key that it
+ * replaces keeps signing as well until the overlap ends, unless it was stolen. A key never becomes the authority's a second
+ * time, except by the rollback that came with its replacement.
+ */
+import { assign, emit, setup } from 'xstate';
+import type { AuthoritySuccession } from '../src/protocol/records/authority-succession.ts';
+import type { GenesisBlock } from '../src/protocol/records/genesis.ts';
+import type { Refused } from './refused.ts';
+
+/** A statement with the genesis block that takes effect with it. */
+export interface KeyChange {
+  readonly statement: AuthoritySuccession;
+  readonly genesis: GenesisBlock;
+}
+
+export interface AuthorityKey {
+  /** The statement that leads to the key; null for the first key of the network. */
+  readonly statement: AuthoritySuccession | null;
+  /** The genesis block that names the key; null before the key is founded or staged. */
+  readonly genesis: GenesisBlock | null;
+  /** The way back to the key before; null if there is none, or it was destroyed at the end of the overlap. */
+  readonly rollBack: KeyChange | null;
+  /** When the key took over, in milliseconds since the epoch; null for the first key, or before it does. */
+  readonly since: number | null;
+  /** The first revocation list that the key issued; null while it has issued none. */
+  readonly crlSequence: number | null;
+  /** The first revocation list that the key before issued again; null unless the key was rolled back. */
+  readonly rolledBackFrom: number | null;
+}
+
+export type AuthorityKeyEvent =
+  /** The key of the genesis block gets a state when its first successor is staged. */
+  | { readonly type: 'found'; readonly genesis: GenesisBlock }
+  | {
+      readonly type: 'stage';
+      readonly statement: AuthoritySuccession;
+      readonly genesis: GenesisBlock;
+      readonly rollBack: KeyChange | null;
+      readonly isOtherStaged: boolean;
+      /** Why the succession is not in order; null if it is. */
+      readonly problem: string | null;
+    }
+  | { readonly type: 'cancel' }
+  | {
+      readonly type: 'activate';
+      readonly at: number;
+      /** Whether `activates_at` has passed. */
+      readonly isDue: boolean;
+      readonly isHeld: boolean;
+      readonly crlSequence: number;
+    }
+  /** Another key takes over. */
+  | { readonly type: 'replace'; readonly kind: AuthoritySuccession['kind'] }
+  | {
+      readonly type: 'roll_back';
+      /** Whether `overlap_until` has passed. */
+      readonly isOver: boolean;
+      /** Whether the key before is held. */
+      readonly isHeld: boolean;
+      readonly crlSequence: number;
+    }
+  /** The key after this one was rolled back. */
+  | { readonly type: 'return' }
+  | {
+      readonly type: 'finish';
+      /** The nodes that have not followed; null if the overlap ends by itself. */
+      readonly behind: number | null;
+      readonly despite: number;
+    }
+  /** The overlap with the key before has ended, so there is no way back. */
+  | { readonly type: 'settle' };
+
+export type AuthorityKeyRefusal =
+  | 'succession_staged'
+  | 'succession_rejected'
+  | 'succession_not_staged'
+  | 'activation_too_early'
+  | 'authority_key_not_held'
+  | 'roll_back_impossible'
+  | 'no_overlap'
+  | 'nodes_have_not_followed';
+
+const none: AuthorityKey = {
+  statement: null,
+  genesis: null,
+  rollBack: null,
+  since: null,
+  crlSequence: null,
+  rolledBackFrom: null,
+};
+
+const machine = setup({
+  types: {} as {
+    context: AuthorityKey;
+    events: AuthorityKeyEvent;
+    emitted:
+      | Refused<AuthorityKeyRefusal>
+      | {
+          readonly type:
+            | 'founded'
+            | 'staged'
+            | 'cancelled'
+            | 'activated'
+            | 'replaced'
+            | 'rolled_back'
+            | 'returned'
+            | 'retired'
+            | 'settled';
+        };
+  },
+  guards: {
+    otherStaged: ({ event }) => event.type === 'stage' && event.isOtherStaged,
+    notInOrder: ({ event }) => event.type === 'stage' && event.problem !== null,
+    early: ({ event }) => event.type === 'activate' && !event.isDue,
+    notHeld: ({ event }) => 'isHeld' in event && !event.isHeld,
+    stolen: ({ event }) => event.type === 'replace' && event.kind === 'compromise',
+    first: ({ context }) => context.statement === null,
+    replacedStolen: ({ context }) => context.statement?.kind === 'compromise',
+    overlapOver: ({ context, event }) =>
+      event.type === 'roll_back' && (event.isOver || context.rollBack === null),
+    nodesBehind: ({ event }) =>
+      event.type === 'finish' && event.behind !== null && event.behind !== event.despite,
+    rolledBack: ({ context }) => context.rolledBackFrom !== null,
+  },
+});
+
+function refuse(refusal: AuthorityKeyRefusal, reason?: string) {
+  return machine.emit({
+    type: 'refused' as const,
+    refusal,
+    ...(reason !== undefined && { reason }),
+  });
+}
+
+const refuseStaged = refuse('succession_staged');
+const refuseUsed = refuse('succession_rejected', 'key_used_before');
+const refuseNotHeld = { guard: 'notHeld' as const, actions: refuse('authority_key_not_held') };
+const refuseNotStaged = refuse('succession_not_staged');
+const dropRollBack = machine.assign({ rollBack: null });
+
+export const authorityKeyMachine = machine.createMachine({
+  id: 'authority-key',
+  initial: 'absent',
+  context: none,
+  states: {
+    absent: {
+      on: {
+        found: {
+          target: 'current',
+          actions: [assign(({ event }) => ({ genesis: event.genesis })), emit({ type: 'founded' })],
+        },
+        stage: [
+          { guard: 'otherStaged', actions: refuseStaged },
+          {
+            guard: 'notInOrder',
+            actions: emit(({ event }) => ({
+              type: 'refused' as const,
+              refusal: 'succession_rejected' as const,
+              reason: event.problem ?? '',
+            })),
+          },
+          {
+            target: 'staged',
+            actions: [
+              assign(({ event: { statement, genesis, rollBack } }) => ({
+                statement,
+                genesis,
+                rollBack,
+              })),
+              emit({ type: 'staged' }),
+            ],
+          },
+        ],
+        cancel: { actions: refuseNotStaged },
+        activate: { actions: refuseNotStaged },
+        roll_back: { actions: refuse('roll_back_impossible', 'no_succession') },
+        finish: { actions: refuse('no_overlap') },
+      },
+    },
+    staged: {
+      on: {
+        stage: { actions: refuseStaged },
+        cancel: { actions: emit({ type: 'cancelled' }) },
+        activate: [
+          { guard: 'early', actions: refuse('activation_too_early') },
+          refuseNotHeld,
+          {
+            target: 'current',
+            actions: [
+              assign(({ event: { at, crlSequence } }) => ({ since: at, crlSequence })),
+              emit({ type: 'activated' }),
+            ],
+          },
+        ],
+      },
+    },
+    current: {
+      on: {
+        stage: { actions: refuseUsed },
+        replace: [
+          {
+            guard: 'stolen',
+            target: 'distrusted',
+            actions: [dropRollBack, emit({ type: 'replaced' })],
+          },
+          { target: 'previous', actions: [dropRollBack, emit({ type: 'replaced' })] },
+        ],
+        roll_back: [
+          { guard: 'first', actions: refuse('roll_back_impossible', 'no_succession') },
+          { guard: 'replacedStolen', actions: refuse('roll_back_impossible', 'compromise') },
+          { guard: 'overlapOver', actions: refuse('roll_back_impossible', 'overlap_ended') },
+          refuseNotHeld,
+          {
+            target: 'previous',
+            actions: [
+              assign(({ event }) => ({ rolledBackFrom: event.crlSequence })),
+              emit({ type: 'rolled_back' }),
+            ],
+          },
+        ],
+        settle: { actions: [dropRollBack, emit({ type: 'settled' })] },
+      },
+    },
+    previous: {
+      on: {
+        stage: { actions: refuseUsed },
+        return: { target: 'current', actions: emit({ type: 'returned' }) },
+        finish: [
+          { guard: 'nodesBehind', actions: refuse('nodes_have_not_followed') },
+          { target: 'retired', actions: emit({ type: 'retired' }) },
+        ],
+      },
+    },
+    distrusted: { on: { stage: { actions: refuseUsed } } },
+    retired: { on: { stage: { actions: refuseUsed } } },
+  },
+});

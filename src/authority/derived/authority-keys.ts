@@ -1,0 +1,189 @@
+/**
+ * The keys of the authority as one chain [authority-keys-8], including decisions that are not committed yet. There are
+ * at most a few hundred, so everything is derived again after each change.
+ */
+import type { AuthorityKey as StoredKey } from '../../../machines/authority-key.ts';
+import { type AuthorityKey, firstKey, keysAt } from '../../protocol/records/authority-chain.ts';
+import type { AuthoritySuccession } from '../../protocol/records/authority-succession.ts';
+import type { GenesisBlock } from '../../protocol/records/genesis.ts';
+import { instantOf } from '../../protocol/records/record.ts';
+import type { Subject } from '../subjects/subject-table.ts';
+import type { SubjectFollower } from '../subjects/subjects.ts';
+
+type KeySubject = Subject<'authority-key'>;
+
+export interface CurrentKey {
+  readonly publicKey: string;
+  /** The genesis block that names it. */
+  readonly genesis: GenesisBlock;
+  /** When it took over, in milliseconds since the epoch; null for the first key. */
+  readonly since: number | null;
+}
+
+/** A key that signs together with the current one. */
+export interface PreviousKey {
+  readonly publicKey: string;
+  /** Milliseconds since the epoch. */
+  readonly overlapUntil: number;
+}
+
+export interface StagedKey {
+  readonly publicKey: string;
+  readonly statement: AuthoritySuccession;
+  /** Milliseconds since the epoch. */
+  readonly activatesAt: number;
+}
+
+/** The first revocation list of a period in which a key issued it. */
+interface IssuingPeriod {
+  readonly from: number;
+  readonly publicKey: string;
+}
+
+export interface KeyChain {
+  /** The genesis block of the first key; null while no succession was ever staged. */
+  readonly first: GenesisBlock | null;
+  /** Null while no succession was ever staged: then only the configuration names the key. */
+  readonly current: CurrentKey | null;
+  readonly previous: PreviousKey | null;
+  readonly staged: StagedKey | null;
+  /** The statements in force and then the staged one. */
+  readonly published: readonly AuthoritySuccession[];
+  /** The statements in force, in order. */
+  readonly inForce: readonly AuthoritySuccession[];
+  /** All keys with their states, oldest first. */
+  readonly keys: readonly AuthorityKey[];
+  has(publicKey: string): boolean;
+  /** The key that issued the revocation list with this sequence; null if it is the first key. */
+  issuerOf(crlSequence: number): string | null;
+}
+
+export interface AuthorityKeys {
+  readonly follow: SubjectFollower;
+  readonly followRemovals: SubjectFollower;
+  chain(): KeyChain;
+}
+
+export function createAuthorityKeys(): AuthorityKeys {
+  const keys = new Map<string, KeySubject>();
+  let derived: KeyChain | null = null;
+
+  return {
+    follow(kind, id, subject) {
+      if (kind !== 'authority-key') return;
+      keys.set(id, subject as KeySubject);
+      derived = null;
+    },
+    followRemovals(kind, id) {
+      if (kind === 'authority-key' && keys.delete(id)) derived = null;
+    },
+    chain() {
+      derived ??= keyChain(keys);
+      return derived;
+    },
+  };
+}
+
+const STATES: { readonly [value: string]: AuthorityKey['state'] } = {
+  staged: 'next',
+  current: 'current',
+  previous: 'previous',
+  distrusted: 'distrusted',
+  retired: 'retired',
+};
+
+export function keyChain(subjects: Iterable<readonly [string, KeySubject]>): KeyChain {
+  const states = new Map(subjects);
+  const held = [...states];
+  const inForce = held
+    .filter(([, { value }]) => value !== 'staged')
+    .flatMap(([, { context }]) => statementsOf(context))
+    .sort((a, b) => a.sequence - b.sequence);
+  const stagedKey = held.find(([, { value }]) => value === 'staged');
+  const staged = stagedKey && stagedOf(...stagedKey);
+  const published = staged ? [...inForce, staged.statement] : inForce;
+  const last = inForce.at(-1);
+  const previousKey = held.find(([, { value }]) => value === 'previous');
+  const current = currentOf(last, states);
+  const periods = held.flatMap(periodsOf).sort((a, b) => b.from - a.from);
+  return {
+    first: held.find(([, { context }]) => context.statement === null)?.[1].context.genesis ?? null,
+    current,
+    previous:
+      previousKey === undefined || last === undefined
+        ? null
+        : { publicKey: previousKey[0], overlapUntil: instantOf(last.overlap_until) },
+    staged: staged ?? null,
+    published,
+    inForce,
+    keys: keysOf(published, states, current),
+    has: (publicKey) => states.has(publicKey),
+    issuerOf: (sequence) => periods.find(({ from }) => from <= sequence)?.publicKey ?? null,
+  };
+}
+
+/** The published statements of a key: the one that leads to it, and the one by which it was rolled back. */
+function statementsOf({ statement, rollBack, rolledBackFrom }: StoredKey): AuthoritySuccession[] {
+  const back = rolledBackFrom === null ? null : rollBack?.statement;
+  return [statement, back ?? null].filter((each) => each !== null);
+}
+
+function stagedOf(publicKey: string, { context }: KeySubject): StagedKey | undefined {
+  const { statement } = context;
+  if (statement === null) return undefined;
+  return { publicKey, statement, activatesAt: instantOf(statement.activates_at) };
+}
+
+/** After a rollback, the genesis block is the one that was signed for it. */
+function currentOf(
+  last: AuthoritySuccession | undefined,
+  states: ReadonlyMap<string, KeySubject>,
+): CurrentKey | null {
+  for (const [publicKey, { value, context }] of states) {
+    if (value !== 'current') continue;
+    const rolledBack = last?.kind === 'roll_back' ? states.get(last.from_key) : undefined;
+    const genesis = rolledBack?.context.rollBack?.genesis ?? context.genesis;
+    if (genesis !== null) return { publicKey, genesis, since: context.since };
+  }
+  return null;
+}
+
+function periodsOf([publicKey, { context }]: readonly [string, KeySubject]): IssuingPeriod[] {
+  const { statement, crlSequence, rolledBackFrom } = context;
+  const own = crlSequence === null ? [] : [{ from: crlSequence, publicKey }];
+  if (rolledBackFrom === null || statement === null) return own;
+  return [...own, { from: rolledBackFrom, publicKey: statement.from_key }];
+}
+
+/** Times come from the statements; the states are those that the authority keeps. */
+function keysOf(
+  published: readonly AuthoritySuccession[],
+  states: ReadonlyMap<string, KeySubject>,
+  current: CurrentKey | null,
+): AuthorityKey[] {
+  if (published.length === 0) return current === null ? [] : [firstKey(current.publicKey)];
+  return keysAt(published, Number.MAX_SAFE_INTEGER).map((key) => ({
+    ...key,
+    state: STATES[states.get(key.public_key)?.value ?? ''] ?? key.state,
+  }));
+}
+
+/**
+ * The genesis block in force. The state is ahead of the configuration after a succession; the configuration is ahead
+ * after its block was renewed for the same key.
+ */
+export function genesisInForce({ current }: KeyChain, configured: GenesisBlock): GenesisBlock {
+  if (current === null) return configured;
+  const { public_key, valid_from, valid_to } = configured.network_authority;
+  const stored = current.genesis.network_authority;
+  const isNewer =
+    public_key === current.publicKey &&
+    instantOf(valid_from) >= instantOf(stored.valid_from) &&
+    instantOf(valid_to) >= instantOf(stored.valid_to);
+  return isNewer ? configured : current.genesis;
+}
+
+/** When the current key became the authority's, in milliseconds since the epoch. */
+export function currentSince({ current }: KeyChain, configured: GenesisBlock): number {
+  return current?.since ?? instantOf(configured.network_authority.valid_from);
+}

@@ -1,0 +1,54 @@
+/** The keys of the authority, and the succession to the next one [authority-keys-9]. */
+import { AuthorityKeyStep } from '../../protocol/answers/operators.ts';
+import { AuthorityKeys } from '../../protocol/records/authority-chain.ts';
+import {
+  readSignedSuccession,
+  SignedSuccession,
+} from '../../protocol/records/succession-request.ts';
+import { LARGE_BODY_BYTES } from '../../protocol/route-description.ts';
+import { NOTHING, PUBLIC_DOCUMENT, type RouteEntry } from '../route.ts';
+import { serveDocument } from './documents.ts';
+import { operatorRoute } from './operator-route.ts';
+
+export const authorityKeyRoutes: readonly RouteEntry[] = [
+  {
+    ...PUBLIC_DOCUMENT,
+    path: '/authority-keys',
+    summary: 'The keys of the authority, and the statements by which they replaced each other',
+    answer: AuthorityKeys,
+    refusals: [],
+    handle: (request, edge) => serveDocument('authority_keys', request, edge),
+  },
+  operatorRoute({
+    method: 'POST',
+    path: '/admin/authority-keys',
+    call: 'stageSuccession',
+    limit: 'ADMIN',
+    maxBodyBytes: LARGE_BODY_BYTES,
+    summary: 'Stage the succession to the next key, as signed by the root key',
+    body: SignedSuccession,
+    exampleNeeds: {
+      what: 'a succession that the root key has signed',
+      otherwise: 'succession_rejected',
+    },
+    answer: AuthorityKeyStep,
+    refusals: ['invalid_succession', 'succession_staged', 'succession_rejected'],
+    input({ body }) {
+      const succession = readSignedSuccession(body);
+      return succession === null
+        ? { ok: false, refusal: 'invalid_succession', details: {} }
+        : { ok: true, value: { succession } };
+    },
+  }),
+  operatorRoute({
+    method: 'POST',
+    path: '/admin/authority-keys/cancel',
+    call: 'cancelSuccession',
+    limit: 'ADMIN',
+    summary: 'Take the staged succession back',
+    exampleNeeds: { what: 'a staged succession', otherwise: 'succession_not_staged' },
+    answer: AuthorityKeyStep,
+    refusals: ['succession_not_staged'],
+    input: () => NOTHING,
+  }),
+];

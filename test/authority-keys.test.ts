@@ -1,0 +1,255 @@
+/** The succession to the next key of the authority: staged, taken back, and refused [authority-keys-8], [authority-keys-9]. */
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { SHA256 } from '../src/base/crypto/digest.ts';
+import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
+import { authorityKeysDigest, followChain } from '../src/protocol/records/authority-chain.ts';
+import { isBulletinOf, readBulletin } from '../src/protocol/records/bulletin.ts';
+import type { SignedSuccession } from '../src/protocol/records/succession-request.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { HOUR, MINUTE } from './support/clock.ts';
+import {
+  auditEvents,
+  get,
+  joinedNode,
+  newKey,
+  operate,
+  outcome,
+  send,
+} from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
+import {
+  DAY,
+  type Draft,
+  keyIn,
+  keyStates,
+  stage,
+  step,
+  succession,
+} from './support/successions.ts';
+
+suite('staging', () => {
+  const shared = sharedAuthority();
+
+  test('a network whose key was never replaced publishes that one key, with a validator', async () => {
+    const na = await shared();
+    const { body, headers } = await get(na, '/authority-keys');
+    assert.deepEqual(body.keys, [
+      { public_key: na.audience, state: 'current', since: null, signs_until: null },
+    ]);
+    assert.deepEqual(body.successions, []);
+    const again = await send(na, 'GET', '/authority-keys', {
+      headers: { 'if-none-match': headers.get('etag') ?? '' },
+    });
+    assert.equal(again.status, 304);
+    assert.equal('authority_keys_digest' in (await get(na, '/bulletin')).body, false);
+  });
+
+  /** Why a succession made of this draft, or changed like this, is refused. */
+  const REFUSED: readonly (readonly [
+    string,
+    string,
+    (na: TestAuthority) => Draft | Promise<Draft>,
+    ((signed: SignedSuccession) => object)?,
+  ])[] = [
+    [
+      'of another network',
+      'wrong_genesis',
+      () => ({ altered: { network_name: 'beta' } }),
+      (signed) => ({
+        ...signed,
+        genesis: { ...signed.genesis, network_name: 'beta' },
+      }),
+    ],
+    [
+      'whose statement names another network',
+      'wrong_network',
+      () => ({ altered: { network_name: 'beta' } }),
+    ],
+    ['with a gap before it', 'gap', () => ({ altered: { sequence: 2 } })],
+    [
+      'that follows another genesis block',
+      'broken_link',
+      () => ({ altered: { previous_digest: 'ab'.repeat(32) } }),
+    ],
+    [
+      'from another key',
+      'wrong_from_key',
+      () => {
+        const from = newKey();
+        return { from, altered: { from_key: from.publicKey } };
+      },
+    ],
+    ['to the root key', 'key_used_before', (na) => ({ to: keyIn(na.dataDir, 'root.key') })],
+    ['to the current key', 'key_used_before', (na) => ({ to: keyIn(na.dataDir, 'na.key') })],
+    ['to the key of an operator', 'key_of_operator', (na) => ({ to: na.standard.key })],
+    ['to the key of a node', 'key_of_node', async (na) => ({ to: (await joinedNode(na)).key })],
+    [
+      'whose times are in the wrong order',
+      'wrong_times',
+      (na) => ({
+        altered: { issued_at: formatInstant(na.clock.now() + 2 * DAY) },
+      }),
+    ],
+    [
+      'that begins before the current key',
+      'wrong_genesis',
+      () => ({
+        activatesIn: -400 * DAY,
+        overlap: 500 * DAY,
+        altered: { issued_at: '2001-01-01T00:00:00Z' },
+      }),
+    ],
+    [
+      'whose overlap has ended',
+      'overlap_ended',
+      (na) => {
+        na.clock.advance(HOUR);
+        const issued_at = formatInstant(na.clock.now() - 20 * MINUTE);
+        return { activatesIn: -10 * MINUTE, overlap: 5 * MINUTE, altered: { issued_at } };
+      },
+    ],
+    [
+      'with a wrong proof of possession',
+      'wrong_proof',
+      () => ({ kind: 'compromise' }),
+      (signed) => {
+        const { statement } = signed;
+        return {
+          ...signed,
+          statement: { ...statement, proof_of_possession: statement.signatures[0]?.sig },
+        };
+      },
+    ],
+    [
+      'that the root key has not signed',
+      'not_signed_by_root',
+      () => ({}),
+      (signed) => {
+        const { statement } = signed;
+        return {
+          ...signed,
+          statement: { ...statement, signatures: statement.signatures.slice(1) },
+        };
+      },
+    ],
+    ['that another root key has signed', 'wrong_genesis', () => ({ root: newKey() })],
+    [
+      'that the current key has not signed',
+      'not_signed_by_from_key',
+      () => ({}),
+      (signed) => {
+        const { statement } = signed;
+        return {
+          ...signed,
+          statement: { ...statement, signatures: statement.signatures.slice(0, 1) },
+        };
+      },
+    ],
+    [
+      'without its way back',
+      'wrong_roll_back_file',
+      () => ({}),
+      (signed) => ({ ...signed, roll_back: null }),
+    ],
+    [
+      'with another genesis block',
+      'wrong_genesis',
+      () => ({}),
+      (signed) => ({
+        ...signed,
+        genesis: { ...signed.genesis, network_version: 'v9' },
+      }),
+    ],
+  ];
+
+  for (const [what, cause, draft, changed = (signed: SignedSuccession) => signed] of REFUSED) {
+    test(`a succession ${what} is refused, and changes nothing`, async () => {
+      const na = await shared();
+      const before = (await get(na, '/authority-keys')).text;
+      const signed = await succession(na, {
+        activatesIn: HOUR,
+        to: newKey(),
+        ...(await draft(na)),
+      });
+      const answer = await stage(na, changed(signed));
+      assert.equal(outcome(answer), '422 succession_rejected');
+      assert.equal(answer.body.error.details.cause, cause);
+      assert.match(answer.body.error.details.message, /^[A-Z].*\.$/);
+      assert.equal((await get(na, '/authority-keys')).text, before);
+    });
+  }
+
+  test('only privileged operators stage, and only what has the form of a succession', async () => {
+    const na = await shared();
+    const signed = await succession(na, { activatesIn: HOUR, to: newKey() });
+    const [standard, nobody] = [na.standard, { keyId: 'nobody', key: newKey() }];
+    assert.equal(outcome(await stage(na, signed, standard)), '403 insufficient_operator_tier');
+    assert.equal(outcome(await stage(na, signed, nobody)), '401 admin_auth_failed');
+    for (const body of [{}, { ...signed, format_version: 2 }, { ...signed, statement: null }]) {
+      assert.equal(outcome(await stage(na, body)), '400 invalid_succession');
+    }
+    assert.equal(outcome(await step(na, 'cancel', {}, standard)), '403 insufficient_operator_tier');
+    assert.equal(outcome(await step(na, 'cancel')), '409 succession_not_staged');
+  });
+});
+
+test('the private key of a staged key is refused where a public key belongs', async () => {
+  await using na = await startTestAuthority();
+  const seed = Buffer.alloc(32, 7);
+  const to = signerFromSeed(seed);
+  assert.equal(outcome(await stage(na, await succession(na, { activatesIn: DAY, to }))), '200');
+  const body = { key_id: 'ops-3', public_key: seed.toString('base64'), tier: 'standard' };
+  assert.equal(outcome(await operate(na, '/admin/operator-keys', body)), '400 private_key_given');
+});
+
+test('a staged succession is published until it is taken back, and after a restart', async () => {
+  await using na = await startTestAuthority();
+  const signed = await succession(na, { activatesIn: DAY });
+  const { statement } = signed;
+  const staged = await stage(na, signed);
+  assert.deepEqual(staged.body, {
+    public_key: statement.to_key,
+    state: 'staged',
+    sequence: 1,
+    kind: 'planned',
+    activates_at: statement.activates_at,
+    overlap_until: statement.overlap_until,
+  });
+  const states = [
+    [na.audience, 'current'],
+    [statement.to_key, 'next'],
+  ];
+  assert.deepEqual(await keyStates(na), states);
+  const { body } = await get(na, '/authority-keys');
+  assert.deepEqual(body.successions, [statement]);
+  const pin = { networkName: 'alpha', trusted: { authorityKey: na.audience } };
+  const tools = { verify: verifySignature, sha256: SHA256 };
+  assert.equal(followChain(pin, body.successions, na.clock.now(), tools).refusal, null);
+
+  na.clock.advance(2000);
+  const bulletin = readBulletin((await get(na, '/bulletin')).body);
+  assert(bulletin !== null);
+  assert.equal(bulletin.authority_keys_digest, authorityKeysDigest([statement], SHA256));
+  assert(isBulletinOf(bulletin, 'alpha', na.audience, verifySignature));
+
+  assert.equal(outcome(await stage(na, signed)), '409 succession_staged');
+  const other = await succession(na, { to: newKey(), activatesIn: DAY });
+  assert.equal(outcome(await stage(na, other)), '409 succession_staged');
+
+  await using again = await na.restart();
+  assert.deepEqual(await keyStates(again), states);
+  const cancelled = await step(again, 'cancel');
+  assert.equal(cancelled.body.state, 'absent');
+  assert.deepEqual(await keyStates(again), [[na.audience, 'current']]);
+  assert.equal(outcome(await step(again, 'cancel')), '409 succession_not_staged');
+
+  await using third = await again.restart();
+  assert.deepEqual(await keyStates(third), [[na.audience, 'current']]);
+  assert.equal(outcome(await stage(third, signed)), '200');
+  const events = auditEvents(third)
+    .filter(({ type }) => type.startsWith('authority_'))
+    .map(({ type, details }) => [type, details.sequence, details.to_key]);
+  assert.deepEqual(events, [['authority_succession_staged', 1, statement.to_key]]);
+});
