@@ -10,9 +10,9 @@ import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import { jsonText } from '../src/base/json/write.ts';
 import { readKeyFile } from '../src/base/keys/key-file.ts';
 import { systemRuntime } from '../src/base/runtime.ts';
+import { openConnection } from '../src/load/connection.ts';
 import { openLmdbStore } from '../src/store/lmdb/store.ts';
 import { operatorHeaders } from '../test/support/signing.ts';
-import { openConnection } from './connection.ts';
 import type { Settings } from './contest.ts';
 import {
   getRequest,
@@ -153,7 +153,7 @@ async function enrolledNode(na: AuthorityProcess) {
 }
 
 async function asked<Answer>({ port }: AuthorityProcess, request: Buffer): Promise<Answer> {
-  const connection = await openConnection(port);
+  const connection = await openConnection({ port });
   try {
     return await new Promise((resolve, reject) => {
       connection.failed = reject;

@@ -1,12 +1,14 @@
-/** The requests of a fleet, signed beforehand: invites by an operator, joins and heartbeats by nodes. */
+/** The requests of a fleet as bytes, and those of its operator. */
 
-import { SEED_BYTES, signerFromSeed } from '../src/base/crypto/ed25519.ts';
+import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import type { Signer } from '../src/base/crypto/primitives.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { jsonText } from '../src/base/json/write.ts';
-import { systemRuntime } from '../src/base/runtime.ts';
 import type { Query } from '../src/client/http.ts';
-import { operatorHeaders, signNodeBody } from '../test/support/signing.ts';
+import * as requests from '../src/load/requests.ts';
+import { operatorHeaders } from '../test/support/signing.ts';
+
+export type FleetNode = requests.FleetNode;
 
 /** What clients of an authority need to know, as a plain value that can be sent between processes. */
 export type Network = {
@@ -17,16 +19,13 @@ export type Network = {
   readonly operatorSeed: string;
 };
 
-export interface FleetNode {
-  readonly key: Signer;
-  readonly certId: string;
-}
-
 /** The most tokens of one invite request. */
 export const MAX_INVITES = 1000;
 
+export const SITE = { host: 'mesh-na.bench', prefix: '' };
+
 export function newKeys(count: number): Signer[] {
-  return Array.from({ length: count }, () => signerFromSeed(systemRuntime.randomBytes(SEED_BYTES)));
+  return Array.from({ length: count }, requests.newKey);
 }
 
 /** Creates signed invite requests with the given body. */
@@ -39,60 +38,38 @@ export function inviteSigner(network: Network): (body: JsonObject) => Buffer {
 export function operatorSigner(network: Network, method: string, path: string, query: Query = {}) {
   const key = signerFromSeed(Buffer.from(network.operatorSeed, 'base64'));
   const { audience, operatorKeyId: keyId } = network;
-  return (body: JsonObject) =>
-    operatorHeaders({ method, path, query, ...newStamp(), audience, keyId, body }, key);
-}
-
-export function joinRequest(key: Signer, inviteToken: string, further: JsonObject = {}): Buffer {
-  const body = { node_public_key: key.publicKey, invite_token: inviteToken, ...further };
-  return httpRequest('POST', '/join', {}, jsonText(signNodeBody(body, key, newStamp())));
-}
-
-/**
- * Signs heartbeats of all nodes in turn. The timestamps of a node increase across all calls, because the authority
- * refuses anything older than its window of nonces.
- */
-export function heartbeatSigner(
-  nodes: readonly FleetNode[],
-): (count: number, further?: JsonObject) => Buffer[] {
-  let turn = 0;
-  let signedAt = 0;
-
-  function nextRequest(further: JsonObject): Buffer {
-    const node = nodes[turn % nodes.length];
-    if (node === undefined) throw new Error('There are no nodes to sign for');
-    if (turn % nodes.length === 0) signedAt += 1;
-    turn += 1;
-    return heartbeatRequest(node, signedAt, further);
-  }
-
-  return (count, further = {}) => {
-    signedAt = Math.max(signedAt, systemRuntime.now());
-    return Array.from({ length: count }, () => nextRequest(further));
+  return (body: JsonObject) => {
+    const stamp = requests.newStamp();
+    return operatorHeaders({ method, path, query, ...stamp, audience, keyId, body }, key);
   };
 }
 
-export function renewalRequest({ key, certId }: FleetNode, further: JsonObject = {}): Buffer {
-  const body = { node_public_key: key.publicKey, cert_id: certId, ...further };
-  return httpRequest('POST', '/renew', {}, jsonText(signNodeBody(body, key, newStamp())));
+export function joinRequest(key: Signer, inviteToken: string, further?: JsonObject): Buffer {
+  return requests.bytesOf(requests.joinRequest(key, inviteToken, further), SITE);
 }
 
-export function heartbeatRequest(
-  { key, certId }: FleetNode,
-  signedAt: number,
-  further: JsonObject = {},
-): Buffer {
-  const body = { node_public_key: key.publicKey, cert_id: certId, status: 'healthy', ...further };
-  const signed = signNodeBody(body, key, newStamp(signedAt));
-  return httpRequest('POST', '/heartbeat', {}, jsonText(signed));
+/** Signs heartbeats of all nodes in turn. */
+export function heartbeatSigner(
+  nodes: readonly FleetNode[],
+): (count: number, further?: JsonObject) => Buffer[] {
+  const next = requests.nodesInTurn(nodes);
+  return (count, further) =>
+    Array.from({ length: count }, () => {
+      const { node, signedAt } = next();
+      return heartbeatRequest(node, signedAt, further);
+    });
+}
+
+export function renewalRequest(node: FleetNode, further?: JsonObject): Buffer {
+  return requests.bytesOf(requests.renewalRequest(node, further), SITE);
+}
+
+export function heartbeatRequest(node: FleetNode, signedAt: number, further?: JsonObject): Buffer {
+  return requests.bytesOf(requests.heartbeatRequest(node, signedAt, further), SITE);
 }
 
 export function getRequest(path: string): Buffer {
-  return Buffer.from(`GET ${path} HTTP/1.1\r\nHost: mesh-na.bench\r\n\r\n`, 'latin1');
-}
-
-function newStamp(at = systemRuntime.now()) {
-  return { timestamp: new Date(at).toISOString(), nonce: systemRuntime.uuid() };
+  return requests.bytesOf(requests.getRequest(path), SITE);
 }
 
 export function httpRequest(
@@ -101,12 +78,6 @@ export function httpRequest(
   headers: { readonly [name: string]: string },
   body: string,
 ): Buffer {
-  const lines = [
-    `${method} ${path} HTTP/1.1`,
-    'Host: mesh-na.bench',
-    'Content-Type: application/json',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
-  ];
-  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body}`);
+  const all = { 'Content-Type': 'application/json', ...headers };
+  return requests.bytesOf({ method, path, headers: all, body }, SITE);
 }

@@ -1,4 +1,6 @@
 /** Entry of the load generator's process: executes one order at a time. */
+import { prepareReturn } from '../src/load/returning-fleet.ts';
+import { cpuSecondsOf } from './cpu.ts';
 import {
   type FleetNode,
   getRequest,
@@ -10,7 +12,6 @@ import {
   newKeys,
 } from './fleet.ts';
 import type { Reply, Work } from './load.ts';
-import { returnOf } from './returning-fleet.ts';
 import { assertAccepted, type RoundPlan, type RoundResult, runRound } from './round.ts';
 
 type Doing = {
@@ -32,7 +33,14 @@ const doing: Doing = {
     heartbeats = signHeartbeats(count, further);
     return null;
   },
-  return: (plan) => returnOf(enrolled, plan),
+  async return(plan) {
+    const run = await prepareReturn(enrolled, plan);
+    const cpuBefore = cpuSecondsOf(plan.target.pid);
+    const result = await run();
+    const [refusal] = Object.keys(result.refused);
+    if (refusal !== undefined) throw new Error(`A heartbeat was answered ${refusal}`);
+    return { ...result, serverCpuSeconds: cpuSecondsOf(plan.target.pid) - cpuBefore };
+  },
   heartbeats: (plan) => runRound(plan, (index) => heartbeats[index]),
   document({ plan, path }) {
     const request = getRequest(path);

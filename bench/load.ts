@@ -1,10 +1,13 @@
 /** The load generator as seen by the run: a separate process that executes one order at a time. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import type { ReturnPlan, ReturnResult } from '../src/load/returning-fleet.ts';
 import { childOptions, stopChild, watchChild } from './children.ts';
 import type { Network } from './fleet.ts';
-import type { ReturnPlan, ReturnResult } from './returning-fleet.ts';
-import type { RoundPlan, RoundResult } from './round.ts';
+import type { RoundPlan, RoundResult, Target } from './round.ts';
+
+export type BenchedReturn = ReturnPlan & { readonly target: Target };
+export type ReturnCost = ReturnResult & { readonly serverCpuSeconds: number };
 
 /** The orders of the load generator, with their answers. */
 export interface Work {
@@ -13,7 +16,7 @@ export interface Work {
   /** Signs the heartbeats that every round sends until the next call. */
   sign: { order: { count: number; bulletin?: true }; answer: null };
   /** The fleet returns, and each node sends a heartbeat until one is accepted. */
-  return: { order: ReturnPlan; answer: ReturnResult };
+  return: { order: BenchedReturn; answer: ReturnCost };
   heartbeats: { order: RoundPlan; answer: RoundResult };
   document: { order: { plan: RoundPlan; path: string }; answer: RoundResult };
   /** Sends the same request repeatedly, given in base64; every answer must equal the given one. */

@@ -12,9 +12,9 @@ import type { JsonObject } from '../src/base/json/value.ts';
 import { jsonText } from '../src/base/json/write.ts';
 import { readKeyFile } from '../src/base/keys/key-file.ts';
 import { systemRuntime } from '../src/base/runtime.ts';
+import { type Answered, type Lane, openLane } from '../src/load/connection.ts';
 import { scratchFolder } from '../test/support/scratch.ts';
 import { signAgentDescriptor } from '../test/support/signing.ts';
-import { type Answered, type Lane, openLane } from './connection.ts';
 import type { Settings } from './contest.ts';
 import {
   type FleetNode,
@@ -141,7 +141,7 @@ interface Sender {
 
 /** Sends each request on the next idle connection, as a proxy would. */
 async function openSender(port: number): Promise<Sender> {
-  const idle = await Promise.all(Array.from({ length: CONNECTIONS }, () => openLane(port)));
+  const idle = await Promise.all(Array.from({ length: CONNECTIONS }, () => openLane({ port })));
   const all = [...idle];
   const waiting: ((lane: Lane) => void)[] = [];
 

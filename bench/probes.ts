@@ -1,7 +1,7 @@
 /** Sends requests one at a time during other work, and measures how long each one takes. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemRuntime } from '../src/base/runtime.ts';
-import { openConnection } from './connection.ts';
+import { openConnection } from '../src/load/connection.ts';
 import { getRequest } from './fleet.ts';
 
 const EVERY_MS = 50;
@@ -20,7 +20,7 @@ export async function probeUntil(
     .finally(() => {
       running = false;
     });
-  const connection = await openConnection(port);
+  const connection = await openConnection({ port });
   const latencies: number[] = [];
   while (running) {
     const sentAt = systemRuntime.elapsed();

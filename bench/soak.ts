@@ -6,7 +6,7 @@ import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { readKeyFile } from '../src/base/keys/key-file.ts';
 import { systemRuntime } from '../src/base/runtime.ts';
-import { type Answered, type Lane, openLane } from './connection.ts';
+import { type Answered, type Lane, openLane } from '../src/load/connection.ts';
 import type { Settings } from './contest.ts';
 import {
   type FleetNode,
@@ -43,7 +43,7 @@ export async function benchSoak(_load: Load, settings: Settings): Promise<Report
   const notes: string[] = [];
   for (const threads of [1, 2]) {
     await using na = await startAuthority(null, threads);
-    const lanes = await Promise.all(Array.from({ length: CONNECTIONS }, () => openLane(na.port)));
+    const lanes = await Promise.all(Array.from({ length: CONNECTIONS }, () => openLane(na)));
     const model: Model = { usable: [], valid: [], revoked: [], issued: 0 };
     const startedAt = systemRuntime.elapsed();
     await Promise.all(lanes.map(({ ask }) => soak(na, ask, model, settings)));

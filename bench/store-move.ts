@@ -5,12 +5,12 @@ import { cpSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemRuntime } from '../src/base/runtime.ts';
+import { type Connection, openConnection } from '../src/load/connection.ts';
 import { parseStoreAddress } from '../src/store/postgresql/address.ts';
 import { migrateDatabase } from '../src/store/postgresql/status.ts';
 import { startCluster } from '../test/support/postgresql.ts';
 import { scratchFolder } from '../test/support/scratch.ts';
 import { ROOT } from './children.ts';
-import { type Connection, openConnection } from './connection.ts';
 import type { Settings } from './contest.ts';
 import { type FleetNode, heartbeatRequest, inviteSigner, joinRequest, newKeys } from './fleet.ts';
 import type { Load } from './load.ts';
@@ -197,7 +197,7 @@ function takeIdle(port: number): Connection | undefined {
 
 /** Sends a request on a connection that is kept for the next one. */
 async function askOnce(port: number, request: Buffer): Promise<{ status: number; body: Buffer }> {
-  const connection = takeIdle(port) ?? (await openConnection(port));
+  const connection = takeIdle(port) ?? (await openConnection({ port }));
   const answer = await new Promise<{ status: number; body: Buffer }>((resolve, reject) => {
     connection.answered = (status, body) => resolve({ status, body: Buffer.from(body) });
     connection.failed = reject;

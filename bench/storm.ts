@@ -4,11 +4,10 @@
  */
 
 import type { Settings } from './contest.ts';
-import { inviteSigner } from './fleet.ts';
-import { type Load, startLoad } from './load.ts';
+import { inviteSigner, SITE } from './fleet.ts';
+import { type BenchedReturn, type Load, type ReturnCost, startLoad } from './load.ts';
 import { latencyText, probeUntil } from './probes.ts';
 import type { Report } from './report.ts';
-import type { ReturnPlan, ReturnResult } from './returning-fleet.ts';
 import { assertAccepted } from './round.ts';
 import { type AuthorityProcess, startAuthority } from './servers.ts';
 
@@ -26,6 +25,7 @@ const ADMISSION = { on: { MESH_LONGEST_WAIT_MS: '500' }, off: { MESH_LONGEST_WAI
 export async function benchStorm(load: Load, settings: Settings): Promise<Report> {
   const { connections, returning: nodes, progress } = settings;
   const plan = {
+    site: SITE,
     connections: connections ?? CONNECTIONS,
     withinMs: 1000,
     patienceMs: PATIENCE_MS,
@@ -49,7 +49,7 @@ export async function benchStorm(load: Load, settings: Settings): Promise<Report
 }
 
 interface Storm {
-  readonly result: ReturnResult;
+  readonly result: ReturnCost;
   readonly health: readonly number[];
   readonly operator: readonly number[];
 }
@@ -58,7 +58,7 @@ async function stormed(
   load: Load,
   { returning: nodes, threads }: Settings,
   environment: Readonly<Record<string, string>>,
-  plan: Omit<ReturnPlan, 'target'>,
+  plan: Omit<BenchedReturn, 'target'>,
 ): Promise<Storm> {
   await using na = await startAuthority(null, threads, undefined, undefined, environment);
   await enroll(load, na, nodes);

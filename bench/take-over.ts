@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemRuntime } from '../src/base/runtime.ts';
-import { openConnection } from './connection.ts';
+import { openConnection } from '../src/load/connection.ts';
 import type { Settings } from './contest.ts';
 import { inviteSigner } from './fleet.ts';
 import { type Instances, isFollowing, placeOf, startInstances, until } from './instances.ts';
@@ -99,7 +99,7 @@ async function takeOver(
     database,
     'select extract(epoch from expires_at)::float8 * 1000 as until from mesh_na.writer_lease',
   );
-  const connection = await openConnection(follower.port);
+  const connection = await openConnection(follower);
   const status = await new Promise<number>((resolve, reject) => {
     connection.answered = resolve;
     connection.failed = reject;

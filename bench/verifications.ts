@@ -4,11 +4,12 @@
  */
 import { join } from 'node:path';
 import { SHA256 } from '../src/base/crypto/digest.ts';
-import { SEED_BYTES, signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
+import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { jsonText } from '../src/base/json/write.ts';
-import { systemRuntime } from '../src/base/runtime.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
+import { evidenceAbout, issuerNamed, verificationBody } from '../src/load/evidence.ts';
+import { VERIFICATION_PATH } from '../src/load/mix.ts';
 import {
   type AgreementRecord,
   acceptCounter,
@@ -24,11 +25,6 @@ import type { BuildFailure, Issuer } from '../src/protocol/records/issuer.ts';
 import { readJustificationProof } from '../src/protocol/records/justification-proof.ts';
 import type { SignatureItem } from '../src/protocol/records/record.ts';
 import { signedText, singlySignedText } from '../src/protocol/records/signed-record.ts';
-import {
-  buildTrustEvidence,
-  type TrustDecision,
-  type TrustEvidence,
-} from '../src/protocol/records/trust-evidence.ts';
 import { buildValidatorVote } from '../src/protocol/records/validator-vote.ts';
 import type { SignatureCheck } from './bare-server.ts';
 import { contest, type Measured, type Settings } from './contest.ts';
@@ -113,7 +109,7 @@ async function acceptedAnswer(url: string, body: string): Promise<string> {
 }
 
 export function verificationRequests(): Omit<Case, 'answer'>[] {
-  const [alpha, beta, gamma] = [makerNamed('alpha'), makerNamed('beta'), makerNamed('gamma')];
+  const [alpha, beta, gamma] = [issuerNamed('alpha'), issuerNamed('beta'), issuerNamed('gamma')];
   const agreement = agreementBetween(alpha, beta);
   return [
     agreementRequest(alpha, beta, agreement),
@@ -123,36 +119,6 @@ export function verificationRequests(): Omit<Case, 'answer'>[] {
     consensusRequest(alpha, [alpha, beta, gamma]),
     intentRequest(alpha, beta),
   ];
-}
-
-/** Dates records a day ahead, so that nothing expires during the run; no rule requires records from the past. */
-function makerNamed(sovereignId: string): Issuer {
-  const signer = signerFromSeed(systemRuntime.randomBytes(SEED_BYTES));
-  const now = systemRuntime.now() + DAY;
-  return {
-    sovereignId,
-    keyId: signer.publicKey,
-    signer,
-    sha256: SHA256,
-    now,
-    uuid: () => systemRuntime.uuid(),
-  };
-}
-
-function evidenceAbout(issuer: Issuer, target: string): TrustEvidence {
-  const detail = 'a path of active treaties leads there';
-  const decision: TrustDecision = {
-    source_sovereign_id: issuer.sovereignId,
-    target_sovereign_id: target,
-    verdict: 'allow',
-    reason: 'active_treaty_path',
-    requested_roles: ['role:client'],
-    trusted: true,
-    hop_count: 1,
-    signals: [{ code: 'active_treaty_path', severity: 'info', detail }],
-    evaluated_at: '2026-01-15T12:00:00Z',
-  };
-  return buildTrustEvidence(issuer, decision, 'ab'.repeat(32));
 }
 
 function agreementBetween(offerer: Issuer, responder: Issuer): AgreementRecord {
@@ -202,8 +168,8 @@ function evidenceRequest(issuer: Issuer) {
   const evidence = evidenceAbout(issuer, 'beta');
   const [signature] = evidence.signatures as [SignatureItem];
   return {
-    path: '/trust-evidence/verify',
-    body: jsonText({ evidence, issuer_public_keys: [issuer.signer.publicKey] }),
+    path: VERIFICATION_PATH,
+    body: verificationBody(issuer, evidence),
     checks: [check(issuer, signedText(evidence), signature)],
   };
 }

@@ -117,6 +117,7 @@ for (const [name, owners] of [
   ['prom-client', ['src/edge/metrics.ts', 'src/server/metrics']],
   ['ipaddr.js', ['src/edge/request-head.ts', 'src/server/webhooks/address.ts']],
   ['fresh', ['src/edge/reply.ts']],
+  ['hdr-histogram-js', ['src/load/latency.ts']],
   ['negotiator', ['src/edge/reply.ts']],
   ['age-encryption', ['src/maintenance/backup/encryption.ts']],
 ] as const) {
@@ -259,6 +260,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'src/protocol': ['src/base'],
   machines: ['src/protocol'],
   'src/client': ['src/base', 'src/protocol'],
+  'src/load': ['src/base', 'src/protocol', 'src/client'],
   'src/store': ['src/base', 'src/protocol'],
   'src/pages': ['src/base', 'src/protocol', 'src/build'],
   'src/authority': ['src/base', 'src/protocol', 'src/store', 'machines'],
@@ -278,6 +280,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'src/base',
     'src/protocol',
     'src/client',
+    'src/load',
     'src/store',
     'src/pages',
     'src/authority',
@@ -461,7 +464,10 @@ test('the process is ended only by the command line', () => {
 });
 
 test('nothing is loaded while requests are served, when no file descriptor may be left', () => {
-  const starts = ['src/cli', ...filesBelow('src/server/threads').filter(isLauncher)];
+  const launchers = [...filesBelow('src/load'), ...filesBelow('src/server/threads')].filter(
+    isLauncher,
+  );
+  const starts = ['src/cli', ...launchers];
   assert.deepEqual(
     offending(
       ({ file, isDeferred, isType }) =>
@@ -569,5 +575,5 @@ function isIn(path: string, place: string): boolean {
 
 /** The first module of a thread. */
 function isLauncher(file: string): boolean {
-  return /\/launch-\w+\.js$/.test(file);
+  return /\/launch-[\w-]+\.js$/.test(file);
 }

@@ -1,0 +1,243 @@
+/** One run at a fixed rate: signs, sends, counts, and asks the service what it cost. */
+import { systemRuntime } from '../base/runtime.ts';
+import { formatInstant } from '../base/timestamp.ts';
+import { errorCode, textIn } from './answer.ts';
+import { type Address, openConnection } from './connection.ts';
+import { drive, type Sent } from './drive.ts';
+import { evidenceAbout, issuerNamed, verificationBody } from './evidence.ts';
+import type { Fleet, StoredNode } from './fleet-folder.ts';
+import { type Latencies, newLatencies } from './latency.ts';
+import { KINDS, type Mix, mixText } from './mix.ts';
+import type { Place, Site } from './requests.ts';
+import type { RunReport } from './run-report.ts';
+import { openMetrics, type ServiceMetrics, serviceUse } from './service-metrics.ts';
+import { type SignedRequest, startSigningThreads } from './signing-threads.ts';
+
+export interface RunPlan {
+  readonly url: string;
+  readonly place: Place;
+  readonly fleet: Fleet;
+  readonly mix: Mix;
+  readonly bulletins: boolean;
+  readonly rate: number;
+  readonly seconds: number;
+  readonly warmUpSeconds: number;
+  readonly connections: number;
+  readonly patienceMs: number;
+  readonly signingThreads: number;
+}
+
+export interface RunResult {
+  readonly report: RunReport;
+  /** Nodes whose certificates were renewed. */
+  readonly renewed: readonly StoredNode[];
+}
+
+/** A node's signing times must differ, and may not run ahead of the clock. */
+export const HIGHEST_RATE_OF_A_NODE = 500;
+
+/** Beyond this share of the p99, the generator's own lateness distorts the result. */
+const DISTORTING_SHARE = 0.1;
+/** Less lateness than this is the resolution of the event loop. */
+const LEAST_LATE_MS = 1;
+const BUSY_SHARE = 0.9;
+
+export async function measure(plan: RunPlan): Promise<RunResult> {
+  const { place, fleet, mix, bulletins, rate, seconds, warmUpSeconds, patienceMs } = plan;
+  const { target, site } = place;
+  const issuer = issuerNamed('load');
+  const evidence = verificationBody(issuer, evidenceAbout(issuer, 'load'));
+  const { validity_hours: validityHours } = fleet.network;
+  let fail: (cause: Error) => void = () => undefined;
+  const failed = new Promise<never>((_, reject) => {
+    fail = reject;
+  });
+  failed.catch(() => undefined);
+  const signing = startSigningThreads(
+    { nodes: fleet.nodes, options: { mix, bulletins, evidence, validityHours }, site },
+    { threads: plan.signingThreads, rate },
+    (cause) => fail(cause),
+  );
+  try {
+    await signing.ready;
+    const counts = countsOf(patienceMs);
+    const service = await readings(target, site);
+    const connect = () => openConnection(target);
+    const connections = await Promise.all(Array.from({ length: plan.connections }, connect));
+    const underWay = new Map<number, SignedRequest>();
+    const startedAt = formatInstant(systemRuntime.now());
+    // Requests that are due during the warm-up have these first numbers.
+    const warmUp = Math.ceil(warmUpSeconds * rate);
+    const isCounted = ({ index }: Sent) => index >= warmUp;
+    const began = systemRuntime.elapsed();
+    const driven = drive(
+      { seconds: warmUpSeconds + seconds, rate, patienceMs },
+      {
+        connections,
+        next(index) {
+          const request = signing.take();
+          if (request === null) return null;
+          underWay.set(index, request);
+          if (index === warmUp) service.begin();
+          return request.bytes;
+        },
+        answered(sent, status, body, now) {
+          const request = underWay.get(sent.index);
+          underWay.delete(sent.index);
+          const kind = KINDS[request?.kind ?? 0];
+          const isAccepted = status >= 200 && status < 300;
+          if (kind === 'renew' && isAccepted) counts.renewed(request, body);
+          if (isCounted(sent)) counts.answered(sent, { status, body, now, kind, isAccepted });
+        },
+        unsent(dueAt, now) {
+          if (dueAt >= began + warmUpSeconds * 1000) counts.unsent(now - dueAt);
+        },
+        lost(sent, cause, now) {
+          underWay.delete(sent.index);
+          if (isCounted(sent)) counts.lost(sent, cause, now);
+        },
+        replace: connect,
+      },
+    );
+    const effort = await Promise.race([driven, failed]);
+    const use = await service.end();
+    const report = counts.report({
+      plan,
+      startedAt,
+      signingLimit: signing.limit(),
+      sendingLimit: effort.sendingLimit,
+      service: use,
+      mix: mixText(mix),
+    });
+    return { report, renewed: counts.renewals() };
+  } finally {
+    await signing.close();
+  }
+}
+
+/** Reads the metrics when the warm-up ends and when the run ends. */
+async function readings(target: Address, site: Site) {
+  const { read, close } = await openMetrics(target, site);
+  let before: Promise<ServiceMetrics | null> = Promise.resolve(null);
+  return {
+    begin(): void {
+      before = read().catch(() => null);
+    },
+    async end(): Promise<RunReport['service']> {
+      const first = await before;
+      const last = first === null ? null : await read().catch(() => null);
+      close();
+      return first === null || last === null ? null : serviceUse(first, last);
+    },
+  };
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: Buffer;
+  readonly now: number;
+  readonly kind: string | undefined;
+  readonly isAccepted: boolean;
+}
+
+interface Facts {
+  readonly plan: RunPlan;
+  readonly startedAt: string;
+  readonly mix: string;
+  readonly signingLimit: number;
+  readonly sendingLimit: number | null;
+  readonly service: RunReport['service'];
+}
+
+function countsOf(patienceMs: number) {
+  const all = newLatencies();
+  const late = newLatencies();
+  const kinds = new Map<string, Latencies>();
+  const errors: { [code: string]: number } = {};
+  const counts = { accepted: 0, limited: 0, overloaded: 0, unsent: 0, due: 0 };
+  const renewals = new Map<string, StoredNode>();
+
+  function accept({ dueAt }: Sent, { now, kind = '' }: Answer): void {
+    counts.accepted += 1;
+    all.record(now - dueAt);
+    const ofKind = kinds.get(kind) ?? newLatencies();
+    kinds.set(kind, ofKind);
+    ofKind.record(now - dueAt);
+  }
+
+  function addError(code: string): void {
+    errors[code] = (errors[code] ?? 0) + 1;
+  }
+
+  return {
+    answered(sent: Sent, answer: Answer): void {
+      counts.due += 1;
+      late.record(sent.lateMs);
+      const { status, body, isAccepted } = answer;
+      if (isAccepted) accept(sent, answer);
+      else if (status === 429) counts.limited += 1;
+      else if (status === 503) counts.overloaded += 1;
+      else addError(errorCode(status, body));
+    },
+    unsent(waitedMs: number): void {
+      counts.due += 1;
+      counts.unsent += 1;
+      all.record(waitedMs);
+    },
+    lost({ dueAt, lateMs }: Sent, cause: string, now: number): void {
+      counts.due += 1;
+      late.record(lateMs);
+      addError(cause);
+      all.record(Math.max(now - dueAt, cause === 'timeout' ? patienceMs : 0));
+    },
+    renewed(request: SignedRequest | undefined, body: Buffer): void {
+      const certId = textIn(body, 'cert_id');
+      const node = certId === null ? null : request?.renewed(certId);
+      if (node) renewals.set(node.cert_id, node);
+    },
+    renewals: () => [...renewals.values()],
+    report(facts: Facts): RunReport {
+      const { plan, signingLimit, sendingLimit } = facts;
+      const reached = counts.accepted / plan.seconds;
+      const limit = Math.min(signingLimit, sendingLimit ?? Number.POSITIVE_INFINITY);
+      const lateP99 = late.at('p99');
+      const isLate = lateP99 > Math.max(LEAST_LATE_MS, DISTORTING_SHARE * all.at('p99'));
+      return {
+        kind: 'mesh-na-load-run',
+        version: 1,
+        started_at: facts.startedAt,
+        url: plan.url,
+        network_name: plan.fleet.network.network_name,
+        mix: facts.mix,
+        nodes: plan.fleet.nodes.length,
+        connections: plan.connections,
+        bulletins: plan.bulletins,
+        seconds: plan.seconds,
+        rate_asked: plan.rate,
+        rate_reached: reached,
+        due: counts.due,
+        accepted: counts.accepted,
+        answered_429: counts.limited,
+        answered_503: counts.overloaded,
+        unsent: counts.unsent,
+        errors,
+        latency_ms: all.summary(),
+        kinds: Object.fromEntries(
+          [...kinds].map(([kind, of]) => [
+            kind,
+            { accepted: of.count(), p50_ms: of.at('p50'), p99_ms: of.at('p99') },
+          ]),
+        ),
+        generator: {
+          signing_threads: plan.signingThreads,
+          signing_limit: signingLimit,
+          sending_limit: sendingLimit,
+          late_p99_ms: lateP99,
+          was_at_limit: isLate || reached > BUSY_SHARE * limit,
+        },
+        service: facts.service,
+        histogram: all.encoded(),
+      };
+    },
+  };
+}

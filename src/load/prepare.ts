@@ -1,0 +1,114 @@
+/** Enrolls a fleet: invites in large batches, joins in parallel. An interrupted one continues where it stopped. */
+import { SEED_BYTES, signerFromSeed } from '../base/crypto/ed25519.ts';
+import { systemRuntime } from '../base/runtime.ts';
+import { errorCode, textIn } from './answer.ts';
+import { type Lane, openLane } from './connection.ts';
+import { addToFleet, type StoredNode } from './fleet-folder.ts';
+import { bytesOf, joinRequest, type Place } from './requests.ts';
+
+export interface PreparePlan {
+  readonly folder: string;
+  readonly place: Place;
+  /** How many nodes to add to the folder. */
+  readonly count: number;
+  readonly connections: number;
+  readonly validityHours: number;
+  /** Returns this number of new invite tokens. */
+  invite(count: number): Promise<readonly string[]>;
+  progress(enrolled: number): void;
+  /** Called once, when the authority limits joins. */
+  onLimited(): void;
+  readonly stopped: AbortSignal;
+}
+
+/** The most tokens of one invite request. */
+const MAX_INVITES = 1000;
+/** A node whose line is not yet written is lost if the process is killed. */
+const LINES_AT_ONCE = 50;
+
+/** Returns how many nodes were enrolled: fewer than asked for if it was stopped. */
+export async function prepareFleet(plan: PreparePlan): Promise<number> {
+  const { folder, place, count, stopped } = plan;
+  const lanes = await Promise.all(
+    Array.from({ length: Math.min(plan.connections, count) }, () => openLane(place.target)),
+  );
+  const tokens = tokenSource(plan);
+  let unsaved: StoredNode[] = [];
+  let enrolled = 0;
+  let isLimited = false;
+
+  function save(): void {
+    if (unsaved.length === 0) return;
+    addToFleet(folder, unsaved);
+    unsaved = [];
+    plan.progress(enrolled);
+  }
+
+  async function enrollOn(lane: Lane): Promise<void> {
+    while (!stopped.aborted) {
+      const token = await tokens.next();
+      if (token === null) return;
+      const node = await joined(lane, token);
+      if (node === null) return;
+      enrolled += 1;
+      unsaved.push(node);
+      if (unsaved.length >= LINES_AT_ONCE) save();
+    }
+  }
+
+  /** Null if it was stopped while the authority limited joins. */
+  async function joined(lane: Lane, token: string): Promise<StoredNode | null> {
+    const seed = systemRuntime.randomBytes(SEED_BYTES);
+    const key = signerFromSeed(seed);
+    while (!stopped.aborted) {
+      const request = joinRequest(key, token, { validity_hours: plan.validityHours });
+      const { status, text, retryAfter } = await lane.ask(bytesOf(request, place.site));
+      const body = Buffer.from(text);
+      const certId = textIn(body, 'cert_id');
+      if (status === 200 && certId !== null) {
+        return { seed: seed.toString('base64'), cert_id: certId };
+      }
+      if (status !== 429 && status !== 503) {
+        throw new Error(`A join was answered ${errorCode(status, body)}`);
+      }
+      if (status === 429 && !isLimited) plan.onLimited();
+      isLimited ||= status === 429;
+      await systemRuntime.pause((retryAfter ?? 1) * 1000);
+    }
+    return null;
+  }
+
+  try {
+    await Promise.all(lanes.map(enrollOn));
+  } finally {
+    save();
+    for (const { close } of lanes) close();
+  }
+  return enrolled;
+}
+
+/** Requests the tokens when they are needed, each batch once. */
+function tokenSource({ count, invite }: PreparePlan) {
+  const ready: string[] = [];
+  let left = count;
+  let arriving: Promise<void> | null = null;
+
+  async function fetchMore(): Promise<void> {
+    const wanted = Math.min(left, MAX_INVITES);
+    left -= wanted;
+    ready.push(...(await invite(wanted)));
+    arriving = null;
+  }
+
+  return {
+    /** Null when there are no more. */
+    async next(): Promise<string | null> {
+      while (ready.length === 0) {
+        if (arriving === null && left === 0) return null;
+        arriving ??= fetchMore();
+        await arriving;
+      }
+      return ready.pop() ?? null;
+    },
+  };
+}

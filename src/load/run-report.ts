@@ -1,0 +1,83 @@
+/** The result of a run, as it is printed and saved. */
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { readLatencies } from './latency.ts';
+
+const Latency = Type.Object({
+  p50: Type.Number(),
+  p90: Type.Number(),
+  p99: Type.Number(),
+  p999: Type.Number(),
+  p9999: Type.Number(),
+  max: Type.Number(),
+});
+
+export const RunReport = Type.Object({
+  kind: Type.Literal('mesh-na-load-run'),
+  version: Type.Literal(1),
+  started_at: Type.String(),
+  url: Type.String(),
+  network_name: Type.String(),
+  mix: Type.String(),
+  nodes: Type.Integer(),
+  connections: Type.Integer(),
+  bulletins: Type.Boolean(),
+  /** Without the warm-up, which nothing below counts. */
+  seconds: Type.Number(),
+  rate_asked: Type.Number(),
+  /** Accepted requests per second. */
+  rate_reached: Type.Number(),
+  due: Type.Integer(),
+  accepted: Type.Integer(),
+  /** Rate limits and overload. */
+  answered_429: Type.Integer(),
+  answered_503: Type.Integer(),
+  /** Requests that were not sent by the end, because every connection was busy. */
+  unsent: Type.Integer(),
+  /** Everything that was neither accepted nor one of the above, by status and error code. */
+  errors: Type.Record(Type.String(), Type.Integer()),
+  /** From when a request was due until its answer, of accepted requests and of those that waited in vain. */
+  latency_ms: Latency,
+  kinds: Type.Record(
+    Type.String(),
+    Type.Object({ accepted: Type.Integer(), p50_ms: Type.Number(), p99_ms: Type.Number() }),
+  ),
+  generator: Type.Object({
+    signing_threads: Type.Integer(),
+    signing_limit: Type.Number(),
+    /** Null if sending was too little work to be measured. */
+    sending_limit: Type.Union([Type.Number(), Type.Null()]),
+    /** How late the generator sent requests although a connection was idle. */
+    late_p99_ms: Type.Number(),
+    was_at_limit: Type.Boolean(),
+  }),
+  /** Null if the service did not answer `/metrics`. */
+  service: Type.Union([
+    Type.Object({
+      requests: Type.Number(),
+      cpu_seconds: Type.Number(),
+      cpu_us_per_request: Type.Number(),
+      resident_bytes_before: Type.Number(),
+      resident_bytes_after: Type.Number(),
+      flushes: Type.Number(),
+      flush_ms: Type.Number(),
+    }),
+    Type.Null(),
+  ]),
+  /** All latencies, in the compressed base64 format of HdrHistogram; microseconds. */
+  histogram: Type.String(),
+});
+
+export type RunReport = Static<typeof RunReport>;
+
+const schema = Compile(RunReport);
+
+/** Null if the value is not a report. */
+export function readRunReport(value: unknown): RunReport | null {
+  return schema.Check(value) && readLatencies(value.histogram) !== null ? value : null;
+}
+
+/** The requests per second that the generator could have sent, as far as it is known. */
+export function generatorLimit({ signing_limit, sending_limit }: RunReport['generator']): number {
+  return Math.min(signing_limit, sending_limit ?? Number.POSITIVE_INFINITY);
+}

@@ -1,0 +1,78 @@
+/** What the service says about itself in `/metrics`. */
+import { type Address, openLane } from './connection.ts';
+import { bytesOf, getRequest, type Site } from './requests.ts';
+
+export interface ServiceMetrics {
+  readonly cpuSeconds: number;
+  readonly residentBytes: number;
+  readonly requests: number;
+  /** Writes of state that reached the disk, and how long they took together. */
+  readonly flushes: number;
+  readonly flushSeconds: number;
+  readonly issuedCertificates: number;
+}
+
+/** Between two readings. */
+export interface ServiceUse {
+  readonly requests: number;
+  readonly cpu_seconds: number;
+  readonly cpu_us_per_request: number;
+  readonly resident_bytes_before: number;
+  readonly resident_bytes_after: number;
+  readonly flushes: number;
+  readonly flush_ms: number;
+}
+
+export interface MetricsReader {
+  /** Null if the service does not show its metrics. */
+  read(): Promise<ServiceMetrics | null>;
+  close(): void;
+}
+
+/** Reads on a connection of its own: opening one takes time that a run would measure. */
+export async function openMetrics(target: Address, site: Site): Promise<MetricsReader> {
+  const { ask, close } = await openLane(target);
+  const request = bytesOf(getRequest('/metrics'), site);
+  return {
+    async read() {
+      const { status, text } = await ask(request);
+      return status === 200 ? readServiceMetrics(text) : null;
+    },
+    close,
+  };
+}
+
+/** Null if the text has no metrics of an authority. */
+export function readServiceMetrics(text: string): ServiceMetrics | null {
+  const sums = new Map<string, number>();
+  for (const line of text.split('\n')) {
+    const [, name = '', value = ''] = /^(mesh_na_\w+)(?:\{.*\})? (\S+)$/.exec(line) ?? [];
+    if (name !== '') sums.set(name, (sums.get(name) ?? 0) + Number(value));
+  }
+  const cpuSeconds = sums.get('mesh_na_process_cpu_seconds_total');
+  if (cpuSeconds === undefined) return null;
+  const sum = (name: string) => sums.get(`mesh_na_${name}`) ?? 0;
+  return {
+    cpuSeconds,
+    residentBytes: sum('process_resident_memory_bytes'),
+    requests: sum('http_requests_total'),
+    flushes: sum('store_seconds_count'),
+    flushSeconds: sum('store_seconds_sum'),
+    issuedCertificates: sum('issued_certs_total'),
+  };
+}
+
+export function serviceUse(before: ServiceMetrics, after: ServiceMetrics): ServiceUse {
+  const requests = after.requests - before.requests;
+  const cpuSeconds = after.cpuSeconds - before.cpuSeconds;
+  const flushes = after.flushes - before.flushes;
+  return {
+    requests,
+    cpu_seconds: cpuSeconds,
+    cpu_us_per_request: requests === 0 ? 0 : (cpuSeconds * 1e6) / requests,
+    resident_bytes_before: before.residentBytes,
+    resident_bytes_after: after.residentBytes,
+    flushes,
+    flush_ms: flushes === 0 ? 0 : ((after.flushSeconds - before.flushSeconds) * 1000) / flushes,
+  };
+}
