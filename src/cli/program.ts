@@ -27,6 +27,7 @@ import { addGraphCommands } from './graph.ts';
 import { addHorizonCommand } from './horizon.ts';
 import { addInitCommand } from './init.ts';
 import { addInviteCommands } from './invite.ts';
+import { addLoadCommands } from './load.ts';
 import { addNodeCommands } from './node.ts';
 import { addOperatorKeyCommands } from './operator-key.ts';
 import { examples } from './options.ts';
@@ -86,6 +87,8 @@ export function buildProgram(): Command {
   addBackupCommands(program);
   addRestoreCommands(program);
   addStoreCommands(program);
+  program.commandsGroup('Measuring:');
+  addLoadCommands(program);
   program.commandsGroup('Help:').helpCommand(true);
   return program;
 }

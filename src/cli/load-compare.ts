@@ -1,0 +1,47 @@
+/** `load compare`: two saved runs. */
+import { readFileSync } from 'node:fs';
+import { compareRuns, type Difference, differingSettings } from '../load/compare.ts';
+import { type RunReport, readRunReport } from '../load/run-report.ts';
+import { onLocalFiles } from './exit-codes.ts';
+import { type OutputOptions, printResult } from './output.ts';
+import { column, tableOf } from './table.ts';
+
+export function runCompare(first: string, second: string, options: OutputOptions): void {
+  const [a, b] = [reportIn(first), reportIn(second)];
+  const differences = compareRuns(a, b);
+  const settings = differingSettings(a, b);
+  const rows = differences.map((each) => ({ ...each }));
+  printResult(options, { first, second, settings, figures: rows }, [
+    ...tableOf<Difference>(
+      [
+        column('FIGURE', ({ figure }) => figure),
+        column('FIRST', (each) => each.first.toFixed(2)),
+        column('SECOND', (each) => each.second.toFixed(2)),
+        column('CHANGE', ({ percent }) => changeText(percent)),
+      ],
+      differences,
+    ),
+    ...settings.map((setting) => `The runs differ in ${setting}.`),
+  ]);
+}
+
+function changeText(percent: number | null): string {
+  if (percent === null) return '';
+  return `${percent > 0 ? '+' : ''}${percent.toFixed(1)} %`;
+}
+
+function reportIn(file: string): RunReport {
+  return onLocalFiles(() => {
+    const report = readRunReport(parsed(readFileSync(file, 'utf8')));
+    if (report === null) throw new Error(`${file} is not a run saved by mesh-na load run --json`);
+    return report;
+  });
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

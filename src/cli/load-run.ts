@@ -1,0 +1,211 @@
+/** `load prepare`, `run`, `find` and `storm`. */
+import { availableParallelism } from 'node:os';
+import { curveCsv, curveSvg } from '../load/curve.ts';
+import { findRate, parseObjectives } from '../load/find.ts';
+import {
+  addToFleet,
+  createFleet,
+  type Fleet,
+  readFleet,
+  signingNode,
+} from '../load/fleet-folder.ts';
+import { HIGHEST_RATE_OF_A_NODE, measure } from '../load/measure.ts';
+import { prepareFleet } from '../load/prepare.ts';
+import type { Place } from '../load/requests.ts';
+import { prepareReturn } from '../load/returning-fleet.ts';
+import type { RunReport } from '../load/run-report.ts';
+import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
+import { fleetIn, type GuardOptions, mixOf, permittedNetwork, placeOf } from './load-place.ts';
+import { foundText, reportText, stormText } from './load-text.ts';
+import { type OperatorOptions, operatorClient } from './operator-connection.ts';
+import { asJson, printNote, printResult } from './output.ts';
+import { whileWaiting } from './progress.ts';
+import { saveFile } from './saved-file.ts';
+import { stopSignal } from './stop-request.ts';
+
+interface PrepareOptions extends OperatorOptions, GuardOptions {
+  readonly fleet: string;
+  readonly nodes: number;
+  readonly connections: number;
+}
+
+interface MeasuringOptions extends GuardOptions {
+  readonly fleet: string;
+  readonly mix: string;
+  readonly bulletins?: boolean;
+  readonly connections: number;
+  readonly for: number;
+  readonly warmUp: number;
+  readonly timeout: number;
+  readonly signingThreads?: number;
+}
+
+interface RunOptions extends MeasuringOptions {
+  readonly rate: number;
+}
+
+interface FindOptions extends MeasuringOptions {
+  readonly slo: string;
+  readonly from: number;
+  readonly highest: number;
+  readonly csv?: string;
+  readonly svg?: string;
+}
+
+interface StormOptions extends GuardOptions {
+  readonly fleet: string;
+  readonly nodes?: number;
+  readonly connections?: number;
+  readonly within: number;
+  readonly timeout: number;
+  readonly longest: number;
+}
+
+/** A year, so that a folder with a fleet can be used as long. */
+const VALIDITY_HOURS = 8760;
+const MOST_CONNECTIONS = 10_000;
+
+export async function runPrepare(options: PrepareOptions): Promise<void> {
+  const { fleet: folder, nodes, connections } = options;
+  const place = placeOf(options);
+  const earlier = onLocalFiles(() => readFleet(folder));
+  const { network_name, network_authority } = await permittedNetwork(options, place, earlier);
+  const client = operatorClient(options);
+  const network = {
+    version: 1,
+    network_name,
+    authority_key: network_authority.public_key,
+    validity_hours: VALIDITY_HOURS,
+  } as const;
+  const fleet = earlier ?? onLocalFiles(() => createFleet(folder, network));
+  const had = fleet.nodes.length;
+  const stopped = stopSignal();
+  const enrolled = await prepareFleet({
+    folder,
+    place,
+    connections,
+    stopped,
+    count: Math.max(nodes - had, 0),
+    validityHours: fleet.network.validity_hours,
+    async invite(count) {
+      const { tokens = [] } = await client.invite({
+        count,
+        max_validity_hours: fleet.network.validity_hours,
+      });
+      return tokens.map(({ token_id }) => token_id);
+    },
+    progress(done) {
+      if (process.stderr.isTTY) process.stderr.write(`\rEnrolled ${had + done} of ${nodes}`);
+    },
+    onLimited() {
+      const cure = 'serve with MESH_RATE_LIMIT_JOIN=off to enroll faster';
+      if (!options.json) printNote(`The authority limits joins, so this takes longer: ${cure}.`);
+    },
+  });
+  if (process.stderr.isTTY) process.stderr.write('\n');
+  const total = had + enrolled;
+  const result = { fleet: folder, network_name, nodes: total, enrolled };
+  printResult(options, result, [
+    `The fleet in ${folder} has ${total} nodes of the network "${network_name}".`,
+  ]);
+  if (total < nodes) {
+    const message = `Stopped with ${total} of ${nodes} nodes; the same command continues`;
+    throw failure(EXIT.failed, 'stopped', message);
+  }
+}
+
+export async function runLoad(options: RunOptions): Promise<void> {
+  const { fleet: folder, rate } = options;
+  const place = placeOf(options);
+  const fleet = fleetIn(folder);
+  assertLargeEnough(fleet, options, rate);
+  await permittedNetwork(options, place, fleet);
+  const report = await whileWaiting('Measuring', () => measured(options, place, rate));
+  printResult(options, asJson(report), reportText(report));
+}
+
+export async function runFind(options: FindOptions): Promise<void> {
+  const { fleet: folder, slo, from, highest, csv, svg } = options;
+  const objectives = parseObjectives(slo);
+  if (objectives === null) {
+    throw usageFailure(
+      '--slo takes objectives such as p50=5ms,p99=50ms; p50, p90, p99, p99.9, p99.99, max',
+    );
+  }
+  const place = placeOf(options);
+  const fleet = fleetIn(folder);
+  assertLargeEnough(fleet, options, Math.min(from, highest));
+  const most = Math.min(highest, highestRate(fleet, options));
+  await permittedNetwork(options, place, fleet);
+  const found = await findRate({ objectives, from, highest: most }, async (rate) => {
+    if (!options.json) printNote(`Trying ${rate} requests/s.`);
+    return whileWaiting('Measuring', () => measured(options, place, rate));
+  });
+  const overwriting = { isSecret: false, overwrites: true };
+  if (csv !== undefined) saveFile(csv, curveCsv(found.attempts), overwriting);
+  if (svg !== undefined) saveFile(svg, curveSvg(found.attempts, objectives), overwriting);
+  printResult(options, asJson(found), foundText(found, slo));
+  if (found.rate === null) throw failure(EXIT.refused, 'objective_missed', '');
+}
+
+export async function runStorm(options: StormOptions): Promise<void> {
+  const place = placeOf(options);
+  const fleet = fleetIn(options.fleet);
+  const count = options.nodes ?? fleet.nodes.length;
+  if (count > fleet.nodes.length) {
+    throw usageFailure(`The fleet has only ${fleet.nodes.length} nodes`);
+  }
+  await permittedNetwork(options, place, fleet);
+  const connections = options.connections ?? Math.min(count, MOST_CONNECTIONS);
+  const storm = await whileWaiting('Measuring', async () => {
+    const begin = await prepareReturn(fleet.nodes.slice(0, count).map(signingNode), {
+      ...place,
+      connections,
+      withinMs: options.within,
+      patienceMs: options.timeout,
+      longestMs: options.longest,
+    });
+    return begin();
+  });
+  const result = { nodes: count, connections, within_ms: options.within, ...storm };
+  printResult(options, asJson(result), stormText(result));
+}
+
+/** A run with the nodes as they are now, since an earlier one may have renewed some. */
+async function measured(options: MeasuringOptions, place: Place, rate: number): Promise<RunReport> {
+  const fleet = fleetIn(options.fleet);
+  const { mix, bulletins = false, signingThreads = defaultThreads() } = options;
+  const { report, renewed } = await measure({
+    url: options.url,
+    place,
+    fleet,
+    mix: mixOf(mix),
+    bulletins,
+    rate,
+    seconds: options.for / 1000,
+    warmUpSeconds: options.warmUp / 1000,
+    connections: options.connections,
+    patienceMs: options.timeout,
+    signingThreads: Math.min(signingThreads, fleet.nodes.length),
+  });
+  if (renewed.length > 0) onLocalFiles(() => addToFleet(options.fleet, renewed));
+  return report;
+}
+
+function defaultThreads(): number {
+  return Math.max(1, Math.floor(availableParallelism() / 2));
+}
+
+function highestRate(fleet: Fleet, options: MeasuringOptions): number {
+  mixOf(options.mix);
+  return fleet.nodes.length * HIGHEST_RATE_OF_A_NODE;
+}
+
+function assertLargeEnough(fleet: Fleet, options: MeasuringOptions, rate: number): void {
+  const highest = highestRate(fleet, options);
+  if (rate <= highest) return;
+  const nodes = Math.ceil(rate / HIGHEST_RATE_OF_A_NODE);
+  throw usageFailure(
+    `A fleet of ${fleet.nodes.length} nodes can send at most ${highest} requests/s, because the requests of a node need different timestamps; ${rate}/s need ${nodes} nodes`,
+  );
+}

@@ -1,0 +1,153 @@
+/** `mesh-na load`: its commands. The implementation is loaded on demand, because only it needs the native modules. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { parseDuration } from './duration.ts';
+import { addOperatorOptions } from './operator-connection.ts';
+import { addLocalOptions, examples, urlOption, wholeNumber } from './options.ts';
+import { caOption } from './server.ts';
+
+const MIX = 'heartbeat=95,renew=1,crl=3,verify=1';
+const STREAMED_MIX = 'heartbeat=95,crl=4,verify=1';
+
+export function addLoadCommands(program: Command): void {
+  const load = program
+    .command('load')
+    .description('measure how much load an authority carries, with a fleet enrolled for it');
+
+  const prepare = load
+    .command('prepare')
+    .description(
+      'enroll a fleet of nodes for measurements; continues if it was interrupted (standard)',
+    )
+    .addOption(fleetOption())
+    .requiredOption('--nodes <count>', 'nodes that the fleet is to have', wholeNumber(10_000_000))
+    .option('--connections <count>', 'joins at the same time', wholeNumber(1000), 32)
+    .addOption(yesOption())
+    .action(async (options) => (await import('./load-run.ts')).runPrepare(options));
+  addOperatorOptions(prepare, [
+    'mesh-na load prepare --nodes 10000 --fleet ./fleet',
+    'mesh-na load prepare --nodes 10000 --fleet ./fleet --profile test --yes alpha',
+  ]);
+
+  const run = load
+    .command('run')
+    .description('send requests at a fixed rate, and measure how long they take')
+    .requiredOption('--rate <count>', 'requests per second', wholeNumber(1_000_000))
+    .action(async (options) => (await import('./load-run.ts')).runLoad(options));
+  addMeasuring(run, { for: '30s', warmUp: '5s' }, [
+    'mesh-na load run --fleet ./fleet --rate 5000 --for 60s',
+    'mesh-na load run --fleet ./fleet --rate 500 --mix heartbeat=1,verify=1 --json > a.json',
+  ]);
+
+  const find = load
+    .command('find')
+    .description('find the highest rate that meets an objective for latency')
+    .requiredOption('--slo <objectives>', 'such as p99=50ms or p50=5ms,p99.9=100ms')
+    .option('--from <rate>', 'the first rate to try', wholeNumber(1_000_000), 1000)
+    .option('--highest <rate>', 'the highest rate to try', wholeNumber(1_000_000), 200_000)
+    .option('--csv <file>', 'save the latency at each rate as CSV')
+    .option('--svg <file>', 'save a drawing of it')
+    .action(async (options) => (await import('./load-run.ts')).runFind(options));
+  addMeasuring(find, { for: '10s', warmUp: '2s' }, [
+    'mesh-na load find --fleet ./fleet --slo p99=50ms',
+    'mesh-na load find --fleet ./fleet --slo p99=50ms --csv curve.csv --svg curve.svg',
+  ]);
+
+  const storm = load
+    .command('storm')
+    .description('let an entire fleet return at once, as after an outage')
+    .addOption(fleetOption())
+    .addOption(urlOption())
+    .addOption(caOption())
+    .option('--nodes <count>', 'nodes that return (default: the fleet)', wholeNumber(10_000_000))
+    .option(
+      '--connections <count>',
+      'the most connections at a time (default: one for each node, up to 10000)',
+      wholeNumber(60_000),
+    )
+    .addOption(durationOption('--within <duration>', 'the nodes return within this time', '1s'))
+    .addOption(durationOption('--timeout <duration>', 'how long a node waits for an answer', '10s'))
+    .addOption(durationOption('--longest <duration>', 'give up after this time', '5m'))
+    .addOption(yesOption())
+    .action(async (options) => (await import('./load-run.ts')).runStorm(options));
+  addLocalOptions(storm, ['mesh-na load storm --fleet ./fleet --nodes 100000 --within 1s']);
+
+  load
+    .command('requests')
+    .description("print signed requests for another program, as JSON lines in vegeta's format")
+    .option('--fleet <folder>', 'folder of the fleet; not needed for crl and verify')
+    .addOption(urlOption())
+    .addOption(mixOption('shares of heartbeat, crl and verify', STREAMED_MIX))
+    .option('--bulletins', 'heartbeats ask for the bulletin')
+    .option('--count <count>', 'how many (default: until the reader ends)', wholeNumber())
+    .option('--body', 'print only the body of a single request, for programs that repeat one')
+    .addHelpText(
+      'after',
+      examples([
+        'mesh-na load requests --fleet ./fleet | vegeta attack -format=json -lazy -rate=1000 -duration=30s',
+        'mesh-na load requests --mix verify=1 --body > verify.json',
+      ]),
+    )
+    .action(async (options) => (await import('./load-requests.ts')).runRequests(options));
+
+  const compare = load
+    .command('compare')
+    .description('compare two runs that were saved with --json')
+    .argument('<first>', 'file of the first run')
+    .argument('<second>', 'file of the second run')
+    .action(async (first, second, options) =>
+      (await import('./load-compare.ts')).runCompare(first, second, options),
+    );
+  addLocalOptions(compare, ['mesh-na load compare before.json after.json']);
+}
+
+/** Ends the definition of a command that sends requests at a rate. */
+function addMeasuring(
+  command: Command,
+  times: { readonly for: string; readonly warmUp: string },
+  lines: readonly string[],
+): void {
+  command
+    .addOption(fleetOption())
+    .addOption(urlOption())
+    .addOption(caOption())
+    .addOption(mixOption())
+    .option('--bulletins', 'heartbeats ask for the bulletin')
+    .option('--connections <count>', 'keep-alive connections', wholeNumber(60_000), 64)
+    .addOption(durationOption('--for <duration>', 'how long to measure', times.for))
+    .addOption(durationOption('--warm-up <duration>', 'before that, not counted', times.warmUp))
+    .addOption(durationOption('--timeout <duration>', 'how long to wait for an answer', '10s'))
+    .option(
+      '--signing-threads <count>',
+      'threads that sign requests (default: half of the cores)',
+      wholeNumber(64),
+    )
+    .addOption(yesOption());
+  addLocalOptions(command, lines);
+}
+
+function fleetOption(): Option {
+  return new Option('--fleet <folder>', 'folder of the fleet').default('./fleet');
+}
+
+function mixOption(text = 'shares of heartbeat, renew, crl and verify', fallback = MIX): Option {
+  return new Option('--mix <shares>', text).default(fallback);
+}
+
+function yesOption(): Option {
+  return new Option(
+    '--yes <network>',
+    'name of the network, to put load on one that has other nodes than the fleet',
+  );
+}
+
+function durationOption(flags: string, description: string, fallback: string): Option {
+  return new Option(flags, `${description}, such as 30s or 2m`)
+    .argParser(milliseconds)
+    .default(milliseconds(fallback), fallback);
+}
+
+function milliseconds(text: string): number {
+  const duration = parseDuration(text);
+  if (duration !== null) return duration;
+  throw new InvalidArgumentError('It must be a duration such as 30s or 2m.');
+}
