@@ -130,6 +130,8 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
         recipient: null,
         count,
         batch: null,
+        name: null,
+        labels: null,
       };
       const given = { operator: operator(), input: { ok: true, value } } as const;
       const { tokens } = await answered<{ tokens: { token_id: string }[] }>(
@@ -139,7 +141,7 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
     },
     async join(inviteToken: string): Promise<SimulatedNode> {
       const publicKey = systemRuntime.randomBytes(32).toString('base64');
-      const given = { node: claim(publicKey), inviteToken, validityHours: 168 };
+      const given = { node: claim(publicKey), inviteToken, validityHours: 168, hostname: null };
       const { cert_id: certId } = await answered<{ cert_id: string }>(
         authority.call('join', given),
       );

@@ -16,6 +16,10 @@ export interface Invite {
   readonly recipient: string | null;
   /** The label by which the whole batch is listed and withdrawn; present only if the invite was created in a batch. */
   readonly batch?: string;
+  /** What the node that joins will be called. */
+  readonly name?: string;
+  /** Each label of that node as `key=value`, sorted. */
+  readonly labels?: readonly string[];
   readonly usedAt: number | null;
   readonly usedBy: string | null;
   /** Present only if the invite was withdrawn. */

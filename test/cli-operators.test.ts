@@ -150,7 +150,10 @@ test('certificates are listed, shown, and revoked by the key of their node', asy
     printed('certificate', 'list', ...key, '--role', 'role:client'),
     run('certificate', 'show', two.certId),
   ]);
-  assert.match(table.stdout, /^CERTIFICATE +KEY +ROLES +STATUS +LAST CONTACT +EXPIRES +REASON\n/);
+  assert.match(
+    table.stdout,
+    /^CERTIFICATE +NAME +LABELS +KEY +ROLES +STATUS +LAST CONTACT +EXPIRES +REASON\n/,
+  );
   assert.ok(table.stdout.includes(one.certId) && table.stdout.includes(two.certId));
   assert.equal(active.count, 1);
   assert.match(shown.stdout, new RegExp(`^certificate +${two.certId}\nkey +`));
@@ -291,7 +294,7 @@ test('invites are listed without their tokens, and withdrawn', async () => {
     run('invite', 'list'),
     printed('invite', 'list', '--status', 'unused'),
   ]);
-  assert.match(table.stdout, /^INVITE +STATUS +BATCH +ROLES +CREATED +EXPIRES/);
+  assert.match(table.stdout, /^INVITE +STATUS +NAME +LABELS +BATCH +ROLES +CREATED +EXPIRES/);
   assert.equal(table.stdout.includes(made), false);
   const [invite] = unused.invites as [{ token_fingerprint: string }];
   const short = invite.token_fingerprint.slice(0, 8);

@@ -10,6 +10,7 @@ import { beat, issued, revoke } from './machine-tables/certificates.ts';
 import { bound, consumed, invite, join, unused } from './machine-tables/invites.ts';
 import './machine-tables/agents.ts';
 import './machine-tables/authority-keys.ts';
+import './machine-tables/node-descriptions.ts';
 import './machine-tables/nullifiers.ts';
 import './machine-tables/operator-keys.ts';
 import './machine-tables/policies.ts';

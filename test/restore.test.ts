@@ -36,7 +36,7 @@ test(
   async () => {
     await using folder = scratchFolder();
     await using lost = await startTestAuthority();
-    const node = await joinedNode(lost);
+    const node = await joinedNode(lost, { name: 'web-1' });
     const dataDir = await restoredFrom(lost, folder.path);
     for (const name of ['keys', 'mesh-na.json']) {
       cpSync(join(lost.dataDir, name), join(dataDir, name), { recursive: true });
@@ -66,6 +66,8 @@ test(
     na.clock.advance(4 * MINUTE + SECOND);
     assert.equal(outcome(await invite()), '200');
     assert.equal(outcome(await heartbeat(na, node)), '200');
+    const row = await operate(na, `/admin/certificates/${node.certId}`, {}, { method: 'GET' });
+    assert.equal(row.body.name, 'web-1');
     assert.equal((await get(na, '/readyz')).body.accepts_signed_after, undefined);
   },
 );

@@ -107,6 +107,7 @@ const CONTRACT: readonly ContractRoute[] = [
     '/admin/invite',
     '/admin/invites/{}/withdraw',
     '/admin/invites/withdraw',
+    '/admin/nodes/{}',
     '/admin/agreements/offer',
     '/admin/agreements/counter',
     '/admin/agreements/accept',

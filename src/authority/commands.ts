@@ -8,6 +8,7 @@ import * as agents from './enrollment/agents.ts';
 import * as certificateList from './enrollment/certificate-list.ts';
 import * as certificates from './enrollment/certificates.ts';
 import * as invites from './enrollment/invites.ts';
+import * as nodeDescriptions from './enrollment/node-descriptions.ts';
 import * as operatorKeys from './enrollment/operator-keys.ts';
 import * as policies from './enrollment/policies.ts';
 import * as revocations from './enrollment/revocations.ts';
@@ -34,6 +35,7 @@ const EXPORTED: Handlers = {
   ...certificateList,
   ...certificates,
   ...invites,
+  ...nodeDescriptions,
   ...operatorKeys,
   ...policies,
   ...revocations,

@@ -4,15 +4,21 @@ import { reportsHealth } from '../authority/views/posture.ts';
 import { parseRequestTimestamp } from '../base/timestamp.ts';
 import type { OperatorClient } from '../client/operator-client.ts';
 import type { CertificateRow, CertificateStatus } from '../protocol/rows/certificate.ts';
+import {
+  addDescriptionFilters,
+  type DescriptionFilter,
+  descriptionColumns,
+} from './descriptions.ts';
 import { eachOf, pagesOf } from './listing.ts';
 import { timeAgo, timeAhead } from './options.ts';
 import { wholeId, wholeKey } from './short-id.ts';
 import { type Column, column, idColumn, timeColumn } from './table.ts';
 
-export interface NodeFilter {
+export interface NodeFilter extends DescriptionFilter {
   readonly role?: string;
   readonly health?: string;
   readonly silentSince?: string;
+  readonly hostname?: string;
 }
 
 export interface CertificateFilter extends NodeFilter {
@@ -25,7 +31,11 @@ export interface CertificateFilter extends NodeFilter {
 const IN_USE: ReadonlySet<CertificateStatus> = new Set(['active', 'silent']);
 
 export function addNodeFilters(command: Command): Command {
-  return command
+  return addDescriptionFilters(command)
+    .option(
+      '--hostname <pattern>',
+      'only nodes that reported this host name; * stands for any text',
+    )
     .option('--role <role>', 'only certificates with this role')
     .addOption(
       new Option(
@@ -53,12 +63,15 @@ export function certificatePages(
   client: OperatorClient,
   filter: CertificateFilter,
 ): AsyncGenerator<readonly CertificateRow[], void> {
-  const { status, role, expiresBefore, key } = filter;
+  const { status, role, expiresBefore, key, name, label, hostname } = filter;
   const filters = {
     ...(status !== undefined && { status }),
     ...(role !== undefined && { role }),
     ...(expiresBefore !== undefined && { expires_before: expiresBefore }),
     ...(key !== undefined && { key }),
+    ...(name !== undefined && { name }),
+    ...(label !== undefined && { label }),
+    ...(hostname !== undefined && { hostname }),
   };
   return pagesOf(
     (page) => client.certificates({ ...filters, ...page }),
@@ -100,6 +113,7 @@ export function wholeNodeKey(client: OperatorClient, given: string): Promise<str
 
 export const CERTIFICATE_COLUMNS: readonly Column<CertificateRow>[] = [
   idColumn('CERTIFICATE', (row) => row.cert_id),
+  ...descriptionColumns<CertificateRow>((row) => row),
   idColumn('KEY', (row) => row.node_public_key, 3),
   column('ROLES', (row) => row.roles.join(','), 4),
   column('STATUS', (row) => row.status),

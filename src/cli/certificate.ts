@@ -14,6 +14,7 @@ import {
   wholeCertificateId,
   wholeNodeKey,
 } from './certificate-rows.ts';
+import { descriptionLines } from './descriptions.ts';
 import { usageFailure } from './exit-codes.ts';
 import { printList, rowsOf } from './listing.ts';
 import { assertMeant, type Many, printDryRun } from './many.ts';
@@ -73,6 +74,7 @@ async function runShow(given: string, options: OperatorOptions): Promise<void> {
   printResult(options, asJson(row), [
     `certificate   ${row.cert_id}`,
     `key           ${row.node_public_key}`,
+    ...descriptionLines(row),
     `roles         ${row.roles.join(', ') || 'none'}`,
     `status        ${row.status}`,
     `last contact  ${row.last_contact} from ${row.remote_addr}: ${row.node_status}`,
@@ -122,7 +124,7 @@ function defineRevoke(revoke: Command): void {
     )
     .addHelpText(
       'after',
-      '\nInstead of naming a certificate or a key, select accepted certificates with --status, --role, --health,\n--silent-since and --expires-before. Each is revoked by a separate request.',
+      '\nInstead of naming a certificate or a key, select accepted certificates with --status, --role, --name, --label,\n--hostname, --health, --silent-since and --expires-before. Each is revoked by a separate request.',
     )
     .action(runRevoke);
   addOperatorOptions(addWideOption(revoke), [
@@ -133,10 +135,9 @@ function defineRevoke(revoke: Command): void {
 }
 
 async function runRevoke(given: string | undefined, options: RevokeOptions): Promise<void> {
-  const { key, status, role, health, silentSince, expiresBefore } = options;
-  const isFiltered = [status, role, health, silentSince, expiresBefore].some(
-    (filter) => filter !== undefined,
-  );
+  const { key, status, role, health, silentSince, expiresBefore, name, label, hostname } = options;
+  const filters = [status, role, health, silentSince, expiresBefore, name, label, hostname];
+  const isFiltered = filters.some((filter) => filter !== undefined);
   const ways = [given !== undefined, key !== undefined, isFiltered].filter(Boolean).length;
   if (ways !== 1) {
     throw usageFailure('Give one certificate, a node key with --key, or filters');

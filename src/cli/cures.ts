@@ -45,6 +45,9 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   invalid_max_validity_hours: WHOLE_HOURS,
   invalid_token_expiry_hours: WHOLE_HOURS,
   invalid_count: 'Request 1 to 1000 tokens at a time.',
+  invalid_name: 'Send a name of the form that the message describes.',
+  invalid_labels: 'Send labels of the form that the message describes.',
+  invalid_hostname: 'Send a host name of the form that the message describes, or none.',
   invalid_batch: 'Send a label of the form that the message describes.',
   invalid_recipient_public_key: 'Send the public key of the node in canonical base64.',
   invalid_role: 'Use role names that begin with one of `MESH_ROLE_PREFIXES`.',
@@ -181,6 +184,8 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   treaty_not_found: 'Choose an id from `mesh-na treaty list`.',
   recognition_policy_not_configured: 'Set one with `mesh-na recognition-policy set`.',
   invite_not_found: 'Get the fingerprint from `mesh-na invite list`.',
+  node_not_found: 'Check the node key; `mesh-na certificate list` shows those that are known.',
+  too_many_labels: 'Remove labels of the node that are no longer needed.',
   batch_not_found:
     'Get the batch from `mesh-na invite list`; a batch disappears when its last invite reaches the end of its retention period.',
   invite_consumed: 'Revoke the certificate of the node that joined with it.',

@@ -8,6 +8,14 @@ import {
   type InviteStatus,
   isBatchLabel,
 } from '../protocol/rows/invite.ts';
+import type { NodeLabels } from '../protocol/rows/node-description.ts';
+import {
+  addDescriptionFilters,
+  type DescriptionFilter,
+  descriptionColumns,
+  labelOption,
+  nodeName,
+} from './descriptions.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
 import { eachOf, pagesOf, printList, rowsOf } from './listing.ts';
 import { assertMeant, type Many, printDryRun } from './many.ts';
@@ -35,9 +43,11 @@ interface InviteOptions extends OperatorOptions, OutOptions {
   readonly count?: number;
   readonly recipient?: string;
   readonly batch?: string;
+  readonly name?: string;
+  readonly label?: NodeLabels;
 }
 
-interface InviteFilter {
+interface InviteFilter extends DescriptionFilter {
   readonly status?: InviteStatus;
   readonly batch?: string;
 }
@@ -53,6 +63,7 @@ interface WithdrawOptions extends OperatorOptions, TableOptions {
 const COLUMNS: readonly Column<InviteRow>[] = [
   idColumn('INVITE', (row) => row.token_fingerprint),
   column('STATUS', (row) => row.status),
+  ...descriptionColumns<InviteRow>((row) => row),
   column('BATCH', (row) => row.batch, 4),
   column('ROLES', (row) => row.roles.join(','), 5),
   timeColumn('CREATED', (row) => row.created_at, 2),
@@ -85,11 +96,14 @@ export function addInviteCommands(program: Command): void {
     .option('--count <n>', 'create this many tokens in one request', wholeNumber())
     .option('--recipient <public-key>', 'bind the invite to this node key', publicKey)
     .option('--batch <label>', 'label for listing and withdrawing the invites', batchLabel)
+    .option('--name <name>', 'name for the node; {n} becomes the number of the token', nodeName)
+    .addOption(labelOption('label for the node (repeatable)'))
     .action(runCreate);
   addOperatorOptions(addOutOption(create, 'the tokens, one per line,'), [
     'mesh-na invite create --role role:client --out token',
     'mesh-na invite create --role role:anchor --role role:bridge --max-validity-hours 72 --json',
     'mesh-na invite create --count 500 --batch field-team-7 --out tokens',
+    "mesh-na invite create --count 20 --name 'web-{n}' --label env=prod --out tokens",
   ]);
 
   const list = invite
@@ -98,7 +112,9 @@ export function addInviteCommands(program: Command): void {
     .addOption(statusOption(INVITE_STATUSES))
     .option('--batch <label>', 'only invites of this batch', batchLabel)
     .action(runList);
-  addOperatorOptions(addWideOption(list), ['mesh-na invite list --status unused']);
+  addOperatorOptions(addWideOption(addDescriptionFilters(list)), [
+    'mesh-na invite list --status unused',
+  ]);
 
   const withdraw = invite
     .command('withdraw')
@@ -129,10 +145,12 @@ async function runList(options: ListOptions): Promise<void> {
   });
 }
 
-function invitePages(client: OperatorClient, { status, batch }: InviteFilter) {
+function invitePages(client: OperatorClient, { status, batch, name, label }: InviteFilter) {
   const filters = {
     ...(status !== undefined && { status }),
     ...(batch !== undefined && { batch }),
+    ...(name !== undefined && { name }),
+    ...(label !== undefined && { label }),
   };
   return pagesOf(
     (page) => client.invites({ ...filters, ...page }),
@@ -192,6 +210,7 @@ function batchLabel(text: string): string {
 
 async function runCreate(options: InviteOptions): Promise<void> {
   const { role, maxValidityHours, tokenExpiryHours, count, recipient, batch } = options;
+  const { name, label } = options;
   const invite = await operatorClient(options).invite({
     ...(role && { roles: role }),
     ...(maxValidityHours && { max_validity_hours: maxValidityHours }),
@@ -199,6 +218,8 @@ async function runCreate(options: InviteOptions): Promise<void> {
     ...(count && { count }),
     ...(recipient !== undefined && { recipient_public_key: recipient }),
     ...(batch !== undefined && { batch }),
+    ...(name !== undefined && { name }),
+    ...(label !== undefined && { labels: label }),
   });
   deliverTokens(options, invite);
 }
@@ -218,6 +239,10 @@ function deliverTokens(options: InviteOptions, invite: Invite): void {
   }
   if (!isSaved) printLines(lines.map(printable));
   printNote(`Each token admits one node until ${expires_at} and is not shown again.`);
+  const [first, last] = [tokens[0]?.name, tokens.at(-1)?.name];
+  if (first !== undefined && first !== last) {
+    printNote(`In this order, they name their nodes ${first} to ${last}.`);
+  }
   const file = isSaved && tokens.length === 1 ? options.out : '<file with the token>';
   printNote(`On the node: mesh-na node join --root-key <root key> --token-file ${file}`);
 }

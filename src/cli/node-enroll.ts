@@ -18,6 +18,7 @@ import {
   readNodeKey,
   saveCertificate,
 } from './node-folder.ts';
+import { type HostnameOptions, reportedHostname } from './node-hostname.ts';
 import { type TrustOptions, updateNetwork } from './node-trust.ts';
 import type { FolderOptions, NodeOptions } from './options.ts';
 import { printResult } from './output.ts';
@@ -28,7 +29,7 @@ interface RenewOptions extends NodeOptions, TrustOptions {
   readonly validityHours?: number;
 }
 
-interface JoinOptions extends RenewOptions {
+interface JoinOptions extends RenewOptions, HostnameOptions {
   readonly token?: string;
   readonly tokenFile?: string;
 }
@@ -48,6 +49,7 @@ export async function runJoin(options: JoinOptions): Promise<void> {
   const received = await createNodeClient({ ...reached(options), key, audience }).join({
     invite_token: token,
     ...(validityHours && { validity_hours: validityHours }),
+    ...reportedHostname(options),
   });
   keepCertificate(options, received, { genesis, publicKey: key.publicKey });
 }

@@ -8,13 +8,14 @@ import { type AgentEvent, type ChangedRecord, createNodeAgent } from '../client/
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { inviteTokenIn } from './node-enroll.ts';
 import { hasNodeKey, makeNodeKey, readNodeKey } from './node-folder.ts';
+import { type HostnameOptions, reportedHostname } from './node-hostname.ts';
 import { pinnedRootKey, type TrustOptions } from './node-trust.ts';
 import type { NodeOptions } from './options.ts';
 import { printNotice, printResult } from './output.ts';
 import { assertCanSave, replaceFile, systemCode } from './saved-file.ts';
 import { stopSignal } from './stop-request.ts';
 
-interface RunOptions extends NodeOptions, TrustOptions {
+interface RunOptions extends NodeOptions, TrustOptions, HostnameOptions {
   readonly tokenFile?: string;
   readonly onChange?: string;
   readonly validityHours?: number;
@@ -37,6 +38,7 @@ export async function runAgent(options: RunOptions): Promise<void> {
     now: systemRuntime.now,
     random: () => systemRuntime.randomBytes(4).readUInt32LE() / 2 ** 32,
     ...(validityHours !== undefined && { validityHours }),
+    ...reportedHostname(options),
     ...(tokenFile !== undefined && {
       token: () => (existsSync(tokenFile) ? inviteTokenIn(tokenFile) : null),
     }),

@@ -6,6 +6,7 @@ import { certificateProblem, certificateReason } from '../client/network-trust.t
 import type { OperatorClient, Roster } from '../client/operator-client.ts';
 import { instantOf } from '../protocol/records/record.ts';
 import { addNodeFilters, certificatePages, type NodeFilter } from './certificate-rows.ts';
+import { descriptionColumns, descriptionIn } from './descriptions.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { rowsOf } from './listing.ts';
 import { runJoin, runRenew } from './node-enroll.ts';
@@ -17,7 +18,9 @@ import {
   readNodeKey,
 } from './node-folder.ts';
 import { runHeartbeat } from './node-heartbeat.ts';
+import { addHostnameOptions } from './node-hostname.ts';
 import { runAgent } from './node-run.ts';
+import { defineNodeSet } from './node-set.ts';
 import {
   addTrustOptions,
   type OfflineTrustOptions,
@@ -50,6 +53,7 @@ export function addNodeCommands(program: Command): void {
     .command('node')
     .description('act as a node of the network, or list its nodes');
   defineNodeList(node.command('list'));
+  defineNodeSet(node.command('set'));
 
   const keygen = node
     .command('keygen')
@@ -62,8 +66,8 @@ export function addNodeCommands(program: Command): void {
     .description('join with an invite token and save the certificate; creates a key if needed')
     .option('--token <token>', 'the invite token (other users of this machine may see it)')
     .option('--token-file <file>', 'file with the invite token, - for standard input')
-    .addOption(validityOption())
-    .action(runJoin);
+    .addOption(validityOption());
+  addHostnameOptions(join).action(runJoin);
   addFolderOptions(addTrustOptions(addProofOptions(join)), [
     'mesh-na node join --url https://na.example --root-key "$ROOT_KEY" --token-file invite.txt',
     'mesh-na node join --url https://na.example --genesis genesis.json --token-file invite.txt',
@@ -109,8 +113,8 @@ export function addNodeCommands(program: Command): void {
     )
     .addOption(validityOption())
     .addOption(urlOption())
-    .addOption(proofOption())
-    .action(runAgent);
+    .addOption(proofOption());
+  addHostnameOptions(run).action(runAgent);
   addFolderOptions(addTrustOptions(run), [
     'mesh-na node run --url https://na.example --root-key "$ROOT_KEY" --token-file invite.txt',
     "mesh-na node run --on-change 'systemctl reload vpn; echo changed:'",
@@ -217,8 +221,9 @@ function defineNodeList(list: Command): void {
 
 async function runList(options: ListOptions): Promise<void> {
   const client = operatorClient(options);
-  const { role, health, silentSince } = options;
-  const isFiltered = [role, health, silentSince].some((filter) => filter !== undefined);
+  const { role, health, silentSince, name, label, hostname } = options;
+  const filters = [role, health, silentSince, name, label, hostname];
+  const isFiltered = filters.some((filter) => filter !== undefined);
   const roster = isFiltered ? await filteredRoster(client, options) : await client.nodes();
   const none = isFiltered ? 'No node matches.' : 'No node is active.';
   printResult(options, asJson(roster), rosterText(roster, none, options));
@@ -227,12 +232,11 @@ async function runList(options: ListOptions): Promise<void> {
 /** Filters the list of certificates, because the roster has only active nodes. */
 async function filteredRoster(
   client: OperatorClient,
-  { role, health, silentSince }: NodeFilter,
+  { silentSince, ...filter }: NodeFilter,
 ): Promise<Roster> {
   const pages = certificatePages(client, {
+    ...filter,
     ...(silentSince === undefined ? { status: 'active' } : { silentSince }),
-    ...(role !== undefined && { role }),
-    ...(health !== undefined && { health }),
   });
   const rows = await rowsOf('Certificates', pages);
   const nodes: Roster['nodes'] = Object.fromEntries(
@@ -240,6 +244,7 @@ async function filteredRoster(
       row.cert_id,
       {
         node_public_key: row.node_public_key,
+        ...descriptionIn(row),
         roles: row.roles,
         status: row.node_status,
         last_heartbeat: row.last_contact,
@@ -253,6 +258,7 @@ async function filteredRoster(
 
 const COLUMNS: readonly Column<[string, Roster['nodes'][string]]>[] = [
   idColumn('CERTIFICATE', ([certId]) => certId),
+  ...descriptionColumns<[string, Roster['nodes'][string]]>(([, node]) => node),
   idColumn('KEY', ([, node]) => node.node_public_key, 1),
   column('ROLES', ([, node]) => node.roles.join(','), 3),
   column('STATUS', ([, node]) => node.status, 4),

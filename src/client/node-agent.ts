@@ -30,6 +30,8 @@ export interface NodeAgentOptions extends NodeClientOptions {
   /** Returns the invite token, called when there is no usable certificate; null ends the agent. */
   readonly token?: () => Promise<string | null> | string | null;
   readonly validityHours?: number;
+  /** What the machine calls itself, reported when it joins. */
+  readonly hostname?: string;
   /** Defaults to portable code; a native implementation is faster. */
   readonly verify?: VerifySignature;
   /** The status that heartbeats report; `healthy` by default. */
@@ -177,7 +179,12 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
     }
     if (!(await canStore())) throw new Error(`The invite was not used: ${keeper.problem()}`);
     try {
-      const request = { invite_token: token, ...validity() };
+      const { hostname } = options;
+      const request = {
+        invite_token: token,
+        ...validity(),
+        ...(hostname !== undefined && { hostname }),
+      };
       await enroll(`join ${token}`, (client, call) => client.join(request, call));
       return null;
     } catch (error) {

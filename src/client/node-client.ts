@@ -24,7 +24,12 @@ export interface NodeClientOptions extends SigningOptions {
   readonly proof?: ProofForm;
 }
 
-export type JoinRequest = { readonly invite_token: string; readonly validity_hours?: number };
+export type JoinRequest = {
+  readonly invite_token: string;
+  readonly validity_hours?: number;
+  /** What the machine calls itself, for the operators of the network. */
+  readonly hostname?: string;
+};
 
 /** Without a status the authority records `unknown`. */
 export type HeartbeatRequest = {

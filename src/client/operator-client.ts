@@ -7,6 +7,7 @@ import type { JsonObject } from '../base/json/value.ts';
 import { jsonText } from '../base/json/write.ts';
 import {
   CertificateList,
+  DescribedNode,
   Invite,
   InviteBatchWithdrawal,
   InviteList,
@@ -23,6 +24,7 @@ import type { RevocationReason } from '../protocol/records/revocation-list.ts';
 import { CertificateRow, type CertificateStatus } from '../protocol/rows/certificate.ts';
 import { Horizon } from '../protocol/rows/horizon.ts';
 import type { InviteStatus } from '../protocol/rows/invite.ts';
+import type { LabelChanges, NodeLabels } from '../protocol/rows/node-description.ts';
 import { asRead } from './as-read.ts';
 import { audienceSource } from './audience.ts';
 import { type Calls, queryOf } from './calls.ts';
@@ -51,6 +53,9 @@ export type InviteRequest = {
   readonly count?: number;
   /** A label for listing and withdrawing invites; several requests may share it. */
   readonly batch?: string;
+  /** Names the nodes; `{n}` stands for the number of the token. */
+  readonly name?: string;
+  readonly labels?: NodeLabels;
 };
 
 /** Revokes one certificate, or all certificates of a node key. */
@@ -71,7 +76,22 @@ export type AddOperatorKeyRequest = {
   readonly tier: OperatorTier;
 };
 
-export type InviteFilters = { readonly status?: InviteStatus; readonly batch?: string } & Page;
+/** Absent members are unchanged. */
+export type DescribeNodeRequest = {
+  /** Empty removes the name. */
+  readonly name?: string;
+  /** The labels to set; null removes one, and all others are kept. */
+  readonly labels?: LabelChanges;
+};
+
+/** `*` in names and host names stands for any text; a label is a key, or `key=value`. */
+export type DescriptionFilters = { readonly name?: string; readonly label?: string };
+
+export type InviteFilters = {
+  readonly status?: InviteStatus;
+  readonly batch?: string;
+} & DescriptionFilters &
+  Page;
 
 export type CertificateFilters = {
   readonly status?: CertificateStatus;
@@ -79,7 +99,9 @@ export type CertificateFilters = {
   readonly expires_before?: string;
   /** A node's public key. */
   readonly key?: string;
-} & Page;
+  readonly hostname?: string;
+} & DescriptionFilters &
+  Page;
 
 export interface OperatorCall {
   readonly method: 'GET' | 'POST';
@@ -95,6 +117,12 @@ export interface OperatorClient extends OperatorTrust, OperatorProtocol {
   withdrawInvite(fingerprint: string, call?: CallOptions): Promise<InviteWithdrawal>;
   /** Withdraws up to 1,000 unused invites of the batch: call it again while `remaining` is not zero. */
   withdrawInviteBatch(batch: string, call?: CallOptions): Promise<InviteBatchWithdrawal>;
+  /** Sets the name and labels of a node. */
+  describeNode(
+    nodePublicKey: string,
+    request: DescribeNodeRequest,
+    call?: CallOptions,
+  ): Promise<DescribedNode>;
   revoke(request: RevokeRequest, call?: CallOptions): Promise<Revocation>;
   revokeOperatorKey(
     keyId: string,
@@ -168,6 +196,10 @@ export function createOperatorClient(options: OperatorClientOptions): OperatorCl
     },
     withdrawInviteBatch: (batch, call) =>
       post(InviteBatchWithdrawal, '/admin/invites/withdraw', { batch }, call),
+    describeNode: (nodePublicKey, description, call) => {
+      const path = `/admin/nodes/${encodeURIComponent(nodePublicKey)}`;
+      return post(DescribedNode, path, description, call);
+    },
     revoke: (revocation, call) => post(Revocation, '/admin/revoke', revocation, call),
     revokeOperatorKey: (id, revocation = {}, call) => {
       const path = `/admin/operator-keys/${encodeURIComponent(id)}/revoke`;

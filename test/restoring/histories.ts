@@ -221,6 +221,8 @@ async function invite(authority: Lived, told: Told): Promise<string> {
     recipient: null,
     count: null,
     batch: null,
+    name: null,
+    labels: null,
   };
   const answer = await authority.ask(authority.operator('createInvites', terms), told.accepted);
   return String(valueIn(answer).token_id);
@@ -355,6 +357,8 @@ async function usableOperators(authority: Lived): Promise<number> {
       recipient: null,
       count: null,
       batch: null,
+      name: null,
+      labels: null,
     };
     const answer = await authority.operator('createInvites', terms, operator).send(authority);
     if (answer.ok) usable += 1;

@@ -120,6 +120,7 @@ export class Lived {
           node: signed.judge(now()),
           inviteToken: token,
           validityHours: 24,
+          hostname: null,
         }),
     };
   }

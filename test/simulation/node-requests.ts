@@ -30,6 +30,7 @@ export function joinRequest(step: Step<'join'>, known: Known, world: World): Sen
         node: signed.judge(edgeNow),
         inviteToken: invite.token,
         validityHours: step.hours,
+        hostname: null,
       }),
     proof: signed.proof,
     predict: (moment) =>

@@ -75,7 +75,7 @@ export const OPERATOR_REQUESTS: Asks = {
     return ask(world, {
       name: 'createInvites',
       tier: 'standard',
-      given: { ...terms, count: null, batch: null },
+      given: { ...terms, count: null, batch: null, name: null, labels: null },
       decide: (moment) => createInvite(moment, terms),
       learn: ({ token_id }, made) =>
         known.invites.push({ token: String(token_id), id: made('invite')[0] ?? '', isUsed: false }),

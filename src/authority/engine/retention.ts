@@ -2,6 +2,7 @@
  * Defines how long subjects are kept, and sweeps away the rest. The audit log is never trimmed: its entries still
  * record everything that is removed here.
  */
+import type { NodeDescription } from '../../../machines/node-description.ts';
 import type { CertificateIndex } from '../derived/certificate-index.ts';
 import type { SubjectKind } from '../subjects/kinds.ts';
 import type { Subject } from '../subjects/subject-table.ts';
@@ -24,7 +25,7 @@ export interface RetentionPeriods {
 interface Given {
   readonly at: number;
   readonly periods: RetentionPeriods;
-  readonly certificates: Pick<CertificateIndex, 'isNewest'>;
+  readonly certificates: Pick<CertificateIndex, 'isNewest' | 'ownedBy'>;
 }
 
 /** Whether the subject is no longer needed. */
@@ -49,6 +50,8 @@ const RULES: { readonly [Kind in SubjectKind]: IsPast<Kind> | typeof KEPT_FOR_GO
     (context.usedAt ?? context.expiresAt) + periods.invite <= at,
   'agent-registration': (_, { value, context }, { at, periods }) =>
     value !== 'registered' && context.expiresAt + periods.agent <= at,
+  'node-description': (nodePublicKey, { context }, { certificates }) =>
+    isEmpty(context) || certificates.ownedBy(nodePublicKey).length === 0,
   /** Proofs do not expire, and each can only ever be nullified once [trust-4-5]. */
   'capability-nullifier': KEPT_FOR_GOOD,
   'node-key': KEPT_FOR_GOOD,
@@ -71,6 +74,10 @@ const RULES: { readonly [Kind in SubjectKind]: IsPast<Kind> | typeof KEPT_FOR_GO
   /** There are only as many as the configuration lists. */
   webhook: KEPT_FOR_GOOD,
 };
+
+function isEmpty({ name, labels, hostname }: NodeDescription): boolean {
+  return name === null && labels.length === 0 && hostname === null;
+}
 
 /** The most subjects that one sweep visits and removes, which takes a few milliseconds of the authority's thread. */
 const SWEEP = { looksAt: 1000, removes: 250 } as const;

@@ -1,5 +1,6 @@
 /** Lists certificates for operators: all that are kept, in any status [core-4-17]. */
 
+import type { NodeDescription } from '../../../machines/node-description.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
 import type { CertificateFilter } from '../../protocol/contract/inputs.ts';
@@ -9,6 +10,12 @@ import type { Authority } from '../engine/authority.ts';
 import { pageFrom } from '../engine/page.ts';
 import type { LastContact } from '../liveness/last-contact.ts';
 import type { Subject } from '../subjects/subject-table.ts';
+import {
+  descriptionOf,
+  descriptionRow,
+  descriptionTest,
+  lengthOfDescription,
+} from './node-descriptions.ts';
 
 /** Approximate number of characters in a row, not counting its roles. */
 const ROW_CHARACTERS = 600;
@@ -17,21 +24,25 @@ interface Listed {
   readonly id: string;
   readonly certificate: Subject<'certificate'>;
   readonly contact: LastContact;
+  readonly description: NodeDescription | undefined;
   readonly status: CertificateStatus;
 }
 
 /** Sorted by id alone, so that a certificate keeps its position when its status changes. */
-export const listCertificates: Handler<'listCertificates'> = (na, { filter, ...page }, at) =>
-  pageFrom(
+export const listCertificates: Handler<'listCertificates'> = (na, { filter, ...page }, at) => {
+  const isWanted = descriptionTest(filter);
+  return pageFrom(
     {
       placeOf: ({ id }) => ({ at: 0, id }),
-      passes: (listed) => passes(listed, filter),
+      passes: (listed) => passes(listed, filter) && (isWanted?.(listed.description) ?? true),
       row: rowOf,
-      lengthOf: ({ certificate }) => ROW_CHARACTERS + certificate.context.roles.join().length,
+      lengthOf: ({ certificate, description }) =>
+        ROW_CHARACTERS + certificate.context.roles.join().length + lengthOfDescription(description),
     },
     listedAfter(na, page.after?.id ?? '', filter.key, at),
     page.limit,
   );
+};
 
 /** The pages after the first one, for a reader that was already admitted. */
 export const readCertificatePage: Handler<'readCertificatePage'> = listCertificates;
@@ -66,7 +77,8 @@ function listed(na: Authority, id: string, at: number): Listed | null {
   const certificate = na.subjects.committed('certificate', id);
   if (certificate === undefined) return null;
   const contact = na.liveness.contactOf(id, at);
-  return { id, certificate, contact, status: statusOf(certificate, contact, at) };
+  const description = descriptionOf(na, certificate.context.nodePublicKey);
+  return { id, certificate, contact, description, status: statusOf(certificate, contact, at) };
 }
 
 function statusOf(
@@ -91,11 +103,12 @@ function passes({ certificate, status }: Listed, filter: CertificateFilter): boo
   );
 }
 
-function rowOf({ id, certificate, contact, status }: Listed): CertificateRow {
+function rowOf({ id, certificate, contact, description, status }: Listed): CertificateRow {
   const { context } = certificate;
   return {
     cert_id: id,
     node_public_key: context.nodePublicKey,
+    ...descriptionRow(description),
     roles: [...context.roles],
     status,
     last_contact: formatInstant(contact.lastSeen),

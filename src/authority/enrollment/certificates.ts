@@ -22,11 +22,12 @@ import { refusalIn } from '../subjects/kinds.ts';
 import type { RefusalEvent } from '../subjects/refusal-counter.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import { fingerprintOf, inviteId } from './invites.ts';
+import { descriptionRow } from './node-descriptions.ts';
 
 const HOUR = 3_600_000;
 /** Consumes the invite and issues the certificate in one transaction, after the proof was checked. */
 export const join: Handler<'join'> = (na, unit, given, proof) => {
-  const { node, inviteToken, validityHours } = given;
+  const { node, inviteToken, validityHours, hostname } = given;
   const invite = inviteId(inviteToken);
   const event = {
     type: 'join' as const,
@@ -41,7 +42,7 @@ export const join: Handler<'join'> = (na, unit, given, proof) => {
   // This refusal stores nothing: the token remains usable, and the same request may be sent again.
   assertRoom(na);
 
-  const { roles, maxValidityHours } = unit.existing('invite', invite);
+  const { roles, maxValidityHours, name, labels } = unit.existing('invite', invite);
   const certificate = issue(na, unit, node, {
     roles,
     maxValidityHours,
@@ -54,7 +55,17 @@ export const join: Handler<'join'> = (na, unit, given, proof) => {
     invite_token_fingerprint: fingerprintOf(invite),
     roles,
     remote_addr: node.remoteAddr,
+    ...descriptionRow({ name, labels, hostname }),
   });
+  // Most nodes have no description, and then none is stored.
+  if (name !== undefined || labels !== undefined || hostname !== null) {
+    unit.send('node-description', node.publicKey, {
+      type: 'join',
+      name: name ?? null,
+      labels: labels ?? null,
+      hostname,
+    });
+  }
   return certificate;
 };
 

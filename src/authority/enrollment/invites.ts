@@ -8,7 +8,7 @@ import { Refusal } from '../../base/refusal.ts';
 import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
 import type { OperatorClaim } from '../../protocol/contract/claims.ts';
 import type { InviteTerms } from '../../protocol/contract/inputs.ts';
-import type { InviteRow, InviteStatus } from '../../protocol/rows/invite.ts';
+import { type InviteRow, type InviteStatus, numberedName } from '../../protocol/rows/invite.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
@@ -17,6 +17,7 @@ import { assertRoom } from '../engine/room.ts';
 import { refusalIn } from '../subjects/kinds.ts';
 import type { Subject } from '../subjects/subject-table.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
+import { descriptionRow, descriptionTest, lengthOfDescription } from './node-descriptions.ts';
 
 const HOUR = 3_600_000;
 const TOKEN_BYTES = 24;
@@ -27,8 +28,8 @@ const MOST_KEPT = 200;
 export const createInvites: Handler<'createInvites'> = (na, unit, terms, operator) => {
   refusePrivateKeys(na, [terms.recipient]);
   assertRoom(na);
-  const created = Array.from({ length: terms.count ?? 1 }, () =>
-    createInvite(na, unit, terms, operator.remoteAddr),
+  const created = Array.from({ length: terms.count ?? 1 }, (_, index) =>
+    createInvite(na, unit, { ...terms, name: nameOf(terms, index + 1) }, operator.remoteAddr),
   );
   const fingerprints = created.slice(0, MOST_KEPT).map(({ id }) => fingerprintOf(id));
   unit.keepAs({ done: { count: created.length, token_fingerprints: fingerprints } });
@@ -36,6 +37,11 @@ export const createInvites: Handler<'createInvites'> = (na, unit, terms, operato
   const [first] = tokens;
   return terms.count === null ? { ...first } : { ...first, tokens };
 };
+
+/** The name for the node that joins with the token of this number. */
+function nameOf({ name }: InviteTerms, number: number): string | null {
+  return name === null ? null : numberedName(name, number);
+}
 
 /** The key under which an invite is stored: a stolen database contains no usable tokens. */
 export function inviteId(token: string): string {
@@ -48,7 +54,8 @@ export function fingerprintOf(id: string): string {
 }
 
 function createInvite(na: Authority, unit: UnitOfWork, terms: InviteTerms, remoteAddr: string) {
-  const { batch } = terms;
+  const { batch, name, labels } = terms;
+  const described = { ...(name !== null && { name }), ...(labels !== null && { labels }) };
   const token = na.runtime.randomBytes(TOKEN_BYTES).toString('hex');
   const expiresAt = unit.at + terms.tokenExpiryHours * HOUR;
   const invite: Invite = {
@@ -58,6 +65,7 @@ function createInvite(na: Authority, unit: UnitOfWork, terms: InviteTerms, remot
     expiresAt,
     recipient: terms.recipient,
     ...(batch !== null && { batch }),
+    ...described,
     usedAt: null,
     usedBy: null,
   };
@@ -68,8 +76,10 @@ function createInvite(na: Authority, unit: UnitOfWork, terms: InviteTerms, remot
     roles: terms.roles,
     remote_addr: remoteAddr,
     ...(batch !== null && { batch }),
+    ...descriptionRow(described),
   });
-  return { id, token: { token_id: token, expires_at: formatInstant(expiresAt) } };
+  const expiry = formatInstant(expiresAt);
+  return { id, token: { token_id: token, expires_at: expiry, ...(name !== null && { name }) } };
 }
 
 /** Approximate number of characters in a row, not counting its roles. */
@@ -87,17 +97,21 @@ interface Listed {
 }
 
 /** Sorted by fingerprint, so that an invite keeps its position when its status changes. */
-export const listInvites: Handler<'listInvites'> = (na, { filter, ...page }, at) =>
-  pageFrom(
+export const listInvites: Handler<'listInvites'> = (na, { filter, ...page }, at) => {
+  const isWanted = descriptionTest(filter);
+  return pageFrom(
     {
       placeOf: ({ id }) => ({ at: 0, id }),
-      passes: ({ status }) => (filter.status ?? status) === status,
+      passes: ({ context, status }) =>
+        (filter.status ?? status) === status && (isWanted?.(context) ?? true),
       row: rowOf,
-      lengthOf: ({ context }) => ROW_CHARACTERS + context.roles.join().length,
+      lengthOf: ({ context }) =>
+        ROW_CHARACTERS + context.roles.join().length + lengthOfDescription(context),
     },
     listed(na, idsAfter(na, filter.batch, page.after?.id ?? ''), at),
     page.limit,
   );
+};
 
 /** The pages after the first one, for a reader that was already admitted. */
 export const readInvitePage: Handler<'readInvitePage'> = listInvites;
@@ -175,6 +189,7 @@ function rowOf({ id, context, status }: Listed): InviteRow {
     token_fingerprint: fingerprintOf(id),
     status,
     batch: context.batch ?? null,
+    ...descriptionRow(context),
     roles: [...context.roles],
     max_validity_hours: context.maxValidityHours,
     recipient_public_key: context.recipient,

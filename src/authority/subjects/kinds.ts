@@ -34,6 +34,11 @@ import {
   licensePolicyMachine,
 } from '../../../machines/data-license-policy.ts';
 import { type Invite, type InviteEvent, inviteMachine } from '../../../machines/invite.ts';
+import {
+  type NodeDescription,
+  type NodeDescriptionEvent,
+  nodeDescriptionMachine,
+} from '../../../machines/node-description.ts';
 import { type NodeKey, type NodeKeyEvent, nodeKeyMachine } from '../../../machines/node-key.ts';
 import {
   type OperatorKey,
@@ -85,6 +90,7 @@ const MACHINES = {
   invite: inviteMachine,
   certificate: certificateMachine,
   'node-key': nodeKeyMachine,
+  'node-description': nodeDescriptionMachine,
   'operator-key': operatorKeyMachine,
   'authority-key': authorityKeyMachine,
   policy: policyMachine,
@@ -108,6 +114,10 @@ export interface SubjectTypes {
   readonly invite: { readonly context: Invite; readonly event: InviteEvent };
   readonly certificate: { readonly context: Certificate; readonly event: CertificateEvent };
   readonly 'node-key': { readonly context: NodeKey; readonly event: NodeKeyEvent };
+  readonly 'node-description': {
+    readonly context: NodeDescription;
+    readonly event: NodeDescriptionEvent;
+  };
   readonly 'operator-key': { readonly context: OperatorKey; readonly event: OperatorKeyEvent };
   readonly 'authority-key': {
     readonly context: AuthorityKey;

@@ -181,6 +181,7 @@ export class UnitOfWork {
 /** Kinds with lists that come from requests. Certificates get theirs from invites, and many share one list. */
 const HAVE_LISTS: ReadonlySet<SubjectKind> = new Set<SubjectKind>([
   'invite',
+  'node-description',
   'agent-registration',
   'recognition-treaty',
 ]);

@@ -8,10 +8,12 @@ import type { Input } from '../../protocol/contract/claims.ts';
 import type { CertificateFilter } from '../../protocol/contract/inputs.ts';
 import { REVOCATION_REASONS } from '../../protocol/records/revocation-list.ts';
 import { CERTIFICATE_STATUSES, CertificateRow } from '../../protocol/rows/certificate.ts';
+import { isHostName } from '../../protocol/rows/node-description.ts';
 import { bodyReader, mapped } from '../body.ts';
 import { firstValue, type Query } from '../query.ts';
 import { operatorOf, type RouteEntry } from '../route.ts';
 import { filter, filtered, listReply, operatorPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
+import { DESCRIPTION_QUERY, descriptionFilter } from './node-descriptions.ts';
 import { operatorRoute } from './operator-route.ts';
 import { Filled, PublicKey } from './scalars.ts';
 
@@ -53,6 +55,8 @@ export const certificateRoutes: readonly RouteEntry[] = [
       role: filter('Only those with this role'),
       expires_before: filter('Only those that expire before this time'),
       key: filter('Only those of this node key'),
+      ...DESCRIPTION_QUERY,
+      hostname: filter('Only those of nodes that reported this host name; * stands for any text'),
       ...PAGE_QUERY,
     }),
     summary: 'Certificates of nodes in every state, by id',
@@ -64,6 +68,9 @@ export const certificateRoutes: readonly RouteEntry[] = [
       'invalid_certificate_status',
       'invalid_expires_before',
       'invalid_node_key',
+      'invalid_name',
+      'invalid_labels',
+      'invalid_hostname',
     ],
     handle(request, edge) {
       const operator = operatorOf(request);
@@ -126,8 +133,17 @@ function certificateFilter(query: Query): Input<CertificateFilter> {
   if (before !== null && expiresBefore === null) return refused('invalid_expires_before');
   const key = firstValue(query, 'key');
   if (key !== null && !isPublicKey(key)) return refused('invalid_node_key');
-  const value = { status: known, role: firstValue(query, 'role'), expiresBefore, key };
-  return { ok: true, value };
+  const described = descriptionFilter(query);
+  if (!described.ok) return described;
+  const hostname = firstValue(query, 'hostname');
+  if (hostname !== null && !isHostName(hostname.replaceAll('*', '-'))) {
+    return refused('invalid_hostname');
+  }
+  const role = firstValue(query, 'role');
+  return {
+    ok: true,
+    value: { status: known, role, expiresBefore, key, ...described.value, hostname },
+  };
 }
 
 function refused(refusal: RefusalName): Input<never> {

@@ -4,6 +4,7 @@ import { Acknowledgement } from '../../protocol/answers/enrollment.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import { documentText, type PublishedDocument } from '../../protocol/contract/documents.ts';
 import { JoinCertificate } from '../../protocol/records/join-certificate.ts';
+import { HostName } from '../../protocol/rows/node-description.ts';
 import { bodyReader } from '../body.ts';
 import { type Edge, withAnswer } from '../edge.ts';
 import { countedFailure, withProof } from '../limited.ts';
@@ -43,6 +44,7 @@ const joinBody = bodyReader(
     node_public_key: Filled,
     invite_token: Filled,
     validity_hours: Type.Optional(hours()),
+    hostname: Type.Optional(HostName),
     ...NodeProofMembers,
   }),
   {
@@ -51,6 +53,7 @@ const joinBody = bodyReader(
       validity_hours: 'invalid_validity_hours',
       node_public_key: 'missing_node_public_key',
       invite_token: 'missing_invite_token',
+      hostname: 'invalid_hostname',
     },
   },
 );
@@ -120,6 +123,7 @@ export const enrollmentRoutes: readonly RouteEntry[] = [
       'invalid_validity_hours',
       'missing_node_public_key',
       'missing_invite_token',
+      'invalid_hostname',
       'node_key_compromised',
       'invalid_invite_token',
       'too_many_live_certificates',
@@ -128,10 +132,10 @@ export const enrollmentRoutes: readonly RouteEntry[] = [
     handle(request, edge) {
       const input = joinBody.read(request.body);
       if (!input.ok) return refusalReply(input.refusal, input.details);
-      const { invite_token: inviteToken } = input.value;
+      const { invite_token: inviteToken, hostname = null } = input.value;
       const validityHours = input.value.validity_hours ?? DEFAULT_VALIDITY_HOURS;
       return withProof(request, edge, async (node) => {
-        const answer = await edge.call('join', { node, inviteToken, validityHours });
+        const answer = await edge.call('join', { node, inviteToken, validityHours, hostname });
         if (answer.ok || answer.refusal !== 'invalid_invite_token') return answerReply(answer);
         const source = addressBlock(request.remoteAddr);
         return countedFailure(edge, 'JOIN_FAILURES', source, request.now, () =>

@@ -8,11 +8,23 @@ import {
 } from '../../protocol/answers/operators.ts';
 import type { Input } from '../../protocol/contract/claims.ts';
 import type { InviteFilter } from '../../protocol/contract/inputs.ts';
-import { BatchLabel, INVITE_STATUSES, isBatchLabel } from '../../protocol/rows/invite.ts';
+import {
+  BatchLabel,
+  INVITE_STATUSES,
+  isBatchLabel,
+  numberedName,
+} from '../../protocol/rows/invite.ts';
+import {
+  isNodeName,
+  labelTexts,
+  NodeLabels,
+  NodeName,
+} from '../../protocol/rows/node-description.ts';
 import { bodyReader, mapped } from '../body.ts';
 import { firstValue, type Query } from '../query.ts';
 import { operatorOf, type RouteEntry } from '../route.ts';
 import { filter, filtered, listReply, operatorPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
+import { DESCRIPTION_QUERY, descriptionFilter } from './node-descriptions.ts';
 import { operatorRoute } from './operator-route.ts';
 import { areAllowedRoles, hours, MAX_VALIDITY_HOURS, PublicKey } from './scalars.ts';
 
@@ -27,10 +39,16 @@ const inviteBody = bodyReader(
     recipient_public_key: Type.Optional(PublicKey),
     count: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_INVITES })),
     batch: Type.Optional(BatchLabel),
+    name: Type.Optional(NodeName),
+    labels: Type.Optional(NodeLabels),
   }),
   {
     wholeNumbers: ['max_validity_hours', 'token_expiry_hours'],
-    tests: { allowed_roles: ({ roles }, isAllowed) => areAllowedRoles(roles, isAllowed) },
+    tests: {
+      allowed_roles: ({ roles }, isAllowed) => areAllowedRoles(roles, isAllowed),
+      numbered_name: ({ name, count = 1 }) =>
+        typeof name !== 'string' || isNodeName(numberedName(name, Number(count))),
+    },
     codes: {
       max_validity_hours: 'invalid_max_validity_hours',
       token_expiry_hours: 'invalid_token_expiry_hours',
@@ -39,6 +57,9 @@ const inviteBody = bodyReader(
       recipient_public_key: 'invalid_recipient_public_key',
       count: 'invalid_count',
       batch: 'invalid_batch',
+      name: 'invalid_name',
+      numbered_name: 'invalid_name',
+      labels: 'invalid_labels',
     },
   },
 );
@@ -64,6 +85,8 @@ export const inviteRoutes: readonly RouteEntry[] = [
       'invalid_recipient_public_key',
       'invalid_count',
       'invalid_batch',
+      'invalid_name',
+      'invalid_labels',
       'private_key_given',
       'insufficient_storage',
     ],
@@ -76,6 +99,8 @@ export const inviteRoutes: readonly RouteEntry[] = [
         recipient: body.recipient_public_key ?? null,
         count: body.count ?? null,
         batch: body.batch ?? null,
+        name: body.name ?? null,
+        labels: body.labels === undefined ? null : labelTexts(body.labels),
       }));
     },
   }),
@@ -89,11 +114,18 @@ export const inviteRoutes: readonly RouteEntry[] = [
         Type.Enum([...INVITE_STATUSES], { description: 'Only those with this status' }),
       ),
       batch: filter('Only those of this batch'),
+      ...DESCRIPTION_QUERY,
       ...PAGE_QUERY,
     }),
     summary: 'Invites by fingerprint, never with their tokens',
     answer: InviteList,
-    refusals: [...PAGE_REFUSALS, 'invalid_invite_status', 'invalid_batch'],
+    refusals: [
+      ...PAGE_REFUSALS,
+      'invalid_invite_status',
+      'invalid_batch',
+      'invalid_name',
+      'invalid_labels',
+    ],
     handle(request, edge) {
       const operator = operatorOf(request);
       const wanted = inviteFilter(request.query);
@@ -140,6 +172,8 @@ function inviteFilter(query: Query): Input<InviteFilter> {
   const known = INVITE_STATUSES.find((name) => name === status) ?? null;
   if (known !== status) return { ok: false, refusal: 'invalid_invite_status', details: {} };
   const batch = firstValue(query, 'batch');
-  if (batch === null || isBatchLabel(batch)) return { ok: true, value: { status: known, batch } };
-  return { ok: false, refusal: 'invalid_batch', details: {} };
+  if (batch !== null && !isBatchLabel(batch)) {
+    return { ok: false, refusal: 'invalid_batch', details: {} };
+  }
+  return mapped(descriptionFilter(query), (described) => ({ status: known, batch, ...described }));
 }

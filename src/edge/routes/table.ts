@@ -19,6 +19,7 @@ import { healthRoutes } from './health.ts';
 import { horizonRoutes } from './horizon.ts';
 import { inviteRoutes } from './invites.ts';
 import { liveRoutes } from './live.ts';
+import { nodeDescriptionRoutes } from './node-descriptions.ts';
 import { operatorKeyRoutes } from './operator-keys.ts';
 import { operatorPageRoutes } from './operator-pages.ts';
 import { pageRoutes } from './pages.ts';
@@ -39,6 +40,7 @@ const ENTRIES: readonly RouteEntry[] = [
   ...nodeCountRoutes,
   ...horizonRoutes,
   ...inviteRoutes,
+  ...nodeDescriptionRoutes,
   ...certificateRoutes,
   ...operatorKeyRoutes,
   ...authorityKeyRoutes,

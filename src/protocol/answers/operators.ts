@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox';
 import { SUCCESSION_KINDS } from '../records/authority-succession.ts';
 import { CertificateRow } from '../rows/certificate.ts';
 import { InviteRow } from '../rows/invite.ts';
+import { DescriptionMembers } from '../rows/node-description.ts';
 import { OperatorKeyRow, TIERS } from '../rows/operator-key.ts';
 import { NextCursor, Timestamp } from './scalars.ts';
 
@@ -14,6 +15,7 @@ export const RosterNode = Type.Object({
   last_heartbeat: Timestamp,
   remote_addr: Type.String(),
   expires_at: Timestamp,
+  ...DescriptionMembers,
 });
 
 /** The active nodes by certificate id; the public gets only their count. */
@@ -22,7 +24,12 @@ export const NodeCount = Type.Object({
   nodes: Type.Optional(Type.Record(Type.String(), RosterNode)),
 });
 
-export const InviteToken = Type.Object({ token_id: Type.String(), expires_at: Timestamp });
+export const InviteToken = Type.Object({
+  token_id: Type.String(),
+  expires_at: Timestamp,
+  /** The name that the node will get, if the request has one. */
+  name: DescriptionMembers.name,
+});
 
 /** `tokens` is present if a count was requested; its first element is repeated at the top level. */
 export const Invite = Type.Object({
@@ -48,6 +55,11 @@ export const InviteBatchWithdrawal = Type.Object({
   remaining: Type.Integer({
     description: 'Unused invites of the batch that are left for the next call',
   }),
+});
+
+export const DescribedNode = Type.Object({
+  node_public_key: Type.String(),
+  ...DescriptionMembers,
 });
 
 export const CertificateList = Type.Object({
@@ -113,6 +125,7 @@ export type Invite = Static<typeof Invite>;
 export type InviteList = Static<typeof InviteList>;
 export type InviteWithdrawal = Static<typeof InviteWithdrawal>;
 export type InviteBatchWithdrawal = Static<typeof InviteBatchWithdrawal>;
+export type DescribedNode = Static<typeof DescribedNode>;
 export type CertificateList = Static<typeof CertificateList>;
 export type Revocation = Static<typeof Revocation>;
 export type OperatorKeyRevocation = Static<typeof OperatorKeyRevocation>;

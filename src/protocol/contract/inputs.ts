@@ -24,6 +24,8 @@ export interface Join {
   readonly node: NodeClaim;
   readonly inviteToken: string;
   readonly validityHours: number;
+  /** What the machine calls itself; null if it does not say. */
+  readonly hostname: string | null;
 }
 
 export interface Heartbeat {
@@ -74,10 +76,22 @@ export interface InviteTerms {
   readonly count: number | null;
   /** The batch to add the invites to, or null. */
   readonly batch: string | null;
+  /** The name of each node, or null; `{n}` in it stands for the number of the token. */
+  readonly name: string | null;
+  /** Sorted, each as `key=value`; null if the nodes get none. */
+  readonly labels: readonly string[] | null;
 }
 
 /** Null members do not filter. */
-export interface InviteFilter {
+export interface DescriptionFilter {
+  /** `*` in a name or host name stands for any text. */
+  readonly name: string | null;
+  /** A key, or `key=value`. */
+  readonly label: string | null;
+}
+
+/** Null members do not filter. */
+export interface InviteFilter extends DescriptionFilter {
   readonly status: InviteStatus | null;
   readonly batch: string | null;
 }
@@ -96,14 +110,25 @@ export interface RevokeCertificate {
   readonly reason: RevocationReason;
 }
 
+export interface DescribeNode {
+  readonly nodePublicKey: string;
+  /** Null leaves the name; an empty one removes it. */
+  readonly name: string | null;
+  /** The labels to set, each as `key=value`. */
+  readonly set: readonly string[];
+  /** The keys of the labels to remove. */
+  readonly removed: readonly string[];
+}
+
 /** Null members do not filter. */
-export interface CertificateFilter {
+export interface CertificateFilter extends DescriptionFilter {
   readonly status: CertificateStatus | null;
   readonly role: string | null;
   /** Milliseconds since the epoch. */
   readonly expiresBefore: number | null;
   /** A node's public key. */
   readonly key: string | null;
+  readonly hostname: string | null;
 }
 
 export interface AddOperatorKey {

@@ -6,6 +6,7 @@ export const AUDIT_EVENTS = [
   'certificate_renewed',
   'certificate_revoked',
   'node_key_compromised',
+  'node_described',
   'join_rejected',
   'heartbeat_rejected',
   'renewal_rejected',

@@ -1,6 +1,7 @@
 /** A node's certificate as operators see it [core-4-17]. */
 import Type, { type Static } from 'typebox';
 import { Datetime } from '../records/record.ts';
+import { DescriptionMembers } from './node-description.ts';
 
 /** The status of a certificate: the last in this list that applies. */
 export const CERTIFICATE_STATUSES = [
@@ -18,6 +19,7 @@ export const CERTIFICATE_STATUSES = [
 export const CertificateRow = Type.Object({
   cert_id: Type.String(),
   node_public_key: Type.String(),
+  ...DescriptionMembers,
   roles: Type.Array(Type.String()),
   status: Type.Enum([...CERTIFICATE_STATUSES]),
   /** The last contact of the node: join, renewal or heartbeat. */

@@ -1,6 +1,7 @@
 /** An invite as operators see it, never with its token [core-4-18]. */
 import Type, { type Static } from 'typebox';
 import { Datetime } from '../records/record.ts';
+import { DescriptionMembers } from './node-description.ts';
 
 export const INVITE_STATUSES = ['unused', 'consumed', 'expired', 'withdrawn'] as const;
 
@@ -19,11 +20,19 @@ export function isBatchLabel(text: string): boolean {
   return BATCH.test(text);
 }
 
+/** The name for the node with the token of this number; `{n}` stands for the number. */
+export function numberedName(name: string, number: number): string {
+  return name.replaceAll('{n}', String(number));
+}
+
 export const InviteRow = Type.Object({
   token_fingerprint: Type.String(),
   status: Type.Enum([...INVITE_STATUSES]),
   /** The batch in which the invite was created. */
   batch: Type.Union([Type.String(), Type.Null()]),
+  /** What the node will be called. */
+  name: DescriptionMembers.name,
+  labels: DescriptionMembers.labels,
   roles: Type.Array(Type.String()),
   max_validity_hours: Type.Integer(),
   /** The only node key that may use the invite. */

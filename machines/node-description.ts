@@ -1,0 +1,100 @@
+/**
+ * What the operators of a network call a node, and what the node calls itself [core-4-21]. It belongs to the node key,
+ * and no decision depends on it.
+ */
+import { setup } from 'xstate';
+import type { Refused } from './refused.ts';
+
+export interface NodeDescription {
+  readonly name: string | null;
+  /** Each label as `key=value`, sorted. */
+  readonly labels: readonly string[];
+  /** The host name that the node reported when it joined. */
+  readonly hostname: string | null;
+}
+
+export type NodeDescriptionEvent =
+  /** Null members leave what is known. */
+  | {
+      readonly type: 'join';
+      readonly name: string | null;
+      readonly labels: readonly string[] | null;
+      readonly hostname: string | null;
+    }
+  | {
+      readonly type: 'change';
+      /** Whether a certificate of the node key is stored. */
+      readonly isKnown: boolean;
+      /** Null leaves the name; an empty one removes it. */
+      readonly name: string | null;
+      /** The labels to set, each as `key=value`. */
+      readonly set: readonly string[];
+      /** The keys of the labels to remove. */
+      readonly removed: readonly string[];
+    };
+
+export type NodeDescriptionRefusal = 'node_not_found' | 'too_many_labels';
+
+const MAX_LABELS = 16;
+
+const machine = setup({
+  types: {} as {
+    context: NodeDescription;
+    events: NodeDescriptionEvent;
+    emitted: Refused<NodeDescriptionRefusal> | { readonly type: 'described' | 'unchanged' };
+  },
+  guards: {
+    unknown: ({ event }) => event.type === 'change' && !event.isKnown,
+    tooManyLabels: ({ context, event }) => after(context, event).labels.length > MAX_LABELS,
+    sameAsBefore: ({ context, event }) =>
+      JSON.stringify(after(context, event)) === JSON.stringify(context),
+  },
+});
+
+const describe = [
+  { guard: 'sameAsBefore' as const, actions: machine.emit({ type: 'unchanged' as const }) },
+  {
+    target: 'described',
+    actions: [
+      machine.assign(({ context, event }) => after(context, event)),
+      machine.emit({ type: 'described' as const }),
+    ],
+  },
+];
+
+const on = {
+  join: describe,
+  change: [
+    {
+      guard: 'unknown' as const,
+      actions: machine.emit({ type: 'refused' as const, refusal: 'node_not_found' as const }),
+    },
+    {
+      guard: 'tooManyLabels' as const,
+      actions: machine.emit({ type: 'refused' as const, refusal: 'too_many_labels' as const }),
+    },
+    ...describe,
+  ],
+};
+
+export const nodeDescriptionMachine = machine.createMachine({
+  id: 'node-description',
+  initial: 'absent',
+  context: { name: null, labels: [], hostname: null },
+  states: { absent: { on }, described: { on } },
+});
+
+function after(before: NodeDescription, event: NodeDescriptionEvent): NodeDescription {
+  const name = (event.name ?? before.name) || null;
+  if (event.type === 'join') {
+    const { labels, hostname } = event;
+    return { name, labels: labels ?? before.labels, hostname: hostname ?? before.hostname };
+  }
+  const replaced = new Set([...event.removed, ...event.set.map(keyOf)]);
+  const kept = before.labels.filter((label) => !replaced.has(keyOf(label)));
+  return { name, labels: [...kept, ...event.set].sort(), hostname: before.hostname };
+}
+
+function keyOf(label: string): string {
+  return label.slice(0, label.indexOf('='));
+}

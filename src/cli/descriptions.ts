@@ -1,0 +1,80 @@
+/** Names, labels and host names of nodes in options and lists. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { CertificateRow } from '../protocol/rows/certificate.ts';
+import {
+  isLabel,
+  isNodeName,
+  labelTexts,
+  type NodeLabels,
+} from '../protocol/rows/node-description.ts';
+import type { Line } from './printable.ts';
+import { type Column, column } from './table.ts';
+
+export interface DescriptionFilter {
+  readonly name?: string;
+  readonly label?: string;
+}
+
+/** The members that are set. */
+type Description = Pick<CertificateRow, 'name' | 'labels' | 'hostname'>;
+
+export function addDescriptionFilters(command: Command): Command {
+  return command
+    .option('--name <pattern>', 'only nodes with this name; * stands for any text', nodeName)
+    .option('--label <label>', 'only nodes with this label: a key, or key=value', label);
+}
+
+export function nodeName(text: string): string {
+  if (isNodeName(text)) return text;
+  throw new InvalidArgumentError(
+    'It must be 1 to 64 printable characters without a blank at either end.',
+  );
+}
+
+/** Sets labels; repeatable. */
+export function labelOption(description: string): Option {
+  return new Option('--label <key=value>', description).argParser(
+    (text: string, earlier: NodeLabels = {}) => {
+      const mark = text.indexOf('=');
+      if (mark < 0 || !isLabel(text)) throw new InvalidArgumentError(LABEL);
+      return { ...earlier, [text.slice(0, mark)]: text.slice(mark + 1) };
+    },
+  );
+}
+
+function label(text: string): string {
+  if (isLabel(text)) return text;
+  throw new InvalidArgumentError(LABEL);
+}
+
+const LABEL =
+  'A label is key=value: 1 to 63 of a-z 0-9 . _ / - and at most 63 printable characters.';
+
+/** The name, or the reported host name in parentheses: a node must not look as if operators had named it. */
+export function descriptionColumns<Row>(of: (row: Row) => Description): Column<Row>[] {
+  return [
+    column('NAME', (row) => shownName(of(row)), 7),
+    column('LABELS', (row) => labelTexts(of(row).labels ?? {}).join(','), 1),
+  ];
+}
+
+function shownName({ name, hostname }: Description): string | undefined {
+  return name ?? (hostname === undefined ? undefined : `(${hostname})`);
+}
+
+/** The members that are set, without those of the rest of the row. */
+export function descriptionIn({ name, labels, hostname }: Description): Description {
+  return {
+    ...(name !== undefined && { name }),
+    ...(labels !== undefined && { labels }),
+    ...(hostname !== undefined && { hostname }),
+  };
+}
+
+export function descriptionLines({ name, labels, hostname }: Description): Line[] {
+  return [
+    ...(name === undefined ? [] : [`name          ${name}`]),
+    ...(labels === undefined ? [] : [`labels        ${labelTexts(labels).join(', ')}`]),
+    ...(hostname === undefined ? [] : [`host name     ${hostname} (as reported)`]),
+  ];
+}

@@ -1,0 +1,54 @@
+/** `mesh-na node set`: sets the name and labels of a node. */
+import { type Command, InvalidArgumentError } from 'commander';
+import { isLabel, type NodeLabels } from '../protocol/rows/node-description.ts';
+import { wholeNodeKey } from './certificate-rows.ts';
+import { descriptionLines, labelOption, nodeName } from './descriptions.ts';
+import { usageFailure } from './exit-codes.ts';
+import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
+import { collectAs } from './options.ts';
+import { asJson, printResult } from './output.ts';
+import { keyOrBeginning } from './short-id.ts';
+
+interface SetOptions extends OperatorOptions {
+  /** False removes it. */
+  readonly name?: string | false;
+  readonly label?: NodeLabels;
+  readonly removeLabel?: readonly string[];
+}
+
+export function defineNodeSet(set: Command): void {
+  set
+    .description('set the name and labels of a node, which only operators see (standard)')
+    .argument('<node>', 'node key, or at least its first 8 characters', keyOrBeginning)
+    .option('--name <name>', 'the new name', nodeName)
+    .option('--no-name', 'remove the name')
+    .addOption(labelOption('label to set (repeatable)'))
+    .option('--remove-label <key>', 'label to remove (repeatable)', collectAs(labelKey))
+    .action(runSet);
+  addOperatorOptions(set, [
+    'mesh-na node set qk0yV3pW --name web-1 --label env=prod --label zone=eu-1',
+    'mesh-na node set qk0yV3pW --remove-label zone',
+  ]);
+}
+
+async function runSet(given: string, options: SetOptions): Promise<void> {
+  const { name, label = {}, removeLabel = [] } = options;
+  const labels = { ...label, ...Object.fromEntries(removeLabel.map((key) => [key, null])) };
+  if (name === undefined && Object.keys(labels).length === 0) {
+    throw usageFailure('Give a --name, a --label or a --remove-label');
+  }
+  const client = operatorClient(options);
+  const node = await client.describeNode(await wholeNodeKey(client, given), {
+    ...(name !== undefined && { name: name === false ? '' : name }),
+    labels,
+  });
+  printResult(options, asJson(node), [
+    `key           ${node.node_public_key}`,
+    ...descriptionLines(node),
+  ]);
+}
+
+function labelKey(text: string): string {
+  if (isLabel(text) && !text.includes('=')) return text;
+  throw new InvalidArgumentError('The key of a label is 1 to 63 of a-z 0-9 . _ / -');
+}

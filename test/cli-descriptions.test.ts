@@ -1,0 +1,112 @@
+/** Names, labels and host names of nodes on the command line. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { startTestAuthority } from './support/authority.ts';
+import { REAL_TIME } from './support/child-server.ts';
+import { runCommand } from './support/commands.ts';
+
+const na = await startTestAuthority({ clock: REAL_TIME });
+after(() => na.stop());
+const scratch = mkdtempSync(join(tmpdir(), 'mesh-na-descriptions-'));
+after(() => rmSync(scratch, { recursive: true, force: true }));
+
+function run(...args: string[]) {
+  return runCommand([...args, '--data-dir', na.dataDir], { MESH_URL: na.url });
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads members of an answer it then asserts on
+async function answer(...args: string[]): Promise<any> {
+  const { code, stdout, stderr } = await run(...args, '--json');
+  assert.equal(code, 0, stderr);
+  return JSON.parse(stdout);
+}
+
+/** Joins with the token, and returns the node's key. */
+async function joined(name: string, token: string, ...args: string[]): Promise<string> {
+  const tokenFile = join(scratch, `${name}.token`);
+  writeFileSync(tokenFile, token);
+  const place = ['--node-dir', join(scratch, name), '--url', na.url];
+  const genesis = join(na.dataDir, 'genesis.json');
+  const join_ = ['node', 'join', ...place, '--genesis', genesis, '--token-file', tokenFile];
+  const { code, stderr } = await runCommand([...join_, ...args]);
+  assert.equal(code, 0, stderr);
+  return JSON.parse(readFileSync(join(scratch, name, 'certificate.json'), 'utf8')).node_public_key;
+}
+
+test('nodes are named by their invites, renamed, and found', async () => {
+  const create = ['invite', 'create', '--count', '2', '--name', 'web-{n}'];
+  const created = await run(...create, '--label', 'env=prod', '--label', 'zone=eu=1');
+  const tokens = created.stdout.trim().split('\n');
+  assert.match(created.stderr, /they name their nodes web-1 to web-2\.\n/);
+  const listed = await run('invite', 'list', '--name', 'web-*');
+  assert.match(listed.stdout, /web-1 .*env=prod,zone=eu=1/);
+  const first = await joined('one', tokens[0] ?? '');
+  const second = await joined('two', tokens[1] ?? '', '--hostname', 'host-2');
+  const other = (await answer('invite', 'create')).token_id;
+  const third = await joined('three', other, '--hostname', 'web-1');
+  const silent = (await answer('invite', 'create')).token_id;
+  const fourth = await joined('four', silent, '--no-hostname');
+
+  const rows = async (...filters: string[]) => {
+    const { certificates } = await answer('certificate', 'list', ...filters);
+    return certificates.map(({ node_public_key }: { node_public_key: string }) => node_public_key);
+  };
+  assert.deepEqual(await rows('--name', 'web-1'), [first]);
+  assert.deepEqual(await rows('--hostname', 'web-1'), [third]);
+  assert.deepEqual(await rows('--label', 'zone=eu=1', '--name', '*2'), [second]);
+  const { certificates } = await answer('certificate', 'list', '--key', first);
+  assert.equal(certificates[0].hostname, hostname());
+  const [{ hostname: none }] = (await answer('certificate', 'list', '--key', fourth)).certificates;
+  assert.equal(none, undefined);
+
+  const nodes = (await run('node', 'list', '--label', 'env')).stdout;
+  assert.match(nodes, /web-1 /);
+  assert.doesNotMatch(nodes, /\(web-1\)/);
+  assert.match(
+    (await run('node', 'list')).stdout,
+    /\(web-1\)/,
+    'a reported name is in parentheses',
+  );
+
+  const set = ['node', 'set', second.slice(0, 12)];
+  const changed = await answer(...set, '--name', 'db 1', '--label', 'a=b', '--remove-label', 'env');
+  assert.deepEqual(changed, {
+    node_public_key: second,
+    name: 'db 1',
+    labels: { a: 'b', zone: 'eu=1' },
+    hostname: 'host-2',
+  });
+  const { cert_id } = (await answer('certificate', 'list', '--key', second)).certificates[0];
+  const { stdout } = await run('certificate', 'show', cert_id);
+  assert.match(
+    stdout,
+    /^name {10}db 1\nlabels {8}a=b, zone=eu=1\nhost name {5}host-2 \(as reported\)$/m,
+  );
+  assert.equal((await answer(...set, '--no-name')).name, undefined);
+  const entries = await answer('audit', 'show', '--type', 'node_described', '--subject', 'db 1');
+  assert.equal(entries.entries.length, 1);
+
+  const doomed = ['certificate', 'revoke', '--name', 'web-*', '--label', 'env=prod'];
+  assert.equal((await answer(...doomed, '--dry-run')).count, 1);
+  assert.equal((await answer(...doomed, '--yes-revoke', '1')).count, 1);
+  assert.deepEqual(await rows('--status', 'revoked'), [first]);
+});
+
+for (const [args, message] of [
+  [['node', 'set', 'A'.repeat(8)], /Give a --name, a --label or a --remove-label/],
+  [['node', 'set', 'A'.repeat(8), '--name', ' x'], /1 to 64 printable characters/],
+  [['node', 'set', 'A'.repeat(8), '--label', 'env'], /A label is key=value/],
+  [['node', 'set', 'A'.repeat(8), '--remove-label', 'a=b'], /The key of a label/],
+  [['invite', 'create', '--label', 'E=x'], /A label is key=value/],
+  [['node', 'list', '--label', 'E'], /A label is key=value/],
+  [['node', 'join', '--hostname', 'a b'], /1 to 253 letters, digits/],
+] as const) {
+  test(`${args.join(' ')} is refused before anything is asked`, async () => {
+    const { code, stderr } = await run(...args);
+    assert.equal(code, 2);
+    assert.match(stderr, message);
+  });
+}
