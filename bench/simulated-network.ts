@@ -159,6 +159,7 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
           certId,
           status: 'healthy',
           wantsBulletin: false,
+          authorityKeysDigest: null,
         }),
       );
     },

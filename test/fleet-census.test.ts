@@ -28,7 +28,7 @@ function censusOf(nodes: number, time: { now: number }) {
       ...UNTOUCHED,
     };
     subjects.restore('certificate', `c-${n}`, { version: 1, value: 'issued', context });
-    liveness.touch(`c-${n}`, { at: 0, status: 'healthy', remoteAddr: '' });
+    liveness.touch(`c-${n}`, { at: 0, status: 'healthy', remoteAddr: '', chain: 0 });
   }
   return createFleetCounts({
     subjects,

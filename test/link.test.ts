@@ -314,7 +314,13 @@ function heartbeats(certIds: readonly string[]): unknown[] {
   const rows: unknown[] = [];
   const node = { ...NODE, sending: null };
   for (const certId of certIds) {
-    packHeartbeat(rows, 0, { certId, status: 'ok', wantsBulletin: false, node });
+    packHeartbeat(rows, 0, {
+      certId,
+      status: 'ok',
+      wantsBulletin: false,
+      authorityKeysDigest: null,
+      node,
+    });
     rows[rows.length - HEARTBEAT_ROW] = certId;
   }
   return rows;

@@ -30,8 +30,8 @@ test('restored contacts are active in the order of their contacts, and found by 
   assert.equal(liveness.newestSignedAt('d'), 13);
   assert.equal(liveness.newestSignedAt('nobody'), 0);
 
-  liveness.touch('b', { at: 5, status: 'ok', remoteAddr: '' });
-  liveness.touch('new', { at: 6, status: 'ok', remoteAddr: '' });
+  liveness.touch('b', { at: 5, status: 'ok', remoteAddr: '', chain: 0 });
+  liveness.touch('new', { at: 6, status: 'ok', remoteAddr: '', chain: 0 });
   liveness.retire('c');
   assert.deepEqual(order(), ['new', 'b', 'a']);
   assert.equal(liveness.activeCount(3 + WINDOW), 2);
@@ -60,7 +60,7 @@ test('a walk visits what was active when it began, as it was then, whatever happ
       let now = 0;
       const touch = (id: string) => {
         now += 1;
-        liveness.touch(id, { at: now, status: `at ${now}`, remoteAddr: '' });
+        liveness.touch(id, { at: now, status: `at ${now}`, remoteAddr: '', chain: 0 });
       };
       for (const id of before) touch(id);
       const expected = liveness.walk(now).take(100).map(sightOf);
@@ -91,7 +91,7 @@ function sightOf({ id, lastSeen, status, remoteAddr }: ContactView): readonly un
 
 test('a walk that was ended visits nothing more', () => {
   const liveness = createLiveness(WINDOW, createCertificateNumbers());
-  for (const id of ['a', 'b']) liveness.touch(id, { at: 1, status: '', remoteAddr: '' });
+  for (const id of ['a', 'b']) liveness.touch(id, { at: 1, status: '', remoteAddr: '', chain: 0 });
   const walk = liveness.walk(1);
   assert.equal(walk.take(1).length, 1);
   walk.end();

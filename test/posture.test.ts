@@ -6,6 +6,7 @@ import {
   judgePosture,
   POSTURE_RULES,
   type PostureFacts,
+  type SuccessionFacts,
 } from '../src/authority/views/posture.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
@@ -45,11 +46,23 @@ const WELL: PostureFacts = {
   failures: { operator: 3, node: 3 },
   treaties: { expired: 0, expiring_soon: 0 },
   staleFeeds: 0,
+  succession: null,
   trustCycle: { status: 'verified', freshness: 'fresh' },
 };
 const fleet = (changes: Partial<FleetFacts>) => ({ fleet: { ...FLEET, ...changes } });
 const backup = (changes: Partial<NonNullable<PostureFacts['backup']>>) => ({
   backup: { every: DAY, verifiedAt: NOW, since: NOW, ...changes },
+});
+
+const OVERLAP: SuccessionFacts = {
+  state: 'overlap',
+  activatesAt: NOW - DAY,
+  overlapUntil: NOW + 3 * DAY,
+  nodes: { active: 12, laggards: 1 },
+  knownFrom: null,
+};
+const succession = (changes: Partial<SuccessionFacts>) => ({
+  succession: { ...OVERLAP, ...changes },
 });
 
 const CASES: readonly (readonly [rule: string, severity: string, change: Partial<PostureFacts>])[] =
@@ -78,6 +91,9 @@ const CASES: readonly (readonly [rule: string, severity: string, change: Partial
     ['delegation', 'action', { delegatedUntil: NOW }],
     ['tls', 'attention', { tlsNotAfter: NOW + 10 * DAY }],
     ['tls', 'action', { tlsNotAfter: NOW - DAY }],
+    ['succession_due', 'action', succession({ state: 'staged', activatesAt: NOW - MINUTE })],
+    ['succession_laggards', 'attention', succession({ overlapUntil: NOW + 3 * DAY - 1 })],
+    ['succession_laggards', 'action', succession({ overlapUntil: NOW + DAY - 1 })],
     ['documents_late', 'action', { listDueAt: NOW }],
     ['operator_keys', 'action', { operatorKeys: { usable: 1, privileged: 0 } }],
     ['operator_keys', 'action', { operatorKeys: { usable: 0, privileged: 0 } }],
@@ -109,6 +125,32 @@ suite('one table judges', () => {
     const uncounted = judgePosture({ ...WELL, fleet: null });
     assert.deepEqual(uncounted.findings, []);
     assert.equal(uncounted.unknown.length, 4);
+  });
+
+  test('a succession is well while its time has not come, and once nobody lags behind', () => {
+    for (const change of [
+      {},
+      { state: 'finished', overlapUntil: NOW } as const,
+      { state: 'staged', activatesAt: NOW - MINUTE + 1 } as const,
+      { overlapUntil: NOW + 1, nodes: { active: 12, laggards: 0 } },
+    ]) {
+      assert.deepEqual(judgePosture({ ...WELL, ...succession(change) }).findings, []);
+    }
+  });
+
+  test('who lags behind is not known before nodes are counted, and right after a start', () => {
+    const soon = { overlapUntil: NOW + DAY };
+    for (const [change, known_from] of [
+      [{ ...soon, nodes: null }, null],
+      [{ ...soon, knownFrom: NOW + 5 * MINUTE }, '2026-06-01T00:05:00Z'],
+    ] as const) {
+      const { findings, unknown } = judgePosture({ ...WELL, ...succession(change) });
+      assert.deepEqual(findings, []);
+      assert.deepEqual(
+        unknown.map((each) => [each.rule, each.known_from]),
+        [['succession_laggards', known_from]],
+      );
+    }
   });
 
   for (const [rule, severity, change] of CASES) {

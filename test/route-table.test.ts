@@ -80,6 +80,7 @@ const CONTRACT: readonly ContractRoute[] = [
   ['GET', '/admin/invites', 'operator', 'none'],
   ['GET', '/admin/operator-keys', 'operator', 'none'],
   ['GET', '/admin/horizon', 'operator', 'none'],
+  ['GET', '/admin/authority-keys/adoption', 'operator', 'none'],
   ['GET', '/admin/certificates', 'operator', 'none'],
   ['GET', '/admin/certificates/{}', 'operator', 'none'],
   ['POST', '/join', 'node', 'JOIN'],

@@ -238,6 +238,7 @@ test('a heartbeat is the same on the other side of its row', () => {
     certId: 'c',
     status: 'ok',
     wantsBulletin: true,
+    authorityKeysDigest: 'f00d',
     node: {
       publicKey: 'k',
       signedAt: 1.5,

@@ -4,6 +4,7 @@
  */
 import { CALLS } from '../protocol/contract/calls.ts';
 import type { Handlers } from './engine/admission.ts';
+import * as adoption from './enrollment/adoption.ts';
 import * as agents from './enrollment/agents.ts';
 import * as certificateList from './enrollment/certificate-list.ts';
 import * as certificates from './enrollment/certificates.ts';
@@ -31,6 +32,7 @@ import * as staging from './succession/staging.ts';
 
 /** Everything the area modules export: the call handlers, along with helpers that are filtered out below. */
 const EXPORTED: Handlers = {
+  ...adoption,
   ...agents,
   ...certificateList,
   ...certificates,

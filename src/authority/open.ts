@@ -3,6 +3,7 @@ import type { Answer } from '../protocol/contract/answers.ts';
 import type { Call, CallName } from '../protocol/contract/calls.ts';
 import type { StatePosition, Store, StoreContents } from '../store/store.ts';
 import { HANDLERS } from './commands.ts';
+import { createAdoptionCensus } from './derived/adoption.ts';
 import { createDashboardPace } from './derived/dashboard-pace.ts';
 import { createEventTail } from './derived/event-tail.ts';
 import { createExpiryCensus } from './derived/expiry-census.ts';
@@ -21,6 +22,7 @@ import { CRL_ID } from './lists/crl.ts';
 import type { SignedList } from './lists/signed-list.ts';
 import { createHeartbeatInterval } from './liveness/beat-advice.ts';
 import { createContactWriter } from './liveness/contact-writer.ts';
+import { createKnownChains } from './liveness/known-chains.ts';
 import { createRosters } from './liveness/rosters.ts';
 import { refreshDashboard } from './publication/dashboard.ts';
 import { refreshGraph } from './publication/graph.ts';
@@ -286,8 +288,17 @@ function authorityOn(
   liveness.clockSetBack(startedAt);
   operatorRegistry.addConfigured(subjects);
   publishOperatorKeys(subjects, publisher);
-  publishAuthorityKeys({ subjects, settings, publisher, bulletin });
+  const knownChains = createKnownChains();
+  publishAuthorityKeys({ subjects, settings, publisher, bulletin, knownChains });
   const failures = createFailureWindow(runtime.elapsed);
+  const fleet = {
+    subjects,
+    certificates,
+    liveness,
+    activeWindow: settings.activeWindow,
+    startedAt,
+    elapsed: runtime.elapsed,
+  };
   return {
     ...options,
     ...held,
@@ -298,13 +309,12 @@ function authorityOn(
       options.countRefusal(event, reason);
     },
     counted: { facts: NOTHING_COUNTED },
-    fleetCounts: createFleetCounts({
-      subjects,
-      certificates,
-      liveness,
-      activeWindow: settings.activeWindow,
-      startedAt,
-      elapsed: runtime.elapsed,
+    fleetCounts: createFleetCounts(fleet),
+    knownChains,
+    adoption: createAdoptionCensus({
+      ...fleet,
+      knownChains,
+      now: runtime.now,
     }),
     expiryCensus: createExpiryCensus({ subjects, now: runtime.now, elapsed: runtime.elapsed }),
     lastCommit: Promise.resolve(),

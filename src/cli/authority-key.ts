@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { addPrepareCommand } from './authority-key-prepare.ts';
 import { addSignCommand } from './authority-key-sign.ts';
+import { addStatusCommand } from './authority-key-status.ts';
 
 export function addAuthorityKeyCommands(program: Command): void {
   const authorityKey = program
@@ -11,4 +12,5 @@ export function addAuthorityKeyCommands(program: Command): void {
     );
   addPrepareCommand(authorityKey);
   addSignCommand(authorityKey);
+  addStatusCommand(authorityKey);
 }

@@ -21,6 +21,7 @@ import {
 } from '../protocol/answers/operators.ts';
 import { Whole } from '../protocol/records/record.ts';
 import type { RevocationReason } from '../protocol/records/revocation-list.ts';
+import { Adoption } from '../protocol/rows/adoption.ts';
 import { CertificateRow, type CertificateStatus } from '../protocol/rows/certificate.ts';
 import { Horizon } from '../protocol/rows/horizon.ts';
 import type { InviteStatus } from '../protocol/rows/invite.ts';
@@ -139,6 +140,8 @@ export interface OperatorClient extends OperatorTrust, OperatorProtocol {
   nodes(call?: CallOptions): Promise<Roster>;
   /** What expires, by kind and week. */
   horizon(call?: CallOptions): Promise<Horizon>;
+  /** Which nodes have followed a change of the authority key. */
+  adoption(call?: CallOptions): Promise<Adoption>;
   certificates(filters?: CertificateFilters, call?: CallOptions): Promise<CertificateList>;
   certificate(certId: string, call?: CallOptions): Promise<CertificateRow>;
   /** Verified audit log entries, from any position on and as they happen. */
@@ -216,6 +219,7 @@ export function createOperatorClient(options: OperatorClientOptions): OperatorCl
       return { count, nodes };
     },
     horizon: (call) => get(Horizon, '/admin/horizon', {}, call),
+    adoption: (call) => get(Adoption, '/admin/authority-keys/adoption', {}, call),
     certificates: (filters, call) => get(CertificateList, '/admin/certificates', filters, call),
     certificate: (certId, call) =>
       get(CertificateRow, `/admin/certificates/${encodeURIComponent(certId)}`, {}, call),

@@ -6,6 +6,7 @@
 import type {
   Dashboard,
   DashboardFeed,
+  DashboardSuccession,
   DashboardTreaty,
   RecentChangeRow,
   TreatySummary,
@@ -180,7 +181,22 @@ function cardsOf(model: Dashboard): Card[] {
       'horizon_summary.within_month',
       horizon.within_month,
     ),
+    ...(model.succession === undefined ? [] : [successionCard(model.succession)]),
   ];
+}
+
+/** How many nodes have followed a change of the authority key. */
+function successionCard({ state, active, followed }: DashboardSuccession): Card {
+  const isComplete = followed === active;
+  return card(
+    state === 'staged' ? 'Nodes that know the next key' : 'Nodes that follow the new key',
+    'succession.followed',
+    followed,
+    'of active nodes:',
+    'succession.active',
+    active,
+    isComplete ? 'ok' : state === 'staged' ? 'neutral' : 'warn',
+  );
 }
 
 function card(

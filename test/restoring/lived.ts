@@ -151,6 +151,7 @@ export class Lived {
           certId,
           status: 'healthy',
           wantsBulletin: false,
+          authorityKeysDigest: null,
         }),
     };
   }

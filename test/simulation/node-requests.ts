@@ -56,6 +56,7 @@ export function heartbeatRequest(step: Step<'heartbeat'>, known: Known, world: W
         certId,
         status: 'healthy',
         wantsBulletin: false,
+        authorityKeysDigest: null,
       }),
     proof: signed.proof,
     predict: (moment) => heartbeat(moment, { proof: signed.proof, certId }),

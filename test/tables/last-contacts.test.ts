@@ -54,7 +54,7 @@ test('last contacts are what a plain map and list would hold, whatever happens a
         for (const { what, id, amount } of steps) {
           if (what === 'touch') {
             const at = now - (amount % 5);
-            liveness.touch(id, { at, status: `s${amount}`, remoteAddr: id });
+            liveness.touch(id, { at, status: `s${amount}`, remoteAddr: id, chain: 0 });
             liveness.noteSigned(id, amount);
             const lastSeen = active.length === 0 ? at : Math.max(at, newest);
             const contact = of(id);

@@ -7,6 +7,7 @@ import { isShown } from '../views/recent-changes.ts';
 
 /** The kinds of subjects whose changes are visible on the dashboard. */
 const SHOWN_KINDS: ReadonlySet<string> = new Set([
+  'authority-key',
   'certificate',
   'recognition-treaty',
   'revocation-feed',

@@ -2,14 +2,12 @@
  * Counts the nodes that have problems. Because every certificate is visited, a large fleet is counted in slices with
  * rests in between, and a pause before the next count limits the work to a sixtieth of the time.
  */
-import type { Certificate } from '../../../machines/certificate.ts';
 import type { Runtime } from '../../base/runtime.ts';
 import { inRestingSlices } from '../../base/slices.ts';
 import { createPauses, createSharedWork } from '../../base/work.ts';
-import type { Liveness } from '../liveness/last-contact.ts';
 import type { Subjects } from '../subjects/subjects.ts';
 import { type FleetFacts, reportsHealth } from '../views/posture.ts';
-import type { CertificateIndex } from './certificate-index.ts';
+import { createNodeReports, type NodeReportsOptions } from './node-reports.ts';
 
 export interface FleetCounts {
   /**
@@ -21,10 +19,8 @@ export interface FleetCounts {
   readonly latest: FleetFacts | null;
 }
 
-export interface FleetCountsOptions {
+export interface FleetCountsOptions extends NodeReportsOptions {
   readonly subjects: Subjects;
-  readonly certificates: CertificateIndex;
-  readonly liveness: Liveness;
   /** How long a node may stay silent, in milliseconds. */
   readonly activeWindow: number;
   /** When nodes could first report to this process, in milliseconds since the epoch. */
@@ -41,35 +37,25 @@ const SHORTEST_PAUSE_MS = 1000;
 /** A count already rests for two thirds of its duration, so this limits the work to a sixtieth of the time. */
 const PAUSE_PER_COUNT = 20;
 const CERTIFICATES_PER_SLICE = 500;
-/** Placeholder statuses that are kept until a node sends its first report. */
-const NOT_REPORTED = new Set(['joined', 'renewed']);
 
 export function createFleetCounts(options: FleetCountsOptions): FleetCounts {
-  const { subjects, certificates, liveness, activeWindow, startedAt, elapsed } = options;
+  const { subjects, liveness, activeWindow, startedAt, elapsed } = options;
+  const reports = createNodeReports(options);
   const silentKnownFrom = startedAt + activeWindow;
   let latest: FleetFacts | null = null;
   const pauses = createPauses(elapsed, { perWork: PAUSE_PER_COUNT, shortestMs: SHORTEST_PAUSE_MS });
   const counting = createSharedWork();
 
-  /** The node's last report under this certificate or the previous one; null if there is none. */
-  function reportOf(id: string, { renewedFrom }: Certificate): string | null {
-    const own = liveness.statusOf(id);
-    if (!NOT_REPORTED.has(own)) return own;
-    const before = renewedFrom === null ? own : liveness.statusOf(renewedFrom);
-    return NOT_REPORTED.has(before) || before === '' ? null : before;
-  }
-
   function* count(now: number): Generator<void, FleetFacts> {
     const counts = { expected: 0, unwell: 0, lapsing: 0, lapsed: 0 };
     let silent = 0;
     let seen = 0;
-    for (const [id, { value, context }] of subjects.allCommitted('certificate')) {
+    for (const [id, certificate] of subjects.allCommitted('certificate')) {
       seen += 1;
       if (seen % CERTIFICATES_PER_SLICE === 0) yield;
-      const { nodePublicKey, expiresAt, issuedAt, renewedAt } = context;
-      if (value === 'revoked' || renewedAt !== null || expiresAt <= now - LAPSED_MS) continue;
-      const report = reportOf(id, context);
-      if (report === null || !certificates.isNewest(id, nodePublicKey)) continue;
+      const report = reports.of(id, certificate, now - LAPSED_MS);
+      if (report === null) continue;
+      const { expiresAt, issuedAt } = certificate.context;
       if (expiresAt <= now) {
         counts.lapsed += 1;
         continue;

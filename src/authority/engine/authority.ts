@@ -7,6 +7,7 @@ import type { DocumentPublisher } from '../../protocol/contract/publications.ts'
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import type { PolicyManifest } from '../../protocol/records/policy-manifest.ts';
 import type { Store } from '../../store/store.ts';
+import type { AdoptionCensus } from '../derived/adoption.ts';
 import type { AgentIndex } from '../derived/agent-index.ts';
 import type { Attestations } from '../derived/attestation-list.ts';
 import type { AuthorityKeys } from '../derived/authority-keys.ts';
@@ -30,6 +31,7 @@ import type { Feeds } from '../lists/feed.ts';
 import type { ListThreads } from '../lists/list-rendering.ts';
 import type { HeartbeatInterval } from '../liveness/beat-advice.ts';
 import type { ContactWriter } from '../liveness/contact-writer.ts';
+import type { KnownChains } from '../liveness/known-chains.ts';
 import type { Liveness } from '../liveness/last-contact.ts';
 import type { Rosters } from '../liveness/rosters.ts';
 import type { Replay } from '../replay/replay.ts';
@@ -106,6 +108,9 @@ export interface Authority extends HeldState {
   readonly dashboardTreaties: DashboardTreaties;
   readonly fleetCounts: FleetCounts;
   readonly expiryCensus: ExpiryCensus;
+  readonly adoption: AdoptionCensus;
+  /** The chains of authority keys that were published, as heartbeats name them. */
+  readonly knownChains: KnownChains;
   readonly failures: FailureWindow;
   /** Facts counted during the last build of the dashboard. */
   readonly counted: { facts: CountedFacts };

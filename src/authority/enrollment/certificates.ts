@@ -18,6 +18,7 @@ import { auditRefusal } from '../engine/refusal-audit.ts';
 import { assertRoom } from '../engine/room.ts';
 import { signedCertificate } from '../engine/signed-certificate.ts';
 import { noticesOf, renewAfter } from '../liveness/beat-advice.ts';
+import { NOT_HEARD } from '../liveness/known-chains.ts';
 import { refusalIn } from '../subjects/kinds.ts';
 import type { RefusalEvent } from '../subjects/refusal-counter.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
@@ -89,7 +90,7 @@ function refuseJoin(
 
 /** Accepted heartbeats change only memory; the next liveness flush writes them to disk. */
 export const heartbeat: Handler<'heartbeat'> = (na, unit, given, proof) => {
-  const { node, certId, status, wantsBulletin } = given;
+  const { node, certId, status, wantsBulletin, authorityKeysDigest } = given;
   const event = {
     type: 'heartbeat' as const,
     at: unit.at,
@@ -99,7 +100,12 @@ export const heartbeat: Handler<'heartbeat'> = (na, unit, given, proof) => {
   };
   const refused = refusalIn<CertificateRefusal>(unit.send('certificate', certId, event));
   if (refused !== null) refuseNode(na, unit, node, certId, 'heartbeat_rejected', refused);
-  na.liveness.touch(certId, { at: unit.at, status, remoteAddr: node.remoteAddr });
+  na.liveness.touch(certId, {
+    at: unit.at,
+    status,
+    remoteAddr: node.remoteAddr,
+    chain: na.knownChains.numberOf(authorityKeysDigest),
+  });
   if (wantsBulletin) return advised(na, unit, certId);
   return { ack: true, server_time: formatInstant(unit.at) };
 };
@@ -235,6 +241,8 @@ function issue(
       at: Math.min(unit.at, na.runtime.now()),
       status: renewedFrom === null ? 'joined' : 'renewed',
       remoteAddr: node.remoteAddr,
+      // The successor of a certificate has the same node, which still knows what it knew.
+      chain: renewedFrom === null ? NOT_HEARD : na.liveness.chainOf(renewedFrom),
     }),
   );
   return signedCertificate(na, certId, certificate);

@@ -22,6 +22,11 @@ export class ContactBlock {
   readonly dirty: Uint8Array;
   /** 1 if the certificate was renewed after its last contact with this process. */
   readonly renewed: Uint8Array;
+  /**
+   * The chain of authority keys that the node knew at its last heartbeat, as a number of `known-chains.ts`. Not stored:
+   * every node says it again within an active-node window.
+   */
+  readonly chains: Uint16Array;
 
   constructor(rows: number) {
     this.lastSeen = new Float64Array(rows);
@@ -33,6 +38,7 @@ export class ContactBlock {
     this.places = new Float64Array(rows);
     this.dirty = new Uint8Array(rows);
     this.renewed = new Uint8Array(rows);
+    this.chains = new Uint16Array(rows);
   }
 }
 

@@ -8,6 +8,7 @@ import type { StoredLiveness } from '../../store/store.ts';
 import type { CertificateNumbers } from '../tables/certificate-numbers.ts';
 import { NONE } from '../tables/text-index.ts';
 import { createContactColumns, type StoredContact } from './contact-columns.ts';
+import { NOT_HEARD } from './known-chains.ts';
 import {
   type ContactList,
   type ContactView,
@@ -19,6 +20,8 @@ export interface Contact {
   readonly at: number;
   readonly status: string;
   readonly remoteAddr: string;
+  /** The chain of authority keys that the node knows, as a number of `known-chains.ts`. */
+  readonly chain: number;
 }
 
 /** A contact as shown to operators. */
@@ -60,6 +63,8 @@ export interface Liveness {
   lastSeen(id: string): number;
   /** The status reported at the last contact; empty if there was none. */
   statusOf(id: string): string;
+  /** The chain that the node knew at its last contact with this process; `NOT_HEARD` if there was none. */
+  chainOf(id: string): number;
   /** The last contact of a committed certificate. */
   contactOf(id: string, now: number): LastContact;
   /** Starts a walk over the currently active certificates. */
@@ -224,12 +229,13 @@ export function createLiveness(
   }
 
   return {
-    touch(id, { at, status, remoteAddr }) {
+    touch(id, { at, status, remoteAddr, chain }) {
       const contact = numbers.take(id);
       keepForWalks(contact);
       // Keeps the list ordered even if the wall clock is set back.
       const lastSeen = newest === NONE ? at : Math.max(at, lastSeenOf(newest));
       write(contact, lastSeen, status, remoteAddr);
+      blockOf(contact).chains[rowOf(contact)] = chain;
       if (contact !== newest) {
         if (isActive(contact)) unlink(contact);
         append(contact);
@@ -285,6 +291,7 @@ export function createLiveness(
       const row = rowOf(contact);
       block.newestSignedAt[row] = 0;
       block.dirty[row] = 0;
+      block.chains[row] = NOT_HEARD;
     },
     clockSetBack(now) {
       for (let contact = newest; contact !== NONE; contact = list.olderThan(contact)) {
@@ -309,6 +316,10 @@ export function createLiveness(
     statusOf(id) {
       const contact = numbers.find(id);
       return contact === NONE ? '' : (blockOf(contact).statuses[rowOf(contact)] as string);
+    },
+    chainOf(id) {
+      const contact = numbers.find(id);
+      return contact === NONE ? NOT_HEARD : (blockOf(contact).chains[rowOf(contact)] as number);
     },
     contactOf(id, now) {
       dropQuiet(now);

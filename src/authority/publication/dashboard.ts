@@ -4,8 +4,14 @@ import { compareCodePoints, jsonText, type WithText } from '../../base/json/writ
 import { inSlices } from '../../base/slices.ts';
 import { displayTime, formatInstant } from '../../base/timestamp.ts';
 import { publishedDocument } from '../../protocol/contract/documents.ts';
-import type { Dashboard, DashboardFeed, FeedSummary } from '../../protocol/rows/dashboard.ts';
+import type {
+  Dashboard,
+  DashboardFeed,
+  DashboardSuccession,
+  FeedSummary,
+} from '../../protocol/rows/dashboard.ts';
 import type { HorizonSummary } from '../../protocol/rows/horizon.ts';
+import { type Adoption, isUnderWay } from '../derived/adoption.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { horizonSummary } from '../views/horizon.ts';
@@ -41,6 +47,7 @@ export const refreshDashboard: Handler<'refreshDashboard'> = (na, unit) => {
 
 function build(na: Authority): Promise<undefined> | undefined {
   const counting = na.fleetCounts.take(na.runtime.now());
+  if (isUnderWay(na.adoption.followed(), na.runtime.now())) na.adoption.refresh();
   const rest = () => inSlices(publishDashboard(na));
   return counting === undefined ? rest() : counting.then(rest);
 }
@@ -74,6 +81,7 @@ function dashboard(
   const { instances } = na.hostStatus();
   na.counted.facts = { treaties: summary, staleFeeds: feedSummary.stale_count, trustCycle };
   const posture = currentPosture(na, now);
+  const succession = isUnderWay(na.adoption.followed(), now) ? na.adoption.latest() : null;
   return {
     sovereign: { id, version },
     readiness: { status: na.store.health() === null ? 'ready' : 'not_ready' },
@@ -90,11 +98,18 @@ function dashboard(
     trust_cycle_summary: trustCycle,
     recent_changes: na.recentAudit.changes().map(recentChangeRow),
     horizon_summary: horizon,
+    ...(succession !== null && { succession: successionRow(succession) }),
     ...(instances === null ? {} : { instances: [...instances] }),
     posture,
     warnings: posture.findings.map(({ sentence }) => sentence),
     links: LINKS,
   };
+}
+
+function successionRow({ statement: { statement, state }, nodes }: Adoption): DashboardSuccession {
+  const { activates_at, overlap_until } = statement;
+  const { active, followed } = nodes;
+  return { state, activates_at, overlap_until, active, followed };
 }
 
 function feedRow(feed: ImportedFeed, now: number): DashboardFeed {

@@ -1,6 +1,7 @@
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { Readiness } from '../../protocol/answers/documents.ts';
+import { keyChain } from '../derived/authority-keys.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { hasRoom } from '../engine/room.ts';
@@ -28,6 +29,8 @@ export const readCounts: Handler<'readCounts'> = (na, _given, at) => {
     delegated_until: na.hostStatus().delegatedUntil,
     signs: na.hostStatus().signs,
     soonest_ends: soonestEnds(na),
+    authority_keys: keyCounts(na),
+    succession_adopted: adoptedRatio(na),
     webhooks: na.hostStatus().webhooks.map(({ host, delivered, waitingSince }) => ({
       host,
       lag_entries: na.eventTail.length() - delivered,
@@ -35,6 +38,22 @@ export const readCounts: Handler<'readCounts'> = (na, _given, at) => {
     })),
   };
 };
+
+/** How many keys of the authority are in each state. */
+function keyCounts({ subjects }: Authority): Record<string, number> {
+  const { keys, current } = keyChain(subjects.allCommitted('authority-key'));
+  if (current === null) return { current: 1 };
+  const counts: Record<string, number> = {};
+  for (const { state } of keys) counts[state] = (counts[state] ?? 0) + 1;
+  return counts;
+}
+
+/** Not known while some nodes have not had the time to report. */
+function adoptedRatio({ adoption }: Authority): number | null {
+  const counted = adoption.latest();
+  if (counted === null || counted.knownFrom !== null || counted.nodes.active === 0) return null;
+  return counted.nodes.followed / counted.nodes.active;
+}
 
 const NOT_COUNTED = {
   expected: null,

@@ -1,6 +1,10 @@
-/** Upcoming expirations of counted records, the delegation, the TLS certificate and the data-license policy [core-4-20]. */
+/**
+ * Upcoming expirations of counted records, the delegation, the TLS certificate and the data-license policy, and the
+ * times of a succession [core-4-20].
+ */
 import type { LicensePolicy } from '../../../machines/data-license-policy.ts';
 import type { Writable } from '../../base/json/write.ts';
+import { keyChain } from '../derived/authority-keys.ts';
 import type { CountedEnds } from '../derived/expiry-census.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
@@ -17,8 +21,11 @@ function* horizon(na: Authority): Generator<void, Writable> {
 /** All expirations, as of the time of the count. */
 export function endsOf(na: Authority, { asOf, ...counted }: CountedEnds): EndTallies {
   const { delegatedUntil, tlsNotAfter } = na.hostStatus();
+  const { activation, overlap } = successionEnds(na);
   return {
     delegation: single(delegatedUntil, asOf),
+    activation: single(activation, asOf),
+    overlap: single(overlap, asOf),
     tls: single(tlsNotAfter, asOf),
     ...counted,
     policy: single(policyEnd(na), asOf),
@@ -31,6 +38,7 @@ export function soonestEnds(na: Authority): { readonly [kind: string]: number } 
   const { delegatedUntil, tlsNotAfter } = na.hostStatus();
   const ends = {
     delegation: delegatedUntil,
+    ...successionEnds(na),
     tls: tlsNotAfter,
     certificate: latest?.certificate.soonest ?? null,
     treaty: latest?.treaty.soonest ?? null,
@@ -47,6 +55,12 @@ function single(end: number | null, asOf: number): EndTally {
   const tally = new EndTally(asOf);
   if (end !== null) tally.add(end);
   return tally;
+}
+
+/** When the staged key takes over, and when the previous key stops signing; null if there is no such key. */
+function successionEnds({ subjects }: Authority) {
+  const { staged, previous } = keyChain(subjects.allCommitted('authority-key'));
+  return { activation: staged?.activatesAt ?? null, overlap: previous?.overlapUntil ?? null };
 }
 
 function policyEnd({ license }: Authority): number | null {

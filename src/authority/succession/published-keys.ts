@@ -17,12 +17,14 @@ export function publishAuthorityKeys({
   settings,
   publisher,
   bulletin,
-}: Pick<Authority, 'subjects' | 'settings' | 'publisher' | 'bulletin'>): void {
+  knownChains,
+}: Pick<Authority, 'subjects' | 'settings' | 'publisher' | 'bulletin' | 'knownChains'>): void {
   const chain = keyChain(subjects.allCommitted('authority-key'));
   publisher.publish(
     'authority_keys',
     publishedDocument(jsonText(documentOf(chain, settings.genesis))),
   );
+  knownChains.publish(chain.published);
   const genesis = genesisInForce(chain, settings.genesis);
   publisher.publish('genesis', publishedDocument(jsonText(genesis)));
   const { published } = chain;

@@ -3,6 +3,7 @@
  * `mesh-na doctor` all use it. Findings are public, so no rule names a node.
  */
 import { formatInstant } from '../../base/timestamp.ts';
+import type { AdoptionState } from '../../protocol/rows/adoption.ts';
 import type { PostureFinding, PostureUnknown } from '../../protocol/rows/posture.ts';
 
 /** Instants are in milliseconds since the epoch. */
@@ -36,6 +37,8 @@ export interface PostureFacts {
   readonly failures: { readonly operator: number; readonly node: number };
   readonly treaties: { readonly expired: number; readonly expiring_soon: number };
   readonly staleFeeds: number;
+  /** The change of the authority key; null if there was none. */
+  readonly succession: SuccessionFacts | null;
   readonly trustCycle: { readonly status: string; readonly freshness: string };
 }
 
@@ -56,6 +59,17 @@ export interface FleetFacts {
   readonly lapsing: number;
   /** Nodes whose last certificate expired within the last thirty days. */
   readonly lapsed: number;
+}
+
+/** Instants are in milliseconds since the epoch. */
+export interface SuccessionFacts {
+  readonly state: AdoptionState;
+  readonly activatesAt: number;
+  readonly overlapUntil: number;
+  /** Nodes that reported within the active-node window, and how many of them have not followed; null until counted. */
+  readonly nodes: { readonly active: number; readonly laggards: number } | null;
+  /** When all nodes have had the time to report what they follow; null if they have. */
+  readonly knownFrom: number | null;
 }
 
 /** Durations are in milliseconds, and instants are in milliseconds since the epoch. */
@@ -98,6 +112,8 @@ const LEAST_PATIENCE = HOUR / 4;
 const MEGABYTE = 1_048_576;
 const LOW_DISK = 1024 * MEGABYTE;
 const FULL_DISK = 256 * MEGABYTE;
+/** A staged key takes over within seconds of its time. */
+const ACTIVATION_PATIENCE = HOUR / 60;
 /** More failures in an hour than a mistyped command or a node with a wrong clock would cause. */
 const MANY_FAILURES = { operator: 20, node: 200 };
 
@@ -170,6 +186,17 @@ export const POSTURE_RULES: readonly Rule[] = [
       within: (days) => `The delegation of the root key to the authority ends within ${days}.`,
     }),
   ),
+  rule('succession_due', ({ succession, now }) =>
+    succession?.state !== 'staged' || now < succession.activatesAt + ACTIVATION_PATIENCE
+      ? null
+      : action('The staged authority key should have taken over, but has not.'),
+  ),
+  rule('succession_laggards', ({ succession, now }) => {
+    if (succession?.state !== 'overlap') return null;
+    const left = succession.overlapUntil - now;
+    if (left >= 3 * DAY) return null;
+    return left < DAY ? laggards(succession, 1, action) : laggards(succession, 3, attention);
+  }),
   rule('tls', ({ tlsNotAfter, now }) =>
     ending(tlsNotAfter, now, 14, 3, {
       ended: 'The TLS certificate has expired.',
@@ -231,14 +258,31 @@ function rule(name: string, judge: Rule['judge']): Rule {
 
 /** A rule over counted nodes. */
 function fleetRule(name: string, judge: (fleet: FleetFacts) => ReturnType<Rule['judge']>): Rule {
-  return rule(name, ({ fleet }) =>
-    fleet === null ? { sentence: 'Nodes are being counted.', known_from: null } : judge(fleet),
-  );
+  return rule(name, ({ fleet }) => (fleet === null ? NODES_BEING_COUNTED : judge(fleet)));
 }
+
+const NODES_BEING_COUNTED: NotKnown = { sentence: 'Nodes are being counted.', known_from: null };
 
 function notKnown(what: string, from: number): NotKnown {
   const known_from = formatInstant(from);
   return { sentence: `${what}: not known before ${known_from.slice(11, 16)} UTC.`, known_from };
+}
+
+/** The overlap of two authority keys ends within `days`. */
+function laggards(
+  { nodes, knownFrom }: SuccessionFacts,
+  days: number,
+  judge: typeof attention | typeof action,
+): Judged | NotKnown | null {
+  if (nodes === null) return NODES_BEING_COUNTED;
+  if (knownFrom !== null) {
+    return notKnown('Nodes that have not followed the new authority key', knownFrom);
+  }
+  if (nodes.laggards === 0) return null;
+  const within = days === 1 ? 'a day' : `${days} days`;
+  return judge(
+    `The old authority key stops signing within ${within}, and nodes that have not followed the new one: ${nodes.laggards} of ${nodes.active}.`,
+  );
 }
 
 function attention(sentence: string) {

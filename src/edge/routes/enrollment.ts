@@ -66,6 +66,12 @@ const heartbeatBody = bodyReader(
     bulletin: Type.Optional(
       Type.Boolean({ description: 'Whether to answer the bulletin, and advice for this node' }),
     ),
+    authority_keys_digest: Type.Optional(
+      Type.String({
+        pattern: '^[0-9a-f]{64}$',
+        description: 'Which chain of authority keys the node has followed, as in the bulletin',
+      }),
+    ),
     ...NodeProofMembers,
   }),
   {
@@ -159,11 +165,13 @@ export const enrollmentRoutes: readonly RouteEntry[] = [
       const input = heartbeatBody.read(request.body);
       if (!input.ok) return refusalReply(input.refusal, input.details);
       const { cert_id: certId, status = 'unknown', bulletin: wantsBulletin = false } = input.value;
-      return withProof(request, edge, (node) =>
-        withAnswer(edge.call('heartbeat', { node, certId, status, wantsBulletin }), (answer) =>
+      const authorityKeysDigest = input.value.authority_keys_digest ?? null;
+      return withProof(request, edge, (node) => {
+        const beat = { node, certId, status, wantsBulletin, authorityKeysDigest };
+        return withAnswer(edge.call('heartbeat', beat), (answer) =>
           answerReply(wantsBulletin ? withBulletin(answer, edge) : answer),
-        ),
-      );
+        );
+      });
     },
   },
   {

@@ -1,24 +1,20 @@
-/** The expiry horizon [core-4-20]. */
-
+/** What changes for everyone at some point: expirations [core-4-20], and a change of the authority key [authority-keys-11]. */
+import { Adoption } from '../../protocol/rows/adoption.ts';
 import { Horizon } from '../../protocol/rows/horizon.ts';
-import { answerReply, refusalReply } from '../reply.ts';
-import { NOTHING, operatorOf, type RouteEntry } from '../route.ts';
+import type { RouteEntry } from '../route.ts';
+import { countRoute } from './operator-route.ts';
 
 export const horizonRoutes: readonly RouteEntry[] = [
-  {
-    method: 'GET',
+  countRoute({
     path: '/admin/horizon',
     call: 'readHorizon',
-    limit: 'none',
     summary: 'What lapses, by kind and week, as counts',
     answer: Horizon,
-    refusals: ['rate_limit_exceeded'],
-    async handle(request, edge) {
-      const query = { operator: operatorOf(request), input: NOTHING };
-      const answer = await edge.call('readHorizon', query);
-      const isTooBusy = !answer.ok && answer.refusal === 'rate_limit_exceeded';
-      if (!isTooBusy) return answerReply(answer);
-      return refusalReply(answer.refusal, answer.details, 'Retry-After', '1');
-    },
-  },
+  }),
+  countRoute({
+    path: '/admin/authority-keys/adoption',
+    call: 'readAdoption',
+    summary: 'Which nodes have followed a change of the authority key',
+    answer: Adoption,
+  }),
 ];

@@ -7,8 +7,8 @@ import type {
 import type { Input } from '../../protocol/contract/claims.ts';
 import type { RouteDescription } from '../../protocol/route-description.ts';
 import type { Edge } from '../edge.ts';
-import { answerReply } from '../reply.ts';
-import { operatorOf, type RouteEntry, type RouteRequest } from '../route.ts';
+import { answerReply, refusalReply } from '../reply.ts';
+import { NOTHING, operatorOf, type RouteEntry, type RouteRequest } from '../route.ts';
 
 interface OperatorRoute<Name extends OperatorCallName>
   extends Omit<RouteDescription, 'access' | 'keepsAnswer'> {
@@ -33,6 +33,28 @@ export function operatorRoute<Name extends OperatorCallName>({
         input: await input(request, edge),
       };
       return answerReply(await edge.call(described.call, asked as CallOf<Name>));
+    },
+  };
+}
+
+interface CountRoute
+  extends Omit<OperatorRoute<CountName>, 'method' | 'limit' | 'refusals' | 'input'> {}
+
+type CountName = 'readHorizon' | 'readAdoption';
+
+/** A route whose answer is counted in slices; while too many of them wait, another one is refused. */
+export function countRoute(described: CountRoute): RouteEntry {
+  return {
+    ...described,
+    method: 'GET',
+    limit: 'none',
+    refusals: ['rate_limit_exceeded'],
+    async handle(request, edge) {
+      const query = { operator: operatorOf(request), input: NOTHING };
+      const answer = await edge.call(described.call, query);
+      const isTooBusy = !answer.ok && answer.refusal === 'rate_limit_exceeded';
+      if (!isTooBusy) return answerReply(answer);
+      return refusalReply(answer.refusal, answer.details, 'Retry-After', '1');
     },
   };
 }

@@ -134,6 +134,7 @@ export const CALLS = {
   readRoster: internalQuery<number>(),
   closeRoster: internalQuery<number>(),
   readHorizon: standardQuery<null>(),
+  readAdoption: standardQuery<null>(),
 
   issueAttestation: privilegedCommand<AttestationTerms>(),
   revokeAttestation: privilegedCommand<RevokeAttestation>(),

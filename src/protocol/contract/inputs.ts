@@ -34,6 +34,8 @@ export interface Heartbeat {
   readonly status: string;
   /** Whether the answer should include the bulletin. */
   readonly wantsBulletin: boolean;
+  /** The digest of the chain of authority keys that the node has followed; null if it says none. */
+  readonly authorityKeysDigest: string | null;
 }
 
 export interface Renew {

@@ -1,6 +1,7 @@
 /** The dashboard document and its rows [core-6-5]. */
 import Type, { type Static } from 'typebox';
 import { Datetime, Natural, Whole } from '../records/record.ts';
+import { ADOPTION_STATES } from './adoption.ts';
 import { type ConnectomeSummary, EdgeRow } from './graph.ts';
 import { HorizonSummary } from './horizon.ts';
 import { Posture } from './posture.ts';
@@ -69,6 +70,24 @@ export const RecentChangeRow = Type.Object({
   }),
 });
 
+/** How far a change of the authority key has come. */
+export const DashboardSuccession = Type.Object(
+  {
+    state: Type.Enum([...ADOPTION_STATES]),
+    activates_at: Datetime,
+    overlap_until: Datetime,
+    active: Type.Integer({ description: 'Nodes that reported within the active-node window' }),
+    followed: Type.Integer({
+      description:
+        'Those of them that know the statement and, once it is in force, have a certificate of the new key',
+    }),
+  },
+  {
+    description:
+      'Only from when a statement is staged until the end of its overlap, and for a week after a stolen key was replaced',
+  },
+);
+
 /** One of the instances that answer together. */
 export const DashboardInstance = Type.Object({
   instance: Type.String({ description: 'As in its `/readyz`' }),
@@ -96,6 +115,7 @@ export const Dashboard = Type.Object({
   trust_cycle_summary: Type.Unsafe<TrustCycleSummary>(AnyStatus),
   recent_changes: Type.Unsafe<RecentChangeRow[]>(AnyRows),
   horizon_summary: HorizonSummary,
+  succession: Type.Optional(DashboardSuccession),
   instances: Type.Optional(
     Type.Array(DashboardInstance, {
       description: 'The instances that answer together; absent if instances are not linked',
@@ -111,6 +131,7 @@ export type TreatySummary = Static<typeof TreatySummary>;
 export type DashboardFeed = Static<typeof DashboardFeed>;
 export type FeedSummary = Static<typeof FeedSummary>;
 export type TrustCycleSummary = Static<typeof TrustCycleSummary>;
+export type DashboardSuccession = Static<typeof DashboardSuccession>;
 export type DashboardInstance = Static<typeof DashboardInstance>;
 export type RecentChangeRow = Static<typeof RecentChangeRow>;
 export type Dashboard = Static<typeof Dashboard>;

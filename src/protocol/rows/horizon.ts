@@ -5,6 +5,10 @@ import { Datetime } from '../records/record.ts';
 export const LAPSING_KINDS = [
   /** The delegation of the root key to the authority. */
   'delegation',
+  /** The current authority key: a staged one takes over. */
+  'activation',
+  /** The time in which the previous authority key signs, too. */
+  'overlap',
   /** The TLS certificate, where the authority serves TLS itself. */
   'tls',
   /** Certificates of nodes that are neither revoked nor renewed. */

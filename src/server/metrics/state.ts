@@ -1,6 +1,7 @@
 /** Metrics counted from committed state, all set together when the metrics are read. */
 import { Gauge, type Registry } from 'prom-client';
 import { POSTURE_RULES } from '../../authority/views/posture.ts';
+import { KEY_STATES } from '../../protocol/records/authority-chain.ts';
 import type { PostureFinding } from '../../protocol/rows/posture.ts';
 
 export interface AuthorityCounts {
@@ -27,6 +28,10 @@ export interface AuthorityCounts {
   /** Milliseconds since the epoch, by kind; kinds without anything that lapses are absent. */
   readonly soonest_ends: CountsByKind;
   readonly webhooks: readonly WebhookCounts[];
+  /** The number of authority keys in each state. */
+  readonly authority_keys: CountsByKind;
+  /** The share of active nodes that have followed the change of the authority key; null if there is none, or not known. */
+  readonly succession_adopted: number | null;
 }
 
 interface WebhookCounts {
@@ -117,6 +122,18 @@ export function createStateMetrics(registry: Registry): (counts: AuthorityCounts
     labelNames: ['host'] as const,
     registers,
   });
+  const authorityKeys = new Gauge({
+    name: 'mesh_na_authority_key_state',
+    help: 'Keys of the authority by state: next, current, previous, retired or distrusted',
+    labelNames: ['state'] as const,
+    registers,
+  });
+  const adopted = new Gauge({
+    name: 'mesh_na_succession_adopted_ratio',
+    help: 'The share of active nodes that have followed the change of the authority key; not a number if there is none, or not known',
+    registers,
+  });
+
   function set(counts: AuthorityCounts): void {
     for (const { gauge, count } of gauges) gauge.set(counts[count]);
     for (const [kind, count] of Object.entries(counts.subjects)) subjects.set({ kind }, count);
@@ -140,6 +157,10 @@ export function createStateMetrics(registry: Registry): (counts: AuthorityCounts
       soonestEnds.set({ kind }, end / 1000);
     }
     setLags(counts.webhooks);
+    for (const state of KEY_STATES) {
+      authorityKeys.set({ state }, counts.authority_keys[state] ?? 0);
+    }
+    adopted.set(counts.succession_adopted ?? Number.NaN);
     signs.set(counts.signs ? 1 : 0);
     delegatedUntil.set((counts.delegated_until ?? Number.NaN) / 1000);
   }

@@ -2,15 +2,16 @@
 import type { NodeProofVerdict } from '../../protocol/contract/claims.ts';
 import type { Heartbeat } from '../../protocol/contract/inputs.ts';
 
-export const HEARTBEAT_ROW = 9;
+export const HEARTBEAT_ROW = 10;
 
 export function packHeartbeat(
   list: unknown[],
   id: number,
-  { node, certId, status, wantsBulletin }: Heartbeat,
+  { node, certId, status, wantsBulletin, authorityKeysDigest }: Heartbeat,
 ): void {
   const { publicKey, signedAt, nonce, verdict, remoteAddr } = node;
-  list.push(id, certId, status, publicKey, signedAt, nonce, verdict, remoteAddr, wantsBulletin);
+  list.push(id, certId, status, publicKey, signedAt, nonce, verdict, remoteAddr);
+  list.push(wantsBulletin, authorityKeysDigest);
 }
 
 /** Copies the row of `from` that begins at `start`, with another id. */
@@ -30,6 +31,7 @@ export function unpackHeartbeat(list: readonly unknown[], start: number): Heartb
     certId: list[start + 1] as string,
     status: list[start + 2] as string,
     wantsBulletin: list[start + 8] as boolean,
+    authorityKeysDigest: list[start + 9] as string | null,
     node: {
       publicKey: list[start + 3] as string,
       signedAt: list[start + 4] as number,

@@ -1,0 +1,82 @@
+/** Which nodes have followed a change of the authority key [authority-keys-11]. */
+import { compareCodePoints, type Writable } from '../../base/json/write.ts';
+import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
+import type {
+  AdoptionTally,
+  FollowedSuccession,
+  LaggardRow,
+  RoleAdoption,
+} from '../../protocol/rows/adoption.ts';
+import { type Adoption, type Laggard, type NodeTally, standingOf } from '../derived/adoption.ts';
+import type { Handler } from '../engine/admission.ts';
+import type { Authority } from '../engine/authority.ts';
+import { Sliced } from '../subjects/sliced.ts';
+import { descriptionOf, descriptionRow } from './node-descriptions.ts';
+
+export const readAdoption: Handler<'readAdoption'> = (na) => new Sliced(adoption(na));
+
+/** The roles with the most laggards; operators may name any number of roles. */
+const MOST_ROLES = 100;
+
+function* adoption(na: Authority): Generator<void, Writable> {
+  const counted = yield* na.adoption.take();
+  if (counted === null) {
+    const as_of = formatInstant(na.runtime.now());
+    return {
+      as_of,
+      succession: null,
+      known_from: null,
+      nodes: null,
+      roles: [],
+      laggards: [],
+    };
+  }
+  return {
+    as_of: formatInstant(counted.asOf),
+    succession: successionOf(counted),
+    known_from: formatInstantIfAny(counted.knownFrom),
+    nodes: tallyOf(counted.nodes),
+    roles: rolesOf(counted),
+    laggards: counted.slowest.flatMap((laggard) => laggardRow(na, counted, laggard)),
+  };
+}
+
+function successionOf({ statement }: Adoption): FollowedSuccession {
+  const { sequence, kind, to_key, activates_at, overlap_until } = statement.statement;
+  return { sequence, kind, state: statement.state, to_key, activates_at, overlap_until };
+}
+
+function tallyOf({ notHeard, ...counts }: NodeTally): AdoptionTally {
+  return { ...counts, laggards: counts.active - counts.followed, not_heard: notHeard };
+}
+
+function rolesOf({ byRole }: Adoption): RoleAdoption[] {
+  return [...byRole]
+    .map(([role, tally]) => ({ role, ...tallyOf(tally) }))
+    .sort((a, b) => b.laggards - a.laggards || compareCodePoints(a.role, b.role))
+    .slice(0, MOST_ROLES);
+}
+
+/** Nothing if the certificate was removed since it was counted. */
+function laggardRow(na: Authority, { statement }: Adoption, { certId }: Laggard): LaggardRow[] {
+  const certificate = na.subjects.committed('certificate', certId)?.context;
+  if (certificate === undefined) return [];
+  const { nodePublicKey, roles, issuedAt, expiresAt } = certificate;
+  const standing = standingOf(statement, {
+    issuedAt,
+    length: na.knownChains.lengthOf(na.liveness.chainOf(certId)),
+  });
+  return [
+    {
+      cert_id: certId,
+      node_public_key: nodePublicKey,
+      ...descriptionRow(descriptionOf(na, nodePublicKey)),
+      roles: [...roles],
+      issued_at: formatInstant(issuedAt),
+      expires_at: formatInstant(expiresAt),
+      last_contact: formatInstant(na.liveness.lastSeen(certId)),
+      certified: standing.isCertified,
+      informed: standing.isInformed,
+    },
+  ];
+}

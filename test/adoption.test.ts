@@ -1,0 +1,285 @@
+/** Who has followed a change of the authority key [authority-keys-11]. */
+import assert from 'node:assert/strict';
+import { after, suite, test } from 'node:test';
+import { type FollowedStatement, standingOf } from '../src/authority/derived/adoption.ts';
+import { createKnownChains, NOT_HEARD } from '../src/authority/liveness/known-chains.ts';
+import { sha256Hex } from '../src/base/crypto/digest.ts';
+import { canonicalJson } from '../src/base/json/write.ts';
+import type { AuthoritySuccession } from '../src/protocol/records/authority-succession.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { startBrowser } from './support/browser.ts';
+import { REAL_TIME } from './support/child-server.ts';
+import { MINUTE } from './support/clock.ts';
+import { runCommand } from './support/commands.ts';
+import {
+  get,
+  joinedNode,
+  nodeRequest,
+  operate,
+  outcome,
+  type Received,
+  type TestNode,
+} from './support/requests.ts';
+import { DAY, stage, step, succession } from './support/successions.ts';
+
+/** The active-node window. */
+const WINDOW = 5 * MINUTE;
+const NOTHING = { active: 0, certified: 0, informed: 0, followed: 0, laggards: 0 };
+
+function adoption(na: TestAuthority, operator = na.standard): Promise<Received> {
+  return operate(na, '/admin/authority-keys/adoption', {}, { method: 'GET', operator });
+}
+
+/** The digest of the first statements that are published. */
+async function digest(na: TestAuthority, length?: number): Promise<string> {
+  const { successions } = (await get(na, '/authority-keys')).body;
+  return sha256Hex(canonicalJson({ successions: successions.slice(0, length) }));
+}
+
+function beat(na: TestAuthority, node: TestNode, further: object = {}): Promise<Received> {
+  return nodeRequest(na, '/heartbeat', node.key, { cert_id: node.certId, ...further });
+}
+
+for (const threads of ['1', '2']) {
+  suite(`adoption with ${threads} threads`, async () => {
+    const na = await startTestAuthority({ flags: { threads } });
+    after(() => na[Symbol.asyncDispose]());
+    const nodes = [
+      await joinedNode(na, { roles: ['role:anchor', 'role:edge'] }),
+      await joinedNode(na, { roles: ['role:edge'] }),
+      await joinedNode(na),
+    ] as const;
+    const [first, second, third] = nodes;
+
+    test('there is nothing to follow before a succession', async () => {
+      await beat(na, first);
+      const { body } = await adoption(na);
+      assert.deepEqual(
+        { ...body, as_of: '' },
+        {
+          as_of: '',
+          succession: null,
+          known_from: null,
+          nodes: null,
+          roles: [],
+          laggards: [],
+        },
+      );
+      assert.equal('succession' in (await get(na, '/dashboard.json')).body, false);
+    });
+
+    test('a heartbeat with anything but a digest is refused', async () => {
+      for (const authority_keys_digest of ['', 'x'.repeat(64), 'A'.repeat(64), 'a'.repeat(63), 7]) {
+        const answer = await beat(na, first, { authority_keys_digest });
+        assert.equal(outcome(answer), '422 request_validation_failed');
+        assert.deepEqual(answer.body.error.details.errors[0].loc, [
+          'body',
+          'authority_keys_digest',
+        ]);
+      }
+      assert.equal(outcome(await beat(na, first, { authority_keys_digest: null })), '200');
+    });
+
+    test('a node follows a staged statement by knowing it', async () => {
+      const signed = await succession(na, { activatesIn: DAY });
+      assert.equal(outcome(await stage(na, signed)), '200');
+      const authority_keys_digest = await digest(na);
+      await beat(na, first, { authority_keys_digest });
+      await beat(na, second, { authority_keys_digest: 'f'.repeat(64) });
+      const { body } = await adoption(na);
+      const { sequence, kind, to_key, activates_at, overlap_until } = signed.statement;
+      assert.deepEqual(body.succession, {
+        sequence,
+        kind,
+        state: 'staged',
+        to_key,
+        activates_at,
+        overlap_until,
+      });
+      const counts = { ...NOTHING, not_heard: 0, silent: 0, active: 2, informed: 1, followed: 1 };
+      assert.deepEqual(body.nodes, { ...counts, laggards: 1 });
+      assert.deepEqual(body.roles, [
+        { role: 'role:edge', ...counts, laggards: 1 },
+        { role: 'role:anchor', ...counts, active: 1 },
+      ]);
+      assert.deepEqual(
+        body.laggards.map((row: { cert_id: string }) => row.cert_id),
+        [second.certId],
+      );
+      assert.equal(body.laggards[0].informed, false);
+      assert.equal(third.certId.length, 36, 'a node that never reported does not count');
+    });
+
+    test('strangers and nodes are told nothing', async () => {
+      const path = '/admin/authority-keys/adoption';
+      assert.equal(outcome(await get(na, path)), '401 admin_auth_failed');
+    });
+
+    test('the digest of a canceled statement is forgotten', async () => {
+      assert.equal(outcome(await step(na, 'cancel')), '200');
+      assert.equal((await adoption(na)).body.succession, null);
+      await stage(na, await succession(na, { activatesIn: 2 * DAY }));
+      const { nodes: counted } = (await adoption(na)).body;
+      assert.equal(counted.informed, 0, 'what was known is another statement');
+      await beat(na, first, { authority_keys_digest: await digest(na) });
+      assert.equal((await adoption(na)).body.nodes.informed, 1);
+    });
+
+    test('silent nodes do not count as laggards', async () => {
+      na.clock.advance(WINDOW);
+      await beat(na, second);
+      const { nodes: counted, known_from } = (await adoption(na)).body;
+      assert.equal(known_from, null);
+      assert.deepEqual([counted.active, counted.laggards, counted.silent], [1, 1, 1]);
+    });
+  });
+}
+
+const STATEMENT = {
+  succession_id: '1',
+  sequence: 1,
+  kind: 'planned',
+  activates_at: '2026-01-01T00:00:00Z',
+  overlap_until: '2026-02-01T00:00:00Z',
+} as AuthoritySuccession;
+
+suite('standing of a node', () => {
+  const inForce = (statement: Partial<AuthoritySuccession>): FollowedStatement => ({
+    statement: { ...STATEMENT, ...statement },
+    state: 'overlap',
+    certifiedFrom: 100,
+  });
+  const planned = inForce({ sequence: 2 });
+  const back = inForce({ sequence: 3, kind: 'roll_back' });
+  const CASES = [
+    ['knows it, and has the certificate', planned, 2, 100, true],
+    ['knows it, and has an older certificate', planned, 2, 99, false],
+    ['knows a later one', planned, 3, 100, true],
+    ['knows only earlier ones', planned, 1, 100, false],
+    ['says nothing that is known', planned, 0, 100, false],
+    ['has not reported yet', planned, null, 100, false],
+    ['was told of the rollback', back, 3, 100, true],
+    ['was told only of what was rolled back', back, 2, 100, false],
+    ['never heard of what was rolled back', back, 1, 100, true],
+    ['has not reported yet, after a rollback', back, null, 100, false],
+    ['knows a staged one', { ...planned, state: 'staged', certifiedFrom: null }, 2, 0, true],
+    [
+      'does not know a staged one',
+      { ...planned, state: 'staged', certifiedFrom: null },
+      1,
+      0,
+      false,
+    ],
+  ] as const;
+  for (const [title, statement, length, issuedAt, expected] of CASES) {
+    test(title, () =>
+      assert.equal(standingOf(statement, { length, issuedAt }).hasFollowed, expected),
+    );
+  }
+});
+
+test('chains that were published are known by small numbers, also after others were canceled', () => {
+  const chains = createKnownChains();
+  const [one, two, other] = ['1', '2', '3'].map((succession_id) => ({
+    ...STATEMENT,
+    succession_id,
+  }));
+  const numberOf = (...successions: unknown[]) =>
+    chains.numberOf(sha256Hex(canonicalJson({ successions } as never)));
+  const lengths = (...numbers: number[]) => numbers.map((number) => chains.lengthOf(number));
+  const none = chains.numberOf(null);
+  assert.equal(chains.lengthOf(NOT_HEARD), null);
+  assert.deepEqual([chains.lengthOf(none), numberOf(one)], [0, none]);
+  chains.publish([one, two] as AuthoritySuccession[]);
+  const [first, second] = [numberOf(one), numberOf(one, two)];
+  assert.deepEqual(lengths(first, second, numberOf(two)), [1, 2, 0]);
+  chains.publish([one, other] as AuthoritySuccession[]);
+  assert.deepEqual(lengths(first, second, numberOf(one, other)), [1, 0, 2]);
+  assert.equal(numberOf(one, two), second);
+  chains.publish([one, two] as AuthoritySuccession[]);
+  assert.deepEqual(lengths(first, second, none), [1, 2, 0]);
+});
+
+suite('for people', async () => {
+  const na = await startTestAuthority({ clock: REAL_TIME });
+  const browser = await startBrowser();
+  after(() => Promise.all([na[Symbol.asyncDispose](), browser.close()]));
+  const node = await joinedNode(na, { roles: ['role:edge'] });
+
+  async function run(...args: string[]): Promise<string> {
+    const place = ['--data-dir', na.dataDir, '--url', na.url];
+    const { code, stdout, stderr } = await runCommand([
+      'authority-key',
+      'status',
+      ...args,
+      ...place,
+    ]);
+    assert.equal(code, 0, stderr);
+    return stdout;
+  }
+
+  test('the command says that there was no succession', async () => {
+    const [key] = (await get(na, '/authority-keys')).body.keys;
+    assert.deepEqual(
+      (await run())
+        .trimEnd()
+        .split('\n')
+        .map((line) => line.trimEnd()),
+      [
+        'KEY                                           STATE    SINCE  SIGNS UNTIL',
+        `${key.public_key}  current`,
+        '',
+        'The key was never replaced.',
+      ],
+    );
+  });
+
+  test('the dashboard has a card while a succession is staged, which follows the nodes', async () => {
+    await using visit = await browser.visit(`${na.url}/dashboard`);
+    const card = visit.page.locator('[data-field="succession.followed"]');
+    assert.equal(await card.count(), 0);
+    await beat(na, node);
+    await stage(na, await succession(na, { activatesIn: DAY }));
+    await card.filter({ hasText: /^0$/ }).waitFor();
+    assert.match(
+      await visit.page.innerText('li:has([data-field="succession.followed"])'),
+      /next key/,
+    );
+    await beat(na, node, { authority_keys_digest: await digest(na) });
+    await card.filter({ hasText: /^1$/ }).waitFor();
+    assert.deepEqual([await visit.violations(), visit.problems], [[], []]);
+  });
+
+  test('the command shows keys, counts and laggards', async () => {
+    await beat(na, node);
+    const text = await run();
+    assert.match(text, /^\S+ +next +\S+Z *$/m);
+    assert.match(text, /^Statement 1 \(planned\) takes effect \S+Z \(in 23h\)\.$/m);
+    assert.match(text, /^0 of 1 active nodes have followed, and 0 are silent\.$/m);
+    assert.match(text, /^ROLE +ACTIVE +CERTIFIED +INFORMED +FOLLOWED +LAGGARDS +SILENT$/m);
+    assert.match(text, /^all nodes +1 +0 +0 +0 +1 +0$/m);
+    assert.match(text, /^role:edge +1 +0 +0 +0 +1 +0$/m);
+    assert.match(text, new RegExp(`^${node.certId} .* a certificate, the statement$`, 'm'));
+    const { keys, adoption: counted } = JSON.parse(await run('--json'));
+    assert.deepEqual(
+      keys.map(({ state }: { state: string }) => state),
+      ['current', 'next'],
+    );
+    assert.equal(counted.nodes.laggards, 1);
+  });
+
+  test('metrics and the horizon say when it takes effect, and how many have followed', async () => {
+    await beat(na, node, { authority_keys_digest: await digest(na) });
+    await get(na, '/dashboard.json');
+    const metrics = (await get(na, '/metrics')).text;
+    assert.match(metrics, /^mesh_na_authority_key_state\{state="next"\} 1$/m);
+    assert.match(metrics, /^mesh_na_authority_key_state\{state="previous"\} 0$/m);
+    assert.match(metrics, /^mesh_na_succession_adopted_ratio 1$/m);
+    assert.match(metrics, /^mesh_na_expiry_timestamp_seconds\{kind="activation"\} \d+/m);
+    const { body } = await operate(na, '/admin/horizon', {}, { method: 'GET' });
+    assert.deepEqual(
+      body.lapsing.map(({ kind }: { kind: string }) => kind),
+      ['delegation', 'activation', 'certificate'],
+    );
+  });
+});
