@@ -5,11 +5,12 @@ import { type FollowedStatement, standingOf } from '../src/authority/derived/ado
 import { createKnownChains, NOT_HEARD } from '../src/authority/liveness/known-chains.ts';
 import { sha256Hex } from '../src/base/crypto/digest.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import type { AuthoritySuccession } from '../src/protocol/records/authority-succession.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { startBrowser } from './support/browser.ts';
 import { REAL_TIME } from './support/child-server.ts';
-import { MINUTE } from './support/clock.ts';
+import { HOUR, MINUTE } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import {
   get,
@@ -134,6 +135,59 @@ for (const threads of ['1', '2']) {
     });
   });
 }
+
+test('after a start, it says until when what nodes know is not known', async () => {
+  await using na = await startTestAuthority();
+  const nodes = [await joinedNode(na), await joinedNode(na)] as const;
+  await stage(na, await succession(na, { activatesIn: DAY }));
+  const authority_keys_digest = await digest(na);
+  for (const node of nodes) await beat(na, node, { authority_keys_digest });
+  assert.deepEqual((await adoption(na)).body.nodes, ALL_OF_TWO);
+  await na.flush();
+  na.clock.advance(HOUR);
+  await using again = await na.restart();
+  const started = again.clock.now();
+  const { body } = await adoption(again);
+  assert.equal(body.known_from, formatInstant(started + WINDOW));
+  assert.deepEqual(body.nodes, {
+    ...ALL_OF_TWO,
+    informed: 0,
+    followed: 0,
+    laggards: 2,
+    not_heard: 2,
+  });
+  assert.equal(body.laggards[0].informed, null);
+  assert.doesNotMatch((await get(again, '/metrics')).text, /^mesh_na_succession_adopted_ratio \d/m);
+  await beat(again, nodes[0], { authority_keys_digest });
+  const half = (await adoption(again)).body;
+  assert.deepEqual([half.nodes.followed, half.nodes.not_heard], [1, 1]);
+  assert.notEqual(half.known_from, null);
+  again.clock.advance(WINDOW - 1);
+  await beat(again, nodes[0], { authority_keys_digest });
+  again.clock.advance(1);
+  const later = (await adoption(again)).body;
+  assert.equal(later.known_from, null);
+  assert.deepEqual(later.nodes, { ...ALL_OF_TWO, active: 1, informed: 1, followed: 1, silent: 1 });
+});
+
+const ALL_OF_TWO = {
+  active: 2,
+  certified: 0,
+  informed: 2,
+  followed: 2,
+  laggards: 0,
+  not_heard: 0,
+  silent: 0,
+};
+
+test('a renewal keeps what is known of the node', async () => {
+  await using na = await startTestAuthority();
+  const node = await joinedNode(na);
+  await stage(na, await succession(na, { activatesIn: DAY }));
+  await beat(na, node, { authority_keys_digest: await digest(na) });
+  assert.equal(outcome(await nodeRequest(na, '/renew', node.key, { cert_id: node.certId })), '200');
+  assert.equal((await adoption(na)).body.nodes.informed, 1);
+});
 
 const STATEMENT = {
   succession_id: '1',
@@ -270,7 +324,7 @@ suite('for people', async () => {
 
   test('metrics and the horizon say when it takes effect, and how many have followed', async () => {
     await beat(na, node, { authority_keys_digest: await digest(na) });
-    await get(na, '/dashboard.json');
+    assert.equal((await adoption(na)).body.nodes.followed, 1);
     const metrics = (await get(na, '/metrics')).text;
     assert.match(metrics, /^mesh_na_authority_key_state\{state="next"\} 1$/m);
     assert.match(metrics, /^mesh_na_authority_key_state\{state="previous"\} 0$/m);
