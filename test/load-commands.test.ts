@@ -176,55 +176,64 @@ test('a harness resets a run by copying the data folder and the fleet', LMDB_ONL
   assert.match(stdout, /copy the folder of the fleet together with the data folder/);
 });
 
+/** Answers every request after this time, with the next of these statuses. */
+async function serve(delayMs: number, statuses: readonly number[], onAnswer = () => {}) {
+  let answered = 0;
+  const server = createServer((request, response) => {
+    request.resume();
+    if (request.url === '/metrics') return response.writeHead(404).end();
+    const status = statuses[answered % statuses.length] ?? 200;
+    answered += 1;
+    onAnswer();
+    const body = status === 200 ? '{"cert_id":"next"}' : '{"error":{"code":"out_of_order"}}';
+    response.setHeader('Content-Length', body.length);
+    return setTimeout(() => response.writeHead(status).end(body), delayMs);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    port,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function plan(port: number, given: Partial<RunPlan> = {}): RunPlan {
+  const network = { network_name: 'alpha', authority_key: '', validity_hours: 1 } as const;
+  const nodes = [1, 2].map((byte) => ({
+    seed: Buffer.alloc(32, byte).toString('base64'),
+    cert_id: `cert-${byte}`,
+  }));
+  return {
+    url: `http://127.0.0.1:${port}`,
+    place: { target: { port }, site: { host: 'localhost', prefix: '' } },
+    fleet: { network: { version: 1, ...network }, nodes, certificates: 2 },
+    mix: { heartbeat: 1 },
+    bulletins: false,
+    rate: 20,
+    seconds: 1,
+    warmUpSeconds: 0,
+    connections: 32,
+    patienceMs: 60_000,
+    signingThreads: 1,
+    stopped: new AbortController().signal,
+    renewed: () => undefined,
+    ...given,
+  };
+}
+
+async function measured(given: RunPlan): Promise<RunReport> {
+  const report = await measure(given);
+  assert.ok(report);
+  return report;
+}
+
 suite('a server that is slow or refuses', () => {
-  /** Answers every request after this time, with the next of these statuses. */
-  async function serve(delayMs: number, statuses: readonly number[]) {
-    let answered = 0;
-    const server = createServer((request, response) => {
-      request.resume();
-      if (request.url === '/metrics') return response.writeHead(404).end();
-      const status = statuses[answered % statuses.length] ?? 200;
-      answered += 1;
-      const body = status === 200 ? '{}' : '{"error":{"code":"out_of_order"}}';
-      response.setHeader('Content-Length', body.length);
-      return setTimeout(() => response.writeHead(status).end(body), delayMs);
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo;
-    return {
-      port,
-      async [Symbol.asyncDispose]() {
-        server.closeAllConnections();
-        await new Promise((resolve) => server.close(resolve));
-      },
-    };
-  }
-
-  function plan(port: number, given: Partial<RunPlan> = {}): RunPlan {
-    const network = { network_name: 'alpha', authority_key: '', validity_hours: 1 } as const;
-    const nodes = [1, 2].map((byte) => ({
-      seed: Buffer.alloc(32, byte).toString('base64'),
-      cert_id: `cert-${byte}`,
-    }));
-    return {
-      url: `http://127.0.0.1:${port}`,
-      place: { target: { port }, site: { host: 'localhost', prefix: '' } },
-      fleet: { network: { version: 1, ...network }, nodes, certificates: 2 },
-      mix: { heartbeat: 1 },
-      bulletins: false,
-      rate: 20,
-      seconds: 1,
-      warmUpSeconds: 0,
-      connections: 32,
-      patienceMs: 60_000,
-      signingThreads: 1,
-      ...given,
-    };
-  }
-
   test('is measured as at least as slow as it is', async () => {
     await using server = await serve(150, [200]);
-    const { report } = await measure(plan(server.port));
+    const report = await measured(plan(server.port));
     // A timer of the server may fire up to a millisecond early.
     assert.ok(report.latency_ms.p50 >= 149, `${report.latency_ms.p50} ms`);
     assert.deepEqual([report.accepted, report.service], [20, null]);
@@ -232,7 +241,7 @@ suite('a server that is slow or refuses', () => {
 
   test('has its refusals counted by code, with 429 and 503 apart', async () => {
     await using server = await serve(0, [200, 429, 503, 403]);
-    const { report } = await measure(plan(server.port));
+    const report = await measured(plan(server.port));
     assert.deepEqual(
       [report.accepted, report.answered_429, report.answered_503, report.errors],
       [5, 5, 5, { '403 out_of_order': 5 }],
@@ -241,10 +250,25 @@ suite('a server that is slow or refuses', () => {
 
   test('loses what it does not answer in time', async () => {
     await using server = await serve(60_000, [200]);
-    const { report } = await measure(plan(server.port, { patienceMs: 100, rate: 5 }));
+    const report = await measured(plan(server.port, { patienceMs: 100, rate: 5 }));
     assert.deepEqual([report.accepted, report.errors], [0, { timeout: 5 }]);
     assert.ok(report.latency_ms.p50 >= 100);
   });
+});
+
+test('a run that is stopped saves the certificates that it renewed', async () => {
+  const stop = new AbortController();
+  await using server = await serve(0, [200], () => stop.abort());
+  const renewed: string[] = [];
+  const report = await measure(
+    plan(server.port, {
+      mix: { renew: 1 },
+      seconds: 600,
+      stopped: stop.signal,
+      renewed: (nodes) => renewed.push(...nodes.map(({ cert_id }) => cert_id)),
+    }),
+  );
+  assert.deepEqual([report, renewed], [null, ['next']]);
 });
 
 suite('requests for other programs', { concurrency: false }, () => {

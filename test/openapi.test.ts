@@ -14,7 +14,6 @@ import type { JsonObject } from '../src/base/json/value.ts';
 import { REFUSALS } from '../src/base/refusal.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { ROUTES } from '../src/edge/routes/table.ts';
-import { signNodeBody } from '../src/load/requests.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { PROJECT_PATH } from './support/project.ts';
 import {
@@ -29,6 +28,7 @@ import {
   sendRaw,
 } from './support/requests.ts';
 import { inExampleOrder } from './support/routes.ts';
+import { signNodeBody } from './support/signing.ts';
 
 interface Operation {
   readonly method: string;

@@ -18,7 +18,7 @@ import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { fleetIn, type GuardOptions, mixOf, permittedNetwork, placeOf } from './load-place.ts';
 import { foundText, reportText, stormText } from './load-text.ts';
 import { type OperatorOptions, operatorClient } from './operator-connection.ts';
-import { asJson, printNote, printResult } from './output.ts';
+import { asJson, printNote, printNotice, printResult } from './output.ts';
 import { whileWaiting } from './progress.ts';
 import { saveFile } from './saved-file.ts';
 import { stopSignal } from './stop-request.ts';
@@ -64,6 +64,7 @@ interface StormOptions extends GuardOptions {
 /** A year, so that a folder with a fleet can be used as long. */
 const VALIDITY_HOURS = 8760;
 const MOST_CONNECTIONS = 10_000;
+const MOST_SIGNING_THREADS = 8;
 
 export async function runPrepare(options: PrepareOptions): Promise<void> {
   const { fleet: folder, nodes, connections } = options;
@@ -80,7 +81,8 @@ export async function runPrepare(options: PrepareOptions): Promise<void> {
   const fleet = earlier ?? onLocalFiles(() => createFleet(folder, network));
   const had = fleet.nodes.length;
   const stopped = stopSignal();
-  const enrolled = await prepareFleet({
+  let enrolled = 0;
+  await prepareFleet({
     folder,
     place,
     connections,
@@ -95,12 +97,16 @@ export async function runPrepare(options: PrepareOptions): Promise<void> {
       return tokens.map(({ token_id }) => token_id);
     },
     progress(done) {
+      enrolled = done;
       if (process.stderr.isTTY) process.stderr.write(`\rEnrolled ${had + done} of ${nodes}`);
     },
     onLimited() {
       const cure = 'serve with MESH_RATE_LIMIT_JOIN=off to enroll faster';
       if (!options.json) printNote(`The authority limits joins, so this takes longer: ${cure}.`);
     },
+  }).catch((error) => {
+    printNotice(`${had + enrolled} of ${nodes} nodes are enrolled; the same command continues`);
+    throw error;
   });
   if (process.stderr.isTTY) process.stderr.write('\n');
   const total = had + enrolled;
@@ -120,7 +126,9 @@ export async function runLoad(options: RunOptions): Promise<void> {
   const fleet = fleetIn(folder);
   assertLargeEnough(fleet, options, rate);
   await permittedNetwork(options, place, fleet);
-  const report = await whileWaiting('Measuring', () => measured(options, place, rate));
+  const report = await whileWaiting('Measuring', () =>
+    measured(options, place, rate, stopSignal()),
+  );
   printResult(options, asJson(report), reportText(report));
 }
 
@@ -137,9 +145,10 @@ export async function runFind(options: FindOptions): Promise<void> {
   assertLargeEnough(fleet, options, Math.min(from, highest));
   const most = Math.min(highest, highestRate(fleet, options));
   await permittedNetwork(options, place, fleet);
+  const stopped = stopSignal();
   const found = await findRate({ objectives, from, highest: most }, async (rate) => {
     if (!options.json) printNote(`Trying ${rate} requests/s.`);
-    return whileWaiting('Measuring', () => measured(options, place, rate));
+    return whileWaiting('Measuring', () => measured(options, place, rate, stopped));
   });
   const overwriting = { isSecret: false, overwrites: true };
   if (csv !== undefined) saveFile(csv, curveCsv(found.attempts), overwriting);
@@ -172,10 +181,15 @@ export async function runStorm(options: StormOptions): Promise<void> {
 }
 
 /** A run with the nodes as they are now, since an earlier one may have renewed some. */
-async function measured(options: MeasuringOptions, place: Place, rate: number): Promise<RunReport> {
+async function measured(
+  options: MeasuringOptions,
+  place: Place,
+  rate: number,
+  stopped: AbortSignal,
+): Promise<RunReport> {
   const fleet = fleetIn(options.fleet);
   const { mix, bulletins = false, signingThreads = defaultThreads() } = options;
-  const { report, renewed } = await measure({
+  const report = await measure({
     url: options.url,
     place,
     fleet,
@@ -187,13 +201,16 @@ async function measured(options: MeasuringOptions, place: Place, rate: number): 
     connections: options.connections,
     patienceMs: options.timeout,
     signingThreads: Math.min(signingThreads, fleet.nodes.length),
+    stopped,
+    renewed: (nodes) => onLocalFiles(() => addToFleet(options.fleet, nodes)),
   });
-  if (renewed.length > 0) onLocalFiles(() => addToFleet(options.fleet, renewed));
-  return report;
+  if (report !== null) return report;
+  throw failure(EXIT.failed, 'stopped', 'Stopped before the end, so there is no result');
 }
 
+/** They work on demand, so more of them than are needed cost nothing. */
 function defaultThreads(): number {
-  return Math.max(1, Math.floor(availableParallelism() / 2));
+  return Math.min(availableParallelism(), MOST_SIGNING_THREADS);
 }
 
 function highestRate(fleet: Fleet, options: MeasuringOptions): number {

@@ -118,7 +118,7 @@ function addMeasuring(
     .addOption(durationOption('--timeout <duration>', 'how long to wait for an answer', '10s'))
     .option(
       '--signing-threads <count>',
-      'threads that sign requests (default: half of the cores)',
+      'threads that sign requests (default: one for each core, up to 8)',
       wholeNumber(64),
     )
     .addOption(yesOption());

@@ -122,7 +122,7 @@ function readAnswer(bytes: Buffer): RawAnswer | null {
   if (headEnd < 0) return null;
   const head = bytes.toString('latin1', 0, headEnd);
   const bodyStart = headEnd + HEAD_END.length;
-  const length = bodyStart + bodyLength(head, bytes.subarray(bodyStart));
+  const length = bodyStart + bodyLength(head, bytes, bodyStart);
   if (bytes.length < length) return null;
   const body = bytes.subarray(bodyStart, length);
   return { status: Number(head.slice(9, 12)), head, body, length };
@@ -131,8 +131,9 @@ function readAnswer(bytes: Buffer): RawAnswer | null {
 /**
  * The length of the body; if it is sent in chunks, it includes their sizes, and is infinite until the end has arrived.
  */
-function bodyLength(head: string, bytes: Buffer): number {
+function bodyLength(head: string, bytes: Buffer, start: number): number {
   if (!CHUNKED.test(head)) return Number(CONTENT_LENGTH.exec(head)?.[1] ?? 0);
-  const end = bytes.indexOf(LAST_CHUNK);
-  return end < 0 ? Number.POSITIVE_INFINITY : end + LAST_CHUNK.length;
+  // The line break of the head comes before the last chunk if there is no other.
+  const end = bytes.indexOf(LAST_CHUNK, start - 2);
+  return end < 0 ? Number.POSITIVE_INFINITY : end + LAST_CHUNK.length - start;
 }

@@ -33,6 +33,8 @@ export interface Traffic {
   unsent?(dueAt: number, now: number): void;
   /** Called for each request whose answer will not arrive. */
   lost?(sent: Sent, cause: 'timeout' | 'connection_lost', now: number): void;
+  /** Ends the run early; requests under way are still awaited. */
+  readonly stopped?: AbortSignal;
   /** Opens a connection in place of one that failed. Without it, a failure ends everything. */
   replace?(): Promise<Connection>;
 }
@@ -125,7 +127,7 @@ export function drive(
     function stopSending(now: number): void {
       if (isOver) return;
       isOver = true;
-      for (; rate !== null && dueTime(next, now) < endsAt; next += 1) {
+      for (; rate !== null && dueTime(next, now) < Math.min(endsAt, now); next += 1) {
         traffic.unsent?.(dueTime(next, now), now);
       }
       if (underWay === 0) finish(null);
@@ -209,7 +211,7 @@ export function drive(
       }
       work.events = 0;
       work.turnBegan = now;
-      if (now >= endsAt) stopSending(now);
+      if (now >= endsAt || traffic.stopped?.aborted) stopSending(now);
       if (now - checkedAt >= Math.min(CHECK_MS, patienceMs)) dropLate(now);
       sendWhatIsDue(now);
       const pause = pauseFrom(now);

@@ -25,12 +25,9 @@ export interface RunPlan {
   readonly connections: number;
   readonly patienceMs: number;
   readonly signingThreads: number;
-}
-
-export interface RunResult {
-  readonly report: RunReport;
-  /** Nodes whose certificates were renewed. */
-  readonly renewed: readonly StoredNode[];
+  readonly stopped: AbortSignal;
+  /** Called before the end, however it ends: nodes whose old certificates are of no use any more. */
+  renewed(nodes: readonly StoredNode[]): void;
 }
 
 /** A node's signing times must differ, and may not run ahead of the clock. */
@@ -42,7 +39,8 @@ const DISTORTING_SHARE = 0.1;
 const LEAST_LATE_MS = 1;
 const BUSY_SHARE = 0.9;
 
-export async function measure(plan: RunPlan): Promise<RunResult> {
+/** Null if it was stopped. */
+export async function measure(plan: RunPlan): Promise<RunReport | null> {
   const { place, fleet, mix, bulletins, rate, seconds, warmUpSeconds, patienceMs } = plan;
   const { target, site } = place;
   const issuer = issuerNamed('load');
@@ -58,9 +56,9 @@ export async function measure(plan: RunPlan): Promise<RunResult> {
     { threads: plan.signingThreads, rate },
     (cause) => fail(cause),
   );
+  const counts = countsOf(patienceMs);
   try {
     await signing.ready;
-    const counts = countsOf(patienceMs);
     const service = await readings(target, site);
     const connect = () => openConnection(target);
     const connections = await Promise.all(Array.from({ length: plan.connections }, connect));
@@ -97,11 +95,13 @@ export async function measure(plan: RunPlan): Promise<RunResult> {
           if (isCounted(sent)) counts.lost(sent, cause, now);
         },
         replace: connect,
+        stopped: plan.stopped,
       },
     );
     const effort = await Promise.race([driven, failed]);
     const use = await service.end();
-    const report = counts.report({
+    if (plan.stopped.aborted) return null;
+    return counts.report({
       plan,
       startedAt,
       signingLimit: signing.limit(),
@@ -109,8 +109,9 @@ export async function measure(plan: RunPlan): Promise<RunResult> {
       service: use,
       mix: mixText(mix),
     });
-    return { report, renewed: counts.renewals() };
   } finally {
+    const renewals = counts.renewals();
+    if (renewals.length > 0) plan.renewed(renewals);
     await signing.close();
   }
 }

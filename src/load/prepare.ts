@@ -15,6 +15,7 @@ export interface PreparePlan {
   readonly validityHours: number;
   /** Returns this number of new invite tokens. */
   invite(count: number): Promise<readonly string[]>;
+  /** Called when this number of nodes is in the folder. */
   progress(enrolled: number): void;
   /** Called once, when the authority limits joins. */
   onLimited(): void;
@@ -26,8 +27,7 @@ const MAX_INVITES = 1000;
 /** A node whose line is not yet written is lost if the process is killed. */
 const LINES_AT_ONCE = 50;
 
-/** Returns how many nodes were enrolled: fewer than asked for if it was stopped. */
-export async function prepareFleet(plan: PreparePlan): Promise<number> {
+export async function prepareFleet(plan: PreparePlan): Promise<void> {
   const { folder, place, count, stopped } = plan;
   const lanes = await Promise.all(
     Array.from({ length: Math.min(plan.connections, count) }, () => openLane(place.target)),
@@ -84,7 +84,6 @@ export async function prepareFleet(plan: PreparePlan): Promise<number> {
     save();
     for (const { close } of lanes) close();
   }
-  return enrolled;
 }
 
 /** Requests the tokens when they are needed, each batch once. */

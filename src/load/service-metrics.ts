@@ -29,17 +29,26 @@ export interface MetricsReader {
   close(): void;
 }
 
+/** A service that hangs must not make a run hang. */
+const LONGEST_MS = 10_000;
+
 /** Reads on a connection of its own: opening one takes time that a run would measure. */
 export async function openMetrics(target: Address, site: Site): Promise<MetricsReader> {
   const { ask, close } = await openLane(target);
   const request = bytesOf(getRequest('/metrics'), site);
   return {
     async read() {
-      const { status, text } = await ask(request);
-      return status === 200 ? readServiceMetrics(text) : null;
+      const answer = await Promise.race([ask(request), timeout(LONGEST_MS)]);
+      return answer?.status === 200 ? readServiceMetrics(answer.text) : null;
     },
     close,
   };
+}
+
+/** Does not keep the process alive. */
+function timeout(milliseconds: number): Promise<null> {
+  const signal = AbortSignal.timeout(milliseconds);
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(null)));
 }
 
 /** Null if the text has no metrics of an authority. */

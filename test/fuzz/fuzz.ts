@@ -10,11 +10,11 @@ import { jsonText } from '../../src/base/json/write.ts';
 import { formatInstant } from '../../src/base/timestamp.ts';
 import type { Route } from '../../src/edge/route.ts';
 import { ROUTES } from '../../src/edge/routes/table.ts';
-import { signNodeBody } from '../../src/load/requests.ts';
 import { exampleOf } from '../../src/pages/reference/example.ts';
 import type { TestAuthority } from '../support/authority.ts';
 import { PROJECT } from '../support/project.ts';
 import { freshNonce, operatorRequest, type Received, send } from '../support/requests.ts';
+import { signNodeBody } from '../support/signing.ts';
 import { mutated } from './mutations.ts';
 import type { Random } from './random.ts';
 

@@ -8,10 +8,9 @@ import type { JsonObject } from '../../src/base/json/value.ts';
 import { jsonText } from '../../src/base/json/write.ts';
 import { formatInstant } from '../../src/base/timestamp.ts';
 import type { OperatorRequest } from '../../src/client/sign-operator.ts';
-import { signNodeBody } from '../../src/load/requests.ts';
 import type { TestAuthority, TestOperator } from './authority.ts';
 import { exchange } from './exchange.ts';
-import { operatorHeaders } from './signing.ts';
+import { operatorHeaders, signNodeBody } from './signing.ts';
 
 /** An answer as tests read it. Bodies are plain JSON: tests about numbers read `text`. */
 export interface Received {

@@ -1,6 +1,7 @@
 /** Signs requests synchronously with a key of the server's kind; the client's own functions are asynchronous. */
 
 import type { Signer } from '../../src/base/crypto/primitives.ts';
+import type { JsonObject } from '../../src/base/json/value.ts';
 import { canonicalJson } from '../../src/base/json/write.ts';
 import type { SigningKey } from '../../src/client/keys.ts';
 import {
@@ -13,12 +14,26 @@ import * as node from '../../src/client/sign-node.ts';
 import { type OperatorRequest, operatorPayload } from '../../src/client/sign-operator.ts';
 import type { AgentDescriptor } from '../../src/protocol/records/agent-descriptor.ts';
 
+interface Stamp {
+  readonly timestamp: string;
+  readonly nonce: string;
+}
+
 /** Converts the signer to the form of the client's keys. */
 export function asKey(signer: Signer): SigningKey {
   return {
     publicKey: signer.publicKey,
     sign: (bytes) => Buffer.from(signer.sign(bytes), 'base64'),
   };
+}
+
+export function signNodeBody(
+  body: JsonObject,
+  key: Pick<Signer, 'sign'>,
+  { timestamp, nonce }: Stamp,
+): JsonObject {
+  const signed = { ...body, timestamp, nonce };
+  return { ...signed, signature: key.sign(node.nodeBodyText(signed)) };
 }
 
 export function nodeProofHeader(request: node.NodeRequest, key: Signer): Promise<string> {
