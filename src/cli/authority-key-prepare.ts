@@ -1,5 +1,5 @@
 /** `mesh-na authority-key prepare`: creates the next key, and a request for the offline root key to sign. */
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Signer } from '../base/crypto/primitives.ts';
 import { systemRuntime } from '../base/runtime.ts';
 import { formatInstant, parseRequestDatetime } from '../base/timestamp.ts';
@@ -15,11 +15,17 @@ import {
 import { type GenesisBlock, genesisDigest } from '../protocol/records/genesis.ts';
 import { instantOf } from '../protocol/records/record.ts';
 import { buildSuccessionRequest } from '../protocol/records/succession-request.ts';
-import { parseDuration } from './duration.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { notHolding, readJsonFile } from './json-file.ts';
 import type { NextKey } from './next-authority-key.ts';
-import { addLocalOptions, dataDirOption, timeAgo, timeAhead, wholeNumber } from './options.ts';
+import {
+  addLocalOptions,
+  dataDirOption,
+  duration,
+  timeAgo,
+  timeAhead,
+  wholeNumber,
+} from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
 import { saveFile } from './saved-file.ts';
 
@@ -61,7 +67,7 @@ export function addPrepareCommand(authorityKey: Command): void {
       new Option(
         '--overlap <length>',
         'how long the old key keeps signing as well (default: 14d)',
-      ).argParser(length),
+      ).argParser(duration),
     )
     .addOption(
       new Option('--compromise', 'the key was stolen: no overlap and no rollback').conflicts(
@@ -86,12 +92,6 @@ export function addPrepareCommand(authorityKey: Command): void {
     'mesh-na authority-key prepare --activate-at 2026-12-01T08:00:00Z --overlap 30d --out request.json',
     'mesh-na authority-key prepare --compromise --distrusted-from 2d --out request.json',
   ]);
-}
-
-function length(text: string): number {
-  const parsed = parseDuration(text);
-  if (parsed !== null) return parsed;
-  throw new InvalidArgumentError('It must be a duration such as 14d or 12h.');
 }
 
 async function runPrepare(options: PrepareOptions): Promise<void> {

@@ -6,6 +6,7 @@ import { saysPrivate, saysPublic } from '../base/keys/public-key.ts';
 import { systemRuntime } from '../base/runtime.ts';
 import { certificateProblem, certificateReason } from '../client/network-trust.ts';
 import { createNodeClient } from '../client/node-client.ts';
+import type { Authority } from '../client/offline.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import { readJoinCertificate } from '../protocol/records/join-certificate.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
@@ -37,13 +38,14 @@ interface JoinOptions extends RenewOptions, HostnameOptions {
 interface Expected {
   readonly publicKey: string;
   readonly genesis: GenesisBlock;
+  readonly authority: Authority;
 }
 
 export async function runJoin(options: JoinOptions): Promise<void> {
   const { nodeDir, validityHours } = options;
   const token = await inviteToken(options);
   // Verify first: a token must not be sent to the authority of another network.
-  const { genesis } = await updateNetwork(options);
+  const { genesis, authority } = await updateNetwork(options);
   const key = onLocalFiles(() => (hasNodeKey(nodeDir) ? readNodeKey : makeNodeKey)(nodeDir));
   const audience = genesis.network_authority.public_key;
   const received = await createNodeClient({ ...reached(options), key, audience }).join({
@@ -51,20 +53,20 @@ export async function runJoin(options: JoinOptions): Promise<void> {
     ...(validityHours && { validity_hours: validityHours }),
     ...reportedHostname(options),
   });
-  keepCertificate(options, received, { genesis, publicKey: key.publicKey });
+  keepCertificate(options, received, { genesis, authority, publicKey: key.publicKey });
 }
 
 export async function runRenew(options: RenewOptions): Promise<void> {
   const { nodeDir, validityHours } = options;
   const key = onLocalFiles(() => readNodeKey(nodeDir));
   const { cert_id } = onLocalFiles(() => readCertificate(nodeDir));
-  const { genesis } = await updateNetwork(options);
+  const { genesis, authority } = await updateNetwork(options);
   const audience = genesis.network_authority.public_key;
   const received = await createNodeClient({ ...reached(options), key, audience }).renew({
     cert_id,
     ...(validityHours && { validity_hours: validityHours }),
   });
-  keepCertificate(options, received, { genesis, publicKey: key.publicKey });
+  keepCertificate(options, received, { genesis, authority, publicKey: key.publicKey });
 }
 
 function reached(options: NodeOptions) {

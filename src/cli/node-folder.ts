@@ -1,5 +1,5 @@
 /** The files of a node: its key, its certificate and the verified network documents; readable only by the owner. */
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isJsonObject, type JsonObject } from '../base/json/value.ts';
 import { jsonText } from '../base/json/write.ts';
@@ -61,21 +61,32 @@ export function readCertificate(folder: string): JoinCertificate {
 export interface HeldNetwork {
   readonly genesis: GenesisBlock | null;
   readonly crl: CertificateRevocationList | null;
+  /** The text of the followed succession statements. */
+  readonly authorityKeys: string | null;
 }
 
 export function readHeldNetwork(folder: string): HeldNetwork {
   return {
     genesis: readSaved(genesisPath(folder), readGenesisBlock, 'a genesis'),
     crl: readSaved(revocationListPath(folder), readCertificateRevocationList, 'a revocation list'),
+    authorityKeys: existsSync(authorityKeysPath(folder))
+      ? readFileSync(authorityKeysPath(folder), 'utf8')
+      : null,
   };
 }
 
+export interface SavedNetwork {
+  readonly genesis: GenesisBlock;
+  readonly crl: CertificateRevocationList;
+  /** Null while there are no statements. */
+  readonly authorityKeys: string | null;
+}
+
 /** Saves verified documents; creates the folder if needed. */
-export function saveNetwork(
-  folder: string,
-  { genesis, crl }: { readonly genesis: GenesisBlock; readonly crl: CertificateRevocationList },
-): void {
+export function saveNetwork(folder: string, { genesis, crl, authorityKeys }: SavedNetwork): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
+  // First, because they show why the genesis names another key.
+  if (authorityKeys !== null) replaceFile(authorityKeysPath(folder), authorityKeys);
   replaceFile(genesisPath(folder), `${jsonText(genesis)}\n`);
   replaceFile(revocationListPath(folder), `${jsonText(crl)}\n`);
 }
@@ -88,6 +99,10 @@ export function genesisPath(folder: string): string {
 export function readAgentState(folder: string): JsonObject | null {
   const read = (value: unknown) => (isJsonObject(value) ? value : null);
   return readSaved(join(folder, 'agent.json'), read, 'the state of an agent');
+}
+
+export function authorityKeysPath(folder: string): string {
+  return join(folder, 'authority-keys.json');
 }
 
 function revocationListPath(folder: string): string {

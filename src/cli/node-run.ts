@@ -6,6 +6,7 @@ import { systemRuntime } from '../base/runtime.ts';
 import type { AgentRecord, AgentStorage } from '../client/agent-storage.ts';
 import { type AgentEvent, type ChangedRecord, createNodeAgent } from '../client/node-agent.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
+import { successionText } from './node-authority-keys.ts';
 import { inviteTokenIn } from './node-enroll.ts';
 import { hasNodeKey, makeNodeKey, readNodeKey } from './node-folder.ts';
 import { type HostnameOptions, reportedHostname } from './node-hostname.ts';
@@ -19,11 +20,14 @@ interface RunOptions extends NodeOptions, TrustOptions, HostnameOptions {
   readonly tokenFile?: string;
   readonly onChange?: string;
   readonly validityHours?: number;
+  /** Milliseconds. */
+  readonly successionSpread: number;
   readonly status: string;
 }
 
 export async function runAgent(options: RunOptions): Promise<void> {
-  const { nodeDir, url, proof, status, tokenFile, validityHours, onChange } = options;
+  const { nodeDir, url, proof, status, tokenFile, validityHours, onChange, successionSpread } =
+    options;
   const rootKey = await pinnedRootKey(options);
   const storage = onLocalFiles(() => folderStorage(nodeDir));
   const key = onLocalFiles(() => (hasNodeKey(nodeDir) ? readNodeKey : makeNodeKey)(nodeDir));
@@ -35,6 +39,7 @@ export async function runAgent(options: RunOptions): Promise<void> {
     rootKey,
     storage,
     status: () => status,
+    successionSpreadMs: successionSpread,
     now: systemRuntime.now,
     random: () => systemRuntime.randomBytes(4).readUInt32LE() / 2 ** 32,
     ...(validityHours !== undefined && { validityHours }),
@@ -57,7 +62,9 @@ export async function runAgent(options: RunOptions): Promise<void> {
 }
 
 function report(event: AgentEvent): void {
-  if (event.type === 'refused') {
+  if (event.type === 'succession') {
+    printNotice(successionText(event.statement, event.isInForce));
+  } else if (event.type === 'refused') {
     printNotice(`The ${event.what} from the authority is rejected: ${event.problem}`);
   } else if (event.type === 'failed') {
     const seconds = Math.ceil(event.retryInMs / 1000);

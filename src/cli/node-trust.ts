@@ -5,7 +5,12 @@
 import type { Command } from 'commander';
 import { publicKeyOf } from '../base/keys/public-key.ts';
 import { systemRuntime } from '../base/runtime.ts';
-import { genesisProblem, type Pin, revocationListProblem } from '../client/network-trust.ts';
+import {
+  genesisProblem,
+  isDistrusted,
+  type Pin,
+  revocationListProblem,
+} from '../client/network-trust.ts';
 import type { PublicClient } from '../client/public-client.ts';
 import { type GenesisBlock, readGenesisBlock } from '../protocol/records/genesis.ts';
 import {
@@ -15,9 +20,10 @@ import {
 import { isConfirmed, isTerminal } from './confirm.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { notHolding, readGenesisFile, readJsonFile } from './json-file.ts';
+import { type FollowedAuthority, followAuthority } from './node-authority-keys.ts';
 import { genesisPath, type HeldNetwork, readHeldNetwork, saveNetwork } from './node-folder.ts';
 import { type FolderOptions, publicKey } from './options.ts';
-import { printNote } from './output.ts';
+import { printNote, printNotice } from './output.ts';
 import { publicClient, type Reach } from './server.ts';
 
 export interface TrustOptions extends FolderOptions, Reach {
@@ -26,7 +32,7 @@ export interface TrustOptions extends FolderOptions, Reach {
   readonly trustOnFirstUse?: boolean;
 }
 
-export interface VerifiedNetwork {
+export interface VerifiedNetwork extends Pick<FollowedAuthority, 'trust' | 'authority'> {
   readonly genesis: GenesisBlock;
   readonly crl: CertificateRevocationList;
 }
@@ -41,7 +47,10 @@ export function addTrustOptions(command: Command): Command {
     );
 }
 
-/** Fetches the genesis and the revocation list, verifies both, and saves them in the node folder. */
+/**
+ * Fetches the genesis, the succession statements and the revocation list, verifies them, and saves them in the node
+ * folder.
+ */
 export async function updateNetwork(options: TrustOptions): Promise<VerifiedNetwork> {
   const held = onLocalFiles(() => readHeldNetwork(options.nodeDir));
   const given = await givenPin(options, held);
@@ -50,11 +59,29 @@ export async function updateNetwork(options: TrustOptions): Promise<VerifiedNetw
   const pin = given ?? (await pinOnFirstUse(options, offered));
   assertPublic(pin, offered);
   refuse('invalid_genesis', 'genesis', genesisProblem(offered, pin, systemRuntime.now()));
+  const { nodeDir } = options;
+  const stored = { nodeDir, authorityKeys: held.authorityKeys };
+  const { trust, authority, news } = followAuthority(offered, stored, await client.authorityKeys());
   const crl = await offeredList(client);
-  const known = { genesis: offered, held: held.crl };
+  refuseList(crl, { trust, authority, held: held.crl });
+  const authorityKeys = trust.digest() === null ? null : trust.stored();
+  onLocalFiles(() => saveNetwork(nodeDir, { genesis: offered, crl, authorityKeys }));
+  if (news !== null) printNotice(news);
+  return { genesis: offered, crl, trust, authority };
+}
+
+/** Compares the list with the held one, unless only a distrusted key signed that. */
+function refuseList(
+  crl: CertificateRevocationList,
+  {
+    trust,
+    authority,
+    held,
+  }: Omit<VerifiedNetwork, 'genesis' | 'crl'> & { readonly held: HeldNetwork['crl'] },
+): void {
+  const isVoid = held !== null && isDistrusted(held, trust.keys());
+  const known = { authority, held: isVoid ? null : held };
   refuse('invalid_crl', 'revocation list', revocationListProblem(crl, known, systemRuntime.now()));
-  onLocalFiles(() => saveNetwork(options.nodeDir, { genesis: offered, crl }));
-  return { genesis: offered, crl };
 }
 
 /** Rejects the private root key, which looks like a public one. */
@@ -75,9 +102,10 @@ export async function pinnedRootKey(options: TrustOptions): Promise<string> {
 export interface OfflineTrustOptions extends TrustOptions {
   readonly offline?: boolean;
   readonly crl?: string;
+  readonly authorityKeys?: string;
 }
 
-/** Verifies the genesis and the revocation list in the node folder, or the list in a file, without network access. */
+/** Verifies the documents in the node folder, or those in files instead, without network access. */
 export async function verifyHeldNetwork(options: OfflineTrustOptions): Promise<VerifiedNetwork> {
   const held = onLocalFiles(() => readHeldNetwork(options.nodeDir));
   const pin = await givenPin(options, held);
@@ -89,9 +117,14 @@ export async function verifyHeldNetwork(options: OfflineTrustOptions): Promise<V
   }
   const now = systemRuntime.now();
   refuse('invalid_genesis', 'genesis', genesisProblem(genesis, pin, now));
-  const known = { genesis, held: held.crl };
-  refuse('invalid_crl', 'revocation list', revocationListProblem(crl, known, now));
-  return { genesis, crl };
+  const { nodeDir, authorityKeys: file } = options;
+  const { trust, authority } = followAuthority(
+    genesis,
+    { nodeDir, authorityKeys: held.authorityKeys },
+    file === undefined ? null : await readJsonFile(file),
+  );
+  refuseList(crl, { trust, authority, held: held.crl });
+  return { genesis, crl, trust, authority };
 }
 
 async function listIn(file: string): Promise<CertificateRevocationList> {

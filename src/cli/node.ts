@@ -2,9 +2,11 @@
 
 import { type Command, Option } from 'commander';
 import { systemRuntime } from '../base/runtime.ts';
+import { verifyText } from '../client/keys.ts';
 import { certificateProblem, certificateReason } from '../client/network-trust.ts';
 import type { OperatorClient, Roster } from '../client/operator-client.ts';
 import { instantOf } from '../protocol/records/record.ts';
+import { isSignedByAny } from '../protocol/records/signed-record.ts';
 import { addNodeFilters, certificatePages, type NodeFilter } from './certificate-rows.ts';
 import { descriptionColumns, descriptionIn } from './descriptions.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
@@ -31,6 +33,7 @@ import { addOperatorOptions, type OperatorOptions, operatorClient } from './oper
 import {
   addFolderOptions,
   addServerOptions,
+  duration,
   type FolderOptions,
   LONGEST_INTERVAL_SECONDS,
   urlOption,
@@ -111,6 +114,7 @@ export function addNodeCommands(program: Command): void {
       '--on-change <command>',
       'shell command to run after changes, with their names as arguments: certificate, genesis, crl, policy',
     )
+    .addOption(successionSpreadOption())
     .addOption(validityOption())
     .addOption(urlOption())
     .addOption(proofOption());
@@ -133,6 +137,10 @@ export function addNodeCommands(program: Command): void {
       '--crl <file>',
       'with --offline: revocation list to use instead of the one in the node folder',
     )
+    .option(
+      '--authority-keys <file>',
+      'with --offline: /authority-keys of the network, to follow from the key in the node folder',
+    )
     .action(runStatus);
   addFolderOptions(addTrustOptions(addServerOptions(status)), [
     'mesh-na node status --json',
@@ -145,6 +153,16 @@ function validityOption(): Option {
     '--validity-hours <n>',
     'requested validity, limited by the invite (default: 168)',
   ).argParser(wholeNumber());
+}
+
+function successionSpreadOption(): Option {
+  return new Option(
+    '--succession-spread <duration>',
+    "renew within this time after the authority's key was replaced because it was compromised",
+  )
+    .env('MESH_SUCCESSION_SPREAD')
+    .default(600_000, '10m')
+    .argParser(duration);
 }
 
 function addProofOptions(command: Command): Command {
@@ -166,23 +184,33 @@ function runKeygen(options: FolderOptions): void {
 }
 
 async function runStatus(options: OfflineTrustOptions): Promise<void> {
-  const { nodeDir, offline, crl: file } = options;
+  const { nodeDir, offline, crl: file, authorityKeys } = options;
   if (file !== undefined && !offline) throw usageFailure('--crl needs --offline');
+  if (authorityKeys !== undefined && !offline) {
+    throw usageFailure('--authority-keys needs --offline');
+  }
   const certificate = onLocalFiles(() => readCertificate(nodeDir));
   const { publicKey } = onLocalFiles(() => readNodeKey(nodeDir));
-  const { genesis, crl } = await (offline ? verifyHeldNetwork : updateNetwork)(options);
+  const { genesis, crl, trust, authority } = await (offline ? verifyHeldNetwork : updateNetwork)(
+    options,
+  );
   const entry = crl.revoked_certificates.find(
     ({ certificate_id }) => certificate_id === certificate.cert_id,
   );
   const agent = onLocalFiles(() => readAgentState(nodeDir));
   const now = systemRuntime.now();
-  const unrevoked = certificateReason(certificate, { genesis, publicKey }, now);
+  const unrevoked = certificateReason(certificate, { genesis, authority, publicKey }, now);
   const reason = entry === undefined ? unrevoked : 'revoked';
+  const authority_key = genesis.network_authority.public_key;
+  const isSignedNow = isSignedByAny(certificate, [authority_key], verifyText);
   const isExpired = now > instantOf(certificate.expires_at);
   const status = {
     cert_id: certificate.cert_id,
     node_public_key: certificate.node_public_key,
     network_name: certificate.network_name,
+    authority_key,
+    authority_keys_digest: trust.digest(),
+    signed_by_current_key: isSignedNow,
     roles: certificate.roles,
     expires_at: certificate.expires_at,
     expired: isExpired,
@@ -197,6 +225,11 @@ async function runStatus(options: OfflineTrustOptions): Promise<void> {
     `certificate  ${status.cert_id}`,
     `key          ${status.node_public_key}`,
     `network      ${status.network_name}`,
+    ...(trust.lastChange() === null
+      ? []
+      : [
+          `authority    ${authority_key}${isSignedNow ? '' : ', which has not signed the certificate: run mesh-na node renew'}`,
+        ]),
     `roles        ${status.roles.join(', ') || 'none'}`,
     `expires      ${status.expires_at}${isExpired ? ' (expired)' : ''}`,
     `revoked      ${entry === undefined ? 'no' : `${entry.reason}, ${entry.revoked_at}`} (list ${crl.sequence})`,

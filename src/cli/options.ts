@@ -186,6 +186,13 @@ function timeFromNow(text: string, direction: 1 | -1): string {
   );
 }
 
+/** Milliseconds. */
+export function duration(text: string): number {
+  const parsed = parseDuration(text);
+  if (parsed !== null) return parsed;
+  throw new InvalidArgumentError('It must be a duration such as 14d or 12h.');
+}
+
 export function serverUrl(text: string): string {
   if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;
   throw new InvalidArgumentError('It must be an http or https URL.');

@@ -1,14 +1,11 @@
 /**
- * The network as a node agent knows it: genesis, revocation list and policy, each verified. None is replaced by one that
- * is older, differs under the same number, or belongs to another network. Rejected documents are reported, and the
+ * The network as a node agent knows it: its authority, revocation list and policy, each verified. None is replaced by one
+ * that is older, differs under the same number, or belongs to another network. Rejected documents are reported, and the
  * current ones are kept.
  */
-import type { VerifySignature } from '../base/crypto/primitives.ts';
-import { parseJson } from '../base/json/parse.ts';
 import type { JsonObject } from '../base/json/value.ts';
 import { jsonText } from '../base/json/write.ts';
 import type { Bulletin } from '../protocol/records/bulletin.ts';
-import { type GenesisBlock, genesisDigest, readGenesisBlock } from '../protocol/records/genesis.ts';
 import { type PolicyManifest, readPolicyManifest } from '../protocol/records/policy-manifest.ts';
 import { instantOf } from '../protocol/records/record.ts';
 import {
@@ -16,27 +13,30 @@ import {
   readCertificateRevocationList,
 } from '../protocol/records/revocation-list.ts';
 import { entriesDigest } from '../protocol/records/revocation-list-delta.ts';
+import {
+  type AgentAuthority,
+  type AgentAuthorityOptions,
+  openAgentAuthority,
+} from './agent-authority.ts';
 import type { AgentStorage } from './agent-storage.ts';
 import { AuthorityError } from './authority-error.ts';
-import { deltaProblem, genesisProblem, revocationListProblem } from './network-trust.ts';
-import { createVerifier } from './offline.ts';
+import { deltaProblem, isDistrusted, revocationListProblem } from './network-trust.ts';
+import { type Authority, createVerifier } from './offline.ts';
 import type { PublicClient } from './public-client.ts';
+import { parsed } from './received.ts';
 import { portableSha256 } from './sha256.ts';
 
-export type NetworkRecord = 'genesis' | 'crl' | 'policy';
+export type NetworkRecord = 'genesis' | 'authority-keys' | 'crl' | 'policy';
 
-export interface AgentNetworkOptions {
-  readonly client: Pick<PublicClient, 'genesis' | 'crl' | 'crlSince' | 'policy'>;
-  readonly storage: AgentStorage;
-  readonly rootKey: string;
-  readonly verify: VerifySignature;
-  now(): number;
+export interface AgentNetworkOptions extends AgentAuthorityOptions {
+  readonly client: AgentAuthorityOptions['client'] &
+    Pick<PublicClient, 'crl' | 'crlSince' | 'policy'>;
   onRefused(what: NetworkRecord | 'bulletin' | 'delta', problem: string): void;
 }
 
 export interface AgentNetwork {
+  readonly authority: Omit<AgentAuthority, 'follow'>;
   /** Null until first fetched. */
-  genesis(): GenesisBlock | null;
   crl(): CertificateRevocationList | null;
   policy(): PolicyManifest | null;
   /** Fetches the documents that are still missing. Rejects when there is no answer. */
@@ -49,54 +49,42 @@ export interface AgentNetwork {
 }
 
 export async function openAgentNetwork(options: AgentNetworkOptions): Promise<AgentNetwork> {
-  const { client, storage, rootKey, verify, now, onRefused } = options;
+  const { client, storage, verify, now, onRefused } = options;
   const verifier = createVerifier({ verify, now });
-  let genesis = await held(storage, 'genesis', readGenesisBlock);
+  const authority = await openAgentAuthority(options);
   let crl = await held(storage, 'crl', readCertificateRevocationList);
   let policy = await held(storage, 'policy', readPolicyManifest);
   assertOfOneNetwork();
+  dropDistrusted();
   let revoked = idsOn(crl);
   let crlDigest = digestOf(crl);
-  let heldDigest = genesis === null ? '' : digestOfGenesis(genesis);
-  let refusedGenesis = '';
+  /** The authority key with which the policy was fetched last: each key signs it again. */
+  let policyKey = policy === null ? null : signerOf(policy);
+  /** When the genesis was last fetched because the list was old. */
+  let lookedAt = Number.NEGATIVE_INFINITY;
   let logSize = 0;
   /** When a newer list was last accepted, in milliseconds since the epoch. */
   let listTakenAt = Number.NEGATIVE_INFINITY;
 
   function assertOfOneNetwork(): void {
-    if (genesis === null) return;
-    if (genesis.root_public_key !== rootKey) {
-      throw new Error(
-        `The stored genesis is signed for root key ${genesis.root_public_key}, not ${rootKey}`,
-      );
-    }
-    const problem = genesisProblem(genesis, { rootKey, genesis: null }, now(), verify);
-    if (problem !== null) throw new Error(`The stored genesis is rejected: ${problem}`);
-    const key = genesis.network_authority.public_key;
-    if (crl !== null && verifier.revocationList(crl, key) === 'invalid_signature') {
+    if (authority.genesis() === null) return;
+    const keys = authority.keys().map(({ public_key }) => public_key);
+    const anyKey = { signingNow: () => keys, signingAt: () => keys };
+    if (crl !== null && verifier.revocationList(crl, anyKey) === 'invalid_signature') {
       throw new Error('The stored revocation list does not belong to this network');
     }
-    if (policy !== null && verifier.policy(policy, key) !== 'valid') {
+    if (policy !== null && verifier.policy(policy, anyKey) !== 'valid') {
       throw new Error('The stored policy does not belong to this network');
     }
   }
 
-  async function keep(name: NetworkRecord, record: JsonObject): Promise<void> {
-    await storage.write(name, `${jsonText(record)}\n`);
+  function dropDistrusted(): void {
+    if (crl !== null && isDistrusted(crl, authority.keys(), verify)) crl = null;
+    if (policy !== null && isDistrusted(policy, authority.keys(), verify)) policy = null;
   }
 
-  async function updateGenesis(): Promise<void> {
-    const offered = readGenesisBlock(await client.genesis());
-    const problem =
-      offered === null
-        ? 'it is malformed'
-        : genesisProblem(offered, { rootKey, genesis }, now(), verify);
-    if (offered === null || problem !== null) return onRefused('genesis', problem ?? '');
-    const digest = digestOfGenesis(offered);
-    if (digest === heldDigest) return;
-    genesis = offered;
-    heldDigest = digest;
-    await keep('genesis', offered);
+  async function keep(name: NetworkRecord, record: JsonObject): Promise<void> {
+    await storage.write(name, `${jsonText(record)}\n`);
   }
 
   async function takeList(list: CertificateRevocationList, digest: string): Promise<void> {
@@ -108,23 +96,23 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
   }
 
   async function updateList(): Promise<void> {
-    if (genesis === null || (await continueList())) return;
+    const signers = authority.signers();
+    if (signers === null || (await continueList(signers))) return;
     const offered = readCertificateRevocationList(await client.crl());
     const problem =
       offered === null
         ? 'it is malformed'
-        : revocationListProblem(offered, { genesis, held: crl }, now(), verify);
+        : revocationListProblem(offered, { authority: signers, held: crl }, now(), verify);
     if (offered === null || problem !== null) return onRefused('crl', problem ?? '');
     if (offered.sequence !== crl?.sequence) await takeList(offered, digestOf(offered));
   }
 
   /** Continues the list by a delta; false when the full list has to be fetched. */
-  async function continueList(): Promise<boolean> {
-    if (genesis === null || crl === null) return false;
+  async function continueList(signers: Authority): Promise<boolean> {
+    if (crl === null) return false;
     try {
       const delta = await client.crlSince(crl.sequence);
-      const key = genesis.network_authority.public_key;
-      const { reason, list } = verifier.revocationListDelta(delta, crl, key);
+      const { reason, list } = verifier.revocationListDelta(delta, crl, signers);
       const problem = deltaProblem(reason);
       if (problem !== null) onRefused('delta', problem);
       if (problem !== null || list === null) return false;
@@ -137,23 +125,25 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
   }
 
   async function updatePolicy(wanted: Bulletin | null): Promise<void> {
-    if (genesis === null) return;
+    const signers = authority.signers();
+    if (signers === null) return;
     const offered = readPolicyManifest(await client.policy());
     if (offered === null) return onRefused('policy', 'it is malformed');
-    if (verifier.policy(offered, genesis.network_authority.public_key) !== 'valid') {
+    if (verifier.policy(offered, signers) !== 'valid') {
       return onRefused('policy', 'the authority of the genesis did not sign it');
     }
     if (wanted !== null && !isNamed(offered, wanted)) {
       if (isOfItsTime(offered, wanted)) return;
       return onRefused('policy', 'it is not the policy that the bulletin names');
     }
+    policyKey = authority.currentKey();
     if (jsonText(offered) === (policy === null ? '' : jsonText(policy))) return;
     policy = offered;
     await keep('policy', offered);
   }
 
-  function bulletinProblem(bulletin: Bulletin, { network_name, network_authority }: GenesisBlock) {
-    const reason = verifier.bulletin(bulletin, network_name, network_authority.public_key);
+  function bulletinProblem(bulletin: Bulletin, network_name: string, signers: Authority) {
+    const reason = verifier.bulletin(bulletin, network_name, signers);
     if (reason !== 'valid') return `its authority is not that of ${network_name} (${reason})`;
     const sequence = crl?.sequence ?? 0;
     if (bulletin.crl_sequence < sequence && !isJustTaken()) {
@@ -171,30 +161,38 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
     return Math.abs(now() - listTakenAt) <= LATE_BULLETIN_MS;
   }
 
-  async function complete(): Promise<void> {
-    if (genesis === null) await updateGenesis();
-    const isOver = crl !== null && now() > halfOf(crl);
-    if (crl === null || isOver) await updateList();
-    if (policy === null) await updatePolicy(null);
+  function signerOf(manifest: PolicyManifest): string | null {
+    const key = authority.currentKey();
+    return key !== null && verifier.policy(manifest, key) === 'valid' ? key : null;
   }
 
-  async function followGenesis(bulletin: Bulletin): Promise<void> {
-    const { genesis_digest: offered } = bulletin;
-    if (offered === refusedGenesis || offered === heldDigest) return;
-    await updateGenesis();
-    if (heldDigest !== offered) refusedGenesis = offered;
+  async function complete(): Promise<void> {
+    const isOver = crl !== null && now() > halfOf(crl);
+    const isAway = isOver && Math.abs(now() - lookedAt) > LOOK_AGAIN_MS;
+    if (isAway) lookedAt = now();
+    // While the node was away, the authority's key may have been replaced.
+    if (authority.genesis() === null || isAway) await followKeys(authority.update);
+    if (crl === null || isOver) await updateList();
+    if (policy === null || policyKey !== authority.currentKey()) await updatePolicy(null);
+  }
+
+  async function followKeys(follow: () => Promise<void>): Promise<void> {
+    const before = authority.currentKey();
+    await follow();
+    if (before !== null && before !== authority.currentKey()) dropDistrusted();
   }
 
   return {
-    genesis: () => genesis,
+    authority: { ...authority, update: () => followKeys(authority.update) },
     crl: () => crl,
     policy: () => policy,
     complete,
     async follow(bulletin) {
-      // The bulletin may be signed by a new authority key that the root key delegated to.
-      await followGenesis(bulletin);
-      if (genesis === null) return;
-      const problem = bulletinProblem(bulletin, genesis);
+      // The bulletin may be signed by an authority key that is followed because of it.
+      await followKeys(() => authority.follow(bulletin));
+      const [genesis, signers] = [authority.genesis(), authority.signers()];
+      if (genesis === null || signers === null) return;
+      const problem = bulletinProblem(bulletin, genesis.network_name, signers);
       if (problem !== null) return onRefused('bulletin', problem);
       // The bulletin is older than the list and has no news.
       if (bulletin.crl_sequence < (crl?.sequence ?? 0)) return;
@@ -214,6 +212,9 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
 
 /** A bulletin may be a second old when it is sent [core-5-14], plus its travel time, so a newer list may arrive first. */
 const LATE_BULLETIN_MS = 5000;
+
+/** An old list causes a look at the genesis at most this often. */
+const LOOK_AGAIN_MS = 600_000;
 
 /** The active policy may be newer than the bulletin. */
 function isNamed(offered: PolicyManifest, { policy_id, issued_at }: Bulletin): boolean {
@@ -241,21 +242,9 @@ async function held<T>(
 ): Promise<T | null> {
   const text = await storage.read(name);
   if (text === null) return null;
-  const record = read(valueIn(text));
+  const record = read(parsed(text));
   if (record !== null) return record;
   throw new Error(`The stored ${name} is damaged`);
-}
-
-function valueIn(text: string): unknown {
-  try {
-    return parseJson(text);
-  } catch {
-    return null;
-  }
-}
-
-function digestOfGenesis(genesis: GenesisBlock): string {
-  return genesisDigest(genesis, portableSha256);
 }
 
 function digestOf(crl: CertificateRevocationList | null): string {

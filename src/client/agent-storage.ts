@@ -1,7 +1,14 @@
 /** What a node agent stores between runs: texts by name. Each write replaces the text completely or not at all. */
-export const AGENT_RECORDS = ['genesis', 'crl', 'policy', 'certificate', 'agent'] as const;
+export const AGENT_RECORDS = [
+  'genesis',
+  'authority-keys',
+  'crl',
+  'policy',
+  'certificate',
+  'agent',
+] as const;
 
-/** `agent` is the state of the agent, for local programs. */
+/** `agent` is the state of the agent, for local programs; there are `authority-keys` once its key was ever replaced. */
 export type AgentRecord = (typeof AGENT_RECORDS)[number];
 
 export interface AgentStorage {

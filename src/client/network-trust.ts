@@ -6,13 +6,14 @@
 
 import type { VerifySignature } from '../base/crypto/primitives.ts';
 import { canonicalJson } from '../base/json/write.ts';
+import type { AuthorityKey } from '../protocol/records/authority-chain.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import type { JoinCertificate } from '../protocol/records/join-certificate.ts';
 import { instantOf } from '../protocol/records/record.ts';
 import type { CertificateRevocationList } from '../protocol/records/revocation-list.ts';
-import { signedText } from '../protocol/records/signed-record.ts';
+import { type SignedRecord, signedText } from '../protocol/records/signed-record.ts';
 import { verifyText } from './keys.ts';
-import { createVerifier } from './offline.ts';
+import { type Authority, createVerifier } from './offline.ts';
 
 /** How far the clocks of a node and its authority may differ, as for signed requests [core-1-6]. */
 export const CLOCK_TOLERANCE_MS = 300_000;
@@ -96,7 +97,11 @@ function delegationProblem({ network_authority }: GenesisBlock, now: number): st
 /** The verifier's reason, such as `expired`. Revocation is checked against the list instead. */
 export function certificateReason(
   certificate: JoinCertificate,
-  expected: { readonly genesis: GenesisBlock; readonly publicKey: string },
+  expected: {
+    readonly genesis: GenesisBlock;
+    readonly authority?: Authority;
+    readonly publicKey: string;
+  },
   now: number,
   verify: VerifySignature = verifyText,
 ) {
@@ -118,15 +123,31 @@ export function deltaProblem(reason: keyof typeof DELTA_PROBLEMS): string | null
 export function revocationListProblem(
   crl: CertificateRevocationList,
   {
-    genesis,
+    authority,
     held,
-  }: { readonly genesis: GenesisBlock; readonly held: CertificateRevocationList | null },
+  }: { readonly authority: Authority; readonly held: CertificateRevocationList | null },
   now: number,
   verify: VerifySignature = verifyText,
 ): string | null {
-  const authorityKey = genesis.network_authority.public_key;
   const verifier = createVerifier({ verify, now: () => now });
-  return LIST_PROBLEMS[verifier.revocationList(crl, authorityKey)] ?? retreatProblem(crl, held);
+  return LIST_PROBLEMS[verifier.revocationList(crl, authority)] ?? retreatProblem(crl, held);
+}
+
+/**
+ * Whether, of all keys of the authority, only distrusted ones signed a stored record. Such a record must not hold back
+ * what the authority signs now, as an older or different one.
+ */
+export function isDistrusted(
+  record: SignedRecord,
+  keys: readonly Pick<AuthorityKey, 'public_key' | 'state'>[],
+  verify: VerifySignature = verifyText,
+): boolean {
+  if (keys.every(({ state }) => state !== 'distrusted')) return false;
+  const text = signedText(record);
+  const signers = keys.filter(({ public_key }) =>
+    record.signatures.slice(0, 2).some(({ sig }) => verify(public_key, text, sig)),
+  );
+  return signers.length > 0 && signers.every(({ state }) => state === 'distrusted');
 }
 
 /** Sequences only increase, each sequence has one content, and entries are never dropped. */

@@ -5,13 +5,15 @@
  * storage, it continues with what it has, uses no invite, and renews only at the end of the window.
  */
 import type { VerifySignature } from '../base/crypto/primitives.ts';
-import { parseJson } from '../base/json/parse.ts';
 import { jsonText } from '../base/json/write.ts';
+import type { AuthoritySuccession } from '../protocol/records/authority-succession.ts';
 import { readBulletin } from '../protocol/records/bulletin.ts';
+import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import { type JoinCertificate, readJoinCertificate } from '../protocol/records/join-certificate.ts';
 import { instantOf } from '../protocol/records/record.ts';
 import { type Lifetime, renewalOf, windowEnd } from '../protocol/records/renewal-window.ts';
-import { type AgentNetwork, type NetworkRecord, openAgentNetwork } from './agent-network.ts';
+import { isSignedByAny } from '../protocol/records/signed-record.ts';
+import { type NetworkRecord, openAgentNetwork } from './agent-network.ts';
 import type { AgentStorage } from './agent-storage.ts';
 import { AuthorityError, isUnreachable } from './authority-error.ts';
 import { createKeptRequests, type SameStamp } from './kept-request.ts';
@@ -20,8 +22,10 @@ import { certificateProblem, certificateReason } from './network-trust.ts';
 import { createNodeClient, type NodeClient, type NodeClientOptions } from './node-client.ts';
 import type { CallOptions } from './options.ts';
 import { createPublicClient } from './public-client.ts';
+import { parsed } from './received.ts';
 import { createRecordKeeper } from './record-keeper.ts';
 import { pause } from './retry.ts';
+import { renewalAfter } from './succession-renewal.ts';
 
 export interface NodeAgentOptions extends NodeClientOptions {
   readonly storage: AgentStorage;
@@ -37,6 +41,11 @@ export interface NodeAgentOptions extends NodeClientOptions {
   /** The status that heartbeats report; `healthy` by default. */
   readonly status?: () => string;
   readonly onEvent?: (event: AgentEvent) => void;
+  /**
+   * Milliseconds over which nodes spread their renewals after the authority's key was replaced without an overlap;
+   * 600,000 by default.
+   */
+  readonly successionSpreadMs?: number;
   /** From 0 to 1. */
   readonly random?: () => number;
 }
@@ -45,6 +54,12 @@ export type ChangedRecord = NetworkRecord | 'certificate';
 
 export type AgentEvent =
   | { readonly type: 'changed'; readonly record: ChangedRecord }
+  /** The authority's key was replaced, or will be at `activates_at`. */
+  | {
+      readonly type: 'succession';
+      readonly statement: AuthoritySuccession;
+      readonly isInForce: boolean;
+    }
   /** Something the authority sent was rejected. */
   | { readonly type: 'refused'; readonly what: string; readonly problem: string }
   | { readonly type: 'failed'; readonly problem: string; readonly retryInMs: number }
@@ -60,6 +75,7 @@ export type AgentState = {
   readonly updated_at: string;
   readonly ended: AgentEnd | null;
   readonly network_name: string | null;
+  readonly authority_key: string | null;
   readonly cert_id: string | null;
   readonly expires_at: string | null;
   readonly renew_after: string | null;
@@ -84,13 +100,14 @@ const DEFAULT_INTERVAL_S = 120;
 const LONGEST_INTERVAL_S = 86_400;
 const FIRST_RETRY_MS = 5000;
 const LONGEST_RETRY_MS = 600_000;
+const SUCCESSION_SPREAD_MS = 600_000;
 /** A certificate is used for at least this share of its lifetime, no matter how early the authority advises renewal. */
 const LEAST_USE = 0.05;
 
 /** Rejects when the stored records are damaged, or belong to another network or node. */
 export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAgent> {
   const { storage, key, rootKey, now = Date.now, random = Math.random, wait = pause } = options;
-  const { verify = verifyText } = options;
+  const { verify = verifyText, successionSpreadMs: spreadMs = SUCCESSION_SPREAD_MS } = options;
   const emit = options.onEvent ?? (() => undefined);
   const keeper = createRecordKeeper({
     storage,
@@ -106,10 +123,14 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
     verify,
     now,
     onRefused: (what, problem) => refuse(what, problem),
+    onSuccession: (statement, isInForce) => emit({ type: 'succession', statement, isInForce }),
   });
+  const { authority } = network;
   const sendKept = createKeptRequests(options);
-  let certificate = await heldCertificate(storage, network, key.publicKey);
+  let certificate = await heldCertificate(storage, authority.genesis(), key.publicKey);
   let renewAt = certificate === null ? null : renewalOf(certificate.cert_id, lifeOf(certificate));
+  /** By when to renew this certificate so that this authority key has signed it. */
+  let plan = { certId: '', key: '', at: Infinity };
   let lastHeartbeat: string | null = null;
   let nextTurn: string | null = null;
   let notices: readonly string[] = [];
@@ -124,9 +145,8 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
 
   /** A client of the authority that the verified genesis names. Failures are retried in a later turn. */
   function clientOf(stamp?: SameStamp): NodeClient {
-    const genesis = network.genesis();
-    if (genesis === null) throw new Error(problem ?? 'The network is not known yet');
-    const audience = genesis.network_authority.public_key;
+    const audience = authority.currentKey();
+    if (audience === null) throw new Error(problem ?? 'The network is not known yet');
     return createNodeClient({ ...options, ...stamp, audience, retries: 0 });
   }
 
@@ -139,21 +159,41 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
   }
 
   async function keep(offered: JoinCertificate): Promise<void> {
-    const genesis = network.genesis();
     const received = readJoinCertificate(offered);
-    if (received === null || genesis === null) return refuse('certificate', 'it is malformed');
-    const reason = certificateReason(
-      received,
-      { genesis, publicKey: key.publicKey },
-      now(),
-      verify,
-    );
+    if (received === null) return refuse('certificate', 'it is malformed');
+    let reason = reasonOf(received);
+    if (reason === 'invalid_signature') {
+      // The authority's key may have been replaced a moment ago.
+      await authority.update();
+      reason = reasonOf(received);
+    }
     const found = certificateProblem(reason);
     if (found !== null) return refuse('certificate', found);
     certificate = received;
     renewAt = renewalOf(received.cert_id, lifeOf(received));
     notices = [];
     await keeper.keep('certificate', `${jsonText(received)}\n`);
+  }
+
+  function reasonOf(received: JoinCertificate) {
+    const [genesis, signers] = [authority.genesis(), authority.signers()];
+    if (genesis === null || signers === null) return 'malformed';
+    const expected = { genesis, authority: signers, publicKey: key.publicKey };
+    return certificateReason(received, expected, now(), verify);
+  }
+
+  /** When to renew, at the latest for the sake of the authority's current key. */
+  function renewalDue(): number | null {
+    const current = authority.currentKey();
+    if (certificate === null || renewAt === null || current === null) return renewAt;
+    const { cert_id: certId } = certificate;
+    if (plan.key !== current || plan.certId !== certId) {
+      const isSigned = isSignedByAny(certificate, [current], verify);
+      const change = authority.lastChange();
+      const at = isSigned ? Infinity : renewalAfter(change, { spreadMs, now, random });
+      plan = { certId, key: current, at };
+    }
+    return Math.min(renewAt, plan.at);
   }
 
   /** Whether a certificate would survive this process: the authority issues it only once. */
@@ -195,7 +235,8 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
 
   /** While nothing can be stored, renewal waits until the end of the window, and then happens anyway. */
   async function mayRenew(held: JoinCertificate): Promise<boolean> {
-    if (renewAt === null || now() < renewAt) return false;
+    const due = renewalDue();
+    if (due === null || now() < due) return false;
     return (await canStore()) || now() >= windowEnd(lifeOf(held));
   }
 
@@ -207,7 +248,13 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
   /** Returns the seconds until the next heartbeat. */
   async function beat(client: NodeClient, { cert_id, ...held }: JoinCertificate): Promise<number> {
     const status = options.status?.() ?? 'healthy';
-    const answer = await client.heartbeat({ cert_id, status, bulletin: true });
+    const digest = authority.digest();
+    const answer = await client.heartbeat({
+      cert_id,
+      status,
+      bulletin: true,
+      ...(digest !== null && { authority_keys_digest: digest }),
+    });
     lastHeartbeat = answer.server_time;
     notices = answer.notices ?? [];
     const bulletin = readBulletin(answer.bulletin);
@@ -242,8 +289,9 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
     if (certificate === null) throw new Error(problem ?? 'There is no certificate');
     const seconds = await beat(client, certificate);
     if (await isRevoked(null)) return REVOKED;
-    const isPutOff = renewAt !== null && now() >= renewAt && keeper.problem() !== null;
-    const untilRenewal = renewAt === null || isPutOff ? Infinity : Math.max(1000, renewAt - now());
+    const due = renewalDue();
+    const isPutOff = due !== null && now() >= due && keeper.problem() !== null;
+    const untilRenewal = due === null || isPutOff ? Infinity : Math.max(1000, due - now());
     return Math.min(1000 * (seconds + random()), untilRenewal);
   }
 
@@ -251,6 +299,9 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
     if (!(error instanceof Error)) throw error;
     if (await isRevoked(error)) return REVOKED;
     failures += 1;
+    const before = authority.currentKey();
+    if (isUnproven(error)) await authority.update().catch(() => undefined);
+    if (authority.currentKey() !== before) return 1000 * random();
     const asked = error instanceof AuthorityError ? (error.retryAfter ?? 0) * 1000 : 0;
     const growing = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** (failures - 1));
     const retryInMs = Math.min(LONGEST_INTERVAL_S * 1000, asked + growing * (0.5 + random()));
@@ -282,7 +333,8 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
     return {
       updated_at: new Date(now()).toISOString(),
       ended,
-      network_name: network.genesis()?.network_name ?? null,
+      network_name: authority.genesis()?.network_name ?? null,
+      authority_key: authority.currentKey(),
       cert_id: certificate?.cert_id ?? null,
       expires_at: certificate?.expires_at ?? null,
       renew_after: renewAt === null ? null : new Date(renewAt).toISOString(),
@@ -316,14 +368,13 @@ const REVOKED: AgentEnd = {
 
 async function heldCertificate(
   storage: AgentStorage,
-  network: AgentNetwork,
+  genesis: GenesisBlock | null,
   publicKey: string,
 ): Promise<JoinCertificate | null> {
   const text = await storage.read('certificate');
   if (text === null) return null;
-  const certificate = readJoinCertificate(valueIn(text));
+  const certificate = readJoinCertificate(parsed(text));
   if (certificate === null) throw new Error('The stored certificate is damaged');
-  const genesis = network.genesis();
   if (certificate.node_public_key !== publicKey) {
     throw new Error('The stored certificate is for another key');
   }
@@ -331,14 +382,6 @@ async function heldCertificate(
     throw new Error('The stored certificate names another network');
   }
   return certificate;
-}
-
-function valueIn(text: string): unknown {
-  try {
-    return parseJson(text);
-  } catch {
-    return null;
-  }
 }
 
 function lifeOf({
@@ -352,6 +395,11 @@ function lifeOf({
 function boundedRenewal(advised: number, life: Lifetime): number {
   const earliest = life.issuedAt + LEAST_USE * (life.expiresAt - life.issuedAt);
   return Math.min(Math.max(advised, earliest), windowEnd(life));
+}
+
+/** The proof may name an authority key that was replaced. */
+function isUnproven(error: Error): boolean {
+  return error instanceof AuthorityError && error.status === 401;
 }
 
 /** A join error that retrying cannot fix. */

@@ -37,6 +37,8 @@ export type HeartbeatRequest = {
   readonly status?: string;
   /** Requests the bulletin, and advice for this node. */
   readonly bulletin?: boolean;
+  /** Which succession statements the node has followed. */
+  readonly authority_keys_digest?: string;
 };
 
 /** `roles`, if present, must match the certificate: renewal does not change them. */

@@ -4,7 +4,6 @@
  * is not such a record.
  */
 import type { Sha256, VerifySignature } from '../base/crypto/primitives.ts';
-import { parseJson } from '../base/json/parse.ts';
 import { readAgentDescriptor } from '../protocol/records/agent-descriptor.ts';
 import {
   type AgreementReason,
@@ -73,6 +72,7 @@ import {
   verifyTrustEvidence,
 } from '../protocol/records/trust-evidence.ts';
 import { verifyText } from './keys.ts';
+import { parsed, type Received } from './received.ts';
 import { portableSha256 } from './sha256.ts';
 
 export interface VerifierOptions {
@@ -82,9 +82,6 @@ export interface VerifierOptions {
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
 }
-
-/** JSON text, or the result of `parseJson`. */
-export type Received = unknown;
 
 export type Malformed = 'malformed';
 export type GenesisReason = 'valid' | 'wrong_root' | 'invalid_signature';
@@ -102,9 +99,22 @@ export type AgentReason = 'valid' | 'invalid_signature' | 'expired';
 export type SignedReason = 'valid' | 'invalid_signature';
 export type FeedReason = 'valid' | 'wrong_issuer' | 'invalid_signature';
 
+/** Whose signatures count [authority-keys-7-2], as `createNetworkTrust` follows them; base64, the current key first. */
+export interface AuthoritySigners {
+  /** For what the authority says now, such as its revocation list. */
+  signingNow(): readonly string[];
+  /** For a record with this `issued_at`, such as a certificate. */
+  signingAt(issuedAt: string): readonly string[];
+}
+
+/** A pinned authority key, or the keys that were followed from it. */
+export type Authority = string | AuthoritySigners;
+
 export interface CertificateExpectations {
   /** The genesis of the network, already verified. */
   readonly genesis: Received;
+  /** By default only the key of the genesis. */
+  readonly authority?: Authority;
   /** A revocation list, already verified; without one, revocation is not checked. */
   readonly crl?: Received;
   /** The key that the certificate must be for; any by default. */
@@ -156,9 +166,10 @@ export function createVerifier(options: VerifierOptions = {}) {
         return 'wrong_key';
       }
       if (certificate.network_name !== genesis.network_name) return 'wrong_network';
-      if (!isSignedByAny(certificate, [genesis.network_authority.public_key], verify)) {
-        return 'invalid_signature';
-      }
+      const { authority = genesis.network_authority.public_key } = expected;
+      const keys =
+        typeof authority === 'string' ? [authority] : authority.signingAt(certificate.issued_at);
+      if (!isSignedByAny(certificate, keys, verify)) return 'invalid_signature';
       const at = now();
       if (at < instantOf(certificate.issued_at)) return 'not_yet_valid';
       if (at > instantOf(certificate.expires_at)) return 'expired';
@@ -171,14 +182,15 @@ export function createVerifier(options: VerifierOptions = {}) {
       return isRevoked ? 'revoked' : 'valid';
     },
 
-    /** Checks the first signature. Callers that have an older list must also compare sequences. */
-    revocationList(received: Received, authorityKey: string): RevocationListReason | Malformed {
+    /** Checks the first two signatures. Callers that have an older list must also compare sequences. */
+    revocationList(received: Received, authority: Authority): RevocationListReason | Malformed {
       const crl = readCertificateRevocationList(parsed(received));
       if (crl === null) return 'malformed';
-      const [first] = crl.signatures;
-      if (first === undefined || !verify(authorityKey, signedText(crl), first.sig)) {
-        return 'invalid_signature';
-      }
+      const text = signedText(crl);
+      const isSigned = keysNow(authority).some((key) =>
+        crl.signatures.slice(0, 2).some(({ sig }) => verify(key, text, sig)),
+      );
+      if (!isSigned) return 'invalid_signature';
       return now() > instantOf(crl.next_update) ? 'stale' : 'valid';
     },
 
@@ -186,13 +198,14 @@ export function createVerifier(options: VerifierOptions = {}) {
     bulletin(
       received: Received,
       networkName: string,
-      authorityKey: string,
+      authority: Authority,
     ): SignedReason | Malformed {
       const bulletin = readBulletin(parsed(received));
       if (bulletin === null) return 'malformed';
-      return isBulletinOf(bulletin, networkName, authorityKey, verify)
-        ? 'valid'
-        : 'invalid_signature';
+      const isSigned = keysNow(authority).some((key) =>
+        isBulletinOf(bulletin, networkName, key, verify),
+      );
+      return isSigned ? 'valid' : 'invalid_signature';
     },
 
     /**
@@ -202,7 +215,7 @@ export function createVerifier(options: VerifierOptions = {}) {
     revocationListDelta(
       received: Received,
       heldList: Received,
-      authorityKey: string,
+      authority: Authority,
     ): {
       readonly reason: RevocationListDeltaReason | Malformed;
       readonly list: CertificateRevocationList | null;
@@ -210,15 +223,15 @@ export function createVerifier(options: VerifierOptions = {}) {
       const delta = readRevocationListDelta(parsed(received));
       const held = readCertificateRevocationList(parsed(heldList));
       if (delta === null || held === null) return { reason: 'malformed', list: null };
-      const { reason, list } = applyDelta(held, delta, authorityKey, verify, sha256);
+      const { reason, list } = applyDelta(held, delta, keysNow(authority), verify, sha256);
       const isStale = list !== null && now() > instantOf(list.next_update);
       return { reason: isStale ? 'stale' : reason, list };
     },
 
-    policy(received: Received, authorityKey: string): SignedReason | Malformed {
+    policy(received: Received, authority: Authority): SignedReason | Malformed {
       const policy = readPolicyManifest(parsed(received));
       if (policy === null) return 'malformed';
-      return isSignedByAny(policy, [authorityKey], verify) ? 'valid' : 'invalid_signature';
+      return isSignedByAny(policy, keysNow(authority), verify) ? 'valid' : 'invalid_signature';
     },
 
     /** Checks that a descriptor is signed by its own key. The certificate says whether that key belongs to a node. */
@@ -333,11 +346,6 @@ export function createVerifier(options: VerifierOptions = {}) {
   };
 }
 
-function parsed(received: Received): unknown {
-  if (typeof received !== 'string') return received;
-  try {
-    return parseJson(received);
-  } catch {
-    return null;
-  }
+function keysNow(authority: Authority): readonly string[] {
+  return typeof authority === 'string' ? [authority] : authority.signingNow();
 }

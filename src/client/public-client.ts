@@ -1,11 +1,13 @@
 /** Unauthenticated requests: the documents of [core-4-15], `public-trust.ts` and `public-protocol.ts`. */
 import { Health, SovereignDocument } from '../protocol/answers/documents.ts';
 import { NodeCount } from '../protocol/answers/operators.ts';
+import { AuthorityKeys } from '../protocol/records/authority-chain.ts';
 import { Bulletin } from '../protocol/records/bulletin.ts';
 import { GenesisBlock } from '../protocol/records/genesis.ts';
 import { PolicyManifest } from '../protocol/records/policy-manifest.ts';
 import { CertificateRevocationList } from '../protocol/records/revocation-list.ts';
 import { RevocationListDelta } from '../protocol/records/revocation-list-delta.ts';
+import { AuthorityError } from './authority-error.ts';
 import { publicCalls } from './calls.ts';
 import type { CallOptions, ServerOptions } from './options.ts';
 import { type PublicProtocol, publicProtocol } from './public-protocol.ts';
@@ -14,6 +16,11 @@ import { type PublicTrust, publicTrust } from './public-trust.ts';
 export interface PublicClient extends PublicTrust, PublicProtocol {
   genesis(call?: CallOptions): Promise<GenesisBlock>;
   sovereign(call?: CallOptions): Promise<SovereignDocument>;
+  /**
+   * The keys of the authority and the succession statements; `createNetworkTrust` verifies them. Null from an authority
+   * that has no such document.
+   */
+  authorityKeys(call?: CallOptions): Promise<AuthorityKeys | null>;
   policy(call?: CallOptions): Promise<PolicyManifest>;
   crl(call?: CallOptions): Promise<CertificateRevocationList>;
   /** The changes of the list since a sequence; `410 delta_unavailable` if it is too old. */
@@ -32,6 +39,7 @@ export function createPublicClient(server: ServerOptions): PublicClient {
     ...publicProtocol(calls),
     genesis: (call) => get(GenesisBlock, '/genesis', {}, call),
     sovereign: (call) => get(SovereignDocument, '/sovereign.json', {}, call),
+    authorityKeys: (call) => get(AuthorityKeys, '/authority-keys', {}, call).catch(nullIfAbsent),
     policy: (call) => get(PolicyManifest, '/policy', {}, call),
     crl: (call) => get(CertificateRevocationList, '/crl', {}, call),
     crlSince: (sequence, call) => get(RevocationListDelta, '/crl', { since: sequence }, call),
@@ -39,4 +47,9 @@ export function createPublicClient(server: ServerOptions): PublicClient {
     health: (call) => get(Health, '/health', {}, call),
     nodeCount: async (call) => (await get(NodeCount, '/nodes', {}, call)).count,
   };
+}
+
+function nullIfAbsent(error: unknown): null {
+  if (error instanceof AuthorityError && error.status === 404) return null;
+  throw error;
 }

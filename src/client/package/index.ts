@@ -19,6 +19,7 @@ export {
 } from '../authority-error.ts';
 export * from '../event-chain.ts';
 export type { EventOptions } from '../events.ts';
+export * from '../followed-keys.ts';
 export {
   keyFromSeed,
   newKey,
@@ -45,6 +46,7 @@ export type {
 export * from '../public-client.ts';
 export type * from '../public-protocol.ts';
 export type * from '../public-trust.ts';
+export type { Received } from '../received.ts';
 export { recordText } from '../record-text.ts';
 export { portableSha256 } from '../sha256.ts';
 export { type Agent, signAgentDescriptor, signDeleteEnvelope } from '../sign-agent.ts';

@@ -49,15 +49,16 @@ export interface AppliedDelta {
   readonly list: CertificateRevocationList | null;
 }
 
-/** `held` must already be verified. */
+/** `held` must already be verified; one of the keys must have signed the delta. */
 export function applyDelta(
   held: CertificateRevocationList,
   delta: RevocationListDelta,
-  authorityKey: string,
+  authorityKeys: readonly string[],
   verify: VerifySignature,
   sha256: Sha256,
 ): AppliedDelta {
-  if (!verify(authorityKey, revisionText(delta), delta.signature.sig)) {
+  const text = revisionText(delta);
+  if (!authorityKeys.some((key) => verify(key, text, delta.signature.sig))) {
     return refused('invalid_signature');
   }
   const isAhead = delta.sequence >= held.sequence;

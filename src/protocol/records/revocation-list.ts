@@ -1,4 +1,4 @@
-/** CertificateRevocationList [core-5-5]. Nodes verify its first signature only. */
+/** CertificateRevocationList [core-5-5]. Nodes verify its first two signatures only. */
 import Type, { type Static } from 'typebox';
 import { Datetime, recordReader, Signatures } from './record.ts';
 

@@ -1,0 +1,178 @@
+/**
+ * The authority as a node agent knows it: the genesis of its network, and the statements by which its key was replaced
+ * [authority-keys-7]. A genesis with another key is accepted only together with the statements that lead to the key.
+ */
+import type { VerifySignature } from '../base/crypto/primitives.ts';
+import { jsonText } from '../base/json/write.ts';
+import type { AuthorityKey } from '../protocol/records/authority-chain.ts';
+import type { AuthoritySuccession } from '../protocol/records/authority-succession.ts';
+import type { Bulletin } from '../protocol/records/bulletin.ts';
+import { type GenesisBlock, genesisDigest, readGenesisBlock } from '../protocol/records/genesis.ts';
+import type { AgentStorage } from './agent-storage.ts';
+import { AuthorityError } from './authority-error.ts';
+import { createNetworkTrust, type NetworkTrust } from './followed-keys.ts';
+import { genesisProblem } from './network-trust.ts';
+import { type Authority, createVerifier } from './offline.ts';
+import type { PublicClient } from './public-client.ts';
+import { parsed, type Received } from './received.ts';
+import { portableSha256 } from './sha256.ts';
+
+export interface AgentAuthorityOptions {
+  readonly client: Pick<PublicClient, 'genesis' | 'authorityKeys'>;
+  readonly storage: AgentStorage;
+  readonly rootKey: string;
+  readonly verify: VerifySignature;
+  now(): number;
+  onRefused(what: 'genesis' | 'authority-keys', problem: string): void;
+  /** A statement came into force, or was announced. */
+  onSuccession(statement: AuthoritySuccession, isInForce: boolean): void;
+}
+
+export interface AgentAuthority {
+  /** Null until first fetched. */
+  genesis(): GenesisBlock | null;
+  /** Whose signatures count; null until there is a genesis. */
+  signers(): Authority | null;
+  /** All keys that were ever the authority's, as far as they are known. */
+  keys(): readonly Pick<AuthorityKey, 'public_key' | 'state'>[];
+  currentKey(): string | null;
+  /** The last statement in force; null if there is none. */
+  lastChange(): AuthoritySuccession | null;
+  /** Of the followed statements, for heartbeats; null if there are none. */
+  digest(): string | null;
+  /** Fetches the genesis, and the statements if it names another key. Rejects when there is no answer. */
+  update(): Promise<void>;
+  /** Fetches what changed according to a bulletin, whose signature is not verified yet. Rejects when there is no answer. */
+  follow(bulletin: Bulletin): Promise<void>;
+}
+
+export async function openAgentAuthority(options: AgentAuthorityOptions): Promise<AgentAuthority> {
+  const { client, storage, rootKey, verify, now, onRefused } = options;
+  const stored = await storage.read('genesis');
+  let genesis = stored === null ? null : readStoredGenesis(stored, options);
+  let heldDigest = genesis === null ? '' : genesisDigest(genesis, portableSha256);
+  let trust = genesis && createTrust(genesis, await storage.read('authority-keys'));
+  let refused = { digests: '', at: Number.NEGATIVE_INFINITY };
+
+  function createTrust({ network_name, network_authority }: GenesisBlock, held: string | null) {
+    const pin = { networkName: network_name, authorityKey: network_authority.public_key, rootKey };
+    return createNetworkTrust({ ...pin, stored: held, verify, now });
+  }
+
+  /** The trust in the keys, once statements say more about them than the genesis. */
+  function followed(): NetworkTrust | null {
+    return trust?.lastChange() == null ? null : trust;
+  }
+
+  function currentKey(): string | null {
+    return followed()?.currentKey() ?? genesis?.network_authority.public_key ?? null;
+  }
+
+  async function offeredGenesis(): Promise<GenesisBlock | null> {
+    const offered = readGenesisBlock(await client.genesis());
+    const problem =
+      offered === null
+        ? 'it is malformed'
+        : genesisProblem(offered, { rootKey, genesis }, now(), verify);
+    if (problem !== null) onRefused('genesis', problem);
+    return problem === null ? offered : null;
+  }
+
+  /** Follows the statements that the authority publishes, if any; false when they are refused. */
+  async function followKeys(keys: NetworkTrust, offered: GenesisBlock): Promise<boolean> {
+    const document = await offeredKeys(client);
+    if (document === null) return true;
+    const before = keys.digest();
+    const { refusal, changes, next } = keys.follow(document, offered);
+    if (refusal !== null) {
+      onRefused('authority-keys', refusal.message);
+      return false;
+    }
+    const isNews = keys.digest() !== before;
+    if (isNews || changes.length > 0) await storage.write('authority-keys', keys.stored());
+    const last = changes.at(-1) ?? null;
+    if (last !== null) options.onSuccession(last, true);
+    else if (isNews && next !== null) options.onSuccession(next, false);
+    return true;
+  }
+
+  async function accept(offered: GenesisBlock, wantsKeys: boolean): Promise<void> {
+    const key = offered.network_authority.public_key;
+    trust ??= createTrust(offered, null);
+    const isOtherKey = genesis !== null && key !== currentKey();
+    if ((wantsKeys || isOtherKey) && !(await followKeys(trust, offered))) return;
+    if (followed() !== null && key !== currentKey()) {
+      onRefused('genesis', 'its authority key is not the current one by the succession statements');
+      return;
+    }
+    const digest = genesisDigest(offered, portableSha256);
+    if (digest === heldDigest) return;
+    genesis = offered;
+    heldDigest = digest;
+    await storage.write('genesis', `${jsonText(offered)}\n`);
+  }
+
+  return {
+    genesis: () => genesis,
+    signers: () => followed() ?? genesis?.network_authority.public_key ?? null,
+    keys() {
+      const key = currentKey();
+      if (key === null) return [];
+      return followed()?.keys() ?? [{ public_key: key, state: 'current' }];
+    },
+    currentKey,
+    lastChange: () => trust?.lastChange() ?? null,
+    digest: () => trust?.digest() ?? null,
+    async update() {
+      const offered = await offeredGenesis();
+      if (offered !== null) await accept(offered, false);
+    },
+    async follow({ genesis_digest, authority_keys_digest = null }) {
+      const isOtherGenesis = genesis_digest !== heldDigest;
+      const wantsKeys = () => {
+        const held = trust?.digest() ?? null;
+        // Without a digest, statements that never came into force were withdrawn; others stay.
+        const isWithdrawn = authority_keys_digest !== null || followed() === null;
+        return authority_keys_digest !== held && isWithdrawn;
+      };
+      if (!isOtherGenesis && !wantsKeys()) return;
+      const digests = `${genesis_digest} ${authority_keys_digest}`;
+      if (digests === refused.digests && Math.abs(now() - refused.at) < REFUSED_FOR_MS) return;
+      const offered = isOtherGenesis ? await offeredGenesis() : null;
+      // Statements are followed even if the genesis is refused: only they show that the root key signed two histories.
+      const accepted = offered ?? genesis;
+      if (accepted !== null) await accept(accepted, wantsKeys());
+      if (genesis_digest !== heldDigest || wantsKeys()) refused = { digests, at: now() };
+    },
+  };
+}
+
+/** What was refused is fetched again after this time: a wrong clock may have been the reason. */
+const REFUSED_FOR_MS = 600_000;
+
+/** Null from an authority that has no such document; an unreadable one is refused when it is followed. */
+async function offeredKeys(client: Pick<PublicClient, 'authorityKeys'>): Promise<Received> {
+  try {
+    return await client.authorityKeys();
+  } catch (error) {
+    if (error instanceof AuthorityError && error.wireCode === 'unreadable_answer') return {};
+    throw error;
+  }
+}
+
+/** An expired genesis is read too, because the node may have been away when it was replaced. */
+function readStoredGenesis(
+  text: string,
+  { rootKey, verify }: Pick<AgentAuthorityOptions, 'rootKey' | 'verify'>,
+): GenesisBlock {
+  const genesis = readGenesisBlock(parsed(text));
+  if (genesis === null) throw new Error('The stored genesis is damaged');
+  const { root_public_key } = genesis;
+  if (root_public_key !== rootKey) {
+    throw new Error(`The stored genesis is signed for root key ${root_public_key}, not ${rootKey}`);
+  }
+  if (createVerifier({ verify }).genesis(genesis, rootKey) !== 'valid') {
+    throw new Error('The stored genesis is rejected: the root key did not sign it');
+  }
+  return genesis;
+}

@@ -1,0 +1,164 @@
+/**
+ * The keys of a network's authority, followed from a pinned key along succession statements [authority-keys-7]. A chain
+ * that is refused changes nothing, and what was followed is never given up.
+ */
+import Type from 'typebox';
+import { jsonText } from '../base/json/write.ts';
+import {
+  type AuthorityKey,
+  authorityKeysDigest,
+  type ChainPin,
+  type ChainReason,
+  type ChainTools,
+  followChain,
+  keysAt,
+  successionsIn,
+} from '../protocol/records/authority-chain.ts';
+import type { AuthoritySuccession } from '../protocol/records/authority-succession.ts';
+import type { GenesisBlock } from '../protocol/records/genesis.ts';
+import { instantOf, recordReader } from '../protocol/records/record.ts';
+import { verifyText } from './keys.ts';
+import { CLOCK_TOLERANCE_MS } from './network-trust.ts';
+import type { AuthoritySigners, VerifierOptions } from './offline.ts';
+import { parsed, type Received } from './received.ts';
+import { portableSha256 } from './sha256.ts';
+
+export interface NetworkTrustOptions extends VerifierOptions {
+  readonly networkName: string;
+  /** The pinned authority key, or the one of a verified genesis. */
+  readonly authorityKey: string;
+  /** If it is known, the chain is verified from it, otherwise from the authority key. */
+  readonly rootKey?: string;
+  /** What `stored` returned before. */
+  readonly stored?: string | null;
+}
+
+export interface FollowRefusal {
+  readonly reason: ChainReason | 'malformed';
+  /** One sentence that says what is wrong and what to do. */
+  readonly message: string;
+}
+
+export interface FollowVerdict {
+  /** Null if the chain was followed. */
+  readonly refusal: FollowRefusal | null;
+  /** The statements that are in force now and were not before. */
+  readonly changes: readonly AuthoritySuccession[];
+  /** The statement that is not in force yet; it may be withdrawn. */
+  readonly next: AuthoritySuccession | null;
+}
+
+export interface NetworkTrust extends AuthoritySigners {
+  /**
+   * Follows an authority-keys document. With a genesis, which must be verified, a statement is in force when the
+   * genesis shows it, whatever this clock says.
+   */
+  follow(received: Received, genesis?: GenesisBlock): FollowVerdict;
+  currentKey(): string;
+  /** Every key so far, oldest first. */
+  keys(): readonly AuthorityKey[];
+  /** The last statement in force; null if there is none. */
+  lastChange(): AuthoritySuccession | null;
+  /** The digest of the followed document, for heartbeats; null if it had no statements. */
+  digest(): string | null;
+  /** As an authority-keys document, to be kept between runs. */
+  stored(): string;
+}
+
+/** The members of a stored document; the statements are verified again. */
+const readStored = recordReader(
+  Type.Object({
+    successions: Type.Array(Type.Unknown()),
+    in_force: Type.Integer({ minimum: 0 }),
+  }),
+);
+
+/** Throws when `stored` is damaged or does not lead on from the pinned key. */
+export function createNetworkTrust(options: NetworkTrustOptions): NetworkTrust {
+  const { networkName, authorityKey, rootKey, now = Date.now } = options;
+  const { verify = verifyText, sha256 = portableSha256 } = options;
+  const tools: ChainTools = { verify, sha256 };
+  const trusted: ChainPin['trusted'] = rootKey === undefined ? { authorityKey } : { rootKey };
+  let successions: readonly AuthoritySuccession[] = [];
+  let known: readonly AuthoritySuccession[] = [];
+  if (typeof options.stored === 'string') restore(options.stored);
+
+  function verdictOf(received: readonly unknown[], at: number) {
+    return followChain({ networkName, trusted, known }, received, at, tools);
+  }
+
+  function restore(text: string): void {
+    const document = readStored(parsed(text));
+    if (document === null) throw new Error('The stored authority keys are damaged');
+    const verdict = verdictOf(document.successions, now());
+    if (verdict.refusal !== null) {
+      throw new Error(`The stored authority keys are refused: ${verdict.refusal.message}`);
+    }
+    successions = verdict.successions;
+    known = successions.slice(0, document.in_force);
+  }
+
+  /** Statements in force stay in force, even if this clock is behind. */
+  function keys(): readonly AuthorityKey[] {
+    const [first] = known;
+    if (first === undefined) {
+      return [{ public_key: authorityKey, state: 'current', since: null, signs_until: null }];
+    }
+    return keysAt(
+      known,
+      Math.max(now(), ...known.map(({ activates_at }) => instantOf(activates_at))),
+    );
+  }
+
+  function keysThat(counts: (key: AuthorityKey) => boolean): readonly string[] {
+    const isCurrent = ({ state }: AuthorityKey) => state === 'current';
+    const found = keys().filter(counts);
+    return [...found.filter(isCurrent), ...found.filter((key) => !isCurrent(key))].map(
+      ({ public_key }) => public_key,
+    );
+  }
+
+  const signsNow = ({ state }: AuthorityKey) => state === 'current' || state === 'previous';
+
+  return {
+    follow(received, genesis) {
+      const offered = successionsIn(parsed(received));
+      if (offered === null) return { refusal: MALFORMED, changes: [], next: null };
+      const at =
+        genesis === undefined
+          ? now()
+          : Math.max(now() - CLOCK_TOLERANCE_MS, instantOf(genesis.network_authority.valid_from));
+      const verdict = verdictOf(offered, at);
+      if (verdict.refusal !== null) return { refusal: verdict.refusal, changes: [], next: null };
+      const changes = verdict.inForce.slice(known.length);
+      successions = verdict.successions;
+      if (changes.length > 0) known = verdict.inForce;
+      return { refusal: null, changes, next: successions[known.length] ?? null };
+    },
+    currentKey: () => keysThat(({ state }) => state === 'current')[0] ?? authorityKey,
+    keys,
+    signingNow: () => keysThat(signsNow),
+    signingAt(issuedAt) {
+      const issued = instantOf(issuedAt);
+      return keysThat(
+        (key) => signsNow(key) || key.signs_until === null || issued < instantOf(key.signs_until),
+      );
+    },
+    lastChange: () => known.at(-1) ?? null,
+    digest: () => (successions.length === 0 ? null : authorityKeysDigest(successions, sha256)),
+    stored: () =>
+      `${jsonText({
+        network_name: networkName,
+        root_public_key: successions[0]?.root_public_key ?? rootKey ?? null,
+        keys: [...keys()],
+        successions: [...successions],
+        in_force: known.length,
+      })}\n`,
+  };
+}
+
+const MALFORMED: FollowRefusal = {
+  reason: 'malformed',
+  message:
+    'It is not an authority-keys document; fetch /authority-keys of this network again, from its authority.',
+};

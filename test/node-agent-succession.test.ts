@@ -1,0 +1,411 @@
+/** A node agent whose authority's key is replaced, while it runs and while it is away [authority-keys-7]. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import { SHA256 } from '../src/base/crypto/digest.ts';
+import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
+import type { AgentRecord } from '../src/client/agent-storage.ts';
+import type { SigningKey } from '../src/client/keys.ts';
+import {
+  type AgentEvent,
+  createNodeAgent,
+  type NodeAgent,
+  type NodeAgentOptions,
+} from '../src/client/node-agent.ts';
+import { authorityKeysDigest } from '../src/protocol/records/authority-chain.ts';
+import type { AuthoritySuccession } from '../src/protocol/records/authority-succession.ts';
+import { genesisDigest } from '../src/protocol/records/genesis.ts';
+import {
+  chainOf,
+  countedKey,
+  FIRST,
+  HOUR,
+  ROOT,
+  type Step,
+  signedStatement,
+  termsOf,
+} from './support/authority-chain.ts';
+import { MINUTE } from './support/clock.ts';
+import {
+  FIRST_GENESIS,
+  type SuccessionAuthority,
+  startSuccessionAuthority,
+} from './support/succession-authority.ts';
+
+const DIGEST = genesisDigest(FIRST_GENESIS, SHA256);
+const chain = (...steps: Step[]) => chainOf(steps, DIGEST);
+const SECOND_KEY = countedKey(2).publicKey;
+
+const PLANNED: Step = { kind: 'planned', at: 10, overlap: 40 };
+
+interface Member {
+  readonly agent: NodeAgent;
+  readonly files: Map<AgentRecord, string>;
+  readonly events: AgentEvent[];
+  /** Starts it again with what it has stored. */
+  again(further?: Partial<NodeAgentOptions>): Promise<Member>;
+}
+
+async function memberOf(
+  na: SuccessionAuthority,
+  further: Partial<NodeAgentOptions> = {},
+  files = new Map<AgentRecord, string>(),
+): Promise<Member> {
+  const events: AgentEvent[] = [];
+  const key = further.key ?? newKey();
+  const agent = await createNodeAgent({
+    url: na.url,
+    rootKey: ROOT.publicKey,
+    storage: {
+      read: (name) => files.get(name) ?? null,
+      write: (name, text) => void files.set(name, text),
+    },
+    verify: verifySignature,
+    token: () => (files.has('certificate') ? null : 'a-token'),
+    now: na.clock.now,
+    random: () => 0.5,
+    onEvent: (event) => events.push(event),
+    ...further,
+    key,
+  });
+  const again = (more: Partial<NodeAgentOptions> = {}) =>
+    memberOf(na, { ...further, ...more, key }, files);
+  return { agent, files, events, again };
+}
+
+function newKey(): SigningKey {
+  const { publicKey, sign } = signerFromSeed(randomBytes(32));
+  return { publicKey, sign: (bytes) => Buffer.from(sign(bytes), 'base64') };
+}
+
+/** Takes turns as they are due, until this many hours after the start. */
+async function runUntil({ agent }: Member, na: SuccessionAuthority, hours: number): Promise<void> {
+  const end = Date.parse('2026-01-01T00:00:00Z') + hours * HOUR;
+  for (;;) {
+    const next = await agent.turn();
+    assert.equal(typeof next, 'number', JSON.stringify(next));
+    const at = Math.min(na.clock.now() + Number(next), end);
+    na.clock.advance(at - na.clock.now());
+    if (at >= end) return;
+  }
+}
+
+/** What went wrong, as an operator would read it. */
+function complaints({ events }: Member): string[] {
+  return events.flatMap((event) => {
+    if (event.type === 'refused') return [`${event.what}: ${event.problem}`];
+    return event.type === 'failed' ? [event.problem] : [];
+  });
+}
+
+function followed({ events }: Member): string[] {
+  return events.flatMap((event) =>
+    event.type === 'succession'
+      ? [`${event.statement.kind} ${event.isInForce ? 'in force' : 'announced'}`]
+      : [],
+  );
+}
+
+const asked = (na: SuccessionAuthority, path: string) =>
+  na.asked.filter((request) => request.path === path);
+
+const lastBeat = (na: SuccessionAuthority) => asked(na, '/heartbeat').at(-1)?.body ?? {};
+
+function signersOf({ files }: Member, record: AgentRecord): string[] {
+  const { signatures } = JSON.parse(files.get(record) ?? '{}');
+  return signatures.map(({ key_id }: { key_id: string }) => key_id);
+}
+
+test('an agent follows a planned change, renews within the overlap, and has nothing to complain about', async () => {
+  await using na = await startSuccessionAuthority();
+  const member = await memberOf(na);
+  await runUntil(member, na, 1);
+  assert.equal('authority_keys_digest' in lastBeat(na), false);
+
+  na.successions = chain(PLANNED);
+  await runUntil(member, na, 9);
+  assert.deepEqual(followed(member), ['planned announced']);
+  assert.equal(asked(na, '/authority-keys').length, 1);
+  assert.equal(lastBeat(na).authority_keys_digest, authorityKeysDigest(na.successions, SHA256));
+  assert.equal(member.agent.state().authority_key, FIRST.publicKey);
+
+  await runUntil(member, na, 11);
+  assert.deepEqual(followed(member), ['planned announced', 'planned in force']);
+  assert.equal(member.agent.state().authority_key, SECOND_KEY);
+  for (const record of ['crl', 'policy'] as const) {
+    assert.deepEqual(signersOf(member, record), [SECOND_KEY, FIRST.publicKey]);
+  }
+  assert.deepEqual(signersOf(member, 'certificate'), [FIRST.publicKey]);
+  assert.equal(asked(na, '/renew').length, 0);
+
+  await runUntil(member, na, 49);
+  assert.equal(asked(na, '/renew').length, 1);
+  assert.deepEqual(signersOf(member, 'certificate'), [SECOND_KEY, FIRST.publicKey]);
+  await runUntil(member, na, 80);
+  assert.equal(asked(na, '/renew').length, 1);
+  assert.equal(asked(na, '/join').length, 1);
+  assert.deepEqual(complaints(member), []);
+});
+
+test('an agent does not renew early when its certificate is due within the overlap anyway', async () => {
+  await using na = await startSuccessionAuthority();
+  na.instead.set('/join', () => na.certificate(key.publicKey, 30));
+  const key = newKey();
+  const member = await memberOf(na, { key });
+  await runUntil(member, na, 1);
+  na.successions = chain(PLANNED);
+  const due = Date.parse(member.agent.state().renew_after ?? '');
+  await runUntil(member, na, 14);
+  assert.equal(asked(na, '/renew').length, 0);
+  await runUntil(member, na, 24);
+  assert.equal(asked(na, '/renew').length, 1);
+  const { issued_at } = JSON.parse(member.files.get('certificate') ?? '{}');
+  assert.ok(Date.parse(issued_at) - due < 5 * MINUTE);
+});
+
+test('an agent follows a roll-back, and needs no other certificate for it', async () => {
+  await using na = await startSuccessionAuthority();
+  const member = await memberOf(na);
+  await runUntil(member, na, 1);
+  na.successions = chain(PLANNED);
+  await runUntil(member, na, 46);
+  assert.equal(asked(na, '/renew').length, 1);
+  na.successions = chain(PLANNED, { ...PLANNED, kind: 'roll_back' });
+  await runUntil(member, na, 70);
+  assert.equal(member.agent.state().authority_key, FIRST.publicKey);
+  assert.deepEqual(followed(member), [
+    'planned announced',
+    'planned in force',
+    'roll_back in force',
+  ]);
+  assert.equal(asked(na, '/renew').length, 1);
+  assert.deepEqual(complaints(member), []);
+});
+
+test('after a compromise, agents renew at random times within the spread', async () => {
+  await using na = await startSuccessionAuthority();
+  const members = await Promise.all(
+    [0.1, 0.5, 0.9].map((at) => memberOf(na, { random: () => at })),
+  );
+  for (const member of members) await member.agent.turn();
+  na.successions = chain({ kind: 'compromise', at: 5 });
+  na.clock.advance(5 * HOUR);
+  const begun = na.clock.now();
+  for (const [index, member] of members.entries()) {
+    na.clock.step(begun - na.clock.now());
+    const wait = Number(await member.agent.turn());
+    assert.equal(member.agent.state().authority_key, SECOND_KEY);
+    assert.deepEqual(signersOf(member, 'certificate'), [FIRST.publicKey]);
+    await runUntil(member, na, 6);
+    const { issued_at } = JSON.parse(member.files.get('certificate') ?? '{}');
+    const place = (Date.parse(issued_at) - begun) / (10 * MINUTE);
+    assert.ok(Math.abs(place - ([0.1, 0.5, 0.9][index] ?? 0)) < 0.02, String(place));
+    assert.ok(wait <= 10 * MINUTE);
+    assert.deepEqual(signersOf(member, 'certificate'), [SECOND_KEY]);
+    assert.deepEqual(complaints(member), []);
+  }
+});
+
+test('after a compromise, the old key alone is believed nothing, and what it signed holds back nothing', async () => {
+  await using na = await startSuccessionAuthority();
+  const member = await memberOf(na);
+  await runUntil(member, na, 1);
+  // The thief issues a list that no later one could continue.
+  na.crlSequence = 1000;
+  await runUntil(member, na, 2);
+  assert.equal(member.agent.state().crl_sequence, 1000);
+  na.crlSequence = 1;
+  na.successions = chain({ kind: 'compromise', at: 5 });
+  await runUntil(member, na, 6);
+  assert.equal(member.agent.state().crl_sequence, 2);
+  assert.deepEqual(signersOf(member, 'crl'), [SECOND_KEY]);
+  const quiet = complaints(member).filter((each) => !/names revocation list 1,/.test(each));
+  assert.deepEqual(quiet, []);
+
+  const again = await member.again();
+  na.instead.set('/crl', () => na.list(2000, [FIRST]));
+  na.crlSequence = 2;
+  await runUntil(again, na, 7);
+  assert.equal(again.agent.state().crl_sequence, 2);
+  assert.match(complaints(again).join(), /crl: the authority of the genesis did not sign it/);
+
+  // The old genesis, with everything that belongs to it.
+  na.instead.clear();
+  const successions = na.successions;
+  na.successions = [];
+  na.crlSequence = 3000;
+  const beaten = await member.again();
+  await runUntil(beaten, na, 8);
+  assert.equal(beaten.agent.state().authority_key, SECOND_KEY);
+  assert.equal(beaten.agent.state().crl_sequence, 2);
+  assert.match(complaints(beaten).join(), /genesis: it is older than the stored one/);
+  assert.match(complaints(beaten).join(), /bulletin: its authority is not that of alpha/);
+  na.successions = successions;
+});
+
+for (const [what, steps, key] of [
+  ['a planned change', [PLANNED], 2],
+  [
+    'a roll-back, a planned change, and a compromise',
+    [
+      PLANNED,
+      { ...PLANNED, kind: 'roll_back' },
+      { kind: 'planned', at: 60, overlap: 5 },
+      { kind: 'compromise', at: 70 },
+    ],
+    5,
+  ],
+] as const) {
+  for (const proof of ['body', 'header'] as const) {
+    test(`an agent that was away during ${what} follows when it returns, with its proof in the ${proof}`, async () => {
+      await using na = await startSuccessionAuthority();
+      const member = await memberOf(na, { proof });
+      await runUntil(member, na, 1);
+      na.successions = chain(...steps);
+      na.clock.advance(79 * HOUR);
+      const back = await member.again();
+      await runUntil(back, na, 81);
+      assert.equal(back.agent.state().authority_key, countedKey(key).publicKey);
+      assert.deepEqual(followed(back), [`${steps.at(-1)?.kind} in force`]);
+      assert.equal(asked(na, '/join').length, 1);
+      assert.equal(asked(na, '/renew').length, 1);
+      assert.deepEqual(signersOf(back, 'certificate'), [countedKey(key).publicKey]);
+      assert.deepEqual(complaints(back), []);
+      // What was followed survives: the next start asks for nothing.
+      const before = asked(na, '/authority-keys').length;
+      const again = await back.again();
+      await runUntil(again, na, 82);
+      assert.equal(asked(na, '/authority-keys').length, before);
+      assert.equal(lastBeat(na).authority_keys_digest, authorityKeysDigest(na.successions, SHA256));
+      assert.deepEqual(complaints(again), []);
+    });
+  }
+}
+
+test('an agent that restarts at each point of a change goes on where it was', async () => {
+  await using na = await startSuccessionAuthority();
+  let member = await memberOf(na);
+  await runUntil(member, na, 1);
+  na.successions = chain(PLANNED);
+  for (const hours of [2, 9, 10, 10.5, 30, 49, 51, 60]) {
+    await runUntil(member, na, hours);
+    assert.deepEqual(complaints(member), []);
+    member = await member.again();
+  }
+  await member.agent.turn();
+  assert.equal(member.agent.state().authority_key, SECOND_KEY);
+  assert.equal(asked(na, '/renew').length, 1);
+  assert.equal(asked(na, '/join').length, 1);
+  assert.equal(asked(na, '/authority-keys').length, 2);
+});
+
+test('a statement that is withdrawn before it is in force is forgotten, and another one can take its place', async () => {
+  await using na = await startSuccessionAuthority();
+  const member = await memberOf(na);
+  na.successions = chain(PLANNED);
+  await runUntil(member, na, 2);
+  na.successions = [];
+  await runUntil(member, na, 3);
+  assert.equal('authority_keys_digest' in lastBeat(na), false);
+  na.clock.advance(20 * HOUR);
+  const again = await member.again();
+  na.successions = chain({ kind: 'planned', at: 30, overlap: 20 });
+  await runUntil(again, na, 31);
+  assert.deepEqual(followed(again), ['planned announced', 'planned in force']);
+  assert.equal(again.agent.state().authority_key, SECOND_KEY);
+  assert.deepEqual(complaints(again), []);
+});
+
+test('of a fork, an agent takes nothing, says so, and goes on with what it has', async () => {
+  await using na = await startSuccessionAuthority();
+  const member = await memberOf(na);
+  na.successions = chain(PLANNED);
+  await runUntil(member, na, 11);
+  const other = signedStatement(
+    { ...termsOf(PLANNED, [], DIGEST), to_key: countedKey(9).publicKey },
+    { to: countedKey(9) },
+  );
+  na.successions = [other];
+  await runUntil(member, na, 11.5);
+  assert.equal(member.agent.state().authority_key, SECOND_KEY);
+  assert.match(
+    complaints(member).join(),
+    /authority-keys: Statement 1 of the chain has the same sequence as another signed statement; .*ask the operators/,
+  );
+});
+
+for (const [what, spoil] of [
+  ['are unreadable', (na) => na.instead.set('/authority-keys', () => ({ successions: 7 }))],
+  [
+    'are those of another network',
+    (na) => {
+      na.successions = na.successions.map((each) => ({ ...each, network_name: 'beta' }));
+    },
+  ],
+] as [string, (na: SuccessionAuthority) => void][]) {
+  test(`an agent takes no other key while the statements ${what}, and does so once they are right`, async () => {
+    await using na = await startSuccessionAuthority();
+    const member = await memberOf(na);
+    await runUntil(member, na, 9);
+    const right: readonly AuthoritySuccession[] = chain(PLANNED);
+    na.successions = right;
+    spoil(na);
+    await runUntil(member, na, 11);
+    assert.equal(member.agent.state().authority_key, FIRST.publicKey);
+    assert.match(complaints(member).join(), /authority-keys: /);
+    // Both keys sign, so it misses nothing.
+    assert.equal(typeof (await member.agent.turn()), 'number');
+    na.instead.clear();
+    na.successions = right;
+    await runUntil(member, na, 12);
+    assert.equal(member.agent.state().authority_key, SECOND_KEY);
+  });
+}
+
+test('an agent whose clock is behind believes the genesis, not its clock', async () => {
+  await using na = await startSuccessionAuthority();
+  const member = await memberOf(na, { now: () => na.clock.now() - 4 * MINUTE });
+  na.successions = chain(PLANNED);
+  await runUntil(member, na, 10.02);
+  await member.agent.turn();
+  assert.equal(member.agent.state().authority_key, SECOND_KEY);
+  assert.deepEqual(complaints(member), []);
+  const again = await member.again();
+  assert.equal(again.agent.state().authority_key, SECOND_KEY);
+});
+
+test('an agent whose clock is ahead waits for the genesis', async () => {
+  await using na = await startSuccessionAuthority();
+  const member = await memberOf(na, { now: () => na.clock.now() + 4 * MINUTE });
+  await runUntil(member, na, 9.99);
+  na.successions = chain(PLANNED);
+  await member.agent.turn();
+  assert.equal(member.agent.state().authority_key, FIRST.publicKey);
+  na.successions = [];
+  await runUntil(member, na, 10.5);
+  assert.deepEqual(complaints(member), []);
+});
+
+test('a folder without statements, in which the genesis already names the new key, opens and catches up', async () => {
+  await using na = await startSuccessionAuthority();
+  const member = await memberOf(na);
+  na.successions = chain(PLANNED);
+  await runUntil(member, na, 11);
+  member.files.delete('authority-keys');
+  const again = await member.again();
+  await runUntil(again, na, 12);
+  assert.equal(lastBeat(na).authority_keys_digest, authorityKeysDigest(na.successions, SHA256));
+  assert.deepEqual(complaints(again), []);
+});
+
+test('an agent does not start with statements that are damaged, or of another root key', async () => {
+  await using na = await startSuccessionAuthority();
+  const member = await memberOf(na);
+  na.successions = chain(PLANNED);
+  await runUntil(member, na, 2);
+  const stored = member.files.get('authority-keys') ?? '';
+  member.files.set('authority-keys', '{');
+  await assert.rejects(member.again(), /stored authority keys are damaged/);
+  member.files.set('authority-keys', stored.replaceAll('"planned"', '"compromise"'));
+  await assert.rejects(member.again(), /stored authority keys are refused: Statement 1/);
+});

@@ -1,0 +1,201 @@
+/**
+ * A real HTTP server that answers agents like an authority whose key is replaced, with documents from the protocol
+ * builders. A test decides what it publishes, and which keys sign.
+ */
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { SHA256 } from '../../src/base/crypto/digest.ts';
+import type { Signer } from '../../src/base/crypto/primitives.ts';
+import type { JsonObject } from '../../src/base/json/value.ts';
+import { formatInstant } from '../../src/base/timestamp.ts';
+import { authorityKeysDigest, keysAt } from '../../src/protocol/records/authority-chain.ts';
+import type { AuthoritySuccession } from '../../src/protocol/records/authority-succession.ts';
+import { type GenesisBlock, genesisDigest } from '../../src/protocol/records/genesis.ts';
+import { entriesDigest } from '../../src/protocol/records/revocation-list-delta.ts';
+import { signatureOver, signedText, signRecord } from '../../src/protocol/records/signed-record.ts';
+import { successionGenesis } from '../../src/protocol/records/succession-request.ts';
+import { FIRST, HOUR, NETWORK, ROOT, START, signerOf } from './authority-chain.ts';
+import { type TestClock, testClock } from './clock.ts';
+
+export interface SuccessionAuthority extends AsyncDisposable {
+  readonly url: string;
+  readonly clock: TestClock;
+  /** What it publishes; those whose time has come are in force. */
+  successions: readonly AuthoritySuccession[];
+  /** Of the list before any succession; each one adds one. */
+  crlSequence: number;
+  /** Answers in place of its own, by path. */
+  readonly instead: Map<string, () => JsonObject>;
+  /** Every request: path and body. */
+  readonly asked: { readonly path: string; readonly body: JsonObject }[];
+  genesis(): GenesisBlock;
+  certificate(nodeKey: string, validHours?: number): JsonObject;
+  /** A list as it would be with these keys. */
+  list(sequence: number, signers: readonly Signer[]): JsonObject;
+}
+
+const VALID_TO = formatInstant(START + 100_000 * HOUR);
+
+export const FIRST_GENESIS = genesisOf({
+  network_name: NETWORK,
+  network_version: 'v0.1',
+  root_public_key: ROOT.publicKey,
+  network_authority: {
+    public_key: FIRST.publicKey,
+    valid_from: formatInstant(START - HOUR),
+    valid_to: VALID_TO,
+  },
+  allowed_crypto_suites: ['ed25519'],
+  allowed_transports: ['quic'],
+  policy_manifest: { hash: 'sha256:00', url: null },
+  bootstrap_anchors: [],
+});
+
+function genesisOf(unsigned: Omit<GenesisBlock, 'signatures'>): GenesisBlock {
+  const { signatures } = signRecord(unsigned, ROOT, ROOT.publicKey);
+  return { ...unsigned, signatures: [...signatures] };
+}
+
+export async function startSuccessionAuthority(): Promise<SuccessionAuthority> {
+  const clock = testClock(START);
+
+  const inForce = () =>
+    na.successions.filter(({ activates_at }) => Date.parse(activates_at) <= clock.now());
+
+  function genesis(): GenesisBlock {
+    const last = inForce().at(-1);
+    if (last === undefined) return FIRST_GENESIS;
+    const { signatures: _, ...next } = successionGenesis(FIRST_GENESIS, last, VALID_TO);
+    return genesisOf(next);
+  }
+
+  /** A new list comes with each succession, and every twelve hours. */
+  const sequence = () =>
+    na.crlSequence + inForce().length + Math.floor((clock.now() - START) / (12 * HOUR));
+
+  /** The current key, and the key that signs beside it. */
+  function signers(): Signer[] {
+    const keys = keysAt(inForce(), clock.now());
+    const ofState = (state: string) => keys.filter((key) => key.state === state);
+    const found = [...ofState('current'), ...ofState('previous')];
+    return found.length === 0 ? [FIRST] : found.map(({ public_key }) => signerOf(public_key));
+  }
+
+  function signedByAll(record: JsonObject, by: readonly Signer[] = signers()): JsonObject {
+    const text = signedText(record);
+    const signatures = by.map((signer) => signatureOver(text, signer, signer.publicKey));
+    return { ...record, signatures };
+  }
+
+  /** Records with one signature are signed by the older key. */
+  function signedOnce(record: JsonObject): JsonObject {
+    const signer = signers().at(-1) ?? FIRST;
+    return { ...record, signature: signatureOver(signedText(record), signer, signer.publicKey) };
+  }
+
+  const issued = new Map<string, JsonObject>();
+
+  function list(sequence: number, by: readonly Signer[]): JsonObject {
+    const issuer = by[0]?.publicKey ?? '';
+    const unsigned = issued.get(`${sequence} ${issuer}`) ?? {
+      crl_id: randomUUID(),
+      sequence,
+      issued_at: formatInstant(clock.now()),
+      next_update: formatInstant(clock.now() + 24 * HOUR),
+      issuer,
+      revoked_certificates: [],
+    };
+    issued.set(`${sequence} ${issuer}`, unsigned);
+    return signedByAll(unsigned, by);
+  }
+
+  function bulletin(): JsonObject {
+    const issuer = signers()[0]?.publicKey ?? '';
+    const signed = signedOnce({
+      version: 1,
+      network_name: NETWORK,
+      issued_at: formatInstant(clock.now()),
+      crl_sequence: sequence(),
+      crl_digest: entriesDigest(issuer, [], SHA256),
+      policy_id: 'p-1',
+      genesis_digest: genesisDigest(genesis(), SHA256),
+      log_size: 1,
+    });
+    const digest = authorityKeysDigest(na.successions, SHA256);
+    return { ...signed, ...(na.successions.length > 0 && { authority_keys_digest: digest }) };
+  }
+
+  function certificate(node_public_key: string, validHours = 168): JsonObject {
+    return signedByAll({
+      cert_id: randomUUID(),
+      node_public_key,
+      network_name: NETWORK,
+      roles: [],
+      issued_at: formatInstant(clock.now()),
+      expires_at: formatInstant(clock.now() + validHours * HOUR),
+      issued_by: signers()[0]?.publicKey ?? '',
+    });
+  }
+
+  const answers: Readonly<Record<string, (body: JsonObject) => JsonObject>> = {
+    '/genesis': genesis,
+    '/authority-keys': () => ({
+      network_name: NETWORK,
+      root_public_key: ROOT.publicKey,
+      keys: keysAt(na.successions, clock.now()),
+      successions: [...na.successions],
+    }),
+    '/crl': () => list(sequence(), signers()),
+    '/bulletin': bulletin,
+    '/policy': () =>
+      signedByAll({
+        policy_id: 'p-1',
+        issued_at: formatInstant(START),
+        issued_by: signers()[0]?.publicKey ?? '',
+        min_client_version: '0',
+        allowed_ports: [443],
+        allowed_services: [],
+        routing: { preferred_transports: ['quic'], max_hops: 6 },
+      }),
+    '/join': ({ node_public_key }) => certificate(String(node_public_key)),
+    '/renew': ({ node_public_key }) => certificate(String(node_public_key)),
+    '/heartbeat': () => ({
+      ack: true,
+      server_time: formatInstant(clock.now()),
+      next_heartbeat_seconds: 600,
+      notices: [],
+      bulletin: bulletin(),
+    }),
+  };
+
+  const server = createServer(async (request, response) => {
+    const text = (await request.setEncoding('utf8').toArray()).join('');
+    const { pathname: path } = new URL(request.url ?? '', 'http://na');
+    const body = text === '' ? {} : JSON.parse(text);
+    na.asked.push({ path, body });
+    const answer = na.instead.get(path) ?? answers[path];
+    response.statusCode = answer === undefined ? 404 : 200;
+    response.end(JSON.stringify(answer?.(body) ?? {}));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const na: SuccessionAuthority = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    clock,
+    successions: [],
+    crlSequence: 1,
+    instead: new Map(),
+    asked: [],
+    genesis,
+    certificate,
+    list,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+  return na;
+}
