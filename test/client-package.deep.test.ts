@@ -249,7 +249,7 @@ export function explain(error: AuthorityError, roster: Roster): string {
 test('other projects type-check against it, and the samples of the README run', async () => {
   copyTypes(installed);
   const code = await samples();
-  assert.equal(code.length, 6);
+  assert.equal(code.length, 7);
   const files = Object.fromEntries(code.map((text, index) => [`sample-${index}.ts`, text]));
   const project = consumer(installed, 'project', { 'user.ts': USER, ...files });
   const common = ['--strict', '--target', 'es2023'];
@@ -280,6 +280,7 @@ test('other projects type-check against it, and the samples of the README run', 
     if (index === 2) assert.match(stdout, /^1 invite_created \{[\s\S]*?\} [0-9a-f]{64}\n/);
     if (index === 3) assert.match(stdout, /^1 invite_created [\s\S]*^3 \w+ [\s\S]*^204 \n$/m);
     if (index === 4) assert.equal(stdout, 'valid\nvalid\n');
+    if (index === 5) assert.match(stdout, /^0 new [A-Za-z0-9+/]{43}=\nvalid\n$/);
   }
 });
 

@@ -10,7 +10,7 @@ import { createVerifier } from '../src/client/offline.ts';
 import { createPublicClient } from '../src/client/public-client.ts';
 import { authorityKeysDigest } from '../src/protocol/records/authority-chain.ts';
 import { genesisDigest } from '../src/protocol/records/genesis.ts';
-import { signRecord } from '../src/protocol/records/signed-record.ts';
+import { signRecord, soleSigner } from '../src/protocol/records/signed-record.ts';
 import {
   chainOf,
   countedKey,
@@ -166,7 +166,7 @@ suite('what was followed', () => {
 suite('a verifier with followed keys', () => {
   const signed = (record: JsonObject, ...by: Signer[]) => ({
     ...record,
-    signatures: by.flatMap((key) => signRecord(record, key, key.publicKey).signatures),
+    signatures: by.flatMap((key) => signRecord(record, soleSigner(key)).signatures),
   });
   const certificate = (issued: number, ...by: Signer[]) =>
     signed(

@@ -14,7 +14,12 @@ import { authorityKeysDigest, keysAt } from '../../src/protocol/records/authorit
 import type { AuthoritySuccession } from '../../src/protocol/records/authority-succession.ts';
 import { type GenesisBlock, genesisDigest } from '../../src/protocol/records/genesis.ts';
 import { entriesDigest } from '../../src/protocol/records/revocation-list-delta.ts';
-import { signatureOver, signedText, signRecord } from '../../src/protocol/records/signed-record.ts';
+import {
+  signatureOver,
+  signedText,
+  signRecord,
+  soleSigner,
+} from '../../src/protocol/records/signed-record.ts';
 import { successionGenesis } from '../../src/protocol/records/succession-request.ts';
 import { FIRST, HOUR, NETWORK, ROOT, START, signerOf } from './authority-chain.ts';
 import { type TestClock, testClock } from './clock.ts';
@@ -54,7 +59,7 @@ export const FIRST_GENESIS = genesisOf({
 });
 
 function genesisOf(unsigned: Omit<GenesisBlock, 'signatures'>): GenesisBlock {
-  const { signatures } = signRecord(unsigned, ROOT, ROOT.publicKey);
+  const { signatures } = signRecord(unsigned, soleSigner(ROOT));
   return { ...unsigned, signatures: [...signatures] };
 }
 
@@ -85,14 +90,14 @@ export async function startSuccessionAuthority(): Promise<SuccessionAuthority> {
 
   function signedByAll(record: JsonObject, by: readonly Signer[] = signers()): JsonObject {
     const text = signedText(record);
-    const signatures = by.map((signer) => signatureOver(text, signer, signer.publicKey));
+    const signatures = by.map((signer) => signatureOver(text, soleSigner(signer)));
     return { ...record, signatures };
   }
 
   /** Records with one signature are signed by the older key. */
   function signedOnce(record: JsonObject): JsonObject {
     const signer = signers().at(-1) ?? FIRST;
-    return { ...record, signature: signatureOver(signedText(record), signer, signer.publicKey) };
+    return { ...record, signature: signatureOver(signedText(record), soleSigner(signer)) };
   }
 
   const issued = new Map<string, JsonObject>();
