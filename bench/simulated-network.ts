@@ -71,7 +71,10 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
       invite: 30 * DAY,
       agent: 30 * DAY,
     },
-    signer: createAuthoritySigner(heldHere([SIGNER]), soleSigner(SIGNER)),
+    signer: createAuthoritySigner(
+      heldHere(() => [SIGNER]),
+      soleSigner(SIGNER),
+    ),
     runtime,
     store: await openLmdbStore(folder),
     publisher: createDocumentPublisher(),

@@ -53,8 +53,13 @@ after(async () => {
 });
 
 async function backUp(source: StateSource, name: string, recipients: readonly string[] = []) {
-  const { genesis, keySource, ...key } = loadConfig({ dataDir: na.dataDir }, {}, na.clock.now());
-  const signer = await openSigner(keySource(), key);
+  const { genesis, keySource, publicKey, keyId } = loadConfig(
+    { dataDir: na.dataDir },
+    {},
+    na.clock.now(),
+  );
+  const keys = { current: { publicKey, keyId }, previous: null };
+  const { signer } = await openSigner(keySource(), keys);
   const path = join(folder, name);
   const order = { source, genesis, signer, path, recipients, now: na.clock.now() };
   return { path, ...(await createBackup({ ...order, verify: verifySignature })) };
@@ -213,7 +218,11 @@ suite('a state copied to PostgreSQL and to LMDB', { concurrency: false }, () => 
     await fill(await openPostgresqlTarget(address, keys), batchesOf(source), source.facts);
     const postgresql = await openPostgresqlSource(address);
     assert.deepEqual(postgresql.facts, source.facts);
-    const { genesis, keySource, ...key } = loadConfig({ dataDir: na.dataDir }, {}, Date.now());
+    const { genesis, keySource, publicKey, keyId } = loadConfig(
+      { dataDir: na.dataDir },
+      {},
+      Date.now(),
+    );
     const path = join(folder, 'of-a-database.backup');
     const made = await backUpApart(
       {
@@ -221,7 +230,7 @@ suite('a state copied to PostgreSQL and to LMDB', { concurrency: false }, () => 
         database: { url, environment: {} },
         genesis,
         keySource: keySource(),
-        key,
+        keys: { current: { publicKey, keyId }, previous: null },
         recipients: [],
         path,
         now: na.clock.now(),

@@ -16,9 +16,11 @@ import {
 import { longTextSignerFromSeed, signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import { parseJsonBytes } from '../src/base/json/bytes.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
+import type { KeySource } from '../src/base/signer/authority-signer.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { verifyText } from '../src/client/keys.ts';
 import type { PublishedDocument } from '../src/protocol/contract/documents.ts';
+import { soleSigner } from '../src/protocol/records/signed-record.ts';
 import { startListThread } from '../src/server/threads/list-thread.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
@@ -38,15 +40,14 @@ function rendererOf(
 ) {
   const { publicKey, sign } = signerFromSeed(seed);
   const keyId = form === 'feed' ? publicKey : 'na-2026';
-  const startThread = () =>
-    startListThread({ keySource: { kind: 'seed', seed }, publicKey, keyId }, failed);
+  const signer = { publicKey, keyId, sign, previous: null };
+  const startThread = () => startListThread(signer, () => seedsOf(seed), failed);
   const threading: ListThreading | null =
     how === 'at once'
       ? null
       : { from: 0, startThread, notStarted: failed, edgesCaughtUp: how.edgesCaughtUp };
   const threads = threading === null ? null : createListThreads(threading);
   const shown: PublishedDocument[] = [];
-  const signer = { publicKey, keyId, sign, previous: null };
   const show = (document: PublishedDocument) => shown.push(document);
   const renderer = createListRendering({ form, signer, threads, show });
   renderer.add([]);
@@ -85,6 +86,10 @@ function headOf(form: ListForm, sequence: number): ListHead {
 }
 
 type Beside = 'at once' | { readonly edgesCaughtUp: () => Promise<void> };
+
+function seedsOf(seed: Buffer): KeySource {
+  return { kind: 'seeds', seeds: [seed] };
+}
 
 function failed(cause: unknown): never {
   throw cause;
@@ -155,10 +160,9 @@ suite('the thread that makes long lists', () => {
 
   test('reports a failure', async () => {
     const seed = randomBytes(32);
-    const { publicKey } = signerFromSeed(seed);
-    const identity = { keySource: { kind: 'seed', seed }, publicKey, keyId: publicKey } as const;
+    const signer = soleSigner(signerFromSeed(seed));
     const problem = await new Promise<unknown>((resolve) => {
-      const thread = startListThread(identity, resolve);
+      const thread = startListThread(signer, () => seedsOf(seed), resolve);
       void thread.ready.then(() => thread.open('feed').render(headOf('crl', 1)));
     });
     assert.match(String(problem), /not that of a feed/);
@@ -166,15 +170,14 @@ suite('the thread that makes long lists', () => {
 
   test('that could not start is told of, not missed, and started again by a list twice as long', async (t) => {
     const seed = randomBytes(32);
-    const { publicKey, sign } = signerFromSeed(seed);
+    const signer = soleSigner(signerFromSeed(seed));
     /** No thread starts with a seed of another length. */
     const seeds = [Buffer.alloc(1), seed];
     const problems: unknown[] = [];
     const threads = createListThreads({
       from: 3,
       startThread() {
-        const keySource = { kind: 'seed', seed: seeds.shift() ?? seed } as const;
-        return startListThread({ keySource, publicKey, keyId: publicKey }, failed);
+        return startListThread(signer, () => seedsOf(seeds.shift() ?? seed), failed);
       },
       notStarted: (cause) => problems.push(cause),
       edgesCaughtUp: () => Promise.resolve(),
@@ -183,7 +186,7 @@ suite('the thread that makes long lists', () => {
     const shown: PublishedDocument[] = [];
     const renderer = createListRendering({
       form: 'feed',
-      signer: { publicKey, keyId: publicKey, sign, previous: null },
+      signer,
       threads,
       show: (document) => shown.push(document),
     });
@@ -215,7 +218,7 @@ suite('the thread that makes long lists', () => {
   test('signs as libsodium does', () => {
     for (const length of [0, 1, 64, 100_000]) {
       const [seed, text] = [randomBytes(32), randomBytes(length)];
-      assert.equal(longTextSignerFromSeed(seed)(text), signerFromSeed(seed).sign(text));
+      assert.equal(longTextSignerFromSeed(seed).sign(text), signerFromSeed(seed).sign(text));
     }
   });
 });

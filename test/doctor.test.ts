@@ -79,8 +79,9 @@ async function makeHealthy(folder: string, name: string): Promise<void> {
 
 async function backUp(folder: string, name: string): Promise<void> {
   const data = join(folder, 'data');
-  const { genesis, keySource, ...key } = loadConfig({ dataDir: data }, {}, NOW);
-  const signer = await openSigner(keySource(), key);
+  const { genesis, keySource, publicKey, keyId } = loadConfig({ dataDir: data }, {}, NOW);
+  const keys = { current: { publicKey, keyId }, previous: null };
+  const { signer } = await openSigner(keySource(), keys);
   const source = await openLmdbSource(data);
   const path = join(folder, 'backups', name);
   const verify = verifySignature;

@@ -136,7 +136,7 @@ function backupTask(dataDir: string): BackupTask {
     database: null,
     genesis,
     keySource: keySource(),
-    key: { publicKey, keyId },
+    keys: { current: { publicKey, keyId }, previous: null },
     recipients: [],
     path: join(dataDir, 'backup'),
     now: Date.now(),

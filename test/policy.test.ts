@@ -504,7 +504,10 @@ test('a read that comes between two publications of one turn does not bring the 
     flushInterval: 1000,
     retention: { certificate: 0, renewedCertificate: 0, invite: 0, agent: 0 },
     seen: null,
-    signer: createAuthoritySigner(heldHere([key]), soleSigner(key, 'na')),
+    signer: createAuthoritySigner(
+      heldHere(() => [key]),
+      soleSigner(key, 'na'),
+    ),
     runtime: systemRuntime,
     store: openLmdbStore(folder.path),
     publisher,

@@ -76,10 +76,11 @@ test(
 async function restoredFrom(na: TestAuthority, folder: string): Promise<string> {
   await na.flush();
   const now = na.clock.now();
-  const { genesis, keySource, ...key } = loadConfig({ dataDir: na.dataDir }, {}, now);
+  const { genesis, keySource, publicKey, keyId } = loadConfig({ dataDir: na.dataDir }, {}, now);
   const path = join(folder, 'backup');
   const source = await sourceOf(na);
-  const signer = await openSigner(keySource(), key);
+  const keys = { current: { publicKey, keyId }, previous: null };
+  const { signer } = await openSigner(keySource(), keys);
   await createBackup({
     ...{ source, genesis, signer, path, now },
     recipients: [],

@@ -281,6 +281,10 @@ async function pretend(
   const server = createServer((socket) => {
     socket.on('error', () => socket.destroy());
     const read = createSignerReader(1_000_000, (type, body) => {
+      if (type === MESSAGE.askKeys) {
+        for (const part of message(MESSAGE.refused, Buffer.from('unknown'))) socket.write(part);
+        return;
+      }
       if (type === MESSAGE.askKey) {
         for (const part of message(MESSAGE.key, Buffer.from(key.publicKey, 'base64')))
           socket.write(part);
@@ -377,7 +381,7 @@ test('a start is refused by one sentence where the signer cannot be the right on
   assert.deepEqual([code, stderr.trim().split('\n').length], [3, 1], stderr);
   rmSync(path);
   const stranger = await pretend(network, Buffer.alloc(32, 7));
-  await refused(/does not sign: it holds the key \S+, which is not the authority’s key$/);
+  await refused(/does not sign: it holds \S+, but not the authority’s key \S+$/);
   await closed(stranger.server);
   const open = await pretend(network);
   chmodSync(path, 0o666);
@@ -405,7 +409,7 @@ test('the socket is for its owner, or also for its group, and one that was aband
   const mode = () => statSync(path).mode & 0o777;
   const serve = (isForGroup: boolean) => {
     const untold = { signed: () => undefined, misused: () => undefined };
-    return startSignerService({ path, isForGroup, signer: newKey(), ...untold });
+    return startSignerService({ path, isForGroup, signer: newKey(), second: null, ...untold });
   };
   const first = await serve(false);
   assert.equal(mode(), 0o600);

@@ -95,8 +95,9 @@ async function runCreate(options: CreateOptions): Promise<void> {
       ...(store !== undefined && { store }),
       ...(signedBy !== undefined && { signer: signedBy }),
     };
-    const { database, genesis, keySource, ...key } = await settingsOf(flags);
-    const signer = await openSigner(keySource(), key);
+    const { database, genesis, keySource, publicKey, keyId } = await settingsOf(flags);
+    const keys = { current: { publicKey, keyId }, previous: null };
+    const { signer, close } = await openSigner(keySource(), keys);
     const source = await openSource(dataDir, database?.address() ?? null);
     const now = systemRuntime.now();
     try {
@@ -104,7 +105,7 @@ async function runCreate(options: CreateOptions): Promise<void> {
         createBackup({ source, genesis, signer, verify, path: to, recipients, now }),
       );
     } finally {
-      await Promise.all([signer.close(), source.close()]);
+      await Promise.all([close(), source.close()]);
     }
   });
   printResult(options, { file: to, bytes, ...summaryOf(manifest) }, [

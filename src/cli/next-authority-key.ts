@@ -5,7 +5,7 @@ import type { Signer } from '../base/crypto/primitives.ts';
 import { keyFileText } from '../base/keys/key-file.ts';
 import { readPrivateKey } from '../base/keys/private-key.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
-import { loadGenesis, signingKeyFile } from '../server/config/identity.ts';
+import { loadGenesis, nextKeyFile, signingKeyFile } from '../server/config/identity.ts';
 import { readSettings } from '../server/config/settings.ts';
 import { saveFile } from './saved-file.ts';
 import { environment } from './store-address.ts';
@@ -45,12 +45,11 @@ export interface NextKey {
 
 /** Never replaces an existing key, because a request for it may be pending. */
 export function nextKey(keyFile: string, randomSeed: () => Buffer): NextKey {
-  const stem = `${keyFile.replace(/\.key$/, '')}.next`;
-  const file = `${stem}.key`;
+  const file = nextKeyFile(keyFile);
   const isNew = !existsSync(file);
   if (isNew) saveKey(file, 'next na private key', randomSeed());
   const signer = signerFromSeed(readPrivateKey(file));
-  const publicFile = `${stem}.pub`;
+  const publicFile = file.replace(/\.key$/, '.pub');
   if (!existsSync(publicFile)) {
     saveKey(publicFile, 'next na public key', Buffer.from(signer.publicKey, 'base64'), signer);
   }

@@ -1,12 +1,13 @@
-/** `mesh-na signer`: holds the key of an authority, and signs for it over a socket. */
+/** `mesh-na signer`: holds the keys of an authority, and signs for it over a socket. */
 import { type Command, Option } from 'commander';
 import { systemRuntime } from '../base/runtime.ts';
-import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
+import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { examples } from './options.ts';
 import { awaitStop } from './stop-request.ts';
 
 interface SignerOptions {
   readonly key: string;
+  readonly nextKey?: string;
   readonly listen: string;
   readonly group?: boolean;
 }
@@ -18,6 +19,10 @@ export function addSignerCommand(program: Command): void {
     .requiredOption(
       '--key <file>',
       'key file of the authority, which no other process needs to read',
+    )
+    .option(
+      '--next-key <file>',
+      'key file of the next key, before and during a succession; afterward, of the previous key',
     )
     .addOption(
       new Option(
@@ -40,7 +45,7 @@ export function addSignerCommand(program: Command): void {
 const REPORT_MS = 1000;
 const LAST_LINES_MS = 1000;
 
-async function serveSigner({ key, listen, group = false }: SignerOptions): Promise<void> {
+async function serveSigner({ key, nextKey, listen, group = false }: SignerOptions): Promise<void> {
   const { signerFromSeed } = await import('../base/crypto/ed25519.ts');
   const { readPrivateKey } = await import('../base/keys/private-key.ts');
   const { createFatal } = await import('../server/lifecycle/fatal.ts');
@@ -57,7 +62,12 @@ async function serveSigner({ key, listen, group = false }: SignerOptions): Promi
     );
   }
   const { requested } = awaitStop();
-  const signer = signerFromSeed(onLocalFiles(() => readPrivateKey(key)));
+  const signerIn = (file: string) => signerFromSeed(onLocalFiles(() => readPrivateKey(file)));
+  const signer = signerIn(key);
+  const second = nextKey === undefined ? null : signerIn(nextKey);
+  if (second?.publicKey === signer.publicKey) {
+    throw usageFailure(`${nextKey} holds the same key as ${key}: name the file of the next key`);
+  }
   const destination = standardOutput(process.stdout);
   const logger = createLogger({
     level: 'INFO',
@@ -65,7 +75,7 @@ async function serveSigner({ key, listen, group = false }: SignerOptions): Promi
     destination,
     now: systemRuntime.now,
   });
-  const tally = createTally();
+  const tally = createTally(second !== null);
   const fatal = createFatal({
     logger,
     folder: null,
@@ -78,6 +88,7 @@ async function serveSigner({ key, listen, group = false }: SignerOptions): Promi
     path,
     isForGroup: group,
     signer,
+    second,
     signed: tally.signed,
     misused: tally.misused,
   }).catch((cause: Error) => {
@@ -87,7 +98,9 @@ async function serveSigner({ key, listen, group = false }: SignerOptions): Promi
     for (const { level, sentence } of tally.take()) logger.write(level, 'signer', sentence);
   }
   const reporting = setInterval(report, REPORT_MS);
-  logger.write('INFO', 'signer', `Signing at unix:${path} with the key ${signer.publicKey}`);
+  const also = second === null ? '' : ` and the key ${second.publicKey}`;
+  const keys = `the key ${signer.publicKey}${also}`;
+  logger.write('INFO', 'signer', `Signing at unix:${path} with ${keys}`);
   logger.write('INFO', 'signer', `${await requested}: stopping`);
   clearInterval(reporting);
   await service.close();
@@ -100,16 +113,17 @@ interface Line {
   readonly sentence: string;
 }
 
-/** Limits the log to one line per kind and second. */
-function createTally() {
+/** Limits the log to one line per kind and second, and per key if there are two. */
+function createTally(namesKeys: boolean) {
   const signed = new Map<string, { texts: number; bytes: number }>();
   const misuses = new Map<string, number>();
   return {
-    signed(kind: string, bytes: number): void {
+    signed(kind: string, bytes: number, publicKey: string): void {
       // The authority checks several times a minute that the signer is available.
       if (kind === 'challenge') return;
-      const before = signed.get(kind) ?? { texts: 0, bytes: 0 };
-      signed.set(kind, { texts: before.texts + 1, bytes: before.bytes + bytes });
+      const what = namesKeys ? `${kind} with ${publicKey}` : kind;
+      const before = signed.get(what) ?? { texts: 0, bytes: 0 };
+      signed.set(what, { texts: before.texts + 1, bytes: before.bytes + bytes });
     },
     misused(problem: string): void {
       misuses.set(problem, (misuses.get(problem) ?? 0) + 1);
@@ -117,8 +131,8 @@ function createTally() {
     /** Returns what happened since the last call. */
     take(): Line[] {
       const lines: Line[] = [
-        ...[...signed].map(([kind, { texts, bytes }]) => {
-          return { level: 'INFO', sentence: `Signed ${kind}: ${texts}, bytes: ${bytes}` } as const;
+        ...[...signed].map(([what, { texts, bytes }]) => {
+          return { level: 'INFO', sentence: `Signed ${what}: ${texts}, bytes: ${bytes}` } as const;
         }),
         ...[...misuses].map(([problem, times]) => {
           return { level: 'WARNING', sentence: `${problem}: connections ended: ${times}` } as const;

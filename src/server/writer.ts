@@ -19,7 +19,7 @@ import type { Logger } from '../base/log/logger.ts';
 import { problemText } from '../base/log/problem.ts';
 import { isSignerUnavailable } from '../base/refusal.ts';
 import type { Runtime } from '../base/runtime.ts';
-import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
+import { type AuthoritySigner, signingKeysOf } from '../base/signer/authority-signer.ts';
 import { createKeptFiles } from '../maintenance/backup/kept-files.ts';
 import { type BackupSchedule, createBackupSchedule } from '../maintenance/backup/schedule.ts';
 import { type Call, whileHeld } from '../protocol/contract/calls.ts';
@@ -37,7 +37,7 @@ import { createScrub, type Scrub } from './lifecycle/scrub.ts';
 import type { AuthorityMetrics } from './metrics/authority.ts';
 import { type Role, STARTING, type WriterJobs } from './role.ts';
 import { backUpApart } from './threads/backup-process.ts';
-import { type ListThreadIdentity, startListThread } from './threads/list-thread.ts';
+import { startListThread } from './threads/list-thread.ts';
 import { scrubApart } from './threads/scrub-process.ts';
 import { openWebhooks, type Webhooks } from './webhooks/webhooks.ts';
 
@@ -246,10 +246,10 @@ function keeperOf(
 
 /** Null without a schedule. */
 function backupsOf(
-  { config, runtime, logger, metrics }: WriterOptions,
+  { config, signer, runtime, logger, metrics }: WriterOptions,
   abort: AbortSignal,
 ): BackupSchedule | null {
-  const { backups: settings, dataDir, database, genesis, publicKey, keyId } = config;
+  const { backups: settings, dataDir, database, genesis } = config;
   if (settings === null) return null;
   return createBackupSchedule({
     settings,
@@ -262,7 +262,7 @@ function backupsOf(
           database: database?.named() ?? null,
           genesis,
           keySource: config.keySource(),
-          key: { publicKey, keyId },
+          keys: signingKeysOf(signer),
           recipients: settings.recipients,
           path,
           now,
@@ -357,7 +357,7 @@ export function stateOptions({
     listThreading: {
       from: listThreadFrom ?? LIST_THREAD_FROM,
       startThread: () =>
-        startListThread(listThreadIdentity(config), (cause) => fatal('signed list thread', cause)),
+        startListThread(signer, config.keySource, (cause) => fatal('signed list thread', cause)),
       notStarted: (cause) =>
         logger.write(
           'ERROR',
@@ -367,10 +367,6 @@ export function stateOptions({
       edgesCaughtUp,
     },
   };
-}
-
-function listThreadIdentity({ keySource, publicKey, keyId }: Config): ListThreadIdentity {
-  return { keySource: keySource(), publicKey, keyId };
 }
 
 /** Logs audit entries once they are stored, including the true reason for a refusal. */

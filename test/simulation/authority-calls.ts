@@ -78,7 +78,10 @@ export function stateOptions(runtime: Runtime, publisher: DocumentPublisher): St
     operators: new Map(OPERATORS.map(({ keyId, tier }) => [keyId, { tier, publicKey: keyId }])),
     flushInterval: FLUSH_INTERVAL,
     clockTolerance: TOLERANCE,
-    signer: createAuthoritySigner(heldHere([AUTHORITY]), soleSigner(AUTHORITY)),
+    signer: createAuthoritySigner(
+      heldHere(() => [AUTHORITY]),
+      soleSigner(AUTHORITY),
+    ),
     runtime,
     publisher,
   };

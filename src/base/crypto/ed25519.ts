@@ -33,10 +33,11 @@ const PKCS8_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex');
  * Signs texts of megabytes. Ed25519 hashes its text twice, and OpenSSL hashes almost twice as fast as
  * libsodium; the signature is the same, because Ed25519 is deterministic (RFC 8032, 5.1.6).
  */
-export function longTextSignerFromSeed(seed: Uint8Array): Signer['sign'] {
+export function longTextSignerFromSeed(seed: Buffer): Signer {
   const der = Buffer.concat([PKCS8_HEAD, seed]);
   const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
-  return (text) => sign(null, bytesOf(text), key).toString('base64');
+  const { publicKey } = signerFromSeed(seed);
+  return { publicKey, sign: (text) => sign(null, bytesOf(text), key).toString('base64') };
 }
 
 /** Scratch buffers for decoded keys and signatures. */

@@ -1,14 +1,20 @@
 /** The keys of the authority as the service uses them: held in this process, or by a separate signer process. */
 import type { LabeledSigner, RecordSigner, Signer } from '../crypto/primitives.ts';
-import type { SignerAddress } from './connection.ts';
 
 /** Where signatures come from; passed to a thread or a separate process so that it can sign on its own. */
 export type KeySource =
-  | { readonly kind: 'seed'; readonly seed: Uint8Array }
-  | { readonly kind: 'signer'; readonly address: SignerAddress };
+  | { readonly kind: 'seeds'; readonly seeds: readonly Uint8Array[] }
+  /** The socket of a signer. */
+  | { readonly kind: 'signer'; readonly path: string };
 
 /** A public key in base64, and the label of its signatures. */
 export type LabeledKey = Pick<LabeledSigner, 'publicKey' | 'keyId'>;
+
+/** The names of the keys that sign now, for a thread or a process that signs on its own. */
+export interface SigningKeys {
+  readonly current: LabeledKey;
+  readonly previous: LabeledKey | null;
+}
 
 /** Which keys sign from an instant on, until that of the next term. */
 export interface SigningTerm {
@@ -31,7 +37,7 @@ export interface AuthoritySigner extends RecordSigner {
   use(terms: readonly SigningTerm[]): void;
   /**
    * The keys that signed at this instant, in milliseconds since the epoch: records that are built again get the
-   * signatures they had. A key that is no longer held is left out; the keys of now replace a term without any.
+   * signatures they had, except for those of keys that sign no more. If none of the keys signs any more, those of now.
    */
   at(instant: number): RecordSigner;
   /** Whether the signer is available, as far as is known without asking it. */
@@ -45,36 +51,34 @@ export interface AuthoritySigner extends RecordSigner {
 /** The place where keys are held. */
 export interface KeyHolder
   extends Pick<AuthoritySigner, 'isAvailable' | 'assertAvailable' | 'close'> {
+  /** Sets the keys that must be held from now on; others need not be. */
+  require(publicKeys: readonly string[]): void;
   /** A signer that throws `signer_unavailable` if no signature can be obtained; null if the key is not held. */
   keyOf(publicKey: string): Signer | null;
 }
 
+/** The signer with these keys; throws a one-sentence error if one of them is not held. */
+export function signerWith(holder: KeyHolder, { current, previous }: SigningKeys): RecordSigner {
+  const first = labeled(holder, current);
+  return { ...first, previous: previous && labeled(holder, previous) };
+}
+
+function labeled(holder: KeyHolder, { publicKey, keyId }: LabeledKey): LabeledSigner {
+  const key = holder.keyOf(publicKey);
+  if (key === null) throw new Error(`The authority key ${publicKey} is not held here`);
+  return { publicKey, keyId, sign: (text) => key.sign(text) };
+}
+
+export function signingKeysOf({ publicKey, keyId, previous }: RecordSigner): SigningKeys {
+  const other = previous && { publicKey: previous.publicKey, keyId: previous.keyId };
+  return { current: { publicKey, keyId }, previous: other };
+}
+
 /** Signs with one key until terms are set. `configured` labels the key that the authority was founded with. */
 export function createAuthoritySigner(holder: KeyHolder, configured: LabeledKey): AuthoritySigner {
-  let founding = configured.publicKey;
-  let now = demanded({ from: -Infinity, current: founding, previous: null });
+  let now = signerWith(holder, { current: configured, previous: null });
   let since = -Infinity;
   let earlier: readonly { readonly from: number; readonly signer: RecordSigner }[] = [];
-
-  function labeled(publicKey: string): LabeledSigner | null {
-    const signer = holder.keyOf(publicKey);
-    if (signer === null) return null;
-    const keyId = publicKey === founding ? configured.keyId : publicKey;
-    return { publicKey, keyId, sign: (text) => signer.sign(text) };
-  }
-
-  function demanded({ current, previous }: SigningTerm): RecordSigner {
-    const keys = [current, ...(previous === null ? [] : [previous])];
-    const missing = keys.find((key) => holder.keyOf(key) === null);
-    if (missing !== undefined) throw new Error(`The authority key ${missing} is not held here`);
-    return signerOf(keys) as RecordSigner;
-  }
-
-  /** Null if none of the keys is held. */
-  function signerOf(keys: readonly (string | null)[]): RecordSigner | null {
-    const [first, second = null] = keys.flatMap((key) => (key && labeled(key)) || []);
-    return first === undefined ? null : { ...first, previous: second };
-  }
 
   return {
     get publicKey() {
@@ -93,19 +97,22 @@ export function createAuthoritySigner(holder: KeyHolder, configured: LabeledKey)
     use(terms) {
       const [first, last] = [terms[0], terms.at(-1)];
       if (first === undefined || last === undefined) throw new Error('No key is to sign');
-      const before = founding;
-      founding = first.current;
-      try {
-        now = demanded(last);
-      } catch (cause) {
-        founding = before;
-        throw cause;
-      }
+      const named = (publicKey: string): LabeledKey => {
+        return { publicKey, keyId: publicKey === first.current ? configured.keyId : publicKey };
+      };
+      const signing = keysOf(last);
+      const signerOf = ([current = last.current, previous]: readonly string[]) =>
+        signerWith(holder, {
+          current: named(current),
+          previous: previous === undefined ? null : named(previous),
+        });
+      now = signerOf(signing);
       since = last.from;
-      earlier = terms.slice(0, -1).map(({ from, current, previous }) => ({
-        from,
-        signer: signerOf([current, previous]) ?? now,
-      }));
+      earlier = terms.slice(0, -1).map((term) => {
+        const keys = keysOf(term).filter((key) => signing.includes(key));
+        return { from: term.from, signer: keys.length === 0 ? now : signerOf(keys) };
+      });
+      holder.require(signing);
     },
     at(instant) {
       if (instant >= since) return now;
@@ -117,13 +124,27 @@ export function createAuthoritySigner(holder: KeyHolder, configured: LabeledKey)
   };
 }
 
-/** Keys in the memory of this process are always available. */
-export function heldHere(signers: readonly Signer[]): KeyHolder {
-  const held = new Map(signers.map((signer) => [signer.publicKey, signer]));
+function keysOf({ current, previous }: SigningTerm): string[] {
+  return previous === null ? [current] : [current, previous];
+}
+
+/** Keys in the memory of this process, which are always available. `all` is asked again for a key that is missing. */
+export function heldHere(all: () => readonly Signer[]): KeyHolder {
+  let held = mapOf(all());
   return {
-    keyOf: (publicKey) => held.get(publicKey) ?? null,
+    keyOf(publicKey) {
+      if (!held.has(publicKey)) held = mapOf(all());
+      return held.get(publicKey) ?? null;
+    },
+    require(publicKeys) {
+      held = mapOf(publicKeys.flatMap((key) => held.get(key) ?? []));
+    },
     isAvailable: () => true,
     assertAvailable: () => undefined,
     close: () => Promise.resolve(),
   };
+}
+
+function mapOf(signers: readonly Signer[]): ReadonlyMap<string, Signer> {
+  return new Map(signers.map((signer) => [signer.publicKey, signer]));
 }

@@ -1,4 +1,4 @@
-/** A connection to a signer, which must prove that it holds the key before it is used [signer-3]. */
+/** A connection to a signer, which must prove that it holds the keys before it is used [signer-3]. */
 
 import { connect, type Socket } from 'node:net';
 import type { VerifySignature } from '../crypto/primitives.ts';
@@ -7,6 +7,7 @@ import { problemOf } from './address.ts';
 import {
   challengeText,
   createSignerReader,
+  KEY_BYTES,
   MESSAGE,
   type MessageType,
   MOST_ANSWER_BYTES,
@@ -27,15 +28,17 @@ export function patienceFor(bytes: number): number {
 
 export interface SignerAddress {
   readonly path: string;
-  /** Base64 of the key that the signer must hold. */
-  readonly publicKey: string;
+  /** The keys that the signer must hold, in base64. */
+  readonly publicKeys: readonly string[];
 }
 
 export interface SignerConnection {
+  /** The keys that the signer has shown to hold, in base64. */
+  readonly publicKeys: readonly string[];
   /** The 64-byte signature, verified; rejects with a one-sentence reason. */
-  sign(text: Uint8Array): Promise<Buffer>;
-  /** Checks that the signer answers, and ends the connection if it does not. */
-  probe(): Promise<void>;
+  sign(publicKey: string, text: Uint8Array): Promise<Buffer>;
+  /** Checks that the signer signs with these keys, and ends the connection if it does not. */
+  probe(publicKeys: readonly string[]): Promise<void>;
   end(reason: string): void;
   /** Resolves with the reason when the connection has ended. */
   readonly ended: Promise<string>;
@@ -47,23 +50,74 @@ export interface ConnectionOptions extends SignerAddress {
   nonce(): Buffer;
 }
 
-/** Rejects with a one-sentence error if nobody answers, or if the signer does not hold the key. */
+/** Rejects with a one-sentence error if nobody answers, or if the signer does not hold the keys. */
 export async function connectSigner(options: ConnectionOptions): Promise<SignerConnection> {
-  const { path, publicKey } = options;
+  const { path, publicKeys: required } = options;
   const problem = problemOf(path);
   if (problem !== null)
     throw problem.isLasting ? new UnfitSigner(problem.sentence) : new Error(problem.sentence);
-  const connection = talkOn(connect(path), options);
-  const key = (await connection.ask(MESSAGE.askKey, Buffer.alloc(0), MESSAGE.key)).toString(
-    'base64',
-  );
-  if (key !== publicKey) {
-    const reason = `it holds the key ${key}, which is not the authority’s key`;
-    connection.end(reason);
+  const talk = talkOn(connect(path));
+  const publicKeys = await keysHeld(talk);
+  const missing = required.find((key) => !publicKeys.includes(key));
+  if (missing !== undefined) {
+    const reason = `it holds ${publicKeys.join(' and ')}, but not the authority’s key ${missing}`;
+    talk.end(reason);
     throw new UnfitSigner(reason);
   }
-  await connection.probe();
+  const connection = signingOn(talk, publicKeys, options);
+  await connection.probe(publicKeys);
   return connection;
+}
+
+/** A signer that refuses to list its keys has one. */
+async function keysHeld({ ask }: Talk): Promise<readonly string[]> {
+  try {
+    const keys = await ask(MESSAGE.askKeys, [], MESSAGE.keys);
+    const count = Math.floor(keys.length / KEY_BYTES);
+    return Array.from({ length: count }, (_, at) =>
+      keys.toString('base64', at * KEY_BYTES, (at + 1) * KEY_BYTES),
+    );
+  } catch (cause) {
+    if (!(cause instanceof SignerRefusal)) throw cause;
+    return [(await ask(MESSAGE.askKey, [], MESSAGE.key)).toString('base64')];
+  }
+}
+
+interface Talk {
+  /** `body` may have several parts. */
+  ask(type: MessageType, body: readonly Uint8Array[], expected: MessageType): Promise<Buffer>;
+  end(reason: string): void;
+  readonly ended: Promise<string>;
+}
+
+function signingOn(
+  { ask, end, ended }: Talk,
+  publicKeys: readonly string[],
+  { verify, nonce }: ConnectionOptions,
+): SignerConnection {
+  async function sign(publicKey: string, text: Uint8Array): Promise<Buffer> {
+    if (text.length > MOST_BYTES - KEY_BYTES) {
+      throw new SignerRefusal(`${text.length} bytes are too many`);
+    }
+    const signature = await (publicKey === publicKeys[0]
+      ? ask(MESSAGE.askSignature, [text], MESSAGE.signature)
+      : ask(MESSAGE.askSignatureWith, [Buffer.from(publicKey, 'base64'), text], MESSAGE.signature));
+    if (verify(publicKey, text, signature.toString('base64'))) return signature;
+    const why = 'it answered with a signature that does not verify';
+    end(why);
+    throw new Error(why);
+  }
+
+  async function probe(keys: readonly string[]): Promise<void> {
+    try {
+      for (const key of keys) await sign(key, Buffer.from(challengeText(nonce())));
+    } catch (cause) {
+      end(messageOf(cause));
+      throw cause;
+    }
+  }
+
+  return { publicKeys, sign, probe, end, ended };
 }
 
 interface Question {
@@ -72,7 +126,7 @@ interface Question {
   reject(cause: Error): void;
 }
 
-function talkOn(socket: Socket, { publicKey, verify, nonce }: ConnectionOptions) {
+function talkOn(socket: Socket): Talk {
   /** Answers arrive in the order of the requests. */
   const questions: Question[] = [];
   let reason: string | null = null;
@@ -112,15 +166,19 @@ function talkOn(socket: Socket, { publicKey, verify, nonce }: ConnectionOptions)
   socket.on('error', (cause) => end(cause.message));
   socket.once('close', () => end('it has closed the connection'));
 
-  async function ask(type: MessageType, body: Uint8Array, expected: MessageType): Promise<Buffer> {
+  async function ask(
+    type: MessageType,
+    body: readonly Uint8Array[],
+    expected: MessageType,
+  ): Promise<Buffer> {
     if (reason !== null) throw new Error(reason);
-    const patience = patienceFor(body.length);
+    const patience = patienceFor(body.reduce((sum, { length }) => sum + length, 0));
     const late = setTimeout(() => end(`it has not answered within ${patience} ms`), patience);
     try {
       return await new Promise<Buffer>((resolve, reject) => {
         questions.push({ expected, resolve, reject });
         socket.cork();
-        for (const part of message(type, body)) socket.write(part);
+        for (const part of message(type, ...body)) socket.write(part);
         socket.uncork();
       });
     } finally {
@@ -128,25 +186,7 @@ function talkOn(socket: Socket, { publicKey, verify, nonce }: ConnectionOptions)
     }
   }
 
-  async function sign(text: Uint8Array): Promise<Buffer> {
-    if (text.length > MOST_BYTES) throw new SignerRefusal(`${text.length} bytes are too many`);
-    const signature = await ask(MESSAGE.askSignature, text, MESSAGE.signature);
-    if (verify(publicKey, text, signature.toString('base64'))) return signature;
-    const why = 'it answered with a signature that does not verify';
-    end(why);
-    throw new Error(why);
-  }
-
-  async function probe(): Promise<void> {
-    try {
-      await sign(Buffer.from(challengeText(nonce())));
-    } catch (cause) {
-      end(messageOf(cause));
-      throw cause;
-    }
-  }
-
-  return { ask, sign, probe, end, ended };
+  return { ask, end, ended };
 }
 
 /** A problem that waiting does not fix: the wrong key, or a socket that others can use. */

@@ -5,21 +5,33 @@
 
 import { createMessageReader, LENGTH_BYTES } from '../length-prefixed.ts';
 
-export const MESSAGE = { askKey: 1, askSignature: 2, key: 3, signature: 4, refused: 5 } as const;
+export const MESSAGE = {
+  askKey: 1,
+  askSignature: 2,
+  key: 3,
+  signature: 4,
+  refused: 5,
+  askKeys: 6,
+  keys: 7,
+  askSignatureWith: 8,
+} as const;
 
 export type MessageType = (typeof MESSAGE)[keyof typeof MESSAGE];
 
-/** The longest text that is signed, in bytes: a revocation list of a million entries. */
+/** The longest body of a message, in bytes: a revocation list of a million entries. */
 export const MOST_BYTES = 256 * 1024 ** 2;
-/** The longest answer with a key, a signature or a reason. */
+/** The length of a public key. */
+export const KEY_BYTES = 32;
+/** The longest answer with keys, a signature or a reason. */
 export const MOST_ANSWER_BYTES = 1024;
 
-/** Four bytes with the length of the rest, one byte with the type, and the body. */
-export function message(type: MessageType, body: Uint8Array = Buffer.alloc(0)): Buffer[] {
+/** Four bytes with the length of the rest, one byte with the type, and the parts of the body. */
+export function message(type: MessageType, ...body: readonly Uint8Array[]): Buffer[] {
   const head = Buffer.alloc(LENGTH_BYTES + 1);
-  head.writeUInt32BE(1 + body.length);
+  head.writeUInt32BE(body.reduce((sum, { length }) => sum + length, 1));
   head[LENGTH_BYTES] = type;
-  return [head, Buffer.from(body.buffer, body.byteOffset, body.byteLength)];
+  const parts = body.map((part) => Buffer.from(part.buffer, part.byteOffset, part.byteLength));
+  return [head, ...parts];
 }
 
 /**

@@ -1,11 +1,18 @@
 /**
- * Signs the texts that arrive on a socket, with one key. Anyone who can use the socket can have anything signed, so it
+ * Signs the texts that arrive on a socket, with one key or two. Anyone who can use the socket can have anything signed, so it
  * is opened for one user and optionally one group, and every signature is reported [signer-2].
  */
 import { chmodSync, lstatSync, rmSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import type { Signer } from '../crypto/primitives.ts';
-import { createSignerReader, MESSAGE, type MessageType, MOST_BYTES, message } from './protocol.ts';
+import {
+  createSignerReader,
+  KEY_BYTES,
+  MESSAGE,
+  type MessageType,
+  MOST_BYTES,
+  message,
+} from './protocol.ts';
 
 /** Each process and each signing thread of an authority has one connection. */
 const MOST_CONNECTIONS = 64;
@@ -17,8 +24,10 @@ export interface SignerServiceOptions {
   /** Whether the group of the socket has the same access as its owner. */
   readonly isForGroup: boolean;
   readonly signer: Signer;
-  /** A text of this kind was signed. */
-  signed(kind: string, bytes: number): void;
+  /** The next or the previous key during a succession; null if there is none. */
+  readonly second: Signer | null;
+  /** A text of this kind was signed by this key. */
+  signed(kind: string, bytes: number, publicKey: string): void;
   /** A connection was ended because of what it sent. */
   misused(problem: string): void;
 }
@@ -86,16 +95,30 @@ async function removeAbandoned(path: string): Promise<void> {
 function serve(
   socket: Socket,
   held: { bytes: number },
-  { signer, signed, misused }: SignerServiceOptions,
+  { signer, second, signed, misused }: SignerServiceOptions,
 ): void {
-  const publicKey = Buffer.from(signer.publicKey, 'base64');
+  const signers = second === null ? [signer] : [signer, second];
+  const publicKeys = signers.map(({ publicKey }) => Buffer.from(publicKey, 'base64'));
   /** Bytes of a text that has not completely arrived. */
   let waiting = 0;
 
-  function answer(type: MessageType, body: Uint8Array): void {
+  function answer(type: MessageType, ...body: readonly Uint8Array[]): void {
     socket.cork();
-    for (const part of message(type, body)) socket.write(part);
+    for (const part of message(type, ...body)) socket.write(part);
     socket.uncork();
+  }
+
+  function sign(key: Signer, text: Buffer): void {
+    answer(MESSAGE.signature, Buffer.from(key.sign(text), 'base64'));
+    signed(kindOf(text), text.length, key.publicKey);
+  }
+
+  function signWith(body: Buffer): void {
+    const publicKey = body.subarray(0, KEY_BYTES).toString('base64');
+    const key = signers.find((held) => held.publicKey === publicKey);
+    if (key === undefined) {
+      answer(MESSAGE.refused, Buffer.from(`The key ${publicKey} is not held here`));
+    } else sign(key, body.subarray(KEY_BYTES));
   }
 
   function fail(problem: string): void {
@@ -106,12 +129,13 @@ function serve(
   const read = createSignerReader(MOST_BYTES, (type, body) => {
     held.bytes -= waiting;
     waiting = 0;
-    if (type === MESSAGE.askKey && body.length === 0) return answer(MESSAGE.key, publicKey);
-    if (type !== MESSAGE.askSignature) {
-      return answer(MESSAGE.refused, Buffer.from(`There is no message of type ${type}`));
+    if (type === MESSAGE.askSignature) return sign(signer, body);
+    if (type === MESSAGE.askSignatureWith && body.length >= KEY_BYTES) return signWith(body);
+    if (type === MESSAGE.askKey && body.length === 0) {
+      return answer(MESSAGE.key, ...publicKeys.slice(0, 1));
     }
-    answer(MESSAGE.signature, Buffer.from(signer.sign(body), 'base64'));
-    signed(kindOf(body), body.length);
+    if (type === MESSAGE.askKeys && body.length === 0) return answer(MESSAGE.keys, ...publicKeys);
+    answer(MESSAGE.refused, Buffer.from(`There is no message of type ${type}`));
   });
 
   socket.on('data', (piece: Buffer) => {
@@ -140,12 +164,15 @@ const MOST_WAITING = 1024 ** 2;
 const BEGINNINGS: readonly (readonly [kind: string, beginning: RegExp])[] = [
   ['challenge', /^mesh-na signer 1\n/],
   ['link', /^mesh-na link 1\n/],
+  ['key_possession', /^mesh-na authority key 1\n/],
+  ['succession', /^\{"activates_at":/],
+  ['succession_request', /^\{"format":"mesh-na-succession-request"/],
   ['join_certificate', /^\{"cert_id":/],
   ['revocation_list', /^\{"crl_id":"[^"]*","issued_at":/],
   ['revocation_list_revision', /^\{"crl_id":"[^"]*","entries_digest":/],
   ['revocation_feed', /^\{"feed_id":/],
   ['webhook', /^\{"body_sha256":/],
-  ['bulletin', /^\{"crl_digest":/],
+  ['bulletin', /^\{(?:"authority_keys_digest":"[^"]*",)?"crl_digest":/],
   ['attestation', /^\{"attestation_id":/],
   ['treaty', /^\{"expires_at":"[^"]*","issued_at":"[^"]*","issued_by":/],
   ['state_head', /^\{"audit_head":"[^"]*","audit_length":\d+,"crl_sequence":/],

@@ -28,12 +28,13 @@ import { checkWebhooks } from './webhooks.ts';
 const CURE =
   'Start mesh-na signer there with the key of the authority, accessible to the user or group of the service';
 
-async function checkSigner(source: KeySource): Promise<Finding[]> {
-  if (source.kind === 'seed') return [];
-  const at = `The signer at unix:${source.address.path}`;
+async function checkSigner(source: KeySource, publicKey: string): Promise<Finding[]> {
+  if (source.kind === 'seeds') return [];
+  const at = `The signer at unix:${source.path}`;
   try {
     const connection = await connectSigner({
-      ...source.address,
+      path: source.path,
+      publicKeys: [publicKey],
       verify: verifySignature,
       nonce: () => systemRuntime.randomBytes(CHALLENGE_BYTES),
     });
@@ -66,7 +67,7 @@ export async function checkLocal(options: LocalOptions): Promise<LocalReport> {
     return { genesis, findings: [...findings, unknown('store', 'The state was not opened', cure)] };
   }
   const { database } = config;
-  findings.push(...(await checkSigner(config.keySource())));
+  findings.push(...(await checkSigner(config.keySource(), config.publicKey)));
   const settled = database === null ? null : await readDatabase(database);
   const holder = settled === null ? holderOf(dataDir) : settled.holder;
   findings.push(

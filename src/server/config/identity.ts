@@ -1,7 +1,8 @@
 /** The identity of the authority: its genesis block and its signing key [core-7]. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { signerFromSeed, verifySignature } from '../../base/crypto/ed25519.ts';
+import { messageOf } from '../../base/error-message.ts';
 import { parseJson } from '../../base/json/parse.ts';
 import { parseKeyText } from '../../base/keys/key-file.ts';
 import { readPrivateKey } from '../../base/keys/private-key.ts';
@@ -78,11 +79,14 @@ function parsed(text: string, cure: string) {
   }
 }
 
-/** The signing key of the authority. */
+/** The signing key of the authority, and the places of its keys. */
 export interface SigningKey {
   /** Base64, as in the genesis block. */
   readonly publicKey: string;
-  /** A function, so that the seed is never printed by mistake. */
+  /**
+   * All keys that are held now. A function, because the next key may be created at any time, and so that no seed is
+   * printed by mistake.
+   */
   readonly keySource: () => KeySource;
 }
 
@@ -92,21 +96,21 @@ export function loadSigningKey(
   dataDir: string,
   genesis: GenesisBlock | null,
 ): SigningKey | null {
-  const held = signerPath(setting) ?? readSeed(setting, dataDir);
+  const path = signerPath(setting);
+  const seeds = path === null ? createSeeds(setting, dataDir) : () => [];
   if (genesis === null) return null;
   const { public_key: publicKey } = genesis.network_authority;
-  if (typeof held === 'string') {
-    return { publicKey, keySource: () => ({ kind: 'signer', address: { path: held, publicKey } }) };
-  }
-  if (signerFromSeed(held).publicKey !== publicKey) {
-    if (held.toString('base64') === publicKey) {
+  if (path !== null) return { publicKey, keySource: () => ({ kind: 'signer', path }) };
+  const held = seeds();
+  if (!held.some((seed) => signerFromSeed(seed).publicKey === publicKey)) {
+    if (held[0]?.toString('base64') === publicKey) {
       throw new Error(
         'Expected the authority’s private key but got its public key; name its .key file',
       );
     }
     throw new Error('The authority’s private key is not the one the genesis block names');
   }
-  return { publicKey, keySource: () => ({ kind: 'seed', seed: held }) };
+  return { publicKey, keySource: () => ({ kind: 'seeds', seeds: seeds() }) };
 }
 
 /** The socket of the signer that holds the key; null when this process reads the key itself. */
@@ -131,6 +135,52 @@ export function signingKeyFile(setting: Setting, dataDir: string): string | null
   const file = setting('naPrivateKey');
   if (file === null && setting('naPrivateKeyText') !== null) return null;
   return file ?? join(dataDir, FILES.naKey);
+}
+
+/** The file of the next key, which `mesh-na authority-key prepare` creates next to that of the current one. */
+export function nextKeyFile(keyFile: string): string {
+  return `${keyFile.replace(/\.key$/, '')}.next.key`;
+}
+
+/**
+ * Why the file of the next key cannot be used; null if there is none, or if it can. It must not prevent a start: the
+ * current key signs without it.
+ */
+export function nextKeyProblem(setting: Setting, dataDir: string): string | null {
+  if (setting('signer') !== null) return null;
+  try {
+    readNextSeed(setting, dataDir);
+    return null;
+  } catch (cause) {
+    return messageOf(cause);
+  }
+}
+
+/**
+ * Reads the seeds of the current and the next key each time: during a succession, the files change while the service
+ * runs. A key that was read once and is no longer found stays in use.
+ */
+function createSeeds(setting: Setting, dataDir: string): () => readonly Buffer[] {
+  let first = readSeed(setting, dataDir);
+  return () => {
+    first = unlessFailing(() => readSeed(setting, dataDir)) ?? first;
+    const next = unlessFailing(() => readNextSeed(setting, dataDir));
+    return next === null ? [first] : [first, next];
+  };
+}
+
+function unlessFailing<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch {
+    return null;
+  }
+}
+
+/** Null if there is no next key. */
+function readNextSeed(setting: Setting, dataDir: string): Buffer | null {
+  const file = nextKeyFile(signingKeyFile(setting, dataDir) ?? join(dataDir, FILES.naKey));
+  return existsSync(file) ? readPrivateKey(file) : null;
 }
 
 function readSeed(setting: Setting, dataDir: string): Buffer {

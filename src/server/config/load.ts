@@ -22,7 +22,13 @@ import type { HeadSettings } from '../head/open.ts';
 import { type WebhookSettings, webhookUrls } from '../webhooks/settings.ts';
 import { shown } from './config-file.ts';
 import { FILES } from './data-folder.ts';
-import { loadGenesis, loadSigningKey, type SigningKey, signingKeyFile } from './identity.ts';
+import {
+  loadGenesis,
+  loadSigningKey,
+  nextKeyProblem,
+  type SigningKey,
+  signingKeyFile,
+} from './identity.ts';
 import { durationOf } from './kinds.ts';
 import { loadOperators, type OperatorEntry } from './operators.ts';
 import type { Environment, Flags, Setting } from './options.ts';
@@ -349,6 +355,8 @@ function surroundingWarnings(setting: Setting, dataDir: string): string[] {
       `${ownKey} is still in the data folder: move it to a place that only the signer can read`,
     );
   }
+  const nextKey = nextKeyProblem(setting, dataDir);
+  if (nextKey !== null) warnings.push(`The next key cannot be used: ${nextKey}`);
   const backupTo = setting('backupTo');
   if (backupTo !== null && `${resolve(backupTo)}${sep}`.startsWith(`${resolve(dataDir)}${sep}`)) {
     warnings.push('The backups are in the data folder and would be lost together with it');

@@ -12,22 +12,22 @@ import { openSigner } from './open-signer.ts';
 
 carryOutTask(backUp);
 
-async function backUp({ keySource, key, ...task }: BackupTask): Promise<MadeFile> {
-  const signer = await openSigner(keySource, key);
+async function backUp({ keySource, keys, ...task }: BackupTask): Promise<MadeFile> {
+  const opened = await openSigner(keySource, keys);
   const source = await openSource(task);
   try {
     const order = { ...task, source, verify: verifySignature };
-    const { bytes, manifest } = await createBackup({ ...order, signer });
+    const { bytes, manifest } = await createBackup({ ...order, signer: opened.signer });
     return { bytes, revision: manifest.revision };
   } finally {
-    await Promise.all([signer.close(), source.close()]);
+    await Promise.all([opened.close(), source.close()]);
   }
 }
 
 function openSource({
   dataDir,
   database,
-}: Omit<BackupTask, 'keySource' | 'key'>): Promise<StateSource> {
+}: Omit<BackupTask, 'keySource' | 'keys'>): Promise<StateSource> {
   return database === null
     ? openLmdbSource(dataDir)
     : openPostgresqlSource(parseStoreAddress(database.url, database.environment));

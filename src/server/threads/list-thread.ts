@@ -1,18 +1,22 @@
 /** The thread that renders long signed lists, as seen by the authority thread. */
+import { isDeepStrictEqual } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import type { ListEntry, ListForm, ListHead } from '../../authority/lists/list-document.ts';
 import type { ListThread, RenderedList } from '../../authority/lists/list-rendering.ts';
-import type { KeySource } from '../../base/signer/authority-signer.ts';
+import type { RecordSigner } from '../../base/crypto/primitives.ts';
+import {
+  type KeySource,
+  type SigningKeys,
+  signingKeysOf,
+} from '../../base/signer/authority-signer.ts';
 import type { PublishedDocument } from '../../protocol/contract/documents.ts';
 import { endOf } from './thread-end.ts';
 import { threadEntry } from './thread-entry.ts';
 
-/** The keys that sign the lists; passed once, when the thread starts. */
+/** The keys that sign the lists; passed when the thread starts, and again when others sign. */
 export interface ListThreadIdentity {
   readonly keySource: KeySource;
-  readonly publicKey: string;
-  /** Label of the key in the signature of the certificate revocation list. */
-  readonly keyId: string;
+  readonly keys: SigningKeys;
 }
 
 /** `list` is the index of a list, in the order in which the lists were opened. */
@@ -21,6 +25,8 @@ export type ToListThread =
   | { readonly type: 'add'; readonly list: number; readonly entries: readonly ListEntry[] }
   | { readonly type: 'render'; readonly list: number; readonly head: ListHead }
   | { readonly type: 'release'; readonly buffer: number }
+  /** Lists that are rendered from now on are signed with these keys. */
+  | { readonly type: 'use'; readonly identity: ListThreadIdentity }
   | { readonly type: 'exit' };
 
 export type FromListThread =
@@ -34,11 +40,15 @@ export type FromListThread =
 
 const LIST_WORKER = threadEntry('list');
 
-/** `onFailure` is called for failures after the thread became ready. */
+/**
+ * `keySource` is asked again when other keys sign; `onFailure` is called for failures after the thread became ready.
+ */
 export function startListThread(
-  identity: ListThreadIdentity,
+  signer: RecordSigner,
+  keySource: () => KeySource,
   onFailure: (cause: unknown) => void,
 ): ListThread {
+  let identity: ListThreadIdentity = { keySource: keySource(), keys: signingKeysOf(signer) };
   const worker = new Worker(LIST_WORKER, { workerData: identity });
   let isReady = false;
   let becomeReady: () => void;
@@ -66,6 +76,13 @@ export function startListThread(
     if (!closing) worker.postMessage(message);
   }
 
+  function useCurrentKeys(): void {
+    const keys = signingKeysOf(signer);
+    if (isDeepStrictEqual(keys, identity.keys)) return;
+    identity = { keySource: keySource(), keys };
+    post({ type: 'use', identity });
+  }
+
   return {
     ready,
     open(form) {
@@ -75,6 +92,7 @@ export function startListThread(
       return {
         add: (entries) => post({ type: 'add', list, entries }),
         render(head) {
+          useCurrentKeys();
           post({ type: 'render', list, head });
           return new Promise((resolve) => orders.push(resolve));
         },

@@ -4,14 +4,11 @@ import { createListContent, type ListContent } from '../../authority/lists/list-
 import { longTextSignerFromSeed } from '../../base/crypto/ed25519.ts';
 import { withHeadroom } from '../../protocol/contract/documents.ts';
 import type { FromListThread, ListThreadIdentity, ToListThread } from './list-thread.ts';
-import { openSigner } from './open-signer.ts';
+import { type OpenSigner, openSigner } from './open-signer.ts';
 
 const port = parentPort;
 if (port === null) throw new Error('The renderer of signed lists runs as a worker thread');
-const { keySource, publicKey, keyId } = workerData as ListThreadIdentity;
-const source = await openSigner(keySource, { publicKey, keyId });
-const sign = keySource.kind === 'seed' ? longTextSignerFromSeed(keySource.seed) : source.sign;
-const signer = { publicKey, keyId, sign, previous: null };
+let opened = await openWith(workerData as ListThreadIdentity);
 
 const lists: ListContent[] = [];
 
@@ -21,14 +18,34 @@ const lists: ListContent[] = [];
  */
 const buffers: { readonly bytes: Buffer; isFree: boolean }[] = [];
 
+/** The messages are handled in order, although opening other keys may take a while. */
+let handled = Promise.resolve();
 port.on('message', (message: ToListThread) => {
+  handled = handled.then(() => handle(message));
+});
+post({ type: 'ready' });
+
+async function handle(message: ToListThread): Promise<void> {
   if (message.type === 'open') lists.push(createListContent(message.form));
   else if (message.type === 'add') listOf(message.list).add(message.entries);
   else if (message.type === 'render') render(message);
   else if (message.type === 'release') release(message.buffer);
-  else void source.close().then(() => port.close());
-});
-post({ type: 'ready' });
+  else if (message.type === 'use') await use(message.identity);
+  else {
+    await opened.close();
+    port?.close();
+  }
+}
+
+function openWith({ keySource, keys }: ListThreadIdentity): Promise<OpenSigner> {
+  return openSigner(keySource, keys, longTextSignerFromSeed);
+}
+
+async function use(identity: ListThreadIdentity): Promise<void> {
+  const before = opened;
+  opened = await openWith(identity);
+  await before.close();
+}
 
 function post(message: FromListThread): void {
   port?.postMessage(message);
@@ -42,7 +59,7 @@ function listOf(list: number): ListContent {
 
 function render({ list, head }: Extract<ToListThread, { type: 'render' }>): void {
   let buffer = -1;
-  const document = listOf(list).document(head, signer, (needed) => {
+  const document = listOf(list).document(head, opened.signer, (needed) => {
     buffer = takeBuffer(needed);
     return buffers[buffer]?.bytes ?? Buffer.alloc(0);
   });

@@ -1,9 +1,10 @@
 /**
- * The authority key in a signer process, for a thread that must sign synchronously: a separate thread talks to the
+ * The authority keys in a signer process, for a thread that must sign synchronously: a separate thread talks to the
  * signer, and the calling thread blocks until it has the signature, for a bounded time. After a failure, no thread
  * blocks again until the signer has shown that it works [signer-3].
  */
 import { Worker } from 'node:worker_threads';
+import type { Signer } from '../../base/crypto/primitives.ts';
 import { messageOf } from '../../base/error-message.ts';
 import { Refusal } from '../../base/refusal.ts';
 import type { KeyHolder } from '../../base/signer/authority-signer.ts';
@@ -21,16 +22,20 @@ export interface SignerThreadIdentity {
 export type ToSignerThread =
   | {
       readonly type: 'sign';
+      readonly publicKey: string;
       readonly text: Uint8Array;
       /** A status number (see `CELL`), followed by room for the signature. */
       readonly cell: SharedArrayBuffer;
     }
+  /** The keys that the signer must hold from now on. */
+  | { readonly type: 'require'; readonly publicKeys: readonly string[] }
   /** Drops the connection, which did not answer in time. */
   | { readonly type: 'drop' }
   | { readonly type: 'exit' };
 
 export type FromSignerThread =
-  | { readonly type: 'available' }
+  /** It holds these keys. */
+  | { readonly type: 'available'; readonly publicKeys: readonly string[] }
   /** `isLasting` if waiting does not help. */
   | { readonly type: 'unavailable'; readonly problem: string; readonly isLasting: boolean }
   /** The signer works but refuses this text. */
@@ -67,30 +72,40 @@ export async function startSignerThread(
   const isAvailable = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const workerData: SignerThreadIdentity = { address, isAvailable };
   const worker = new Worker(threadEntry('signer'), { workerData });
-  await firstAnswer(worker, address);
+  let required = address.publicKeys;
+  let held = signersOf(await firstAnswer(worker, address));
   notes.available();
   // The thread alone must not keep the process alive.
   worker.unref();
   const ended = endOf(worker, notes.failed);
   worker.on('message', (report: FromSignerThread) => {
-    if (report.type === 'available') notes.available();
-    else notes[report.type](report.problem);
+    if (report.type !== 'available') return notes[report.type](report.problem);
+    held = signersOf(report.publicKeys);
+    notes.available();
   });
 
-  function sign(text: string | Uint8Array): string {
+  function signersOf(publicKeys: readonly string[]): ReadonlyMap<string, Signer> {
+    return new Map(
+      publicKeys.map((publicKey) => {
+        return [publicKey, { publicKey, sign: (text) => sign(publicKey, text) }];
+      }),
+    );
+  }
+
+  function sign(publicKey: string, text: string | Uint8Array): string {
     const started = notes.elapsed();
-    const signature = signatureOf(text);
+    const signature = signatureOf(publicKey, text);
     notes.asked((notes.elapsed() - started) / 1000, signature !== null);
     if (signature === null) throw new Refusal('signer_unavailable');
     return signature;
   }
 
-  function signatureOf(text: string | Uint8Array): string | null {
+  function signatureOf(publicKey: string, text: string | Uint8Array): string | null {
     if (Atomics.load(isAvailable, 0) === 0) return null;
     const bytes = typeof text === 'string' ? Buffer.from(text) : text;
     const cell = new SharedArrayBuffer(CELL_BYTES);
     const outcome = new Int32Array(cell, 0, 1);
-    post({ type: 'sign', text: bytes, cell });
+    post({ type: 'sign', publicKey, text: bytes, cell });
     Atomics.wait(outcome, 0, CELL.asked, patienceFor(bytes.length) + GRACE_MS);
     const found = Atomics.load(outcome, 0);
     if (found === CELL.signed) {
@@ -107,12 +122,17 @@ export async function startSignerThread(
     worker.postMessage(message);
   }
 
-  const { publicKey } = address;
   return {
-    keyOf: (key) => (key === publicKey ? { publicKey, sign } : null),
+    keyOf: (publicKey) => held.get(publicKey) ?? null,
+    require(publicKeys) {
+      required = publicKeys;
+      post({ type: 'require', publicKeys });
+    },
     isAvailable: () => Atomics.load(isAvailable, 0) === 1,
     // Any signature proves availability.
-    assertAvailable: () => void sign(PROBE),
+    assertAvailable() {
+      for (const publicKey of required) sign(publicKey, PROBE);
+    },
     close() {
       worker.ref();
       post({ type: 'exit' });
@@ -121,7 +141,8 @@ export async function startSignerThread(
   };
 }
 
-function firstAnswer(worker: Worker, { path }: SignerAddress): Promise<void> {
+/** The keys that the signer holds. */
+function firstAnswer(worker: Worker, { path }: SignerAddress): Promise<readonly string[]> {
   let problem = 'no answer';
   return new Promise((resolve, reject) => {
     const giveUp = (why: string) => {
@@ -140,7 +161,7 @@ function firstAnswer(worker: Worker, { path }: SignerAddress): Promise<void> {
       }
       clearTimeout(late);
       worker.off('message', first).off('error', failed);
-      resolve();
+      resolve(report.publicKeys);
     });
   });
 }

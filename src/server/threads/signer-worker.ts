@@ -29,6 +29,8 @@ const PROBE_MS = 5000;
 const port = parentPort;
 if (port === null) throw new Error('The signer client runs as a worker thread');
 const { address, isAvailable } = workerData as SignerThreadIdentity;
+const { path } = address;
+let { publicKeys } = address;
 let connection: SignerConnection | null = null;
 
 let lastReport = '';
@@ -36,8 +38,12 @@ let lastReport = '';
 port.on('message', (message: ToSignerThread) => {
   if (message.type === 'drop') return connection?.end('it did not answer in time');
   if (message.type === 'exit') return exit();
-  const { text, cell } = message;
-  void sign(text).then(
+  if (message.type === 'require') {
+    publicKeys = message.publicKeys;
+    return;
+  }
+  const { publicKey, text, cell } = message;
+  void sign(publicKey, text).then(
     (signature) => {
       Buffer.from(cell).set(signature, SIGNATURE_AT);
       settle(cell, CELL.signed);
@@ -45,7 +51,10 @@ port.on('message', (message: ToSignerThread) => {
     () => settle(cell, CELL.failed),
   );
 });
-const probing = setInterval(() => void connection?.probe().catch(() => undefined), PROBE_MS);
+const probing = setInterval(
+  () => void connection?.probe(publicKeys).catch(() => undefined),
+  PROBE_MS,
+);
 const closing = new AbortController();
 await stayConnected();
 
@@ -56,10 +65,10 @@ function exit(): void {
   port?.close();
 }
 
-async function sign(text: Uint8Array): Promise<Buffer> {
+async function sign(publicKey: string, text: Uint8Array): Promise<Buffer> {
   if (connection === null) throw new Error('There is no connection');
   try {
-    return await connection.sign(text);
+    return await connection.sign(publicKey, text);
   } catch (cause) {
     // Any other problem ends the connection, and that is reported when it has ended.
     if (cause instanceof SignerRefusal) report({ type: 'refused', problem: cause.message });
@@ -81,13 +90,14 @@ async function stayConnected(): Promise<void> {
   ) {
     try {
       connection = await connectSigner({
-        ...address,
+        path,
+        publicKeys,
         verify: verifySignature,
         nonce: () => systemRuntime.randomBytes(CHALLENGE_BYTES),
       });
       waitMs = FIRST_WAIT_MS;
       Atomics.store(isAvailable, 0, 1);
-      report({ type: 'available' });
+      report({ type: 'available', publicKeys: connection.publicKeys });
       const reason = await connection.ended;
       connection = null;
       Atomics.store(isAvailable, 0, 0);
