@@ -12,7 +12,6 @@ import {
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import { parseJson } from '../src/base/json/parse.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
@@ -25,6 +24,7 @@ import {
   message,
 } from '../src/base/signer/protocol.ts';
 import { kindOf, startSignerService } from '../src/base/signer/service.ts';
+import { nextKeyFile } from '../src/server/config/identity.ts';
 import { loadConfig } from '../src/server/config/load.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { NO_LIMITS, runProgram, startChildServer } from './support/child-server.ts';
@@ -43,7 +43,7 @@ import {
   signedByNode,
   type TestNode,
 } from './support/requests.ts';
-import { type SignedNetwork, signedNetwork, startSigner } from './support/signer.ts';
+import { type SignedNetwork, signedNetwork, startSigner, until } from './support/signer.ts';
 import { attest, parsed, recognize, revokeAttestation, verifies } from './support/trust.ts';
 
 const UNSIGNED = '503 signer_unavailable';
@@ -63,6 +63,12 @@ interface Vectors {
   readonly signatures: readonly (Exchange & { readonly text: string })[];
   readonly refusal: Exchange;
   readonly too_long: Pick<Exchange, 'asked'>;
+  readonly two_keys: {
+    readonly second: { readonly seed_base64: string; readonly public_base64: string };
+    readonly keys: Exchange;
+    readonly signatures: readonly Exchange[];
+    readonly refusal: Exchange;
+  };
 }
 
 function start(
@@ -74,15 +80,6 @@ function start(
     flags: { signer: address },
     ...(listThreadFrom !== undefined && { listThreadFrom }),
   });
-}
-
-/** Asks again until it is so; only another process can tell. */
-async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
-  const end = Date.now() + 20_000;
-  while (!(await holds())) {
-    assert.ok(Date.now() < end, 'it did not become so');
-    await delay(20);
-  }
 }
 
 async function enrollment(na: TestAuthority): Promise<string> {
@@ -436,10 +433,13 @@ test('a key that others can read, and an address that is none, are refused', asy
 
 test('the vectors are what a signer answers, piece by piece, and too long a text ends the connection', async () => {
   const network = signedNetwork();
-  const { key, challenge, signatures, refusal, too_long } = vectors;
+  const { key, challenge, signatures, refusal, too_long, two_keys } = vectors;
   writeFileSync(network.keyFile, `${key.seed_base64}\n`);
-  const signer = await startSigner(network);
-  const exchanges = [key, challenge, ...signatures, refusal];
+  const nextFile = nextKeyFile(network.keyFile);
+  writeFileSync(nextFile, `${two_keys.second.seed_base64}\n`, { mode: 0o600 });
+  const signer = await startSigner(network, ['--next-key', nextFile]);
+  const withKeys = [two_keys.keys, ...two_keys.signatures, two_keys.refusal];
+  const exchanges = [key, challenge, ...signatures, ...withKeys, refusal];
   const expected = exchanges.map(({ answered }) => answered).join('');
   const socket = connect(network.path);
   const received: Buffer[] = [];
@@ -458,7 +458,10 @@ test('the vectors are what a signer answers, piece by piece, and too long a text
     signer.output(),
     /WARNING mesh\.signer A message of 268435458 bytes was announced: connections ended: 1/,
   );
-  assert.match(signer.output(), /Signed join_certificate: 1, bytes: 50/);
+  assert.ok(signer.output().includes(`Signed join_certificate with ${key.public_base64}: 1`));
+  for (const { public_base64 } of [key, two_keys.second]) {
+    assert.ok(signer.output().includes(`Signed revocation_list with ${public_base64}: 1`));
+  }
 });
 
 test('every record that an authority signs is told by its kind', () => {
@@ -471,6 +474,21 @@ test('every record that an authority signs is told by its kind', () => {
     }
   }
   for (const kind of OF_RECORDS) assert.ok(kinds.has(kind), kind);
+});
+
+test('so are the texts by which one key makes another its successor, and a bulletin that names them', () => {
+  const read = readFileSync(new URL('test/vectors/authority-keys.json', PROJECT), 'utf8');
+  const { statements, files } = JSON.parse(read).vectors;
+  const kind = (text: string) => kindOf(Buffer.from(text));
+  for (const { possession_text, signed_text } of statements) {
+    assert.equal(kind(possession_text), 'key_possession');
+    assert.equal(kind(signed_text), 'succession');
+  }
+  for (const { request } of files) {
+    assert.equal(kind(canonicalJson(request, 'signatures')), 'succession_request');
+  }
+  const bulletin = { authority_keys_digest: '', crl_digest: '', crl_sequence: 1, version: 1 };
+  assert.equal(kind(canonicalJson(bulletin)), 'bulletin');
 });
 
 const OF_RECORDS = [
