@@ -104,6 +104,7 @@ function filledIndex(treaties: number, sovereigns = SOVEREIGNS): RecognitionInde
       expiresAt: LATER,
       revokedAt: null,
       revocationReason: null,
+      followed: [],
     };
     index.putTreaty(`treaty-${i}`, treaty);
   }

@@ -1,8 +1,11 @@
 /**
  * Recognition treaty [service-states-treaty]. Expiry is not a state: it follows from the clock. A repeated
- * revocation may change the reason, for example to name the successor, but never the time of the first one.
+ * revocation may change the reason, for example to name the successor, but never the time of the first one. A treaty
+ * that follows its subject to another authority key is replaced by a successor [core-4-13-1].
  */
 import { assign, emit, setup } from 'xstate';
+import type { ChainReason } from '../src/protocol/records/authority-chain.ts';
+import type { AuthoritySuccession } from '../src/protocol/records/authority-succession.ts';
 import type { Refused } from './refused.ts';
 
 /** Instants are milliseconds since the epoch. */
@@ -17,13 +20,36 @@ export interface Treaty {
   readonly expiresAt: number;
   readonly revokedAt: number | null;
   readonly revocationReason: string | null;
+  /** The successions of the subject that were followed; empty if the operator named the keys. */
+  readonly followed: readonly AuthoritySuccession[];
+}
+
+export interface Following {
+  readonly type: 'follow';
+  readonly at: number;
+  readonly successorId: string;
+  /** Why the chain cannot be followed; null if it can. */
+  readonly problem: ChainReason | null;
+  /** Whether the chain says more than the treaty has followed, or leads to other keys. */
+  readonly isNews: boolean;
 }
 
 export type TreatyEvent =
+  | Following
   | { readonly type: 'issue'; readonly treaty: Treaty }
   | { readonly type: 'revoke'; readonly at: number; readonly reason: string };
 
-export type TreatyRefusal = 'treaty_not_found';
+export type TreatyRefusal =
+  | 'treaty_not_found'
+  | 'treaty_revoked'
+  | 'treaty_expired'
+  | 'chain_rejected'
+  | 'nothing_to_follow';
+
+/** A treaty is in force while at least one full second is left. */
+export function lastInstantInForce({ expiresAt }: Pick<Treaty, 'expiresAt'>): number {
+  return expiresAt - 1000;
+}
 
 const none: Treaty = {
   json: '',
@@ -35,13 +61,20 @@ const none: Treaty = {
   expiresAt: 0,
   revokedAt: null,
   revocationReason: null,
+  followed: [],
 };
 
 export const treatyMachine = setup({
   types: {} as {
     context: Treaty;
     events: TreatyEvent;
-    emitted: Refused<TreatyRefusal> | { readonly type: 'issued' | 'revoked' };
+    emitted: Refused<TreatyRefusal> | { readonly type: 'issued' | 'revoked' | 'replaced' };
+  },
+  guards: {
+    isOver: ({ context, event }) =>
+      event.type === 'follow' && event.at > lastInstantInForce(context),
+    isRejected: ({ event }) => event.type === 'follow' && event.problem !== null,
+    isNoNews: ({ event }) => event.type === 'follow' && !event.isNews,
   },
 }).createMachine({
   id: 'recognition-treaty',
@@ -55,6 +88,7 @@ export const treatyMachine = setup({
           actions: [assign(({ event }) => event.treaty), emit({ type: 'issued' })],
         },
         revoke: { actions: emit({ type: 'refused', refusal: 'treaty_not_found' }) },
+        follow: { actions: emit({ type: 'refused', refusal: 'treaty_not_found' }) },
       },
     },
     active: {
@@ -66,10 +100,26 @@ export const treatyMachine = setup({
             emit({ type: 'revoked' }),
           ],
         },
+        follow: [
+          { guard: 'isOver', actions: emit({ type: 'refused', refusal: 'treaty_expired' }) },
+          { guard: 'isRejected', actions: emit({ type: 'refused', refusal: 'chain_rejected' }) },
+          { guard: 'isNoNews', actions: emit({ type: 'refused', refusal: 'nothing_to_follow' }) },
+          {
+            target: 'revoked',
+            actions: [
+              assign(({ event }) => ({
+                revokedAt: event.at,
+                revocationReason: `replaced_by:${event.successorId}`,
+              })),
+              emit({ type: 'replaced' }),
+            ],
+          },
+        ],
       },
     },
     revoked: {
       on: {
+        follow: { actions: emit({ type: 'refused', refusal: 'treaty_revoked' }) },
         revoke: {
           actions: [
             assign(({ event }) => ({ revocationReason: event.reason })),

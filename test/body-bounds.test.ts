@@ -27,7 +27,11 @@ import {
 import { signAgentDescriptor } from './support/signing.ts';
 
 const KIB = 1024;
-const LARGE = ['/admin/policy', '/admin/sovereign-revocation-feeds/import'];
+const LARGE = [
+  '/admin/policy',
+  '/admin/recognition-treaties/{treaty_id}/follow',
+  '/admin/sovereign-revocation-feeds/import',
+];
 
 function expectedBound(path: string): number {
   if (path === '/agents') return 64 * KIB;

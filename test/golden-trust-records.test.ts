@@ -246,6 +246,7 @@ test('the graph served for the treaty of the vectors is theirs, its times in our
     expiresAt: Date.parse(String(expires_at)),
     revokedAt: null,
     revocationReason: null,
+    followed: [],
   });
   const edges = (graph.recognition_edges as JsonObject[]).map((edge) => ({
     ...edge,

@@ -63,6 +63,7 @@ function recognized(names: readonly string[], copies = 1): RecognitionIndex {
       expiresAt: NOW + (i % 5) * 24 * HOUR,
       revokedAt: i % 4 === 3 ? NOW : null,
       revocationReason: i % 4 === 3 ? subject : null,
+      followed: [],
     });
     index.putRevocation({
       issuer: subject,

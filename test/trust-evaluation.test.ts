@@ -50,6 +50,7 @@ function judge(
       expiresAt: NOW + left,
       revokedAt: revoked === undefined ? null : NOW - 1,
       revocationReason: revoked ?? null,
+      followed: [],
     });
   }
   for (const [issuer, attestationId] of revocations) {

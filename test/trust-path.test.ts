@@ -117,6 +117,7 @@ function treatyOf({ from, to, state }: Given): Treaty {
     expiresAt: NOW + left,
     revokedAt: reason === null ? null : NOW - 1,
     revocationReason: reason,
+    followed: [],
   };
 }
 

@@ -107,6 +107,7 @@ function treatyOf({ id, from, to, issued, expires, revoked, reason }: Given): Tr
     expiresAt: at(expires),
     revokedAt: revoked === null ? null : at(revoked),
     revocationReason: revoked === null ? null : reason,
+    followed: [],
   };
 }
 

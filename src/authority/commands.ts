@@ -26,6 +26,7 @@ import * as attestations from './recognition/attestations.ts';
 import * as feedImport from './recognition/feed-import.ts';
 import * as recognitionPolicy from './recognition/recognition-policy.ts';
 import * as treaties from './recognition/treaties.ts';
+import * as treatyFollowing from './recognition/treaty-following.ts';
 import * as trustCycle from './recognition/trust-cycle.ts';
 import * as trustQuestions from './recognition/trust-questions.ts';
 import * as staging from './succession/staging.ts';
@@ -54,6 +55,7 @@ const EXPORTED: Handlers = {
   ...feedImport,
   ...recognitionPolicy,
   ...treaties,
+  ...treatyFollowing,
   ...trustCycle,
   ...trustQuestions,
   ...staging,

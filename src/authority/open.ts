@@ -27,6 +27,7 @@ import { createRosters } from './liveness/rosters.ts';
 import { refreshDashboard } from './publication/dashboard.ts';
 import { refreshGraph } from './publication/graph.ts';
 import { RESTORE_LISTS, refreshCrl, refreshFeeds } from './publication/signed-lists.ts';
+import { endOverlaps } from './recognition/treaty-following.ts';
 import { type AuthorityState, createAuthorityState, type StateOptions } from './state.ts';
 import { createAuditChain } from './subjects/audit.ts';
 import { createRefusalAudit } from './subjects/refusal-counter.ts';
@@ -174,6 +175,7 @@ export async function openAuthority(
     async renewLists() {
       await execute(na, refreshCrl, null);
       await execute(na, refreshFeeds, null);
+      await execute(na, endOverlaps, null);
     },
     async sweep() {
       await execute(na, retention.sweep, null);

@@ -100,6 +100,7 @@ export const REFUSALS = {
     attestation_issuer_mismatch: 'Attestations are issued in the name of this sovereign only',
     missing_treaty_subject: 'subject_sovereign_id and a list of subject_public_keys are required',
     empty_subject_public_keys: 'subject_public_keys must not be empty',
+    invalid_authority_keys: 'authority_keys must be an object with a list of successions',
     invalid_sovereign_revocation_feed: 'feed is not a valid revocation feed',
     missing_issuer_public_keys: 'No public key of the feed issuer was given or is known',
     invalid_public_keys: 'Public keys must be a list of strings, or an object of strings',
@@ -238,6 +239,9 @@ export const REFUSALS = {
     roll_back_impossible: 'The key of the authority cannot be rolled back',
     no_overlap: 'Only the current key signs',
     nodes_have_not_followed: 'Some nodes still have a certificate of the earlier key only',
+    treaty_revoked: 'The treaty is revoked, or was replaced by another one',
+    treaty_expired: 'The treaty has expired',
+    nothing_to_follow: 'No change of the key is in force that the treaty has not followed',
     stale_sequence: 'The sequence of the feed is not newer than the imported one',
   }),
   ...withStatus(410, {
@@ -250,6 +254,7 @@ export const REFUSALS = {
     request_validation_failed: 'The request body does not have the expected form',
     invalid_recognition_policy: 'recognition_policy does not have the expected form',
     invalid_treaty_scope: 'scope does not have the expected form',
+    chain_rejected: 'The chain of authority keys cannot be followed from the keys of the treaty',
     invalid_recognition_treaty: 'treaty is not a valid recognition treaty',
     invalid_attestation_or_policy:
       'attestation or recognition_policy does not have the expected form',

@@ -94,6 +94,8 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
     'Omit `issuer_sovereign_id`, or allow other names with `MESH_FOREIGN_ISSUER=allow`.',
   missing_treaty_subject: 'Send `subject_sovereign_id` and a list of `subject_public_keys`.',
   empty_subject_public_keys: 'Name at least one key of the other sovereign.',
+  invalid_authority_keys:
+    'Send what `/authority-keys` of the other sovereign answers, or its list of `successions`, in `authority_keys`.',
   invalid_sovereign_revocation_feed:
     'Fetch the feed again from its issuer, and raise `MESH_MAX_FEED_ENTRIES` if it is long.',
   missing_issuer_public_keys:
@@ -200,6 +202,10 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   operator_key_exists: 'Choose another id and create a new key: neither can be reused.',
   operator_key_configured: 'Change the tier in the configuration, and restart the authority.',
   operator_key_revoked: 'Add a new key under another id.',
+  treaty_revoked: 'Follow the treaty that replaced it, or issue a new one.',
+  treaty_expired: 'Issue a new treaty with the present keys of the other sovereign.',
+  nothing_to_follow:
+    'No action needed: nothing was changed. If `details.activates_at` is not null, follow again after that time.',
   stale_sequence: 'No action needed: a feed that is at least as new has already been imported.',
   request_timeout: 'Resend the request without pauses in the body.',
   request_entity_too_large:
@@ -208,6 +214,8 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   invalid_recognition_policy: WHOLE_RECORD,
   invalid_treaty_scope:
     'Send `allowed_roles` and `accepted_statuses` as lists, and `claims` as an object.',
+  chain_rejected:
+    'Do as `details.problem` says. If the key of the other sovereign was stolen, name its root key, which you have compared with its operators.',
   invalid_recognition_treaty: WHOLE_RECORD,
   invalid_attestation_or_policy: WHOLE_RECORD,
   invalid_attestation_or_treaty: WHOLE_RECORD,

@@ -24,7 +24,7 @@ import {
   tableOf,
   timeColumn,
 } from './table.ts';
-import { wholeTreatyId } from './treaty.ts';
+import { wholeTreatyId } from './treaty-pages.ts';
 
 interface TraceOptions extends PublicOptions, TableOptions {
   readonly explain?: boolean;

@@ -2,10 +2,8 @@
 import { type Command, Option } from 'commander';
 import type { JsonObject } from '../base/json/value.ts';
 import type { TreatyRequest } from '../client/operator-trust.ts';
-import type { PublicClient } from '../client/public-client.ts';
-import type { TreatyFilters } from '../client/public-trust.ts';
 import { readJsonFile } from './json-file.ts';
-import { eachOf, pagesOf, printList } from './listing.ts';
+import { printList } from './listing.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import {
   addPublicOptions,
@@ -20,8 +18,9 @@ import {
 import { printResult, printVerdict } from './output.ts';
 import { addOutOption, type RecordOptions, showRecord } from './record-output.ts';
 import { publicClient } from './server.ts';
-import { wholeId } from './short-id.ts';
 import { addWideOption, column, idColumn, type TableOptions, timeColumn } from './table.ts';
+import { addFollowCommand } from './treaty-follow.ts';
+import { treatyPages, wholeTreatyId } from './treaty-pages.ts';
 import { addVerificationOptions, type VerificationOptions, verifierOf } from './verification.ts';
 
 interface ListOptions extends PublicOptions, TableOptions {
@@ -57,6 +56,8 @@ export function addTreatyCommands(program: Command): void {
   addOperatorOptions(revoke, [
     'mesh-na treaty revoke 7d0f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00 --reason "no longer needed"',
   ]);
+
+  addFollowCommand(treaty);
 
   const list = treaty
     .command('list')
@@ -120,19 +121,6 @@ async function runList(options: ListOptions): Promise<void> {
     ],
     none: 'No treaties.',
   });
-}
-
-function treatyPages(client: PublicClient, filters: TreatyFilters) {
-  return pagesOf(
-    (page) => client.treaties({ ...filters, ...page }),
-    ({ recognition_treaties }) => recognition_treaties,
-  );
-}
-
-/** Returns the full treaty id for an id or unique prefix. */
-export function wholeTreatyId(client: PublicClient, given: string): Promise<string> {
-  const ids = eachOf('Treaties', treatyPages(client, {}), ({ treaty }) => treaty.treaty_id);
-  return wholeId(given, 'treaty', ids);
 }
 
 interface VerifyOptions extends VerificationOptions {

@@ -58,6 +58,12 @@ export type FeedImportRequest = {
   readonly expected_issuer_sovereign_id?: string;
 };
 
+/** The other sovereign's document of authority keys; the root key defaults to the one that the treaty names. */
+export type FollowRequest = {
+  readonly authority_keys: JsonObject;
+  readonly root_public_key?: string;
+};
+
 export type RevokeReason = { readonly reason?: string };
 
 export interface OperatorTrust {
@@ -84,6 +90,8 @@ export interface OperatorTrust {
     revocation?: RevokeReason,
     call?: CallOptions,
   ): Promise<TreatyRevocation>;
+  /** Replaces a treaty after its subject has replaced its authority key; returns the successor. */
+  followTreaty(id: string, chain: FollowRequest, call?: CallOptions): Promise<RecognitionTreaty>;
   importFeed(request: FeedImportRequest, call?: CallOptions): Promise<FeedImported>;
 }
 
@@ -112,6 +120,13 @@ export function operatorTrust({ get, post }: Calls): OperatorTrust {
         TreatyRevocation,
         `/admin/recognition-treaties/${encodeURIComponent(id)}/revoke`,
         revocation,
+        call,
+      ),
+    followTreaty: (id, chain, call) =>
+      post(
+        RecognitionTreaty,
+        `/admin/recognition-treaties/${encodeURIComponent(id)}/follow`,
+        chain,
         call,
       ),
     importFeed: (request, call) =>

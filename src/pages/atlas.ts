@@ -29,7 +29,7 @@ import { inlineCode } from './inline-code.ts';
 import { PATH_DRAWING_STYLE, pathDrawing } from './path-drawing.ts';
 import { type RowPage, rowPage, TABLE_STYLE } from './table.ts';
 import { trustLink } from './trust-form.ts';
-import { sovereignAddress, sovereignLink, timeText, treatyLink } from './values.ts';
+import { followedText, sovereignAddress, sovereignLink, timeText, treatyLink } from './values.ts';
 
 /** The query of the reader; empty texts are ignored. */
 export interface AtlasQuestion {
@@ -271,8 +271,9 @@ ${path.path.map(pathStep)}</ol>
 `;
 }
 
-function pathStep({ from, to, lifecycle_state, valid_from, expires_at, treaty_id }: EdgeRow): Html {
-  return html`<li><p>${sovereignLink(from)} recognizes ${sovereignLink(to)} ${badge(stateBadge(lifecycle_state))}</p><p class="small muted">Treaty <span class="id">${treatyLink(treaty_id)}</span>, from ${timeText(valid_from)} until ${timeText(expires_at)}.</p></li>
+function pathStep(edge: EdgeRow): Html {
+  const { from, to, lifecycle_state, valid_from, expires_at, treaty_id } = edge;
+  return html`<li><p>${sovereignLink(from)} recognizes ${sovereignLink(to)} ${badge(stateBadge(lifecycle_state))}</p><p class="small muted">Treaty <span class="id">${treatyLink(treaty_id)}</span>, from ${timeText(valid_from)} until ${timeText(expires_at)}.${followedText(edge)}</p></li>
 `;
 }
 

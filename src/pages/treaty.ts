@@ -1,5 +1,6 @@
 /** `/treaty`: one recognition treaty with its parties, keys, scope and history [core-4-13], [core-6-1]. */
 
+import type { AuthorityKey } from '../protocol/records/authority-chain.ts';
 import { successorIn } from '../protocol/records/recognition-treaty.ts';
 import type { TreatyRow } from '../protocol/rows/treaty.ts';
 import { detailsPage, facts, section } from './details-page.ts';
@@ -44,9 +45,31 @@ export function treatyPage(row: TreatyRow, model: GraphModel): HtmlPage {
         ['Required claims', freeForm(scope.claims)],
         ['Metadata', freeForm(treaty.metadata)],
       ]),
-    )}${section('keys', 'Keys of the recognized sovereign', shortList(treaty.subject_public_keys, idValue))}${section('history', 'History', html`${history(row, model)}${row.status === 'active' ? whatIf(id, from, to) : ''}`)}<p class="small muted">Raw data: <a href="./recognition-treaties/${encodeURIComponent(id)}">the treaty with its signatures</a>, <a href="./connectome.json">connectome.json</a>.</p>
+    )}${section('keys', 'Keys of the recognized sovereign', keysOf(row))}${section('history', 'History', html`${history(row, model)}${row.status === 'active' ? whatIf(id, from, to) : ''}`)}<p class="small muted">Raw data: <a href="./recognition-treaties/${encodeURIComponent(id)}">the treaty with its signatures</a>, <a href="./connectome.json">connectome.json</a>.</p>
 `,
   });
+}
+
+function keysOf({ treaty, followed }: TreatyRow): Html {
+  const states = new Map(followed?.keys.map((key) => [key.public_key, key]));
+  const keys = shortList(
+    treaty.subject_public_keys,
+    (key) => html`${idValue(key)}${stateText(states.get(key))}`,
+  );
+  if (followed === undefined) return keys;
+  return html`${keys}<p class="small muted">The treaty follows this sovereign from one authority key to the next: ${followed.sequence} ${followed.sequence === 1 ? 'change' : 'changes'} so far, signed by the root key ${idValue(followed.root_public_key)}.</p>
+`;
+}
+
+function stateText(key: AuthorityKey | undefined): Html {
+  switch (key?.state) {
+    case 'current':
+      return html` current${key.since === null ? '' : html` since ${timeText(key.since)}`}`;
+    case 'previous':
+      return html` previous${key.signs_until === null ? '' : html`, accepted until ${timeText(key.signs_until)}`}`;
+    default:
+      return key === undefined ? NO_HTML : html` ${key.state}`;
+  }
 }
 
 /** Asks what would change without it; only for names that fit in a URL. */

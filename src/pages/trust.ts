@@ -22,7 +22,7 @@ import { inlineCode } from './inline-code.ts';
 import { PATH_DRAWING_STYLE, pathDrawing } from './path-drawing.ts';
 import { candidatesSection } from './trust-candidates.ts';
 import { type TrustPageQuestion, trustDataLink, trustForm, trustLink } from './trust-form.ts';
-import { exactTime, sovereignLink, treatyLink } from './values.ts';
+import { exactTime, followedText, sovereignLink, treatyLink } from './values.ts';
 
 const TRUST_STYLE = `
 .left-out { grid-column: 1 / -1; min-width: 0; margin: 0; padding: 0; border: 0; display: grid; gap: 0.25rem; }
@@ -138,7 +138,7 @@ type Terms = TrustExplanation['terms'][number];
 function pathStep(question: TrustPageQuestion, edge: EdgeRow, terms: Terms | undefined): Html {
   const { from, to, lifecycle_state, valid_from, expires_at, treaty_id, status } = edge;
   return html`<li><p>${sovereignLink(from)} recognizes ${sovereignLink(to)} ${badge(stateBadge(lifecycle_state))}</p>
-<p class="small muted">Treaty <span class="id">${treatyLink(treaty_id)}</span>, from ${exactTime(valid_from)} until ${exactTime(expires_at)}.${termsText(terms)}</p>
+<p class="small muted">Treaty <span class="id">${treatyLink(treaty_id)}</span>, from ${exactTime(valid_from)} until ${exactTime(expires_at)}.${termsText(terms)}${followedText(edge)}</p>
 ${status === 'active' ? whatIf(question, [treaty_id], 'What if it ended?') : ''}</li>
 `;
 }

@@ -1,5 +1,6 @@
 /** Names, ids and times as every page shows them. */
 import { displayTime } from '../base/timestamp.ts';
+import type { EdgeRow } from '../protocol/rows/graph.ts';
 import { nameInCell, nameInFull, nameInLink, reference } from './graph-names.ts';
 import { type Html, html, NO_HTML } from './html.ts';
 
@@ -81,4 +82,9 @@ export function timeText(datetime: string): Html {
 export function exactTime(instant: string): Html {
   const shown = `${instant.slice(0, 10)} ${instant.slice(11, 19)} UTC`;
   return html`<time datetime="${instant}">${shown}</time>`;
+}
+
+/** The key to which a treaty has followed its subject, if it has followed any change. */
+export function followedText({ followed_key: key }: EdgeRow): Html {
+  return key === undefined ? NO_HTML : html` It follows its subject, to the key ${idText(key)}.`;
 }

@@ -68,6 +68,7 @@ const treaty: Treaty = {
   expiresAt: NOW + HOUR,
   revokedAt: null,
   revocationReason: null,
+  followed: [],
 };
 const inForce = { value: 'active', context: treaty };
 const ended = {
@@ -75,6 +76,13 @@ const ended = {
   context: { ...treaty, revokedAt: NOW - 1, revocationReason: 'first' },
 };
 const replace = { type: 'revoke', at: NOW, reason: 'replaced_by:t-2' } as const;
+const follow = {
+  type: 'follow',
+  at: NOW,
+  successorId: 't-2',
+  problem: null,
+  isNews: true,
+} as const;
 
 testTable(treatyMachine, [
   {
@@ -108,6 +116,48 @@ testTable(treatyMachine, [
     },
   },
   { name: 'an unknown one cannot be revoked', event: replace, emits: ['treaty_not_found'] },
+  {
+    name: 'it is replaced when its subject has another key',
+    from: inForce,
+    event: follow,
+    emits: ['replaced'],
+    to: { value: 'revoked', facts: { revokedAt: NOW, revocationReason: 'replaced_by:t-2' } },
+  },
+  {
+    name: 'it can follow in its last second',
+    from: inForce,
+    event: { ...follow, at: NOW + HOUR - 1000 },
+    emits: ['replaced'],
+    to: {
+      value: 'revoked',
+      facts: { revokedAt: NOW + HOUR - 1000, revocationReason: 'replaced_by:t-2' },
+    },
+  },
+  {
+    name: 'one that has expired follows nothing, whatever the chain',
+    from: inForce,
+    event: { ...follow, at: NOW + HOUR - 999, problem: 'fork', isNews: false },
+    emits: ['treaty_expired'],
+  },
+  {
+    name: 'a chain that cannot be followed changes nothing, even if it would be news',
+    from: inForce,
+    event: { ...follow, problem: 'unknown_key' },
+    emits: ['chain_rejected'],
+  },
+  {
+    name: 'a chain without news changes nothing',
+    from: inForce,
+    event: { ...follow, isNews: false },
+    emits: ['nothing_to_follow'],
+  },
+  {
+    name: 'one that has ended follows nothing',
+    from: ended,
+    event: follow,
+    emits: ['treaty_revoked'],
+  },
+  { name: 'an unknown one follows nothing', event: follow, emits: ['treaty_not_found'] },
 ]);
 
 testUnhandled(treatyMachine, [

@@ -101,3 +101,27 @@ export function chainOf(
   for (const step of steps) chain.push(signedStatement(termsOf(step, chain, genesisDigest)));
   return chain;
 }
+
+/** A chain of another network; the times of its steps are in hours from `start`. */
+export function chainAt(
+  start: number,
+  network_name: string,
+  steps: readonly Step[],
+): AuthoritySuccession[] {
+  const chain: AuthoritySuccession[] = [];
+  const moved = (time: string) => formatInstant(Date.parse(time) - START + start);
+  for (const step of steps) {
+    const { issued_at, activates_at, overlap_until, distrusted_from, ...terms } = termsOf(
+      step,
+      chain,
+    );
+    const times = {
+      issued_at: moved(issued_at),
+      activates_at: moved(activates_at),
+      overlap_until: moved(overlap_until),
+      distrusted_from: distrusted_from === null ? null : moved(distrusted_from),
+    };
+    chain.push(signedStatement({ ...terms, ...times, network_name }));
+  }
+  return chain;
+}

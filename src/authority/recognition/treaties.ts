@@ -15,6 +15,7 @@ import {
   readRecognitionTreaty,
 } from '../../protocol/records/recognition-treaty.ts';
 import { signRecord } from '../../protocol/records/signed-record.ts';
+import { followedKeys } from '../../protocol/records/treaty-chain.ts';
 import type { TreatyRow, TreatyStatus } from '../../protocol/rows/treaty.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
@@ -43,6 +44,7 @@ export const issueTreaty: Handler<'issueTreaty'> = (na, unit, terms) => {
     expiresAt: endOf(terms, unit.at),
     revokedAt: null,
     revocationReason: null,
+    followed: [],
   };
   unit.send('recognition-treaty', record.treaty_id, { type: 'issue', treaty });
   unit.audit('recognition_treaty_issued', {
@@ -143,5 +145,19 @@ function rowOf(edge: Edge, at: number): WithText<TreatyRow, 'treaty'> {
     revoked_at: lifecycle.revoked_at,
     revocation_reason: lifecycle.revocation_reason,
     lifecycle,
+    ...followedOf(edge.treaty, at),
   };
+}
+
+function followedOf(
+  { followed, subjectKeys }: Treaty,
+  at: number,
+): Pick<TreatyRow, 'followed'> | null {
+  const last = followed.at(-1);
+  if (last === undefined) return null;
+  const { root_public_key, sequence } = last;
+  const keys = followedKeys(followed, at).filter(({ public_key }) =>
+    subjectKeys.includes(public_key),
+  );
+  return { followed: { root_public_key, sequence, keys } };
 }

@@ -1,5 +1,6 @@
 /** The lifecycle of a treaty at a given time [core-6-1]. Instants are in milliseconds. */
 
+import { lastInstantInForce } from '../../../machines/recognition-treaty.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import { successorIn } from '../../protocol/records/recognition-treaty.ts';
 import type { ExpiryRisk, Lifecycle, LifecycleState } from '../../protocol/rows/treaty.ts';
@@ -31,13 +32,7 @@ export function lifecycleOf(treaty: TreatyFacts, now: number): Lifecycle {
 
 /** Whether the treaty is in force, which includes treaties that expire soon. */
 export function isLifecycleActive(treaty: TreatyFacts, now: number): boolean {
-  // A treaty is in force while at least one full second is left.
   return treaty.revokedAt === null && now <= lastInstantInForce(treaty);
-}
-
-/** The last instant at which the treaty is in force, unless it is revoked. */
-export function lastInstantInForce({ expiresAt }: TreatyFacts): number {
-  return expiresAt - 1000;
 }
 
 /** When the lifecycle next changes merely because time passes; infinity if never. */

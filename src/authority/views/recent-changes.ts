@@ -47,6 +47,10 @@ const SHOWN: Readonly<
     fields: ['treaty_id', 'issuer_sovereign_id', 'subject_sovereign_id', 'allowed_roles'],
   },
   recognition_treaty_revoked: { title: 'Treaty revoked', fields: ['treaty_id', 'reason'] },
+  recognition_treaty_followed: {
+    title: 'Treaty replaced for another key',
+    fields: ['treaty_id', 'successor_treaty_id', 'subject_sovereign_id', 'sequence'],
+  },
   sovereign_revocation_feed_imported: {
     title: 'Revocation feed imported',
     fields: ['feed_id', 'issuer_sovereign_id', 'sequence', 'revoked_count'],

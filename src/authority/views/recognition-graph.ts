@@ -16,6 +16,7 @@ import type { Edge, ImportLayer, RecognitionIndex, RevokedRow } from './recognit
 
 export function edgeRow({ treatyId, from, to, treaty }: Edge, now: number): EdgeRow {
   const { state, expiry_risk, expires_at } = lifecycleOf(treaty, now);
+  const followed = treaty.followed.at(-1);
   return {
     from: from.id,
     to: to.id,
@@ -25,6 +26,7 @@ export function edgeRow({ treatyId, from, to, treaty }: Edge, now: number): Edge
     expiry_risk,
     valid_from: treaty.validFrom,
     expires_at,
+    ...(followed !== undefined && { followed_key: followed.to_key }),
   };
 }
 

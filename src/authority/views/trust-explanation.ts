@@ -2,6 +2,7 @@
  * Explains why one sovereign does or does not trust another [core-6-3-1]: how long the trust lasts and under which terms,
  * which treaties were considered and which test they failed, and the smallest set of treaties that the trust depends on.
  */
+import { lastInstantInForce } from '../../../machines/recognition-treaty.ts';
 import { parseJson } from '../../base/json/parse.ts';
 import { isJsonObject } from '../../base/json/value.ts';
 import { canonicalJson, JsonText } from '../../base/json/write.ts';
@@ -16,7 +17,7 @@ import type {
   TrustPath,
 } from '../../protocol/rows/graph.ts';
 import type { LifecycleState } from '../../protocol/rows/treaty.ts';
-import { lastInstantInForce, lifecycleOf } from './lifecycle.ts';
+import { lifecycleOf } from './lifecycle.ts';
 import { compareEdges, type Edge } from './recognition-index.ts';
 import { smallestCut } from './trust-cut.ts';
 import {

@@ -1,18 +1,25 @@
-/** Recognition treaties: issue, revoke, list [core-4-13]. */
-import Type from 'typebox';
-import { isJsonObject } from '../../base/json/value.ts';
+/** Recognition treaties: issue, revoke, follow, list [core-4-13]. */
+import Type, { type Static } from 'typebox';
+import { SHA256 } from '../../base/crypto/digest.ts';
+import { verifySignature } from '../../base/crypto/ed25519.ts';
+import { isJsonObject, type JsonObject } from '../../base/json/value.ts';
 import { TreatyList, TreatyRevocation } from '../../protocol/answers/recognition.ts';
+import type { CallOf } from '../../protocol/contract/calls.ts';
+import { AuthorityKeys, successionsIn } from '../../protocol/records/authority-chain.ts';
 import {
   RecognitionTreaty,
   readTreatyScope,
   TreatyScope,
 } from '../../protocol/records/recognition-treaty.ts';
 import { FreeForm } from '../../protocol/records/record.ts';
+import { followForTreaty, type TreatyPin } from '../../protocol/records/treaty-chain.ts';
+import { LARGE_BODY_BYTES } from '../../protocol/route-description.ts';
 import { TreatyRow } from '../../protocol/rows/treaty.ts';
 import { bodyReader, mapped } from '../body.ts';
+import type { Edge } from '../edge.ts';
 import { firstValue } from '../query.ts';
 import { answerReply } from '../reply.ts';
-import type { RouteEntry } from '../route.ts';
+import { operatorOf, type RouteEntry } from '../route.ts';
 import { filter, listReply, openPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
 import { operatorRoute } from './operator-route.ts';
 import { reasonBody } from './reason.ts';
@@ -63,6 +70,21 @@ const issueBody = bodyReader(
     },
     wholeNumbers: ['validity_hours'],
   },
+);
+
+/** The statements are read one by one later, because the reason for refusing a chain names one of them. */
+const ChainInput = Type.Refine(
+  Type.Unsafe<JsonObject>({
+    type: 'object',
+    additionalProperties: true,
+    described: AuthorityKeys,
+  }),
+  (document) => successionsIn(document) !== null,
+);
+
+const followBody = bodyReader(
+  Type.Object({ authority_keys: ChainInput, root_public_key: Type.Optional(PublicKey) }),
+  { codes: { authority_keys: 'invalid_authority_keys' } },
 );
 
 const NEEDS_ID = {
@@ -117,6 +139,40 @@ export const treatyRoutes: readonly RouteEntry[] = [
       return mapped(reasonBody.read(request.body), ({ reason }) => ({ treatyId, reason }));
     },
   }),
+  operatorRoute({
+    method: 'POST',
+    path: '/admin/recognition-treaties/{treaty_id}/follow',
+    call: 'followTreaty',
+    limit: 'ADMIN',
+    maxBodyBytes: LARGE_BODY_BYTES,
+    summary: 'Replace a treaty after its subject has replaced its authority key',
+    description: `Send what GET /authority-keys of the subject answers. Its statements are followed from the keys that the
+treaty names. After a theft only the root key of the subject vouches for the new key, so the treaty or the request must
+name it.`,
+    body: followBody.schema,
+    exampleNeeds: NEEDS_ID,
+    answer: RecognitionTreaty,
+    refusals: [
+      'invalid_authority_keys',
+      'private_key_given',
+      'treaty_not_found',
+      'wrong_issuer',
+      'treaty_revoked',
+      'treaty_expired',
+      'chain_rejected',
+      'nothing_to_follow',
+    ],
+    async input(request, edge) {
+      // The chain is not followed if its sender will not be admitted.
+      if (operatorOf(request).verdict !== 'valid') {
+        return { ok: false, refusal: 'invalid_authority_keys', details: {} };
+      }
+      const read = followBody.read(request.body);
+      return read.ok
+        ? followInput(request.params.treaty_id ?? '', read.value, request.now, edge)
+        : read;
+    },
+  }),
   {
     method: 'GET',
     path: '/recognition-treaties',
@@ -161,4 +217,24 @@ function scopeOf(given: Partial<TreatyScope>): TreatyScope {
   const scope = readTreatyScope(given);
   if (scope === null) throw new Error('A scope passed its schema but cannot be read');
   return scope;
+}
+
+async function followInput(
+  treatyId: string,
+  { authority_keys, root_public_key }: Static<typeof followBody.schema>,
+  now: number,
+  edge: Edge,
+): Promise<CallOf<'followTreaty'>['input']> {
+  const asked = await edge.call('treatyPin', { treatyId });
+  if (!asked.ok) return asked;
+  const pin: TreatyPin = JSON.parse(asked.json);
+  const rootKey = root_public_key ?? null;
+  const received = successionsIn(authority_keys) ?? [];
+  const tools = { verify: verifySignature, sha256: SHA256 };
+  const verdict = followForTreaty(pin, rootKey, received, now, tools);
+  const value =
+    verdict.refusal === null
+      ? { refusal: null, successions: verdict.successions }
+      : { refusal: verdict.refusal, successions: [] };
+  return { ok: true, value: { treatyId, rootKey, ...value } };
 }

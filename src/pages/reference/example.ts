@@ -16,7 +16,7 @@ const DEEPEST = 8;
 
 /** Values by the end of a member's name; the first match applies. */
 const BY_NAME: readonly (readonly [RegExp, string])[] = [
-  [/public_keys?$|^issuer$|^key$|^(from|to)_key$/, EXAMPLE_KEY],
+  [/public_keys?$|^issuer$|^key$|^(from|to|followed)_key$/, EXAMPLE_KEY],
   [/^sig$|signature$|^proof_of_possession$/, SIGNATURE],
   [/digest$|hash$|_root$|^nonce$/, DIGEST],
   [/^(local|issuer|source|offerer|licensor|expected_issuer|from)(_sovereign_id)?$/, 'alpha'],

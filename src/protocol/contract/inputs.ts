@@ -8,6 +8,8 @@ import type {
   CapabilityOffer,
   RequestedTerms,
 } from '../records/agreement.ts';
+import type { ChainRefusal } from '../records/authority-chain.ts';
+import type { AuthoritySuccession } from '../records/authority-succession.ts';
 import type { BoundaryRequest } from '../records/boundary-decision.ts';
 import type { Ballots } from '../records/consensus-proof.ts';
 import type { JustificationProof } from '../records/justification-proof.ts';
@@ -201,6 +203,16 @@ export interface TreatyTerms {
 export interface RevokeTreaty {
   readonly treatyId: string;
   readonly reason: string;
+}
+
+export interface FollowTreaty {
+  readonly treatyId: string;
+  /** As named by the operator; null for the root key in the treaty, if any. */
+  readonly rootKey: string | null;
+  /** Why the edge could not follow the chain from what the treaty names; null if it could. */
+  readonly refusal: ChainRefusal | null;
+  /** The statements of the chain; empty if it is refused. */
+  readonly successions: readonly AuthoritySuccession[];
 }
 
 export interface TreatyFilter {

@@ -20,7 +20,7 @@ import { instantOf, recordReader } from './record.ts';
 export const KEY_STATES = ['next', 'current', 'previous', 'distrusted', 'retired'] as const;
 export type KeyState = (typeof KEY_STATES)[number];
 
-const AuthorityKey = Type.Object({
+export const AuthorityKey = Type.Object({
   public_key: Type.String(),
   state: Type.Enum([...KEY_STATES]),
   since: Type.Union([Type.String(), Type.Null()], {
@@ -154,8 +154,16 @@ function followed(
     currentKey: keys.find(({ state }) => state === 'current')?.public_key ?? null,
     keys,
     successions: chain,
-    inForce: chain.filter(({ activates_at }) => instantOf(activates_at) <= now),
+    inForce: inForceAt(chain, now),
   };
+}
+
+/** The statements in force at the given time. */
+export function inForceAt(
+  chain: readonly AuthoritySuccession[],
+  now: number,
+): readonly AuthoritySuccession[] {
+  return chain.filter(({ activates_at }) => instantOf(activates_at) <= now);
 }
 
 interface Problem {

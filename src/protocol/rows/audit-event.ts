@@ -28,6 +28,7 @@ export const AUDIT_EVENTS = [
   'recognition_policy_saved',
   'recognition_treaty_issued',
   'recognition_treaty_revoked',
+  'recognition_treaty_followed',
   'sovereign_revocation_feed_imported',
   'sovereign_revocation_feed_rejected',
   'capability_offer_built',

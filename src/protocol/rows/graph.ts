@@ -16,6 +16,12 @@ export const EdgeRow = Type.Object({
   expiry_risk: ExpiryRisk,
   valid_from: Datetime,
   expires_at: Datetime,
+  followed_key: Type.Optional(
+    Type.String({
+      description:
+        'Current key of the subject, only if the treaty followed it to another authority key',
+    }),
+  ),
 });
 
 const Reason = Type.Union([Type.String(), Type.Null()]);

@@ -1,5 +1,6 @@
 /** A treaty, as listed, with its lifecycle at the time of the answer [core-4-13], [core-6-1]. */
 import Type, { type Static } from 'typebox';
+import { AuthorityKey } from '../records/authority-chain.ts';
 import { RecognitionTreaty } from '../records/recognition-treaty.ts';
 import { Datetime } from '../records/record.ts';
 
@@ -30,6 +31,16 @@ export const TreatyRow = Type.Object({
   revoked_at: Type.Union([Datetime, Type.Null()]),
   revocation_reason: Type.Union([Type.String(), Type.Null()]),
   lifecycle: Lifecycle,
+  followed: Type.Optional(
+    Type.Object(
+      {
+        root_public_key: Type.String(),
+        sequence: Type.Integer(),
+        keys: Type.Array(AuthorityKey),
+      },
+      { description: 'Only if the treaty followed its subject to another authority key' },
+    ),
+  ),
 });
 
 export type LifecycleState = Static<typeof LifecycleState>;

@@ -1,0 +1,159 @@
+/** Replaces treaties whose subject has replaced its authority key [core-4-13-1]. */
+import type { Following, Treaty, TreatyRefusal } from '../../../machines/recognition-treaty.ts';
+import { parseJson } from '../../base/json/parse.ts';
+import { canonicalJson, JsonText } from '../../base/json/write.ts';
+import { Refusal } from '../../base/refusal.ts';
+import { formatInstant } from '../../base/timestamp.ts';
+import { type ChainRefusal, inForceAt } from '../../protocol/records/authority-chain.ts';
+import type { AuthoritySuccession } from '../../protocol/records/authority-succession.ts';
+import { keysOf } from '../../protocol/records/issuer.ts';
+import {
+  type RecognitionTreaty,
+  readRecognitionTreaty,
+} from '../../protocol/records/recognition-treaty.ts';
+import { signRecord } from '../../protocol/records/signed-record.ts';
+import { acceptedKeys, rootKeyIn, type TreatyPin } from '../../protocol/records/treaty-chain.ts';
+import type { Handler } from '../engine/admission.ts';
+import type { Authority } from '../engine/authority.ts';
+import type { Run } from '../engine/execute.ts';
+import { assertOwnIssuer, issuerOf } from '../engine/issuer.ts';
+import { refusePrivateKeys } from '../engine/known-keys.ts';
+import { refusalIn } from '../subjects/kinds.ts';
+import type { UnitOfWork } from '../subjects/unit-of-work.ts';
+import { isLifecycleActive } from '../views/lifecycle.ts';
+
+/** What the edge needs to follow a chain. */
+export const treatyPin: Handler<'treatyPin'> = (na, { treatyId }) => {
+  const treaty = na.subjects.committed('recognition-treaty', treatyId)?.context;
+  if (treaty === undefined) throw new Refusal('treaty_not_found');
+  const { subject, subjectKeys, followed } = treaty;
+  const pin: TreatyPin = {
+    subject,
+    subjectKeys,
+    followed,
+    rootKey: rootKeyIn(recordOf(treaty).metadata),
+  };
+  return new JsonText(JSON.stringify(pin));
+};
+
+/**
+ * The edge has followed the chain, because that may take hundreds of signature checks. What it followed from cannot have
+ * changed, because a treaty never does.
+ */
+export const followTreaty: Handler<'followTreaty'> = (na, unit, given) => {
+  const { treatyId, rootKey, refusal, successions } = given;
+  refusePrivateKeys(na, [rootKey]);
+  const treaty = unit.current('recognition-treaty', treatyId)?.context;
+  if (treaty === undefined) throw new Refusal('treaty_not_found');
+  assertOwnIssuer(na, treaty.issuer, 'wrong_issuer');
+  // What was followed stays followed, even if the clock was set back.
+  const count = Math.max(inForceAt(successions, unit.at).length, treaty.followed.length);
+  const inForce = successions.slice(0, count);
+  const following = followingOf(na, unit, treaty, { refusal, inForce });
+  const refused = refusalIn<TreatyRefusal>(unit.send('recognition-treaty', treatyId, following));
+  if (refused?.refusal === 'chain_rejected' && refusal !== null) {
+    const { reason: cause, sequence, message: problem } = refusal;
+    throw new Refusal('chain_rejected', { cause, sequence, problem });
+  }
+  if (refused?.refusal === 'nothing_to_follow') {
+    const activates_at = successions[inForce.length]?.activates_at ?? null;
+    throw new Refusal('nothing_to_follow', { activates_at });
+  }
+  if (refused !== null) throw new Refusal(refused.refusal);
+  return new JsonText(issueSuccessor(na, unit, { treatyId, following, inForce }));
+};
+
+/** Removes keys whose overlap has ended from the treaties that followed their successions. */
+export const endOverlaps: Run<null> = (na, unit) => {
+  for (const { treatyId, treaty } of na.recognition.edges()) {
+    const { followed: inForce } = treaty;
+    if (inForce.length === 0 || !isLifecycleActive(treaty, unit.at)) continue;
+    // Only to fewer keys: a clock that is set back brings none back.
+    const keys = acceptedKeys(inForce, treaty.subjectKeys, unit.at);
+    if (keys.length >= treaty.subjectKeys.length) continue;
+    const following = followingOf(na, unit, treaty, { refusal: null, inForce });
+    // It may be revoked or replaced by a unit that is not committed yet.
+    const refused = refusalIn(unit.send('recognition-treaty', treatyId, following));
+    if (refused === null) issueSuccessor(na, unit, { treatyId, following, inForce });
+  }
+  return null;
+};
+
+interface Chain {
+  readonly refusal: ChainRefusal | null;
+  readonly inForce: readonly AuthoritySuccession[];
+}
+
+function followingOf(
+  na: Authority,
+  { at }: UnitOfWork,
+  { followed, subjectKeys }: Treaty,
+  { refusal, inForce }: Chain,
+): Following {
+  const keys = acceptedKeys(inForce, subjectKeys, at);
+  const namesThem =
+    keys.length === subjectKeys.length && keys.every((key, index) => key === subjectKeys[index]);
+  return {
+    type: 'follow',
+    at,
+    successorId: na.runtime.uuid(),
+    problem: refusal?.reason ?? null,
+    isNews: inForce.length > 0 && !(namesThem && inForce.length === followed.length),
+  };
+}
+
+interface Replacement {
+  readonly treatyId: string;
+  readonly following: Following;
+  readonly inForce: readonly AuthoritySuccession[];
+}
+
+/** Issues the successor of a treaty, with everything but the keys as it was; returns its text. */
+function issueSuccessor(
+  na: Authority,
+  unit: UnitOfWork,
+  { treatyId, following: { successorId }, inForce }: Replacement,
+): string {
+  const replaced = unit.existing('recognition-treaty', treatyId);
+  const last = inForce.at(-1);
+  if (last === undefined) throw new Error(`Treaty ${treatyId} follows no statement`);
+  const subjectKeys = acceptedKeys(inForce, replaced.subjectKeys, unit.at);
+  const issuedAt = formatInstant(unit.at);
+  const issuer = issuerOf(na, unit);
+  const former = recordOf(replaced);
+  const draft: RecognitionTreaty = {
+    ...former,
+    treaty_id: successorId,
+    subject_public_keys: subjectKeys,
+    issued_at: issuedAt,
+    valid_from: issuedAt,
+    issued_by: issuer.keyId,
+    metadata: { ...former.metadata, root_public_key: last.root_public_key },
+  };
+  const json = canonicalJson(signRecord(draft, keysOf(issuer)));
+  const treaty: Treaty = {
+    ...replaced,
+    json,
+    subjectKeys,
+    issuedAt: unit.at,
+    validFrom: issuedAt,
+    revokedAt: null,
+    revocationReason: null,
+    followed: inForce,
+  };
+  unit.send('recognition-treaty', successorId, { type: 'issue', treaty });
+  unit.audit('recognition_treaty_followed', {
+    treaty_id: treatyId,
+    successor_treaty_id: successorId,
+    subject_sovereign_id: replaced.subject,
+    sequence: last.sequence,
+    subject_public_keys: subjectKeys,
+  });
+  return json;
+}
+
+function recordOf({ json }: Treaty): RecognitionTreaty {
+  const record = readRecognitionTreaty(parseJson(json));
+  if (record === null) throw new Error('A stored treaty is not a RecognitionTreaty');
+  return record;
+}

@@ -1,0 +1,18 @@
+/** The treaties of an authority, page by page. */
+import type { PublicClient } from '../client/public-client.ts';
+import type { TreatyFilters } from '../client/public-trust.ts';
+import { eachOf, pagesOf } from './listing.ts';
+import { wholeId } from './short-id.ts';
+
+export function treatyPages(client: PublicClient, filters: TreatyFilters) {
+  return pagesOf(
+    (page) => client.treaties({ ...filters, ...page }),
+    ({ recognition_treaties }) => recognition_treaties,
+  );
+}
+
+/** Returns the full treaty id for an id or unique prefix. */
+export function wholeTreatyId(client: PublicClient, given: string): Promise<string> {
+  const ids = eachOf('Treaties', treatyPages(client, {}), ({ treaty }) => treaty.treaty_id);
+  return wholeId(given, 'treaty', ids);
+}

@@ -1,0 +1,170 @@
+/** `mesh-na treaty follow`: what it shows, asks and refuses [core-4-13-1]. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import type { AuthoritySuccession } from '../src/protocol/records/authority-succession.ts';
+import { chainAt, countedKey, FIRST, ROOT, type Step } from './support/authority-chain.ts';
+import { REAL_TIME } from './support/child-server.ts';
+import { runCommand } from './support/commands.ts';
+import { get } from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
+import { openTerminal, programLine } from './support/terminal.ts';
+import { freshId, issued, recognize } from './support/trust.ts';
+
+const shared = sharedAuthority({ clock: REAL_TIME });
+const folder = mkdtempSync(join(tmpdir(), 'mesh-na-follow-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+const PLANNED: Step = { kind: 'planned', at: -1 };
+const STOLEN: Step = { kind: 'compromise', at: -1 };
+const SECOND = countedKey(2).publicKey;
+
+/** A treaty with a sovereign, and its chain in a file. */
+async function partner(...steps: readonly Step[]) {
+  const na = await shared();
+  const name = freshId('partner');
+  const terms = { subject_sovereign_id: name, subject_public_keys: [FIRST.publicKey] };
+  const { treaty_id } = await issued(recognize(na, terms));
+  const keys = join(folder, `${name}.json`);
+  const keep = (successions: readonly AuthoritySuccession[]) =>
+    writeFileSync(keys, JSON.stringify({ successions }));
+  const chain = chainAt(na.clock.now(), name, steps);
+  keep(chain);
+  const id = String(treaty_id);
+  return { na, id, keys, chain, keep, row: async () => (await get(na, rowPath(id))).body };
+}
+
+function rowPath(id: string): string {
+  return `/recognition-treaties/${id}`;
+}
+
+async function follow(id: string, keys: string, ...more: readonly string[]) {
+  const na = await shared();
+  return runCommand(['treaty', 'follow', id, '--keys', keys, ...more], {
+    MESH_URL: na.url,
+    MESH_DATA_DIR: na.dataDir,
+  });
+}
+
+test('a planned change is shown, and the treaty is replaced', async () => {
+  const { id, keys, chain, row } = await partner(PLANNED);
+  const { code, stdout, stderr } = await follow(id.slice(0, 13), keys, '--yes');
+  assert.equal(code, 0, stderr);
+  const lines = stdout.split('\n');
+  assert.match(lines[0] ?? '', new RegExp(`^Treaty .* replaces treaty ${id}\\.$`));
+  assert.match(stdout, /recognizes "partner-\d+"\. It is replaced by one with the same scope/);
+  assert.match(stdout, /statement {6}1 of the chain, in force since .* ago\); planned/);
+  assert.match(stdout, /root key .*; new to the treaty: compare it with its operators/);
+  assert.ok(lines.includes(`  adds           ${SECOND}`), stdout);
+  const until = chain[0]?.overlap_until;
+  assert.ok(lines.includes(`  keeps          ${FIRST.publicKey}, until ${until}`), stdout);
+  assert.equal((await row()).lifecycle.state, 'replaced');
+
+  const { replacement_treaty_id } = (await row()).lifecycle;
+  const again = await follow(replacement_treaty_id, keys);
+  assert.equal(again.code, 4);
+  assert.match(again.stderr, /409 nothing_to_follow/);
+  const ended = await follow(id, keys, '--json');
+  assert.equal(JSON.parse(ended.stderr).error.code, 'treaty_revoked');
+});
+
+test('after a theft the root key is needed, as text or in a file', async () => {
+  const { id, keys, row } = await partner(STOLEN);
+  const unproven = await follow(id, keys, '--yes', '--json');
+  assert.equal(unproven.code, 4);
+  assert.equal(JSON.parse(unproven.stderr).error.code, 'root_key_needed');
+  assert.equal((await row()).status, 'active');
+
+  const file = join(folder, 'root.pub');
+  writeFileSync(file, `${ROOT.publicKey}\n`);
+  const done = await follow(id, keys, '--yes', '--root-key', file);
+  assert.equal(done.code, 0, done.stderr);
+  assert.match(done.stdout, /the old key was stolen/);
+  assert.match(done.stdout, new RegExp(`root key {7}${ROOT.publicKey.replaceAll('+', '\\+')}\n`));
+  assert.match(done.stdout, / {2}removes {8}\S+, distrusted/);
+
+  const other = await partner(STOLEN);
+  const json = await follow(other.id, other.keys, '--yes', '--json', '--root-key', ROOT.publicKey);
+  assert.deepEqual(JSON.parse(json.stdout).subject_public_keys, [SECOND]);
+});
+
+test('the chain is read from the address where the partner publishes it, and no further than it may be long', async () => {
+  const { id, keys: _, chain } = await partner(PLANNED);
+  const answers: Record<string, string> = {
+    '/authority-keys': JSON.stringify({ successions: chain }),
+    '/long': JSON.stringify({ successions: ['x'.repeat(3 * 1024 * 1024)] }),
+    '/other': '{"status":"ok"}',
+  };
+  const server = createServer((request, response) => response.end(answers[request.url ?? '']));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  after(() => server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const long = await follow(id, `${url}/long`, '--yes');
+  assert.equal(long.code, 5, long.stderr);
+  const other = await follow(id, `${url}/other`, '--yes');
+  assert.match(other.stderr, /does not contain a chain of authority keys/);
+  const done = await follow(id, `${url}/authority-keys`, '--yes');
+  assert.equal(done.code, 0, done.stderr);
+});
+
+test('on a terminal it asks, and elsewhere it needs --yes', async () => {
+  const { na, id, keys, row } = await partner(PLANNED);
+  const unasked = await follow(id, keys);
+  assert.equal(unasked.code, 2);
+  assert.match(unasked.stderr, /add --yes/);
+  const line = programLine(['treaty', 'follow', id, '--keys', keys]);
+  const environment = { MESH_URL: na.url, MESH_DATA_DIR: na.dataDir };
+  for (const [answer, code, state] of [
+    ['n', 4, 'active'],
+    ['y', 0, 'replaced'],
+  ] as const) {
+    await using terminal = openTerminal(line, { columns: 200, environment });
+    await terminal.until(/adds/);
+    await terminal.until(/Replace it\? \[y\/N\] /);
+    terminal.type(`${answer}\n`);
+    assert.equal(await terminal.ended, code, terminal.shown());
+    assert.equal((await row()).lifecycle.state, state);
+  }
+});
+
+for (const [name, code, reason, change] of [
+  ['a file that is no chain', 3, /does not contain a chain of authority keys/, () => ({})],
+  [
+    'the chain of another network',
+    4,
+    /is rejected: Statement 1 of the chain belongs to the network "other"/,
+    () => ({ successions: chainAt(REAL_TIME.now(), 'other', [PLANNED]) }),
+  ],
+  [
+    'a chain without its first statement',
+    4,
+    /has the sequence 2, so one is missing/,
+    (chain: readonly AuthoritySuccession[]) => ({ successions: chain.slice(1) }),
+  ],
+] as const) {
+  test(`${name} changes nothing`, async () => {
+    const { id, keys, chain, row } = await partner(PLANNED, { kind: 'planned', at: -0.5 });
+    writeFileSync(keys, JSON.stringify(change(chain)));
+    const ended = await follow(id, keys, '--yes');
+    assert.equal(ended.code, code, ended.stderr);
+    assert.match(ended.stderr, reason);
+    assert.equal((await row()).status, 'active');
+  });
+}
+
+test('a private root key is refused, and not repeated', async () => {
+  const { id, keys } = await partner(STOLEN);
+  const file = join(folder, 'root.key');
+  const secret = Buffer.alloc(32, 7).toString('base64');
+  writeFileSync(file, `${secret}\n`);
+  const ended = await follow(id, keys, '--yes', '--root-key', file);
+  assert.equal(ended.code, 3);
+  assert.match(ended.stderr, /private key/);
+  assert.ok(!ended.stderr.includes(secret));
+});
