@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { createSortedTexts } from '../src/authority/tables/sorted-texts.ts';
+import { beginningWith, createSortedTexts } from '../src/authority/tables/sorted-texts.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
@@ -210,5 +210,57 @@ test('sorted texts are a sorted set, from any text on, with blocks of any size',
       );
     }),
     { numRuns: 300 },
+  );
+});
+
+test('certificates are found by the beginning of an id or key, by health, and by silence', async () => {
+  await using na = await startTestAuthority();
+  const quiet = await joinedNode(na);
+  const ill = await joinedNode(na);
+  await nodeRequest(na, '/heartbeat', ill.key, { cert_id: ill.certId, status: 'disk full' });
+  na.clock.advance(HOUR);
+  const [well, old] = [await joinedNode(na), await joinedNode(na)];
+  await heartbeat(na, well);
+  const next = await renewed(na, old);
+  const since = encodeURIComponent(formatInstant(na.clock.now() - MINUTE));
+  const beginning = (text: string, length: number) => encodeURIComponent(text.slice(0, length));
+  for (const [query, found] of [
+    [`cert_id=${beginning(ill.certId, 8)}`, [ill]],
+    [`cert_id=${ill.certId}`, [ill]],
+    [`cert_id=${ill.certId}0`, []],
+    ['cert_id=%20', []],
+    [`cert_id=${beginning(ill.certId, 8)}&key=${beginning(ill.key.publicKey, 8)}`, [ill]],
+    [`cert_id=${beginning(ill.certId, 8)}&key=${encodeURIComponent(well.key.publicKey)}`, []],
+    [`key=${beginning(old.key.publicKey, 8)}`, [old, next]],
+    [`key=${beginning(well.key.publicKey, 43)}`, [well]],
+    ['health=unwell', [ill]],
+    ['health=healthy', [well]],
+    ['health=disk%20full', [ill]],
+    [`silent_since=${since}`, [quiet, ill]],
+    [`silent_since=${since}&health=unwell`, [ill]],
+    ['silent_since=2000-01-01', []],
+  ] as const) {
+    assert.deepEqual(await idsOf(na, `?${query}`), found.map(({ certId }) => certId).sort(), query);
+  }
+  const short = beginning(ill.key.publicKey, 7);
+  assert.equal(outcome(await read(na, `?key=${short}`)), '400 invalid_key');
+  assert.equal(outcome(await read(na, '?silent_since=soon')), '400 invalid_silent_since');
+});
+
+test('texts that begin alike are read from any place on, however they are stored', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.stringMatching(/^[ab~-]{1,5}$/), { maxLength: 40 }),
+      fc.stringMatching(/^[ab~-]{0,3}$/),
+      fc.stringMatching(/^[ab~-]{0,4}$/),
+      (texts, beginning, after) => {
+        const sorted = createSortedTexts(4);
+        for (const text of texts) sorted.add(text);
+        const expected = [...new Set(texts)]
+          .filter((text) => text.startsWith(beginning) && text > after)
+          .sort();
+        assert.deepEqual([...beginningWith(beginning, sorted, after)], expected);
+      },
+    ),
   );
 });

@@ -311,7 +311,11 @@ test('what a batch costs does not depend on the invites of others, nor on those 
   for (const id of ['one', 'two']) subjects.restore('invite', sha256Hex(id), stored('small'));
   const page = listInvites(
     na,
-    { filter: { batch: 'small', status: null, name: null, label: null }, after: null, limit: 9 },
+    {
+      filter: { batch: 'small', status: null, fingerprint: null, name: null, label: null },
+      after: null,
+      limit: 9,
+    },
     0,
   );
   assert.deepEqual([(page as JsonObject).next, (page as JsonObject).count], [null, 2]);

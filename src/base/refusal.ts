@@ -84,6 +84,7 @@ export const REFUSALS = {
       'What was given as a public key is the private key of a key that is known here: nothing was done',
     invalid_operator_tier: coded('invalid_tier', 'tier must be standard or privileged'),
     invalid_expires_before: 'expires_before must be a timestamp',
+    invalid_silent_since: 'silent_since must be a timestamp',
     invalid_node_key: coded('invalid_key', 'The node key must be base64 of 32 bytes'),
     missing_cert_id: 'cert_id is required, or node_public_key in its place',
     invalid_revocation_reason:

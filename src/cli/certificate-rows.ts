@@ -1,9 +1,15 @@
 /** Filters and rows of certificates, shared by the commands for certificates and for nodes. */
 import { type Command, Option } from 'commander';
-import { reportsHealth } from '../authority/views/posture.ts';
+import { isInHealth } from '../authority/views/posture.ts';
 import { parseRequestTimestamp } from '../base/timestamp.ts';
 import type { OperatorClient } from '../client/operator-client.ts';
-import type { CertificateRow, CertificateStatus } from '../protocol/rows/certificate.ts';
+import { descriptionTest } from '../protocol/description-filter.ts';
+import {
+  type CertificateRow,
+  type CertificateStatus,
+  isInUse,
+} from '../protocol/rows/certificate.ts';
+import { labelTexts } from '../protocol/rows/node-description.ts';
 import {
   addDescriptionFilters,
   type DescriptionFilter,
@@ -26,9 +32,6 @@ export interface CertificateFilter extends NodeFilter {
   readonly expiresBefore?: string;
   readonly key?: string;
 }
-
-/** Only nodes with these may still report: after a renewal, the new certificate reports instead. */
-const IN_USE: ReadonlySet<CertificateStatus> = new Set(['active', 'silent']);
 
 export function addNodeFilters(command: Command): Command {
   return addDescriptionFilters(command)
@@ -58,12 +61,12 @@ export function addCertificateFilters(command: Command): Command {
   );
 }
 
-/** The authority applies some of the filters, and `isIn` the others. */
+/** The rows of the authority that match, tested here too: an older authority does not know all filters. */
 export function certificatePages(
   client: OperatorClient,
   filter: CertificateFilter,
 ): AsyncGenerator<readonly CertificateRow[], void> {
-  const { status, role, expiresBefore, key, name, label, hostname } = filter;
+  const { status, role, expiresBefore, key, name, label, hostname, health, silentSince } = filter;
   const filters = {
     ...(status !== undefined && { status }),
     ...(role !== undefined && { role }),
@@ -72,6 +75,8 @@ export function certificatePages(
     ...(name !== undefined && { name }),
     ...(label !== undefined && { label }),
     ...(hostname !== undefined && { hostname }),
+    ...(health !== undefined && { health }),
+    ...(silentSince !== undefined && { silent_since: silentSince }),
   };
   return pagesOf(
     (page) => client.certificates({ ...filters, ...page }),
@@ -79,9 +84,18 @@ export function certificatePages(
   );
 }
 
-/** Applies the filters that the authority does not support. */
-export function isIn(row: CertificateRow, { health, silentSince }: NodeFilter): boolean {
+export function isIn(
+  row: CertificateRow,
+  { name, label, hostname, health, silentSince }: NodeFilter,
+): boolean {
+  const described = { ...row, labels: labelTexts(row.labels ?? {}) };
+  const isWanted = descriptionTest({
+    name: name ?? null,
+    label: label ?? null,
+    hostname: hostname ?? null,
+  });
   return (
+    (isWanted?.(described) ?? true) &&
     (health === undefined || isInHealth(row.node_status, health)) &&
     (silentSince === undefined || isSilentSince(row, silentSince))
   );
@@ -89,22 +103,25 @@ export function isIn(row: CertificateRow, { health, silentSince }: NodeFilter): 
 
 function isSilentSince({ status, last_contact }: CertificateRow, time: string): boolean {
   const since = parseRequestTimestamp(time);
-  return since !== null && IN_USE.has(status) && Date.parse(last_contact) < since;
-}
-
-function isInHealth(status: string, wanted: string): boolean {
-  return wanted === 'unwell' ? !reportsHealth(status) : status === wanted;
+  return since !== null && isInUse(status) && Date.parse(last_contact) < since;
 }
 
 /** Returns the full certificate id for an id or unique prefix. */
 export function wholeCertificateId(client: OperatorClient, given: string): Promise<string> {
-  const ids = eachOf('Certificates', certificatePages(client, {}), ({ cert_id }) => cert_id);
-  return wholeId(given, 'certificate', ids);
+  const pages = pagesOf(
+    (page) => client.certificates({ cert_id: given, ...page }),
+    ({ certificates }) => certificates,
+  );
+  return wholeId(
+    given,
+    'certificate',
+    eachOf('Certificates', pages, ({ cert_id }) => cert_id),
+  );
 }
 
 /** Returns the full node key for a key or unique prefix. */
 export function wholeNodeKey(client: OperatorClient, given: string): Promise<string> {
-  const pages = certificatePages(client, {});
+  const pages = certificatePages(client, { key: given });
   return wholeKey(
     given,
     eachOf('Certificates', pages, ({ node_public_key }) => node_public_key),

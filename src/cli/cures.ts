@@ -45,6 +45,7 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   invalid_max_validity_hours: WHOLE_HOURS,
   invalid_token_expiry_hours: WHOLE_HOURS,
   invalid_count: 'Request 1 to 1000 tokens at a time.',
+  invalid_silent_since: 'Send an ISO 8601 timestamp, or leave it out.',
   invalid_name: 'Send a name of the form that the message describes.',
   invalid_labels: 'Send labels of the form that the message describes.',
   invalid_hostname: 'Send a host name of the form that the message describes, or none.',

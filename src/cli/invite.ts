@@ -48,6 +48,8 @@ interface InviteOptions extends OperatorOptions, OutOptions {
 }
 
 interface InviteFilter extends DescriptionFilter {
+  /** Its beginning. */
+  readonly fingerprint?: string;
   readonly status?: InviteStatus;
   readonly batch?: string;
 }
@@ -145,12 +147,16 @@ async function runList(options: ListOptions): Promise<void> {
   });
 }
 
-function invitePages(client: OperatorClient, { status, batch, name, label }: InviteFilter) {
+function invitePages(
+  client: OperatorClient,
+  { status, batch, name, label, fingerprint }: InviteFilter,
+) {
   const filters = {
     ...(status !== undefined && { status }),
     ...(batch !== undefined && { batch }),
     ...(name !== undefined && { name }),
     ...(label !== undefined && { label }),
+    ...(fingerprint !== undefined && { fingerprint }),
   };
   return pagesOf(
     (page) => client.invites({ ...filters, ...page }),
@@ -168,7 +174,8 @@ async function runWithdraw(given: string | undefined, options: WithdrawOptions):
   if (dryRun || yesWithdraw !== undefined) {
     throw usageFailure('--dry-run and --yes-withdraw need --batch: nothing was withdrawn');
   }
-  const all = eachOf('Invites', invitePages(client, {}), (row) => row.token_fingerprint);
+  const pages = invitePages(client, { fingerprint: given });
+  const all = eachOf('Invites', pages, (row) => row.token_fingerprint);
   const fingerprint = await wholeFingerprint(given, 'invite', FINGERPRINT_LENGTH, all);
   const withdrawn = await client.withdrawInvite(fingerprint);
   const text = withdrawn.already_withdrawn ? 'was already withdrawn' : 'is withdrawn';

@@ -91,6 +91,8 @@ export type DescriptionFilters = { readonly name?: string; readonly label?: stri
 export type InviteFilters = {
   readonly status?: InviteStatus;
   readonly batch?: string;
+  /** The beginning of a fingerprint. */
+  readonly fingerprint?: string;
 } & DescriptionFilters &
   Page;
 
@@ -98,9 +100,15 @@ export type CertificateFilters = {
   readonly status?: CertificateStatus;
   readonly role?: string;
   readonly expires_before?: string;
-  /** A node's public key. */
+  /** A node's public key, or at least its first 8 characters. */
   readonly key?: string;
+  /** The beginning of an id. */
+  readonly cert_id?: string;
   readonly hostname?: string;
+  /** The reported status; `unwell` stands for every one that is not healthy. */
+  readonly health?: string;
+  /** Only nodes with a certificate in use that have not reported since this time. */
+  readonly silent_since?: string;
 } & DescriptionFilters &
   Page;
 

@@ -1,21 +1,24 @@
 /** Lists certificates for operators: all that are kept, in any status [core-4-17]. */
 
 import type { NodeDescription } from '../../../machines/node-description.ts';
+import { isPublicKey } from '../../base/crypto/ed25519.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
 import type { CertificateFilter } from '../../protocol/contract/inputs.ts';
-import type { CertificateRow, CertificateStatus } from '../../protocol/rows/certificate.ts';
+import { descriptionTest } from '../../protocol/description-filter.ts';
+import {
+  type CertificateRow,
+  type CertificateStatus,
+  isInUse,
+} from '../../protocol/rows/certificate.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { pageFrom } from '../engine/page.ts';
 import type { LastContact } from '../liveness/last-contact.ts';
 import type { Subject } from '../subjects/subject-table.ts';
-import {
-  descriptionOf,
-  descriptionRow,
-  descriptionTest,
-  lengthOfDescription,
-} from './node-descriptions.ts';
+import { beginningWith } from '../tables/sorted-texts.ts';
+import { isInHealth } from '../views/posture.ts';
+import { descriptionOf, descriptionRow, lengthOfDescription } from './node-descriptions.ts';
 
 /** Approximate number of characters in a row, not counting its roles. */
 const ROW_CHARACTERS = 600;
@@ -24,6 +27,7 @@ interface Listed {
   readonly id: string;
   readonly certificate: Subject<'certificate'>;
   readonly contact: LastContact;
+  /** Looked up when it is read, because most certificates that are searched do not pass the other filters. */
   readonly description: NodeDescription | undefined;
   readonly status: CertificateStatus;
 }
@@ -39,7 +43,7 @@ export const listCertificates: Handler<'listCertificates'> = (na, { filter, ...p
       lengthOf: ({ certificate, description }) =>
         ROW_CHARACTERS + certificate.context.roles.join().length + lengthOfDescription(description),
     },
-    listedAfter(na, page.after?.id ?? '', filter.key, at),
+    listedAfter(na, page.after?.id ?? '', filter, at),
     page.limit,
   );
 };
@@ -56,10 +60,14 @@ export const readCertificate: Handler<'readCertificate'> = (na, { certId }, at) 
 function* listedAfter(
   na: Authority,
   id: string,
-  key: string | null,
+  { key, certId }: CertificateFilter,
   at: number,
 ): Generator<Listed> {
-  for (const next of key === null ? na.certificateIds.after(id) : ownedAfter(na, id, key)) {
+  const ids =
+    key !== null && isPublicKey(key)
+      ? ownedAfter(na, id, key)
+      : beginningWith(certId ?? '', na.certificateIds, id);
+  for (const next of ids) {
     const found = listed(na, next, at);
     if (found !== null) yield found;
   }
@@ -77,8 +85,15 @@ function listed(na: Authority, id: string, at: number): Listed | null {
   const certificate = na.subjects.committed('certificate', id);
   if (certificate === undefined) return null;
   const contact = na.liveness.contactOf(id, at);
-  const description = descriptionOf(na, certificate.context.nodePublicKey);
-  return { id, certificate, contact, description, status: statusOf(certificate, contact, at) };
+  return {
+    id,
+    certificate,
+    contact,
+    status: statusOf(certificate, contact, at),
+    get description() {
+      return descriptionOf(na, certificate.context.nodePublicKey);
+    },
+  };
 }
 
 function statusOf(
@@ -94,12 +109,16 @@ function statusOf(
   return renewedAt === null ? 'silent' : 'renewed';
 }
 
-function passes({ certificate, status }: Listed, filter: CertificateFilter): boolean {
-  const { roles, expiresAt } = certificate.context;
+function passes({ id, certificate, contact, status }: Listed, filter: CertificateFilter): boolean {
+  const { nodePublicKey, roles, expiresAt } = certificate.context;
   return (
     (filter.status ?? status) === status &&
     (filter.role === null || roles.includes(filter.role)) &&
-    (filter.expiresBefore === null || expiresAt < filter.expiresBefore)
+    (filter.expiresBefore === null || expiresAt < filter.expiresBefore) &&
+    (filter.key === null || nodePublicKey.startsWith(filter.key)) &&
+    (filter.certId === null || id.startsWith(filter.certId)) &&
+    (filter.health === null || isInHealth(contact.status, filter.health)) &&
+    (filter.silentSince === null || (isInUse(status) && contact.lastSeen < filter.silentSince))
   );
 }
 

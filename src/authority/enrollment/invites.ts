@@ -7,7 +7,8 @@ import { sha256Hex } from '../../base/crypto/digest.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
 import type { OperatorClaim } from '../../protocol/contract/claims.ts';
-import type { InviteTerms } from '../../protocol/contract/inputs.ts';
+import type { InviteFilter, InviteTerms } from '../../protocol/contract/inputs.ts';
+import { descriptionTest } from '../../protocol/description-filter.ts';
 import { type InviteRow, type InviteStatus, numberedName } from '../../protocol/rows/invite.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
@@ -17,7 +18,8 @@ import { assertRoom } from '../engine/room.ts';
 import { refusalIn } from '../subjects/kinds.ts';
 import type { Subject } from '../subjects/subject-table.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
-import { descriptionRow, descriptionTest, lengthOfDescription } from './node-descriptions.ts';
+import { beginningWith } from '../tables/sorted-texts.ts';
+import { descriptionRow, lengthOfDescription } from './node-descriptions.ts';
 
 const HOUR = 3_600_000;
 const TOKEN_BYTES = 24;
@@ -108,7 +110,7 @@ export const listInvites: Handler<'listInvites'> = (na, { filter, ...page }, at)
       lengthOf: ({ context }) =>
         ROW_CHARACTERS + context.roles.join().length + lengthOfDescription(context),
     },
-    listed(na, idsAfter(na, filter.batch, page.after?.id ?? ''), at),
+    listed(na, idsAfter(na, filter, page.after?.id ?? ''), at),
     page.limit,
   );
 };
@@ -165,9 +167,13 @@ function auditWithdrawal(
   unit.audit('invite_withdrawn', { token_fingerprint: fingerprint, remote_addr: remoteAddr });
 }
 
-function idsAfter(na: Authority, batch: string | null, after: string): Iterable<string> {
-  if (batch === null) return na.inviteIds.after(after);
-  return na.inviteBatches.find(batch)?.ids.after(after) ?? [];
+function idsAfter(
+  na: Authority,
+  { batch, fingerprint }: InviteFilter,
+  after: string,
+): Iterable<string> {
+  const ids = batch === null ? na.inviteIds : na.inviteBatches.find(batch)?.ids;
+  return ids === undefined ? [] : beginningWith(fingerprint ?? '', ids, after);
 }
 
 /** Only committed invites are listed. */

@@ -127,3 +127,23 @@ function beginningOf(text: string): number {
   }
   return beginning;
 }
+
+/** Of ASCII texts, those that begin with `beginning` and come after `after`, in order. */
+export function* beginningWith(
+  beginning: string,
+  texts: Pick<SortedTexts, 'after'>,
+  after: string,
+): Generator<string> {
+  const before = textBefore(beginning);
+  for (const text of texts.after(after > before ? after : before)) {
+    if (!text.startsWith(beginning)) return;
+    yield text;
+  }
+}
+
+/** A text before all those that begin with this one, with no text that begins otherwise in between. */
+function textBefore(beginning: string): string {
+  const last = beginning.length - 1;
+  if (last < 0) return '';
+  return `${beginning.slice(0, last)}${String.fromCharCode(beginning.charCodeAt(last) - 1)}\uffff`;
+}

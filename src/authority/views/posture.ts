@@ -324,3 +324,8 @@ const WELL = new Set([
 export function reportsHealth(status: string): boolean {
   return WELL.has(/^\s*([a-z]*)/i.exec(status)?.[1]?.toLowerCase() ?? '');
 }
+
+/** Whether the report is the wanted one; `unwell` stands for every report that is not healthy. */
+export function isInHealth(status: string, wanted: string): boolean {
+  return wanted === 'unwell' ? !reportsHealth(status) : status === wanted;
+}

@@ -42,6 +42,9 @@ const revokeBody = bodyReader(
   },
 );
 
+/** Too short for a whole key. */
+const KEY_BEGINNING = /^[A-Za-z0-9+/]{8,43}$/;
+
 export const certificateRoutes: readonly RouteEntry[] = [
   {
     method: 'GET',
@@ -54,9 +57,12 @@ export const certificateRoutes: readonly RouteEntry[] = [
       ),
       role: filter('Only those with this role'),
       expires_before: filter('Only those that expire before this time'),
-      key: filter('Only those of this node key'),
+      key: filter('Only those of this node key, or of keys that begin with at least 8 characters'),
+      cert_id: filter('Only those whose id begins with this'),
       ...DESCRIPTION_QUERY,
       hostname: filter('Only those of nodes that reported this host name; * stands for any text'),
+      health: filter('Only those with this node_status; unwell for all that are not healthy'),
+      silent_since: filter('Only those in use whose nodes did not report since this time'),
       ...PAGE_QUERY,
     }),
     summary: 'Certificates of nodes in every state, by id',
@@ -71,6 +77,7 @@ export const certificateRoutes: readonly RouteEntry[] = [
       'invalid_name',
       'invalid_labels',
       'invalid_hostname',
+      'invalid_silent_since',
     ],
     handle(request, edge) {
       const operator = operatorOf(request);
@@ -128,22 +135,37 @@ function certificateFilter(query: Query): Input<CertificateFilter> {
   const status = firstValue(query, 'status');
   const known = CERTIFICATE_STATUSES.find((name) => name === status) ?? null;
   if (known !== status) return refused('invalid_certificate_status');
-  const before = firstValue(query, 'expires_before');
-  const expiresBefore = before === null ? null : parseRequestTimestamp(before);
-  if (before !== null && expiresBefore === null) return refused('invalid_expires_before');
+  const expiresBefore = timeIn(query, 'expires_before');
+  if (expiresBefore === 'invalid') return refused('invalid_expires_before');
   const key = firstValue(query, 'key');
-  if (key !== null && !isPublicKey(key)) return refused('invalid_node_key');
+  if (key !== null && !KEY_BEGINNING.test(key) && !isPublicKey(key))
+    return refused('invalid_node_key');
   const described = descriptionFilter(query);
   if (!described.ok) return described;
   const hostname = firstValue(query, 'hostname');
   if (hostname !== null && !isHostName(hostname.replaceAll('*', '-'))) {
     return refused('invalid_hostname');
   }
-  const role = firstValue(query, 'role');
-  return {
-    ok: true,
-    value: { status: known, role, expiresBefore, key, ...described.value, hostname },
+  const silentSince = timeIn(query, 'silent_since');
+  if (silentSince === 'invalid') return refused('invalid_silent_since');
+  const value = {
+    status: known,
+    role: firstValue(query, 'role'),
+    expiresBefore,
+    key,
+    certId: firstValue(query, 'cert_id'),
+    ...described.value,
+    hostname,
+    health: firstValue(query, 'health'),
+    silentSince,
   };
+  return { ok: true, value };
+}
+
+/** Milliseconds since the epoch; null if the parameter is absent. */
+function timeIn(query: Query, name: string): number | null | 'invalid' {
+  const text = firstValue(query, name);
+  return text === null ? null : (parseRequestTimestamp(text) ?? 'invalid');
 }
 
 function refused(refusal: RefusalName): Input<never> {

@@ -115,6 +115,7 @@ export const inviteRoutes: readonly RouteEntry[] = [
       ),
       batch: filter('Only those of this batch'),
       ...DESCRIPTION_QUERY,
+      fingerprint: filter('Only those whose fingerprint begins with this'),
       ...PAGE_QUERY,
     }),
     summary: 'Invites by fingerprint, never with their tokens',
@@ -175,5 +176,11 @@ function inviteFilter(query: Query): Input<InviteFilter> {
   if (batch !== null && !isBatchLabel(batch)) {
     return { ok: false, refusal: 'invalid_batch', details: {} };
   }
-  return mapped(descriptionFilter(query), (described) => ({ status: known, batch, ...described }));
+  const fingerprint = firstValue(query, 'fingerprint');
+  return mapped(descriptionFilter(query), (described) => ({
+    status: known,
+    batch,
+    ...described,
+    fingerprint,
+  }));
 }

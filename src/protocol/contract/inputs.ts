@@ -98,6 +98,8 @@ export interface DescriptionFilter {
 export interface InviteFilter extends DescriptionFilter {
   readonly status: InviteStatus | null;
   readonly batch: string | null;
+  /** The beginning of the fingerprint. */
+  readonly fingerprint: string | null;
 }
 
 export interface WithdrawInvite {
@@ -130,9 +132,15 @@ export interface CertificateFilter extends DescriptionFilter {
   readonly role: string | null;
   /** Milliseconds since the epoch. */
   readonly expiresBefore: number | null;
-  /** A node's public key. */
+  /** A node's public key, or its beginning. */
   readonly key: string | null;
+  /** The beginning of the id. */
+  readonly certId: string | null;
   readonly hostname: string | null;
+  /** The reported status; `unwell` stands for every one that is not healthy. */
+  readonly health: string | null;
+  /** Milliseconds since the epoch. */
+  readonly silentSince: number | null;
 }
 
 export interface AddOperatorKey {

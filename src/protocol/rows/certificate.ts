@@ -37,3 +37,8 @@ export const CertificateRow = Type.Object({
 
 export type CertificateRow = Static<typeof CertificateRow>;
 export type CertificateStatus = CertificateRow['status'];
+
+/** Only nodes with these may still report: after a renewal, the new certificate reports instead. */
+export function isInUse(status: CertificateStatus): boolean {
+  return status === 'active' || status === 'silent';
+}

@@ -1,0 +1,54 @@
+/**
+ * Finds nodes by name, label or host name [core-4-17]. Clients test what they get once more before they change it: an
+ * authority may be too old to know a filter.
+ */
+import type { DescriptionFilter } from './contract/inputs.ts';
+
+/** Absent and null members are not set. */
+export interface Described {
+  readonly name?: string | null | undefined;
+  /** Each label as `key=value`. */
+  readonly labels?: readonly string[] | null | undefined;
+  readonly hostname?: string | null | undefined;
+}
+
+/** Tests descriptions; null if all of them pass. */
+export function descriptionTest({
+  name,
+  label,
+  hostname = null,
+}: DescriptionFilter & { readonly hostname?: string | null }):
+  | ((described: Described | undefined) => boolean)
+  | null {
+  if (name === null && label === null && hostname === null) return null;
+  const isName = name === null ? null : textTest(name);
+  const isHostname = hostname === null ? null : textTest(hostname);
+  return (described = {}) =>
+    (isName === null || (described.name != null && isName(described.name))) &&
+    (isHostname === null || (described.hostname != null && isHostname(described.hostname))) &&
+    (label === null || hasLabel(described.labels ?? [], label));
+}
+
+function hasLabel(labels: readonly string[], label: string): boolean {
+  return label.includes('=')
+    ? labels.includes(label)
+    : labels.some((each) => each.startsWith(`${label}=`));
+}
+
+/** Tests texts by a pattern in which `*` stands for any text; case does not matter. */
+function textTest(pattern: string): (text: string) => boolean {
+  const [first = '', ...others] = pattern.toLowerCase().split('*');
+  const last = others.pop();
+  return (text) => {
+    const lower = text.toLowerCase();
+    if (last === undefined) return lower === first;
+    if (!lower.startsWith(first)) return false;
+    let end = first.length;
+    for (const part of others) {
+      const found = lower.indexOf(part, end);
+      if (found < 0) return false;
+      end = found + part.length;
+    }
+    return lower.length - last.length >= end && lower.endsWith(last);
+  };
+}
