@@ -7,7 +7,17 @@ import { runProgram } from './support/child-server.ts';
 import { endOf } from './support/failed-command.ts';
 
 /** What sets up or runs the program itself, or looks at the whole of it, is one word. */
-const ALONE = ['init', 'serve', 'connect', 'doctor', 'completion', 'events', 'horizon', 'signer'];
+const ALONE = [
+  'init',
+  'serve',
+  'connect',
+  'doctor',
+  'completion',
+  'events',
+  'history',
+  'horizon',
+  'signer',
+];
 
 test('every command is a noun and a verb, but for those about the whole', () => {
   const paths = commandReference(buildProgram()).commands.map(({ path }) => path);

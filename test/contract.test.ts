@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { REFUSALS } from '../src/base/refusal.ts';
 import { ROUTES } from '../src/edge/routes/table.ts';
 import { AUDIT_EVENTS } from '../src/protocol/rows/audit-event.ts';
+import { SERIES } from '../src/protocol/rows/history.ts';
 import { GROUPS, OPTIONS, type OptionEntry } from '../src/server/config/options.ts';
 import { PROJECT } from './support/project.ts';
 
@@ -19,6 +20,15 @@ test('every route is a row of the endpoint tables', () => {
   });
   const served = ROUTES.map(({ method, path }) => `${method} ${path}`);
   assert.deepEqual(documented.toSorted(), served.toSorted());
+});
+
+test('every series of the history is a row, in the order in which the values of a row are stored', () => {
+  const rows = rowsOf(core, 'core-4-22', 'core-5').filter((row) => row.length === 3);
+  const documented = rows.slice(rows.findIndex(([first]) => first === 'Series') + 1);
+  assert.deepEqual(
+    documented,
+    SERIES.map(({ name, kind, meaning }) => [`\`${name}\``, kind, meaning]),
+  );
 });
 
 test('every error code is a row of the code tables, with its statuses', () => {

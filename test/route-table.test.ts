@@ -121,6 +121,7 @@ const CONTRACT: readonly ContractRoute[] = [
     '/admin/data-usage/policy',
     '/admin/data-usage/intent',
   ].map((path): ContractRoute => ['POST', path, 'operator', 'ADMIN']),
+  ['GET', '/history.json', 'public', 'HISTORY'],
   ...[
     '/agreements/verify',
     '/boundary/verify',

@@ -18,6 +18,7 @@ import { summarizeRefusals } from './engine/refusal-audit.ts';
 import { createRetention, type RetentionPeriods } from './engine/retention.ts';
 import { evictAgents } from './enrollment/agents.ts';
 import { publishOperatorKeys } from './enrollment/operator-keys.ts';
+import { keepHistory } from './history/kept-history.ts';
 import { CRL_ID } from './lists/crl.ts';
 import type { SignedList } from './lists/signed-list.ts';
 import { createHeartbeatInterval } from './liveness/beat-advice.ts';
@@ -321,6 +322,7 @@ function authorityOn(
     expiryCensus: createExpiryCensus({ subjects, now: runtime.now, elapsed: runtime.elapsed }),
     lastCommit: Promise.resolve(),
     eventTail: createEventTail(facts.auditLength),
+    history: keepHistory(options.store),
     graph: createGraphCaches(recognition),
     sliceQueue: createSliceQueue(),
     license: { policy: undefined },

@@ -122,6 +122,10 @@ export const REFUSALS = {
     missing_trust_path_parameters: 'from and to are required',
     invalid_explain: 'explain must be 0 or 1',
     invalid_without: 'without may name 16 treaties at most',
+    invalid_series: 'series must name one to twelve series of the history, separated by commas',
+    invalid_step: 'step must be 1m, 5m, 15m, 1h, 6h or 1d',
+    invalid_time_range:
+      'from and to must be timestamps, from before to, and at most 1500 steps apart',
     invalid_as_of: 'as_of must be a timestamp that is not in the future',
     missing_offer_fields: 'responder_sovereign_id and a list of capabilities are required',
     missing_counter_fields: 'offer, a list of capabilities and a valid window are required',

@@ -207,6 +207,7 @@ export function summaryOf(manifest: Manifest) {
       nonces: tables.nonces.rows,
       audit: tables.audit.rows,
       liveness: tables.liveness.rows,
+      history: tables.history.rows,
     },
   };
 }

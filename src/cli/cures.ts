@@ -119,6 +119,10 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   invalid_without: 'List fewer treaties in `without`.',
   invalid_as_of: 'Send `as_of` as a timestamp in the past, such as `2026-01-31T12:00:00Z`.',
 
+  invalid_series: 'Send names of series, such as `heartbeats,active_nodes`.',
+  invalid_step: 'Send one of the steps that the message lists, or omit it.',
+  invalid_time_range: 'Send an earlier `from` or a later `to`, or a longer `step`.',
+
   missing_offer_fields: COMPLETE,
   missing_counter_fields: COMPLETE,
   missing_accept_fields: 'Send `offer`, or both `counter` and `original_offer`.',

@@ -24,6 +24,7 @@ import { EXIT_CODE_HELP } from './exit-codes.ts';
 import { addFeedCommands } from './feed.ts';
 import { addGenesisCommands } from './genesis.ts';
 import { addGraphCommands } from './graph.ts';
+import { addHistoryCommand } from './history.ts';
 import { addHorizonCommand } from './horizon.ts';
 import { addInitCommand } from './init.ts';
 import { addInviteCommands } from './invite.ts';
@@ -66,6 +67,7 @@ export function buildProgram(): Command {
   addPolicyCommands(program);
   addAuditCommands(program);
   addEventsCommand(program);
+  addHistoryCommand(program);
   addHorizonCommand(program);
   program.commandsGroup('Other sovereigns:');
   addAttestationCommands(program);

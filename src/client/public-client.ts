@@ -7,11 +7,23 @@ import { GenesisBlock } from '../protocol/records/genesis.ts';
 import { PolicyManifest } from '../protocol/records/policy-manifest.ts';
 import { CertificateRevocationList } from '../protocol/records/revocation-list.ts';
 import { RevocationListDelta } from '../protocol/records/revocation-list-delta.ts';
+import { History, type HistoryStep, type SeriesName } from '../protocol/rows/history.ts';
 import { AuthorityError } from './authority-error.ts';
 import { publicCalls } from './calls.ts';
 import type { CallOptions, ServerOptions } from './options.ts';
 import { type PublicProtocol, publicProtocol } from './public-protocol.ts';
 import { type PublicTrust, publicTrust } from './public-trust.ts';
+
+export interface HistoryQuery {
+  /** At most 12. */
+  readonly series: readonly SeriesName[];
+  /** A timestamp; a day before `to` by default. */
+  readonly from?: string;
+  /** A timestamp; now by default. */
+  readonly to?: string;
+  /** One that fits the time by default. */
+  readonly step?: HistoryStep;
+}
 
 export interface PublicClient extends PublicTrust, PublicProtocol {
   genesis(call?: CallOptions): Promise<GenesisBlock>;
@@ -28,6 +40,8 @@ export interface PublicClient extends PublicTrust, PublicProtocol {
   /** The versions of the newest documents, for clients that send no heartbeats. */
   bulletin(call?: CallOptions): Promise<Bulletin>;
   health(call?: CallOptions): Promise<Health>;
+  /** What the service counted and measured over time. */
+  history(query: HistoryQuery, call?: CallOptions): Promise<History>;
   nodeCount(call?: CallOptions): Promise<number>;
 }
 
@@ -45,6 +59,8 @@ export function createPublicClient(server: ServerOptions): PublicClient {
     crlSince: (sequence, call) => get(RevocationListDelta, '/crl', { since: sequence }, call),
     bulletin: (call) => get(Bulletin, '/bulletin', {}, call),
     health: (call) => get(Health, '/health', {}, call),
+    history: ({ series, ...query }, call) =>
+      get(History, '/history.json', { series: series.join(','), ...query }, call),
     nodeCount: async (call) => (await get(NodeCount, '/nodes', {}, call)).count,
   };
 }

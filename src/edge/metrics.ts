@@ -1,7 +1,7 @@
 /** The metrics of one edge about the requests it serves ([core-4-15] and more). */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { REQUEST_SECONDS } from '../protocol/contract/time-buckets.ts';
 import type { RateBucket } from '../protocol/route-description.ts';
-import { REQUEST_SECONDS } from './metric-buckets.ts';
 
 /** The media type of all metrics as text. */
 export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8';

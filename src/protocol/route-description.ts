@@ -14,6 +14,7 @@ export const RATE_BUCKETS = [
   'POLICY_READ',
   'TRUST_PATH',
   'EXPLAIN',
+  'HISTORY',
   'AGENTS',
   'AGENT_DELETE',
   'JOIN',

@@ -16,6 +16,7 @@ import { instantOf } from '../protocol/records/record.ts';
 import { databaseOf, type OpenedStore } from '../store/open.ts';
 import type { Config } from './config/load.ts';
 import { type Front, openFront } from './front.ts';
+import { createHistoryRecorder } from './history-recorder.ts';
 import { haModeOf, joinInstances } from './instances.ts';
 import { createBackground } from './lifecycle/background.ts';
 import { createFatal, type Fatal } from './lifecycle/fatal.ts';
@@ -66,6 +67,8 @@ export interface RunningAuthority {
   checkDisk(): Promise<void>;
   /** Re-issues due signed lists now instead of at the next interval. */
   renewLists(): Promise<void>;
+  /** Records the minutes that have ended now instead of at the next interval. */
+  recordHistory(): Promise<void>;
   /** Runs a trust cycle now instead of at the next interval. */
   runTrustCycle(): Promise<void>;
   /** Makes a backup now if one is due, instead of at the next check of the schedule. */
@@ -286,6 +289,16 @@ export async function startAuthority(
       metrics,
       now: runtime.now,
     });
+    const history = createHistoryRecorder({
+      source: runtime.randomBytes(6).readUIntBE(0, 6),
+      now: runtime.now,
+      reports: async () => [...(await serving.reports()), await metrics.report()],
+      counts: async () => (await role.call?.('readCounts', null)) ?? UNAVAILABLE,
+      diskFree: () => hostStatus.diskFree,
+      record: (part) => here('recordHistory', part),
+      logger,
+    });
+    const recording = background.start('history', HISTORY_CHECK_MS, history.check);
     const taking = first === null ? waitAndTake() : null;
     await first?.begin(background);
     taking?.catch((cause) => {
@@ -301,6 +314,7 @@ export async function startAuthority(
       checkClock: upkeep.checkClock.runNow,
       checkDisk: upkeep.checkDisk.runNow,
       renewLists: async () => role.jobs().renewLists.runNow(),
+      recordHistory: recording.runNow,
       runTrustCycle: async () => role.jobs().runTrustCycle(),
       backUp: async () => role.jobs().backUp?.runNow(),
       scrub: async () => role.jobs().scrub?.runNow(),
@@ -321,6 +335,7 @@ export async function startAuthority(
               await taking?.catch(() => undefined);
               role.endReaders();
               await background.stop();
+              await history.finish();
               await role.close();
             },
             overrun() {
@@ -348,6 +363,9 @@ export async function startAuthority(
 
 const OVERRUN =
   'Data that is only in memory could not be stored in time; this process exits so that another instance can take over';
+
+/** How late a minute may be recorded. */
+const HISTORY_CHECK_MS = 1000;
 
 const AT_ONCE: StopPatience = { announceMs: 0, hurry: new AbortController().signal };
 

@@ -68,6 +68,7 @@ function serveHere(
     cut: async () => edge.cut(),
     close: async () => edge.close(),
     abandon: async () => edge.close(),
+    reports: async () => [await edge.report()],
     useTls: edge.useTls,
     settle: () => Promise.resolve(),
     barrier: edge.barrier,

@@ -376,6 +376,7 @@ function logAudit(
   event: string,
   details: JsonObject,
 ): void {
+  metrics.audited(event);
   if (event === 'operator_signature_v1') metrics.operatorSignatureV1();
   const level = WARNINGS.has(event) ? 'WARNING' : 'INFO';
   const failed = event === 'trust_cycle_completed' && details.result === 'failed';

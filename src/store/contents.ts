@@ -1,9 +1,16 @@
 /** Loads the state at startup. Every row is checked, and missing rows are detected. */
 import { LOG_START, type LogPosition, readEnd } from './audit-log.ts';
 import { type MetaRows, metaValue } from './meta-rows.ts';
+import { DamagedState } from './rows.ts';
 import type { Shapes } from './shapes.ts';
-import type { Contents, StoredLiveness, StoredSubject } from './store.ts';
-import { decodeAnswers, decodeNonces, livenessReader, subjectReader } from './table-rows.ts';
+import type { Contents, StoredHistory, StoredLiveness, StoredSubject } from './store.ts';
+import {
+  decodeAnswers,
+  decodeHistory,
+  decodeNonces,
+  livenessReader,
+  subjectReader,
+} from './table-rows.ts';
 import { counted, type TableReader } from './tables.ts';
 
 export async function contentsOf(
@@ -49,6 +56,19 @@ export function subjectsIn(
 
 export function livenessIn(tables: TableReader): AsyncIterable<readonly StoredLiveness[]> {
   return tables.scan('liveness', livenessReader());
+}
+
+/** The rows of the history that are not damaged. */
+export async function* historyIn(tables: TableReader): AsyncIterable<readonly StoredHistory[]> {
+  const batches = tables.scan('history', (stored) => {
+    try {
+      return [decodeHistory(stored)];
+    } catch (cause) {
+      if (cause instanceof DamagedState) return [];
+      throw cause;
+    }
+  });
+  yield* flat(batches);
 }
 
 async function* flat<Item>(

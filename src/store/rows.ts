@@ -9,7 +9,15 @@ import { crc32 } from 'node:zlib';
 import { Packr } from 'msgpackr';
 
 /** In the order of a full read; `meta` identifies the network of the other tables. */
-export const TABLES = ['meta', 'subjects', 'nonces', 'answers', 'audit', 'liveness'] as const;
+export const TABLES = [
+  'meta',
+  'subjects',
+  'nonces',
+  'answers',
+  'audit',
+  'liveness',
+  'history',
+] as const;
 export type TableName = (typeof TABLES)[number];
 export type RowKey = string | number | readonly [string, string] | readonly [number, number];
 
@@ -46,6 +54,7 @@ const TABLE_SEEDS: { readonly [Name in TableName]: number } = {
   audit: 4,
   liveness: 5,
   answers: 6,
+  history: 7,
 };
 
 /** Encodes a value to be stored under this key. Tables without versions use version 0. */
@@ -56,6 +65,15 @@ export function encodeRow(table: TableName, key: RowKey, value: unknown, version
 /** Like `encodeRow`, for rows of text. */
 export function encodeText(table: TableName, key: RowKey, text: string): Buffer {
   return seal(Buffer.from(text), seedOf(table, key, 0));
+}
+
+/** The bytes of a value that stays in memory; they have no checksum, and an allocation of their own. */
+export function packValue(value: unknown): Uint8Array {
+  return Uint8Array.from(packr.pack(value));
+}
+
+export function unpackValue(bytes: Uint8Array): unknown {
+  return packr.unpack(bytes);
 }
 
 export function decodeRow(table: TableName, key: RowKey, row: Buffer, version = 0): unknown {

@@ -8,7 +8,7 @@ import { DamagedState, decodeRow } from './rows.ts';
 import { createShapes, type Shape, type Shapes, type StoredSnapshot } from './shapes.ts';
 import type { StoredSubject } from './store.ts';
 import { lineOf } from './stream/rows.ts';
-import { decodeDigests, decodeStoredAnswers, livenessReader } from './table-rows.ts';
+import { decodeDigests, decodeHistory, decodeStoredAnswers, livenessReader } from './table-rows.ts';
 import type { Totals } from './totals.ts';
 
 export const SALVAGE_FORMAT = 'mesh-na-salvage';
@@ -115,6 +115,8 @@ function rowReader(meta: ReadonlyMap<string, unknown>, lost: string[]): RowReade
         return auditLines(found);
       case 'liveness':
         return [lineOf('liveness', readLiveness(found))];
+      case 'history':
+        return [lineOf('history', decodeHistory(found))];
       case 'meta':
         return [];
     }

@@ -1,7 +1,7 @@
 /** Reads the stored rows, one part after another, to find damage while the service writes them. */
 import { decodeEntries } from './audit-log.ts';
 import { DamagedState, decodeRow, type RowKey, TABLES, type TableName } from './rows.ts';
-import { decodeAnswers, decodeNonces } from './table-rows.ts';
+import { decodeAnswers, decodeHistory, decodeNonces } from './table-rows.ts';
 import type { StoredRow, TableReader } from './tables.ts';
 
 /** The row after which the next part begins. */
@@ -96,6 +96,7 @@ const READERS: Readonly<Record<TableName, Reader>> = {
   answers: decodeAnswers,
   audit: assertContinues,
   liveness: ({ key, row }) => decodeRow('liveness', key, row),
+  history: decodeHistory,
 };
 
 /** Entries are numbered from 1 without gaps, so a missing row is detected. */

@@ -89,6 +89,14 @@ export interface StoredLiveness {
   readonly newestSignedAt: number;
 }
 
+/** A row of the history: where it is in its ring, and values without meaning to the store. Never part of a unit. */
+export interface StoredHistory {
+  /** The length of the time that the row is about: each length has a ring of its own. */
+  readonly seconds: number;
+  readonly slot: number;
+  readonly values: readonly number[];
+}
+
 /** How the previous holder of the state ended. */
 export type PreviousOwner =
   /** There was none: the state is new. */
@@ -193,6 +201,10 @@ export interface Store {
   touchMany(rows: readonly StoredLiveness[], unstoredTimes: readonly TimeRange[]): Promise<void>;
   /** Drops expired nonces and kept answers, and stores the ranges of signing times of their requests instead. */
   forgetNonces(now: number, forgottenTimes: readonly TimeRange[]): Promise<void>;
+  /** Puts rows of the history in the place of those in the same slots. */
+  putHistory(rows: readonly StoredHistory[]): Promise<void>;
+  /** The rows of the history without those that are damaged: the rest can be used without them. */
+  history(): AsyncIterable<readonly StoredHistory[]>;
   /** Null if the store can be read and written, as far as known; otherwise the problem. */
   health(): string | null;
   /** False if another process has taken over the state, so that nothing can be committed. */

@@ -2,7 +2,13 @@
 import { decodeRow, encodeRow } from './rows.ts';
 import type { Shapes, StoredSnapshot } from './shapes.ts';
 import { createSharing } from './sharing.ts';
-import type { KeptAnswer, SpentNonce, StoredLiveness, StoredSubject } from './store.ts';
+import type {
+  KeptAnswer,
+  SpentNonce,
+  StoredHistory,
+  StoredLiveness,
+  StoredSubject,
+} from './store.ts';
 import type { StoredRow } from './tables.ts';
 
 /** Checks each row against its key and version. Values that recur in the rows of one reader are shared. */
@@ -33,6 +39,21 @@ export function livenessReader(): (stored: StoredRow) => StoredLiveness {
 export function encodeLiveness(contact: StoredLiveness): Buffer {
   const { id, lastSeen, status, remoteAddr, newestSignedAt } = contact;
   return encodeRow('liveness', id, [lastSeen, status, remoteAddr, newestSignedAt]);
+}
+
+export type HistoryKey = readonly [seconds: number, slot: number];
+
+export function historyKey({ seconds, slot }: StoredHistory): HistoryKey {
+  return [seconds, slot];
+}
+
+export function encodeHistory(row: StoredHistory): Buffer {
+  return encodeRow('history', historyKey(row), row.values);
+}
+
+export function decodeHistory({ key, row }: StoredRow): StoredHistory {
+  const [seconds, slot] = key as HistoryKey;
+  return { seconds, slot, values: decodeRow('history', key, row) as readonly number[] };
 }
 
 /** When the nonces of a row may be forgotten, and the last revision of their flush. */

@@ -14,6 +14,7 @@ import {
   type Store,
   StoreConflict,
   type StoreContents,
+  type StoredHistory,
   type StoredLiveness,
   type StoredSubject,
   type TimeRange,
@@ -31,6 +32,7 @@ export interface MemoryDisk {
   forgottenTimes: readonly TimeRange[];
   unstoredTimes: readonly TimeRange[];
   readonly liveness: Map<string, StoredLiveness>;
+  readonly history: Map<string, StoredHistory>;
   readonly audit: AuditEntry[];
   isHeld: boolean;
   lastOwner: PreviousOwner;
@@ -45,6 +47,7 @@ export function emptyDisk(): MemoryDisk {
     forgottenTimes: [],
     unstoredTimes: [],
     liveness: new Map(),
+    history: new Map(),
     audit: [],
     isHeld: false,
     lastOwner: 'none',
@@ -53,7 +56,7 @@ export function emptyDisk(): MemoryDisk {
 
 /** One write that was accepted and not answered yet. */
 export interface InFlight {
-  readonly what: 'unit' | 'liveness' | 'forgetting';
+  readonly what: 'unit' | 'liveness' | 'forgetting' | 'history';
   /** Null for all but units. */
   readonly unit: Unit | null;
   isDurable: boolean;
@@ -194,6 +197,13 @@ export function openMemoryStore(disk: MemoryDisk, flush: 'at_once' | 'by_hand'):
         return disk.revision;
       });
     },
+    async putHistory(rows) {
+      await enqueue('history', null, (disk) => {
+        for (const row of rows) disk.history.set(`${row.seconds} ${row.slot}`, row);
+        return disk.revision;
+      });
+    },
+    history: () => inOneBatch([...disk.history.values()]),
     health: () => (failure === null ? null : failure.message),
     isOwner: () => !isDead,
     close() {

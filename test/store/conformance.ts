@@ -14,6 +14,7 @@ import {
   type SealedEntry,
   type Store,
   StoreConflict,
+  type StoredHistory,
   type StoredLiveness,
   type SubjectRemoval,
   type SubjectWrite,
@@ -128,6 +129,28 @@ export function testStore({ name, open }: StoreUnderTest): void {
         const expected = lines.slice(after, after + most);
         assert.deepEqual(await reread(after, most), expected, `${most} after ${after}`);
       }
+    });
+
+    test('keeps the newest row of the history in each slot', async () => {
+      await using place = await open();
+      const { store } = place;
+      const row = (seconds: number, slot: number, ...values: number[]) => ({
+        seconds,
+        slot,
+        values,
+      });
+      await store.putHistory([row(60, 5, 1, 2 ** 40), row(3600, 5, 3)]);
+      await store.putHistory([row(60, 5, 7, 0), row(60, 2879, 9), row(86_400, 0, 11)]);
+      await store.putHistory([]);
+      assert.equal((await store.position()).revision, 0);
+      const rows: StoredHistory[] = [];
+      for await (const batch of (await closeAndReopen(place)).history()) rows.push(...batch);
+      assert.deepEqual(rows, [
+        row(60, 5, 7, 0),
+        row(60, 2879, 9),
+        row(3600, 5, 3),
+        row(86_400, 0, 11),
+      ]);
     });
 
     test('a unit without anything in it still takes a revision', async () => {

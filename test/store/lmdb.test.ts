@@ -156,7 +156,7 @@ test('a folder of another schema version is refused', async () => {
   await env.close();
   assert.throws(() => openLmdbStore(place.folder), {
     message:
-      'The data directory has schema version 1; this program reads version 4: start the program that wrote it',
+      'The data directory has schema version 1; this program reads version 5: start the program that wrote it',
   });
 });
 

@@ -51,6 +51,8 @@ export interface TestAuthority {
   /** Checks how much space is left, as the service does every second. */
   checkDisk(): Promise<void>;
   renewLists(): Promise<void>;
+  /** Records the minute of the history that has ended, as the service does every second. */
+  recordHistory(): Promise<void>;
   runTrustCycle(): Promise<void>;
   /** Makes a backup if one is due. */
   backUp(): Promise<void>;
@@ -138,6 +140,7 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
     checkClock: running.checkClock,
     checkDisk: running.checkDisk,
     renewLists: running.renewLists,
+    recordHistory: running.recordHistory,
     runTrustCycle: running.runTrustCycle,
     backUp: running.backUp,
     scrub: running.scrub,

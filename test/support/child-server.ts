@@ -111,6 +111,8 @@ export async function startChildServer(
       scrub: () => Promise.reject(new Error('A server in another process scrubs by itself')),
       backUp: () => Promise.reject(new Error('A server in another process backs up by itself')),
       reloadTls: null,
+      recordHistory: () =>
+        Promise.reject(new Error('A server in another process records its history by itself')),
       runTrustCycle: () =>
         Promise.reject(new Error('A server in another process checks its trust by itself')),
       stop: () => server.end('SIGTERM').then(() => undefined),

@@ -91,7 +91,7 @@ export async function storedBytes({ dataDir }: InFolder): Promise<Buffer> {
   const url = await databases.get(dataDir);
   if (url === undefined) return readFileSync(join(dataDir, 'state', 'data.mdb'));
   const values: unknown[] = [];
-  for (const table of ['meta', 'subjects', 'nonces', 'audit', 'liveness']) {
+  for (const table of ['meta', 'subjects', 'nonces', 'audit', 'liveness', 'history']) {
     const statement = `select * from mesh_na.${table} stored order by stored::text`;
     const rows = await (await reached)?.query(nameOf(url), statement);
     values.push(...(rows ?? []).flatMap(Object.values));

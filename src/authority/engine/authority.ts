@@ -25,6 +25,7 @@ import type { InviteBatches } from '../derived/invite-batches.ts';
 import type { OperatorRegistry } from '../derived/operator-registry.ts';
 import type { PolicyIndex } from '../derived/policy-index.ts';
 import type { RecentAudit } from '../derived/recent-audit.ts';
+import type { KeptHistory } from '../history/kept-history.ts';
 import type { BulletinIssuer } from '../lists/bulletin.ts';
 import type { Revocations } from '../lists/crl.ts';
 import type { Feeds } from '../lists/feed.ts';
@@ -100,6 +101,7 @@ export interface Authority extends HeldState {
   readonly rosters: Rosters;
   readonly heartbeatInterval: HeartbeatInterval;
   readonly eventTail: EventTail;
+  readonly history: KeptHistory;
   readonly graph: GraphCaches;
   readonly sliceQueue: SliceQueue;
   /** The data-license policy, in memory only; undefined until one is created. */

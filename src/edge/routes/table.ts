@@ -16,6 +16,7 @@ import { eventRoutes } from './events.ts';
 import { evidenceRoutes } from './evidence.ts';
 import { graphRoutes } from './graph.ts';
 import { healthRoutes } from './health.ts';
+import { historyRoutes } from './history.ts';
 import { horizonRoutes } from './horizon.ts';
 import { inviteRoutes } from './invites.ts';
 import { liveRoutes } from './live.ts';
@@ -39,6 +40,7 @@ const ENTRIES: readonly RouteEntry[] = [
   ...enrollmentRoutes,
   ...nodeCountRoutes,
   ...horizonRoutes,
+  ...historyRoutes,
   ...inviteRoutes,
   ...nodeDescriptionRoutes,
   ...certificateRoutes,

@@ -85,7 +85,8 @@ function integerWithin({ minimum, maximum }: JsonObject): JsonValue {
 
 function textFor(name: string, { format }: JsonObject): string {
   const text = BY_NAME.find(([pattern]) => pattern.test(name))?.[1];
-  return text ?? (format === 'date-time' ? PAST : 'text');
+  if (format === 'date-time') return text === FUTURE ? text : PAST;
+  return text ?? 'text';
 }
 
 /** An empty default makes a poor example. */

@@ -6,6 +6,7 @@
 import type { OfferRequest } from '../records/agreement.ts';
 import type { CapabilityMembershipProof } from '../records/capability-disclosure.ts';
 import type { DeclaredAccess, LicenseTerms } from '../records/data-usage.ts';
+import type { HistoryPart, HistoryQuestion } from '../rows/history.ts';
 import type { Answer } from './answers.ts';
 import type { Input, OperatorClaim, Tier } from './claims.ts';
 import type {
@@ -172,6 +173,9 @@ export const CALLS = {
   awaitPublications: query<null>(),
   runTrustCycle: internalCommand<null>(),
   readCounts: internalQuery<null>(),
+
+  recordHistory: internalCommand<HistoryPart>(),
+  readHistory: query<HistoryQuestion>(),
 
   openEvents: standardQuery<OpenEvents>(),
   readEvents: internalQuery<ReadEvents>(),

@@ -435,6 +435,7 @@ export const GROUPS = {
       '60/60',
       'explained trust paths, and pages about them, requested from an address',
     ),
+    ...limit('HISTORY', '120/60', 'requests for the history from an address'),
     ...limit('AGENTS', '30/60', 'agent registrations from an address'),
     ...limit('AGENT_DELETE', '30/60', 'agent removals from an address'),
     ...limit('JOIN', '600/60', 'joins from an address'),

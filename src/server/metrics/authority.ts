@@ -12,8 +12,8 @@ import {
   Registry,
 } from 'prom-client';
 import type { RefusalName } from '../../base/refusal.ts';
-import { REQUEST_SECONDS, STORE_SECONDS } from '../../edge/metric-buckets.ts';
 import type { MetricsReport } from '../../edge/metrics.ts';
+import { REQUEST_SECONDS, STORE_SECONDS } from '../../protocol/contract/time-buckets.ts';
 import { createInstanceMetrics, type InstanceMetrics } from './instances.ts';
 import { type AuthorityCounts, createStateMetrics } from './state.ts';
 
@@ -21,6 +21,8 @@ import { type AuthorityCounts, createStateMetrics } from './state.ts';
 export interface AuthorityMetrics extends InstanceMetrics {
   /** Counts a refusal if its audit event is a failed authentication. */
   refused(event: string, reason: string): void;
+  /** Counts an entry of the audit log. */
+  audited(event: string): void;
   operatorSignatureV1(): void;
   clockStepped(byMs: number): void;
   clockSkewed(byMs: number): void;
@@ -49,6 +51,8 @@ export interface AuthorityMetrics extends InstanceMetrics {
     counts: AuthorityCounts | RefusalName,
     edges: readonly MetricsReport[],
   ): Promise<string>;
+  /** The metrics of the authority that the history is built from. */
+  report(): Promise<MetricsReport>;
 }
 
 export function createAuthorityMetrics(
@@ -74,6 +78,12 @@ export function createAuthorityMetrics(
     name: 'mesh_na_auth_failed_total',
     help: 'Failed authentications',
     labelNames: ['kind', 'reason'] as const,
+    registers,
+  });
+  const audited = new Counter({
+    name: 'mesh_na_audit_events_total',
+    help: 'Entries added to the audit log',
+    labelNames: ['event'] as const,
     registers,
   });
   const signaturesV1 = new Counter({
@@ -174,6 +184,7 @@ export function createAuthorityMetrics(
       if (event === 'admin_auth_failed') failures.inc({ kind: 'operator', reason });
       if (event === 'node_auth_failed') failures.inc({ kind: 'node', reason });
     },
+    audited: (event) => audited.inc({ event }),
     clockStepped: (byMs) => clockSteps.inc({ direction: byMs > 0 ? 'forward' : 'back' }),
     clockSkewed: (byMs) => clockSkew.set(byMs / 1000),
     tlsNotAfter(at) {
@@ -207,5 +218,6 @@ export function createAuthorityMetrics(
       const ofEdges = AggregatorRegistry.aggregate([...edges]);
       return `${await registry.metrics()}\n${await ofEdges.metrics()}`;
     },
+    report: () => Promise.all([failures, audited, clockSteps, storeWork].map((each) => each.get())),
   };
 }

@@ -82,6 +82,8 @@ export interface Edges {
   abandon(): Promise<void>;
   /** Resolves when everything that the edges have logged and counted so far has arrived. */
   settle(): Promise<void>;
+  /** The metrics of each edge so far. */
+  reports(): Promise<readonly MetricsReport[]>;
   /** Makes new connections use this pair on every edge; rejects if an edge cannot use it. */
   useTls(files: TlsFiles): Promise<void>;
   /** Resolves when no edge reads a document that was replaced before this call. */
@@ -140,6 +142,7 @@ export async function serveOnThreads(
       for (const { silence } of edges) silence();
       await close();
     },
+    reports,
     async useTls(files) {
       await Promise.all(edges.map((edge) => edge.call('useTls', files)));
     },

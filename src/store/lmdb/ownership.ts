@@ -11,7 +11,7 @@ import { DamagedState, decodeRow, encodeRow, OtherSchema } from '../rows.ts';
 import type { PreviousOwner } from '../store.ts';
 import type { OpenTables } from './tables.ts';
 
-export const SCHEMA_VERSION = 4;
+export const SCHEMA_VERSION = 5;
 
 /** The kind of database, and the row layout that this program reads and writes. */
 export const DATABASE = { backend: 'lmdb', schemaVersion: SCHEMA_VERSION } as const;

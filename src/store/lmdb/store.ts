@@ -9,7 +9,7 @@ import { mkdirSync } from 'node:fs';
 import type { RootDatabase } from 'lmdb';
 import { createSharedWork } from '../../base/work.ts';
 import { encodeEntries, readHash, readHead, readLines } from '../audit-log.ts';
-import { contentsOf } from '../contents.ts';
+import { contentsOf, historyIn } from '../contents.ts';
 import { encodeMeta, type MetaValues, metaValue, readMeta, shapesIn } from '../meta-rows.ts';
 import type { NetworkIdentity } from '../network-identity.ts';
 import {
@@ -17,13 +17,14 @@ import {
   type Store,
   StoreConflict,
   type StoreContents,
+  type StoredHistory,
   type StoredLiveness,
   type SubjectKey,
   type SubjectRemoval,
   type TimeRange,
   type Unit,
 } from '../store.ts';
-import { encodeLiveness } from '../table-rows.ts';
+import { encodeHistory, encodeLiveness } from '../table-rows.ts';
 import { createUnitQueue, type PendingUnit } from '../unit-queue.ts';
 import {
   addressOf,
@@ -265,6 +266,15 @@ function openLockedStore(
     ]);
   }
 
+  async function putHistory(rows: readonly StoredHistory[]): Promise<void> {
+    await writeAsOwner(
+      rows.map((each) => {
+        const row = encodeHistory(each);
+        return () => tables.history.put([each.seconds, each.slot], row);
+      }),
+    );
+  }
+
   function forgetNonces(now: number, times: readonly TimeRange[]): Promise<void> {
     return forgetting.share(() => forgetPast(now, times));
   }
@@ -325,6 +335,8 @@ function openLockedStore(
     commit: queue.commit,
     touchMany,
     forgetNonces,
+    putHistory,
+    history: () => historyIn(lmdbTables(tables)),
     health,
     isOwner,
     close,

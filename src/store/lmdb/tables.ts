@@ -70,6 +70,8 @@ export function openTables(env: RootDatabase) {
     audit: openTable<number>(env, 'audit'),
     /** Keyed by certificate id: last contact, status, address and newest signed timestamp. */
     liveness: openTable<string>(env, 'liveness'),
+    /** Keyed by the length of the time and the slot in its ring: the values of a row of the history. */
+    history: openTable<[number, number]>(env, 'history'),
   };
 }
 

@@ -15,7 +15,7 @@ import {
 } from '../tables.ts';
 
 /** Answers come after nonces, because a database may store both in the same row. */
-const COMPARED = ['subjects', 'nonces', 'answers', 'audit', 'liveness'] as const;
+const COMPARED = ['subjects', 'nonces', 'answers', 'audit', 'liveness', 'history'] as const;
 
 /** The rows of table `meta` that go with the state to another database. */
 export const MOVED_META = [

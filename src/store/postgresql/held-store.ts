@@ -7,17 +7,18 @@
 import type { Client } from 'pg';
 import { createSharedWork } from '../../base/work.ts';
 import { encodeEntries, readHash, readHead, readLines } from '../audit-log.ts';
-import { contentsOf } from '../contents.ts';
+import { contentsOf, historyIn } from '../contents.ts';
 import { encodeMeta, type MetaRows, metaValue, shapesIn } from '../meta-rows.ts';
 import {
   type StatePosition,
   type Store,
   StoreConflict,
   type StoreContents,
+  type StoredHistory,
   type StoredLiveness,
   type TimeRange,
 } from '../store.ts';
-import { encodeLiveness } from '../table-rows.ts';
+import { encodeHistory, encodeLiveness } from '../table-rows.ts';
 import { createUnitQueue, type PendingUnit } from '../unit-queue.ts';
 import {
   addressOf,
@@ -223,6 +224,15 @@ export function heldStore(
     totalsRow = row;
   }
 
+  async function putHistory(rows: readonly StoredHistory[]): Promise<void> {
+    const lengths = rows.map(({ seconds }) => seconds);
+    const slots = rows.map(({ slot }) => slot);
+    const values = rows.map(encodeHistory);
+    await writing.inTurn(({ change }) =>
+      change(HISTORY, [lease.epoch, lengths, slots, values, lease.holder]),
+    );
+  }
+
   async function release(how: 'released' | 'abandoned'): Promise<void> {
     await queue.settled();
     await writing.idle();
@@ -246,6 +256,8 @@ export function heldStore(
     commit: queue.commit,
     touchMany,
     forgetNonces,
+    putHistory,
+    history: () => historyIn(tables),
     health: () => writing.failure() ?? lease.problem(),
     isOwner: lease.isOwned,
     close: () => release('released'),
@@ -263,6 +275,10 @@ const COMMIT = {
 const TOUCH = {
   name: 'store_liveness',
   text: 'select mesh_na.hold_lease($1, $5), mesh_na.store_liveness($1, $2, $3, $4)',
+};
+const HISTORY = {
+  name: 'store_history',
+  text: 'select mesh_na.hold_lease($1, $5), mesh_na.store_history($1, $2, $3, $4)',
 };
 const FORGET = {
   name: 'forget_nonces',

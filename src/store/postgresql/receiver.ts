@@ -120,7 +120,7 @@ function receiverOn(
 
   async function empty(): Promise<void> {
     await client.query(
-      'truncate mesh_na.subjects, mesh_na.nonces, mesh_na.audit, mesh_na.liveness, mesh_na.changes',
+      'truncate mesh_na.subjects, mesh_na.nonces, mesh_na.audit, mesh_na.liveness, mesh_na.history, mesh_na.changes',
     );
     await client.query(`delete from mesh_na.meta where key = any($1)`, [
       [...MOVED_META, 'arriving'],

@@ -45,6 +45,13 @@ create table mesh_na.liveness (
 );
 create sequence mesh_na.liveness_flushes;
 
+create table mesh_na.history (
+  seconds bigint not null,
+  slot bigint not null,
+  counted bytea not null,
+  primary key (seconds, slot)
+);
+
 -- What each flush changed, for the instances that follow the writer.
 create table mesh_na.changes (
   -- The last revision of this flush, and of the flush before it.
@@ -204,6 +211,15 @@ begin
   end if;
 end $$;
 
+create function mesh_na.store_history(mine bigint, lengths bigint[], slots bigint[], counts bytea[])
+returns void language plpgsql as $$
+begin
+  perform mesh_na.hold_lease(mine);
+  insert into mesh_na.history
+    select h.seconds, h.slot, h.counted from unnest(lengths, slots, counts) as h (seconds, slot, counted)
+    on conflict (seconds, slot) do update set counted = excluded.counted;
+end $$;
+
 -- The caller has counted the rows, because the totals include how many remain.
 create function mesh_na.forget_nonces(
   mine bigint, known_totals bytea, next_totals bytea, times bytea,
@@ -232,7 +248,7 @@ begin
 end $$;
 `;
 
-export const SCHEMA_VERSION = 5;
+export const SCHEMA_VERSION = 6;
 
 /** The kind of database, and the version of the tables that this program reads and writes. */
 export const DATABASE = { backend: 'postgresql', schemaVersion: SCHEMA_VERSION } as const;

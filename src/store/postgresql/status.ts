@@ -117,7 +117,7 @@ async function readStatusOfContents(client: Client): Promise<StatusOfContents> {
 }
 
 async function countRows(client: Client): Promise<StatusOfContents['rows']> {
-  const counts = ['subjects', 'nonces', 'audit', 'liveness'].map(
+  const counts = ['subjects', 'nonces', 'audit', 'liveness', 'history'].map(
     (table) => `(select count(*) from mesh_na.${table})::int as ${table}`,
   );
   const { rows } = await client.query<{ [table: string]: number }>(`select ${counts.join(', ')}`);

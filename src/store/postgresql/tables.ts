@@ -50,6 +50,11 @@ const TABLES: { readonly [Table in TableName]: ReturnType<typeof statementsOn> }
     value: 'contact',
     other: ['flush', NEXT_FLUSH],
   }),
+  history: statementsOn({
+    name: 'history',
+    key: { seconds: 'bigint', slot: 'bigint' },
+    value: 'counted',
+  }),
 };
 
 /** Generates the statements on a table. Keys and rows are passed as one list per column. */

@@ -46,6 +46,7 @@ export const Manifest = Type.Object({
     nonces: TableSummary,
     audit: TableSummary,
     liveness: TableSummary,
+    history: TableSummary,
   }),
   signatures: Signatures,
 });

@@ -4,11 +4,11 @@ import { Compile } from 'typebox/compile';
 import { parseJson } from '../../base/json/parse.ts';
 import { isJsonObject, type JsonObject } from '../../base/json/value.ts';
 import { canonicalJson } from '../../base/json/write.ts';
-import type { AuditEntry, StoredLiveness, StoredSubject } from '../store.ts';
+import type { AuditEntry, StoredHistory, StoredLiveness, StoredSubject } from '../store.ts';
 import type { StoredAnswer } from '../table-rows.ts';
 
 /** In the order of the stream. */
-export const STREAM_TABLES = ['subjects', 'nonces', 'audit', 'liveness'] as const;
+export const STREAM_TABLES = ['subjects', 'nonces', 'audit', 'liveness', 'history'] as const;
 
 export type StreamTable = (typeof STREAM_TABLES)[number];
 
@@ -28,6 +28,7 @@ export interface StreamRows {
   readonly nonces: NonceRow;
   readonly audit: AuditEntry;
   readonly liveness: StoredLiveness;
+  readonly history: StoredHistory;
 }
 
 /** The stream violates its format, or was changed after it was written. The message is a sentence. */
@@ -68,6 +69,12 @@ const LivenessLine = Type.Object({
   newest_signed_at: Type.Number(),
 });
 
+const HistoryLine = Type.Object({
+  seconds: Natural,
+  slot: Natural,
+  values: Type.Array(Type.Number({ minimum: 0 })),
+});
+
 /** The line of a row, without its line feed. */
 export function lineOf<Table extends StreamTable>(table: Table, row: StreamRows[Table]): string {
   return WRITERS[table](row);
@@ -98,6 +105,7 @@ const WRITERS: { readonly [Table in StreamTable]: (row: StreamRows[Table]) => st
       remote_addr: remoteAddr,
       newest_signed_at: newestSignedAt,
     }),
+  history: ({ seconds, slot, values }) => JSON.stringify({ seconds, slot, values }),
 };
 
 const READERS: { readonly [Table in StreamTable]: (line: string) => StreamRows[Table] } = {
@@ -121,6 +129,7 @@ const READERS: { readonly [Table in StreamTable]: (line: string) => StreamRows[T
     remoteAddr: row.remote_addr,
     newestSignedAt: row.newest_signed_at,
   })),
+  history: reader('history', HistoryLine, (row) => row),
 };
 
 const auditLine = Compile(AuditLine);

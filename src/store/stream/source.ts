@@ -5,6 +5,7 @@ import { metaValue, shapesIn } from '../meta-rows.ts';
 import type { NetworkIdentity } from '../network-identity.ts';
 import {
   decodeDigests,
+  decodeHistory,
   decodeStoredAnswers,
   type NonceKey,
   type StoredAnswer,
@@ -30,6 +31,7 @@ export async function readingOf(parts: ReadingParts): Promise<StateReading> {
     nonces: () => nonceRowsIn(tables, nonceRows),
     audit: () => readEntries(tables, auditEntries),
     liveness: () => livenessIn(tables),
+    history: () => tables.scan('history', decodeHistory),
   };
   return {
     ...parts,

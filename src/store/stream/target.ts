@@ -3,8 +3,15 @@ import { auditLineOf, encodeEntries } from '../audit-log.ts';
 import { metaChange } from '../meta-rows.ts';
 import { encodeRow } from '../rows.ts';
 import { createShapes } from '../shapes.ts';
-import type { AuditEntry, StoredLiveness, StoredSubject } from '../store.ts';
-import { encodeAnswers, encodeLiveness, encodeNonces, type NonceKey } from '../table-rows.ts';
+import type { AuditEntry, StoredHistory, StoredLiveness, StoredSubject } from '../store.ts';
+import {
+  encodeAnswers,
+  encodeHistory,
+  encodeLiveness,
+  encodeNonces,
+  historyKey,
+  type NonceKey,
+} from '../table-rows.ts';
 import type { StoredRow, TableChange, Tables } from '../tables.ts';
 import { assertKeyLength } from '../units.ts';
 import type { StateFacts, StateTarget } from './ports.ts';
@@ -72,6 +79,12 @@ export function targetOf(place: TargetPlace): StateTarget {
       {
         table: 'liveness',
         put: rows.map((contact) => unversioned(contact.id, encodeLiveness(contact))),
+      },
+    ],
+    history: (rows: readonly StoredHistory[]) => [
+      {
+        table: 'history',
+        put: rows.map((row) => unversioned(historyKey(row), encodeHistory(row))),
       },
     ],
   };
