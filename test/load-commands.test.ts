@@ -15,6 +15,7 @@ import { networkFolder, scratchFolder } from './support/folders.ts';
 import { joinedNode } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
 import { LMDB_ONLY } from './support/test-stores.ts';
+import { makeTlsPair } from './support/tls-files.ts';
 
 const authority = sharedAuthority({ clock: REAL_TIME });
 
@@ -109,6 +110,18 @@ suite('a fleet', { concurrency: false }, () => {
     assert.equal(missed.code, 4);
     assert.match(missed.stdout, /No rate meets p50=0.001ms/);
   });
+});
+
+test('a fleet is enrolled and measured over TLS', async () => {
+  await using scratch = scratchFolder();
+  const { certFile, keyFile } = makeTlsPair(scratch.path, 'na');
+  const flags = { tlsCert: certFile, tlsKey: keyFile };
+  await using na = await startTestAuthority({ clock: REAL_TIME, flags });
+  const fleet = join(scratch.path, 'fleet');
+  const trusting = ['--fleet', fleet, '--ca', certFile];
+  const prepared = await load(na, ['prepare', '--nodes', '2', ...trusting]);
+  assert.equal(prepared.code, 0, prepared.stderr);
+  assertNoneFailed(await run(na, fleet, trusting));
 });
 
 suite('a network with other nodes', { concurrency: false }, () => {

@@ -3,10 +3,10 @@ import type { Attempt, Objective } from './find.ts';
 import type { Percentile } from './latency.ts';
 
 const DRAWN = [
-  ['p50', '#2a7f4f'],
-  ['p99', '#c9730a'],
-  ['p999', '#b3261e'],
-] as const satisfies readonly (readonly [Percentile, string])[];
+  ['p50', 'p50', '#2a7f4f'],
+  ['p99', 'p99', '#c9730a'],
+  ['p999', 'p99.9', '#b3261e'],
+] as const satisfies readonly (readonly [Percentile, string, string])[];
 
 const SHOWN: readonly Percentile[] = ['p50', 'p90', 'p99', 'p999', 'p9999', 'max'];
 
@@ -29,7 +29,7 @@ export function curveCsv(attempts: readonly Attempt[]): string {
 
 const WIDTH = 760;
 const HEIGHT = 420;
-const LEFT = 70;
+const LEFT = 85;
 const RIGHT = 70;
 const TOP = 20;
 const BOTTOM = 50;
@@ -63,14 +63,14 @@ export function curveSvg(attempts: readonly Attempt[], objectives: readonly Obje
     ...rates.map((rate) => text([x(rate), HEIGHT - BOTTOM + 20], 'middle', rate.toFixed(0))),
     text([WIDTH / 2, HEIGHT - 10], 'middle', 'requests per second'),
     ...limits.map((ms) => level(ms, 'stroke="#888" stroke-dasharray="5 4"')),
-    ...DRAWN.flatMap(([name, color]) => {
+    ...DRAWN.flatMap(([name, label, color]) => {
       const line = points.map((point) => {
         return `${x(point.rate_asked).toFixed(1)},${y(point.latency_ms[name]).toFixed(1)}`;
       });
       const last = y(points.at(-1)?.latency_ms[name] ?? 0) + 4;
       return [
         `<polyline points="${line.join(' ')}" fill="none" stroke="${color}" stroke-width="2"/>`,
-        text([WIDTH - RIGHT + 8, last], 'start', name, color),
+        text([WIDTH - RIGHT + 8, last], 'start', label, color),
       ];
     }),
   ];

@@ -46,15 +46,11 @@ export async function measure(plan: RunPlan): Promise<RunReport | null> {
   const issuer = issuerNamed('load');
   const evidence = verificationBody(issuer, evidenceAbout(issuer, 'load'));
   const { validity_hours: validityHours } = fleet.network;
-  let fail: (cause: Error) => void = () => undefined;
-  const failed = new Promise<never>((_, reject) => {
-    fail = reject;
-  });
-  failed.catch(() => undefined);
+  const failure = new AbortController();
   const signing = startSigningThreads(
     { nodes: fleet.nodes, options: { mix, bulletins, evidence, validityHours }, site },
     { threads: plan.signingThreads, rate },
-    (cause) => fail(cause),
+    (cause) => failure.abort(cause),
   );
   const counts = countsOf(patienceMs);
   try {
@@ -68,7 +64,7 @@ export async function measure(plan: RunPlan): Promise<RunReport | null> {
     const warmUp = Math.ceil(warmUpSeconds * rate);
     const isCounted = ({ index }: Sent) => index >= warmUp;
     const began = systemRuntime.elapsed();
-    const driven = drive(
+    const effort = await drive(
       { seconds: warmUpSeconds + seconds, rate, patienceMs },
       {
         connections,
@@ -95,11 +91,11 @@ export async function measure(plan: RunPlan): Promise<RunReport | null> {
           if (isCounted(sent)) counts.lost(sent, cause, now);
         },
         replace: connect,
-        stopped: plan.stopped,
+        stopped: AbortSignal.any([plan.stopped, failure.signal]),
       },
     );
-    const effort = await Promise.race([driven, failed]);
     const use = await service.end();
+    failure.signal.throwIfAborted();
     if (plan.stopped.aborted) return null;
     return counts.report({
       plan,
