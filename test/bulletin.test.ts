@@ -118,18 +118,33 @@ test('heartbeats are spread evenly, less often the more nodes there are, and aft
 test('renewals are spread evenly over their window', () => {
   const issuedAt = Date.parse('2026-01-01T00:00:00Z');
   const life = { issuedAt, expiresAt: issuedAt + 168 * HOUR };
+  const firstKey = { since: 0, overlapUntil: null };
   const bins = new Array<number>(20).fill(0);
   for (let node = 0; node < 10_000; node += 1) {
-    const place = renewAfter(sha256Hex(`node ${node}`), life, 0) - issuedAt;
+    const place = renewAfter(sha256Hex(`node ${node}`), life, firstKey) - issuedAt;
     const bin = Math.floor((place / HOUR - 84) / (42 / 20));
     bins[bin] = (bins[bin] ?? 0) + 1;
   }
   assert.equal(bins.length, 20);
   const chiSquared = bins.reduce((sum, count) => sum + (count - 500) ** 2 / 500, 0);
   assert.ok(chiSquared < 43.8, `${chiSquared} exceeds what is likely in one of a thousand runs`);
-  const newKeyAt = issuedAt + 1;
-  const early = renewAfter('80000000', life, newKeyAt);
-  assert.equal(early, newKeyAt + HOUR / 2, 'an earlier key of the authority');
+});
+
+test('a certificate that an earlier key of the authority signed is renewed early, within the overlap if there is one', () => {
+  const issuedAt = Date.parse('2026-01-01T00:00:00Z');
+  const life = { issuedAt, expiresAt: issuedAt + 168 * HOUR };
+  const middle = '80000000';
+  const since = issuedAt + 1;
+  const placeIn = (overlapHours: number | null) => {
+    const overlapUntil = overlapHours === null ? null : since + overlapHours * HOUR;
+    return (renewAfter(middle, life, { since, overlapUntil }) - since) / HOUR;
+  };
+  assert.equal(placeIn(null), 1 / 2);
+  assert.equal(placeIn(40), (40 * 0.75) / 2);
+  const due = (renewAfter(middle, life, { since: 0, overlapUntil: null }) - since) / HOUR;
+  assert.equal(placeIn(14 * 24), due, 'not later than otherwise');
+  const signedByBoth = { since: issuedAt, overlapUntil: issuedAt + HOUR };
+  assert.equal((renewAfter(middle, life, signedByBoth) - since) / HOUR, due);
 });
 
 test('a certificate expires soon when its window for renewal is over', () => {

@@ -17,12 +17,12 @@ export interface FollowedAuthority {
 }
 
 /**
- * Follows the statements in the node folder and those received, from the root key to the key of the genesis, which must
- * be verified already. Without any, the genesis alone counts.
+ * Follows the statements in the node folder and those received, from the root key of the genesis, which must be verified
+ * already. Without any, the genesis alone counts.
  */
 export function followAuthority(
   genesis: GenesisBlock,
-  stored: { readonly nodeDir: string; readonly authorityKeys: string | null },
+  stored: StoredKeys,
   received: Received | null,
 ): FollowedAuthority {
   const trust = onLocalFiles(() => storedTrust(genesis, stored));
@@ -31,20 +31,31 @@ export function followAuthority(
     const message = `The authority keys are rejected: ${verdict.refusal.message}`;
     throw failure(EXIT.refused, 'invalid_authority_keys', message);
   }
-  const key = genesis.network_authority.public_key;
   const isFollowed = trust.lastChange() !== null;
-  if (isFollowed && trust.currentKey() !== key) {
-    const message = `The genesis is rejected: its authority key ${key} is not the current one by the succession statements`;
-    throw failure(EXIT.refused, 'invalid_genesis', message);
-  }
+  const authority = isFollowed ? trust : genesis.network_authority.public_key;
   const change = verdict?.changes.at(-1);
-  const news = change === undefined ? null : successionText(change, true);
-  return { trust, authority: isFollowed ? trust : key, news };
+  return { trust, authority, news: change === undefined ? null : successionText(change, true) };
+}
+
+/** Throws if the genesis names a key that was replaced: it is an old copy. */
+export function assertNamesCurrentKey(
+  { network_authority: { public_key } }: GenesisBlock,
+  trust: NetworkTrust,
+): void {
+  if (trust.lastChange() === null || trust.currentKey() === public_key) return;
+  const message = `The genesis from the authority is rejected: its authority key ${public_key} is not the current one by the succession statements`;
+  throw failure(EXIT.refused, 'invalid_genesis', message);
+}
+
+export interface StoredKeys {
+  readonly nodeDir: string;
+  /** The text of the file; null if there is none. */
+  readonly authorityKeys: string | null;
 }
 
 function storedTrust(
   { network_name, root_public_key, network_authority }: GenesisBlock,
-  { nodeDir, authorityKeys }: { readonly nodeDir: string; readonly authorityKeys: string | null },
+  { nodeDir, authorityKeys }: StoredKeys,
 ): NetworkTrust {
   try {
     return createNetworkTrust({

@@ -20,7 +20,11 @@ import {
 import { isConfirmed, isTerminal } from './confirm.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { notHolding, readGenesisFile, readJsonFile } from './json-file.ts';
-import { type FollowedAuthority, followAuthority } from './node-authority-keys.ts';
+import {
+  assertNamesCurrentKey,
+  type FollowedAuthority,
+  followAuthority,
+} from './node-authority-keys.ts';
 import { genesisPath, type HeldNetwork, readHeldNetwork, saveNetwork } from './node-folder.ts';
 import { type FolderOptions, publicKey } from './options.ts';
 import { printNote, printNotice } from './output.ts';
@@ -62,6 +66,7 @@ export async function updateNetwork(options: TrustOptions): Promise<VerifiedNetw
   const { nodeDir } = options;
   const stored = { nodeDir, authorityKeys: held.authorityKeys };
   const { trust, authority, news } = followAuthority(offered, stored, await client.authorityKeys());
+  assertNamesCurrentKey(offered, trust);
   const crl = await offeredList(client);
   refuseList(crl, { trust, authority, held: held.crl });
   const authorityKeys = trust.digest() === null ? null : trust.stored();

@@ -201,7 +201,7 @@ async function runStatus(options: OfflineTrustOptions): Promise<void> {
   const now = systemRuntime.now();
   const unrevoked = certificateReason(certificate, { genesis, authority, publicKey }, now);
   const reason = entry === undefined ? unrevoked : 'revoked';
-  const authority_key = genesis.network_authority.public_key;
+  const authority_key = trust.currentKey();
   const isSignedNow = isSignedByAny(certificate, [authority_key], verifyText);
   const isExpired = now > instantOf(certificate.expires_at);
   const status = {

@@ -60,7 +60,7 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
   let crlDigest = digestOf(crl);
   /** The authority key with which the policy was fetched last: each key signs it again. */
   let policyKey = policy === null ? null : signerOf(policy);
-  /** When the genesis was last fetched because the list was old. */
+  /** When the genesis was last fetched because of a signature. */
   let lookedAt = Number.NEGATIVE_INFINITY;
   let logSize = 0;
   /** When a newer list was last accepted, in milliseconds since the epoch. */
@@ -100,10 +100,12 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
     if (signers === null || (await continueList(signers))) return;
     const offered = readCertificateRevocationList(await client.crl());
     const problem =
-      offered === null
-        ? 'it is malformed'
-        : revocationListProblem(offered, { authority: signers, held: crl }, now(), verify);
-    if (offered === null || problem !== null) return onRefused('crl', problem ?? '');
+      offered && revocationListProblem(offered, { authority: signers, held: crl }, now(), verify);
+    if (offered === null) return onRefused('crl', 'it is malformed');
+    if (problem !== null) {
+      const isSigned = verifier.revocationList(offered, signers) !== 'invalid_signature';
+      return isSigned || !(await wasReplaced()) ? onRefused('crl', problem) : updateList();
+    }
     if (offered.sequence !== crl?.sequence) await takeList(offered, digestOf(offered));
   }
 
@@ -113,6 +115,9 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
     try {
       const delta = await client.crlSince(crl.sequence);
       const { reason, list } = verifier.revocationListDelta(delta, crl, signers);
+      if (reason === 'invalid_signature' && (await wasReplaced())) {
+        return continueList(authority.signers() ?? signers);
+      }
       const problem = deltaProblem(reason);
       if (problem !== null) onRefused('delta', problem);
       if (problem !== null || list === null) return false;
@@ -130,6 +135,7 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
     const offered = readPolicyManifest(await client.policy());
     if (offered === null) return onRefused('policy', 'it is malformed');
     if (verifier.policy(offered, signers) !== 'valid') {
+      if (await wasReplaced()) return updatePolicy(wanted);
       return onRefused('policy', 'the authority of the genesis did not sign it');
     }
     if (wanted !== null && !isNamed(offered, wanted)) {
@@ -168,10 +174,7 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
 
   async function complete(): Promise<void> {
     const isOver = crl !== null && now() > halfOf(crl);
-    const isAway = isOver && Math.abs(now() - lookedAt) > LOOK_AGAIN_MS;
-    if (isAway) lookedAt = now();
-    // While the node was away, the authority's key may have been replaced.
-    if (authority.genesis() === null || isAway) await followKeys(authority.update);
+    if (authority.genesis() === null) await authority.update();
     if (crl === null || isOver) await updateList();
     if (policy === null || policyKey !== authority.currentKey()) await updatePolicy(null);
   }
@@ -180,6 +183,15 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
     const before = authority.currentKey();
     await follow();
     if (before !== null && before !== authority.currentKey()) dropDistrusted();
+  }
+
+  /** Whether the authority's key was replaced while the node was away; looks at the genesis. */
+  async function wasReplaced(): Promise<boolean> {
+    if (Math.abs(now() - lookedAt) <= LOOK_AGAIN_MS) return false;
+    lookedAt = now();
+    const before = authority.currentKey();
+    await followKeys(authority.update);
+    return before !== authority.currentKey();
   }
 
   return {
@@ -213,7 +225,7 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
 /** A bulletin may be a second old when it is sent [core-5-14], plus its travel time, so a newer list may arrive first. */
 const LATE_BULLETIN_MS = 5000;
 
-/** An old list causes a look at the genesis at most this often. */
+/** Documents with a wrong signature cause a look at the genesis at most this often. */
 const LOOK_AGAIN_MS = 600_000;
 
 /** The active policy may be newer than the bulletin. */

@@ -1,8 +1,6 @@
 import type { AuthoritySuccession } from '../protocol/records/authority-succession.ts';
 import { instantOf } from '../protocol/records/record.ts';
-
-/** The share of the remaining overlap in which certificates are renewed. */
-const SHARE_OF_OVERLAP = 0.75;
+import { SHARE_OF_OVERLAP } from '../protocol/records/renewal-window.ts';
 
 export interface RenewalPlan {
   /** Milliseconds over which the nodes of a network spread their renewals when there is no overlap. */

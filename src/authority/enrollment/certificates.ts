@@ -120,7 +120,10 @@ function advised(na: Authority, unit: UnitOfWork, certId: string) {
     server_time: formatInstant(unit.at),
     next_heartbeat_seconds: na.heartbeatInterval.next(na.liveness.activeCount(unit.at)),
     renew_after: formatInstant(
-      renewAfter(certId, certificate, currentSince(chain, na.settings.genesis)),
+      renewAfter(certId, certificate, {
+        since: currentSince(chain, na.settings.genesis),
+        overlapUntil: chain.previous?.overlapUntil ?? null,
+      }),
     ),
     notices: noticesOf(certificate, unit.at),
   };

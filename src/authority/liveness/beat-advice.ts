@@ -7,6 +7,7 @@ import {
   type Lifetime,
   placeOf,
   renewalOf,
+  SHARE_OF_OVERLAP,
   windowEnd,
 } from '../../protocol/records/renewal-window.ts';
 
@@ -51,14 +52,27 @@ function inSeconds(milliseconds: number): number {
 
 const HOUR = 3_600_000;
 
+/** In milliseconds since the epoch. */
+export interface CurrentKeyPeriod {
+  /** When the current key of the authority took over. */
+  readonly since: number;
+  /** Until when the previous key signs together with it; null if none does. */
+  readonly overlapUntil: number | null;
+}
+
 /**
- * When to renew a certificate: within its renewal window or, if an earlier key of the authority signed it, within an
- * hour after the new key became valid.
+ * When to renew a certificate: within its renewal window or, if an earlier key of the authority signed it, before most of
+ * the overlap has passed; without an overlap, within an hour after the current key took over.
  */
-export function renewAfter(certId: string, life: Lifetime, keyValidFrom: number): number {
-  return life.issuedAt < keyValidFrom
-    ? keyValidFrom + placeOf(certId) * HOUR
-    : renewalOf(certId, life);
+export function renewAfter(
+  certId: string,
+  life: Lifetime,
+  { since, overlapUntil }: CurrentKeyPeriod,
+): number {
+  const due = renewalOf(certId, life);
+  if (life.issuedAt >= since) return due;
+  if (overlapUntil === null) return since + placeOf(certId) * HOUR;
+  return Math.min(due, since + placeOf(certId) * SHARE_OF_OVERLAP * (overlapUntil - since));
 }
 
 /** Notices for the node as short codes, in a fixed order. There are almost never any. */

@@ -2,6 +2,12 @@
 const FROM = 0.5;
 const UNTIL = 0.75;
 
+/**
+ * After a planned change of the authority's key, nodes renew within this fraction of the overlap [authority-keys-7-3],
+ * which leaves time for those that fail at first.
+ */
+export const SHARE_OF_OVERLAP = 0.75;
+
 /** Instants are milliseconds since the epoch. */
 export interface Lifetime {
   readonly issuedAt: number;

@@ -1,0 +1,177 @@
+/** The node commands while the authority's key is replaced [authority-keys-7], in real time. */
+import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, beforeEach, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { SHA256 } from '../src/base/crypto/digest.ts';
+import { genesisDigest } from '../src/protocol/records/genesis.ts';
+import { chainOf, countedKey, HOUR, ROOT, START, type Step } from './support/authority-chain.ts';
+import { runProgram } from './support/child-server.ts';
+import { runCommand } from './support/commands.ts';
+import { FIRST_GENESIS, startSuccessionAuthority } from './support/succession-authority.ts';
+
+const na = await startSuccessionAuthority();
+const scratch = mkdtempSync(join(tmpdir(), 'mesh-succession-'));
+after(async () => {
+  await na[Symbol.asyncDispose]();
+  rmSync(scratch, { recursive: true, force: true });
+});
+
+/** Hours since the start of the chain: the commands read the clock of the machine. */
+const NOW = (Date.now() - START) / HOUR;
+const SECOND = countedKey(2).publicKey;
+const DIGEST = genesisDigest(FIRST_GENESIS, SHA256);
+const planned: Step = { kind: 'planned', at: NOW - 1, overlap: 40 };
+const stolen: Step = { kind: 'compromise', at: NOW - 1 };
+const chain = (...steps: Step[]) => chainOf(steps, DIGEST);
+
+let folders = 0;
+let nodeDir = '';
+
+const command = (name: string, ...more: string[]) =>
+  runCommand(['node', name, '--node-dir', nodeDir, ...more], { MESH_URL: na.url });
+
+const filesIn = (folder: string) =>
+  readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), 'utf8')]);
+
+/** Each test has a node that joined before the change, this many hours ago. */
+async function joined(hoursAgo: number): Promise<void> {
+  folders += 1;
+  nodeDir = join(scratch, `node-${folders}`);
+  na.successions = [];
+  na.clock.step(Date.now() - hoursAgo * HOUR - na.clock.now());
+  const { code, stderr } = await command('join', '--token', 'a', '--root-key', ROOT.publicKey);
+  assert.equal(code, 0, stderr);
+  na.clock.step(Date.now() - na.clock.now());
+}
+
+beforeEach(() => joined(0));
+
+const NEWS = `mesh-na: The authority's key was replaced by ${SECOND} on `;
+
+test('node status follows a planned change, says so once, and node renew gets a certificate of both keys', async () => {
+  await joined(2);
+  na.successions = chain(planned);
+  const first = await command('status');
+  assert.equal(first.code, 0, first.stderr);
+  assert.ok(first.stderr.startsWith(NEWS), first.stderr);
+  assert.match(first.stderr, /, as planned; both keys sign until \S+Z\n$/);
+  assert.match(
+    first.stdout,
+    new RegExp(
+      `^authority {4}${SECOND.replace('+', '\\+')}, which has not signed .*node renew$`,
+      'm',
+    ),
+  );
+  const renewed = await command('renew');
+  assert.deepEqual([renewed.code, renewed.stderr], [0, '']);
+  const online = await command('status', '--json');
+  const offline = await command('status', '--json', '--offline');
+  for (const { stdout, stderr } of [online, offline]) {
+    const status = JSON.parse(stdout);
+    assert.deepEqual(
+      [stderr, status.valid, status.authority_key, status.signed_by_current_key],
+      ['', true, SECOND, true],
+    );
+  }
+});
+
+test('node status follows a compromise: a certificate of the thief’s time is worth nothing until it is renewed', async () => {
+  await joined(1.5);
+  na.successions = chain(stolen);
+  const { code, stdout, stderr } = await command('status');
+  assert.equal(code, 4);
+  assert.match(
+    stderr,
+    /because it was compromised; what only the old key signed from \S+Z on is void/,
+  );
+  assert.match(stdout, /^valid {8}no: no signature verifies/m);
+  assert.equal((await command('renew')).code, 0);
+  assert.equal((await command('status')).code, 0);
+});
+
+test('without the authority, a chain in a file leads from the key in the folder to that of the list', async () => {
+  await joined(2);
+  na.successions = chain(planned, { kind: 'planned', at: NOW - 0.5, overlap: 0.1 });
+  const third = countedKey(3);
+  const [crl, keys] = [join(scratch, 'crl.json'), join(scratch, 'keys.json')];
+  writeFileSync(crl, JSON.stringify(na.list(10_000, [third])));
+  writeFileSync(keys, await (await fetch(`${na.url}/authority-keys`)).text());
+  const without = await command('status', '--offline', '--crl', crl);
+  assert.equal(without.code, 4);
+  assert.match(without.stderr, /the authority of the genesis did not sign it/);
+  const offline = ['--offline', '--crl', crl, '--authority-keys', keys, '--json'];
+  const { code, stdout, stderr } = await command('status', ...offline);
+  assert.equal(code, 0, stderr);
+  assert.equal(JSON.parse(stdout).authority_key, third.publicKey);
+  const misused = await command('status', '--authority-keys', keys);
+  assert.deepEqual(
+    [misused.code, /--authority-keys needs --offline/.test(misused.stderr)],
+    [2, true],
+  );
+});
+
+test('of a fork, of an old genesis, and of damaged files, the node commands take nothing', async () => {
+  na.successions = chain(planned);
+  assert.equal((await command('status')).code, 0);
+  const before = filesIn(nodeDir);
+  na.successions = chain({ ...planned, at: NOW - 0.9 });
+  const fork = await command('status');
+  assert.equal(fork.code, 4);
+  assert.match(
+    fork.stderr,
+    /is older than the stored one|same sequence as another signed statement/,
+  );
+  na.instead.set('/genesis', () => JSON.parse(readFileSync(join(nodeDir, 'genesis.json'), 'utf8')));
+  const other = await command('status');
+  na.instead.clear();
+  assert.equal(other.code, 4);
+  assert.match(other.stderr, /authority keys are rejected: Statement 1 .* ask the operators/);
+  assert.deepEqual(filesIn(nodeDir), before);
+
+  const damaged = `${nodeDir}-damaged`;
+  cpSync(nodeDir, damaged, { recursive: true });
+  writeFileSync(join(damaged, 'authority-keys.json'), '{');
+  nodeDir = damaged;
+  for (const name of ['status', 'run']) {
+    const { code, stderr } = await command(name);
+    assert.equal(code, 3, stderr);
+    assert.match(stderr, /stored authority keys are damaged/);
+  }
+});
+
+test('node run says in one line that it follows, and renews within MESH_SUCCESSION_SPREAD', async () => {
+  na.successions = chain(stolen);
+  let child: ChildProcess | null = null;
+  const running = runProgram(
+    ['node', 'run', '--node-dir', nodeDir],
+    { MESH_URL: na.url, MESH_SUCCESSION_SPREAD: '1s' },
+    (spawned) => (child = spawned),
+  );
+  const deadline = Date.now() + 120_000;
+  const signers = () => {
+    const { signatures } = JSON.parse(readFileSync(join(nodeDir, 'certificate.json'), 'utf8'));
+    return signatures.map(({ key_id }: { key_id: string }) => key_id);
+  };
+  while (signers()[0] !== SECOND) {
+    assert.ok(Date.now() < deadline, 'It does not renew');
+    await pause(50);
+  }
+  (child as ChildProcess | null)?.kill('SIGTERM');
+  const { stderr, code } = await running;
+  assert.equal(code, 0, stderr);
+  assert.equal(stderr.split('\n').filter((line) => line.startsWith(NEWS)).length, 1, stderr);
+  assert.equal(stderr.split('\n').length, 2, stderr);
+  assert.ok(existsSync(join(nodeDir, 'authority-keys.json')));
+});
