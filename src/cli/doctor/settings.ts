@@ -13,7 +13,12 @@ import { namedFirstPolicy } from '../../protocol/records/first-policy.ts';
 import { type GenesisBlock, isSignedByRoot } from '../../protocol/records/genesis.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import { FILES } from '../../server/config/data-folder.ts';
-import { loadGenesis, signingKeyFile } from '../../server/config/identity.ts';
+import {
+  loadGenesis,
+  nextKeyFile,
+  nextKeyFileIn,
+  signingKeyFile,
+} from '../../server/config/identity.ts';
 import { type Config, checkConfig, exposureWarnings } from '../../server/config/load.ts';
 import type { Environment, Flags, Setting } from '../../server/config/options.ts';
 import { readSettings } from '../../server/config/settings.ts';
@@ -147,9 +152,17 @@ function checkAuthorityKey(
   if (seed === null) return wrong('authority_key', problem, cure);
   if (genesis === null)
     return unknown('authority_key', 'There is no genesis to compare the key with', cure);
-  return signerFromSeed(seed).publicKey === genesis.network_authority.public_key
+  const { public_key: named } = genesis.network_authority;
+  // At the end of a succession, the genesis may name the next key before its file is renamed.
+  const next = nextKeyFileIn(setting, dataDir);
+  const isNext = () => existsSync(next) && attempt(() => publicKeyIn(next))[0] === named;
+  return signerFromSeed(seed).publicKey === named || isNext()
     ? fine('authority_key', 'The private key matches the genesis')
     : wrong('authority_key', 'The private key does not match the genesis', cure);
+}
+
+function publicKeyIn(path: string): string {
+  return signerFromSeed(readKeyFile(path)).publicKey;
 }
 
 function authoritySeed(setting: Setting, dataDir: string): Buffer {
@@ -162,7 +175,8 @@ function authoritySeed(setting: Setting, dataDir: string): Buffer {
 
 function checkModes(setting: Setting, dataDir: string): Finding {
   const file = signingKeyFile(setting, dataDir);
-  const exposed = exposedKeyFiles(join(dataDir, FILES.keys), file === null ? [] : [file]);
+  const others = file === null ? [] : [file, nextKeyFile(file)];
+  const exposed = exposedKeyFiles(join(dataDir, FILES.keys), others);
   if (exposed.length === 0) return fine('key_modes', 'No other user can read a private key');
   const paths = exposed.join(' ');
   return wrong(

@@ -179,8 +179,13 @@ function unlessFailing<T>(read: () => T): T | null {
 
 /** Null if there is no next key. */
 function readNextSeed(setting: Setting, dataDir: string): Buffer | null {
-  const file = nextKeyFile(signingKeyFile(setting, dataDir) ?? join(dataDir, FILES.naKey));
+  const file = nextKeyFileIn(setting, dataDir);
   return existsSync(file) ? readPrivateKey(file) : null;
+}
+
+/** Where the next key is, if there is one and this process reads the keys itself. */
+export function nextKeyFileIn(setting: Setting, dataDir: string): string {
+  return nextKeyFile(signingKeyFile(setting, dataDir) ?? join(dataDir, FILES.naKey));
 }
 
 function readSeed(setting: Setting, dataDir: string): Buffer {
