@@ -25,8 +25,12 @@ export interface AuthorityKey {
   readonly since: number | null;
   /** The first revocation list that the key issued; null while it has issued none. */
   readonly crlSequence: number | null;
+  /** When the key was rolled back, in milliseconds since the epoch; null if it was not. */
+  readonly rolledBackAt: number | null;
   /** The first revocation list that the key before issued again; null unless the key was rolled back. */
   readonly rolledBackFrom: number | null;
+  /** Since when the key does not sign, in milliseconds since the epoch; null while it may. */
+  readonly until: number | null;
 }
 
 export type AuthorityKeyEvent =
@@ -51,9 +55,10 @@ export type AuthorityKeyEvent =
       readonly crlSequence: number;
     }
   /** Another key takes over. */
-  | { readonly type: 'replace'; readonly kind: AuthoritySuccession['kind'] }
+  | { readonly type: 'replace'; readonly at: number; readonly kind: 'planned' | 'compromise' }
   | {
       readonly type: 'roll_back';
+      readonly at: number;
       /** Whether `overlap_until` has passed. */
       readonly isOver: boolean;
       /** Whether the key before is held. */
@@ -64,6 +69,7 @@ export type AuthorityKeyEvent =
   | { readonly type: 'return' }
   | {
       readonly type: 'finish';
+      readonly at: number;
       /** The nodes that have not followed; null if the overlap ends by itself. */
       readonly behind: number | null;
       readonly despite: number;
@@ -87,7 +93,9 @@ const none: AuthorityKey = {
   rollBack: null,
   since: null,
   crlSequence: null,
+  rolledBackAt: null,
   rolledBackFrom: null,
+  until: null,
 };
 
 const machine = setup({
@@ -121,7 +129,6 @@ const machine = setup({
       event.type === 'roll_back' && (event.isOver || context.rollBack === null),
     nodesBehind: ({ event }) =>
       event.type === 'finish' && event.behind !== null && event.behind !== event.despite,
-    rolledBack: ({ context }) => context.rolledBackFrom !== null,
   },
 });
 
@@ -202,7 +209,10 @@ export const authorityKeyMachine = machine.createMachine({
           {
             guard: 'stolen',
             target: 'distrusted',
-            actions: [dropRollBack, emit({ type: 'replaced' })],
+            actions: [
+              assign(({ event }) => ({ rollBack: null, until: event.at })),
+              emit({ type: 'replaced' }),
+            ],
           },
           { target: 'previous', actions: [dropRollBack, emit({ type: 'replaced' })] },
         ],
@@ -214,7 +224,10 @@ export const authorityKeyMachine = machine.createMachine({
           {
             target: 'previous',
             actions: [
-              assign(({ event }) => ({ rolledBackFrom: event.crlSequence })),
+              assign(({ event: { at, crlSequence } }) => ({
+                rolledBackAt: at,
+                rolledBackFrom: crlSequence,
+              })),
               emit({ type: 'rolled_back' }),
             ],
           },
@@ -228,7 +241,10 @@ export const authorityKeyMachine = machine.createMachine({
         return: { target: 'current', actions: emit({ type: 'returned' }) },
         finish: [
           { guard: 'nodesBehind', actions: refuse('nodes_have_not_followed') },
-          { target: 'retired', actions: emit({ type: 'retired' }) },
+          {
+            target: 'retired',
+            actions: [assign(({ event }) => ({ until: event.at })), emit({ type: 'retired' })],
+          },
         ],
       },
     },

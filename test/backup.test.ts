@@ -59,9 +59,9 @@ async function backUp(source: StateSource, name: string, recipients: readonly st
     na.clock.now(),
   );
   const keys = { current: { publicKey, keyId }, previous: null };
-  const { signer } = await openSigner(keySource(), keys);
+  const openKeys = () => openSigner(keySource(), keys);
   const path = join(folder, name);
-  const order = { source, genesis, signer, path, recipients, now: na.clock.now() };
+  const order = { source, genesis, openSigner: openKeys, path, recipients, now: na.clock.now() };
   return { path, ...(await createBackup({ ...order, verify: verifySignature })) };
 }
 
@@ -230,7 +230,7 @@ suite('a state copied to PostgreSQL and to LMDB', { concurrency: false }, () => 
         database: { url, environment: {} },
         genesis,
         keySource: keySource(),
-        keys: { current: { publicKey, keyId }, previous: null },
+        key: { publicKey, keyId },
         recipients: [],
         path,
         now: na.clock.now(),

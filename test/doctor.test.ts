@@ -81,11 +81,11 @@ async function backUp(folder: string, name: string): Promise<void> {
   const data = join(folder, 'data');
   const { genesis, keySource, publicKey, keyId } = loadConfig({ dataDir: data }, {}, NOW);
   const keys = { current: { publicKey, keyId }, previous: null };
-  const { signer } = await openSigner(keySource(), keys);
+  const openKeys = () => openSigner(keySource(), keys);
   const source = await openLmdbSource(data);
   const path = join(folder, 'backups', name);
   const verify = verifySignature;
-  const order = { source, genesis, signer, verify, path, recipients: [], now: NOW };
+  const order = { source, genesis, openSigner: openKeys, verify, path, recipients: [], now: NOW };
   await createBackup(order);
   await source.close();
 }

@@ -136,7 +136,7 @@ function backupTask(dataDir: string): BackupTask {
     database: null,
     genesis,
     keySource: keySource(),
-    keys: { current: { publicKey, keyId }, previous: null },
+    key: { publicKey, keyId },
     recipients: [],
     path: join(dataDir, 'backup'),
     now: Date.now(),

@@ -63,6 +63,9 @@ function listOf(readings: readonly (readonly Revoked[])[], ordered: readonly Rev
   publisher.follow(documents.take);
   const revocations = createRevocations({
     signer: SIGNER,
+    issuerOf: () => SIGNER.publicKey,
+    issuers: () => [SIGNER.publicKey],
+    revoked: () => null,
     publisher,
     threads: null,
     uuid: () => 'never',

@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createCrlDigest, crlEntry, revisionDocument } from '../src/authority/lists/crl.ts';
+import { crlEntry, revisionDocument } from '../src/authority/lists/crl.ts';
+import { createCrlDigest } from '../src/authority/lists/crl-digest.ts';
 import {
   type CrlHead,
   createListContent,

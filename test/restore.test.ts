@@ -80,9 +80,9 @@ async function restoredFrom(na: TestAuthority, folder: string): Promise<string> 
   const path = join(folder, 'backup');
   const source = await sourceOf(na);
   const keys = { current: { publicKey, keyId }, previous: null };
-  const { signer } = await openSigner(keySource(), keys);
   await createBackup({
-    ...{ source, genesis, signer, path, now },
+    ...{ source, genesis, path, now },
+    openSigner: () => openSigner(keySource(), keys),
     recipients: [],
     verify: verifySignature,
   });
@@ -90,7 +90,7 @@ async function restoredFrom(na: TestAuthority, folder: string): Promise<string> 
   const dataDir = join(folder, 'restored');
   const evidence = { crls: [], feeds: [], head: null };
   await applyRestore({
-    plan: await planRestore(await readBackup(path, []), evidence, verifySignature),
+    plan: await planRestore(await readBackup(path, []), evidence, na.clock.now(), verifySignature),
     bytes: await readBackup(path, []),
     target: openLmdbTarget(dataDir),
     verify: verifySignature,

@@ -69,7 +69,24 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
     uuid: runtime.uuid,
     assertSigner: signer.assertAvailable,
   };
-  const revocations = createRevocations({ ...lists, signer });
+  const authorityKeys = createAuthorityKeys();
+  const revocations = createRevocations({
+    ...lists,
+    signer,
+    issuerOf: (sequence) => authorityKeys.chain().issuerOf(sequence) ?? signer.publicKey,
+    issuers() {
+      const { current, previous, staged } = authorityKeys.chain();
+      const others = [previous, staged].flatMap((key) => key?.publicKey ?? []);
+      return [current?.publicKey ?? signer.publicKey, ...others];
+    },
+    revoked(id) {
+      const certificate = subjects.current('certificate', id);
+      if (certificate?.value === 'revoked') return { kind: 'certificate', id, ...certificate };
+      const restoredId = `crl:${id}`;
+      const restored = subjects.current('restored-revocation', restoredId);
+      return restored ? { kind: 'restored-revocation', id: restoredId, ...restored } : null;
+    },
+  });
   const bulletin = createBulletinIssuer({
     ...settings,
     revocations,
@@ -88,7 +105,6 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
   const inviteIds = createSortedTexts();
   const inviteBatches = createInviteBatches();
   const policies = createPolicyIndex();
-  const authorityKeys = createAuthorityKeys();
   const agents = createAgentIndex();
   const attestations = createAttestations();
   const recognition = createRecognitionIndex();
@@ -194,6 +210,7 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
       liveness.putInOrder();
       liveness.activeCount(runtime.now());
       for (const list of [revocations.list, ...feeds.all()]) await oneSliceATurn(list.takeLoaded());
+      await oneSliceATurn(revocations.prepareDigests());
     },
     close: async () => listThreads?.close(),
   };

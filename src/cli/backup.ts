@@ -88,6 +88,7 @@ async function runCreate(options: CreateOptions): Promise<void> {
   onLocalFiles(() => assertCanSave(to, { overwrites: force }));
   const { verifySignature: verify } = await import('../base/crypto/ed25519.ts');
   const { createBackup } = await import('../maintenance/backup/create.ts');
+  const { signingKeysIn } = await import('../base/signer/authority-signer.ts');
   const { openSigner } = await import('../server/threads/open-signer.ts');
   const { manifest, bytes } = await onState(async () => {
     const flags = {
@@ -96,16 +97,23 @@ async function runCreate(options: CreateOptions): Promise<void> {
       ...(signedBy !== undefined && { signer: signedBy }),
     };
     const { database, genesis, keySource, publicKey, keyId } = await settingsOf(flags);
-    const keys = { current: { publicKey, keyId }, previous: null };
-    const { signer, close } = await openSigner(keySource(), keys);
     const source = await openSource(dataDir, database?.address() ?? null);
     const now = systemRuntime.now();
     try {
       return await whileWaiting('Writing the backup', () =>
-        createBackup({ source, genesis, signer, verify, path: to, recipients, now }),
+        createBackup({
+          source,
+          genesis,
+          openSigner: (terms) =>
+            openSigner(keySource(), signingKeysIn(terms, { publicKey, keyId })),
+          verify,
+          path: to,
+          recipients,
+          now,
+        }),
       );
     } finally {
-      await Promise.all([close(), source.close()]);
+      await source.close();
     }
   });
   printResult(options, { file: to, bytes, ...summaryOf(manifest) }, [

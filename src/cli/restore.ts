@@ -25,6 +25,8 @@ interface PlanOptions extends OutputOptions {
   readonly crl?: readonly string[];
   readonly feed?: readonly string[];
   readonly head?: string;
+  readonly authorityKeys?: string;
+  readonly genesis?: string;
   readonly ca?: string;
 }
 
@@ -85,6 +87,14 @@ function addEvidence(command: Command): Command {
       ).argParser(collect),
     )
     .option('--head <file>', 'the head file of the lost authority')
+    .option(
+      '--authority-keys <file-or-url>',
+      'the chain of authority keys, if the key has changed since the backup',
+    )
+    .option(
+      '--genesis <file-or-url>',
+      'the genesis block that names the current authority key, if it has changed since the backup',
+    )
     .addOption(caOption())
     .addOption(jsonOption());
 }
@@ -151,28 +161,45 @@ async function planned(options: PlanOptions): Promise<RestorePlan> {
   const { readBackup } = await import('../maintenance/backup/file.ts');
   const { planRestore } = await import('../maintenance/restore/plan.ts');
   const { ForeignEvidence } = await import('../maintenance/restore/evidence.ts');
-  const { ca, crl = [], feed = [], head } = options;
+  const { ca, crl = [], feed = [], head, authorityKeys, genesis } = options;
   const evidence: GivenEvidence = {
     crls: await Promise.all(crl.map((place) => readDocument(place, ca))),
     feeds: await Promise.all(feed.map((place) => readDocument(place, ca))),
     head: head === undefined ? null : await readDocument(head, ca),
+    authorityKeys: authorityKeys === undefined ? undefined : await readDocument(authorityKeys, ca),
+    genesis: genesis === undefined ? undefined : await readDocument(genesis, ca),
   };
   const identities = identitiesIn(options.identity);
   return sound(options.backup, () =>
     whileWaiting('Reading the backup', async () => {
       const bytes = await readBackup(options.backup, identities);
-      return planRestore(bytes, evidence, verifySignature).catch((cause: unknown) => {
-        throw cause instanceof ForeignEvidence ? foreign(cause, options) : cause;
-      });
+      return planRestore(bytes, evidence, systemRuntime.now(), verifySignature).catch(
+        (cause: unknown) => {
+          throw cause instanceof ForeignEvidence ? foreign(cause, options) : cause;
+        },
+      );
     }),
   );
 }
 
+const SIGNED_BY_AUTHORITY =
+  'get it from that authority or one of its nodes, or omit it; if the authority key has changed since the backup, pass --authority-keys and --genesis';
+const EVIDENCE_CURES: { readonly [option in ForeignEvidence['option']]: string } = {
+  crl: SIGNED_BY_AUTHORITY,
+  feed: SIGNED_BY_AUTHORITY,
+  head: SIGNED_BY_AUTHORITY,
+  authorityKeys: 'get it from any instance or partner of the network, at /authority-keys',
+  genesis: 'take it from the succession file, or from any node that has followed the succession',
+};
+
 function foreign({ option, index, message }: ForeignEvidence, options: PlanOptions) {
   const given = options[option];
   const place = typeof given === 'string' ? given : given?.[index];
-  const cure = 'get it from that authority or one of its nodes, or omit it';
-  return failure(EXIT.refused, 'evidence_not_genuine', `${message}: ${place}; ${cure}`);
+  return failure(
+    EXIT.refused,
+    'evidence_not_genuine',
+    `${message}: ${place ?? 'none was passed'}; ${EVIDENCE_CURES[option]}`,
+  );
 }
 
 function readDocument(place: string, ca: string | undefined): Promise<unknown> {
@@ -180,27 +207,35 @@ function readDocument(place: string, ca: string | undefined): Promise<unknown> {
 }
 
 /** The folder may already contain the keys and genesis, which must match the backup. */
-async function assertSameGenesis(dataDir: string, { manifest }: RestorePlan): Promise<void> {
+async function assertSameGenesis(
+  dataDir: string,
+  { manifest, genesis }: RestorePlan,
+): Promise<void> {
   const path = join(dataDir, FILES.genesis);
   if (!existsSync(path)) return;
   const { root_public_key: root, network_authority } = await readGenesisFile(path);
   const { network } = manifest;
-  const isSame =
-    root === network.root_public_key &&
-    network_authority.public_key === network.authority_public_key;
-  if (isSame) return;
+  if (root !== network.root_public_key) {
+    throw failure(
+      EXIT.unusable,
+      'local_files',
+      `The backup belongs to another network than ${path}, with the root key ${network.root_public_key}`,
+    );
+  }
+  const current = genesis.network_authority.public_key;
+  if (network_authority.public_key === current) return;
   throw failure(
     EXIT.unusable,
     'local_files',
-    `The backup belongs to another network than ${path}, with the root key ${network.root_public_key}`,
+    `${path} names the authority key ${network_authority.public_key}, but the restored state ends with ${current}: if the key has changed since the backup, pass --authority-keys and --genesis; otherwise move that file away`,
   );
 }
 
-function saveGenesis(dataDir: string, { manifest }: RestorePlan): void {
+function saveGenesis(dataDir: string, { genesis }: RestorePlan): void {
   const path = join(dataDir, FILES.genesis);
   if (existsSync(path)) return;
   onLocalFiles(() =>
-    saveFile(path, `${jsonText(manifest.genesis)}\n`, { isSecret: false, overwrites: false }),
+    saveFile(path, `${jsonText(genesis)}\n`, { isSecret: false, overwrites: false }),
   );
 }
 
@@ -214,6 +249,7 @@ function jsonOf(plan: RestorePlan) {
     lost_certificates: lostCertificates.map(({ id }) => id),
     lost_attestations: lostAttestations.map(({ id }) => id),
     operator_keys_off: plan.operatorKeys,
+    successions: plan.successions.map(({ sequence, kind, to_key }) => ({ sequence, kind, to_key })),
     removed_invites: plan.isProven ? 0 : plan.unusedInvites,
     lost_audit_entries: plan.lostAuditEntries,
     unknown: plan.unknown,
@@ -242,6 +278,9 @@ function planText(plan: RestorePlan): string[] {
     ...(cures.length === 0
       ? []
       : [`To find out what is unknown, give the newest ${cures.join(', ')}`]),
+    ...plan.successions.map(
+      ({ kind, to_key }) => `Succession since (${kind}): the authority key is ${to_key}`,
+    ),
     `Lost audit entries: ${lost}`,
     `Unused invites to be removed: ${plan.isProven ? 0 : plan.unusedInvites}`,
     `Next revocation list ${plan.crlSequence}, next feeds ${[...plan.feedSequences.values()].join(', ')}`,

@@ -19,7 +19,7 @@ import type { Logger } from '../base/log/logger.ts';
 import { problemText } from '../base/log/problem.ts';
 import { isSignerUnavailable } from '../base/refusal.ts';
 import type { Runtime } from '../base/runtime.ts';
-import { type AuthoritySigner, signingKeysOf } from '../base/signer/authority-signer.ts';
+import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
 import { createKeptFiles } from '../maintenance/backup/kept-files.ts';
 import { type BackupSchedule, createBackupSchedule } from '../maintenance/backup/schedule.ts';
 import { type Call, whileHeld } from '../protocol/contract/calls.ts';
@@ -246,10 +246,10 @@ function keeperOf(
 
 /** Null without a schedule. */
 function backupsOf(
-  { config, signer, runtime, logger, metrics }: WriterOptions,
+  { config, runtime, logger, metrics }: WriterOptions,
   abort: AbortSignal,
 ): BackupSchedule | null {
-  const { backups: settings, dataDir, database, genesis } = config;
+  const { backups: settings, dataDir, database, genesis, publicKey, keyId } = config;
   if (settings === null) return null;
   return createBackupSchedule({
     settings,
@@ -262,7 +262,7 @@ function backupsOf(
           database: database?.named() ?? null,
           genesis,
           keySource: config.keySource(),
-          keys: signingKeysOf(signer),
+          key: { publicKey, keyId },
           recipients: settings.recipients,
           path,
           now,

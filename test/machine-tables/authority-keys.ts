@@ -21,7 +21,9 @@ const none: AuthorityKey = {
   rollBack: null,
   since: null,
   crlSequence: null,
+  rolledBackAt: null,
   rolledBackFrom: null,
+  until: null,
 };
 const next: AuthorityKey = { ...none, statement, genesis, rollBack };
 const inForce: AuthorityKey = { ...next, since: NOW - 1, crlSequence: 7 };
@@ -49,8 +51,8 @@ const stage = {
   problem: null,
 } as const;
 const activate = { type: 'activate', at: NOW, isDue: true, isHeld: true, crlSequence: 8 } as const;
-const goBack = { type: 'roll_back', isOver: false, isHeld: true, crlSequence: 9 } as const;
-const finish = { type: 'finish', behind: 0, despite: 0 } as const;
+const goBack = { type: 'roll_back', at: NOW, isOver: false, isHeld: true, crlSequence: 9 } as const;
+const finish = { type: 'finish', at: NOW, behind: 0, despite: 0 } as const;
 const impossible = (reason: string) => ({
   emits: [{ refusal: 'roll_back_impossible', reason }],
 });
@@ -123,23 +125,23 @@ testTable(authorityKeyMachine, [
   {
     name: 'replaced as planned, it is previous, and its own way back is gone',
     from: current,
-    event: { type: 'replace', kind: 'planned' },
+    event: { type: 'replace', at: NOW, kind: 'planned' },
     emits: ['replaced'],
     to: { value: 'previous', facts: { rollBack: null } },
   },
   {
     name: 'replaced after a theft, it is distrusted',
     from: current,
-    event: { type: 'replace', kind: 'compromise' },
+    event: { type: 'replace', at: NOW, kind: 'compromise' },
     emits: ['replaced'],
-    to: { value: 'distrusted', facts: { rollBack: null } },
+    to: { value: 'distrusted', facts: { rollBack: null, until: NOW } },
   },
   {
     name: 'rolled back within the overlap, it is previous',
     from: current,
     event: goBack,
     emits: ['rolled_back'],
-    to: { value: 'previous', facts: { rolledBackFrom: 9 } },
+    to: { value: 'previous', facts: { rolledBackAt: NOW, rolledBackFrom: 9 } },
   },
   {
     name: 'nothing is rolled back before a succession',
@@ -182,7 +184,7 @@ testTable(authorityKeyMachine, [
     from: previous,
     event: finish,
     emits: ['retired'],
-    to: { value: 'retired', facts: {} },
+    to: { value: 'retired', facts: { until: NOW } },
   },
   {
     name: 'it does not while nodes are behind, unless their number is given',
@@ -195,7 +197,7 @@ testTable(authorityKeyMachine, [
     from: previous,
     event: { ...finish, behind: null },
     emits: ['retired'],
-    to: { value: 'retired', facts: {} },
+    to: { value: 'retired', facts: { until: NOW } },
   },
   { name: 'no overlap ends while there is none', event: finish, emits: ['no_overlap'] },
   {
@@ -210,7 +212,7 @@ testTable(authorityKeyMachine, [
 testUnhandled(authorityKeyMachine, [
   ['activating a key twice', current, activate],
   ['taking the current key back', current, { type: 'cancel' }],
-  ['replacing a key that does not sign', previous, { type: 'replace', kind: 'planned' }],
+  ['replacing a key that does not sign', previous, { type: 'replace', at: NOW, kind: 'planned' }],
   ['returning to a distrusted key', others[2], { type: 'return' }],
   ['returning to a retired key', others[3], { type: 'return' }],
 ]);

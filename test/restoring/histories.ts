@@ -233,7 +233,7 @@ async function backUp(place: StatePlace, path: string, runtime: SimulatedRuntime
   await createBackup({
     source,
     genesis: GENESIS,
-    signer: soleSigner(AUTHORITY),
+    openSigner: async () => ({ signer: soleSigner(AUTHORITY), close: async () => undefined }),
     verify: verifySignature,
     path,
     recipients: [],
@@ -294,7 +294,12 @@ async function restore(
   evidence: { crls: JsonObject[]; feeds: JsonObject[]; head: JsonObject | null },
   runtime: SimulatedRuntime,
 ): Promise<RestorePlan> {
-  const plan = await planRestore(await readBackup(path, []), evidence, verifySignature);
+  const plan = await planRestore(
+    await readBackup(path, []),
+    evidence,
+    runtime.now(),
+    verifySignature,
+  );
   await applyRestore({
     plan,
     bytes: await readBackup(path, []),

@@ -3,6 +3,7 @@
  * at most a few hundred, so everything is derived again after each change.
  */
 import type { AuthorityKey as StoredKey } from '../../../machines/authority-key.ts';
+import type { SigningTerm } from '../../base/signer/authority-signer.ts';
 import { type AuthorityKey, firstKey, keysAt } from '../../protocol/records/authority-chain.ts';
 import type { AuthoritySuccession } from '../../protocol/records/authority-succession.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
@@ -43,6 +44,8 @@ interface IssuingPeriod {
 export interface KeyChain {
   /** The genesis block of the first key; null while no succession was ever staged. */
   readonly first: GenesisBlock | null;
+  /** Which keys sign from when on; empty while no succession was ever staged. */
+  readonly terms: readonly SigningTerm[];
   /** Null while no succession was ever staged: then only the configuration names the key. */
   readonly current: CurrentKey | null;
   readonly previous: PreviousKey | null;
@@ -54,7 +57,7 @@ export interface KeyChain {
   /** All keys with their states, oldest first. */
   readonly keys: readonly AuthorityKey[];
   has(publicKey: string): boolean;
-  /** The key that issued the revocation list with this sequence; null if it is the first key. */
+  /** The key that issued the revocation list with this sequence; null while no succession was ever staged. */
   issuerOf(crlSequence: number): string | null;
 }
 
@@ -103,23 +106,59 @@ export function keyChain(subjects: Iterable<readonly [string, KeySubject]>): Key
   const staged = stagedKey && stagedOf(...stagedKey);
   const published = staged ? [...inForce, staged.statement] : inForce;
   const last = inForce.at(-1);
-  const previousKey = held.find(([, { value }]) => value === 'previous');
   const current = currentOf(last, states);
+  const previous = previousOf(held, last);
+  const firstKey = held.find(([, { context }]) => context.statement === null);
   const periods = held.flatMap(periodsOf).sort((a, b) => b.from - a.from);
   return {
-    first: held.find(([, { context }]) => context.statement === null)?.[1].context.genesis ?? null,
+    first: firstKey?.[1].context.genesis ?? null,
+    terms: firstKey && current ? termsOf(held, firstKey[0], current, previous) : [],
     current,
-    previous:
-      previousKey === undefined || last === undefined
-        ? null
-        : { publicKey: previousKey[0], overlapUntil: instantOf(last.overlap_until) },
+    previous,
     staged: staged ?? null,
     published,
     inForce,
     keys: keysOf(published, states, current),
     has: (publicKey) => states.has(publicKey),
-    issuerOf: (sequence) => periods.find(({ from }) => from <= sequence)?.publicKey ?? null,
+    issuerOf: (sequence) =>
+      periods.find(({ from }) => from <= sequence)?.publicKey ?? firstKey?.[0] ?? null,
   };
+}
+
+function previousOf(
+  held: readonly (readonly [string, KeySubject])[],
+  last: AuthoritySuccession | undefined,
+): PreviousKey | null {
+  const found = held.find(([, { value }]) => value === 'previous');
+  if (found === undefined || last === undefined) return null;
+  return { publicKey: found[0], overlapUntil: instantOf(last.overlap_until) };
+}
+
+/** The last term is as the states say; the earlier ones follow from when they changed. */
+function termsOf(
+  held: readonly (readonly [string, KeySubject])[],
+  first: string,
+  current: CurrentKey,
+  previous: PreviousKey | null,
+): SigningTerm[] {
+  const changes: SigningTerm[] = [];
+  let last = -Infinity;
+  for (const [publicKey, { context }] of held) {
+    const { statement, since, rolledBackAt, until } = context;
+    last = Math.max(last, since ?? last, rolledBackAt ?? last, until ?? last);
+    if (statement === null || since === null) continue;
+    const { kind, from_key } = statement;
+    const signsToo = kind === 'planned' ? from_key : null;
+    changes.push({ from: since, current: publicKey, previous: signsToo });
+    if (rolledBackAt !== null) {
+      changes.push({ from: rolledBackAt, current: from_key, previous: publicKey });
+    }
+  }
+  return [
+    { from: -Infinity, current: first, previous: null },
+    ...changes.sort((a, b) => a.from - b.from),
+    { from: last, current: current.publicKey, previous: previous?.publicKey ?? null },
+  ];
 }
 
 /** The published statements of a key: the one that leads to it, and the one by which it was rolled back. */

@@ -2,7 +2,6 @@
  * The certificate revocation list [core-5-5]: a signed list of the revoked certificates, in the order in which they
  * were revoked. This file also tracks the compromised node keys.
  */
-import { createHash } from 'node:crypto';
 import type { Certificate } from '../../../machines/certificate.ts';
 import type { Crl } from '../../../machines/crl.ts';
 import type { NodeKey } from '../../../machines/node-key.ts';
@@ -24,14 +23,10 @@ import type { SignatureItem } from '../../protocol/records/record.ts';
 import { type Revision, revisionText } from '../../protocol/records/revocation-list-delta.ts';
 import { signatureOver, singleKeyOf } from '../../protocol/records/signed-record.ts';
 import type { SubjectFollower } from '../subjects/subjects.ts';
+import { createCrlDigests } from './crl-digest.ts';
 import { type CrlHead, LIST_PERIOD, type ListEntry } from './list-document.ts';
 import { createListRendering, type ListThreads } from './list-rendering.ts';
-import {
-  createSignedList,
-  type EntryDigest,
-  type NumberedEntry,
-  type SignedList,
-} from './signed-list.ts';
+import { createSignedList, type NumberedEntry, type SignedList } from './signed-list.ts';
 
 export const CRL_ID = 'certificates';
 
@@ -44,13 +39,20 @@ export interface Revocations {
   readonly list: SignedList;
   /** The version being served. */
   newestShown(): { readonly sequence: number; readonly digest: string };
-  /** The list entry for a certificate. */
+  /** Computes, in slices, the digests that the keys need that may issue the list next. */
+  prepareDigests(): Generator<void, void>;
+  /** The entry in the next list for a certificate. */
   entryOf(certificateId: string, revokedAt: number, reason: string): ListEntry;
   isCompromised(nodePublicKey: string): boolean;
 }
 
 export interface RevocationsOptions {
   readonly signer: RecordSigner;
+  readonly issuerOf: IssuerOf;
+  /** The key that issues the list now, and those that may issue it next. */
+  issuers(): readonly [current: string, ...others: string[]];
+  /** The revoked certificate or the restored revocation with this certificate id. */
+  revoked(certificateId: string): Parameters<typeof revocationIn>[1] | null;
   readonly publisher: DocumentPublisher;
   readonly threads: ListThreads | null;
   uuid(): string;
@@ -64,36 +66,50 @@ export interface StoredRevocation extends NumberedEntry {
   readonly compromisedKey: string | null;
 }
 
-/** The entry that a subject adds to the list signed by `issuer`, if any. */
+/** The key that issued the list with this sequence. */
+export type IssuerOf = (crlSequence: number) => string;
+
+/** The entry that a subject adds to the list, if any; it keeps the issuer of the list in which it first came. */
 export function revocationIn(
-  issuer: string,
+  issuerOf: IssuerOf,
   { kind, id, value, context }: Resting & { readonly kind: string; readonly id: string },
 ): StoredRevocation | null {
   if (value !== 'revoked') return null;
   if (kind === 'certificate') {
     const { nodePublicKey, revokedAt, revocationReason, crlSequence } = context as Certificate;
     const reason = revocationReason ?? 'unspecified';
+    const sequence = crlSequence ?? 0;
     return {
-      sequence: crlSequence ?? 0,
-      entry: crlEntry(issuer, id, revokedAt ?? 0, reason),
+      sequence,
+      entry: crlEntry(issuerOf(sequence), id, revokedAt ?? 0, reason),
       compromisedKey: reason === 'key_compromise' ? nodePublicKey : null,
     };
   }
   if (kind !== 'restored-revocation') return null;
   const { list, revokedId, revokedAt, reason, crlSequence } = context as RestoredRevocation;
   if (list !== 'crl') return null;
-  const entry = crlEntry(issuer, revokedId, revokedAt, reason);
-  return { sequence: crlSequence ?? 0, entry, compromisedKey: null };
+  const sequence = crlSequence ?? 0;
+  const entry = crlEntry(issuerOf(sequence), revokedId, revokedAt, reason);
+  return { sequence, entry, compromisedKey: null };
 }
 
 export function createRevocations(options: RevocationsOptions): Revocations {
-  const { signer, publisher, threads, uuid, assertSigner } = options;
+  const { signer, issuerOf, issuers, publisher, threads, uuid, assertSigner } = options;
+  const digests = createCrlDigests({
+    issuers,
+    entryOf(id) {
+      const subject = options.revoked(id);
+      const revocation = subject && revocationIn(issuerOf, subject);
+      if (!revocation) throw new Error(`The certificate ${id} is listed, but not revoked`);
+      return revocation.entry;
+    },
+  });
   const compromised = new Set<string>();
   const revisions = createRevisionLog(publisher.revisionEnds);
   let newestShown = { sequence: 0, digest: '' };
   const list = createSignedList<Crl>({
     damage: CRL_DAMAGE,
-    digest: createCrlDigest(signer.publicKey),
+    digest: digests,
     rendering: (show) => createListRendering({ form: 'crl', signer, threads, show }),
     first: () => 0,
     current: (unit) => unit.current('crl', CRL_ID)?.context,
@@ -120,11 +136,12 @@ export function createRevocations(options: RevocationsOptions): Revocations {
   return {
     list,
     newestShown: () => newestShown,
+    prepareDigests: digests.prepare,
     entryOf: (certificateId, revokedAt, reason) =>
-      crlEntry(signer.publicKey, certificateId, revokedAt, reason),
+      crlEntry(issuers()[0], certificateId, revokedAt, reason),
     followDecided(kind, id, { value, context }) {
       if (kind === 'node-key') compromised.add((context as NodeKey).nodePublicKey);
-      const revoked = revocationIn(signer.publicKey, { kind, id, value, context });
+      const revoked = revocationIn(issuerOf, { kind, id, value, context });
       if (revoked === null) return;
       if (revoked.compromisedKey !== null) compromised.add(revoked.compromisedKey);
       list.decided(revoked);
@@ -152,26 +169,6 @@ export function crlEntry(
   });
   // The text is kept forever, so release the roughly twenty pieces it was concatenated from.
   return { id: certificateId, text: detached(text) };
-}
-
-/** Hex SHA-256 of the issuer's key, a line feed and the canonical entries, joined with commas. */
-export function createCrlDigest(issuer: string): EntryDigest {
-  const hash = createHash('sha256').update(`${issuer}\n`);
-  let isEmpty = true;
-  const following = (text: string, isFirst: boolean) => (isFirst ? text : `,${text}`);
-  return {
-    add({ text }) {
-      hash.update(following(text, isEmpty), 'latin1');
-      isEmpty = false;
-    },
-    value(added) {
-      const whole = hash.copy();
-      for (const [index, { text }] of added.entries()) {
-        whole.update(following(text, isEmpty && index === 0), 'latin1');
-      }
-      return whole.digest('hex');
-    },
-  };
 }
 
 /** Records where each version of the list ends, to serve what one version added to another [core-5-5-1]. */

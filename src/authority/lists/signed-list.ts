@@ -25,8 +25,8 @@ export interface NumberedEntry {
 /** An incremental digest over entries. */
 export interface EntryDigest {
   add(entry: ListEntry): void;
-  /** The digest over the entries so far plus the given ones. */
-  value(added: readonly ListEntry[]): string;
+  /** The digest over the entries so far plus the given ones, of a list that this key issues; by default the current one. */
+  value(added: readonly ListEntry[], issuer?: string): string;
 }
 
 /** The differences between lists. */
@@ -70,8 +70,11 @@ export interface SignedList {
   endLoading(): void;
   /** The sequence number of the next version. */
   nextNumber(unit: UnitOfWork): number;
-  /** Decides the next version; `added` are the entries decided in the same unit, sorted by id. */
-  issue(unit: UnitOfWork, added?: readonly ListEntry[]): void;
+  /**
+   * Decides the next version; `added` are the entries decided in the same unit, sorted by id. `issuer` is the key that
+   * takes over in this unit.
+   */
+  issue(unit: UnitOfWork, added?: readonly ListEntry[], issuer?: string): void;
   /** Issues the list if there is none yet, and re-issues it after half of its lifetime. */
   renew(unit: UnitOfWork): void;
   /** Delays the answer until the newest decided version is published. */
@@ -139,9 +142,9 @@ export function createSignedList<Version extends SequenceVersion>(
     return last === undefined ? options.first(unit) : last + 1;
   }
 
-  function issue(unit: UnitOfWork, added: readonly ListEntry[] = []): void {
+  function issue(unit: UnitOfWork, added: readonly ListEntry[] = [], issuer?: string): void {
     options.assertSigner();
-    const version = options.next(unit, nextNumber(unit), digest.value(added));
+    const version = options.next(unit, nextNumber(unit), digest.value(added, issuer));
     options.send(unit, { type: 'publish', version });
     unit.whenCommitted(() => publish(version));
   }

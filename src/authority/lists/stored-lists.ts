@@ -5,7 +5,10 @@
 import type { Crl } from '../../../machines/crl.ts';
 import type { SovereignFeed } from '../../../machines/sovereign-feed.ts';
 import type { StoredSubject } from '../../store/store.ts';
-import { CRL_DAMAGE, CRL_ID, createCrlDigest, revocationIn } from './crl.ts';
+import { createAuthorityKeys, type KeyChain } from '../derived/authority-keys.ts';
+import { toSubject } from '../subjects/subjects.ts';
+import { CRL_DAMAGE, CRL_ID, revocationIn } from './crl.ts';
+import { createCrlDigest } from './crl-digest.ts';
 import { attestationRevokedBy, createSetDigest, feedDamage } from './feed.ts';
 import type { ListEntry } from './list-document.ts';
 import { type EntryDigest, inListOrder, type NumberedEntry } from './signed-list.ts';
@@ -17,6 +20,8 @@ export interface StoredFeed {
 
 export interface StoredLists {
   add(subject: StoredSubject): void;
+  /** The authority's keys so far. */
+  keys(): KeyChain;
   /** Null before the first version. */
   crl(): Crl | null;
   /** The entries of the certificate revocation list, in order. */
@@ -27,8 +32,11 @@ export interface StoredLists {
   problem(): string | null;
 }
 
-/** `issuer` is the public key of the authority. */
-export function createStoredLists(issuer: string): StoredLists {
+/** `firstKey` is the public key of an authority whose key was never replaced. */
+export function createStoredLists(firstKey: string): StoredLists {
+  // In a stored state, they come before the certificates.
+  const authorityKeys = createAuthorityKeys();
+  const issuerOf = (sequence: number) => authorityKeys.chain().issuerOf(sequence) ?? firstKey;
   let crl: Crl | null = null;
   const revocations: NumberedEntry[] = [];
   const versions = new Map<string, SovereignFeed>();
@@ -55,22 +63,26 @@ export function createStoredLists(issuer: string): StoredLists {
   }
 
   return {
-    add({ kind, id, snapshot }) {
+    add(subject) {
+      const { kind, id, snapshot } = subject;
       const { value, context } = snapshot;
+      if (kind === 'authority-key') authorityKeys.follow(kind, id, toSubject(subject));
       if (kind === 'crl' && id === CRL_ID) crl = context as Crl;
       if (kind === 'sovereign-feed') {
         const version = context as SovereignFeed;
         versions.set(version.issuer, version);
       }
-      const certificate = revocationIn(issuer, { kind, id, value, context });
+      const certificate = revocationIn(issuerOf, { kind, id, value, context });
       if (certificate !== null) revocations.push(certificate);
       const attestation = attestationRevokedBy({ kind, id, value, context });
       if (attestation !== null) entriesOf(attestation.issuer).push(attestation.entry);
     },
+    keys: authorityKeys.chain,
     crl: () => crl,
     crlEntries,
     feeds,
     problem() {
+      const issuer = authorityKeys.chain().current?.publicKey ?? firstKey;
       if (!isAsSigned(crl, crlEntries(), createCrlDigest(issuer))) return CRL_DAMAGE;
       for (const [name, { version, entries }] of feeds()) {
         if (!isAsSigned(version, entries, createSetDigest())) return feedDamage(name);

@@ -74,6 +74,21 @@ export function signingKeysOf({ publicKey, keyId, previous }: RecordSigner): Sig
   return { current: { publicKey, keyId }, previous: other };
 }
 
+/** The keys of the last term; without terms, the configured one, which labels the key that the authority was founded with. */
+export function signingKeysIn(terms: readonly SigningTerm[], configured: LabeledKey): SigningKeys {
+  const [first, last] = [terms[0], terms.at(-1)];
+  if (first === undefined || last === undefined) return { current: configured, previous: null };
+  const { current, previous } = last;
+  return {
+    current: keyNamed(current, first, configured),
+    previous: previous === null ? null : keyNamed(previous, first, configured),
+  };
+}
+
+function keyNamed(publicKey: string, first: SigningTerm, configured: LabeledKey): LabeledKey {
+  return { publicKey, keyId: publicKey === first.current ? configured.keyId : publicKey };
+}
+
 /** Signs with one key until terms are set. `configured` labels the key that the authority was founded with. */
 export function createAuthoritySigner(holder: KeyHolder, configured: LabeledKey): AuthoritySigner {
   let now = signerWith(holder, { current: configured, previous: null });
@@ -97,9 +112,7 @@ export function createAuthoritySigner(holder: KeyHolder, configured: LabeledKey)
     use(terms) {
       const [first, last] = [terms[0], terms.at(-1)];
       if (first === undefined || last === undefined) throw new Error('No key is to sign');
-      const named = (publicKey: string): LabeledKey => {
-        return { publicKey, keyId: publicKey === first.current ? configured.keyId : publicKey };
-      };
+      const named = (publicKey: string) => keyNamed(publicKey, first, configured);
       const signing = keysOf(last);
       const signerOf = ([current = last.current, previous]: readonly string[]) =>
         signerWith(holder, {

@@ -154,8 +154,7 @@ async function hashesOf(
 ): Promise<Hashes | Finding> {
   const named = new Set(heads.map(({ head }) => (isHead(head) ? head.audit_length : 0)));
   const hashes = new Map<number, string>();
-  const authorityKey = options.genesis.network_authority.public_key;
-  const check = createStateCheck(authorityKey, verifySignature);
+  const check = createStateCheck(source.facts.network, verifySignature);
   let entries = 0;
   try {
     for (const table of STREAM_TABLES) {

@@ -1,14 +1,18 @@
 /**
- * Checks on a whole state beyond its single rows: the hash chain of the audit log, the signed lists, and every record
- * signed by the authority [backup-5].
+ * Checks on a whole state beyond its single rows: the hash chain of the audit log, the chain of the authority's keys,
+ * the signed lists, and every record signed by the authority [backup-5].
  */
 import type { Attestation } from '../../../machines/attestation.ts';
 import type { Treaty } from '../../../machines/recognition-treaty.ts';
+import type { KeyChain } from '../../authority/derived/authority-keys.ts';
 import { createStoredLists, type StoredLists } from '../../authority/lists/stored-lists.ts';
 import { createChainCheck } from '../../authority/subjects/audit.ts';
+import { SHA256 } from '../../base/crypto/digest.ts';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import { parseJson } from '../../base/json/parse.ts';
+import { followChain } from '../../protocol/records/authority-chain.ts';
 import { isSignedByAny, type SignedRecord } from '../../protocol/records/signed-record.ts';
+import type { NetworkIdentity } from '../../store/network-identity.ts';
 import { GENESIS_HASH, type StoredSubject } from '../../store/store.ts';
 import type { TableSummaries } from '../../store/stream/manifest.ts';
 import type { StateReading } from '../../store/stream/ports.ts';
@@ -32,22 +36,56 @@ export interface StateCheck {
   readonly signedRecords: number;
 }
 
-/** `authorityKey` is the public key of the authority. */
-export function createStateCheck(authorityKey: string, verify: VerifySignature): StateCheck {
+/** Subjects are sorted by kind, so records of earlier kinds come before the keys. */
+const KEYS = 'authority-key';
+
+/** `network` is the one to which the state belongs. */
+export function createStateCheck(network: NetworkIdentity, verify: VerifySignature): StateCheck {
   const chain = createChainCheck(GENESIS_HASH);
-  const lists = createStoredLists(authorityKey);
+  const firstKey = network.authority_public_key;
+  const lists = createStoredLists(firstKey);
+  /** Signed records that came before the keys; null once the keys are known. */
+  let early: SignedSubject[] | null = [];
+  let publicKeys: readonly string[] = [];
   let signedRecords = 0;
 
   function checkSubject(subject: StoredSubject): void {
+    if (subject.kind > KEYS) endKeys();
     lists.add(subject);
     const json = signedJsonOf(subject);
     if (json === null) return;
     signedRecords += 1;
-    const record = parseJson(json) as SignedRecord;
-    if (isSignedByAny(record, [authorityKey], verify)) return;
-    throw new UnsoundState(
-      `${subject.kind} ${subject.id} does not carry the authority’s signature`,
-    );
+    const signed = { what: `${subject.kind} ${subject.id}`, json };
+    if (early === null) checkSignature(signed);
+    else early.push(signed);
+  }
+
+  function endKeys(): void {
+    if (early === null) return;
+    publicKeys = soundKeys(lists.keys());
+    const signed = early;
+    early = null;
+    for (const each of signed) checkSignature(each);
+  }
+
+  /** Returns the public keys of the chain, after checking that the root key vouches for it. */
+  function soundKeys({ first, inForce, keys }: KeyChain): readonly string[] {
+    if (first === null) return [firstKey];
+    const { network_name: networkName, root_public_key: rootKey } = network;
+    const tools = { verify, sha256: SHA256 };
+    const followed = followChain({ networkName, trusted: { rootKey } }, inForce, 0, tools);
+    if (followed.refusal !== null) {
+      throw new UnsoundState(`the keys of the authority: ${followed.refusal.message}`);
+    }
+    if (first.network_authority.public_key !== firstKey) {
+      throw new UnsoundState('its first authority key is not that of the network');
+    }
+    return keys.map(({ public_key }) => public_key);
+  }
+
+  function checkSignature({ what, json }: SignedSubject): void {
+    if (isSignedByAny(parseJson(json) as SignedRecord, publicKeys, verify)) return;
+    throw new UnsoundState(`${what} does not carry the authority’s signature`);
   }
 
   function checkEntry(entry: StreamRows['audit']): void {
@@ -63,6 +101,7 @@ export function createStateCheck(authorityKey: string, verify: VerifySignature):
     },
     lists,
     finish({ auditLength, auditHead }) {
+      endKeys();
       if (chain.length !== auditLength || chain.head !== auditHead) {
         throw new UnsoundState('the audit log does not end where it should end');
       }
@@ -73,6 +112,12 @@ export function createStateCheck(authorityKey: string, verify: VerifySignature):
       return signedRecords;
     },
   };
+}
+
+interface SignedSubject {
+  /** Its kind and id. */
+  readonly what: string;
+  readonly json: string;
 }
 
 /** The JSON of the subject if it is a record signed by the authority. */
@@ -86,7 +131,7 @@ export async function soundTables(
   source: StateReading,
   verify: VerifySignature,
 ): Promise<TableSummaries> {
-  const check = createStateCheck(source.facts.network.authority_public_key, verify);
+  const check = createStateCheck(source.facts.network, verify);
   const tables = await summarize(source, check.watch);
   check.finish(source.facts);
   return tables;

@@ -1,5 +1,7 @@
 /** Makes a backup while the service runs; checks the state while reading it, and the file after writing it. */
+import { genesisInForce } from '../../authority/derived/authority-keys.ts';
 import type { RecordSigner, VerifySignature } from '../../base/crypto/primitives.ts';
+import type { SigningTerm } from '../../base/signer/authority-signer.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { assertSameNetwork, networkOf } from '../../store/network-identity.ts';
@@ -13,14 +15,21 @@ import { verifyBackup } from './verify.ts';
 
 export interface BackupOrder {
   readonly source: StateSource;
+  /** The configured genesis block; the state may have a later one. */
   readonly genesis: GenesisBlock;
-  readonly signer: RecordSigner;
+  /** Opens the signer with the keys of the last of these terms; the configured one if there are none. */
+  openSigner(terms: readonly SigningTerm[]): Promise<OpenedSigner>;
   readonly verify: VerifySignature;
   readonly path: string;
   /** Empty if the file is not encrypted. */
   readonly recipients: readonly string[];
   /** Milliseconds since the epoch. */
   readonly now: number;
+}
+
+export interface OpenedSigner {
+  readonly signer: RecordSigner;
+  close(): Promise<void>;
 }
 
 export interface MadeBackup {
@@ -47,13 +56,20 @@ export async function createBackup(order: BackupOrder): Promise<MadeBackup> {
 }
 
 async function describe(order: BackupOrder): Promise<Manifest> {
-  const { source, genesis, signer, verify, now } = order;
+  const { source, genesis: configured, verify, now } = order;
   const { facts, database } = source;
-  assertSameNetwork(facts.network, networkOf(genesis), 'the store');
-  const check = createStateCheck(signer.publicKey, verify);
+  assertSameNetwork(facts.network, networkOf(configured), 'the store');
+  const check = createStateCheck(facts.network, verify);
   const tables = await summarize(source, check.watch);
   check.finish(facts);
+  const keys = check.lists.keys();
+  const genesis = genesisInForce(keys, configured);
   const sequences = sequencesOf(check.lists, genesis.network_name);
   const parts = { createdAt: formatInstant(now), genesis, database, facts, tables, ...sequences };
-  return signedManifest(parts, signer);
+  const { signer, close } = await order.openSigner(keys.terms);
+  try {
+    return signedManifest(parts, signer);
+  } finally {
+    await close();
+  }
 }

@@ -1,6 +1,6 @@
 /** Reads a whole backup and runs all checks on it [backup-5]. */
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
-import { factsOf, type Manifest } from '../../store/stream/manifest.ts';
+import { factsOf, genesisOf, type Manifest } from '../../store/stream/manifest.ts';
 import { readStream } from '../../store/stream/read.ts';
 import type { RowWatcher } from '../../store/stream/write.ts';
 import { createStateCheck, type StateCheck, sequencesOf, UnsoundState } from './check-state.ts';
@@ -19,7 +19,7 @@ export async function verifyBackup(
   watcher: (manifest: Manifest) => RowWatcher = () => () => undefined,
 ): Promise<VerifiedBackup> {
   const { manifest, batches } = await readStream(bytes, verify);
-  const check = createStateCheck(manifest.network.authority_public_key, verify);
+  const check = createStateCheck(manifest.network, verify);
   const watch = watcher(manifest);
   for await (const { table, rows } of batches) {
     for (const row of rows) {
@@ -31,6 +31,11 @@ export async function verifyBackup(
   const { crlSequence, feedSequence } = sequencesOf(check.lists, manifest.network.network_name);
   if (crlSequence !== manifest.crl_sequence || feedSequence !== manifest.feed_sequence) {
     throw new UnsoundState('the sequence numbers of its lists differ from its manifest');
+  }
+  const { current } = check.lists.keys();
+  const key = current?.publicKey ?? manifest.network.authority_public_key;
+  if (genesisOf(manifest).network_authority.public_key !== key) {
+    throw new UnsoundState('its genesis block does not name its current authority key');
   }
   return { manifest, signedRecords: check.signedRecords, check };
 }

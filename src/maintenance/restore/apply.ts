@@ -13,10 +13,11 @@ import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import { compareCodePoints } from '../../base/json/write.ts';
 import type { Runtime } from '../../base/runtime.ts';
 import type { AuditEntry, StoredSubject } from '../../store/store.ts';
-import { factsOf } from '../../store/stream/manifest.ts';
+import { factsOf, genesisOf } from '../../store/stream/manifest.ts';
 import type { StateFacts, StateTarget } from '../../store/stream/ports.ts';
 import { type RowBatch, readStream } from '../../store/stream/read.ts';
 import { fill } from '../../store/stream/target.ts';
+import { restoredKeys } from './authority-keys.ts';
 import { type RestorePlan, replaysOf } from './plan.ts';
 
 export interface RestoreOrder {
@@ -104,10 +105,19 @@ function createChanges(plan: RestorePlan, at: number, uuid: () => string): Chang
     ]),
   );
   const revokedOperatorKeys = new Set(plan.operatorKeys);
+  const authorityKeys = restoredKeys({
+    stored: plan.authorityKeys,
+    successions: plan.successions,
+    before: genesisOf(plan.manifest),
+    genesis: plan.genesis,
+    crlSequence: plan.crlSequence,
+    at,
+  });
 
   return {
     of(subject) {
       const { kind, id, snapshot } = subject;
+      if (kind === 'authority-key') return [];
       if (kind === 'invite' && snapshot.value === 'unused' && !plan.isProven) return [];
       if (kind === 'certificate') return [revokedCertificate(plan, subject)];
       if (kind === 'attestation') return [revokedAttestation(plan, subject, at)];
@@ -126,6 +136,7 @@ function createChanges(plan: RestorePlan, at: number, uuid: () => string): Chang
       return [sent(subject, 'sovereign-feed', { type: 'resume', version: feed })];
     },
     added: () => [
+      ...authorityKeys,
       ...(plan.lists.crl() === null ? [made('crl', CRL_ID, { type: 'resume', version: crl })] : []),
       ...Array.from(feeds, ([id, version]) =>
         made('sovereign-feed', id, { type: 'resume', version }),
@@ -228,7 +239,7 @@ function after<Kind extends SubjectKind>(
 }
 
 function nextCrl(plan: RestorePlan, at: number, crlId: string): Crl {
-  const issuer = plan.manifest.network.authority_public_key;
+  const issuer = plan.genesis.network_authority.public_key;
   const replayed = [...plan.certificates.values(), ...plan.lostCertificates]
     .sort((a, b) => compareCodePoints(a.id, b.id))
     .map(({ id, revokedAt, reason }) => crlEntry(issuer, id, revokedAt, reason));
@@ -289,6 +300,7 @@ function auditOf(plan: RestorePlan): AuditDraft[] {
         replayed: replaysOf(plan),
         removed_invites: plan.isProven ? 0 : plan.unusedInvites,
         lost_audit_entries: plan.lostAuditEntries,
+        ...(plan.successions.length > 0 && { successions: plan.successions.length }),
       },
     },
   ];

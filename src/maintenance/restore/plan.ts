@@ -4,12 +4,16 @@ import type { StoredFeed, StoredLists } from '../../authority/lists/stored-lists
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import { canonicalJson } from '../../base/json/write.ts';
-import { GENESIS_HASH } from '../../store/store.ts';
+import type { AuthoritySuccession } from '../../protocol/records/authority-succession.ts';
+import type { GenesisBlock } from '../../protocol/records/genesis.ts';
+import { GENESIS_HASH, type StoredSubject } from '../../store/store.ts';
 import type { Manifest } from '../../store/stream/manifest.ts';
 import type { StreamRows, StreamTable } from '../../store/stream/rows.ts';
 import { verifyBackup } from '../backup/verify.ts';
+import { laterSuccessions } from './authority-keys.ts';
 import {
   type Evidence,
+  ForeignEvidence,
   type GivenEvidence,
   type RevokedAttestation,
   type RevokedCertificate,
@@ -31,6 +35,11 @@ export interface RestorePlan {
   readonly lostCertificates: readonly RevokedCertificate[];
   readonly lostAttestations: readonly RevokedAttestation[];
   readonly operatorKeys: readonly string[];
+  /** The keys of the authority in the backup, and the statements in force that came later. */
+  readonly authorityKeys: readonly StoredSubject[];
+  readonly successions: readonly AuthoritySuccession[];
+  /** The genesis block in force; it names the current authority key. */
+  readonly genesis: GenesisBlock;
   /** Node keys whose agents must no longer be listed. */
   readonly nodeKeys: ReadonlySet<string>;
   readonly unusedInvites: number;
@@ -46,15 +55,19 @@ export interface RestorePlan {
   readonly feedSequences: ReadonlyMap<string, number>;
 }
 
-/** Reads the whole backup. Rejects with a one-sentence error if the backup or the evidence cannot be used. */
+/**
+ * Reads the whole backup. Rejects with a one-sentence error if the backup or the evidence cannot be used. `now` is in
+ * milliseconds since the epoch.
+ */
 export async function planRestore(
   bytes: AsyncIterable<Uint8Array>,
   given: GivenEvidence,
+  now: number,
   verify: VerifySignature,
 ): Promise<RestorePlan> {
   let seen: Seen | null = null;
   const { manifest, check } = await verifyBackup(bytes, verify, (manifest) => {
-    seen = lookFor(readEvidence(given, manifest.network, verify));
+    seen = lookFor(readEvidence(given, manifest, now, verify));
     return seen.watch;
   });
   if (seen === null) throw new Error('The backup was not read');
@@ -66,6 +79,7 @@ interface Seen {
   readonly certificates: ReadonlySet<string>;
   readonly attestations: ReadonlySet<string>;
   readonly operatorKeysOff: ReadonlySet<string>;
+  readonly authorityKeys: readonly StoredSubject[];
   readonly nodeKeys: ReadonlySet<string>;
   unusedInvites(): number;
   /** The hash of the last entry in the backup that the head covers. */
@@ -77,16 +91,20 @@ function lookFor(evidence: Evidence): Seen {
   const certificates = new Set<string>();
   const attestations = new Set<string>();
   const operatorKeysOff = new Set<string>();
+  const authorityKeys: StoredSubject[] = [];
   const nodeKeys = new Set<string>();
   const headLength = evidence.head?.audit_length ?? 0;
   let unusedInvites = 0;
   let entries = 0;
   let hashAtHead = GENESIS_HASH;
 
-  function watchSubject({ kind, id, snapshot: { value, context } }: StreamRows['subjects']): void {
+  function watchSubject(subject: StreamRows['subjects']): void {
+    const { kind, id, snapshot } = subject;
+    const { value, context } = snapshot;
     const isRevoked = value === 'revoked';
     if (kind === 'invite' && value === 'unused') unusedInvites += 1;
     if (kind === 'operator-key' && isRevoked) operatorKeysOff.add(id);
+    if (kind === 'authority-key') authorityKeys.push(subject);
     if (kind === 'attestation' && evidence.attestations.has(id)) attestations.add(id);
     if (kind !== 'certificate' || !evidence.certificates.has(id)) return;
     certificates.add(id);
@@ -98,6 +116,7 @@ function lookFor(evidence: Evidence): Seen {
     certificates,
     attestations,
     operatorKeysOff,
+    authorityKeys,
     nodeKeys,
     unusedInvites: () => unusedInvites,
     hashAtHead: () => hashAtHead,
@@ -114,6 +133,13 @@ function planOf(manifest: Manifest, lists: StoredLists, seen: Seen): RestorePlan
   const { evidence } = seen;
   const { head } = evidence;
   assertSameHistory(manifest, seen);
+  const keys = lists.keys();
+  const successions = laterSuccessions(keys.inForce, evidence.chain?.inForce ?? []);
+  const { authority_public_key: firstKey } = manifest.network;
+  assertNamesKey(
+    evidence.genesis,
+    successions.at(-1)?.to_key ?? keys.current?.publicKey ?? firstKey,
+  );
   const listed = new Set(lists.crlEntries().map(({ id }) => id));
   const feeds = lists.feeds();
   const certificates = [...evidence.certificates.values()].filter(({ id }) => !listed.has(id));
@@ -137,6 +163,9 @@ function planOf(manifest: Manifest, lists: StoredLists, seen: Seen): RestorePlan
     lostCertificates: certificates.filter(({ id }) => !seen.certificates.has(id)),
     lostAttestations: attestations.filter(({ id }) => !seen.attestations.has(id)),
     operatorKeys,
+    authorityKeys: seen.authorityKeys,
+    successions,
+    genesis: evidence.genesis,
     nodeKeys: seen.nodeKeys,
     unusedInvites: seen.unusedInvites(),
     lostAuditEntries,
@@ -154,6 +183,11 @@ function assertSameHistory(manifest: Manifest, { evidence: { head }, hashAtHead 
   throw new Error(
     `The head belongs to a different history: its audit entry ${head.audit_length} is not the one in the backup`,
   );
+}
+
+function assertNamesKey({ network_authority }: GenesisBlock, currentKey: string): void {
+  if (network_authority.public_key === currentKey) return;
+  throw new ForeignEvidence('genesis', 0, `does not name the current authority key ${currentKey}`);
 }
 
 /** A later epoch may have begun from an older backup than this one, so its entries cannot be compared. */

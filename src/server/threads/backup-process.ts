@@ -1,6 +1,6 @@
 /** Makes a backup in a child process. */
 
-import type { KeySource, SigningKeys } from '../../base/signer/authority-signer.ts';
+import type { KeySource, LabeledKey } from '../../base/signer/authority-signer.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import type { NamedDatabase } from '../../store/open.ts';
 import { runInChildProcess } from './apart.ts';
@@ -11,7 +11,8 @@ export interface BackupTask {
   readonly database: NamedDatabase | null;
   readonly genesis: GenesisBlock;
   readonly keySource: KeySource;
-  readonly keys: SigningKeys;
+  /** The configured key. */
+  readonly key: LabeledKey;
   readonly recipients: readonly string[];
   readonly path: string;
   /** Milliseconds since the epoch. */

@@ -1,6 +1,7 @@
 /** The process that makes one backup. */
 
 import { verifySignature } from '../../base/crypto/ed25519.ts';
+import { signingKeysIn } from '../../base/signer/authority-signer.ts';
 import { createBackup } from '../../maintenance/backup/create.ts';
 import { openLmdbSource } from '../../store/lmdb/source.ts';
 import { parseStoreAddress } from '../../store/postgresql/address.ts';
@@ -12,22 +13,25 @@ import { openSigner } from './open-signer.ts';
 
 carryOutTask(backUp);
 
-async function backUp({ keySource, keys, ...task }: BackupTask): Promise<MadeFile> {
-  const opened = await openSigner(keySource, keys);
+async function backUp({ keySource, key, ...task }: BackupTask): Promise<MadeFile> {
   const source = await openSource(task);
   try {
-    const order = { ...task, source, verify: verifySignature };
-    const { bytes, manifest } = await createBackup({ ...order, signer: opened.signer });
+    const { bytes, manifest } = await createBackup({
+      ...task,
+      source,
+      openSigner: (terms) => openSigner(keySource, signingKeysIn(terms, key)),
+      verify: verifySignature,
+    });
     return { bytes, revision: manifest.revision };
   } finally {
-    await Promise.all([opened.close(), source.close()]);
+    await source.close();
   }
 }
 
 function openSource({
   dataDir,
   database,
-}: Omit<BackupTask, 'keySource' | 'keys'>): Promise<StateSource> {
+}: Omit<BackupTask, 'keySource' | 'key'>): Promise<StateSource> {
   return database === null
     ? openLmdbSource(dataDir)
     : openPostgresqlSource(parseStoreAddress(database.url, database.environment));

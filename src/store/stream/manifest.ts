@@ -108,11 +108,10 @@ export function readManifest(value: unknown, verify: VerifySignature): Manifest 
   if (!isSignedByRoot(genesis, verify) || genesis.root_public_key !== network.root_public_key) {
     throw new DamagedStream('its genesis block is not signed by the root key that it names');
   }
-  const authority = genesis.network_authority.public_key;
-  if (authority !== network.authority_public_key || genesis.network_name !== network.network_name) {
+  if (genesis.network_name !== network.network_name) {
     throw new DamagedStream('its genesis block is that of another network');
   }
-  if (!isSignedByAny(manifest, [authority], verify)) {
+  if (!isSignedByAny(manifest, [genesis.network_authority.public_key], verify)) {
     throw new DamagedStream('its manifest is not signed by the authority that it names');
   }
   return manifest;
