@@ -29,14 +29,12 @@ async function partner(...steps: readonly Step[]) {
   const na = await shared();
   const name = freshId('partner');
   const terms = { subject_sovereign_id: name, subject_public_keys: [FIRST.publicKey] };
-  const { treaty_id } = await issued(recognize(na, terms));
+  const issue = async () => String((await issued(recognize(na, terms))).treaty_id);
   const keys = join(folder, `${name}.json`);
-  const keep = (successions: readonly AuthoritySuccession[]) =>
-    writeFileSync(keys, JSON.stringify({ successions }));
   const chain = chainAt(na.clock.now(), name, steps);
-  keep(chain);
-  const id = String(treaty_id);
-  return { na, id, keys, chain, keep, row: async () => (await get(na, rowPath(id))).body };
+  writeFileSync(keys, JSON.stringify({ successions: chain }));
+  const id = await issue();
+  return { na, id, keys, chain, issue, row: async () => (await get(na, rowPath(id))).body };
 }
 
 function rowPath(id: string): string {
@@ -74,7 +72,8 @@ test('a planned change is shown, and the treaty is replaced', async () => {
 });
 
 test('after a theft the root key is needed, as text or in a file', async () => {
-  const { id, keys, row } = await partner(STOLEN);
+  const { id, keys, issue, row } = await partner(STOLEN);
+  const another = await issue();
   const unproven = await follow(id, keys, '--yes', '--json');
   assert.equal(unproven.code, 4);
   assert.equal(JSON.parse(unproven.stderr).error.code, 'root_key_needed');
@@ -87,6 +86,12 @@ test('after a theft the root key is needed, as text or in a file', async () => {
   assert.match(done.stdout, /the old key was stolen/);
   assert.match(done.stdout, new RegExp(`root key {7}${ROOT.publicKey.replaceAll('+', '\\+')}\n`));
   assert.match(done.stdout, / {2}removes {8}\S+, distrusted/);
+  assert.match(
+    done.stderr,
+    new RegExp(`Treaty ${another} still names a removed key: follow it, too`),
+  );
+  const last = await follow(another, keys, '--yes', '--root-key', ROOT.publicKey);
+  assert.deepEqual([last.code, last.stderr], [0, '']);
 
   const other = await partner(STOLEN);
   const json = await follow(other.id, other.keys, '--yes', '--json', '--root-key', ROOT.publicKey);

@@ -4,8 +4,10 @@ import { isJsonObject, type JsonObject } from '../base/json/value.ts';
 import { readPublicKey } from '../base/keys/public-key.ts';
 import { systemRuntime } from '../base/runtime.ts';
 import { verifyText } from '../client/keys.ts';
+import type { PublicClient } from '../client/public-client.ts';
 import { portableSha256 } from '../client/sha256.ts';
 import { type FollowedChain, successionsIn } from '../protocol/records/authority-chain.ts';
+import type { RecognitionTreaty } from '../protocol/records/recognition-treaty.ts';
 import { instantOf } from '../protocol/records/record.ts';
 import {
   acceptedKeys,
@@ -24,7 +26,7 @@ import { isPublicKey } from './options.ts';
 import { printNote } from './output.ts';
 import { addOutOption, type RecordOptions, showRecord } from './record-output.ts';
 import { publicClient } from './server.ts';
-import { wholeTreatyId } from './treaty-pages.ts';
+import { treatyPages, wholeTreatyId } from './treaty-pages.ts';
 
 interface FollowOptions extends OperatorOptions, RecordOptions {
   readonly keys: string;
@@ -76,6 +78,24 @@ async function runFollow(given: string, options: FollowOptions): Promise<void> {
   });
   const made = `Treaty ${treaty.treaty_id} replaces treaty ${row.treaty.treaty_id}`;
   showRecord(options, treaty, made, yes && changes !== null ? ['', ...changes] : []);
+  if (!options.json) await noteOthers(client, row.treaty, treaty);
+}
+
+/** Each treaty is followed on its own, so another one with the subject may still name a key that was removed. */
+async function noteOthers(
+  client: PublicClient,
+  { subject_public_keys: before, subject_sovereign_id }: RecognitionTreaty,
+  { subject_public_keys: after }: RecognitionTreaty,
+): Promise<void> {
+  const removed = before.filter((key) => !after.includes(key));
+  if (removed.length === 0) return;
+  for await (const rows of treatyPages(client, { subject_sovereign_id, status: 'active' })) {
+    for (const { treaty, lifecycle } of rows) {
+      const namesRemoved = treaty.subject_public_keys.some((key) => removed.includes(key));
+      if (!namesRemoved || lifecycle.state === 'expired') continue;
+      printNote(`Treaty ${treaty.treaty_id} still names a removed key: follow it, too.`);
+    }
+  }
 }
 
 function rootKeyOf({ rootKey }: FollowOptions): string | null {

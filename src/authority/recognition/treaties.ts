@@ -27,6 +27,8 @@ import { isLifecycleActive, lifecycleOf } from '../views/lifecycle.ts';
 import type { Edge } from '../views/recognition-index.ts';
 
 const HOUR = 3_600_000;
+/** A row with a long chain takes time, so a page has few of them: it is counted like this many characters. */
+const STATEMENT_COST = 4096;
 
 export const issueTreaty: Handler<'issueTreaty'> = (na, unit, terms) => {
   refusePrivateKeys(na, terms.subjectKeys);
@@ -96,7 +98,7 @@ export const listTreaties: Handler<'listTreaties'> = (na, { filter, ...page }, a
       compare: (a, b) => a.at - b.at || compareCodePoints(a.id, b.id),
       passes: (edge) => passes(edge, filter),
       row: (edge) => rowOf(edge, at),
-      lengthOf: ({ treaty }) => treaty.json.length,
+      lengthOf: ({ treaty }) => treaty.json.length + treaty.followed.length * STATEMENT_COST,
     },
     page,
   );
