@@ -4,13 +4,15 @@ import { after, suite, test } from 'node:test';
 import { type FollowedStatement, standingOf } from '../src/authority/derived/adoption.ts';
 import { createKnownChains, NOT_HEARD } from '../src/authority/liveness/known-chains.ts';
 import { sha256Hex } from '../src/base/crypto/digest.ts';
+import type { JsonObject } from '../src/base/json/value.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import type { AuthoritySuccession } from '../src/protocol/records/authority-succession.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { chainAt, FIRST, ROOT } from './support/authority-chain.ts';
 import { startBrowser } from './support/browser.ts';
 import { REAL_TIME } from './support/child-server.ts';
-import { HOUR, MINUTE } from './support/clock.ts';
+import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import {
   get,
@@ -22,6 +24,7 @@ import {
   type TestNode,
 } from './support/requests.ts';
 import { DAY, stage, step, succession } from './support/successions.ts';
+import { issued, recognize } from './support/trust.ts';
 
 /** The active-node window. */
 const WINDOW = 5 * MINUTE;
@@ -64,6 +67,7 @@ for (const threads of ['1', '2']) {
           nodes: null,
           roles: [],
           laggards: [],
+          partners: [],
         },
       );
       assert.equal('succession' in (await get(na, '/dashboard.json')).body, false);
@@ -187,6 +191,53 @@ test('a renewal keeps what is known of the node', async () => {
   await beat(na, node, { authority_keys_digest: await digest(na) });
   assert.equal(outcome(await nodeRequest(na, '/renew', node.key, { cert_id: node.certId })), '200');
   assert.equal((await adoption(na)).body.nodes.informed, 1);
+});
+
+test('treaties that have not followed their subject are named, and the dashboard counts them', async () => {
+  await using na = await startTestAuthority();
+  const now = na.clock.now();
+  const treatyWith = (name: string) =>
+    issued(recognize(na, { subject_sovereign_id: name, subject_public_keys: [FIRST.publicKey] }));
+  const follow = ({ treaty_id }: JsonObject, successions: readonly unknown[]) => {
+    const authority_keys = { successions } as unknown as JsonObject;
+    const body = { authority_keys, root_public_key: ROOT.publicKey };
+    return issued(operate(na, `/admin/recognition-treaties/${treaty_id}/follow`, body));
+  };
+  const rules = async () => {
+    na.clock.advance(SECOND);
+    const { posture } = (await get(na, '/dashboard.json')).body;
+    return posture.findings.map(({ rule, severity }: JsonObject) => `${rule} ${severity}`);
+  };
+  const partners = async () => (await adoption(na)).body.partners;
+
+  const [one, two] = [await treatyWith('harbor'), await treatyWith('harbor')];
+  await treatyWith('another');
+  const chain = chainAt(now, 'harbor', [{ kind: 'planned', at: -1, overlap: 10 }]);
+  const successor = await follow(one, chain);
+  const behind = {
+    treaty_id: two.treaty_id,
+    issuer_sovereign_id: 'alpha',
+    subject_sovereign_id: 'harbor',
+    known_sequence: 1,
+    followed_sequence: 0,
+    accepts_stolen_key: false,
+  };
+  assert.deepEqual(await partners(), [behind]);
+  assert.deepEqual(await rules(), ['treaties_behind attention']);
+  await follow(two, chain);
+  assert.deepEqual([await partners(), await rules()], [[], []]);
+
+  const stolen = chainAt(now, 'harbor', [
+    { kind: 'planned', at: -1, overlap: 10 },
+    { kind: 'compromise', at: -0.5 },
+  ]);
+  await follow(successor, stolen);
+  const [left] = await partners();
+  assert.deepEqual(
+    [left.known_sequence, left.followed_sequence, left.accepts_stolen_key],
+    [2, 1, true],
+  );
+  assert.deepEqual(await rules(), ['treaties_behind action']);
 });
 
 const STATEMENT = {

@@ -1,11 +1,16 @@
-/** `mesh-na authority-key status`: the keys of the authority, and which nodes have followed a change. */
+/** `mesh-na authority-key status`: the keys of the authority, and which nodes and treaties have followed a change. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { systemRuntime } from '../base/runtime.ts';
 import { publicCalls } from '../client/calls.ts';
 import { type AuthorityKey, AuthorityKeys } from '../protocol/records/authority-chain.ts';
 import { instantOf } from '../protocol/records/record.ts';
-import type { Adoption, AdoptionTally, LaggardRow } from '../protocol/rows/adoption.ts';
+import type {
+  Adoption,
+  AdoptionTally,
+  LaggardRow,
+  PartnerAdoption,
+} from '../protocol/rows/adoption.ts';
 import { descriptionColumns } from './descriptions.ts';
 import { fromNow } from './duration.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
@@ -31,7 +36,9 @@ const EVERY_MS = 5000;
 export function addStatusCommand(authorityKey: Command): void {
   const status = authorityKey
     .command('status')
-    .description('show the keys of the authority, and which nodes have followed a change')
+    .description(
+      'show the keys of the authority, and which nodes and treaties have followed a change',
+    )
     .option('--watch', 'show it again whenever it changes, until a signal')
     .action(run);
   addOperatorOptions(addWideOption(status), [
@@ -76,6 +83,7 @@ function show(options: StatusOptions, { keys, adoption }: Status): void {
     ...keysTable(keys.keys, options),
     '',
     ...adoptionText(adoption, options),
+    ...partnersText(adoption.partners, options),
     ...(options.watch === true ? [''] : []),
   ]);
 }
@@ -168,4 +176,23 @@ function laggardsText(
 function lacksOf({ certified, informed }: LaggardRow): string {
   const knowledge = informed === null ? ['a heartbeat'] : informed ? [] : ['the statement'];
   return [...(certified ? [] : ['a certificate']), ...knowledge].join(', ');
+}
+
+function partnersText(partners: readonly PartnerAdoption[], options: TableOptions): Line[] {
+  if (partners.length === 0) return [];
+  return [
+    '',
+    'Treaties that have not followed their subject; run mesh-na treaty follow for each:',
+    ...tableOf(
+      [
+        idColumn('TREATY', ({ treaty_id }) => treaty_id),
+        column('SUBJECT', ({ subject_sovereign_id }) => subject_sovereign_id),
+        column('FOLLOWED', ({ followed_sequence }) => followed_sequence),
+        column('KNOWN', ({ known_sequence }) => known_sequence),
+        column('STOLEN KEY', ({ accepts_stolen_key }) => (accepts_stolen_key ? 'accepted' : '')),
+      ],
+      partners,
+      options,
+    ),
+  ];
 }

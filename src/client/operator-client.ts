@@ -148,7 +148,7 @@ export interface OperatorClient extends OperatorTrust, OperatorProtocol {
   nodes(call?: CallOptions): Promise<Roster>;
   /** What expires, by kind and week. */
   horizon(call?: CallOptions): Promise<Horizon>;
-  /** Which nodes have followed a change of the authority key. */
+  /** Which nodes and treaties have followed a change of the authority key. */
   adoption(call?: CallOptions): Promise<Adoption>;
   certificates(filters?: CertificateFilters, call?: CallOptions): Promise<CertificateList>;
   certificate(certId: string, call?: CallOptions): Promise<CertificateRow>;

@@ -25,7 +25,10 @@ export interface HostStatus {
 }
 
 /** Facts that are counted while the dashboard is built. */
-export type CountedFacts = Pick<PostureFacts, 'treaties' | 'staleFeeds' | 'trustCycle'>;
+export type CountedFacts = Pick<
+  PostureFacts,
+  'treaties' | 'treatiesBehind' | 'staleFeeds' | 'trustCycle'
+>;
 
 export const NOTHING_KNOWN: HostStatus = {
   diskFree: null,
@@ -42,6 +45,7 @@ export const NOTHING_KNOWN: HostStatus = {
 /** The facts before the first build of the dashboard. */
 export const NOTHING_COUNTED: CountedFacts = {
   treaties: { expired: 0, expiring_soon: 0 },
+  treatiesBehind: { count: 0, acceptStolenKey: 0 },
   staleFeeds: 0,
   trustCycle: { status: 'not_observed', freshness: 'none' },
 };

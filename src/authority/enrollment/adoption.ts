@@ -1,25 +1,30 @@
-/** Which nodes have followed a change of the authority key [authority-keys-11]. */
+/** Which nodes and treaties have followed a change of the authority key [authority-keys-11]. */
 import { compareCodePoints, type Writable } from '../../base/json/write.ts';
 import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
 import type {
   AdoptionTally,
   FollowedSuccession,
   LaggardRow,
+  PartnerAdoption,
   RoleAdoption,
 } from '../../protocol/rows/adoption.ts';
 import { type Adoption, type Laggard, type NodeTally, standingOf } from '../derived/adoption.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { Sliced } from '../subjects/sliced.ts';
+import { type TreatyBehind, treatiesBehind } from '../views/treaties-behind.ts';
 import { descriptionOf, descriptionRow } from './node-descriptions.ts';
 
 export const readAdoption: Handler<'readAdoption'> = (na) => new Sliced(adoption(na));
 
 /** The roles with the most laggards; operators may name any number of roles. */
 const MOST_ROLES = 100;
+const MOST_PARTNERS = 100;
 
 function* adoption(na: Authority): Generator<void, Writable> {
   const counted = yield* na.adoption.take();
+  const behind = yield* treatiesBehind(na.recognition.edges(), na.runtime.now());
+  const partners = behind.slice(0, MOST_PARTNERS).map(partnerRow);
   if (counted === null) {
     const as_of = formatInstant(na.runtime.now());
     return {
@@ -29,6 +34,7 @@ function* adoption(na: Authority): Generator<void, Writable> {
       nodes: null,
       roles: [],
       laggards: [],
+      partners,
     };
   }
   return {
@@ -38,6 +44,7 @@ function* adoption(na: Authority): Generator<void, Writable> {
     nodes: tallyOf(counted.nodes),
     roles: rolesOf(counted),
     laggards: counted.slowest.flatMap((laggard) => laggardRow(na, counted, laggard)),
+    partners,
   };
 }
 
@@ -79,4 +86,15 @@ function laggardRow(na: Authority, { statement }: Adoption, { certId }: Laggard)
       informed: standing.isInformed,
     },
   ];
+}
+
+function partnerRow({ treatyId, treaty, known, acceptsStolenKey }: TreatyBehind): PartnerAdoption {
+  return {
+    treaty_id: treatyId,
+    issuer_sovereign_id: treaty.issuer,
+    subject_sovereign_id: treaty.subject,
+    known_sequence: known.length,
+    followed_sequence: treaty.followed.length,
+    accepts_stolen_key: acceptsStolenKey,
+  };
 }

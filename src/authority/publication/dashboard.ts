@@ -17,6 +17,7 @@ import type { Authority } from '../engine/authority.ts';
 import { horizonSummary } from '../views/horizon.ts';
 import { recentChangeRow } from '../views/recent-changes.ts';
 import { connectomeSummary, sequenceValue } from '../views/recognition-graph.ts';
+import { type TreatyBehind, treatiesBehind } from '../views/treaties-behind.ts';
 import { trustCycleSummary } from '../views/trust-cycle.ts';
 import { endsOf } from './horizon.ts';
 import { currentPosture } from './posture.ts';
@@ -57,16 +58,17 @@ function* publishDashboard(na: Authority): Generator<void, undefined> {
   const { recognition, dashboardTreaties } = na;
   if (na.publisher.isCurrent('dashboard', na.runtime.now())) return;
   yield* dashboardTreaties.prepare(recognition.edges(), na.runtime.now());
+  const behind = yield* treatiesBehind(recognition.edges(), na.runtime.now());
   const ends = yield* na.expiryCensus.take();
   const now = na.runtime.now();
-  const model = dashboard(na, horizonSummary(endsOf(na, ends)), now);
+  const model = dashboard(na, { horizon: horizonSummary(endsOf(na, ends)), behind }, now);
   na.publisher.publish('dashboard', publishedDocument(jsonText(model), now + LAG));
 }
 
 /** The dashboard's model [core-6-5], derived only from committed state. */
 function dashboard(
   na: Authority,
-  horizon: HorizonSummary,
+  { horizon, behind }: { horizon: HorizonSummary; behind: readonly TreatyBehind[] },
   now: number,
 ): WithText<Dashboard, 'treaties'> {
   const { recognition, counts } = na;
@@ -79,7 +81,15 @@ function dashboard(
   const feedSummary = summarizeFeeds(feedRows);
   const trustCycle = trustCycleSummary(na.recentAudit.trustCycle(), now);
   const { instances } = na.hostStatus();
-  na.counted.facts = { treaties: summary, staleFeeds: feedSummary.stale_count, trustCycle };
+  na.counted.facts = {
+    treaties: summary,
+    treatiesBehind: {
+      count: behind.length,
+      acceptStolenKey: behind.filter(({ acceptsStolenKey }) => acceptsStolenKey).length,
+    },
+    staleFeeds: feedSummary.stale_count,
+    trustCycle,
+  };
   const posture = currentPosture(na, now);
   const succession = isUnderWay(na.adoption.followed(), now) ? na.adoption.latest() : null;
   return {

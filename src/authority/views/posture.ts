@@ -37,6 +37,8 @@ export interface PostureFacts {
   readonly failures: { readonly operator: number; readonly node: number };
   readonly treaties: { readonly expired: number; readonly expiring_soon: number };
   readonly staleFeeds: number;
+  /** Treaties that have not followed their subject to another key, and those of them that accept a stolen key. */
+  readonly treatiesBehind: { readonly count: number; readonly acceptStolenKey: number };
   /** The change of the authority key; null if there was none. */
   readonly succession: SuccessionFacts | null;
   readonly trustCycle: { readonly status: string; readonly freshness: string };
@@ -222,6 +224,14 @@ export const POSTURE_RULES: readonly Rule[] = [
   rule('treaties_expiring', ({ treaties: { expiring_soon: soon } }) =>
     soon === 0 ? null : attention(`Treaties that expire within three days: ${soon}.`),
   ),
+  rule('treaties_behind', ({ treatiesBehind: { count, acceptStolenKey } }) => {
+    if (acceptStolenKey > 0) {
+      return action(`Treaties that accept a stolen key of their subject: ${acceptStolenKey}.`);
+    }
+    return count === 0
+      ? null
+      : attention(`Treaties that have not followed their subject to its new key: ${count}.`);
+  }),
   rule('feeds_stale', ({ staleFeeds }) =>
     staleFeeds === 0
       ? null

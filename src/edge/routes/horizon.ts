@@ -14,7 +14,7 @@ export const horizonRoutes: readonly RouteEntry[] = [
   countRoute({
     path: '/admin/authority-keys/adoption',
     call: 'readAdoption',
-    summary: 'Which nodes have followed a change of the authority key',
+    summary: 'Which nodes and treaties have followed a change of the authority key',
     answer: Adoption,
   }),
 ];

@@ -1,4 +1,4 @@
-/** Which nodes have followed a change of the authority key [authority-keys-11]. */
+/** Which nodes and treaties have followed a change of the authority key [authority-keys-11]. */
 import Type, { type Static } from 'typebox';
 import { SUCCESSION_KINDS } from '../records/authority-succession.ts';
 import { Datetime, nullable } from '../records/record.ts';
@@ -54,6 +54,17 @@ export const LaggardRow = Type.Object({
   informed: nullable(Type.Boolean()),
 });
 
+export const PartnerAdoption = Type.Object({
+  treaty_id: Type.String(),
+  issuer_sovereign_id: Type.String(),
+  subject_sovereign_id: Type.String(),
+  /** The last statement of the subject that another treaty has followed. */
+  known_sequence: Type.Integer(),
+  /** The last statement that this treaty has followed; 0 if none. */
+  followed_sequence: Type.Integer(),
+  accepts_stolen_key: Type.Boolean(),
+});
+
 export const Adoption = Type.Object({
   as_of: Datetime,
   succession: nullable(FollowedSuccession),
@@ -61,6 +72,7 @@ export const Adoption = Type.Object({
   nodes: nullable(AdoptionTally),
   roles: Type.Array(RoleAdoption),
   laggards: Type.Array(LaggardRow),
+  partners: Type.Array(PartnerAdoption),
 });
 
 export type AdoptionState = (typeof ADOPTION_STATES)[number];
@@ -68,4 +80,5 @@ export type FollowedSuccession = Static<typeof FollowedSuccession>;
 export type AdoptionTally = Static<typeof AdoptionTally>;
 export type RoleAdoption = Static<typeof RoleAdoption>;
 export type LaggardRow = Static<typeof LaggardRow>;
+export type PartnerAdoption = Static<typeof PartnerAdoption>;
 export type Adoption = Static<typeof Adoption>;
