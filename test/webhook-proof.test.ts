@@ -71,6 +71,20 @@ test('a header that is absent, or was sent twice, is no proof', () => {
   }
 });
 
+test('a receiver that follows the authority takes what any key signed that signs now', () => {
+  const [current, previous] = ['a current key', authorityKey];
+  const reasonUnder = (...keys: string[]) => {
+    const followed = { signingNow: () => keys, signingAt: () => [authorityKey] };
+    const verdict = readWebhook(
+      { proof: request.header, body: request.body },
+      { authorityKey: followed, after: null, now: () => Date.parse(request.timestamp) },
+    );
+    return verdict.valid ? 'valid' : verdict.reason;
+  };
+  assert.equal(reasonUnder(current, previous), 'valid');
+  assert.equal(reasonUnder(current), 'wrong_key');
+});
+
 /** With portable code and with that of the server, of a text and of bytes: they agree. */
 function verdictsOn({ header: proof, body, after, now }: Case) {
   const expected = { authorityKey, after, now: () => Date.parse(now) };

@@ -1,7 +1,7 @@
 /** How the node commands follow the authority from one key to the next [authority-keys-7]. */
 import { systemRuntime } from '../base/runtime.ts';
+import type { Authority } from '../client/authority-signers.ts';
 import { createNetworkTrust, type NetworkTrust } from '../client/followed-keys.ts';
-import type { Authority } from '../client/offline.ts';
 import type { Received } from '../client/received.ts';
 import type { AuthoritySuccession } from '../protocol/records/authority-succession.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';

@@ -20,8 +20,9 @@ import {
 } from './agent-authority.ts';
 import type { AgentStorage } from './agent-storage.ts';
 import { AuthorityError } from './authority-error.ts';
+import type { Authority } from './authority-signers.ts';
 import { deltaProblem, isDistrusted, revocationListProblem } from './network-trust.ts';
-import { type Authority, createVerifier } from './offline.ts';
+import { createVerifier } from './offline.ts';
 import type { PublicClient } from './public-client.ts';
 import { parsed } from './received.ts';
 import { portableSha256 } from './sha256.ts';

@@ -17,9 +17,10 @@ import {
 import type { AuthoritySuccession } from '../protocol/records/authority-succession.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import { instantOf, recordReader } from '../protocol/records/record.ts';
+import type { AuthoritySigners } from './authority-signers.ts';
 import { verifyText } from './keys.ts';
 import { CLOCK_TOLERANCE_MS } from './network-trust.ts';
-import type { AuthoritySigners, VerifierOptions } from './offline.ts';
+import type { VerifierOptions } from './offline.ts';
 import { parsed, type Received } from './received.ts';
 import { portableSha256 } from './sha256.ts';
 

@@ -12,8 +12,9 @@ import type { JoinCertificate } from '../protocol/records/join-certificate.ts';
 import { instantOf } from '../protocol/records/record.ts';
 import type { CertificateRevocationList } from '../protocol/records/revocation-list.ts';
 import { type SignedRecord, signedText } from '../protocol/records/signed-record.ts';
+import type { Authority } from './authority-signers.ts';
 import { verifyText } from './keys.ts';
-import { type Authority, createVerifier } from './offline.ts';
+import { createVerifier } from './offline.ts';
 
 /** How far the clocks of a node and its authority may differ, as for signed requests [core-1-6]. */
 export const CLOCK_TOLERANCE_MS = 300_000;

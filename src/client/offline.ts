@@ -71,6 +71,7 @@ import {
   readTrustEvidence,
   verifyTrustEvidence,
 } from '../protocol/records/trust-evidence.ts';
+import { type Authority, keysNow } from './authority-signers.ts';
 import { verifyText } from './keys.ts';
 import { parsed, type Received } from './received.ts';
 import { portableSha256 } from './sha256.ts';
@@ -98,17 +99,6 @@ export type RevocationListDeltaReason = DeltaReason | 'stale';
 export type AgentReason = 'valid' | 'invalid_signature' | 'expired';
 export type SignedReason = 'valid' | 'invalid_signature';
 export type FeedReason = 'valid' | 'wrong_issuer' | 'invalid_signature';
-
-/** Whose signatures count [authority-keys-7-2], as `createNetworkTrust` follows them; base64, the current key first. */
-export interface AuthoritySigners {
-  /** For what the authority says now, such as its revocation list. */
-  signingNow(): readonly string[];
-  /** For a record with this `issued_at`, such as a certificate. */
-  signingAt(issuedAt: string): readonly string[];
-}
-
-/** A pinned authority key, or the keys that were followed from it. */
-export type Authority = string | AuthoritySigners;
 
 export interface CertificateExpectations {
   /** The genesis of the network, already verified. */
@@ -344,8 +334,4 @@ export function createVerifier(options: VerifierOptions = {}) {
       return findViolations(intent, policy, agentKeys, now(), verify).map(({ type }) => type);
     },
   };
-}
-
-function keysNow(authority: Authority): readonly string[] {
-  return typeof authority === 'string' ? [authority] : authority.signingNow();
 }

@@ -2,6 +2,7 @@
 
 import { parseRequestTimestamp } from '../base/timestamp.ts';
 import { readWebhookProof, webhookProofText } from '../protocol/records/webhook-proof.ts';
+import { type Authority, keysNow } from './authority-signers.ts';
 import {
   BEFORE_FIRST,
   EventChainError,
@@ -24,8 +25,8 @@ export interface WebhookRequest {
 }
 
 export interface WebhookExpectations extends VerifierOptions {
-  /** Base64 of the authority's public key, from a verified genesis. */
-  readonly authorityKey: string;
+  /** Base64 of the authority's public key, from a verified genesis, or the keys that were followed from it. */
+  readonly authorityKey: Authority;
   /** The position of the last accepted event; null to accept any first event. */
   readonly after: EventPlace | null;
   /** Maximum clock difference of a request, in milliseconds; 300,000 by default. */
@@ -35,7 +36,7 @@ export interface WebhookExpectations extends VerifierOptions {
 export type WebhookReason =
   /** The proof is missing or malformed. */
   | 'missing_proof'
-  /** The proof names a key other than the authority's. */
+  /** The proof names a key other than the authority's, or one that no longer signs. */
   | 'wrong_key'
   | 'stale'
   | 'invalid_signature'
@@ -73,10 +74,10 @@ function problemOfProof(
   const read = typeof proof === 'string' ? readWebhookProof(proof) : null;
   const signedAt = read && parseRequestTimestamp(read.timestamp);
   if (read === null || signedAt === null) return 'missing_proof';
-  if (read.key !== authorityKey) return 'wrong_key';
+  if (!keysNow(authorityKey).includes(read.key)) return 'wrong_key';
   if (Math.abs(now() - signedAt) > toleranceMs) return 'stale';
   const text = webhookProofText(sha256.hex(body), read);
-  return verify(authorityKey, text, read.signature) ? null : 'invalid_signature';
+  return verify(read.key, text, read.signature) ? null : 'invalid_signature';
 }
 
 /** Events that are posted again precede the new ones. */

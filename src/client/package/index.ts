@@ -17,6 +17,7 @@ export {
   isUnreachable,
   type RefusalCode,
 } from '../authority-error.ts';
+export type { Authority, AuthoritySigners } from '../authority-signers.ts';
 export * from '../event-chain.ts';
 export type { EventOptions } from '../events.ts';
 export * from '../followed-keys.ts';
