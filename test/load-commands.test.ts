@@ -327,6 +327,7 @@ suite('wrong usage', { concurrency: false }, () => {
     [['requests', '--mix', 'renew=1'], 2, /Renewals need mesh-na load run/],
     [['requests', '--mix', 'all'], 2, /--mix takes shares of heartbeat, renew, crl, verify/],
     [['run', '--rate', '5', '--for', 'long', ...nowhere], 2, /must be a duration/],
+    [['run', '--rate', '5', '--for', '0s', ...nowhere], 2, /must be a duration/],
     [['compare', '/nonexistent', '/nonexistent'], 3, /cannot be opened/],
   ] as const) {
     test(`${args.slice(0, 3).join(' ')} is explained`, async () => {

@@ -64,7 +64,7 @@ export function addLoadCommands(program: Command): void {
       'the most connections at a time (default: one for each node, up to 10000)',
       wholeNumber(60_000),
     )
-    .addOption(durationOption('--within <duration>', 'the nodes return within this time', '1s'))
+    .addOption(optionalDuration('--within <duration>', 'the nodes return within this time', '1s'))
     .addOption(durationOption('--timeout <duration>', 'how long a node waits for an answer', '10s'))
     .addOption(durationOption('--longest <duration>', 'give up after this time', '5m'))
     .addOption(yesOption())
@@ -114,7 +114,9 @@ function addMeasuring(
     .option('--bulletins', 'heartbeats ask for the bulletin')
     .option('--connections <count>', 'keep-alive connections', wholeNumber(60_000), 64)
     .addOption(durationOption('--for <duration>', 'how long to measure', times.for))
-    .addOption(durationOption('--warm-up <duration>', 'before that, not counted', times.warmUp))
+    .addOption(
+      optionalDuration('--warm-up <duration>', 'how long to send before that', times.warmUp),
+    )
     .addOption(durationOption('--timeout <duration>', 'how long to wait for an answer', '10s'))
     .option(
       '--signing-threads <count>',
@@ -146,8 +148,15 @@ function durationOption(flags: string, description: string, fallback: string): O
     .default(milliseconds(fallback), fallback);
 }
 
+/** For durations that may be 0. */
+function optionalDuration(flags: string, description: string, fallback: string): Option {
+  return durationOption(flags, description, fallback).argParser((text) =>
+    text === '0s' ? 0 : milliseconds(text),
+  );
+}
+
 function milliseconds(text: string): number {
   const duration = parseDuration(text);
-  if (duration !== null) return duration;
+  if (duration !== null && duration > 0) return duration;
   throw new InvalidArgumentError('It must be a duration such as 30s or 2m.');
 }

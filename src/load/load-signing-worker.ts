@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemRuntime } from '../base/runtime.ts';
 import { signingNode } from './fleet-folder.ts';
-import { KINDS, mixedRequests } from './mix.ts';
+import { KINDS, type Kind, mixedRequests } from './mix.ts';
 import { bytesOf } from './requests.ts';
 import type { SignedBatch, SigningTask, ToSigner } from './signing-threads.ts';
 
@@ -10,6 +10,9 @@ const port = parentPort;
 if (port === null) throw new Error('Requests are signed on a worker thread');
 const { nodes, options, site } = workerData as SigningTask;
 const requests = mixedRequests(nodes.map(signingNode), options);
+
+/** Requests without a signature, which are always the same. */
+const unsigned = new Map<Kind, Buffer>();
 
 port.on('message', (message: ToSigner) => {
   if (message.type === 'renewed') requests.renewed(message.node, message.certId);
@@ -25,7 +28,8 @@ function batchOf(count: number): SignedBatch {
   let end = 0;
   for (let index = 0; index < count; index += 1) {
     const { kind, node, request } = requests.next();
-    const bytes = bytesOf(request, site);
+    const bytes = unsigned.get(kind) ?? bytesOf(request, site);
+    if (node < 0) unsigned.set(kind, bytes);
     parts.push(bytes);
     end += bytes.length;
     ends[index] = end;
