@@ -54,6 +54,23 @@ export function subjectsIn(
   return counted('subjects', total, tables.scan('subjects', subjectReader(shapes)));
 }
 
+/** The subjects of one kind, sorted by id. */
+export async function subjectsOf(
+  tables: TableReader,
+  shapes: Shapes,
+  kind: string,
+): Promise<readonly StoredSubject[]> {
+  const found: StoredSubject[] = [];
+  const read = subjectReader(shapes);
+  for await (const batch of tables.scan('subjects', read, { after: [kind, ''], atOnce: 1 })) {
+    for (const subject of batch) {
+      if (subject.kind !== kind) return found;
+      found.push(subject);
+    }
+  }
+  return found;
+}
+
 export function livenessIn(tables: TableReader): AsyncIterable<readonly StoredLiveness[]> {
   return tables.scan('liveness', livenessReader());
 }

@@ -193,6 +193,8 @@ export interface Store {
    * of an entry, followed by the canonical text that the hash covers.
    */
   auditAfter(entry: number, most: number): Promise<readonly string[]>;
+  /** The subjects of a kind of which there are few, sorted by id, before everything is loaded. */
+  subjectsOf(kind: string): Promise<readonly StoredSubject[]>;
   /** Rejects if the stored state is damaged; so does the iteration over the rows. */
   load(): Promise<StoreContents>;
   /** Resolves to the unit's revision when it is on disk; otherwise rejects, with nothing stored. */

@@ -170,6 +170,10 @@ export function openMemoryStore(disk: MemoryDisk, flush: 'at_once' | 'by_hand'):
     auditHashAt: (entry) => Promise.resolve(disk.audit[entry - 1]?.hash ?? null),
     auditAfter: (entry, most) =>
       Promise.resolve(disk.audit.slice(entry, entry + most).map(auditLineOf)),
+    subjectsOf: (kind) =>
+      Promise.resolve(
+        [...disk.subjects.values()].map(subjectOf).filter((each) => each.kind === kind),
+      ),
     load: () => Promise.resolve(contentsOf(disk, previousOwner)),
     commit(unit) {
       const conflict = conflictIn(unit);

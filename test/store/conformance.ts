@@ -81,6 +81,22 @@ export function testStore({ name, open }: StoreUnderTest): void {
       assert.deepEqual(await place.auditEntries(), [auditEntry(1)]);
     });
 
+    test('reads the subjects of one kind by themselves, sorted by id', async () => {
+      await using place = await open();
+      const written = [created('b', '2', {}), created('b', '1', {}), created('c', '0', {})];
+      await place.store.commit(unitOf(created('a', '3', {}), ...written));
+      const idsOf = async (kind: string) => {
+        const found = await place.store.subjectsOf(kind);
+        assert.ok(found.every((subject) => subject.kind === kind));
+        return found.map(({ id }) => id);
+      };
+      assert.deepEqual(await idsOf('a'), ['3']);
+      assert.deepEqual(await idsOf('b'), ['1', '2']);
+      assert.deepEqual(await idsOf('c'), ['0']);
+      assert.deepEqual(await idsOf('aa'), []);
+      assert.deepEqual(await idsOf('d'), []);
+    });
+
     test('says where it stands, and the hash of any audit entry', async () => {
       await using place = await open();
       const { store } = place;

@@ -8,6 +8,7 @@ import { type AuthorityKey, firstKey, keysAt } from '../../protocol/records/auth
 import type { AuthoritySuccession } from '../../protocol/records/authority-succession.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { instantOf } from '../../protocol/records/record.ts';
+import type { StoredSubject } from '../../store/store.ts';
 import type { Subject } from '../subjects/subject-table.ts';
 import type { SubjectFollower } from '../subjects/subjects.ts';
 
@@ -94,6 +95,14 @@ const STATES: { readonly [value: string]: AuthorityKey['state'] } = {
   distrusted: 'distrusted',
   retired: 'retired',
 };
+
+/** The public keys whose signatures count in a state with these keys, which began with `firstKey`. */
+export function trustedKeysIn(stored: readonly StoredSubject[], firstKey: string): string[] {
+  const trusted = stored.filter(
+    ({ snapshot: { value } }) => value !== 'staged' && value !== 'distrusted',
+  );
+  return stored.length === 0 ? [firstKey] : trusted.map(({ id }) => id);
+}
 
 export function keyChain(subjects: Iterable<readonly [string, KeySubject]>): KeyChain {
   const states = new Map(subjects);

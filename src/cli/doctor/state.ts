@@ -2,6 +2,7 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { trustedKeysIn } from '../../authority/derived/authority-keys.ts';
 import { verifySignature } from '../../base/crypto/ed25519.ts';
 import { messageOf } from '../../base/error-message.ts';
 import { createStateCheck, UnsoundState } from '../../maintenance/backup/check-state.ts';
@@ -9,6 +10,8 @@ import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import { judgeHeads, type KeptHead } from '../../server/head/judge.ts';
 import { headIn } from '../../server/head/open.ts';
+import { subjectsOf } from '../../store/contents.ts';
+import { shapesIn } from '../../store/meta-rows.ts';
 import { assertSameNetwork, networkOf } from '../../store/network-identity.ts';
 import { NoStateYet } from '../../store/postgresql/source.ts';
 import { DamagedState, OtherSchema } from '../../store/rows.ts';
@@ -56,7 +59,7 @@ export async function checkState(options: StateOptions): Promise<Finding[]> {
     return [unusedState(dataDir, `${STATE_FILE} is missing`, RESTORE)];
   }
   // Read the heads before the state, because a running service keeps writing both.
-  const kept = options.headFiles.map((path) => keptHead(path, options.genesis));
+  const kept = options.headFiles.map(readHeadFile);
   let source: StateSource;
   try {
     source = await options.open();
@@ -70,8 +73,12 @@ export async function checkState(options: StateOptions): Promise<Finding[]> {
   try {
     const own = checkOwner(source, options);
     if (own.outcome === 'wrong') return [own];
-    const history = await historyOf(source, kept, options);
-    return [own, lastStop(source.facts, options.holder), ...history];
+    const stop = lastStop(source.facts, options.holder);
+    const heads = await headsSignedIn(source, kept).catch((cause: unknown) =>
+      wrong('rows', messageOf(cause), cureFor(cause, options)),
+    );
+    if ('outcome' in heads) return [own, stop, heads];
+    return [own, stop, ...(await historyOf(source, heads, options))];
   } finally {
     await source.close();
   }
@@ -110,13 +117,39 @@ function lastStop({ isClosed }: StateFacts, holder: Holder | null): Finding {
 /** A head file, with its head or a description of the problem. */
 type FoundHead = { readonly path: string; readonly head: KeptHead['head'] | string };
 
-function keptHead(path: string, genesis: GenesisBlock): FoundHead {
+interface HeadText {
+  readonly path: string;
+  /** Null if there is no file. Throws if it cannot be read. */
+  text(): string | null;
+}
+
+function readHeadFile(path: string): HeadText {
   try {
     const text = existsSync(path) ? readFileSync(path, 'utf8') : null;
-    return { path, head: headIn(path, text, genesis.network_authority.public_key) };
+    return { path, text: () => text };
   } catch (cause) {
-    return { path, head: messageOf(cause) };
+    return {
+      path,
+      text() {
+        throw cause;
+      },
+    };
   }
+}
+
+async function headsSignedIn(
+  { tables, meta, facts }: StateSource,
+  kept: readonly HeadText[],
+): Promise<FoundHead[]> {
+  const stored = await subjectsOf(tables, shapesIn(meta), 'authority-key');
+  const publicKeys = trustedKeysIn(stored, facts.network.authority_public_key);
+  return kept.map(({ path, text }) => {
+    try {
+      return { path, head: headIn(path, text(), publicKeys) };
+    } catch (cause) {
+      return { path, head: messageOf(cause) };
+    }
+  });
 }
 
 async function historyOf(

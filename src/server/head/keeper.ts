@@ -37,12 +37,13 @@ export interface HeadKeeperOptions {
   now(): number;
 }
 
-/** Changes of these kinds are answered only after the head is written. */
+/** Changes of these kinds are answered only after the head is written; after a theft, the old key's no longer counts. */
 const REVOKING: ReadonlySet<string> = new Set([
   'crl',
   'sovereign-feed',
   'operator-key',
   'node-key',
+  'authority-key',
 ]);
 
 export function createHeadKeeper(options: HeadKeeperOptions): HeadKeeper {

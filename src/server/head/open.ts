@@ -1,4 +1,5 @@
 /** Opens the configured head files and checks the state against them. */
+import { trustedKeysIn } from '../../authority/derived/authority-keys.ts';
 import { verifySignature } from '../../base/crypto/ed25519.ts';
 import { parseJson } from '../../base/json/parse.ts';
 import { isSignedByAny } from '../../protocol/records/signed-record.ts';
@@ -20,18 +21,19 @@ export interface OpenedHeads {
   readonly verdict: Exclude<Verdict, { kind: 'refuse' }>;
 }
 
-/** Throws a one-sentence error if the start is refused. */
+/** `firstKey` is the authority key of a state that names none. Throws a one-sentence error if the start is refused. */
 export async function openHeads(
   { paths, acceptsNew }: HeadSettings,
   store: Store,
-  authorityKey: string,
+  firstKey: string,
 ): Promise<OpenedHeads> {
   const files: HeadFile[] = [];
   try {
     for (const path of paths) files.push(openHeadFile(path));
+    const publicKeys = trustedKeysIn(await store.subjectsOf('authority-key'), firstKey);
     const kept = files.map((file) => ({
       path: file.path,
-      head: headIn(file.path, file.read(), authorityKey),
+      head: headIn(file.path, file.read(), publicKeys),
     }));
     const position = await store.position();
     const state = { position, hashAt: store.auditHashAt };
@@ -44,11 +46,15 @@ export async function openHeads(
   }
 }
 
-/** Null if there is no text. Throws a one-sentence error if the text is not a head of this authority. */
-export function headIn(path: string, text: string | null, authorityKey: string): StateHead | null {
+/** Null if there is no text. Throws a one-sentence error if the text is not a head signed by one of the keys. */
+export function headIn(
+  path: string,
+  text: string | null,
+  publicKeys: readonly string[],
+): StateHead | null {
   if (text === null) return null;
   const head = headOf(text);
-  if (head !== null && isSignedByAny(head, [authorityKey], verifySignature)) return head;
+  if (head !== null && isSignedByAny(head, publicKeys, verifySignature)) return head;
   throw new Error(`The head file ${path} does not hold a head that this authority has signed`);
 }
 

@@ -9,7 +9,7 @@ import { mkdirSync } from 'node:fs';
 import type { RootDatabase } from 'lmdb';
 import { createSharedWork } from '../../base/work.ts';
 import { encodeEntries, readHash, readHead, readLines } from '../audit-log.ts';
-import { contentsOf, historyIn } from '../contents.ts';
+import { contentsOf, historyIn, subjectsOf } from '../contents.ts';
 import { encodeMeta, type MetaValues, metaValue, readMeta, shapesIn } from '../meta-rows.ts';
 import type { NetworkIdentity } from '../network-identity.ts';
 import {
@@ -331,6 +331,7 @@ function openLockedStore(
     position,
     auditHashAt: (entry) => readHash(lmdbTables(tables), entry),
     auditAfter: (entry, most) => readLines(lmdbTables(tables), entry, most),
+    subjectsOf: (kind) => subjectsOf(lmdbTables(tables), shapes, kind),
     load,
     commit: queue.commit,
     touchMany,

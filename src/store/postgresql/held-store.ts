@@ -7,7 +7,7 @@
 import type { Client } from 'pg';
 import { createSharedWork } from '../../base/work.ts';
 import { encodeEntries, readHash, readHead, readLines } from '../audit-log.ts';
-import { contentsOf, historyIn } from '../contents.ts';
+import { contentsOf, historyIn, subjectsOf } from '../contents.ts';
 import { encodeMeta, type MetaRows, metaValue, shapesIn } from '../meta-rows.ts';
 import {
   type StatePosition,
@@ -252,6 +252,7 @@ export function heldStore(
     position,
     auditHashAt: (entry) => readHash(tables, entry),
     auditAfter: (entry, most) => readLines(tables, entry, most),
+    subjectsOf: (kind) => subjectsOf(tables, shapes, kind),
     load,
     commit: queue.commit,
     touchMany,
