@@ -61,12 +61,12 @@ const SYSTEM_LOOP: Loop = {
   },
 };
 
-/** Node's timers have a resolution of a millisecond, which would show as latency, so this much before it spins. */
+/** Node's timers are imprecise by about a millisecond, which would show as latency, so the last of a wait is spun. */
 const TIMER_ERROR_MS = 2;
 const LONGEST_PAUSE_MS = 50;
-/** How often requests are checked for having waited too long, and failed connections are opened again. */
+/** How often to look for requests that have waited too long, and to try again to open a connection. */
 const CHECK_MS = 100;
-/** A turn of the loop with less work than this would be mostly the cost of spinning. */
+/** Fewer sent requests and answers than these say nothing about a limit. */
 const FEW_EVENTS = 200;
 
 /** A connection and its current request. */
