@@ -148,6 +148,23 @@ suite('a planned change', () => {
     assert.equal((await rowOf(na, last.treaty)).status, 'active', 'a clock brings no key back');
   });
 
+  test('ends for many treaties in several steps, so that none holds the authority for long', async () => {
+    await using na = await startTestAuthority();
+    const beta = partnerOf(na);
+    const chain = beta.chain(PLANNED);
+    for (let n = 0; n < 33; n += 1) await issued(follow(na, await recognized(na, beta), chain));
+    na.clock.advance(9 * HOUR);
+    for (const replaced of [32, 33, 33]) {
+      await na.renewLists();
+      assert.equal(audited(na, 'recognition_treaty_followed').length, 33 + replaced);
+    }
+    const { body } = await get(na, '/recognition-treaties?status=active');
+    const keys = body.recognition_treaties.map(
+      ({ treaty }: { treaty: JsonObject }) => treaty.subject_public_keys,
+    );
+    assert.deepEqual(keys, Array(33).fill([SECOND_KEY.publicKey]));
+  });
+
   test('changes nothing before it is in force, because it may be withdrawn', async () => {
     const na = await shared();
     const beta = partnerOf(na);

@@ -63,8 +63,12 @@ export const followTreaty: Handler<'followTreaty'> = (na, unit, given) => {
   return new JsonText(issueSuccessor(na, unit, { treatyId, following, inForce }));
 };
 
+/** How many treaties one unit replaces, because each takes a signature. */
+const MOST_IN_A_UNIT = 32;
+
 /** Removes keys whose overlap has ended from the treaties that followed their successions. */
 export const endOverlaps: Run<null> = (na, unit) => {
+  let left = MOST_IN_A_UNIT;
   for (const { treatyId, treaty } of na.recognition.edges()) {
     const { followed: inForce } = treaty;
     if (inForce.length === 0 || !isLifecycleActive(treaty, unit.at)) continue;
@@ -74,7 +78,10 @@ export const endOverlaps: Run<null> = (na, unit) => {
     const following = followingOf(na, unit, treaty, { refusal: null, inForce });
     // It may be revoked or replaced by a unit that is not committed yet.
     const refused = refusalIn(unit.send('recognition-treaty', treatyId, following));
-    if (refused === null) issueSuccessor(na, unit, { treatyId, following, inForce });
+    if (refused !== null) continue;
+    issueSuccessor(na, unit, { treatyId, following, inForce });
+    left -= 1;
+    if (left === 0) break;
   }
   return null;
 };
