@@ -1,21 +1,20 @@
 /** `mesh-na audit`: reads the audit log of a data folder or database, even while an authority is running on it. */
 
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { verifyAuditChain } from '../authority/subjects/audit.ts';
-import { isJsonObject, type JsonValue } from '../base/json/value.ts';
 import { jsonText } from '../base/json/write.ts';
-import { parseRequestTimestamp } from '../base/timestamp.ts';
 import type { StoreAddress } from '../store/postgresql/address.ts';
 import { type AuditEntry, GENESIS_HASH } from '../store/store.ts';
+import { addEventFilters, type EventFilter, eventLine, isWanted } from './event-lines.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
-import { addLocalOptions, eventTypeOption, timeAgo, wholeNumber } from './options.ts';
+import { addLocalOptions, wholeNumber } from './options.ts';
 import { type OutputOptions, printNote, printResult, printText } from './output.ts';
 import { printableJson } from './printable.ts';
 import { counted } from './progress.ts';
 import { addOutOption, type RecordOptions } from './record-output.ts';
 import { saveStream } from './saved-file.ts';
-import { isNamedBy } from './short-id.ts';
 import { addPlaceOptions, databaseOf, onState, type StatePlace } from './store-address.ts';
+import type { TableOptions } from './table.ts';
 
 interface AuditOptions extends OutputOptions, StatePlace {}
 
@@ -101,34 +100,13 @@ function toObject(entry: AuditEntry) {
   return { ...entry };
 }
 
-interface ShowOptions extends OutputOptions, StatePlace, Wanted {
+interface ShowOptions extends OutputOptions, StatePlace, EventFilter, TableOptions {
   readonly last?: number;
 }
 
-/** Filter for entries; absent members match everything. */
-interface Wanted {
-  readonly actor?: string;
-  readonly type?: readonly string[];
-  readonly subject?: string;
-  /** Milliseconds since the epoch. */
-  readonly since?: number;
-}
-
 function defineAuditShow(show: Command): void {
-  addPlaceOptions(show)
+  addEventFilters(addPlaceOptions(show))
     .description('show who did what: the entries of the log, oldest first')
-    .option('--actor <key-id>', 'only entries caused by this operator key')
-    .addOption(eventTypeOption())
-    .option(
-      '--subject <id>',
-      'only entries that name this certificate, key, treaty or other id (a prefix is enough)',
-    )
-    .addOption(
-      new Option(
-        '--since <time>',
-        'only entries since this time, or within a duration such as 7d',
-      ).argParser(instant),
-    )
     .option(
       '--last <n>',
       'only the newest entries, up to this number (default: a screenful on a terminal without --since, else all)',
@@ -155,12 +133,12 @@ async function runShow(options: ShowOptions): Promise<void> {
     if (!isWanted(entry, options)) continue;
     matching += 1;
     if (isHeld) kept.push(entry);
-    else printText([lineOf(entry)]);
+    else printText([eventLine(entry, options)]);
     if (last !== null && kept.length >= 2 * last) kept.splice(0, kept.length - last);
   }
   const shown = last === null ? kept : kept.slice(-last);
   if (json) return printResult({ json }, { entries: shown.map((entry) => ({ ...entry })) }, []);
-  printText(shown.map(lineOf));
+  printText(shown.map((entry) => eventLine(entry, options)));
   if (read === 0) noteEmptyLog();
   else if (matching === 0) printNote(`None of the ${read} log entries match.`);
   else if (last !== null && options.last === undefined && matching > last) {
@@ -172,30 +150,6 @@ async function runShow(options: ShowOptions): Promise<void> {
 function screenful({ json = false, since }: ShowOptions): number | null {
   const { isTTY, rows } = process.stdout;
   return isTTY && !json && since === undefined ? Math.max(rows - 2, 1) : null;
-}
-
-function isWanted(entry: AuditEntry, { actor, type, subject, since }: Wanted): boolean {
-  return (
-    (actor === undefined || entry.actor_key_id === actor) &&
-    (type === undefined || type.includes(entry.event_type)) &&
-    (since === undefined || Date.parse(entry.created_at) >= since) &&
-    (subject === undefined || names(entry.details, subject))
-  );
-}
-
-/** Whether the subject appears as a string anywhere in the value. */
-function names(value: JsonValue, subject: string): boolean {
-  if (typeof value === 'string') return isNamedBy(value, subject);
-  if (Array.isArray(value)) return value.some((item: JsonValue) => names(item, subject));
-  return isJsonObject(value) && Object.values(value).some((member) => names(member, subject));
-}
-
-function lineOf({ created_at, event_type, actor_key_id = '-', details }: AuditEntry): string {
-  return `${created_at}  ${event_type}  ${actor_key_id}  ${printableJson(details)}`;
-}
-
-function instant(text: string): number {
-  return parseRequestTimestamp(timeAgo(text)) ?? 0;
 }
 
 interface AuditLog {

@@ -16,6 +16,7 @@ import {
 } from './certificate-rows.ts';
 import { descriptionLines } from './descriptions.ts';
 import { usageFailure } from './exit-codes.ts';
+import { addListOptions, type ListOptions } from './list-order.ts';
 import { printList, rowsOf } from './listing.ts';
 import { assertMeant, type Many, printDryRun } from './many.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
@@ -33,7 +34,7 @@ export function addCertificateCommands(program: Command): void {
   defineRevoke(certificate.command('revoke'));
 }
 
-interface ListOptions extends OperatorOptions, CertificateFilter, TableOptions {}
+interface CertificateListOptions extends OperatorOptions, CertificateFilter, ListOptions {}
 
 function defineList(list: Command): void {
   list
@@ -43,7 +44,8 @@ function defineList(list: Command): void {
     .addOption(statusOption(CERTIFICATE_STATUSES))
     .option('--key <public-key>', 'only certificates of this node key', keyOrBeginning)
     .action(runList);
-  addOperatorOptions(addWideOption(addCertificateFilters(list)), [
+  addOperatorOptions(addListOptions(addCertificateFilters(list), CERTIFICATE_COLUMNS), [
+    "mesh-na certificate list --name 'web-*' --sort last-contact",
     'mesh-na certificate list --silent-since 30d',
     'mesh-na certificate list --expires-before 7d --json | jq .count',
   ]);
@@ -57,7 +59,7 @@ function defineShow(show: Command): void {
   addOperatorOptions(show, ['mesh-na certificate show 5a1f6e0c']);
 }
 
-async function runList(options: ListOptions): Promise<void> {
+async function runList(options: CertificateListOptions): Promise<void> {
   const client = operatorClient(options);
   const { key } = options;
   const filter = key === undefined ? options : { ...options, key: await wholeNodeKey(client, key) };

@@ -1,20 +1,19 @@
 /** `mesh-na events`: shows the events of an authority from its audit log. */
 import { type Command, InvalidArgumentError } from 'commander';
 import type { JsonObject } from '../base/json/value.ts';
-import { EventChainError, type LoggedEvent } from '../client/event-chain.ts';
+import { EventChainError } from '../client/event-chain.ts';
 import { inWords } from './duration.ts';
+import { addEventFilters, type EventFilter, eventLine, isWanted } from './event-lines.ts';
 import { EXIT, failure } from './exit-codes.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import { eventTypeOption } from './options.ts';
 import { asJson, printNotice, printResult } from './output.ts';
-import { printableJson } from './printable.ts';
 import { publicClient } from './server.ts';
 import { stopSignal } from './stop-request.ts';
+import type { TableOptions } from './table.ts';
 
-interface EventsOptions extends OperatorOptions {
+interface EventsOptions extends OperatorOptions, EventFilter, TableOptions {
   readonly follow?: boolean;
   readonly after?: number;
-  readonly type?: readonly string[];
 }
 
 export function addEventsCommand(program: Command): void {
@@ -27,17 +26,17 @@ export function addEventsCommand(program: Command): void {
       'start after the event with this index (default: 0, or the last event with --follow)',
       eventIndex,
     )
-    .addOption(eventTypeOption())
     .action(showEvents);
-  addOperatorOptions(events, [
+  addOperatorOptions(addEventFilters(events), [
     'mesh-na events --type certificate_revoked',
+    'mesh-na events --subject 5a1f6e0c --since 7d',
     'mesh-na events --follow',
     'mesh-na events --follow --after 0 --json | jq -c .entry',
   ]);
 }
 
 async function showEvents(options: EventsOptions): Promise<void> {
-  const { follow = false, json = false, type } = options;
+  const { follow = false, json = false } = options;
   const shown: JsonObject[] = [];
   const signal = stopSignal();
   const events = operatorClient(options).events({
@@ -49,10 +48,11 @@ async function showEvents(options: EventsOptions): Promise<void> {
   });
   try {
     for await (const event of events) {
-      if (type !== undefined && !type.includes(event.entry.event_type)) continue;
+      const entry = { ...event.entry, details: asJson(event.entry.details) };
+      if (!isWanted(entry, options)) continue;
       // Print a single object, unless the list never ends.
       if (json && !follow) shown.push(asJson(event));
-      else printResult({ json }, asJson(event), [lineOf(event)]);
+      else printResult({ json }, asJson(event), [eventLine(entry, options, `${event.index}  `)]);
     }
   } catch (error) {
     if (!(error instanceof EventChainError)) throw error;
@@ -66,11 +66,6 @@ async function firstIndex(options: EventsOptions): Promise<number> {
   const { follow = false, after } = options;
   if (after !== undefined || !follow) return after ?? 0;
   return (await publicClient(options).bulletin()).log_size;
-}
-
-function lineOf({ index, entry }: LoggedEvent): string {
-  const { created_at, event_type, actor_key_id = '-', details } = entry;
-  return `${index}  ${created_at}  ${event_type}  ${actor_key_id}  ${printableJson(details as JsonObject)}`;
 }
 
 function eventIndex(text: string): number {

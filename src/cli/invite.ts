@@ -17,6 +17,7 @@ import {
   nodeName,
 } from './descriptions.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
+import { addListOptions, type ListOptions } from './list-order.ts';
 import { eachOf, pagesOf, printList, rowsOf } from './listing.ts';
 import { assertMeant, type Many, printDryRun } from './many.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
@@ -54,7 +55,7 @@ interface InviteFilter extends DescriptionFilter {
   readonly batch?: string;
 }
 
-interface ListOptions extends OperatorOptions, TableOptions, InviteFilter {}
+interface InviteListOptions extends OperatorOptions, ListOptions, InviteFilter {}
 
 interface WithdrawOptions extends OperatorOptions, TableOptions {
   readonly batch?: string;
@@ -114,7 +115,8 @@ export function addInviteCommands(program: Command): void {
     .addOption(statusOption(INVITE_STATUSES))
     .option('--batch <label>', 'only invites of this batch', batchLabel)
     .action(runList);
-  addOperatorOptions(addWideOption(addDescriptionFilters(list)), [
+  addOperatorOptions(addListOptions(addDescriptionFilters(list), COLUMNS), [
+    'mesh-na invite list --sort expires --limit 20',
     'mesh-na invite list --status unused',
   ]);
 
@@ -139,7 +141,7 @@ export function addInviteCommands(program: Command): void {
   ]);
 }
 
-async function runList(options: ListOptions): Promise<void> {
+async function runList(options: InviteListOptions): Promise<void> {
   await printList(options, invitePages(operatorClient(options), options), {
     member: 'invites',
     columns: COLUMNS,

@@ -1,8 +1,9 @@
 /** Reads long lists page by page and prints rows as they arrive. An incomplete page is requested again. */
 import type { JsonObject } from '../base/json/value.ts';
+import { type ListOptions, ordered } from './list-order.ts';
 import { asJson, type OutputOptions, printJsonList, printText } from './output.ts';
 import { countedParts } from './progress.ts';
-import { type Column, openTable, type TableOptions } from './table.ts';
+import { type Column, openTable } from './table.ts';
 
 const ROWS_OF_A_PAGE = 1000;
 
@@ -53,12 +54,13 @@ interface Listing<Row> {
 
 /** As text, prints the rows of each page as it arrives; as JSON, prints one object at the end. */
 export async function printList<Row extends object>(
-  options: OutputOptions & TableOptions,
+  options: OutputOptions & ListOptions,
   pages: AsyncIterable<readonly Row[]>,
   { member, columns, none }: Listing<Row>,
 ): Promise<void> {
-  const isShown = process.stdout.isTTY && !options.json;
-  const read = isShown ? pages : countedParts('Rows read:', pages);
+  const isShown = process.stdout.isTTY && !options.json && options.sort === undefined;
+  const counted = isShown ? pages : countedParts('Rows read:', pages);
+  const read = ordered(counted, columns, options);
   if (options.json) {
     const texts: JsonObject[][] = [];
     for await (const rows of read) texts.push(rows.map(asJson));

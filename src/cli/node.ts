@@ -7,9 +7,14 @@ import { certificateProblem, certificateReason } from '../client/network-trust.t
 import type { OperatorClient, Roster } from '../client/operator-client.ts';
 import { instantOf } from '../protocol/records/record.ts';
 import { isSignedByAny } from '../protocol/records/signed-record.ts';
-import { addNodeFilters, certificatePages, type NodeFilter } from './certificate-rows.ts';
+import {
+  addCertificateFilters,
+  type CertificateFilter,
+  certificatePages,
+} from './certificate-rows.ts';
 import { descriptionColumns, descriptionIn } from './descriptions.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
+import { addListOptions, type ListOptions, ordered, orderedRows } from './list-order.ts';
 import { rowsOf } from './listing.ts';
 import { runJoin, runRenew } from './node-enroll.ts';
 import {
@@ -40,16 +45,7 @@ import {
   wholeNumber,
 } from './options.ts';
 import { asJson, printResult } from './output.ts';
-import type { Line } from './printable.ts';
-import {
-  addWideOption,
-  type Column,
-  column,
-  idColumn,
-  type TableOptions,
-  tableOf,
-  timeColumn,
-} from './table.ts';
+import { type Column, column, idColumn, tableOf, timeColumn } from './table.ts';
 
 export function addNodeCommands(program: Command): void {
   const node = program
@@ -238,40 +234,44 @@ async function runStatus(options: OfflineTrustOptions): Promise<void> {
   if (reason !== 'valid') throw failure(EXIT.refused, reason, '');
 }
 
-interface ListOptions extends OperatorOptions, NodeFilter, TableOptions {}
+interface NodeListOptions extends OperatorOptions, CertificateFilter, ListOptions {}
 
 /** `node list`. */
 function defineNodeList(list: Command): void {
   list
     .description('list the active nodes, or with --silent-since the silent ones (standard)')
     .action(runList);
-  addOperatorOptions(addWideOption(addNodeFilters(list)), [
+  addOperatorOptions(addListOptions(addCertificateFilters(list), COLUMNS), [
     'mesh-na node list --role role:anchor --health unwell',
-    'mesh-na node list --silent-since 2h',
+    'mesh-na node list --silent-since 2h --sort last-heartbeat',
     'mesh-na node list --json | jq .count',
   ]);
 }
 
-async function runList(options: ListOptions): Promise<void> {
+async function runList(options: NodeListOptions): Promise<void> {
   const client = operatorClient(options);
-  const { role, health, silentSince, name, label, hostname } = options;
-  const filters = [role, health, silentSince, name, label, hostname];
+  const { role, health, silentSince, expiresBefore, name, label, hostname, limit } = options;
+  const filters = [role, health, silentSince, expiresBefore, name, label, hostname, limit];
   const isFiltered = filters.some((filter) => filter !== undefined);
   const roster = isFiltered ? await filteredRoster(client, options) : await client.nodes();
   const none = isFiltered ? 'No node matches.' : 'No node is active.';
-  printResult(options, asJson(roster), rosterText(roster, none, options));
+  const rows = orderedRows(Object.entries(roster.nodes), COLUMNS, options);
+  const shown = { count: rows.length, nodes: Object.fromEntries(rows) };
+  printResult(options, asJson(shown), rows.length === 0 ? [none] : tableOf(COLUMNS, rows, options));
 }
 
 /** Filters the list of certificates, because the roster has only active nodes. */
 async function filteredRoster(
   client: OperatorClient,
-  { silentSince, ...filter }: NodeFilter,
+  { silentSince, sort, limit, ...filter }: CertificateFilter & ListOptions,
 ): Promise<Roster> {
   const pages = certificatePages(client, {
     ...filter,
     ...(silentSince === undefined ? { status: 'active' } : { silentSince }),
   });
-  const rows = await rowsOf('Certificates', pages);
+  // A list that is not sorted is read only as far as needed.
+  const most = sort === undefined && limit !== undefined ? { limit } : {};
+  const rows = await rowsOf('Certificates', ordered(pages, [], most));
   const nodes: Roster['nodes'] = Object.fromEntries(
     rows.map((row) => [
       row.cert_id,
@@ -298,7 +298,3 @@ const COLUMNS: readonly Column<[string, Roster['nodes'][string]]>[] = [
   timeColumn('LAST HEARTBEAT', ([, node]) => node.last_heartbeat, 5),
   timeColumn('EXPIRES', ([, node]) => node.expires_at, 2),
 ];
-
-function rosterText({ count, nodes }: Roster, none: string, options: TableOptions): Line[] {
-  return count === 0 ? [none] : tableOf(COLUMNS, Object.entries(nodes), options);
-}

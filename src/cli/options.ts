@@ -83,7 +83,7 @@ export function addFolderOptions(command: Command, lines: readonly string[]): vo
 
 /** By default the statuses of attestations and treaties, which have no other stored ones. */
 export function statusOption(statuses: readonly string[] = ['active', 'revoked']): Option {
-  return new Option('--status <status>', 'only certificates with this status').choices(statuses);
+  return new Option('--status <status>', 'only those with this status').choices(statuses);
 }
 
 /** For callers that only want to know whether a record is genuine. */

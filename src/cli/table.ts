@@ -164,8 +164,8 @@ function lineOf(
 
 const CHARACTERS = new Intl.Segmenter();
 
-/** Truncates cells only in columns narrower than their widest cell, and never ids. */
-function cut(cell: string, width: number): string {
+/** The text in at most this width. */
+export function cut(cell: string, width: number): string {
   if (stringWidth(cell) <= width) return cell;
   let kept = '';
   for (const { segment } of CHARACTERS.segment(cell)) {
