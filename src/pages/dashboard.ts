@@ -21,6 +21,8 @@ import { renderPage } from './frame.ts';
 import { counted } from './graph-drawing.ts';
 import { nameInCell } from './graph-names.ts';
 import { badge, stateBadge } from './graph-tables.ts';
+import { HISTORY_PLACE, withHistory } from './history-section.ts';
+import { HISTORY_STYLE } from './history-style.ts';
 import { type Html, html, keyed } from './html.ts';
 import { inlineCode } from './inline-code.ts';
 import { instancesSection } from './instances-table.ts';
@@ -32,7 +34,7 @@ import { attestationLink, sovereignLink, timeText, treatyLink } from './values.t
 
 type Tone = 'ok' | 'warn' | 'danger' | 'neutral';
 
-const STYLE = inlineCode(DASHBOARD_STYLE + TABLE_STYLE + LIVE_STYLE);
+const STYLE = inlineCode(DASHBOARD_STYLE + HISTORY_STYLE + TABLE_STYLE + LIVE_STYLE);
 const SCRIPT = browserScript('dashboard');
 
 /** The dashboard lists what needs attention; everything else is on the Connectome. */
@@ -41,7 +43,7 @@ const MOST_FEEDS = 50;
 
 /** The content of `<main>` below the heading; it needs only the first `MOST_URGENT` treaties. */
 export function dashboardMain(model: Dashboard): Html {
-  return html`${keyed('posture', postureSection(model))}${figuresSection(model)}${keyed('treaties', treatiesSection(model))}<section class="section" aria-labelledby="changes-heading">
+  return html`${keyed('posture', postureSection(model))}${figuresSection(model)}${HISTORY_PLACE}${keyed('treaties', treatiesSection(model))}<section class="section" aria-labelledby="changes-heading">
 <h2 id="changes-heading">Recent trust changes</h2>
 ${keyed('changes', changesList(model.recent_changes))}</section>
 <section class="section" aria-labelledby="feeds-heading">
@@ -397,14 +399,18 @@ const FEED_COLUMNS: readonly Column<DashboardFeed>[] = [
   { head: 'Sequence', kind: 'number id', cell: ({ sequence }) => nameInCell(String(sequence)) },
 ];
 
-export function dashboardPage(content: LivePageContent, networkName: string): HtmlPage {
+export function dashboardPage(
+  content: LivePageContent,
+  history: Html,
+  networkName: string,
+): HtmlPage {
   return renderPage({
     title: 'Dashboard',
     lede: 'Health and trust of this sovereign at a glance.',
     path: '/dashboard',
     networkName,
     status: LIVE_STATUS,
-    body: liveRegion('dashboard', content),
+    body: liveRegion('dashboard', { ...content, markup: withHistory(content, history) }),
     style: STYLE,
     script: SCRIPT,
     connects: true,

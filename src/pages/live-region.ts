@@ -2,7 +2,10 @@ import { type Html, html } from './html.ts';
 import type { LivePageContent, LiveTopic } from './live-content.ts';
 
 /** The part of a page that changes while it is open. */
-export function liveRegion(topic: LiveTopic, { markup, version }: LivePageContent): Html {
+export function liveRegion(
+  topic: LiveTopic,
+  { markup, version }: Pick<LivePageContent, 'markup' | 'version'>,
+): Html {
   return html`<div class="live-region" data-live="${topic}" data-version="${version}">
 ${markup}</div>
 `;

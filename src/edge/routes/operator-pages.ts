@@ -1,8 +1,7 @@
-/** Pages for operators of the network: the dashboard, the Connectome and the atlas. */
+/** Pages about the recognition graph: the Connectome and the atlas. */
 import Type from 'typebox';
 import { type AtlasQuestion, atlasPage, sovereignNamed } from '../../pages/atlas.ts';
 import { connectomePage } from '../../pages/connectome.ts';
-import { dashboardPage } from '../../pages/dashboard.ts';
 import type { HtmlPage } from '../../pages/frame.ts';
 import { EDGE_STATES, type GraphModel } from '../../pages/graph-model.ts';
 import { treatiesCsv } from '../../pages/treaties-csv.ts';
@@ -21,14 +20,8 @@ import { htmlReply, type Reply, refusalReply, textReply } from '../reply.ts';
 import { PUBLIC_PAGE, type RouteEntry, type RouteRequest } from '../route.ts';
 import { cachedBySource } from './cached-by-source.ts';
 import { filter, pageParameter } from './listing.ts';
-import { connectomeContent, dashboardContent } from './live-renderers.ts';
-import {
-  keptByEtag,
-  networkOf,
-  type PublishedGraph,
-  withDocument,
-  withGraph,
-} from './published-content.ts';
+import { connectomeContent } from './live-renderers.ts';
+import { type PublishedGraph, withGraph } from './published-content.ts';
 import { tooManyPaths } from './trust-question.ts';
 
 const CSV = 'text/csv; charset=utf-8';
@@ -45,16 +38,6 @@ const TREATY_PARAMETERS = {
 };
 
 export const operatorPageRoutes: readonly RouteEntry[] = [
-  {
-    ...PUBLIC_PAGE,
-    path: '/dashboard',
-    summary: 'Health and trust of this sovereign, as a page',
-    refusals: ['service_not_ready'],
-    handle: (request, edge) =>
-      withDocument('dashboard', request, edge, (document) =>
-        htmlReply(dashboardOf(edge, document), request),
-      ),
-  },
   {
     ...PUBLIC_PAGE,
     path: '/connectome',
@@ -104,10 +87,6 @@ export const operatorPageRoutes: readonly RouteEntry[] = [
       withGraph(request, edge, (graph) => answerAtlas(request, edge, graph)),
   },
 ];
-
-const dashboardOf = keptByEtag(
-  (edge, document): HtmlPage => dashboardPage(dashboardContent(edge, document), networkOf(edge)),
-);
 
 function connectomeFor(request: RouteRequest, graph: PublishedGraph): HtmlPage {
   const query = queryOf(request);

@@ -7,6 +7,7 @@ import { authorityKeyRoutes } from './authority-keys.ts';
 import { boundaryRoutes } from './boundary.ts';
 import { certificateRoutes } from './certificates.ts';
 import { consensusRoutes } from './consensus.ts';
+import { dashboardRoutes } from './dashboard.ts';
 import { dataUsageRoutes } from './data-usage.ts';
 import { detailsPageRoutes } from './details-pages.ts';
 import { disclosureRoutes } from './disclosure.ts';
@@ -61,6 +62,7 @@ const ENTRIES: readonly RouteEntry[] = [
   ...dataUsageRoutes,
   ...graphRoutes,
   ...trustPageRoutes,
+  ...dashboardRoutes,
   ...operatorPageRoutes,
   ...detailsPageRoutes,
   ...referenceRoutes,

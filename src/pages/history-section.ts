@@ -1,0 +1,220 @@
+/** The history on the dashboard [core-4-22]: three drawings, what was decided, and all numbers as a table. */
+import { displayTime, formatInstant } from '../base/timestamp.ts';
+import type { History, HistoryStep, SeriesName } from '../protocol/rows/history.ts';
+import { shownCount } from './counts.ts';
+import { emptyState } from './empty-state.ts';
+import { type Curve, chart } from './history-chart.ts';
+import { Html, html, NO_HTML } from './html.ts';
+import type { LivePageContent } from './live-content.ts';
+
+interface Range {
+  readonly hours: number;
+  readonly step: HistoryStep;
+  readonly words: string;
+}
+
+export const HISTORY_RANGES = {
+  '1h': { hours: 1, step: '1m', words: '1 hour' },
+  '24h': { hours: 24, step: '15m', words: '24 hours' },
+  '7d': { hours: 168, step: '1h', words: '7 days' },
+  '90d': { hours: 2160, step: '1d', words: '90 days' },
+} as const satisfies Record<string, Range>;
+
+export type HistoryRange = keyof typeof HISTORY_RANGES;
+export const RANGE_NAMES = Object.keys(HISTORY_RANGES) as HistoryRange[];
+
+const REFUSED = [
+  'refused_400',
+  'refused_401',
+  'refused_403',
+  'refused_404',
+  'refused_409',
+  'refused_429',
+  'refused_other',
+] as const satisfies SeriesName[];
+
+const DECISIONS = {
+  policies_activated: 'policy activated',
+  operator_keys_added: 'operator key added',
+  operator_keys_revoked: 'operator key revoked',
+  restores: 'state restored',
+} as const satisfies Partial<Record<SeriesName, string>>;
+
+export const DRAWN_SERIES: readonly SeriesName[] = [
+  'heartbeats',
+  'active_nodes',
+  'joins',
+  'renewals',
+  'revocations',
+  ...REFUSED,
+  'failed',
+  'heartbeat_time',
+  ...(Object.keys(DECISIONS) as (keyof typeof DECISIONS)[]),
+];
+
+/** Where the history is in the content of the live page, whose updates leave it alone: it changes once a minute. */
+export const HISTORY_PLACE = html`<div id="history"></div>`;
+
+export function withHistory({ markup }: LivePageContent, section: Html): Html {
+  const [before = '', after = ''] = markup.text.split(HISTORY_PLACE.text);
+  return Html.trusted(`${before}<div id="history">${section.text}</div>${after}`);
+}
+
+/** `history` is null if the authority could not be asked. */
+export function historySection(range: HistoryRange, history: History | null): Html {
+  return html`<section class="section" aria-labelledby="history-heading">
+<div class="section-head"><h2 id="history-heading">History</h2>${rangeLinks(range)}</div>
+${history === null ? emptyState('The history cannot be read at the moment.') : drawings(range, history)}</section>
+`;
+}
+
+function rangeLinks(range: HistoryRange): Html {
+  const links = RANGE_NAMES.map((name) => {
+    const current = name === range ? html` aria-current="true"` : NO_HTML;
+    return html`<li><a href="./dashboard?range=${name}"${current}>${HISTORY_RANGES[name].words}</a></li>`;
+  });
+  return html`<nav aria-label="Time of the history"><ul class="ranges">${links}</ul></nav>`;
+}
+
+function drawings(range: HistoryRange, history: History): Html {
+  const steps = stepsOf(history);
+  const panels = panelsOf(history);
+  const decisions = decisionsIn(history, steps);
+  const marked = [...new Set(decisions.map(({ step }) => step))];
+  const times = timesBelow(range, steps);
+  return html`${panels.map(({ title, curves }) => chart({ title, curves, marked, times }))}${decisionList(decisions)}${numbers(
+    range,
+    history,
+    steps,
+    panels.flatMap(({ curves }) => curves),
+  )}`;
+}
+
+interface Panel {
+  readonly title: string;
+  readonly curves: readonly Curve[];
+}
+
+function panelsOf({ series, recorded_minutes: recorded }: History): Panel[] {
+  const found = new Map(series.map((row) => [row.name, row]));
+  const counts = (name: SeriesName) => found.get(name)?.count ?? [];
+  const curve = (label: string, values: Curve['values'], scale: string) => ({
+    label,
+    values,
+    scale,
+  });
+  const refused = recorded.map((minutes, step) =>
+    minutes === 0 ? null : REFUSED.reduce((sum, name) => sum + (counts(name)[step] ?? 0), 0),
+  );
+  const beats = counts('heartbeats').map((count, step) =>
+    count === null ? null : Math.round(count / (recorded[step] || 1)),
+  );
+  const times = found.get('heartbeat_time')?.p95 ?? [];
+  return [
+    {
+      title: 'Heartbeats and nodes',
+      curves: [
+        curve('Heartbeats a minute', beats, 'beats'),
+        curve('Active nodes', found.get('active_nodes')?.mean ?? [], 'nodes'),
+      ],
+    },
+    {
+      title: 'Joins, renewals and revocations',
+      curves: [
+        curve('Joins', counts('joins'), 'changes'),
+        curve('Renewals', counts('renewals'), 'changes'),
+        curve('Revocations', counts('revocations'), 'changes'),
+      ],
+    },
+    {
+      title: 'Refusals and request times',
+      curves: [
+        curve('Refused requests', refused, 'refusals'),
+        curve('Failed requests', counts('failed'), 'refusals'),
+        curve('Microseconds for 95% of heartbeats', times, 'times'),
+      ],
+    },
+  ];
+}
+
+/** The beginnings of the steps, milliseconds since the epoch. */
+function stepsOf({ from, step_seconds, recorded_minutes }: History): number[] {
+  const start = Date.parse(from);
+  return recorded_minutes.map((_, step) => start + step * step_seconds * 1000);
+}
+
+interface Decision {
+  readonly step: number;
+  readonly at: number;
+  readonly text: string;
+}
+
+function decisionsIn({ series }: History, steps: readonly number[]): Decision[] {
+  return series
+    .flatMap(({ name, count = [] }) => {
+      const what = (DECISIONS as Partial<Record<SeriesName, string>>)[name];
+      if (what === undefined) return [];
+      return count.flatMap((times, step) =>
+        times === null || times === 0
+          ? []
+          : [{ step, at: steps[step] ?? 0, text: times === 1 ? what : `${what}, ${times} times` }],
+      );
+    })
+    .toSorted((a, b) => a.at - b.at);
+}
+
+const MOST_DECISIONS = 12;
+
+function decisionList(decisions: readonly Decision[]): Html {
+  if (decisions.length === 0) return NO_HTML;
+  return html`<p class="small muted">Marked lines show when something was decided${decisions.length > MOST_DECISIONS ? '; the newest of them' : ''}:</p>
+<ol class="decisions small">${decisions
+    .slice(-MOST_DECISIONS)
+    .map(({ at, text }) => html`<li>${timeOf(at)}: ${text}</li>`)}</ol>
+`;
+}
+
+/** All that is drawn; also for the values under the pointer. */
+function numbers(
+  range: HistoryRange,
+  { recorded_minutes: recorded }: History,
+  steps: readonly number[],
+  curves: readonly Curve[],
+): Html {
+  return html`<details class="numbers"><summary>Numbers of the last ${HISTORY_RANGES[range].words}</summary>
+<div class="numbers-box" tabindex="0" role="region" aria-labelledby="history-caption">
+<table id="history-numbers">
+<caption id="history-caption">One row for each step, with the time (UTC) at which it begins. A dash stands for what was not recorded.</caption>
+<thead><tr><th scope="col">From</th>${curves.map(({ label }) => html`<th scope="col">${label}</th>`)}<th scope="col">Recorded minutes</th></tr></thead>
+<tbody>${steps.map(
+    (at, step) => html`<tr><th scope="row">${timeOf(at)}</th>${curves.map(
+      ({ values }) => html`<td>${shown(values[step])}</td>`,
+    )}<td>${shown(recorded[step])}</td></tr>
+`,
+  )}</tbody>
+</table>
+</div>
+</details>
+<p class="small muted">Raw data: <a href="./history.json?series=heartbeats,active_nodes">history.json</a>. Gray areas were not recorded. All times are in UTC.</p>
+`;
+}
+
+function shown(value: number | null | undefined): string {
+  return value === null || value === undefined ? '–' : shownCount(value);
+}
+
+const TIMES_BELOW = 4;
+
+function timesBelow(range: HistoryRange, steps: readonly number[]): string[] {
+  const isDay = HISTORY_RANGES[range].hours <= 24;
+  return Array.from({ length: TIMES_BELOW }, (_, place) => {
+    const at = steps[Math.floor((place * steps.length) / TIMES_BELOW)] ?? 0;
+    const text = timeOf(at);
+    return isDay ? text.slice(11, 16) : text.slice(5, 10);
+  });
+}
+
+/** Such as `2027-06-02 12:00`. */
+function timeOf(at: number): string {
+  return displayTime(formatInstant(at)).slice(0, 16);
+}
