@@ -34,7 +34,7 @@ async function partner(...steps: readonly Step[]) {
   const chain = chainAt(na.clock.now(), name, steps);
   writeFileSync(keys, JSON.stringify({ successions: chain }));
   const id = await issue();
-  return { na, id, keys, chain, issue, row: async () => (await get(na, rowPath(id))).body };
+  return { na, name, id, keys, chain, issue, row: async () => (await get(na, rowPath(id))).body };
 }
 
 function rowPath(id: string): string {
@@ -50,7 +50,7 @@ async function follow(id: string, keys: string, ...more: readonly string[]) {
 }
 
 test('a planned change is shown, and the treaty is replaced', async () => {
-  const { id, keys, chain, row } = await partner(PLANNED);
+  const { na, name, id, keys, chain, row } = await partner(PLANNED);
   const { code, stdout, stderr } = await follow(id.slice(0, 13), keys, '--yes');
   assert.equal(code, 0, stderr);
   const lines = stdout.split('\n');
@@ -69,6 +69,10 @@ test('a planned change is shown, and the treaty is replaced', async () => {
   assert.match(again.stderr, /409 nothing_to_follow/);
   const ended = await follow(id, keys, '--json');
   assert.equal(JSON.parse(ended.stderr).error.code, 'treaty_revoked');
+
+  const trace = await runCommand(['graph', 'trace', 'alpha', name], { MESH_URL: na.url });
+  assert.match(trace.stdout, /FOLLOWED TO THE KEY/);
+  assert.ok(trace.stdout.includes(`${name}  ${SECOND}`), trace.stdout);
 });
 
 test('after a theft the root key is needed, as text or in a file', async () => {

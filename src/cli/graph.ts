@@ -117,9 +117,20 @@ function trustText(answer: TrustAnswer, options: TableOptions): Line[] {
   return [
     ...sentences(answer),
     ...(path.length === 0 ? [] : ['', ...edgeTable(path, options)]),
+    ...followedText(path, options),
     ...(explanation ? explanationText(explanation, options) : []),
     ...(graph_digest === undefined ? [] : ['', `Graph digest: ${graph_digest}`]),
   ];
+}
+
+/** The keys to which the treaties of the path have followed their subjects, if any has. */
+function followedText(path: readonly EdgeRow[], options: TableOptions): Line[] {
+  const columns: readonly Column<EdgeRow>[] = [
+    column('TO', ({ to }) => to),
+    column('FOLLOWED TO THE KEY', ({ followed_key = '' }) => followed_key),
+  ];
+  const followed = path.filter(({ followed_key }) => followed_key !== undefined);
+  return followed.length === 0 ? [] : ['', ...tableOf(columns, followed, options)];
 }
 
 function sentences(answer: TrustAnswer): string[] {
