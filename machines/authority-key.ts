@@ -59,6 +59,8 @@ export type AuthorityKeyEvent =
   | {
       readonly type: 'roll_back';
       readonly at: number;
+      /** Whether the key is current because the one after it was rolled back. */
+      readonly isRolledBack: boolean;
       /** Whether `overlap_until` has passed. */
       readonly isOver: boolean;
       /** Whether the key before is held. */
@@ -123,6 +125,7 @@ const machine = setup({
     early: ({ event }) => event.type === 'activate' && !event.isDue,
     notHeld: ({ event }) => 'isHeld' in event && !event.isHeld,
     stolen: ({ event }) => event.type === 'replace' && event.kind === 'compromise',
+    rolledBack: ({ event }) => event.type === 'roll_back' && event.isRolledBack,
     first: ({ context }) => context.statement === null,
     replacedStolen: ({ context }) => context.statement?.kind === 'compromise',
     overlapOver: ({ context, event }) =>
@@ -217,6 +220,7 @@ export const authorityKeyMachine = machine.createMachine({
           { target: 'previous', actions: [dropRollBack, emit({ type: 'replaced' })] },
         ],
         roll_back: [
+          { guard: 'rolledBack', actions: refuse('roll_back_impossible', 'rolled_back') },
           { guard: 'first', actions: refuse('roll_back_impossible', 'no_succession') },
           { guard: 'replacedStolen', actions: refuse('roll_back_impossible', 'compromise') },
           { guard: 'overlapOver', actions: refuse('roll_back_impossible', 'overlap_ended') },

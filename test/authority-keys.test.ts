@@ -216,6 +216,7 @@ test('a staged succession is published until it is taken back, and after a resta
     kind: 'planned',
     activates_at: statement.activates_at,
     overlap_until: statement.overlap_until,
+    key_held: true,
   });
   const states = [
     [na.audience, 'current'],

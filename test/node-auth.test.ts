@@ -789,7 +789,7 @@ function judgeBody(publicKey: string, body: JsonObject, now: number): string {
     remoteAddr: '192.0.2.1',
     now,
   };
-  const settings = { audience: '', toleranceMs: TOLERANCE };
+  const settings = { authorityKeys: { audiences: [] }, toleranceMs: TOLERANCE };
   return judgeNode(publicKey, '', request, null, Buffer.from(jsonText(body)), settings).verdict;
 }
 
@@ -800,7 +800,7 @@ function judgeHeader(
   audience: string,
 ): string {
   const now = Date.parse('2026-01-01T00:00:00Z');
-  const settings = { audience, toleranceMs: TOLERANCE };
+  const settings = { authorityKeys: { audiences: [audience] }, toleranceMs: TOLERANCE };
   const received = { ...request, remoteAddr: '192.0.2.1', now };
   return judgeNode(publicKey, header, received, null, rawBody, settings).verdict;
 }

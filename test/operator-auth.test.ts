@@ -760,7 +760,7 @@ function judge(
   const { key_id: keyId, public_key_b64: publicKey, audience, timestamp } = vector.input;
   const settings = {
     keys: new Map([[keyId, publicKey]]),
-    audience,
+    authorityKeys: { audiences: [audience] },
     toleranceMs: TOLERANCE,
     acceptV1,
   };

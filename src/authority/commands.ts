@@ -30,6 +30,7 @@ import * as treaties from './recognition/treaties.ts';
 import * as treatyFollowing from './recognition/treaty-following.ts';
 import * as trustCycle from './recognition/trust-cycle.ts';
 import * as trustQuestions from './recognition/trust-questions.ts';
+import * as successionChanges from './succession/changes.ts';
 import * as staging from './succession/staging.ts';
 
 /** Everything the area modules export: the call handlers, along with helpers that are filtered out below. */
@@ -61,6 +62,7 @@ const EXPORTED: Handlers = {
   ...trustCycle,
   ...trustQuestions,
   ...staging,
+  ...successionChanges,
 };
 
 export const HANDLERS = Object.fromEntries(

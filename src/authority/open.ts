@@ -1,4 +1,6 @@
 /** Opens the authority: reads the state from the store, unless a ready state is passed in, then serves commands. */
+import { oneSliceATurn } from '../base/slices.ts';
+import { formatInstant } from '../base/timestamp.ts';
 import type { Answer } from '../protocol/contract/answers.ts';
 import type { Call, CallName } from '../protocol/contract/calls.ts';
 import type { StatePosition, Store, StoreContents } from '../store/store.ts';
@@ -13,7 +15,7 @@ import { createGraphCaches } from './derived/graph-caches.ts';
 import { type HostStatus, NOTHING_COUNTED, NOTHING_KNOWN } from './derived/host-status.ts';
 import { admitCalls } from './engine/admission.ts';
 import type { Authority } from './engine/authority.ts';
-import { execute, publishIfActive, type Run } from './engine/execute.ts';
+import { execute, type Run } from './engine/execute.ts';
 import { summarizeRefusals } from './engine/refusal-audit.ts';
 import { createRetention, type RetentionPeriods } from './engine/retention.ts';
 import { evictAgents } from './enrollment/agents.ts';
@@ -33,7 +35,7 @@ import { type AuthorityState, createAuthorityState, type StateOptions } from './
 import { createAuditChain } from './subjects/audit.ts';
 import { createRefusalAudit } from './subjects/refusal-counter.ts';
 import { createSliceQueue } from './subjects/sliced.ts';
-import { publishAuthorityKeys } from './succession/published-keys.ts';
+import { keepKeys, useKeys } from './succession/changes.ts';
 import { createDashboardTreaties } from './views/dashboard-treaties.ts';
 
 /** What a waiting instance has learned about the state from other instances. */
@@ -62,6 +64,7 @@ export interface AuthorityOptions extends StateOptions {
   readonly log: Authority['log'];
   readonly countRefusal: Authority['countRefusal'];
   readonly fatal: Authority['fatal'];
+  readonly keysSettled?: Authority['keysSettled'];
   /** Facts that the authority cannot derive from its own state. */
   readonly hostStatus?: () => HostStatus;
 }
@@ -89,6 +92,8 @@ export interface OpenAuthority {
   clockSet(): void;
   /** Re-issues every signed list that has reached half of its lifetime. */
   renewLists(): Promise<void>;
+  /** Activates a staged succession at its time, and ends an overlap at its end. */
+  keepKeys(): Promise<void>;
   /** Checks all nodes and treaties for problems. */
   judgePosture(): Promise<void>;
   /** Refuses all further commands. */
@@ -106,6 +111,12 @@ const CITES_GRAPH: ReadonlySet<CallName> = new Set<CallName>([
   'acceptAgreement',
   'buildEvidence',
   'considerTrust',
+]);
+
+/** Calls after which another key issues the revocation list. */
+const CHANGES_ISSUER: ReadonlySet<CallName> = new Set<CallName>([
+  'activateSuccession',
+  'rollBackAuthorityKey',
 ]);
 
 const SHUTTING_DOWN: Answer = { ok: false, refusal: 'shutting_down', details: {} };
@@ -130,6 +141,7 @@ export async function openAuthority(
   const na = authorityOn(options, state, facts);
   let sealed = false;
   try {
+    startWithKeys(na);
     na.revocations.list.endLoading();
     na.feeds.endLoading();
     na.attestations.items();
@@ -137,6 +149,7 @@ export async function openAuthority(
     await restoreLists(na);
     // If the clock was set back, so were the contacts; store them before a renewal that must be newer than they are.
     await na.contactWriter.storeRange();
+    await keepDueKeys(na);
   } catch (cause) {
     await na.listThreads?.close();
     throw cause;
@@ -167,10 +180,9 @@ export async function openAuthority(
       const run = calls.get(name);
       if (run === undefined) throw new Error(`There is no call ${name}`);
       const perform = () => execute(na, run as Run<typeof given>, given);
-      if (!CITES_GRAPH.has(name) || na.graph.digest.isKnown(na.runtime.now())) return perform();
-      // A large graph is built in slices, and a decision cannot pause, so build it first.
-      const built = Promise.resolve(execute(na, refreshGraph, null));
-      return built.then(() => (sealed ? SHUTTING_DOWN : perform()));
+      // What takes long is done in slices, and a decision cannot pause, so it is done first.
+      const made = preparation(na, name);
+      return made === null ? perform() : made.then(() => (sealed ? SHUTTING_DOWN : perform()));
     },
     flush: () => flush(false),
     async renewLists() {
@@ -178,6 +190,7 @@ export async function openAuthority(
       await execute(na, refreshFeeds, null);
       await execute(na, endOverlaps, null);
     },
+    keepKeys: () => keepDueKeys(na),
     async sweep() {
       await execute(na, retention.sweep, null);
     },
@@ -260,6 +273,41 @@ function older(what: string, instead: string): OlderState {
   );
 }
 
+/** What a call needs that is computed in slices; null if it needs nothing. */
+function preparation(na: Authority, name: CallName): Promise<unknown> | null {
+  if (CITES_GRAPH.has(name)) {
+    if (na.graph.digest.isKnown(na.runtime.now())) return null;
+    return Promise.resolve(execute(na, refreshGraph, null));
+  }
+  if (name === 'finishSuccession') return oneSliceATurn(na.adoption.take());
+  if (!CHANGES_ISSUER.has(name)) return null;
+  return oneSliceATurn(na.revocations.prepareDigests());
+}
+
+/** Another start may find another key in the state than the configuration names. */
+function startWithKeys(na: Authority): void {
+  const { current, previous } = na.authorityKeys.chain();
+  if (current !== null && !na.signer.holds(current.publicKey)) {
+    throw new Error(
+      `The private key of the authority key ${current.publicKey} is not here, although it took over: put it into the key file of the authority, or of the next key`,
+    );
+  }
+  if (previous !== null && !na.signer.holds(previous.publicKey)) {
+    throw new Error(
+      `The private key of the previous authority key ${previous.publicKey} is not here, although it signs until ${formatInstant(previous.overlapUntil)}: put its file back`,
+    );
+  }
+  useKeys(na);
+}
+
+async function keepDueKeys(na: Authority): Promise<void> {
+  await oneSliceATurn(na.revocations.prepareDigests());
+  const answer = await execute(na, keepKeys, null);
+  if (answer.ok || answer.refusal !== 'authority_key_not_held') return;
+  const { staged } = na.authorityKeys.chain();
+  na.log('authority_key_not_held', { public_key: staged?.publicKey ?? null });
+}
+
 async function restoreLists(na: Authority): Promise<void> {
   for (const restore of RESTORE_LISTS) {
     const answer = await execute(na, restore, null);
@@ -282,7 +330,6 @@ function authorityOn(
   const { subjects, liveness, operatorRegistry, certificates, recognition, bulletin, replay } =
     held;
   const startedAt = runtime.now();
-  for (const [, policy] of subjects.allCommitted('policy')) publishIfActive(publisher, policy);
   bulletin.logged(facts.auditLength);
   liveness.putInOrder();
   // Counting drops contacts that have been silent for too long.
@@ -292,7 +339,6 @@ function authorityOn(
   operatorRegistry.addConfigured(subjects);
   publishOperatorKeys(subjects, publisher);
   const knownChains = createKnownChains();
-  publishAuthorityKeys({ subjects, settings, publisher, bulletin, knownChains });
   const failures = createFailureWindow(runtime.elapsed);
   const fleet = {
     subjects,
@@ -305,6 +351,7 @@ function authorityOn(
   return {
     ...options,
     ...held,
+    keysSettled: options.keysSettled ?? (() => undefined),
     hostStatus: options.hostStatus ?? (() => NOTHING_KNOWN),
     failures,
     countRefusal(event, reason) {
@@ -321,6 +368,7 @@ function authorityOn(
     }),
     expiryCensus: createExpiryCensus({ subjects, now: runtime.now, elapsed: runtime.elapsed }),
     lastCommit: Promise.resolve(),
+    exclusive: null,
     eventTail: createEventTail(facts.auditLength),
     history: keepHistory(options.store),
     graph: createGraphCaches(recognition),

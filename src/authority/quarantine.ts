@@ -32,6 +32,7 @@ export async function openQuarantine(options: QuarantineOptions): Promise<OpenAu
     flush: nothing,
     sweep: nothing,
     renewLists: nothing,
+    keepKeys: nothing,
     judgePosture: nothing,
     clockSet: () => undefined,
     seal: () => undefined,

@@ -3,14 +3,14 @@ import type { Command } from 'commander';
 import { addPrepareCommand } from './authority-key-prepare.ts';
 import { addSignCommand } from './authority-key-sign.ts';
 import { addStatusCommand } from './authority-key-status.ts';
+import { addStepCommands } from './authority-key-steps.ts';
 
 export function addAuthorityKeyCommands(program: Command): void {
   const authorityKey = program
     .command('authority-key')
-    .description(
-      'prepare and sign the replacement of the authority’s key, which no authority applies yet',
-    );
+    .description('replace the key of the authority, step by step');
   addPrepareCommand(authorityKey);
   addSignCommand(authorityKey);
+  addStepCommands(authorityKey);
   addStatusCommand(authorityKey);
 }

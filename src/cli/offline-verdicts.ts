@@ -57,7 +57,7 @@ export function offlineVerdicts({ authorityKey, feed, runtime }: OfflineKnowledg
     verify: verifyText,
     sha256: portableSha256,
     isBounded: false,
-    ownKey: authorityKey,
+    ownKeys: () => [authorityKey()],
     askRevocations: ({ attestation }, issuer) => ({
       attestation_revoked_here:
         attestation !== null && revokedBy(feed, issuer).includes(attestation.id),

@@ -6,6 +6,7 @@ import type { Static, TSchema } from 'typebox';
 import type { JsonObject } from '../base/json/value.ts';
 import { jsonText } from '../base/json/write.ts';
 import {
+  AuthorityKeyStep,
   CertificateList,
   DescribedNode,
   Invite,
@@ -21,6 +22,7 @@ import {
 } from '../protocol/answers/operators.ts';
 import { Whole } from '../protocol/records/record.ts';
 import type { RevocationReason } from '../protocol/records/revocation-list.ts';
+import type { SignedSuccession } from '../protocol/records/succession-request.ts';
 import { Adoption } from '../protocol/rows/adoption.ts';
 import { CertificateRow, type CertificateStatus } from '../protocol/rows/certificate.ts';
 import { Horizon } from '../protocol/rows/horizon.ts';
@@ -145,6 +147,14 @@ export interface OperatorClient extends OperatorTrust, OperatorProtocol {
     tier: OperatorTier,
     call?: CallOptions,
   ): Promise<OperatorKeyTier>;
+  /** Publishes the succession to the next key of the authority, as signed by the root key. */
+  stageSuccession(succession: SignedSuccession, call?: CallOptions): Promise<AuthorityKeyStep>;
+  cancelSuccession(call?: CallOptions): Promise<AuthorityKeyStep>;
+  activateSuccession(call?: CallOptions): Promise<AuthorityKeyStep>;
+  /** Returns to the key before, within the overlap of a planned succession. */
+  rollBackAuthorityKey(call?: CallOptions): Promise<AuthorityKeyStep>;
+  /** Ends the overlap; `despite` is the exact number of nodes that have not followed. */
+  finishSuccession(request?: { despite?: number }, call?: CallOptions): Promise<AuthorityKeyStep>;
   nodes(call?: CallOptions): Promise<Roster>;
   /** What expires, by kind and week. */
   horizon(call?: CallOptions): Promise<Horizon>;
@@ -222,6 +232,15 @@ export function createOperatorClient(options: OperatorClientOptions): OperatorCl
       const path = `/admin/operator-keys/${encodeURIComponent(id)}/tier`;
       return post(OperatorKeyTier, path, { tier }, call);
     },
+    stageSuccession: (succession, call) =>
+      post(AuthorityKeyStep, '/admin/authority-keys', succession, call),
+    cancelSuccession: (call) => post(AuthorityKeyStep, '/admin/authority-keys/cancel', {}, call),
+    activateSuccession: (call) =>
+      post(AuthorityKeyStep, '/admin/authority-keys/activate', {}, call),
+    rollBackAuthorityKey: (call) =>
+      post(AuthorityKeyStep, '/admin/authority-keys/roll-back', {}, call),
+    finishSuccession: (request = {}, call) =>
+      post(AuthorityKeyStep, '/admin/authority-keys/finish', request, call),
     async nodes(call) {
       const { count, nodes = {} } = await get(NodeCount, '/nodes', {}, call);
       return { count, nodes };

@@ -5,8 +5,9 @@ import type { TlsFiles } from '../base/tls/pair.ts';
 import type { CommandReference } from '../pages/reference/command-reference.ts';
 import type { DocumentCache } from '../protocol/contract/publications.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
+import { publishedAuthorityKeys } from './authority-keys.ts';
 import type { EdgeSettings } from './edge.ts';
-import { type Instance, keyFingerprint } from './instance.ts';
+import type { Instance } from './instance.ts';
 import { publishedKeys } from './operator-keys.ts';
 import type { RateLimitSettings } from './rate-limit.ts';
 
@@ -42,10 +43,12 @@ export interface EdgeConfig {
 }
 
 export function edgeSettings(config: EdgeConfig, documents: DocumentCache): EdgeSettings {
-  const { naPublicKey: audience, clockTolerance: toleranceMs } = config;
+  const { clockTolerance: toleranceMs } = config;
+  const authorityKeys = publishedAuthorityKeys(config.genesis, config.naPublicKey, documents);
   return {
-    instance: { ...config.instance, signingKeyFingerprint: keyFingerprint(audience) },
+    instance: config.instance,
     genesis: config.genesis,
+    authorityKeys,
     publicUrl: config.publicUrl,
     proxyHops: config.proxyHops,
     scheme: config.tls === null ? 'http' : 'https',
@@ -58,11 +61,11 @@ export function edgeSettings(config: EdgeConfig, documents: DocumentCache): Edge
     isAllowedRole: roleRule(config.rolePrefixes),
     operatorAuth: {
       keys: publishedKeys(config.operatorKeys, documents),
-      audience,
+      authorityKeys,
       toleranceMs,
       acceptV1: config.acceptSignatureV1,
     },
-    nodeAuth: { audience, toleranceMs },
+    nodeAuth: { authorityKeys, toleranceMs },
     commands: config.commands,
   };
 }

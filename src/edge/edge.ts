@@ -14,16 +14,19 @@ import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import type { RouteDescription } from '../protocol/route-description.ts';
 import type { NodeAuthSettings } from './auth/node.ts';
 import type { OperatorAuthSettings } from './auth/operator.ts';
+import type { KnownAuthorityKeys } from './authority-keys.ts';
 import type { RoleRule } from './body.ts';
 import type { EventReaders } from './event-readers.ts';
-import type { DescribedInstance } from './instance.ts';
+import type { Instance } from './instance.ts';
 import type { EdgeMetrics } from './metrics.ts';
 import type { RateLimits } from './rate-limit.ts';
 import type { UnprovenBodies } from './unproven-bodies.ts';
 
 export interface EdgeSettings {
-  readonly instance: DescribedInstance;
+  readonly instance: Instance;
+  /** The genesis block in the configuration; only what a succession never changes may be read from it. */
   readonly genesis: GenesisBlock;
+  readonly authorityKeys: KnownAuthorityKeys;
   readonly publicUrl: string | null;
   readonly proxyHops: number;
   /** The scheme of connections to this edge. */

@@ -5,13 +5,10 @@ export interface Instance {
   /** New at each start. */
   readonly id: string;
   readonly database: { readonly backend: string; readonly schemaVersion: number };
+  /** The label of the first key of the network. */
   readonly signingKeyId: string;
   /** Whether others can replace it, and answer at the same time. */
   readonly haMode: 'single' | 'standby' | 'linked';
-}
-
-export interface DescribedInstance extends Instance {
-  readonly signingKeyFingerprint: string;
 }
 
 /** Enough hex digits to distinguish keys; the full key is in the genesis block. */

@@ -65,8 +65,8 @@ export interface Verifier extends Fresh {
   readonly sha256: Sha256;
   /** Whether request sizes are limited beyond the bounds of records. */
   readonly isBounded: boolean;
-  /** The key to use if a request names none; throws if it is not known. */
-  ownKey(): string;
+  /** The keys to use if a request names none; throws if they are not known. */
+  ownKeys(): readonly string[];
   askRevocations(
     question: RevocationQuestion,
     issuer: FeedIssuer,
@@ -212,13 +212,13 @@ export function judgeIntent(
   return { verdict, intentId: intent_id };
 }
 
-/** The keys in a request. Absent or null means our own key; an empty list accepts nothing [trust-1-5]. */
+/** The keys in a request. Absent or null means our own keys; an empty list accepts nothing [trust-1-5]. */
 function keysOf(
   given: JsonValue | undefined,
   by: Verifier,
   refusal: RefusalName,
 ): readonly string[] {
-  if (given === undefined || given === null) return [by.ownKey()];
+  if (given === undefined || given === null) return by.ownKeys();
   demand(isList(given) && areTexts(given), refusal, 'invalid_keys');
   demandAtMost(MAX_KEYS, given.length, by, refusal, 'too_many_keys');
   return given;
@@ -226,7 +226,7 @@ function keysOf(
 
 /** Like `keysOf`, but the keys may have ids. */
 function keysOfAnyForm(given: JsonValue | undefined, by: Verifier): CandidateKeys {
-  if (given === undefined || given === null) return [by.ownKey()];
+  if (given === undefined || given === null) return by.ownKeys();
   const keys = keyList(given);
   if (keys === null) throw new Refusal('invalid_public_keys');
   return keys;

@@ -10,7 +10,7 @@ import type { MetricsReport } from '../edge/metrics.ts';
 import { createRateLimits } from '../edge/rate-limit.ts';
 import type { CommandReference } from '../pages/reference/command-reference.ts';
 import { type Call, UNAVAILABLE } from '../protocol/contract/calls.ts';
-import { publishedDocument } from '../protocol/contract/documents.ts';
+import { documentText, publishedDocument } from '../protocol/contract/documents.ts';
 import { createDocumentPublisher } from '../protocol/contract/publications.ts';
 import { instantOf } from '../protocol/records/record.ts';
 import { databaseOf, type OpenedStore } from '../store/open.ts';
@@ -61,6 +61,8 @@ export interface RunningAuthority {
   flush(): Promise<void>;
   /** Runs one step of retention. */
   sweep(): Promise<void>;
+  /** Activates a due succession, or ends an overlap, now instead of at the next interval. */
+  keepKeys(): Promise<void>;
   /** Compares the clocks now instead of at the next interval. */
   checkClock(): Promise<void>;
   /** Checks free disk space now instead of at the next interval. */
@@ -109,6 +111,10 @@ export async function startAuthority(
   const logger = createLogger({ level, format, destination, now: runtime.now });
   const publisher = createDocumentPublisher();
   publisher.publish('genesis', publishedDocument(jsonText(config.genesis)));
+  let genesis = config.genesis;
+  publisher.follow(({ name, document }) => {
+    if (name === 'genesis') genesis = JSON.parse(documentText(document));
+  });
 
   const lifecycle = createLifecycle();
   const background = createBackground(logger, (job) => metrics.jobSucceeded(job, runtime.now()));
@@ -176,7 +182,9 @@ export async function startAuthority(
     diskFree: await freeSpace(config.dataDir),
     minFree: config.minFree,
     tlsNotAfter: config.tls?.notAfter ?? null,
-    delegatedUntil: instantOf(config.genesis.network_authority.valid_to),
+    get delegatedUntil() {
+      return instantOf(genesis.network_authority.valid_to);
+    },
     get backup() {
       return role.backupFacts();
     },
@@ -311,6 +319,7 @@ export async function startAuthority(
       logger,
       flush: async () => role.jobs().flush.runNow(),
       sweep: async () => role.jobs().sweep.runNow(),
+      keepKeys: async () => role.jobs().keepKeys.runNow(),
       checkClock: upkeep.checkClock.runNow,
       checkDisk: upkeep.checkDisk.runNow,
       renewLists: async () => role.jobs().renewLists.runNow(),

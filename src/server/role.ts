@@ -28,6 +28,7 @@ export interface Role {
 export interface WriterJobs {
   readonly flush: Job;
   readonly sweep: Job;
+  readonly keepKeys: Job;
   readonly renewLists: Job;
   runTrustCycle(): Promise<void>;
   /** Null without a schedule. */

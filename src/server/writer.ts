@@ -31,6 +31,7 @@ import type { Store } from '../store/store.ts';
 import type { Config } from './config/load.ts';
 import { createHeadKeeper, type HeadKeeper } from './head/keeper.ts';
 import { type OpenedHeads, openHeads } from './head/open.ts';
+import { settleIdentityFiles } from './identity-files.ts';
 import type { Background } from './lifecycle/background.ts';
 import type { Fatal } from './lifecycle/fatal.ts';
 import { createScrub, type Scrub } from './lifecycle/scrub.ts';
@@ -81,6 +82,8 @@ const LIST_RENEWAL_MS = 60_000;
 /** A process that has lost its state answers reads from memory for at most this long. */
 const OWNERSHIP_CHECK_MS = 1000;
 const SWEEP_MS = 1000;
+/** How late a succession takes effect, or an overlap ends. */
+const KEYS_MS = 1000;
 /** After a crash, webhooks get the events of up to this period again. */
 const WEBHOOK_SAVE_MS = 1000;
 /** Except for revocations, heads in other places lag at most this much. */
@@ -162,6 +165,7 @@ export async function openWriter(options: WriterOptions): Promise<Writer> {
     async begin(background) {
       const flush = background.start('liveness_flush', config.livenessFlush, authority.flush);
       const renewLists = background.start('list_renewal', LIST_RENEWAL_MS, authority.renewLists);
+      const keepKeys = background.start('authority_keys', KEYS_MS, authority.keepKeys);
       const sweep = background.start('retention', SWEEP_MS, authority.sweep);
       background.start('ownership_check', OWNERSHIP_CHECK_MS, () => {
         if (store.isOwner()) return;
@@ -191,7 +195,7 @@ export async function openWriter(options: WriterOptions): Promise<Writer> {
       const backUp = backups && background.start('backup', BACKUP_CHECK_MS, backups.check);
       void backUp?.attempt();
       const scrubbing = scrub && background.start('scrub', SCRUB_PART_MS, scrub.check);
-      jobs = { flush, sweep, renewLists, runTrustCycle, backUp, scrub: scrubbing };
+      jobs = { flush, sweep, keepKeys, renewLists, runTrustCycle, backUp, scrub: scrubbing };
     },
     jobs: () => jobs ?? STARTING.jobs(),
     backupFacts: () => backups?.facts ?? null,
@@ -322,6 +326,12 @@ function authorityOptions(
     log: (event, details) => logAudit(logger, metrics, event, details),
     countRefusal: metrics.refused,
     fatal,
+    keysSettled: (genesis, former) =>
+      settleIdentityFiles(genesis, former, {
+        files: config.identityFiles,
+        configured: config.genesis,
+        logger,
+      }),
   };
 }
 
@@ -392,5 +402,6 @@ const WARNINGS: ReadonlySet<string> = new Set([
   'heartbeat_rejected',
   'renewal_rejected',
   'no_privileged_operator_key_left',
+  'authority_key_not_held',
   'operator_signature_v1',
 ]);

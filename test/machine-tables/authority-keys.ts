@@ -51,7 +51,14 @@ const stage = {
   problem: null,
 } as const;
 const activate = { type: 'activate', at: NOW, isDue: true, isHeld: true, crlSequence: 8 } as const;
-const goBack = { type: 'roll_back', at: NOW, isOver: false, isHeld: true, crlSequence: 9 } as const;
+const goBack = {
+  type: 'roll_back',
+  at: NOW,
+  isRolledBack: false,
+  isOver: false,
+  isHeld: true,
+  crlSequence: 9,
+} as const;
 const finish = { type: 'finish', at: NOW, behind: 0, despite: 0 } as const;
 const impossible = (reason: string) => ({
   emits: [{ refusal: 'roll_back_impossible', reason }],
@@ -153,6 +160,12 @@ testTable(authorityKeyMachine, [
     from: first,
     event: goBack,
     ...impossible('no_succession'),
+  },
+  {
+    name: 'nothing is rolled back twice',
+    from: first,
+    event: { ...goBack, isRolledBack: true },
+    ...impossible('rolled_back'),
   },
   {
     name: 'the key that replaced a stolen one is not rolled back',

@@ -95,7 +95,7 @@ export function signAsOperator(
   const headers = { ...unsigned, signature: signer.sign(text) };
   const settings = {
     keys: new Map(OPERATORS.map(({ keyId: id, key }) => [id, key.publicKey])),
-    audience: AUTHORITY.publicKey,
+    authorityKeys: { audiences: [AUTHORITY.publicKey] },
     toleranceMs: TOLERANCE,
     acceptV1: false,
   };
@@ -137,7 +137,7 @@ export function signAsNode(
   const signed = { ...body, timestamp: formatInstant(signedAt), nonce };
   const signature = (flaw === 'forged' ? FORGER : key).sign(canonicalJson(signed));
   const request = { ...post(path, { ...signed, signature }), remoteAddr: '192.0.2.2' };
-  const settings = { audience: AUTHORITY.publicKey, toleranceMs: TOLERANCE };
+  const settings = { authorityKeys: { audiences: [AUTHORITY.publicKey] }, toleranceMs: TOLERANCE };
   return {
     proof: { holder: key.publicKey, isGenuine: flaw !== 'forged', signedAt, nonce },
     judge: (at) => judgeNode(key.publicKey, '', { ...request, now: at }, null, NO_BODY, settings),

@@ -46,6 +46,8 @@ export interface TestAuthority {
   flush(): Promise<void>;
   /** Runs one step of retention. */
   sweep(): Promise<void>;
+  /** Activates a due succession, or ends an overlap, as the service does every second. */
+  keepKeys(): Promise<void>;
   /** Compares the clocks, as the service does every second. */
   checkClock(): Promise<void>;
   /** Checks how much space is left, as the service does every second. */
@@ -137,6 +139,7 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
     logLines,
     flush: running.flush,
     sweep: running.sweep,
+    keepKeys: running.keepKeys,
     checkClock: running.checkClock,
     checkDisk: running.checkDisk,
     renewLists: running.renewLists,

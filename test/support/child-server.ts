@@ -100,6 +100,8 @@ export async function startChildServer(
       standard: operatorOf(dataDir, 'ops-standard', 'operator-standard'),
       logLines: [],
       settle: () => Promise.resolve(),
+      keepKeys: () =>
+        Promise.reject(new Error('A server in another process keeps its keys by itself')),
       flush: () => Promise.reject(new Error('A server in another process flushes by itself')),
       checkClock: () =>
         Promise.reject(new Error('A server in another process checks its clock by itself')),

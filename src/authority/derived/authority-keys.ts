@@ -57,6 +57,8 @@ export interface KeyChain {
   readonly inForce: readonly AuthoritySuccession[];
   /** All keys with their states, oldest first. */
   readonly keys: readonly AuthorityKey[];
+  /** The keys whose signatures count, the current one first: never one that was stolen. */
+  readonly trusted: readonly string[];
   has(publicKey: string): boolean;
   /** The key that issued the revocation list with this sequence; null while no succession was ever staged. */
   issuerOf(crlSequence: number): string | null;
@@ -128,6 +130,9 @@ export function keyChain(subjects: Iterable<readonly [string, KeySubject]>): Key
     published,
     inForce,
     keys: keysOf(published, states, current),
+    trusted: ['current', 'previous', 'retired'].flatMap((state) =>
+      held.flatMap(([publicKey, { value }]) => (value === state ? publicKey : [])),
+    ),
     has: (publicKey) => states.has(publicKey),
     issuerOf: (sequence) =>
       periods.find(({ from }) => from <= sequence)?.publicKey ?? firstKey?.[0] ?? null,

@@ -95,6 +95,8 @@ export interface Authority extends HeldState {
   readonly store: Store;
   /** Resolves when every unit decided so far is on disk and its effects have run. */
   lastCommit: Promise<unknown>;
+  /** While the keys that sign are changed: resolves when other calls may be decided again. */
+  exclusive: Promise<void> | null;
   readonly audit: AuditChain;
   readonly refusals: RefusalAudit;
   readonly contactWriter: ContactWriter;
@@ -122,6 +124,11 @@ export interface Authority extends HeldState {
   readonly log: (event: string, details: JsonObject) => void;
   /** Counts a refusal, whether or not it gets its own audit entry. */
   readonly countRefusal: (event: RefusalEvent, reason: string) => void;
+  /**
+   * Called when only the current key signs any more, and at each start after that: its genesis block and key file may be
+   * put in place. `former` are the keys that signed before.
+   */
+  readonly keysSettled: (genesis: GenesisBlock, former: readonly string[]) => void;
   /** Ends the process, because memory and disk no longer agree. `where` names what failed. */
   readonly fatal: (where: string, cause: unknown) => void;
 }

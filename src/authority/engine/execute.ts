@@ -8,13 +8,13 @@ import { jsonText, type Writable } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import { GRAPH_DOCUMENTS, publishedDocument } from '../../protocol/contract/documents.ts';
-import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
 import type { KeptAnswer, SealedEntry, SubjectWrite } from '../../store/store.ts';
 import { changesDashboard } from '../derived/dashboard-pace.ts';
 import { Sliced } from '../subjects/sliced.ts';
 import { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { Authority } from './authority.ts';
 import { Repeated } from './repeated-request.ts';
+import { signedAgain } from './signed-again.ts';
 
 /** Returned by a query whose answer is not available yet: it must be read from the store, or has yet to happen. */
 export class AsyncResult {
@@ -37,16 +37,27 @@ export type Run<Call> = (
 
 /** Executes one call; returns a promise only if something must reach the disk first, or the answer takes longer. */
 export function execute<Call>(na: Authority, run: Run<Call>, call: Call): Answer | Promise<Answer> {
+  const { exclusive } = na;
+  if (exclusive !== null) return exclusive.then(() => execute(na, run, call));
   const unit = new UnitOfWork(na.subjects, na.runtime.now());
   const answer = decide(na, unit, run, call);
   if (!unit.isEmpty) {
     const committed = commit(na, unit, answersToKeep(na, unit, answer));
     na.lastCommit = committed;
+    if (unit.isExclusive) excludeUntil(na, committed);
     return committed.then((effects) => onceDone(effects, answer));
   }
   if (unit.effects.length === 0) return answer;
   // The command may have read state that is not on disk yet; its answer waits until it is.
   return na.lastCommit.then(() => onceDone(takeEffect(unit), answer));
+}
+
+/** A commit that fails ends the process. */
+function excludeUntil(na: Authority, committed: Promise<unknown>): void {
+  const over = () => {
+    na.exclusive = null;
+  };
+  na.exclusive = committed.then(over, over);
 }
 
 /** Effects that have not finished yet. */
@@ -140,7 +151,7 @@ async function commit(
  */
 function afterCommit(na: Authority, unit: UnitOfWork, audit: readonly SealedEntry[]): Pending {
   na.subjects.settle(unit);
-  publishChanges(na.publisher, unit.writes);
+  publishChanges(na, unit.writes);
   const pending = takeEffect(unit);
   for (const { entry } of audit) {
     na.recentAudit.add(entry);
@@ -153,19 +164,23 @@ function afterCommit(na: Authority, unit: UnitOfWork, audit: readonly SealedEntr
 }
 
 /** Publishes a newly active policy, and withdraws outdated graph documents; the next reader waits for new ones. */
-function publishChanges(publisher: DocumentPublisher, writes: readonly SubjectWrite[]): void {
+function publishChanges(na: Authority, writes: readonly SubjectWrite[]): void {
   for (const { kind, snapshot } of writes) {
-    if (kind === 'policy') publishIfActive(publisher, snapshot);
+    if (kind === 'policy') publishIfActive(na, snapshot);
     else if (kind === 'recognition-treaty' || kind === 'imported-revocation') {
-      for (const name of GRAPH_DOCUMENTS) publisher.withdraw(name);
+      for (const name of GRAPH_DOCUMENTS) na.publisher.withdraw(name);
     }
   }
 }
 
-export function publishIfActive(
-  publisher: DocumentPublisher,
-  { value, context }: SubjectWrite['snapshot'],
-): void {
+function publishIfActive(na: Authority, { value, context }: SubjectWrite['snapshot']): void {
   if (value !== 'active') return;
-  publisher.publish('policy', publishedDocument(jsonText((context as Policy).manifest)));
+  const { manifest, createdAt } = context as Policy;
+  const signed = manifest && signedAgain(na, manifest, createdAt);
+  na.publisher.publish('policy', publishedDocument(jsonText(signed)));
+}
+
+/** Publishes the active policy, signed by the keys that sign now. */
+export function publishActivePolicy(na: Authority): void {
+  for (const [, policy] of na.subjects.allCommitted('policy')) publishIfActive(na, policy);
 }

@@ -5,12 +5,17 @@ import type { BuildFailure, Issuer } from '../../protocol/records/issuer.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { Authority } from './authority.ts';
 
-export function issuerOf({ settings, signer, runtime }: Authority, { at }: UnitOfWork): Issuer {
+export function issuerOf(
+  { settings, signer, authorityKeys, runtime }: Authority,
+  { at }: UnitOfWork,
+): Issuer {
+  const { current, trusted } = authorityKeys.chain();
   return {
     sovereignId: settings.networkName,
     keyId: signer.keyId,
     signer,
     previous: signer.previous,
+    ...(current !== null && { trusted }),
     sha256: SHA256,
     now: at,
     uuid: () => runtime.uuid(),

@@ -10,6 +10,7 @@ import { signRecord } from '../../protocol/records/signed-record.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { pageOf } from '../engine/page.ts';
+import { signedAgain } from '../engine/signed-again.ts';
 import { refusalIn } from '../subjects/kinds.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 
@@ -47,7 +48,7 @@ export const publishPolicy: Handler<'publishPolicy'> = (
   return manifest;
 };
 
-/** Returns the manifest as it was originally signed, with its original time. */
+/** Returns the manifest with its original time, and the original signature unless the authority has another key since. */
 export const rollBackPolicy: Handler<'rollBackPolicy'> = (na, unit, { policyId }, operator) => {
   const refused = refusalIn<PolicyRefusal>(unit.send('policy', policyId, { type: 'roll_back' }));
   if (refused !== null) throw new Refusal(refused.refusal);
@@ -56,7 +57,8 @@ export const rollBackPolicy: Handler<'rollBackPolicy'> = (na, unit, { policyId }
     policy_id: policyId,
     remote_addr: operator.remoteAddr,
   });
-  return unit.existing('policy', policyId).manifest;
+  const { manifest, createdAt } = unit.existing('policy', policyId);
+  return manifest && signedAgain(na, manifest, createdAt);
 };
 
 export const readPolicyHistory: Handler<'readPolicyHistory'> = (na, page) => {

@@ -17,6 +17,7 @@ import type { Authority } from '../engine/authority.ts';
 import { assertOwnIssuer, issuerOf } from '../engine/issuer.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
 import { pageOf } from '../engine/page.ts';
+import { costOf, textSignedAgain } from '../engine/signed-again.ts';
 import { feedEntry } from '../lists/feed.ts';
 import { refusalIn } from '../subjects/kinds.ts';
 import type { Subject } from '../subjects/subject-table.ts';
@@ -93,15 +94,16 @@ export const listAttestations: Handler<'listAttestations'> = (na, { filter, ...p
       placeOf: (place) => place,
       compare: comparePlaces,
       passes: ({ id }) => passes(na.subjects.committed('attestation', id), filter),
-      row: ({ id }) => rowOf(na.subjects.committed('attestation', id)),
-      lengthOf: ({ id }) => na.subjects.committed('attestation', id)?.context.json.length ?? 0,
+      row: ({ id }) => rowOf(na, na.subjects.committed('attestation', id)),
+      lengthOf: ({ id, at }) =>
+        costOf(na, na.subjects.committed('attestation', id)?.context.json ?? '', at),
     },
     page,
   );
 
 export const readAttestation: Handler<'readAttestation'> = (na, { attestationId }) => {
   const attestation = na.subjects.committed('attestation', attestationId);
-  return rowOf(attestation);
+  return rowOf(na, attestation);
 };
 
 /** Whether this authority has revoked the attestation. */
@@ -123,12 +125,13 @@ function passes(
 }
 
 function rowOf(
+  na: Authority,
   attestation: Subject<'attestation'> | undefined,
 ): WithText<AttestationRow, 'attestation'> {
   if (attestation === undefined) throw new Refusal('attestation_not_found');
-  const { json, revokedAt, revocationReason } = attestation.context;
+  const { json, issuedAt, revokedAt, revocationReason } = attestation.context;
   return {
-    attestation: new JsonText(json),
+    attestation: new JsonText(textSignedAgain(na, json, issuedAt)),
     status: revokedAt === null ? 'active' : 'revoked',
     revoked_at: revokedAt === null ? null : formatInstant(revokedAt),
     revocation_reason: revocationReason,

@@ -22,6 +22,7 @@ import type { Authority } from '../engine/authority.ts';
 import { assertOwnIssuer, issuerOf } from '../engine/issuer.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
 import { pageOf } from '../engine/page.ts';
+import { costOf, textSignedAgain } from '../engine/signed-again.ts';
 import { refusalIn } from '../subjects/kinds.ts';
 import { isLifecycleActive, lifecycleOf } from '../views/lifecycle.ts';
 import type { Edge } from '../views/recognition-index.ts';
@@ -97,8 +98,9 @@ export const listTreaties: Handler<'listTreaties'> = (na, { filter, ...page }, a
       placeOf: ({ treatyId, treaty }) => ({ at: treaty.issuedAt, id: treatyId }),
       compare: (a, b) => a.at - b.at || compareCodePoints(a.id, b.id),
       passes: (edge) => passes(edge, filter),
-      row: (edge) => rowOf(edge, at),
-      lengthOf: ({ treaty }) => treaty.json.length + treaty.followed.length * STATEMENT_COST,
+      row: (edge) => rowOf(na, edge, at),
+      lengthOf: ({ treaty }) =>
+        costOf(na, treaty.json, treaty.issuedAt) + treaty.followed.length * STATEMENT_COST,
     },
     page,
   );
@@ -106,7 +108,7 @@ export const listTreaties: Handler<'listTreaties'> = (na, { filter, ...page }, a
 export const readTreaty: Handler<'readTreaty'> = (na, { treatyId }, at) => {
   const edge = na.recognition.edge(treatyId);
   if (edge === undefined) throw new Refusal('treaty_not_found');
-  return rowOf(edge, at);
+  return rowOf(na, edge, at);
 };
 
 /** Whether this authority has revoked the treaty. */
@@ -139,10 +141,10 @@ function passes(edge: Edge, filter: TreatyFilter): boolean {
   );
 }
 
-function rowOf(edge: Edge, at: number): WithText<TreatyRow, 'treaty'> {
+function rowOf(na: Authority, edge: Edge, at: number): WithText<TreatyRow, 'treaty'> {
   const lifecycle = lifecycleOf(edge.treaty, at);
   return {
-    treaty: new JsonText(edge.treaty.json),
+    treaty: new JsonText(textSignedAgain(na, edge.treaty.json, edge.treaty.issuedAt)),
     status: statusOf(edge),
     revoked_at: lifecycle.revoked_at,
     revocation_reason: lifecycle.revocation_reason,

@@ -46,6 +46,7 @@ export class UnitOfWork {
   #auditDrafts: AuditDraft[] | null = null;
   #effects: Effect[] | null = null;
   #actorKeyId: string | null = null;
+  #isExclusive = false;
 
   constructor(subjects: Subjects, at: number) {
     this.#subjects = subjects;
@@ -124,6 +125,11 @@ export class UnitOfWork {
     this.#effects.push(effect);
   }
 
+  /** No other unit is decided before this one is on disk and has taken effect. */
+  exclude(): void {
+    this.#isExclusive = true;
+  }
+
   /** Makes the answer wait for all earlier decisions to be on disk, even if this unit stores nothing itself. */
   awaitEarlierCommits(): void {
     this.whenCommitted(() => undefined);
@@ -136,6 +142,11 @@ export class UnitOfWork {
     this.#removals = null;
     this.#effects = null;
     this.#keptForm = null;
+    this.#isExclusive = false;
+  }
+
+  get isExclusive(): boolean {
+    return this.#isExclusive;
   }
 
   get isEmpty(): boolean {

@@ -7,18 +7,21 @@ import {
   authorityKeysDigest,
   firstKey,
 } from '../../protocol/records/authority-chain.ts';
-import { genesisDigest } from '../../protocol/records/genesis.ts';
+import { type GenesisBlock, genesisDigest } from '../../protocol/records/genesis.ts';
 import { genesisInForce, type KeyChain, keyChain } from '../derived/authority-keys.ts';
 import type { Authority } from '../engine/authority.ts';
 
-/** Publishes what is committed. */
+/** Publishes what is committed; returns the genesis block in force. */
 export function publishAuthorityKeys({
   subjects,
   settings,
   publisher,
   bulletin,
   knownChains,
-}: Pick<Authority, 'subjects' | 'settings' | 'publisher' | 'bulletin' | 'knownChains'>): void {
+}: Pick<
+  Authority,
+  'subjects' | 'settings' | 'publisher' | 'bulletin' | 'knownChains'
+>): GenesisBlock {
   const chain = keyChain(subjects.allCommitted('authority-key'));
   publisher.publish(
     'authority_keys',
@@ -30,6 +33,7 @@ export function publishAuthorityKeys({
   const { published } = chain;
   const digest = published.length === 0 ? null : authorityKeysDigest(published, SHA256);
   bulletin.named(genesisDigest(genesis, SHA256), digest);
+  return genesis;
 }
 
 function documentOf(

@@ -4,16 +4,18 @@ import { SHA256 } from '../../base/crypto/digest.ts';
 import { verifySignature } from '../../base/crypto/ed25519.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import { Refusal } from '../../base/refusal.ts';
+import type { AuthorityKeyStep } from '../../protocol/answers/operators.ts';
 import type { AuthoritySuccession } from '../../protocol/records/authority-succession.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import {
   type SignedSuccession,
   successionProblem,
 } from '../../protocol/records/succession-request.ts';
-import { genesisInForce } from '../derived/authority-keys.ts';
+import { genesisInForce, type StagedKey } from '../derived/authority-keys.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
-import { refusalIn } from '../subjects/kinds.ts';
+import { refusalIn, type SubjectTypes } from '../subjects/kinds.ts';
+import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import { publishAuthorityKeys } from './published-keys.ts';
 
 interface Problem {
@@ -38,39 +40,54 @@ export const stageSuccession: Handler<'stageSuccession'> = (
     });
   }
   const problem = problemOf(na, succession, unit.at);
-  const refused = refusalIn<AuthorityKeyRefusal>(
-    unit.send('authority-key', statement.to_key, {
-      type: 'stage',
-      statement,
-      genesis,
-      rollBack,
-      isOtherStaged: chain.staged !== null,
-      problem: problem?.reason ?? null,
-    }),
-  );
-  if (refused?.refusal === 'succession_rejected' && problem !== null) {
-    throw new Refusal(refused.refusal, { cause: problem.reason, message: problem.message });
-  }
-  if (refused !== null) throw new Refusal(refused.refusal);
-  unit.audit('authority_succession_staged', auditDetails(statement, remoteAddr));
-  unit.whenCommitted(() => publishAuthorityKeys(na));
-  return answerOf(statement, 'staged');
+  const event = {
+    type: 'stage' as const,
+    statement,
+    genesis,
+    rollBack,
+    isOtherStaged: chain.staged !== null,
+    problem: problem?.reason ?? null,
+  };
+  const details = problem === null ? {} : { message: problem.message };
+  sendToKey(unit, statement.to_key, event, details);
+  unit.audit('authority_succession_staged', auditDetails(statement, { remote_addr: remoteAddr }));
+  unit.whenCommitted(() => void publishAuthorityKeys(na));
+  return answerOf(na, statement, 'staged');
 };
 
 export const cancelSuccession: Handler<'cancelSuccession'> = (na, unit, _, { remoteAddr }) => {
   const { staged } = na.authorityKeys.chain();
-  const id = staged?.publicKey ?? '';
-  const refused = refusalIn<AuthorityKeyRefusal>(
-    unit.send('authority-key', id, { type: 'cancel' }),
-  );
-  if (refused !== null || staged === null) {
-    throw new Refusal(refused?.refusal ?? 'succession_not_staged');
+  if (staged === null) {
+    sendToKey(unit, '', { type: 'cancel' });
+    throw new Refusal('succession_not_staged');
   }
-  unit.remove('authority-key', id);
-  unit.audit('authority_succession_cancelled', auditDetails(staged.statement, remoteAddr));
-  unit.whenCommitted(() => publishAuthorityKeys(na));
-  return answerOf(staged.statement, 'absent');
+  cancelStaged(unit, staged, { remote_addr: remoteAddr });
+  unit.whenCommitted(() => void publishAuthorityKeys(na));
+  return answerOf(na, staged.statement, 'absent');
 };
+
+export function cancelStaged(
+  unit: UnitOfWork,
+  { publicKey, statement }: StagedKey,
+  by: JsonObject,
+): void {
+  sendToKey(unit, publicKey, { type: 'cancel' });
+  unit.remove('authority-key', publicKey);
+  unit.audit('authority_succession_cancelled', auditDetails(statement, by));
+}
+
+/** Sends an event to the machine of a key; throws its refusal, with the reason as the cause. */
+export function sendToKey(
+  unit: UnitOfWork,
+  publicKey: string,
+  event: SubjectTypes['authority-key']['event'],
+  details: JsonObject = {},
+): void {
+  const refused = refusalIn<AuthorityKeyRefusal>(unit.send('authority-key', publicKey, event));
+  if (refused === null) return;
+  const { refusal, reason } = refused;
+  throw new Refusal(refusal, { ...(reason !== undefined && { cause: reason }), ...details });
+}
 
 /** Why the succession cannot be staged; null if it can. */
 function problemOf(na: Authority, succession: SignedSuccession, now: number): Problem | null {
@@ -99,22 +116,16 @@ function takenBy(whose: string, key: string): string {
   return `Its next key ${key} is, or was, the key of ${whose}; prepare a succession to a new key.`;
 }
 
-export function auditDetails(statement: AuthoritySuccession, remoteAddr: string): JsonObject {
+export function auditDetails(statement: AuthoritySuccession, by: JsonObject): JsonObject {
   const { succession_id, sequence, kind, from_key, to_key, activates_at } = statement;
-  return {
-    succession_id,
-    sequence,
-    kind,
-    from_key,
-    to_key,
-    activates_at,
-    remote_addr: remoteAddr,
-  };
+  return { succession_id, sequence, kind, from_key, to_key, activates_at, ...by };
 }
 
 export function answerOf(
+  { signer }: Pick<Authority, 'signer'>,
   { to_key, sequence, kind, activates_at, overlap_until }: AuthoritySuccession,
-  state: string,
-) {
-  return { public_key: to_key, state, sequence, kind, activates_at, overlap_until };
+  state: AuthorityKeyStep['state'],
+): AuthorityKeyStep {
+  const key_held = signer.holds(to_key);
+  return { public_key: to_key, state, sequence, kind, activates_at, overlap_until, key_held };
 }

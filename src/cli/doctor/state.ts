@@ -12,7 +12,7 @@ import { judgeHeads, type KeptHead } from '../../server/head/judge.ts';
 import { headIn } from '../../server/head/open.ts';
 import { subjectsOf } from '../../store/contents.ts';
 import { shapesIn } from '../../store/meta-rows.ts';
-import { assertSameNetwork, networkOf } from '../../store/network-identity.ts';
+import { asFoundedIn, assertSameNetwork, networkOf } from '../../store/network-identity.ts';
 import { NoStateYet } from '../../store/postgresql/source.ts';
 import { DamagedState, OtherSchema } from '../../store/rows.ts';
 import type { StateFacts, StateSource } from '../../store/stream/ports.ts';
@@ -71,7 +71,7 @@ export async function checkState(options: StateOptions): Promise<Finding[]> {
     return [wrong('store', messageOf(cause), cureFor(cause, options))];
   }
   try {
-    const own = checkOwner(source, options);
+    const own = await checkOwner(source, options);
     if (own.outcome === 'wrong') return [own];
     const stop = lastStop(source.facts, options.holder);
     const heads = await headsSignedIn(source, kept).catch((cause: unknown) =>
@@ -93,9 +93,13 @@ function unusedState(dataDir: string, missing: string, cure: string): Finding {
   }
 }
 
-function checkOwner({ facts, database }: StateSource, { genesis }: StateOptions): Finding {
+async function checkOwner(
+  { tables, facts, database }: StateSource,
+  { genesis }: StateOptions,
+): Promise<Finding> {
   try {
-    assertSameNetwork(facts.network, networkOf(genesis), 'the store');
+    const network = await asFoundedIn(tables, facts.network, networkOf(genesis));
+    assertSameNetwork(facts.network, network, 'the store');
   } catch (cause) {
     return wrong('store', messageOf(cause), 'Use the data folder or database of this network');
   }

@@ -8,6 +8,7 @@ import { verifySignature } from '../../base/crypto/ed25519.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import { canonicalJson } from '../../base/json/write.ts';
 import type { NodeClaim, NodeProofVerdict } from '../../protocol/contract/claims.ts';
+import type { KnownAuthorityKeys } from '../authority-keys.ts';
 import { judgeTimestamp, requestIdentityOf, type SignedRequest } from './signed-request.ts';
 
 /** Base64 of 32 and of 64 bytes. */
@@ -19,7 +20,8 @@ const HEADER_NONCE = /^[A-Za-z0-9._:-]{1,128}$/;
 const HEADER_NAMES = ['v', 'key', 'ts', 'nonce', 'sig'] as const;
 
 export interface NodeAuthSettings {
-  readonly audience: string;
+  /** A proof in a header names one of the audiences. */
+  readonly authorityKeys: Pick<KnownAuthorityKeys, 'audiences'>;
   readonly toleranceMs: number;
 }
 
@@ -46,7 +48,7 @@ export function judgeNode(
   request: ReceivedRequest,
   isRepeat: boolean | null,
   rawBody: Uint8Array,
-  { audience, toleranceMs }: NodeAuthSettings,
+  { authorityKeys, toleranceMs }: NodeAuthSettings,
 ): NodeClaim {
   const proof = header === '' ? bodyProof(request.body) : headerProof(header, publicKey);
   const { remoteAddr, now } = request;
@@ -57,7 +59,7 @@ export function judgeNode(
   }
   const { signedAt } = timestamp;
   const { nonce } = proof;
-  const verdict = isSigned(publicKey, proof, header, request, rawBody, audience)
+  const verdict = isSigned(publicKey, proof, header, request, rawBody, authorityKeys.audiences)
     ? 'valid'
     : 'invalid_signature';
   const sending = isRepeat === null ? null : requestIdentityOf(request, proof.signature, isRepeat);
@@ -71,15 +73,16 @@ function isSigned(
   header: string,
   request: SignedRequest,
   rawBody: Uint8Array,
-  audience: string,
+  audiences: readonly string[],
 ): boolean {
   if (publicKey.length !== KEY_LENGTH || proof.signature.length !== SIGNATURE_LENGTH) return false;
   // In the body form, every member except `signature` is signed, including unknown ones.
-  const text =
-    header === ''
-      ? canonicalJson(request.body, 'signature')
-      : headerText(proof, publicKey, request, rawBody, audience);
-  return verifySignature(publicKey, text, proof.signature);
+  const verifies = (text: string) => verifySignature(publicKey, text, proof.signature);
+  if (header === '') return verifies(canonicalJson(request.body, 'signature'));
+  const bodyDigest = sha256Hex(rawBody);
+  return audiences.some((audience) =>
+    verifies(headerText(proof, publicKey, request, bodyDigest, audience)),
+  );
 }
 
 function failed(
@@ -114,7 +117,7 @@ function headerText(
   { timestamp, nonce }: Proof,
   key: string,
   { method, path, query }: SignedRequest,
-  rawBody: Uint8Array,
+  bodyDigest: string,
   audience: string,
 ): string {
   return canonicalJson({
@@ -124,7 +127,7 @@ function headerText(
     path,
     query,
     audience,
-    body_sha256: sha256Hex(rawBody),
+    body_sha256: bodyDigest,
     key,
     timestamp,
     nonce,

@@ -6,6 +6,7 @@
 import { verifySignature } from '../../base/crypto/ed25519.ts';
 import { canonicalJson } from '../../base/json/write.ts';
 import type { OperatorProofVerdict } from '../../protocol/contract/claims.ts';
+import type { KnownAuthorityKeys } from '../authority-keys.ts';
 import { judgeTimestamp, type SignedRequest } from './signed-request.ts';
 
 const MAX_HEADER_LENGTH = 256;
@@ -22,8 +23,8 @@ export interface OperatorHeaders {
 export interface OperatorAuthSettings {
   /** Key id to base64 public key; the map follows the keys that the authority publishes. */
   readonly keys: ReadonlyMap<string, string>;
-  /** This authority's public key: the audience that a request must be signed for. */
-  readonly audience: string;
+  /** A request is signed for one of the audiences. */
+  readonly authorityKeys: Pick<KnownAuthorityKeys, 'audiences'>;
   readonly toleranceMs: number;
   /** Whether version 1 of the payload, which binds neither path nor authority, is also accepted. */
   readonly acceptV1: boolean;
@@ -64,13 +65,14 @@ const INVALID: JudgedSignature = { verdict: 'invalid_signature', version: null }
 export function judgeSignature(
   headers: OperatorHeaders,
   request: SignedRequest,
-  { keys, audience, acceptV1 }: OperatorAuthSettings,
+  { keys, authorityKeys, acceptV1 }: OperatorAuthSettings,
 ): JudgedSignature {
   const key = keys.get(headers.keyId);
   if (key === undefined) return INVALID;
   const covers = (text: string) => verifySignature(key, text, headers.signature);
   const body = canonicalJson(request.body);
-  if (covers(operatorPayload(headers, request, body, audience))) {
+  const { audiences } = authorityKeys;
+  if (audiences.some((audience) => covers(operatorPayload(headers, request, body, audience)))) {
     return { verdict: 'valid', version: 2 };
   }
   if (!acceptV1 || !covers(operatorPayloadV1(headers, body))) return INVALID;

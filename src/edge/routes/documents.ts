@@ -39,7 +39,7 @@ export const documentRoutes: readonly RouteEntry[] = [
     refusals: [],
     handle: ({ baseUrl, ...request }, edge) =>
       documentReply(
-        ownDocument(jsonText(sovereignMetadata(edge.settings.genesis, baseUrl))),
+        ownDocument(jsonText(sovereignMetadata(edge.settings.authorityKeys.genesis, baseUrl))),
         request,
       ),
   },

@@ -6,6 +6,7 @@ import { Health, Liveness, Readiness } from '../../protocol/answers/documents.ts
 import type { Answer } from '../../protocol/contract/answers.ts';
 import type { InstanceStatus } from '../../protocol/contract/instance-status.ts';
 import type { Edge } from '../edge.ts';
+import { keyFingerprint } from '../instance.ts';
 import { EXPOSITION_TYPE } from '../metrics.ts';
 import { jsonReply, type Reply, refusalReply, textReply } from '../reply.ts';
 import type { RouteEntry } from '../route.ts';
@@ -97,13 +98,17 @@ const LONGEST_CHECK_AMONG_OTHERS_MS = 500;
 
 /** The identity of this authority; never the location of its files. */
 function description({ settings, instanceStatus }: Edge, writable: boolean): JsonObject {
-  const { id, database, haMode, signingKeyId, signingKeyFingerprint } = settings.instance;
+  const { id, database, haMode, signingKeyId } = settings.instance;
+  const { current, isSuccessor } = settings.authorityKeys;
   return {
     instance: id,
     ha_mode: haMode,
     ...(instanceStatus === null ? {} : placeAmong(instanceStatus)),
     database: { backend: database.backend, writable, schema_version: database.schemaVersion },
-    signing_key: { key_id: signingKeyId, fingerprint: signingKeyFingerprint },
+    signing_key: {
+      key_id: isSuccessor ? current : signingKeyId,
+      fingerprint: keyFingerprint(current),
+    },
   };
 }
 

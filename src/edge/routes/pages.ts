@@ -4,6 +4,7 @@ import { inSlices } from '../../base/slices.ts';
 import { apiReferencePage } from '../../pages/api-reference.ts';
 import { cliReferencePage } from '../../pages/cli-reference.ts';
 import { homePage } from '../../pages/home.ts';
+import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { type Edge, withAnswer } from '../edge.ts';
 import { htmlReply } from '../reply.ts';
 import { PUBLIC_PAGE, type RouteEntry } from '../route.ts';
@@ -33,9 +34,13 @@ export const pageRoutes: readonly RouteEntry[] = [
   },
 ];
 
-const home = cachedBySource(({ settings, routes }: Edge) =>
-  homePage(settings.genesis, routes, settings.publicUrl),
+const homePages = cachedBySource(({ settings, routes }: Edge) =>
+  cachedBySource((genesis: GenesisBlock) => homePage(genesis, routes, settings.publicUrl)),
 );
+
+function home(edge: Edge) {
+  return homePages(edge)(edge.settings.authorityKeys.genesis);
+}
 
 const apiReference = cachedBySource(({ settings, routes }: Edge) =>
   inSlices(apiReferencePage(routes, settings.genesis.network_name, settings.publicUrl)),

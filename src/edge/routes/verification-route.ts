@@ -72,7 +72,7 @@ function verifierOf(edge: Edge, now: number): Verifier {
     verify: verifySignature,
     sha256: SHA256,
     isBounded: true,
-    ownKey: () => edge.settings.nodeAuth.audience,
+    ownKeys: () => edge.settings.authorityKeys.trusted,
     async askRevocations(question) {
       const answer = await edge.call('askRevocations', question);
       if (!answer.ok) throw new Refusal(answer.refusal, answer.details);

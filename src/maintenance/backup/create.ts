@@ -4,7 +4,7 @@ import type { RecordSigner, VerifySignature } from '../../base/crypto/primitives
 import type { SigningTerm } from '../../base/signer/authority-signer.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
-import { assertSameNetwork, networkOf } from '../../store/network-identity.ts';
+import { asFoundedIn, assertSameNetwork, networkOf } from '../../store/network-identity.ts';
 import { type Manifest, signedManifest } from '../../store/stream/manifest.ts';
 import type { StateSource } from '../../store/stream/ports.ts';
 import { streamOf, summarize } from '../../store/stream/write.ts';
@@ -58,7 +58,8 @@ export async function createBackup(order: BackupOrder): Promise<MadeBackup> {
 async function describe(order: BackupOrder): Promise<Manifest> {
   const { source, genesis: configured, verify, now } = order;
   const { facts, database } = source;
-  assertSameNetwork(facts.network, networkOf(configured), 'the store');
+  const network = await asFoundedIn(source.tables, facts.network, networkOf(configured));
+  assertSameNetwork(facts.network, network, 'the store');
   const check = createStateCheck(facts.network, verify);
   const tables = await summarize(source, check.watch);
   check.finish(facts);

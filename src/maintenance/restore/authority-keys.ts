@@ -104,7 +104,7 @@ export function restoredKeys(later: LaterKeys): readonly StoredSubject[] {
     const { kind, from_key, to_key } = statement;
     if (kind === 'roll_back') {
       const began = instantOf(statement.activates_at);
-      const possible = { isOver: false, isHeld: true };
+      const possible = { isRolledBack: false, isOver: false, isHeld: true };
       send(from_key, { type: 'roll_back', at: began, crlSequence: firstList, ...possible });
       send(to_key, { type: 'return' });
       continue;

@@ -106,7 +106,7 @@ export const OperatorKeyTier = Type.Object({
   tier: Type.Enum([...TIERS]),
 });
 
-/** What a step of a succession has led to; `sequence` and the following members are those of its statement. */
+/** What a step of a succession has led to; `sequence` and the three members after it are those of its statement. */
 export const AuthorityKeyStep = Type.Object({
   public_key: Type.String(),
   state: Type.Enum(['absent', 'staged', 'current', 'retired'], {
@@ -116,6 +116,7 @@ export const AuthorityKeyStep = Type.Object({
   kind: Type.Enum([...SUCCESSION_KINDS]),
   activates_at: Timestamp,
   overlap_until: Timestamp,
+  key_held: Type.Boolean({ description: 'Whether this authority holds the private key' }),
 });
 
 export type RosterNode = Static<typeof RosterNode>;

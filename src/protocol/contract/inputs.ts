@@ -166,6 +166,11 @@ export interface StageSuccession {
   readonly succession: SignedSuccession;
 }
 
+export interface FinishSuccession {
+  /** The number of nodes that have not followed, if the operator accepts that. */
+  readonly despite: number;
+}
+
 /** The manifest members that an operator chooses; the authority sets the others. */
 export interface PolicyTerms {
   /** Null for a new id. */

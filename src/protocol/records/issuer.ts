@@ -8,6 +8,8 @@ export interface Issuer {
   readonly signer: Signer;
   /** The key before this one, if it signs as well. */
   readonly previous?: LabeledSigner | null;
+  /** All keys of the issuer whose signatures count; by default those that sign. */
+  readonly trusted?: readonly string[];
   readonly sha256: Sha256;
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -20,7 +22,8 @@ export function keysOf({ signer, keyId, previous = null }: Issuer): RecordSigner
 }
 
 /** The keys under which records of this issuer verify. */
-export function publicKeysOf({ signer, previous }: Issuer): readonly string[] {
+export function publicKeysOf({ signer, previous, trusted }: Issuer): readonly string[] {
+  if (trusted !== undefined) return trusted;
   return previous ? [signer.publicKey, previous.publicKey] : [signer.publicKey];
 }
 

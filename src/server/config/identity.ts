@@ -1,6 +1,6 @@
 /** The identity of the authority: its genesis block and its signing key [core-7]. */
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { signerFromSeed, verifySignature } from '../../base/crypto/ed25519.ts';
 import { messageOf } from '../../base/error-message.ts';
 import { parseJson } from '../../base/json/parse.ts';
@@ -194,4 +194,25 @@ function readSeed(setting: Setting, dataDir: string): Buffer {
   const seed = parseKeyText(setting('naPrivateKeyText') ?? '');
   if (seed !== null) return seed;
   throw new Error(`${setting.labelOf('naPrivateKeyText')} is not base64 of 32 bytes`);
+}
+
+/** Files of the data folder that the service may replace; null where the configuration names another place. */
+export interface IdentityFiles {
+  readonly genesis: string | null;
+  readonly key: string | null;
+}
+
+export function ownIdentityFiles(setting: Setting, dataDir: string): IdentityFiles {
+  const genesis = join(dataDir, FILES.genesis);
+  const key = join(dataDir, FILES.naKey);
+  const named = setting('genesis');
+  const isOwnGenesis =
+    named === null ? setting('genesisJson') === null : isSamePath(named, genesis);
+  const keyFile = signingKeyFile(setting, dataDir);
+  const isOwnKey = keyFile !== null && isSamePath(keyFile, key);
+  return { genesis: isOwnGenesis ? genesis : null, key: isOwnKey ? key : null };
+}
+
+function isSamePath(one: string, other: string): boolean {
+  return resolve(one) === resolve(other);
 }

@@ -23,9 +23,11 @@ import { type WebhookSettings, webhookUrls } from '../webhooks/settings.ts';
 import { shown } from './config-file.ts';
 import { FILES } from './data-folder.ts';
 import {
+  type IdentityFiles,
   loadGenesis,
   loadSigningKey,
   nextKeyProblem,
+  ownIdentityFiles,
   type SigningKey,
   signingKeyFile,
 } from './identity.ts';
@@ -51,6 +53,8 @@ export interface LinkSetting {
 /** Durations are in milliseconds. */
 export interface Config extends SigningKey {
   readonly dataDir: string;
+  /** The files that the service replaces at the end of a succession. */
+  readonly identityFiles: IdentityFiles;
   /** Null if the data folder holds the state. */
   readonly database: DatabaseSetting | null;
   /** Null if instances are not linked to each other. */
@@ -177,6 +181,7 @@ export function checkConfig(
   const authFailures = limitOf(setting('rateLimit.AUTH_FAILURES'));
   const config: Config = {
     dataDir,
+    identityFiles: ownIdentityFiles(setting, dataDir),
     database,
     link,
     minFree: minFree(setting),

@@ -6,7 +6,12 @@ import { hostname } from 'node:os';
 import type { GetOptions, RootDatabase } from 'lmdb';
 import { encodeMeta, metaValue } from '../meta-rows.ts';
 import { assertNotMoved } from '../move/marks.ts';
-import { assertSameNetwork, type NetworkIdentity } from '../network-identity.ts';
+import {
+  asFounded,
+  assertSameNetwork,
+  type NetworkIdentity,
+  successorRow,
+} from '../network-identity.ts';
 import { DamagedState, decodeRow, encodeRow, OtherSchema } from '../rows.ts';
 import type { PreviousOwner } from '../store.ts';
 import type { OpenTables } from './tables.ts';
@@ -31,7 +36,7 @@ export interface Ownership {
 /** Takes ownership for this process, in one transaction that is on disk when this returns. */
 export function takeOwnership(
   env: RootDatabase,
-  { meta }: OpenTables,
+  { meta, subjects }: OpenTables,
   network: NetworkIdentity | null,
 ): Ownership {
   assertNotMoved(meta, 'the data directory');
@@ -42,7 +47,10 @@ export function takeOwnership(
       ? null
       : (decodeRow('meta', 'owner', entry.value, entry.version) as OwnerRow);
   const whose = metaValue(meta, 'network');
-  if (whose !== null && network !== null) assertSameNetwork(whose, network, 'the data directory');
+  if (whose !== null && network !== null) {
+    const isSuccessor = subjects.doesExist(successorRow(network));
+    assertSameNetwork(whose, asFounded(whose, network, isSuccessor), 'the data directory');
+  }
   env.transactionSync(() => {
     meta.putSync('schema', Buffer.of(SCHEMA_VERSION));
     meta.putSync('owner', ownerRow('open', number), number);

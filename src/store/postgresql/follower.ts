@@ -8,7 +8,7 @@ import { readHash } from '../audit-log.ts';
 import { contentsOf, summaryOf } from '../contents.ts';
 import { type MetaRows, metaValue, shapesIn } from '../meta-rows.ts';
 import { assertNotMoved } from '../move/marks.ts';
-import { assertSameNetwork, type NetworkIdentity } from '../network-identity.ts';
+import { asFoundedIn, assertSameNetwork, type NetworkIdentity } from '../network-identity.ts';
 import type { Shapes } from '../shapes.ts';
 import type {
   StateFollower,
@@ -95,7 +95,7 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
     try {
       const current = await connected();
       const meta = await beginReading(current);
-      assertOwn(meta);
+      await assertOwn(current, meta);
       seen = metaValue(meta, 'totals').revision;
       return await work(current, meta);
     } catch (cause) {
@@ -104,11 +104,12 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
     }
   }
 
-  function assertOwn(meta: MetaRows): void {
+  async function assertOwn(current: Client, meta: MetaRows): Promise<void> {
     assertNotMoved(meta, 'the database');
     const owner = metaValue(meta, 'network');
     if (options.network !== null && owner !== null) {
-      assertSameNetwork(owner, options.network, 'the database');
+      const network = await asFoundedIn(postgresqlTables(current), owner, options.network);
+      assertSameNetwork(owner, network, 'the database');
     }
   }
 

@@ -2,7 +2,7 @@
 import type { Client } from 'pg';
 import { encodeMeta, type MetaRows, metaValue } from '../meta-rows.ts';
 import { assertArrived, assertNotMoved } from '../move/marks.ts';
-import { assertSameNetwork, type NetworkIdentity } from '../network-identity.ts';
+import { asFoundedIn, assertSameNetwork, type NetworkIdentity } from '../network-identity.ts';
 import type { Store } from '../store.ts';
 import { assertNeverUsed, markInUse } from '../usage-mark.ts';
 import type { StoreAddress } from './address.ts';
@@ -14,7 +14,7 @@ import { acquireLease, type Candidate, type Lease, type LeaseHolder } from './le
 import { type LeaseClock, pauseOn } from './lease-clock.ts';
 import { connectToLease } from './lease-table.ts';
 import { assertSchema } from './schema.ts';
-import { readMetaOf } from './tables.ts';
+import { postgresqlTables, readMetaOf } from './tables.ts';
 import { createWriting, type Writing } from './writing.ts';
 
 export interface PostgresqlOptions {
@@ -130,7 +130,9 @@ async function connectWhileOwned(
 async function inspect({ client, shown }: Connection, options: PostgresqlOptions): Promise<void> {
   await assertSchema(client, shown);
   if (options.candidate !== null) await assertClock(client, options.now);
-  assertOwnState(await readMetaOf(client), options);
+  const meta = await readMetaOf(client);
+  const network = await foundedNetwork(client, meta, options.network);
+  assertOwnState(meta, { ...options, network });
 }
 
 async function assertClock(client: Client, now: () => number): Promise<void> {
@@ -146,6 +148,15 @@ async function assertClock(client: Client, now: () => number): Promise<void> {
 function explained(cause: unknown, shown: string): unknown {
   const isOfDatabase = cause instanceof Error && ('severity' in cause || isTimeout(cause));
   return isOfDatabase ? new Error(`The database at ${shown} fails: ${cause.message}`) : cause;
+}
+
+async function foundedNetwork(
+  client: Client,
+  meta: MetaRows,
+  network: NetworkIdentity | null,
+): Promise<NetworkIdentity | null> {
+  const owner = metaValue(meta, 'network');
+  return owner && network && (await asFoundedIn(postgresqlTables(client), owner, network));
 }
 
 /** The state must belong to this network, and must exist if the network's keys were in use before. */
@@ -186,7 +197,8 @@ async function openHeldStore(
     leaseMs: options.leaseMs,
     gaveUp: options.lost,
   });
-  await takeOver(options, meta, lease, writing);
+  const network = await foundedNetwork(client, meta, options.network);
+  await takeOver({ ...options, network }, meta, lease, writing);
   const store = heldStore(options.address, meta, lease, writing);
   return { ...store, durability, tenure: lease };
 }

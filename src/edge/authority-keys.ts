@@ -1,0 +1,53 @@
+/** The keys of the authority and its genesis block as known to an edge: those that the authority has published. */
+import { documentText, type PublishedDocument } from '../protocol/contract/documents.ts';
+import type { DocumentCache } from '../protocol/contract/publications.ts';
+import type { AuthorityKeys } from '../protocol/records/authority-chain.ts';
+import type { GenesisBlock } from '../protocol/records/genesis.ts';
+
+export interface KnownAuthorityKeys {
+  readonly genesis: GenesisBlock;
+  /** Base64. */
+  readonly current: string;
+  /** The keys that a request may be signed for: the current one, the one that it replaced, and the next [authority-keys-10]. */
+  readonly audiences: readonly string[];
+  /** The keys whose signatures count: never one that was stolen. */
+  readonly trusted: readonly string[];
+  /** Whether another key was the authority's before. */
+  readonly isSuccessor: boolean;
+}
+
+/** Those of the configuration until the authority has published; the members follow what it publishes. */
+export function publishedAuthorityKeys(
+  genesis: GenesisBlock,
+  current: string,
+  documents: DocumentCache,
+): KnownAuthorityKeys {
+  const known = {
+    genesis,
+    current,
+    audiences: [current],
+    trusted: [current],
+    isSuccessor: false,
+  };
+
+  function use(name: string, document: PublishedDocument): void {
+    if (name === 'genesis') known.genesis = JSON.parse(documentText(document)) as GenesisBlock;
+    if (name !== 'authority_keys') return;
+    const { keys, successions } = JSON.parse(documentText(document)) as AuthorityKeys;
+    const key = keys.find(({ state }) => state === 'current')?.public_key ?? current;
+    const replaced = successions.findLast(({ to_key }) => to_key === key)?.from_key;
+    const next = keys.find(({ state }) => state === 'next')?.public_key;
+    known.current = key;
+    known.audiences = [key, replaced, next].filter((each) => each !== undefined);
+    const earlier = keys.filter(({ state }) => state === 'previous' || state === 'retired');
+    known.trusted = [key, ...earlier.map(({ public_key }) => public_key)];
+    known.isSuccessor = keys[0]?.public_key !== key;
+  }
+
+  for (const name of ['genesis', 'authority_keys'] as const) {
+    const latest = documents.latest(name);
+    if (latest !== undefined) use(name, latest);
+  }
+  documents.onChange(use);
+  return known;
+}

@@ -1,0 +1,123 @@
+/**
+ * Puts the genesis block and the key of a finished succession in place of the earlier ones. Each step may be interrupted:
+ * the state says which key signs, and the next start continues here.
+ */
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname } from 'node:path';
+import { signerFromSeed } from '../base/crypto/ed25519.ts';
+import { messageOf } from '../base/error-message.ts';
+import { parseJson } from '../base/json/parse.ts';
+import { canonicalJson } from '../base/json/write.ts';
+import { readPrivateKey } from '../base/keys/private-key.ts';
+import type { Logger } from '../base/log/logger.ts';
+import type { GenesisBlock } from '../protocol/records/genesis.ts';
+import { type IdentityFiles, nextKeyFile } from './config/identity.ts';
+
+export interface IdentityFilesOptions {
+  readonly files: IdentityFiles;
+  /** The genesis block with which this process was started. */
+  readonly configured: GenesisBlock;
+  readonly logger: Pick<Logger, 'write'>;
+}
+
+/** Call when only the key that the block names signs any more; `former` are the keys that signed before. */
+export function settleIdentityFiles(
+  genesis: GenesisBlock,
+  former: readonly string[],
+  options: IdentityFilesOptions,
+): void {
+  const { files, logger } = options;
+  try {
+    settleGenesis(genesis, options);
+    settleKey(genesis.network_authority.public_key, former, options);
+  } catch (cause) {
+    const what = `${files.genesis ?? 'the genesis block'} or ${files.key ?? 'the key file'}`;
+    logger.write(
+      'ERROR',
+      'succession',
+      `${what} cannot be replaced by what the succession has led to; the next start tries again: ${messageOf(cause)}`,
+    );
+  }
+}
+
+/** The block comes first: with it, either key file is accepted at a start. */
+function settleGenesis(
+  genesis: GenesisBlock,
+  { files, configured, logger }: IdentityFilesOptions,
+): void {
+  const path = files.genesis;
+  if (path === null) {
+    if (configured.network_authority.public_key === genesis.network_authority.public_key) return;
+    const where = 'in the place that the configuration names';
+    logger.write('WARNING', 'succession', `Put the block that GET /genesis serves ${where}`);
+    return;
+  }
+  const stored = parseJson(readFileSync(path, 'utf8'));
+  if (canonicalJson(stored) === canonicalJson(genesis)) return;
+  const draft = `${path}.next`;
+  const file = openSync(draft, 'w');
+  try {
+    writeFileSync(file, `${JSON.stringify(genesis, null, 2)}\n`);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  renameSync(draft, path);
+  fsyncFolder(path);
+  logger.write('INFO', 'succession', `${path} has the genesis block of the current key`);
+}
+
+function settleKey(
+  publicKey: string,
+  former: readonly string[],
+  { files, configured, logger }: IdentityFilesOptions,
+): void {
+  const path = files.key;
+  if (path === null) {
+    if (configured.network_authority.public_key === publicKey) return;
+    logger.write(
+      'WARNING',
+      'succession',
+      `Only the key ${publicKey} signs any more: configure it alone, and destroy the earlier one`,
+    );
+    return;
+  }
+  const next = nextKeyFile(path);
+  const inNext = publicKeyIn(next);
+  if (inNext === publicKey) {
+    renameSync(next, path);
+    if (existsSync(publicFile(next))) renameSync(publicFile(next), publicFile(path));
+  } else if (inNext !== null && former.includes(inNext)) {
+    // It was rolled back.
+    rmSync(next);
+    rmSync(publicFile(next), { force: true });
+  } else return;
+  fsyncFolder(path);
+  logger.write('INFO', 'succession', `${path} has the current key; the earlier one is destroyed`);
+}
+
+function publicFile(keyFile: string): string {
+  return keyFile.replace(/\.key$/, '.pub');
+}
+
+function publicKeyIn(path: string): string | null {
+  return existsSync(path) ? signerFromSeed(readPrivateKey(path)).publicKey : null;
+}
+
+function fsyncFolder(path: string): void {
+  const folder = openSync(dirname(path), 'r');
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}
