@@ -36,6 +36,7 @@ import { makeNetworkFolder } from './support/folders.ts';
 import './support/lmdb-only.ts';
 import { PROJECT } from './support/project.ts';
 import { get, joinedNode, operate } from './support/requests.ts';
+import { stage, succession } from './support/successions.ts';
 import { makeTlsPair } from './support/tls-files.ts';
 import { startReceiver } from './support/webhook-receiver.ts';
 
@@ -317,6 +318,62 @@ const LOCAL: readonly (readonly [
     },
   ],
 ];
+
+suite('a succession', () => {
+  const folder = join(scratch, 'succession');
+  const ACTIVATES = NOW + DAY;
+
+  before(async () => {
+    const { folder: made } = makeNetworkFolder('alpha', { now: NOW });
+    cpSync(made, folder, { recursive: true });
+    rmSync(made, { recursive: true });
+    const na = await startTestAuthority({ dataDir: folder, clock });
+    const answer = await stage(na, await succession(na, { activatesIn: DAY }));
+    assert.equal(answer.status, 200, answer.text);
+    await na.stop();
+  });
+
+  async function examined(dataDir: string, now = NOW) {
+    const machine = { ...patient().machine, now: () => now };
+    const flags = { dataDir };
+    const options = { flags, environment: {}, otherVariables: [], machine, deep: false };
+    const { findings } = await checkLocal(options);
+    const [found, ...rest] = findings.filter(({ check }) => check === 'succession');
+    assert.deepEqual(rest, []);
+    return [found?.outcome, found?.found];
+  }
+
+  test('is well while its key is held and its time has not come', async () => {
+    const [outcome, found] = await examined(folder);
+    assert.equal(outcome, 'ok');
+    assert.match(found ?? '', /^The next authority key \S+ is held here, and takes over in 24h$/);
+    assert.deepEqual(await examined(join(healthy, 'data')), ['ok', 'No succession is under way']);
+  });
+
+  test('is late when its time has passed', async () => {
+    const [outcome, found] = await examined(folder, ACTIVATES + 2 * HOUR);
+    assert.equal(outcome, 'warning');
+    assert.match(found ?? '', / should have taken over 2h ago; the next start activates it$/);
+  });
+
+  test('fails without its key', async () => {
+    const next = join(folder, 'keys', 'na.next.key');
+    const key = readFileSync(next);
+    rmSync(next);
+    const [outcome, found] = await examined(folder);
+    writeFileSync(next, key, { mode: 0o600 });
+    assert.equal(outcome, 'wrong');
+    assert.match(found ?? '', /^The next authority key \S+ is not held here$/);
+  });
+
+  test('is missing for a next key that is not staged', async () => {
+    const { data } = patient();
+    cpSync(join(folder, 'keys', 'na.next.key'), join(data, 'keys', 'na.next.key'));
+    const [outcome, found] = await examined(data);
+    assert.equal(outcome, 'warning');
+    assert.match(found ?? '', /^There is a next key \S+, but no succession to it is staged$/);
+  });
+});
 
 function serveTls({ folder, environment }: Patient, lifeDays: number, keyOf = 'own'): void {
   const own = makeTlsPair(folder, 'own', lifeDays);

@@ -12,7 +12,7 @@ import type { StoredSubject } from '../../store/store.ts';
 import type { Subject } from '../subjects/subject-table.ts';
 import type { SubjectFollower } from '../subjects/subjects.ts';
 
-type KeySubject = Subject<'authority-key'>;
+export type KeySubject = Subject<'authority-key'>;
 
 export interface CurrentKey {
   readonly publicKey: string;

@@ -11,6 +11,7 @@ export const CHECKS = {
   first_policy: 'The root key vouches for the first policy of the network',
   delegation: 'Nodes reject the authority once its delegation has expired',
   authority_key: 'Nothing that is signed with another key is accepted',
+  succession: 'A key that takes over, or still signs, must be held by each instance',
   signer: 'Without it nothing is issued, renewed or revoked, and no start succeeds',
   key_modes: 'Anyone who can read a private key can sign with it',
   root_key: 'An intruder on this machine would own the network for good',

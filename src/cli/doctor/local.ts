@@ -1,6 +1,6 @@
 /** Checks on the machine of the authority. They change nothing and do not disturb a running service. */
 
-import { verifySignature } from '../../base/crypto/ed25519.ts';
+import { signerFromSeed, verifySignature } from '../../base/crypto/ed25519.ts';
 import { messageOf } from '../../base/error-message.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import type { KeySource } from '../../base/signer/authority-signer.ts';
@@ -28,8 +28,12 @@ import { checkWebhooks } from './webhooks.ts';
 const CURE =
   'Start mesh-na signer there with the key of the authority, accessible to the user or group of the service';
 
-async function checkSigner(source: KeySource, publicKey: string): Promise<Finding[]> {
-  if (source.kind === 'seeds') return [];
+/** The keys that the service would hold, and what the signer is found to be if there is one. */
+async function checkSigner(source: KeySource, publicKey: string) {
+  if (source.kind === 'seeds') {
+    const held = source.seeds.map((seed) => signerFromSeed(Buffer.from(seed)).publicKey);
+    return { held, findings: [] };
+  }
   const at = `The signer at unix:${source.path}`;
   try {
     const connection = await connectSigner({
@@ -39,9 +43,11 @@ async function checkSigner(source: KeySource, publicKey: string): Promise<Findin
       nonce: () => systemRuntime.randomBytes(CHALLENGE_BYTES),
     });
     connection.end('the check is done');
-    return [fine('signer', `${at} signs with the key of the authority`)];
+    const held = connection.publicKeys;
+    return { held, findings: [fine('signer', `${at} signs with the key of the authority`)] };
   } catch (cause) {
-    return [wrong('signer', `${at} does not sign: ${messageOf(cause)}`, CURE)];
+    const finding = wrong('signer', `${at} does not sign: ${messageOf(cause)}`, CURE);
+    return { held: null, findings: [finding] };
   }
 }
 
@@ -67,7 +73,8 @@ export async function checkLocal(options: LocalOptions): Promise<LocalReport> {
     return { genesis, findings: [...findings, unknown('store', 'The state was not opened', cure)] };
   }
   const { database } = config;
-  findings.push(...(await checkSigner(config.keySource(), config.publicKey)));
+  const keys = await checkSigner(config.keySource(), config.publicKey);
+  findings.push(...keys.findings);
   const settled = database === null ? null : await readDatabase(database);
   const holder = settled === null ? holderOf(dataDir) : settled.holder;
   findings.push(
@@ -78,6 +85,7 @@ export async function checkLocal(options: LocalOptions): Promise<LocalReport> {
     ...(await checkState({
       dataDir,
       genesis,
+      held: keys.held,
       headFiles: config.heads.paths,
       isInDatabase: database !== null,
       holder,

@@ -20,10 +20,13 @@ import { STREAM_TABLES, type StreamRows } from '../../store/stream/rows.ts';
 import { assertNeverUsed } from '../../store/usage-mark.ts';
 import { type Finding, fine, unknown, warning, wrong } from './finding.ts';
 import type { Holder } from './machine.ts';
+import { checkSuccession } from './succession.ts';
 
 export interface StateOptions {
   readonly dataDir: string;
   readonly genesis: GenesisBlock;
+  /** The keys that the service would hold, the current one first; null if not known. */
+  readonly held: readonly string[] | null;
   /** The head files. */
   readonly headFiles: readonly string[];
   /** Whether a database holds the state, instead of the data folder. */
@@ -78,10 +81,20 @@ export async function checkState(options: StateOptions): Promise<Finding[]> {
       wrong('rows', messageOf(cause), cureFor(cause, options)),
     );
     if ('outcome' in heads) return [own, stop, heads];
-    return [own, stop, ...(await historyOf(source, heads, options))];
+    const succession = await successionOf(source, options);
+    return [own, ...succession, stop, ...(await historyOf(source, heads, options))];
   } finally {
     await source.close();
   }
+}
+
+async function successionOf(
+  source: StateSource,
+  { held, genesis, holder, now }: StateOptions,
+): Promise<Finding[]> {
+  if (held === null) return [];
+  const named = genesis.network_authority.public_key;
+  return [await checkSuccession(source, { held, named, isServing: holder !== null, now })];
 }
 
 function unusedState(dataDir: string, missing: string, cure: string): Finding {
