@@ -7,7 +7,7 @@ import { systemRuntime } from '../base/runtime.ts';
 import type { Connection } from './connection.ts';
 
 export interface DrivePlan {
-  /** No request is due after this time; those that are not sent by then never are. */
+  /** No request is due after this time; those that are not sent within a second of it never are. */
   readonly seconds: number;
   /** Requests per second of the open loop; null means the closed loop. */
   readonly rate: number | null;
@@ -64,6 +64,8 @@ const SYSTEM_LOOP: Loop = {
 /** Node's timers are imprecise by about a millisecond, which would show as latency, so the last of a wait is spun. */
 const TIMER_ERROR_MS = 2;
 const LONGEST_PAUSE_MS = 50;
+/** Without it, a short stall at the end would look like an overload. */
+const GRACE_MS = 1000;
 /** How often to look for requests that have waited too long, and to try again to open a connection. */
 const CHECK_MS = 100;
 /** Fewer sent requests and answers than these say nothing about a limit. */
@@ -211,7 +213,7 @@ export function drive(
       }
       work.events = 0;
       work.turnBegan = now;
-      if (now >= endsAt || traffic.stopped?.aborted) stopSending(now);
+      if (now >= endsAt + GRACE_MS || traffic.stopped?.aborted) stopSending(now);
       if (now - checkedAt >= Math.min(CHECK_MS, patienceMs)) dropLate(now);
       sendWhatIsDue(now);
       const pause = pauseFrom(now);
@@ -222,7 +224,7 @@ export function drive(
     function pauseFrom(now: number): number {
       if (isOver || rate === null) return LONGEST_PAUSE_MS;
       if (idle.length === 0 || awaitsSignature) return 1;
-      const left = Math.min(dueTime(next, now), endsAt) - now - TIMER_ERROR_MS;
+      const left = dueTime(next, now) - now - TIMER_ERROR_MS;
       return left < 1 ? 0 : Math.min(left, LONGEST_PAUSE_MS);
     }
 

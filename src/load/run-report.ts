@@ -25,14 +25,14 @@ export const RunReport = Type.Object({
   /** Without the warm-up, which nothing below counts. */
   seconds: Type.Number(),
   rate_asked: Type.Number(),
-  /** Accepted requests per second. */
+  /** Requests per second that were accepted in this time. */
   rate_reached: Type.Number(),
   due: Type.Integer(),
   accepted: Type.Integer(),
   /** Rate limits and overload. */
   answered_429: Type.Integer(),
   answered_503: Type.Integer(),
-  /** Requests that were not sent by the end, because every connection was busy. */
+  /** Requests that were not sent within a second of the end, because every connection was busy. */
   unsent: Type.Integer(),
   /** Everything that was neither accepted nor one of the above, by status and error code. */
   errors: Type.Record(Type.String(), Type.Integer()),
