@@ -1,0 +1,151 @@
+/** Two sovereigns that recognize each other, one of which replaces its authority key [core-4-13-1] [authority-keys-9]. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Signer } from '../src/base/crypto/primitives.ts';
+import type { JsonObject } from '../src/base/json/value.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { HOUR, SECOND, testClock } from './support/clock.ts';
+import { networkFolder } from './support/folders.ts';
+import { get, operate, outcome } from './support/requests.ts';
+import { DAY, keyIn, stage, step, succession } from './support/successions.ts';
+import {
+  attest,
+  importFeed,
+  issued,
+  parsed,
+  post,
+  recognize,
+  revokeAttestation,
+  signedBy,
+} from './support/trust.ts';
+
+/** What a sovereign serves of a record that it has issued: signed by the keys of now. */
+async function servedTreaty(na: TestAuthority, { treaty_id }: JsonObject): Promise<JsonObject> {
+  return parsed(await get(na, `/recognition-treaties/${treaty_id}`)).treaty as JsonObject;
+}
+
+async function servedAttestation(
+  na: TestAuthority,
+  { attestation_id }: JsonObject,
+): Promise<JsonObject> {
+  return parsed(await get(na, `/attestations/${attestation_id}`)).attestation as JsonObject;
+}
+
+/** Lets a treaty follow what the other sovereign serves now. */
+async function follow(na: TestAuthority, { treaty_id }: JsonObject, other: TestAuthority) {
+  const authority_keys = parsed(await get(other, '/authority-keys'));
+  return operate(na, `/admin/recognition-treaties/${treaty_id}/follow`, {
+    authority_keys,
+    ...(await rootOf(other)),
+  });
+}
+
+async function rootOf(na: TestAuthority): Promise<JsonObject> {
+  const { root_public_key } = (await get(na, '/sovereign.json')).body;
+  return { root_public_key };
+}
+
+async function verdict(na: TestAuthority, attestation: JsonObject, treaty: JsonObject) {
+  return (await post(na, '/attestations/verify-with-treaty', { attestation, treaty })).body.reason;
+}
+
+test('a planned change is followed, and attestations verify both ways at each instant', async () => {
+  const clock = testClock();
+  await using betaFolder = networkFolder('beta');
+  await using alpha = await startTestAuthority({ clock });
+  await using beta = await startTestAuthority({ clock, dataDir: betaFolder.path });
+  const terms = { validity_hours: 2000 };
+  let ofAlpha = await issued(recognize(alpha, { ...terms, subject_public_keys: [beta.audience] }));
+  const ofBeta = await issued(
+    recognize(beta, {
+      ...terms,
+      subject_sovereign_id: 'alpha',
+      subject_public_keys: [alpha.audience],
+    }),
+  );
+  const early = await issued(attest(beta, terms));
+  const ofAlphas = await issued(attest(alpha, terms));
+  let operated = beta;
+  let feeds = 0;
+
+  /** What was issued before the change, what is issued now, and what the other side issued; and the feed. */
+  async function assertTrusted(instant: string, copy: JsonObject): Promise<void> {
+    const treaty = await servedTreaty(alpha, ofAlpha);
+    const now = await issued(attest(operated, terms));
+    assert.equal(await verdict(alpha, copy, treaty), 'accepted', `${instant}: of before`);
+    assert.equal(await verdict(alpha, now, treaty), 'accepted', `${instant}: of now`);
+    const back = await servedTreaty(beta, ofBeta);
+    assert.equal(await verdict(beta, ofAlphas, back), 'accepted', `${instant}: of the other side`);
+    assert.equal(outcome(await revokeAttestation(operated, now.attestation_id)), '200');
+    const feed = parsed(await get(beta, '/sovereign-revocation-feed'));
+    assert.ok(Number(feed.sequence) > feeds, instant);
+    feeds = Number(feed.sequence);
+    assert.equal(outcome(await importFeed(alpha, feed)), '200', instant);
+    assert.equal(outcome(await importFeed(alpha, feed)), '409 stale_sequence', instant);
+    assert.equal(await verdict(alpha, now, treaty), 'attestation_locally_revoked', instant);
+  }
+
+  await assertTrusted('before', early);
+  const signed = await succession(beta, { activatesIn: HOUR, overlap: DAY });
+  const { to_key: next, activates_at } = signed.statement;
+  assert.equal(outcome(await stage(beta, signed)), '200');
+  const tooEarly = await follow(alpha, ofAlpha, beta);
+  assert.equal(outcome(tooEarly), '409 nothing_to_follow');
+  assert.equal(tooEarly.body.error.details.activates_at, activates_at);
+  await assertTrusted('staged', early);
+
+  clock.advance(HOUR);
+  assert.equal(outcome(await step(beta, 'activate')), '200');
+  await assertTrusted('activated, not followed', early);
+
+  ofAlpha = await issued(follow(alpha, ofAlpha, beta));
+  assert.deepEqual(ofAlpha.subject_public_keys, [next, beta.audience]);
+  assert.equal(outcome(await follow(alpha, ofAlpha, beta)), '409 nothing_to_follow');
+  await assertTrusted('followed', early);
+
+  clock.advance(DAY);
+  operated = { ...beta, audience: next };
+  assert.equal(outcome(await step(operated, 'finish', { despite: 0 })), '200');
+  await alpha.renewLists();
+  const { lifecycle } = (await get(alpha, `/recognition-treaties/${ofAlpha.treaty_id}`)).body;
+  ofAlpha = { treaty_id: lifecycle.replacement_treaty_id };
+  const last = await servedTreaty(alpha, ofAlpha);
+  assert.deepEqual(last.subject_public_keys, [next]);
+  assert.equal(await verdict(alpha, early, last), 'attestation_invalid_signature');
+  await assertTrusted('finished', await servedAttestation(beta, early));
+});
+
+test('after a theft, what the thief signs is refused as soon as the treaty has followed', async () => {
+  const clock = testClock();
+  await using betaFolder = networkFolder('beta');
+  await using alpha = await startTestAuthority({ clock });
+  await using beta = await startTestAuthority({ clock, dataDir: betaFolder.path });
+  const treaty = await issued(recognize(alpha, { subject_public_keys: [beta.audience] }));
+  const genuine = await issued(attest(beta));
+  const stolen: Signer = keyIn(beta.dataDir, 'na.key');
+  clock.advance(SECOND);
+  const forged = signedBy({ ...genuine, attestation_id: 'forged', roles: ['role:admin'] }, stolen);
+  assert.equal(await verdict(alpha, forged, treaty), 'accepted', 'nobody knows yet');
+
+  const signed = await succession(beta, { kind: 'compromise' });
+  assert.equal(outcome(await stage(beta, signed)), '200');
+  assert.equal(outcome(await step(beta, 'activate')), '200');
+  const authority_keys = parsed(await get(beta, '/authority-keys'));
+  const path = `/admin/recognition-treaties/${treaty.treaty_id}/follow`;
+  const unproven = await operate(alpha, path, { authority_keys });
+  assert.equal(unproven.body.error.details.cause, 'root_key_needed');
+
+  const successor = await issued(follow(alpha, treaty, beta));
+  assert.deepEqual(successor.subject_public_keys, [signed.statement.to_key]);
+  assert.equal(await verdict(alpha, forged, treaty), 'treaty_locally_revoked');
+  assert.equal(await verdict(alpha, forged, successor), 'attestation_invalid_signature');
+  assert.equal(await verdict(alpha, genuine, successor), 'attestation_invalid_signature');
+  const again = await servedAttestation(beta, genuine);
+  assert.equal(again.attestation_id, genuine.attestation_id);
+  assert.equal(await verdict(alpha, again, successor), 'accepted', 'signed again by the new key');
+
+  const feed = parsed(await get(beta, '/sovereign-revocation-feed'));
+  const byThief = signedBy({ ...feed, sequence: 99 }, stolen);
+  assert.equal(outcome(await importFeed(alpha, byThief)), '400 invalid_signature');
+  assert.equal(outcome(await importFeed(alpha, feed)), '200');
+});
