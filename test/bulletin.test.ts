@@ -166,5 +166,12 @@ test('the vectors of a bulletin hold', async () => {
   assert.equal(canonicalJson(bulletin), vector.bulletin);
   assert.equal(singlySignedText(bulletin), vector.signed_text);
   assert.equal(await signText(key, vector.signed_text), bulletin.signature.sig);
-  assert.equal(createVerifier().bulletin(vector.bulletin, 'net-a', key.publicKey), 'valid');
+  const reasonOf = (given: unknown) => createVerifier().bulletin(given, 'net-a', key.publicKey);
+  assert.equal(reasonOf(vector.bulletin), 'valid');
+  const withDigest = JSON.parse(vector.with_digest);
+  assert.equal(canonicalJson(withDigest), vector.with_digest);
+  assert.equal(reasonOf(withDigest), 'valid');
+  assert.equal(reasonOf({ ...withDigest, authority_keys_digest: 'ab'.repeat(32) }), 'valid');
+  assert.equal(reasonOf({ ...withDigest, authority_keys_digest: 'none' }), 'malformed');
+  assert.equal(reasonOf({ ...withDigest, log_size: 13 }), 'invalid_signature');
 });

@@ -108,7 +108,7 @@ export function addNodeCommands(program: Command): void {
     .option('--status <text>', 'what to report', 'healthy')
     .option(
       '--on-change <command>',
-      'shell command to run after changes, with their names as arguments: certificate, genesis, crl, policy',
+      'shell command to run after changes, with their names as arguments: certificate, genesis, authority-keys, crl, policy',
     )
     .addOption(successionSpreadOption())
     .addOption(validityOption())
