@@ -119,7 +119,11 @@ export function createNetworkTrust(options: NetworkTrustOptions): NetworkTrust {
     );
   }
 
-  const signsNow = ({ state }: AuthorityKey) => state === 'current' || state === 'previous';
+  /** The authority's clock may be behind, and it ends an overlap a moment late. */
+  function signsNow({ state, signs_until }: AuthorityKey): boolean {
+    if (state !== 'retired') return state === 'current' || state === 'previous';
+    return signs_until !== null && now() - instantOf(signs_until) <= CLOCK_TOLERANCE_MS;
+  }
 
   return {
     follow(received, genesis) {
