@@ -196,8 +196,8 @@ test('agents follow a roll-back, across restarts of both sides', async () => {
   await pass(place, 3 * DAY, [member], 6 * HOUR);
   await done(place, 'finish');
   await pass(place, 2 * DAY, [member], 6 * HOUR);
+  // It has no invite any more: it is the same enrollment.
   assert.deepEqual(complaints(member), []);
-  assert.equal(count(place, 'certificate_issued'), 1);
 });
 
 test('after a compromise, agents renew at once, and still learn about revocations', async () => {
