@@ -37,8 +37,10 @@ export function settleIdentityFiles(
 ): void {
   const { files, logger } = options;
   try {
-    settleGenesis(genesis, options);
-    settleKey(genesis.network_authority.public_key, former, options);
+    // Otherwise, the next start needs the earlier key, which the configured block names.
+    if (settleGenesis(genesis, options)) {
+      settleKey(genesis.network_authority.public_key, former, options);
+    }
   } catch (cause) {
     const what = `${files.genesis ?? 'the genesis block'} or ${files.key ?? 'the key file'}`;
     logger.write(
@@ -49,20 +51,27 @@ export function settleIdentityFiles(
   }
 }
 
-/** The block comes first: with it, either key file is accepted at a start. */
+/**
+ * The block comes first: with it, either key file is accepted at a start. Returns whether the next start will find the
+ * block.
+ */
 function settleGenesis(
   genesis: GenesisBlock,
   { files, configured, logger }: IdentityFilesOptions,
-): void {
+): boolean {
   const path = files.genesis;
   if (path === null) {
-    if (configured.network_authority.public_key === genesis.network_authority.public_key) return;
-    const where = 'in the place that the configuration names';
-    logger.write('WARNING', 'succession', `Put the block that GET /genesis serves ${where}`);
-    return;
+    const { public_key: publicKey } = genesis.network_authority;
+    if (configured.network_authority.public_key === publicKey) return true;
+    logger.write(
+      'WARNING',
+      'succession',
+      'Put the block that GET /genesis serves in the place that the configuration names; until the restart after that, the earlier key is kept',
+    );
+    return false;
   }
   const stored = parseJson(readFileSync(path, 'utf8'));
-  if (canonicalJson(stored) === canonicalJson(genesis)) return;
+  if (canonicalJson(stored) === canonicalJson(genesis)) return true;
   const draft = `${path}.next`;
   const file = openSync(draft, 'w');
   try {
@@ -74,6 +83,7 @@ function settleGenesis(
   renameSync(draft, path);
   fsyncFolder(path);
   logger.write('INFO', 'succession', `${path} has the genesis block of the current key`);
+  return true;
 }
 
 function settleKey(

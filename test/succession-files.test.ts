@@ -1,0 +1,60 @@
+/** What the service does at the end of a succession with a genesis block or a key in another place [authority-keys-9]. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
+import { readPrivateKey } from '../src/base/keys/private-key.ts';
+import { nextKey } from '../src/cli/next-authority-key.ts';
+import { startTestAuthority } from './support/authority.ts';
+import { MINUTE } from './support/clock.ts';
+import { makeNetworkFolder } from './support/folders.ts';
+import { get, outcome } from './support/requests.ts';
+import { stage, step, succession } from './support/successions.ts';
+
+const PLACES = [
+  { what: 'genesis block', name: 'genesis.json', flag: 'genesis' },
+  { what: 'key', name: 'keys/na.key', flag: 'naPrivateKey' },
+] as const;
+
+for (const { what, name, flag } of PLACES) {
+  test(`a ${what} in another place is left to the operator, and starts go on`, async (t) => {
+    const { folder: dataDir } = makeNetworkFolder();
+    const elsewhere = mkdtempSync(join(tmpdir(), 'mesh-elsewhere-'));
+    t.after(() => {
+      for (const folder of [dataDir, elsewhere]) rmSync(folder, { recursive: true, force: true });
+    });
+    const place = join(elsewhere, flag === 'genesis' ? 'block.json' : 'na.key');
+    renameSync(join(dataDir, name), place);
+    const keyFile = flag === 'genesis' ? join(dataDir, 'keys', 'na.key') : place;
+    const { signer: to, file: nextFile } = nextKey(keyFile, () => randomBytes(32));
+    const from = signerFromSeed(readPrivateKey(keyFile));
+    let na = await startTestAuthority({ dataDir, flags: { [flag]: place } });
+    t.after(() => na.stop());
+    const signed = await succession(na, { activatesIn: MINUTE, from, to });
+    assert.equal(outcome(await stage(na, signed)), '200');
+    na.clock.advance(MINUTE);
+    assert.equal(outcome(await step(na, 'activate')), '200');
+    assert.equal(outcome(await step(na, 'finish')), '200');
+    const log = na.logLines.join('');
+    assert.match(log, /WARNING mesh\.succession /);
+    assert.equal(signerFromSeed(readPrivateKey(keyFile)).publicKey, from.publicKey, 'is left');
+    assert.ok(existsSync(nextFile));
+
+    na = await na.restart();
+    const { body: genesis } = await get(na, '/genesis');
+    assert.equal(genesis.network_authority.public_key, to.publicKey);
+    assert.equal((await get(na, '/crl')).body.issuer, to.publicKey);
+
+    if (flag === 'genesis') writeFileSync(place, JSON.stringify(genesis));
+    else renameSync(nextFile, keyFile);
+    na = await na.restart();
+    assert.equal(signerFromSeed(readPrivateKey(keyFile)).publicKey, to.publicKey);
+    assert.ok(!existsSync(nextFile));
+    assert.doesNotMatch(na.logLines.join(''), /WARNING mesh\.succession /);
+    const block = flag === 'genesis' ? place : join(dataDir, 'genesis.json');
+    assert.deepEqual(JSON.parse(readFileSync(block, 'utf8')), genesis);
+  });
+}
