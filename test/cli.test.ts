@@ -123,7 +123,10 @@ test('a network lives on the command line: from init to the audit log', async (t
   ]);
   const { nodes } = printed(roster) as { nodes: Record<string, Record<string, unknown>> };
   assert.equal(nodes[String(a?.cert_id)]?.status, 'healthy');
-  assert.match(table.stdout, /^CERTIFICATE +KEY +ROLES +STATUS +LAST HEARTBEAT +EXPIRES\n/);
+  assert.match(
+    table.stdout,
+    /^CERTIFICATE +NAME +LABELS +KEY +ROLES +STATUS +LAST HEARTBEAT +EXPIRES\n/,
+  );
   assert.ok(table.stdout.includes(String(a?.cert_id)));
   const renewed = printed(renewal);
   assert.notEqual(renewed.cert_id, b?.cert_id);
