@@ -28,6 +28,7 @@ import { signAgentDescriptor } from './support/signing.ts';
 
 const KIB = 1024;
 const LARGE = [
+  '/admin/authority-keys',
   '/admin/policy',
   '/admin/recognition-treaties/{treaty_id}/follow',
   '/admin/sovereign-revocation-feeds/import',
