@@ -14,6 +14,8 @@ import { type SignedRecord, signedText } from '../src/protocol/records/signed-re
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { TOOLS } from './support/authority-chain.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
+import { runCommand } from './support/commands.ts';
+import { scratchFolder } from './support/folders.ts';
 import {
   auditEvents,
   get,
@@ -25,8 +27,8 @@ import {
   operate,
   outcome,
 } from './support/requests.ts';
-import { DAY, keyIn, keyStates, stage, step, succession } from './support/successions.ts';
-import { attest, issued, recognize } from './support/trust.ts';
+import { activate, DAY, keyIn, keyStates, stage, step, succession } from './support/successions.ts';
+import { attest, issued, post, recognize } from './support/trust.ts';
 
 /** The public keys under which a record's signatures verify, in order. */
 function signersOf(record: JsonObject, candidates: readonly string[]): (string | undefined)[] {
@@ -96,9 +98,7 @@ for (const listThreadFrom of [1000, 1]) {
     assert.deepEqual(await served(na, keys), servedBy(old));
 
     na.clock.advance(HOUR);
-    const activated = await step(na, 'activate');
-    assert.equal(outcome(activated), '200');
-    assert.equal(activated.body.state, 'current');
+    await activate(na);
     assert.deepEqual(await keyStates(na), [
       [old, 'previous'],
       [next, 'current'],
@@ -189,7 +189,7 @@ test('a rollback within the overlap returns to the key before, and sequences go 
   const { to_key: next } = signed.statement;
   const keys = [old, next];
   await stage(na, signed);
-  assert.equal(outcome(await step(na, 'activate')), '200');
+  await activate(na);
   await revoke(na, (await joinedNode(na)).certId);
   const during = (await get(na, '/crl')).body;
   const published = (await get(na, '/authority-keys')).body.successions;
@@ -284,7 +284,80 @@ test('after a theft the next key signs alone, at once, and the stolen one is des
   await using restarted = await na.restart();
   assert.deepEqual(await served(restarted, keys), servedBy(next));
   assert.equal((await stage(restarted, signed)).body.error.details.cause, 'key_used_before');
+
+  for (const [sequence, cause] of [
+    [1, 'fork'],
+    [3, 'gap'],
+  ] as const) {
+    const other = await succession(restarted, {
+      to: newKey(),
+      activatesIn: HOUR,
+      altered: { sequence },
+    });
+    const refused = await stage(restarted, other);
+    assert.equal(refused.body.error.details.cause, cause);
+  }
 });
+
+const DECISION = {
+  source_sovereign_id: 'alpha',
+  target_sovereign_id: 'beta',
+  verdict: 'allow',
+  reason: 'active_treaty_path',
+  requested_roles: ['role:client'],
+  trusted: true,
+  trust_path: [{ from: 'alpha', to: 'beta', status: 'active', treaty_id: 't-1' }],
+  hop_count: 2,
+  signals: [],
+  evaluated_at: '2026-01-15T12:00:00+00:00',
+};
+
+test('what a retired key has signed still counts, and what a stolen one has does not', async () => {
+  await using na = await startTestAuthority();
+  const evidence = async (): Promise<JsonObject> =>
+    (await operate(na, '/admin/trust-evidence', { decision: DECISION })).body;
+  const judged = async (given: JsonObject) =>
+    (await post(na, '/trust-evidence/verify', { evidence: given })).body;
+  const first = await evidence();
+  await stage(na, await succession(na));
+  await activate(na);
+  assert.equal(outcome(await step(na, 'finish')), '200');
+  const second = await evidence();
+  for (const given of [first, second]) assert.equal((await judged(given)).accepted, true);
+  na.clock.advance(HOUR);
+  await stage(na, await succession(na, { kind: 'compromise' }));
+  await na.keepKeys();
+  assert.equal((await judged(first)).accepted, true);
+  assert.equal((await judged(second)).accepted, false);
+});
+
+test('the command line stages, takes back, activates, rolls back and finishes', async () => {
+  await using na = await startTestAuthority();
+  const folder = scratchFolder();
+  await using _ = folder;
+  const run = async (...args: string[]) => {
+    const connection = ['--data-dir', na.dataDir, '--url', na.url];
+    const { code, stdout, stderr } = await runCommand(['authority-key', ...args, ...connection]);
+    assert.equal(code, 0, stderr);
+    return stdout;
+  };
+  // Within the tolerance of the command line, which has the time of this machine.
+  const signed = await succession(na, { activatesIn: MINUTE });
+  const { from_key, to_key } = signed.statement;
+  const file = join(folder.path, 'succession.json');
+  writeFileSync(file, JSON.stringify(signed));
+  assert.match(await run('stage', file), new RegExp(`${escaped(to_key)} is staged`));
+  assert.match(await run('cancel'), new RegExp(`${escaped(to_key)} is not staged any more`));
+  await run('stage', file);
+  na.clock.advance(MINUTE);
+  await activate(na);
+  assert.match(await run('roll-back'), new RegExp(`${escaped(from_key)} is current again`));
+  assert.match(await run('finish'), new RegExp(`${escaped(to_key)} signs no more`));
+});
+
+function escaped(key: string): string {
+  return key.replace(/[+/]/g, '\\$&');
+}
 
 test('what came due while the authority was down happens at its start', async () => {
   await using na = await startTestAuthority();
@@ -338,7 +411,7 @@ test('a key that is not held is not activated, and the authority says so', async
 test('a start is refused if a key that has to sign is missing', async () => {
   await using na = await startTestAuthority();
   await stage(na, await succession(na));
-  assert.equal(outcome(await step(na, 'activate')), '200');
+  await activate(na);
   await na.stop();
   const [file, away] = ['na.next.key', 'away.key'].map((name) => join(na.dataDir, 'keys', name));
   renameSync(String(file), String(away));

@@ -1,4 +1,5 @@
 /** Successions of a network in a folder, as `mesh-na authority-key prepare` and `sign` make them. */
+import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { SHA256 } from '../../src/base/crypto/digest.ts';
 import { signerFromSeed } from '../../src/base/crypto/ed25519.ts';
@@ -19,7 +20,7 @@ import {
   signSuccession,
 } from '../../src/protocol/records/succession-request.ts';
 import type { TestAuthority } from './authority.ts';
-import { get, operate, type Received } from './requests.ts';
+import { get, operate, outcome, type Received } from './requests.ts';
 
 export const DAY = 86_400_000;
 
@@ -123,6 +124,12 @@ export function step(
   operator = na.privileged,
 ): Promise<Received> {
   return operate(na, `/admin/authority-keys/${name}`, body, { operator });
+}
+
+/** Activates the staged key, whose time has come, unless the periodic work has done so already. */
+export async function activate(na: TestAuthority): Promise<void> {
+  const answered = outcome(await step(na, 'activate'));
+  assert.match(answered, /^200$|^409 succession_not_staged$/);
 }
 
 /** Each key with its state, oldest first. */
