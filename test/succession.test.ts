@@ -281,6 +281,11 @@ test('after a theft the next key signs alone, at once, and the stolen one is des
       ['authority_key_activated', false],
     ],
   );
+  const { recent_changes } = (await get(na, '/dashboard.json')).body;
+  const activated = recent_changes.find(
+    ({ event_type }: { event_type: string }) => event_type === 'authority_key_activated',
+  );
+  assert.deepEqual(activated.details, { sequence: 1, kind: 'compromise' });
   await using restarted = await na.restart();
   assert.deepEqual(await served(restarted, keys), servedBy(next));
   assert.equal((await stage(restarted, signed)).body.error.details.cause, 'key_used_before');

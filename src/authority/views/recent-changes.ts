@@ -28,6 +28,17 @@ const SHOWN: Readonly<
     fields: ['cert_id', 'reason', 'crl_sequence'],
   },
   operator_key_revoked: { title: 'Operator key revoked', fields: ['key_id', 'reason'] },
+  authority_succession_staged: {
+    title: 'Next authority key staged',
+    fields: ['sequence', 'kind', 'activates_at'],
+  },
+  authority_succession_cancelled: {
+    title: 'Next authority key withdrawn',
+    fields: ['sequence', 'kind', 'activates_at'],
+  },
+  authority_key_activated: { title: 'Authority key replaced', fields: ['sequence', 'kind'] },
+  authority_key_rolled_back: { title: 'Authority key rolled back', fields: ['sequence'] },
+  authority_key_retired: { title: 'Previous authority key retired', fields: [] },
   policy_published: { title: 'Policy published', fields: ['policy_id'] },
   policy_rolled_back: { title: 'Policy rolled back', fields: ['policy_id'] },
   membership_attestation_issued: {
