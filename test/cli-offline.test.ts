@@ -10,9 +10,19 @@ import { EXIT, outcomeOf } from '../src/cli/exit-codes.ts';
 import { offlineVerdicts, type Verifications } from '../src/cli/offline-verdicts.ts';
 import { MAX_KEYS } from '../src/protocol/records/bounds.ts';
 import { startTestAuthority } from './support/authority.ts';
+import {
+  chainOf,
+  countedKey,
+  FIRST,
+  HOUR,
+  NETWORK,
+  START,
+  type Step,
+} from './support/authority-chain.ts';
 import { REAL_TIME, runProgram } from './support/child-server.ts';
 import { runCommand } from './support/commands.ts';
 import { endOf } from './support/failed-command.ts';
+import { makeNetworkFolder } from './support/folders.ts';
 import { casesOf, GOLDEN, type GoldenCase } from './support/golden-trust.ts';
 import { type HostileAuthority, startHostileAuthority } from './support/hostile-authority.ts';
 import { get, operate } from './support/requests.ts';
@@ -42,7 +52,7 @@ function comparable(answer: unknown): unknown {
 
 suite('offline, the records of the vectors get the verdicts of the vectors', () => {
   const authority = offlineVerdicts({
-    authorityKey: () => GOLDEN.keys.na?.public_base64 ?? '',
+    authorityKeys: () => [GOLDEN.keys.na?.public_base64 ?? ''],
     feed: null,
     runtime: { now: () => Date.parse(GOLDEN.meta.clock), uuid: () => crypto.randomUUID() },
   });
@@ -182,6 +192,38 @@ suite('a record in a file', () => {
     assert.equal(absent.exit, EXIT.unusable);
     const online = await endOf([...verify, '--genesis', genesis]);
     assert.match(online.message, /^--genesis needs --offline$/);
+  });
+
+  test('is verified by any key that follows from the one of a profile, if none was stolen', async (t) => {
+    const now = Date.now();
+    const at = (now - START) / HOUR - 1;
+    const connect = ['connect', listener.url, '--authority-key', FIRST.publicKey];
+    const network = makeNetworkFolder().folder;
+    t.after(() => rmSync(network, { recursive: true, force: true }));
+    const keyFile = join(network, 'keys', 'operator-standard.key');
+    const profile = ['--key-file', keyFile, '--profile', 'old'];
+    const saved = await runCommand([...connect, ...profile], { XDG_CONFIG_HOME: folder });
+    assert.equal(saved.code, EXIT.done, saved.stderr);
+    const treaty = save('later.json', sovereign('alpha', countedKey(2)).treaty(now, beta));
+    const verify = ['treaty', 'verify', treaty, '--profile', 'old'];
+    const keys = (name: string, step: Step) => {
+      const document = { network_name: NETWORK, successions: chainOf([step]) };
+      return ['--authority-keys', save(name, document)];
+    };
+    const [without, followed, stolen] = await Promise.all([
+      offline(verify),
+      offline([...verify, ...keys('planned.json', { kind: 'planned', at })]),
+      offline([...verify, ...keys('stolen.json', { kind: 'compromise', at })]),
+    ]);
+    assert.equal(without.code, EXIT.refused);
+    assert.equal(followed.code, EXIT.done, followed.stderr);
+    assert.equal(stolen.code, EXIT.refused);
+    assert.match(
+      stolen.stderr,
+      /authority keys are rejected: [^.]*; pin the root key of the network/,
+    );
+    const online = await endOf([...verify.slice(0, 3), '--authority-keys', treaty]);
+    assert.match(online.message, /^--authority-keys needs --offline$/);
   });
 });
 

@@ -43,21 +43,21 @@ export type Verifications = Pick<
 export type Unchecked = 'attestation_revocation' | 'treaty_revocation';
 
 export interface OfflineKnowledge {
-  /** The default key that must have signed records; throws if it is unknown. */
-  authorityKey(): string;
+  /** The default keys, one of which must have signed records; throws if none is known. */
+  authorityKeys(): readonly string[];
   /** The issuer's revocation feed, as received. */
   readonly feed: JsonObject | null;
   readonly runtime: Pick<Runtime, 'now' | 'uuid'>;
 }
 
-export function offlineVerdicts({ authorityKey, feed, runtime }: OfflineKnowledge): Verifications {
+export function offlineVerdicts({ authorityKeys, feed, runtime }: OfflineKnowledge): Verifications {
   const by: Verifier = {
     now: runtime.now(),
     uuid: runtime.uuid,
     verify: verifyText,
     sha256: portableSha256,
     isBounded: false,
-    ownKeys: () => [authorityKey()],
+    ownKeys: authorityKeys,
     askRevocations: ({ attestation }, issuer) => ({
       attestation_revoked_here:
         attestation !== null && revokedBy(feed, issuer).includes(attestation.id),

@@ -4,9 +4,10 @@ import { EXIT, failure } from './exit-codes.ts';
 
 /** The authority and the sovereigns it recognizes, requested once. */
 export interface KnownParties {
-  /** Null when unknown; the key is then null, too. */
+  /** Null when unknown. */
   readonly sovereignId: string | null;
-  readonly authorityKey: string | null;
+  /** Empty when unknown. */
+  readonly authorityKeys: readonly string[];
   /** Keys of the other sovereigns by name, from the active treaties of this one. */
   readonly recognized: ReadonlyMap<string, readonly string[]>;
 }
@@ -23,16 +24,16 @@ export async function knownParties(client: PublicClient): Promise<KnownParties> 
     const { subject_sovereign_id: subject, subject_public_keys: keys } = treaty;
     recognized.set(subject, [...(recognized.get(subject) ?? []), ...keys]);
   }
-  return { sovereignId: sovereign_id, authorityKey: network_authority.public_key, recognized };
+  return { sovereignId: sovereign_id, authorityKeys: [network_authority.public_key], recognized };
 }
 
 /** `flag` is the option that gives the keys of this party. */
 export function keysOf(
-  { sovereignId, authorityKey, recognized }: KnownParties,
+  { sovereignId, authorityKeys, recognized }: KnownParties,
   party: string,
   flag: string,
 ): readonly string[] {
-  if (party === sovereignId && authorityKey !== null) return [authorityKey];
+  if (party === sovereignId && authorityKeys.length > 0) return authorityKeys;
   const keys = recognized.get(party);
   if (keys !== undefined) return keys;
   const message = `No key of "${party}" is known; give it with ${flag}`;

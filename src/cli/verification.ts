@@ -1,6 +1,8 @@
 /** Shared by the `verify` commands: verification by the authority or, with `--offline`, by this program. */
 import { type Command, Option } from 'commander';
+import type { JsonObject } from '../base/json/value.ts';
 import { systemRuntime } from '../base/runtime.ts';
+import { createNetworkTrust, type NetworkTrustOptions } from '../client/followed-keys.ts';
 import { genesisProblem } from '../client/network-trust.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
@@ -14,6 +16,7 @@ import { publicClient } from './server.ts';
 export interface VerificationOptions extends PublicOptions {
   readonly offline?: boolean;
   readonly genesis?: string;
+  readonly authorityKeys?: string;
   readonly profile?: string;
   readonly configHome?: string;
   /** Only for `attestation verify`. */
@@ -25,6 +28,10 @@ export function addVerificationOptions(command: Command, lines: readonly string[
   command
     .option('--offline', 'verify locally without asking an authority')
     .option('--genesis <file>', 'with --offline: genesis of the authority whose key is the default')
+    .option(
+      '--authority-keys <file>',
+      'with --offline: /authority-keys of that authority, to follow its key from the one that is known',
+    )
     .addOption(
       new Option(
         '--profile <name>',
@@ -43,7 +50,7 @@ export async function verifierOf(options: VerificationOptions): Promise<Verifica
   }
   const anchor = await anchorOf(options);
   return offlineVerdicts({
-    authorityKey: () => keyOf(anchor),
+    authorityKeys: () => keysOf(anchor),
     feed: feed === undefined ? null : await readJsonFile(feed),
     runtime: systemRuntime,
   });
@@ -52,43 +59,73 @@ export async function verifierOf(options: VerificationOptions): Promise<Verifica
 /** The parties whose keys are known by default. */
 export async function partiesOf(options: VerificationOptions): Promise<KnownParties> {
   if (!options.offline) return knownParties(publicClient(options));
-  const { sovereignId, key } = await anchorOf(options);
-  return { sovereignId, authorityKey: key, recognized: new Map() };
+  const { sovereignId, keys } = await anchorOf(options);
+  return { sovereignId, authorityKeys: keys, recognized: new Map() };
 }
 
-/** The trusted authority; unknown members are null. */
+/** The trusted authority. */
 interface Anchor {
+  /** Null when unknown. */
   readonly sovereignId: string | null;
-  readonly key: string | null;
+  /** The keys whose signatures count; empty when unknown. */
+  readonly keys: readonly string[];
 }
 
 async function anchorOf({
   genesis: file,
+  authorityKeys,
   profile,
   configHome,
 }: VerificationOptions): Promise<Anchor> {
-  if (file !== undefined) return anchorIn(await readGenesisFile(file));
-  const known = chosenProfile(configHome, profile);
-  return { sovereignId: null, key: known?.authority_key ?? null };
+  const genesis = file === undefined ? null : await genesisIn(file);
+  const sovereignId = genesis?.network_name ?? null;
+  const key =
+    genesis?.network_authority.public_key ?? chosenProfile(configHome, profile)?.authority_key;
+  if (key === undefined) return { sovereignId, keys: [] };
+  if (authorityKeys === undefined) return { sovereignId, keys: [key] };
+  const document = await readJsonFile(authorityKeys);
+  // The known key vouches for the name, too.
+  const networkName = sovereignId ?? String(document.network_name);
+  const keys = followedKeys(document, {
+    networkName,
+    authorityKey: key,
+    ...(genesis !== null && { rootKey: genesis.root_public_key }),
+  });
+  return { sovereignId, keys };
 }
 
-function anchorIn(genesis: GenesisBlock): Anchor {
+/** All keys of the authority, except those that were compromised. */
+function followedKeys(
+  document: JsonObject,
+  pin: Pick<NetworkTrustOptions, 'networkName' | 'authorityKey' | 'rootKey'>,
+): readonly string[] {
+  const trust = createNetworkTrust({ ...pin, now: systemRuntime.now });
+  const { refusal } = trust.follow(document);
+  if (refusal !== null) {
+    const message = `The authority keys are rejected: ${refusal.message}`;
+    throw failure(EXIT.refused, 'invalid_authority_keys', message);
+  }
+  const trusted = trust.keys().filter(({ state }) => state !== 'distrusted');
+  return trusted.map(({ public_key }) => public_key);
+}
+
+async function genesisIn(file: string): Promise<GenesisBlock> {
+  const genesis = await readGenesisFile(file);
   const pin = { rootKey: genesis.root_public_key, genesis: null };
   const problem = genesisProblem(genesis, pin, systemRuntime.now());
-  if (problem !== null) {
-    throw failure(EXIT.refused, 'invalid_genesis', `The genesis is rejected: ${problem}`);
-  }
-  return { sovereignId: genesis.network_name, key: genesis.network_authority.public_key };
+  if (problem === null) return genesis;
+  throw failure(EXIT.refused, 'invalid_genesis', `The genesis is rejected: ${problem}`);
 }
 
-function keyOf({ key }: Anchor): string {
-  if (key !== null) return key;
+function keysOf({ keys }: Anchor): readonly string[] {
+  if (keys.length > 0) return keys;
   const message = '--offline needs the key of the signer, --genesis or --profile';
   throw usageFailure(message);
 }
 
-function assertOnline({ genesis, profile, feed }: VerificationOptions): void {
-  for (const [flag, value] of Object.entries({ genesis, profile, feed })) {
+function assertOnline({ genesis, authorityKeys, profile, feed }: VerificationOptions): void {
+  const given = { genesis, 'authority-keys': authorityKeys, profile, feed };
+  for (const [flag, value] of Object.entries(given)) {
     if (value !== undefined) throw usageFailure(`--${flag} needs --offline`);
   }
 }
