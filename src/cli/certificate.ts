@@ -212,7 +212,7 @@ async function revokeMatching(options: RevokeOptions): Promise<void> {
     try {
       const row = await client.certificate(cert_id);
       if (row.status === 'revoked') continue;
-      // A node may report again while other certificates are being revoked.
+      // A node may report again, or be renamed, while other certificates are being revoked.
       if (!isIn(row, options)) {
         leftAlone += 1;
         continue;
@@ -229,9 +229,7 @@ async function revokeMatching(options: RevokeOptions): Promise<void> {
     { count: revoked.length, revoked_cert_ids: revoked, ...asJson(last ?? {}) },
     [
       `Certificates revoked: ${revoked.length}.`,
-      ...(leftAlone > 0
-        ? [`Not revoked, because their nodes have reported in the meantime: ${leftAlone}.`]
-        : []),
+      ...(leftAlone > 0 ? [`Not revoked, because they no longer match: ${leftAlone}.`] : []),
       ...(last === null ? [] : [listSentence(last)]),
     ],
   );
