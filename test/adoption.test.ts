@@ -15,6 +15,7 @@ import { REAL_TIME } from './support/child-server.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import {
+  auditEvents,
   get,
   joinedNode,
   nodeRequest,
@@ -191,6 +192,85 @@ test('a renewal keeps what is known of the node', async () => {
   await beat(na, node, { authority_keys_digest: await digest(na) });
   assert.equal(outcome(await nodeRequest(na, '/renew', node.key, { cert_id: node.certId })), '200');
   assert.equal((await adoption(na)).body.nodes.informed, 1);
+});
+
+test('after the activation, nodes need a certificate of the new key, and finish asks for the laggards', async () => {
+  await using na = await startTestAuthority();
+  const [first, second] = [await joinedNode(na), await joinedNode(na)];
+  na.clock.advance(SECOND);
+  assert.equal(outcome(await stage(na, await succession(na, { overlap: 4 * HOUR }))), '200');
+  assert.equal(outcome(await step(na, 'activate')), '200');
+  const authority_keys_digest = await digest(na);
+  const findings = async () => {
+    na.clock.advance(SECOND);
+    const { posture, succession: shown } = (await get(na, '/dashboard.json')).body;
+    const rules = posture.findings.map(({ rule, severity }: JsonObject) => `${rule} ${severity}`);
+    return [shown?.state, shown?.followed, shown?.active, ...rules];
+  };
+
+  await beat(na, first, { authority_keys_digest });
+  await beat(na, second);
+  const { body } = await adoption(na);
+  assert.equal(body.succession.state, 'overlap');
+  assert.deepEqual(body.nodes, {
+    ...NOTHING,
+    active: 2,
+    informed: 1,
+    laggards: 2,
+    not_heard: 0,
+    silent: 0,
+  });
+  const early = await findings();
+  assert.deepEqual(early.slice(0, 3), ['overlap', 0, 2]);
+
+  const { cert_id: certId } = (
+    await nodeRequest(na, '/renew', first.key, { cert_id: first.certId })
+  ).body;
+  await beat(na, { ...first, certId }, { authority_keys_digest });
+  const { nodes: counted, laggards } = (await adoption(na)).body;
+  assert.deepEqual([counted.certified, counted.followed, counted.laggards], [1, 1, 1]);
+  assert.deepEqual(
+    laggards.map((row: JsonObject) => [row.cert_id, row.certified, row.informed]),
+    [[second.certId, false, false]],
+  );
+  const { body: horizon } = await operate(na, '/admin/horizon', {}, { method: 'GET' });
+  assert.ok(horizon.lapsing.some(({ kind }: JsonObject) => kind === 'overlap'));
+
+  for (const despite of [0, 2]) {
+    const refused = await step(na, 'finish', { despite });
+    assert.equal(outcome(refused), '409 nodes_have_not_followed');
+    assert.equal(refused.body.error.details.count, 1);
+  }
+  na.clock.advance(WINDOW);
+  await beat(na, { ...first, certId }, { authority_keys_digest });
+  await beat(na, second);
+  assert.deepEqual(await findings(), ['overlap', 1, 2, 'succession_laggards action']);
+  assert.equal(outcome(await step(na, 'finish', { despite: 1 })), '200');
+  const after = (await adoption(na)).body;
+  assert.deepEqual([after.succession.state, after.nodes.laggards], ['finished', 1]);
+  assert.deepEqual(await findings(), [undefined, undefined, undefined]);
+  const metrics = (await get(na, '/metrics')).text;
+  assert.match(metrics, /^mesh_na_authority_key_state\{state="retired"\} 1$/m);
+});
+
+test('every step of a succession is an event of the audit log', async () => {
+  await using na = await startTestAuthority();
+  await stage(na, await succession(na, { activatesIn: HOUR }));
+  await step(na, 'cancel');
+  await stage(na, await succession(na));
+  for (const name of ['activate', 'roll-back', 'finish']) {
+    assert.equal(outcome(await step(na, name)), '200', name);
+  }
+  const types = auditEvents(na).map(({ type }) => type);
+  const seen = types.filter((type) => type.startsWith('authority_'));
+  assert.deepEqual(seen, [
+    'authority_succession_staged',
+    'authority_succession_cancelled',
+    'authority_succession_staged',
+    'authority_key_activated',
+    'authority_key_rolled_back',
+    'authority_key_retired',
+  ]);
 });
 
 test('treaties that have not followed their subject are named, and the dashboard counts them', async () => {
