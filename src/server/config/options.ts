@@ -219,7 +219,7 @@ export const GROUPS = {
     keyId: option(
       TEXT,
       { flag: '--key-id <label>', variable: 'NA_KEY_ID' },
-      'label of the authority key in `issued_by` and in signatures; unset, the public key',
+      'label of the first authority key in `issued_by` and in signatures; unset, and for later keys, the public key',
     ),
   },
   Operators: {
