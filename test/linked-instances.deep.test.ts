@@ -126,6 +126,38 @@ test('a stop of the writer fails no request of the followers, and a kill loses n
   for (const id of sequences) assert.ok(listed.has(id), 'nothing acknowledged is lost');
 });
 
+test('the history has what every instance counted, and keeps it through a change of writer', async () => {
+  await using instances = await testInstances(cluster);
+  const first = await instances.start(LINKED);
+  const second = await instances.start(LINKED);
+  const isWriter = async (server: ChildServer) => (await placeOf(server)).role === 'writer';
+  await until(async () => (await placeOf(second)).ready);
+  const node = await joinedNode(first.na);
+  const beat = async (server: ChildServer, times: number) => {
+    for (let n = 0; n < times; n += 1) {
+      assert.equal(outcome(await heartbeat(server.na, node)), '200');
+    }
+  };
+  await beat(first, 5);
+  await beat(second, 7);
+  await first.end('SIGTERM');
+  await until(() => isWriter(second));
+  await beat(second, 3);
+  const third = await instances.start(LINKED);
+  await until(async () => (await placeOf(third)).ready);
+  await beat(third, 2);
+  await second.end('SIGTERM');
+  await until(() => isWriter(third));
+  await third.end('SIGTERM');
+  const fourth = await instances.start(LINKED);
+  await until(async () => (await placeOf(fourth)).ready);
+  const { body } = await get(fourth.na, '/history.json?series=heartbeats,joins&step=1h');
+  const sums = body.series.map(({ count }: { count: readonly (number | null)[] }) =>
+    count.reduce((sum, each) => (sum ?? 0) + (each ?? 0), 0),
+  );
+  assert.deepEqual(sums, [5 + 7 + 3 + 2, 1]);
+});
+
 test('a batch of invites is the same through every instance, and for the one that writes next', async () => {
   await using instances = await testInstances(cluster);
   const first = await instances.start(LINKED);
