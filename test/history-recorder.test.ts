@@ -179,7 +179,7 @@ test('every count and time comes from the metrics', async () => {
     verifications: 3,
     attestations_accepted: 1,
     attestations_refused: 1,
-    events: 4,
+    events: 3,
     joins: 2,
     policies_activated: 1,
     operator_auth_failures: 1,

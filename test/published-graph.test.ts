@@ -138,7 +138,7 @@ function dashboardOf(index: RecognitionIndex): string {
     readiness: { status: 'ready' },
     nodes: { active: 0, tracked: 0 },
     posture: { status: 'ok', findings: [], unknown: [] },
-    horizon_summary: { within_week: 0, within_month: 0 },
+    horizon_summary: { within_week: 0, within_month: 0, days: [] },
     connectome_summary: {},
     treaty_summary: summary,
     treaties: new JsonText(treaties.text),

@@ -23,6 +23,7 @@ import { nameInCell } from './graph-names.ts';
 import { badge, stateBadge } from './graph-tables.ts';
 import { HISTORY_PLACE, withHistory } from './history-section.ts';
 import { HISTORY_STYLE } from './history-style.ts';
+import { WEEK_STYLE, weekSection } from './horizon-week.ts';
 import { type Html, html, keyed } from './html.ts';
 import { inlineCode } from './inline-code.ts';
 import { instancesSection } from './instances-table.ts';
@@ -34,7 +35,7 @@ import { attestationLink, sovereignLink, timeText, treatyLink } from './values.t
 
 type Tone = 'ok' | 'warn' | 'danger' | 'neutral';
 
-const STYLE = inlineCode(DASHBOARD_STYLE + HISTORY_STYLE + TABLE_STYLE + LIVE_STYLE);
+const STYLE = inlineCode(DASHBOARD_STYLE + WEEK_STYLE + HISTORY_STYLE + TABLE_STYLE + LIVE_STYLE);
 const SCRIPT = browserScript('dashboard');
 
 /** The dashboard lists what needs attention; everything else is on the Connectome. */
@@ -43,7 +44,7 @@ const MOST_FEEDS = 50;
 
 /** The content of `<main>` below the heading; it needs only the first `MOST_URGENT` treaties. */
 export function dashboardMain(model: Dashboard): Html {
-  return html`${keyed('posture', postureSection(model))}${figuresSection(model)}${HISTORY_PLACE}${keyed('treaties', treatiesSection(model))}<section class="section" aria-labelledby="changes-heading">
+  return html`${keyed('posture', postureSection(model))}${figuresSection(model)}${weekSection(model.horizon_summary)}${HISTORY_PLACE}${keyed('treaties', treatiesSection(model))}<section class="section" aria-labelledby="changes-heading">
 <h2 id="changes-heading">Recent trust changes</h2>
 ${keyed('changes', changesList(model.recent_changes))}</section>
 <section class="section" aria-labelledby="feeds-heading">
@@ -112,7 +113,7 @@ function figure(value: string | number): string {
 
 function cardsOf(model: Dashboard): Card[] {
   const { readiness, nodes, treaty_summary, connectome_summary, trust_cycle_summary } = model;
-  const { revocation_feed_summary: feeds, horizon_summary: horizon } = model;
+  const { revocation_feed_summary: feeds } = model;
   const isReady = readiness.status === 'ready';
   return [
     card(
@@ -174,14 +175,6 @@ function cardsOf(model: Dashboard): Card[] {
       trust_cycle_summary.completed_at === null ? null : 'trust_cycle_summary.completed_at_display',
       trust_cycle_summary.completed_at_display || 'has not run yet',
       cycleTone(trust_cycle_summary),
-    ),
-    card(
-      'Ending within a week',
-      'horizon_summary.within_week',
-      horizon.within_week,
-      'certificates and agreements; within thirty days:',
-      'horizon_summary.within_month',
-      horizon.within_month,
     ),
     ...(model.succession === undefined ? [] : [successionCard(model.succession)]),
   ];

@@ -78,7 +78,7 @@ export function masking(): (output: string) => string {
     const left = KINDS.reduce(
       (rest, [pattern, kind]) => rest.replace(pattern, numbered(kind)),
       // Contacts are written about a second after they happen.
-      output.replace(/\bliveness \d+/g, 'liveness <count>'),
+      output.replace(/\b(liveness|history) \d+/g, '$1 <count>'),
     );
     // Columns are as wide as their widest value.
     return left.replace(/ {2,}/g, '  ');

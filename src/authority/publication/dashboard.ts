@@ -61,7 +61,11 @@ function* publishDashboard(na: Authority): Generator<void, undefined> {
   const behind = yield* treatiesBehind(recognition.edges(), na.runtime.now());
   const ends = yield* na.expiryCensus.take();
   const now = na.runtime.now();
-  const model = dashboard(na, { horizon: horizonSummary(endsOf(na, ends)), behind }, now);
+  const model = dashboard(
+    na,
+    { horizon: horizonSummary(endsOf(na, ends), ends.asOf), behind },
+    now,
+  );
   na.publisher.publish('dashboard', publishedDocument(jsonText(model), now + LAG));
 }
 

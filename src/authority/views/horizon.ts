@@ -10,6 +10,8 @@ import {
 
 const DAY = 86_400_000;
 const WEEK = 7 * DAY;
+/** The dates that a week from any time of day includes. */
+const DAYS = 8;
 /** The first Monday after the epoch. */
 const FIRST_MONDAY = 4 * DAY;
 
@@ -20,6 +22,8 @@ export class EndTally {
   withinDay = 0;
   withinWeek = 0;
   withinMonth = 0;
+  /** For today and each of the seven days after. */
+  readonly byDay = new Array<number>(DAYS).fill(0);
   readonly #byWeek = new Map<number, number>();
   readonly #now: number;
 
@@ -34,6 +38,8 @@ export class EndTally {
     if (left <= DAY) this.withinDay += 1;
     if (left <= WEEK) this.withinWeek += 1;
     if (left <= 30 * DAY) this.withinMonth += 1;
+    const day = Math.max(0, Math.floor(end / DAY) - Math.floor(this.#now / DAY));
+    if (day < DAYS) this.byDay[day] = (this.byDay[day] ?? 0) + 1;
     const week = Math.floor((end - FIRST_MONDAY) / WEEK);
     this.#byWeek.set(week, (this.#byWeek.get(week) ?? 0) + 1);
   }
@@ -64,12 +70,17 @@ export function horizonOf(tallies: EndTallies, asOf: number): Horizon {
   }
 }
 
-export function horizonSummary(tallies: EndTallies): HorizonSummary {
+/** `asOf` is when the expirations were counted. */
+export function horizonSummary(tallies: EndTallies, asOf: number): HorizonSummary {
   const all = Object.values(tallies);
   const sum = (of: (tally: EndTally) => number) => all.reduce((total, each) => total + of(each), 0);
   return {
     within_day: sum(({ withinDay }) => withinDay),
     within_week: sum(({ withinWeek }) => withinWeek),
     within_month: sum(({ withinMonth }) => withinMonth),
+    days: Array.from({ length: DAYS }, (_, day) => ({
+      date: formatInstant(asOf + day * DAY).slice(0, 'YYYY-MM-DD'.length),
+      count: sum(({ byDay }) => byDay[day] ?? 0),
+    })),
   };
 }

@@ -43,6 +43,8 @@ export const HorizonSummary = Type.Object({
   within_day: Type.Integer(),
   within_week: Type.Integer(),
   within_month: Type.Integer(),
+  /** Today and the seven days after, UTC; what has ended already counts today. */
+  days: Type.Array(Type.Object({ date: Type.String(), count: Type.Integer() })),
 });
 
 export type Lapsing = Static<typeof Lapsing>;

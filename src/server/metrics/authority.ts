@@ -14,6 +14,7 @@ import {
 import type { RefusalName } from '../../base/refusal.ts';
 import type { MetricsReport } from '../../edge/metrics.ts';
 import { REQUEST_SECONDS, STORE_SECONDS } from '../../protocol/contract/time-buckets.ts';
+import { AUDIT_EVENTS } from '../../protocol/rows/audit-event.ts';
 import { createInstanceMetrics, type InstanceMetrics } from './instances.ts';
 import { type AuthorityCounts, createStateMetrics } from './state.ts';
 
@@ -21,7 +22,7 @@ import { type AuthorityCounts, createStateMetrics } from './state.ts';
 export interface AuthorityMetrics extends InstanceMetrics {
   /** Counts a refusal if its audit event is a failed authentication. */
   refused(event: string, reason: string): void;
-  /** Counts an entry of the audit log. */
+  /** Counts an entry of the audit log; other events are only logged. */
   audited(event: string): void;
   operatorSignatureV1(): void;
   clockStepped(byMs: number): void;
@@ -55,6 +56,8 @@ export interface AuthorityMetrics extends InstanceMetrics {
   report(): Promise<MetricsReport>;
 }
 
+const AUDITED: ReadonlySet<string> = new Set(AUDIT_EVENTS);
+
 export function createAuthorityMetrics(
   version: string,
   droppedLogLines: () => number,
@@ -86,6 +89,8 @@ export function createAuthorityMetrics(
     labelNames: ['event'] as const,
     registers,
   });
+  // With a first value, the first event is an increase.
+  for (const event of AUDIT_EVENTS) audited.inc({ event }, 0);
   const signaturesV1 = new Counter({
     name: 'mesh_na_operator_signature_v1_total',
     help: 'Operator requests admitted with a version 1 signature',
@@ -184,7 +189,9 @@ export function createAuthorityMetrics(
       if (event === 'admin_auth_failed') failures.inc({ kind: 'operator', reason });
       if (event === 'node_auth_failed') failures.inc({ kind: 'node', reason });
     },
-    audited: (event) => audited.inc({ event }),
+    audited(event) {
+      if (AUDITED.has(event)) audited.inc({ event });
+    },
     clockStepped: (byMs) => clockSteps.inc({ direction: byMs > 0 ? 'forward' : 'back' }),
     clockSkewed: (byMs) => clockSkew.set(byMs / 1000),
     tlsNotAfter(at) {
