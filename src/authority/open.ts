@@ -139,6 +139,7 @@ export async function openAuthority(
     await options.runtime.pause(state.held.replay.afterCrash(facts.unstoredTimes));
   }
   const na = authorityOn(options, state, facts);
+  const keepDueKeys = keeperOfKeys(na);
   let sealed = false;
   try {
     startWithKeys(na);
@@ -149,7 +150,7 @@ export async function openAuthority(
     await restoreLists(na);
     // If the clock was set back, so were the contacts; store them before a renewal that must be newer than they are.
     await na.contactWriter.storeRange();
-    await keepDueKeys(na);
+    await keepDueKeys();
   } catch (cause) {
     await na.listThreads?.close();
     throw cause;
@@ -190,7 +191,7 @@ export async function openAuthority(
       await execute(na, refreshFeeds, null);
       await execute(na, endOverlaps, null);
     },
-    keepKeys: () => keepDueKeys(na),
+    keepKeys: keepDueKeys,
     async sweep() {
       await execute(na, retention.sweep, null);
     },
@@ -300,12 +301,20 @@ function startWithKeys(na: Authority): void {
   useKeys(na);
 }
 
-async function keepDueKeys(na: Authority): Promise<void> {
-  await oneSliceATurn(na.revocations.prepareDigests());
-  const answer = await execute(na, keepKeys, null);
-  if (answer.ok || answer.refusal !== 'authority_key_not_held') return;
-  const { staged } = na.authorityKeys.chain();
-  na.log('authority_key_not_held', { public_key: staged?.publicKey ?? null });
+/** How often the log repeats that a due key is not held. */
+const REMIND_MS = 3_600_000;
+
+function keeperOfKeys(na: Authority): () => Promise<void> {
+  let remindAt = -Infinity;
+  return async () => {
+    await oneSliceATurn(na.revocations.prepareDigests());
+    const answer = await execute(na, keepKeys, null);
+    const isMissing = !answer.ok && answer.refusal === 'authority_key_not_held';
+    if (!isMissing || na.runtime.elapsed() < remindAt) return;
+    remindAt = na.runtime.elapsed() + REMIND_MS;
+    const { staged } = na.authorityKeys.chain();
+    na.log('authority_key_not_held', { public_key: staged?.publicKey ?? null });
+  };
 }
 
 async function restoreLists(na: Authority): Promise<void> {
