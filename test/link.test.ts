@@ -16,8 +16,9 @@ import { createCallRouter } from '../src/server/link/call-router.ts';
 import type { Outcome, Writer } from '../src/server/link/client.ts';
 import type { FrameListener } from '../src/server/link/frames.ts';
 import { createFollowerLag } from '../src/server/link/host.ts';
+import { linkSecret } from '../src/server/link/keys.ts';
 import { createPace } from '../src/server/link/pace.ts';
-import { LINK_CIPHERS, linkKey } from '../src/server/link/tls-wires.ts';
+import { LINK_CIPHERS } from '../src/server/link/tls-wires.ts';
 import type { Connecting, Wire } from '../src/server/link/wires.ts';
 import { createOutbox } from '../src/server/threads/edge-threads.ts';
 import type { Answers } from '../src/server/threads/messages.ts';
@@ -29,7 +30,7 @@ import {
 import {
   createTestClient,
   keptLog,
-  LINK_KEY,
+  LINK_SECRET,
   LINK_SIGNER,
   NO_LIMITS,
   openTestHost,
@@ -40,10 +41,10 @@ import {
 const { elapsed } = systemRuntime;
 
 test('the key of the link is that of one authority and one network', () => {
-  assert.deepEqual(linkKey(LINK_SIGNER, 'a'), LINK_KEY);
-  assert.equal(LINK_KEY.length, 32);
-  assert.notDeepEqual(linkKey(LINK_SIGNER, 'b'), LINK_KEY);
-  assert.notDeepEqual(linkKey(signerFromSeed(Buffer.alloc(32, 8)), 'a'), LINK_KEY);
+  assert.deepEqual(linkSecret(LINK_SIGNER, 'a'), LINK_SECRET);
+  assert.equal(LINK_SECRET.length, 32);
+  assert.notDeepEqual(linkSecret(LINK_SIGNER, 'b'), LINK_SECRET);
+  assert.notDeepEqual(linkSecret(signerFromSeed(Buffer.alloc(32, 8)), 'a'), LINK_SECRET);
 });
 
 test('what is to be sent right after a message waits for what else comes, and is sent at once otherwise', async (t) => {
@@ -178,7 +179,7 @@ test('a follower gets documents before the answers that rest on them, and a stra
       ...LINK_CIPHERS,
       port,
       host: '127.0.0.1',
-      pskCallback: () => ({ psk, identity: 'mesh-na' }),
+      pskCallback: () => ({ psk, identity: LINK_SIGNER.publicKey }),
       checkServerIdentity: () => undefined,
     });
     const [cause] = await once(stranger, 'error');
@@ -189,7 +190,7 @@ test('a follower gets documents before the answers that rest on them, and a stra
   const outcome = await new Promise<Outcome>((ended) => {
     assert.ok(client.send('refreshCrl', null, ended));
   });
-  assert.deepEqual(host.followers(), [{ instance: 'first', lag: null }]);
+  assert.deepEqual(host.followers(), [{ instance: 'first', lag: null, nextKey: null }]);
   assert.deepEqual(outcome, { kind: 'answered', answer: { ok: true, json: '"refreshCrl"' } });
   assert.ok(theirs.isCurrent('crl', 0));
   const other = createTestClient({

@@ -240,7 +240,8 @@ export const REFUSALS = {
     succession_staged: 'A succession is staged already',
     succession_not_staged: 'No succession is staged',
     activation_too_early: 'The staged succession takes effect later',
-    authority_key_not_held: 'This authority does not hold the private key that would sign',
+    authority_key_not_held:
+      'This authority, or an instance linked to it, does not hold the private key that would sign',
     roll_back_impossible: 'The key of the authority cannot be rolled back',
     no_overlap: 'Only the current key signs',
     nodes_have_not_followed: 'Some nodes still have a certificate of the earlier key only',

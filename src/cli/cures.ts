@@ -82,7 +82,7 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   succession_not_staged: 'Stage one with `mesh-na authority-key stage`.',
   activation_too_early: 'Wait until `details.activates_at`; it happens then by itself.',
   authority_key_not_held:
-    'Put the key into `keys/na.next.key`, or restart the signer with it as `--next-key`; the authority needs no restart.',
+    'Put the key into `keys/na.next.key` of every instance, or restart the signer with it as `--next-key`; the authority needs no restart.',
   roll_back_impossible:
     'Prepare and sign a succession to another key; `details.cause` says why there is no way back.',
   no_overlap: 'Do nothing: no overlap is left to finish.',

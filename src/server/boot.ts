@@ -200,6 +200,8 @@ export async function startAuthority(
     get instances() {
       return joined.rows();
     },
+    instancesWithout: (publicKey: string) =>
+      joined.followers().filter(({ nextKey }) => nextKey !== publicKey).length,
   };
   const ofState: StateContext = {
     config,

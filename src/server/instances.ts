@@ -3,8 +3,7 @@
  * its followers.
  */
 
-import { sha256Hex } from '../base/crypto/digest.ts';
-import { canonicalJson, compareCodePoints } from '../base/json/write.ts';
+import { compareCodePoints } from '../base/json/write.ts';
 import type { Logger } from '../base/log/logger.ts';
 import type { Runtime } from '../base/runtime.ts';
 import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
@@ -36,8 +35,9 @@ import type { Config } from './config/load.ts';
 import { type CallRouter, createCallRouter } from './link/call-router.ts';
 import { createLinkClient } from './link/client.ts';
 import { openLinkHost } from './link/host.ts';
+import { createLinkKeys } from './link/keys.ts';
 import { createLastCopies } from './link/last-copies.ts';
-import { linkKey, tlsWires } from './link/tls-wires.ts';
+import { tlsWires } from './link/tls-wires.ts';
 import type { AuthorityMetrics } from './metrics/authority.ts';
 
 export interface InstancesOptions {
@@ -213,10 +213,19 @@ export function haModeOf({ database, link }: Config): Instance['haMode'] {
 }
 
 /** The secrets that two instances share to authenticate their link. */
-function linkSecrets({ config, instanceId, signer, program, logger }: InstancesOptions) {
-  const key = linkKey(signer, sha256Hex(canonicalJson(config.genesis)));
-  const wires = tlsWires({ key, warn: (problem) => logger.write('WARNING', 'link', problem) });
-  return { wires, program, name: processName(), instance: instanceId };
+function linkSecrets({
+  config,
+  instanceId,
+  signer,
+  program,
+  publisher,
+  logger,
+  runtime: { elapsed },
+}: InstancesOptions) {
+  const keys = createLinkKeys({ signer, genesis: config.genesis, publisher, elapsed });
+  const wires = tlsWires({ keys, warn: (problem) => logger.write('WARNING', 'link', problem) });
+  const { nextKey } = keys;
+  return { wires, program, nextKey, name: processName(), instance: instanceId };
 }
 
 type TurnOptions = Pick<Candidate, 'link' | 'seen' | 'missed' | 'cannotWrite'> &

@@ -1,6 +1,8 @@
 /** An instance that waits for its turn: it keeps a standby copy of the database's state in memory. */
+
+import { formerKeys, genesisInForce, type KeyChain } from '../authority/derived/authority-keys.ts';
 import type { SeenList, SeenState } from '../authority/open.ts';
-import { createAuthorityState } from '../authority/state.ts';
+import { type AuthorityState, createAuthorityState } from '../authority/state.ts';
 import { createSuccessor, type Successor } from '../authority/successor.ts';
 import { problemText } from '../base/log/problem.ts';
 import { type InstanceStatus, noteLag } from '../protocol/contract/instance-status.ts';
@@ -9,6 +11,7 @@ import { lastRevokedIn, newestSequence } from '../protocol/contract/revision-end
 import { networkOf } from '../store/network-identity.ts';
 import { followDatabase } from '../store/open.ts';
 import { leaseClock } from '../store/postgresql/lease-clock.ts';
+import { settleIdentityFiles } from './identity-files.ts';
 import { type Role, STARTING } from './role.ts';
 import { type StateContext, stateOptions } from './writer.ts';
 
@@ -56,9 +59,14 @@ function followList({ follow, revisionEnds }: DocumentPublisher): () => SeenList
 function keepReady(context: StateContext, instanceStatus: InstanceStatus | null): Successor | null {
   const { config, runtime, logger } = context;
   if (config.database === null || instanceStatus === null) return null;
+  let standby: AuthorityState | null = null;
+  const settleKeys = keysSettler(context);
   const successor = createSuccessor({
     follower: followDatabase(config.database, networkOf(config.genesis)),
-    createState: () => createAuthorityState(stateOptions(context)),
+    createState() {
+      standby = createAuthorityState(stateOptions(context));
+      return standby;
+    },
     patience: config.database.leaseMs / 3,
     ...leaseClock(runtime),
     read: (revision) =>
@@ -69,7 +77,24 @@ function keepReady(context: StateContext, instanceStatus: InstanceStatus | null)
         'store',
         `The standby state cannot be kept up to date: ${problemText(cause)}; if this persists, this instance must read the whole state when its turn begins`,
       ),
-    looked: () => noteLag(instanceStatus.memory, successor.lag()),
+    looked() {
+      const lag = successor.lag();
+      noteLag(instanceStatus.memory, lag);
+      if (standby !== null && lag !== null) settleKeys(standby.held.authorityKeys.chain());
+    },
   });
   return successor;
+}
+
+/** Each instance has files of its own for the genesis block and the keys, which follow what the writer decides. */
+function keysSettler({ config, logger }: StateContext): (chain: KeyChain) => void {
+  let settled: KeyChain | null = null;
+  return (chain) => {
+    if (chain === settled) return;
+    settled = chain;
+    const former = formerKeys(chain);
+    if (former === null) return;
+    const { identityFiles: files, genesis: configured } = config;
+    settleIdentityFiles(genesisInForce(chain, configured), former, { files, configured, logger });
+  };
 }

@@ -24,8 +24,8 @@ export interface TestInstances extends AsyncDisposable {
   /** The address of the database. */
   readonly url: string;
   readonly folder: string;
-  /** Starts another instance; the first one is the writer. */
-  start(environment?: ChildEnvironment): Promise<ChildServer>;
+  /** Starts another instance, by default in the same folder; the first one is the writer. */
+  start(environment?: ChildEnvironment, dataDir?: string): Promise<ChildServer>;
   /** Where the writer accepts calls from the others, as `host:port`. */
   linkOfWriter(): Promise<string>;
   setLinkOfWriter(address: string): Promise<void>;
@@ -41,9 +41,9 @@ export async function testInstances(cluster: TestCluster, definition = ''): Prom
   return {
     url,
     folder: folder.path,
-    async start(environment = {}) {
+    async start(environment = {}, dataDir = folder.path) {
       const given = { ...NO_LIMITS, MESH_STORE: url, MESH_THREADS: '2', ...environment };
-      const server = await startChildServer(folder.path, { environment: given });
+      const server = await startChildServer(dataDir, { environment: given });
       started.push(server);
       return server;
     },

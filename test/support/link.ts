@@ -16,13 +16,21 @@ import {
   openLinkHost,
   type WriterAccess,
 } from '../../src/server/link/host.ts';
-import { linkKey, tlsWires } from '../../src/server/link/tls-wires.ts';
+import { linkSecret } from '../../src/server/link/keys.ts';
+import { tlsWires } from '../../src/server/link/tls-wires.ts';
 
 const { elapsed, now } = systemRuntime;
 
 export const LINK_SIGNER = signerFromSeed(Buffer.alloc(32, 7));
-export const LINK_KEY = linkKey(LINK_SIGNER, 'a');
-export const WIRES = tlsWires({ key: LINK_KEY, warn: () => undefined });
+export const LINK_SECRET = linkSecret(LINK_SIGNER, 'a');
+const { publicKey } = LINK_SIGNER;
+export const WIRES = tlsWires({
+  keys: {
+    accepted: (given) => (given === publicKey ? LINK_SECRET : null),
+    offered: () => [{ publicKey, secret: LINK_SECRET }],
+  },
+  warn: () => undefined,
+});
 
 export const NO_LIMITS = Object.fromEntries(
   RATE_BUCKETS.map((bucket) => [bucket, null]),
@@ -66,6 +74,7 @@ export function createTestClient(
   return createLinkClient({
     edgesCaughtUp: () => Promise.resolve(),
     answered: () => undefined,
+    nextKey: () => null,
     wires: WIRES,
     program: '1',
     name: 'pid 1',

@@ -236,6 +236,14 @@ export function genesisInForce({ current }: KeyChain, configured: GenesisBlock):
   return isNewer ? configured : current.genesis;
 }
 
+/** The keys that sign no more, if only the current one does; null during an overlap, or if there was no succession. */
+export function formerKeys({ current, previous, keys }: KeyChain): readonly string[] | null {
+  if (current === null || previous !== null) return null;
+  return keys
+    .filter(({ state }) => state === 'retired' || state === 'distrusted')
+    .map(({ public_key }) => public_key);
+}
+
 /** When the current key became the authority's, in milliseconds since the epoch. */
 export function currentSince({ current }: KeyChain, configured: GenesisBlock): number {
   return current?.since ?? instantOf(configured.network_authority.valid_from);

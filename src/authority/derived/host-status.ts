@@ -22,6 +22,8 @@ export interface HostStatus {
   readonly signs: boolean;
   /** The instances that serve together; null if this one is not linked to others. */
   readonly instances: readonly DashboardInstance[] | null;
+  /** How many linked instances have not said that they hold this key. */
+  instancesWithout(publicKey: string): number;
 }
 
 /** Facts that are counted while the dashboard is built. */
@@ -40,6 +42,7 @@ export const NOTHING_KNOWN: HostStatus = {
   webhooks: [],
   signs: true,
   instances: null,
+  instancesWithout: () => 0,
 };
 
 /** The facts before the first build of the dashboard. */

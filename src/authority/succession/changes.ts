@@ -5,6 +5,7 @@
 import type { JsonObject } from '../../base/json/value.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { laggardsIn } from '../derived/adoption.ts';
+import { formerKeys } from '../derived/authority-keys.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { publishActivePolicy, type Run } from '../engine/execute.ts';
@@ -66,14 +67,18 @@ export const keepKeys: Run<null> = (na, unit) => {
 function activate(na: Authority, unit: UnitOfWork, by: JsonObject) {
   const { current, previous, staged } = na.authorityKeys.chain();
   const { publicKey = '', statement, activatesAt = Infinity } = staged ?? {};
+  const without = na.hostStatus().instancesWithout(publicKey);
   const event = {
     type: 'activate' as const,
     at: unit.at,
     isDue: activatesAt <= unit.at,
-    isHeld: na.signer.holds(publicKey),
+    isHeld: na.signer.holds(publicKey) && without === 0,
     crlSequence: na.revocations.list.nextNumber(unit),
   };
-  const details = statement === undefined ? {} : { activates_at: statement.activates_at };
+  const details =
+    statement === undefined
+      ? {}
+      : { activates_at: statement.activates_at, ...(without > 0 && { instances: without }) };
   sendToKey(unit, publicKey, event, details);
   if (statement === undefined || current === null) throw new Refusal('succession_not_staged');
   // At most two keys sign, so the next overlap ends the one before.
@@ -121,14 +126,10 @@ function changeKeys(na: Authority, unit: UnitOfWork, issuer: string): void {
 
 /** Signs with the keys that the state says, and publishes what names them. */
 export function useKeys(na: Authority): void {
-  const { terms, current, previous, keys } = na.authorityKeys.chain();
-  if (terms.length > 0) na.signer.use(terms);
+  const chain = na.authorityKeys.chain();
+  if (chain.terms.length > 0) na.signer.use(chain.terms);
   const genesis = publishAuthorityKeys(na);
   publishActivePolicy(na);
-  if (current === null || previous !== null) return;
-  const former = keys.filter(({ state }) => state === 'retired' || state === 'distrusted');
-  na.keysSettled(
-    genesis,
-    former.map(({ public_key }) => public_key),
-  );
+  const former = formerKeys(chain);
+  if (former !== null) na.keysSettled(genesis, former);
 }

@@ -30,6 +30,8 @@ export interface SigningTerm {
 export interface AuthoritySigner extends RecordSigner {
   /** Whether signatures of this base64 public key can be obtained here. */
   holds(publicKey: string): boolean;
+  /** All keys of which signatures can be obtained here. */
+  held(): readonly Signer[];
   /**
    * Sets all terms of the authority, the first of which is that of the key it was founded with. Throws a one-sentence
    * error if a key of the last term is not held here.
@@ -50,7 +52,7 @@ export interface AuthoritySigner extends RecordSigner {
 
 /** The place where keys are held. */
 export interface KeyHolder
-  extends Pick<AuthoritySigner, 'isAvailable' | 'assertAvailable' | 'close'> {
+  extends Pick<AuthoritySigner, 'held' | 'isAvailable' | 'assertAvailable' | 'close'> {
   /** Sets the keys that must be held from now on; others need not be. */
   require(publicKeys: readonly string[]): void;
   /** A signer that throws `signer_unavailable` if no signature can be obtained; null if the key is not held. */
@@ -109,6 +111,7 @@ export function createAuthoritySigner(holder: KeyHolder, configured: LabeledKey)
       return now.previous;
     },
     holds: (publicKey) => holder.keyOf(publicKey) !== null,
+    held: holder.held,
     use(terms) {
       const [first, last] = [terms[0], terms.at(-1)];
       if (first === undefined || last === undefined) throw new Error('No key is to sign');
@@ -149,6 +152,7 @@ export function heldHere(all: () => readonly Signer[]): KeyHolder {
       if (!held.has(publicKey)) held = mapOf(all());
       return held.get(publicKey) ?? null;
     },
+    held: all,
     require(publicKeys) {
       held = mapOf(publicKeys.flatMap((key) => held.get(key) ?? []));
     },

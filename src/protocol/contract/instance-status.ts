@@ -12,6 +12,8 @@ export interface LinkedFollower {
   readonly instance: string;
   /** How many revisions its standby state is behind; null while it has none. */
   readonly lag: number | null;
+  /** The staged authority key, if the instance holds it. */
+  readonly nextKey: string | null;
 }
 
 export interface InstanceStatus {

@@ -10,9 +10,11 @@ import type { Config } from './load.ts';
 /** Short digests by name; they reveal nothing about a setting. */
 export function agreedSettings(config: Config): Readonly<Record<string, string>> {
   const { operators, rateLimits, retention, rolePrefixes, webhooks } = config;
+  // A succession replaces these on one instance after the other.
+  const { network_authority: _key, signatures: _signatures, ...genesis } = config.genesis;
   const settings: Readonly<Record<string, unknown>> = {
-    genesis: config.genesis,
-    'authority key': [config.publicKey, config.keyId],
+    genesis,
+    MESH_KEY_ID: config.keyId === config.publicKey ? null : config.keyId,
     'operator keys and tiers': Object.fromEntries(
       operators.map(({ keyId, publicKey, tier }) => [keyId, [publicKey, tier]]),
     ),

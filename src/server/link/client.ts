@@ -52,6 +52,8 @@ export interface LinkClientOptions {
   edgesCaughtUp(): Promise<void>;
   /** Called with the time that the writer took to answer. */
   answered(milliseconds: number): void;
+  /** The staged authority key, if this instance holds it. */
+  nextKey(): string | null;
 }
 
 export interface LinkClient {
@@ -182,7 +184,12 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
   }
 
   function ask({ frames }: Connection): void {
-    frames.send({ type: 'ask', at: elapsed(), lag: instanceStatus.lag() });
+    frames.send({
+      type: 'ask',
+      at: elapsed(),
+      lag: instanceStatus.lag(),
+      nextKey: options.nextKey(),
+    });
   }
 
   function take(current: Connection, message: FromWriter): void {

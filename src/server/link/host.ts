@@ -61,6 +61,7 @@ const MOST_UNREAD_BYTES = 4 * 1024 ** 2;
 interface Follower {
   readonly instance: string;
   readonly lag: FollowerLag;
+  nextKey: string | null;
   readonly access: WriterAccess;
   readonly frames: Frames<FromWriter>;
   readonly outbox: Outbox;
@@ -203,6 +204,7 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
       follower = {
         instance,
         lag: createFollowerLag(elapsed),
+        nextKey: null,
         access,
         frames,
         outbox,
@@ -235,6 +237,7 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
         }
         case 'ask':
           current.lag.report(message.lag);
+          current.nextKey = message.nextKey;
           void confirm(current, message.at);
           return;
         case 'halted':
@@ -260,10 +263,18 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
   }
 
   const listening = await options.wires.listen(options.address, accept);
+  publisher.follow(({ name }) => {
+    // Another key may sign now, and one that was stolen no longer proves anything.
+    if (name === 'authority_keys') setImmediate(listening.endUnaccepted);
+  });
   return {
     address: listening.address,
     followers: () =>
-      Array.from(followers, ({ instance, lag }) => ({ instance, lag: lag.revisions() })),
+      Array.from(followers, ({ instance, lag, nextKey }) => ({
+        instance,
+        lag: lag.revisions(),
+        nextKey,
+      })),
     startServing(given) {
       access = given;
       for (const begin of pendingFollowers.values()) begin(given);

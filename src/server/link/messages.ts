@@ -18,9 +18,15 @@ export type FromFollower =
   | ({ readonly type: 'requests' } & Pick<Batch, 'heartbeats' | 'requests'>)
   /**
    * Checks that the other instance is still the writer; `at` is the follower's time, which is echoed. `lag` is how many
-   * revisions its standby state is behind; null while it has none.
+   * revisions its standby state is behind; null while it has none. `nextKey` is the staged authority key if the
+   * follower holds it; null otherwise.
    */
-  | { readonly type: 'ask'; readonly at: number; readonly lag: number | null }
+  | {
+      readonly type: 'ask';
+      readonly at: number;
+      readonly lag: number | null;
+      readonly nextKey: string | null;
+    }
   /** Confirms that no further requests will be sent. */
   | { readonly type: 'halted' };
 

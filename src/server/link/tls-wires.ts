@@ -1,12 +1,11 @@
-/** TLS connections between instances, with a pre-shared key that both sides derive from the authority key. */
+/** TLS connections between instances, with a pre-shared key that both sides derive from an authority key. */
 
-import { hkdfSync } from 'node:crypto';
 import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import { connect, createServer, type SecureContextOptions, type TLSSocket } from 'node:tls';
 import { bareHost } from '../../base/bare-host.ts';
-import type { Signer } from '../../base/crypto/primitives.ts';
 import { framesOn } from './frames.ts';
+import type { LinkKeys } from './keys.ts';
 import type { Wire, Wires } from './wires.ts';
 
 /** Node.js supports pre-shared keys only with TLS 1.2; the key exchange is Diffie-Hellman, for forward secrecy. */
@@ -16,23 +15,8 @@ export const LINK_CIPHERS = {
   maxVersion: 'TLSv1.2',
 } as const satisfies SecureContextOptions;
 
-const LINK_IDENTITY = 'mesh-na';
-
-/** No record begins with this text, so the signature is useless elsewhere. */
-const LABEL = 'mesh-na link 1';
-const KEY_BYTES = 32;
-
-/**
- * The secret of the link, which only holders of the authority key can derive. Ed25519 signatures are deterministic, so
- * every instance derives the same secret.
- */
-export function linkKey(signer: Signer, genesisDigest: string): Buffer {
-  const signature = Buffer.from(signer.sign(`${LABEL}\n${genesisDigest}`), 'base64');
-  return Buffer.from(hkdfSync('sha256', signature, genesisDigest, LABEL, KEY_BYTES));
-}
-
 export interface TlsWiresOptions {
-  readonly key: Buffer;
+  readonly keys: LinkKeys;
   /** Called when a listener fails. */
   warn(problem: string): void;
 }
@@ -49,14 +33,21 @@ const MOST_UNPROVEN_OF_ADDRESS = 32;
 const HANDSHAKE_MS = 3000;
 const CONNECT_MS = 1000;
 
-export function tlsWires({ key, warn }: TlsWiresOptions): Wires {
+export function tlsWires({ keys, warn }: TlsWiresOptions): Wires {
+  /** Which of the offered keys the next connection uses; it changes when one is turned away. */
+  let attempt = 0;
+
   return {
     async listen({ host, port: wanted }, accept) {
       const server = createServer(
         {
           ...LINK_CIPHERS,
           handshakeTimeout: HANDSHAKE_MS,
-          pskCallback: (_socket, identity) => (identity === LINK_IDENTITY ? key : null),
+          pskCallback(socket, identity) {
+            const secret = keys.accepted(identity);
+            if (secret !== null) usedBy.set(socket, identity);
+            return secret;
+          },
         },
         (socket) => {
           unproven.delete(nameOf(socket));
@@ -66,7 +57,8 @@ export function tlsWires({ key, warn }: TlsWiresOptions): Wires {
           accept(wireOn(socket));
         },
       );
-      const proven = new Set<Socket>();
+      const proven = new Set<TLSSocket>();
+      const usedBy = new WeakMap<TLSSocket, string>();
       /** By source address and port, oldest first. */
       const unproven = new Map<string, Socket>();
       server.on('connection', (socket: Socket) => {
@@ -88,16 +80,25 @@ export function tlsWires({ key, warn }: TlsWiresOptions): Wires {
       const { port } = server.address() as AddressInfo;
       return {
         address: host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`,
+        endUnaccepted() {
+          for (const socket of proven) {
+            if (keys.accepted(usedBy.get(socket) ?? '') === null) socket.destroy();
+          }
+        },
         close: () => void server.close(),
       };
     },
     connect(address, { opened, ended }) {
       const { hostname, port } = new URL(`tls://${address}`);
+      const offered = keys.offered();
+      const chosen = offered[attempt % offered.length];
+      if (chosen === undefined) throw new Error('There is no key to link with');
+      const { publicKey: identity, secret: psk } = chosen;
       const socket = connect({
         ...LINK_CIPHERS,
         host: bareHost(hostname),
         port: Number(port),
-        pskCallback: () => ({ psk: key, identity: LINK_IDENTITY }),
+        pskCallback: () => ({ psk, identity }),
         // The key authenticates the other side; no certificate is sent.
         checkServerIdentity: () => undefined,
       });
@@ -110,6 +111,7 @@ export function tlsWires({ key, warn }: TlsWiresOptions): Wires {
       });
       function failed(): void {
         clearTimeout(late);
+        attempt += 1;
         ended();
       }
       return { end: () => void socket.destroy() };

@@ -18,6 +18,8 @@ export interface Wire {
 export interface Listening {
   /** The address for other instances, as `host:port`. */
   readonly address: string;
+  /** Ends the connections whose key is no longer accepted. */
+  endUnaccepted(): void;
   /** Stops listening; existing connections stay. */
   close(): void;
 }

@@ -124,6 +124,7 @@ export async function startSignerThread(
 
   return {
     keyOf: (publicKey) => held.get(publicKey) ?? null,
+    held: () => [...held.values()],
     require(publicKeys) {
       required = publicKeys;
       post({ type: 'require', publicKeys });

@@ -172,6 +172,7 @@ async function run(
   const client = createLinkClient({
     edgesCaughtUp: () => Promise.resolve(),
     answered: () => undefined,
+    nextKey: () => null,
     ...link,
     name: machine.name,
     instance: machine.name,

@@ -74,7 +74,8 @@ export class Network {
         const { life } = machine;
         const address = `${machine.name}:${life}`;
         this.#listeners.set(address, { machine, life, accept });
-        return { address, close: () => void this.#listeners.delete(address) };
+        const close = () => void this.#listeners.delete(address);
+        return { address, endUnaccepted: () => undefined, close };
       },
       connect: (address, { opened, ended }) => this.#connect(machine, address, opened, ended),
     };

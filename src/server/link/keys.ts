@@ -1,0 +1,122 @@
+/** The secrets of the link between instances, which each authority key gives its own [link-2]. */
+import { hkdfSync } from 'node:crypto';
+import Type from 'typebox';
+import Value from 'typebox/value';
+import { sha256Hex } from '../../base/crypto/digest.ts';
+import type { Signer } from '../../base/crypto/primitives.ts';
+import { canonicalJson } from '../../base/json/write.ts';
+import type { AuthoritySigner } from '../../base/signer/authority-signer.ts';
+import type { PublishedDocument } from '../../protocol/contract/documents.ts';
+import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
+import { type AuthorityKey, AuthorityKeys } from '../../protocol/records/authority-chain.ts';
+import type { GenesisBlock } from '../../protocol/records/genesis.ts';
+
+export interface LinkKey {
+  /** The authority key that the secret is derived from, which names it. */
+  readonly publicKey: string;
+  readonly secret: Buffer;
+}
+
+export interface LinkKeys {
+  /** The secret that another instance may use now; null if this authority key does not sign, or not anymore. */
+  accepted(publicKey: string): Buffer | null;
+  /**
+   * The secrets to link with, never none. An instance may not know yet which of its keys signs; it does not offer one
+   * of which it knows that it does not sign anymore.
+   */
+  offered(): readonly LinkKey[];
+}
+
+export interface WatchedLinkKeys extends LinkKeys {
+  /** The staged key, if this instance holds it. */
+  nextKey(): string | null;
+}
+
+/** No record begins with this text, so the signature is useless elsewhere. */
+const LABEL = 'mesh-na link 1';
+const SECRET_BYTES = 32;
+
+/** Ed25519 signatures are deterministic, so every instance with the key derives the same secret. */
+export function linkSecret(key: Pick<Signer, 'sign'>, networkDigest: string): Buffer {
+  const signature = Buffer.from(key.sign(`${LABEL}\n${networkDigest}`), 'base64');
+  return Buffer.from(hkdfSync('sha256', signature, networkDigest, LABEL, SECRET_BYTES));
+}
+
+/** How often an instance looks whether it holds a staged key, which may be put into its place at any time. */
+const LOOK_MS = 1000;
+
+const Keys = Type.Pick(AuthorityKeys, ['keys']);
+
+export interface LinkKeysOptions {
+  readonly signer: AuthoritySigner;
+  readonly genesis: GenesisBlock;
+  readonly publisher: Pick<DocumentPublisher, 'follow'>;
+  elapsed(): number;
+}
+
+export function createLinkKeys({
+  signer,
+  genesis: { network_name, root_public_key },
+  publisher,
+  elapsed,
+}: LinkKeysOptions): WatchedLinkKeys {
+  const network = sha256Hex(canonicalJson({ network_name, root_public_key }));
+  const secrets = new Map<string, Buffer>();
+  /** The keys as last published, by this instance or by the writer. */
+  let published: readonly AuthorityKey[] = [];
+  let lookedAt = -Infinity;
+  let heldNext: string | null = null;
+
+  publisher.follow(({ name, document }) => {
+    if (name !== 'authority_keys') return;
+    published = keysIn(document);
+    lookedAt = -Infinity;
+  });
+
+  function signsNoMore(publicKey: string): boolean {
+    const key = published.find(({ public_key }) => public_key === publicKey);
+    return key?.state === 'distrusted' || key?.state === 'retired';
+  }
+
+  function lookForNext(): string | null {
+    const staged = published.find(({ state }) => state === 'next');
+    return staged !== undefined && signer.holds(staged.public_key) ? staged.public_key : null;
+  }
+
+  function secretOf(key: Pick<Signer, 'publicKey' | 'sign'>): Buffer {
+    const secret = secrets.get(key.publicKey) ?? linkSecret(key, network);
+    secrets.set(key.publicKey, secret);
+    return secret;
+  }
+
+  // Derived now, while the signer is known to be available.
+  secretOf(signer);
+
+  return {
+    accepted(publicKey) {
+      const signing = [signer, signer.previous];
+      const key = signing.find((each) => each?.publicKey === publicKey);
+      return key ? secretOf(key) : null;
+    },
+    offered() {
+      const others = signer.held().filter(({ publicKey }) => publicKey !== signer.publicKey);
+      const usable = [signer, ...others].filter(({ publicKey }) => !signsNoMore(publicKey));
+      return (usable.length === 0 ? [signer] : usable).map((key) => ({
+        publicKey: key.publicKey,
+        secret: secretOf(key),
+      }));
+    },
+    nextKey() {
+      const now = elapsed();
+      if (now < lookedAt + LOOK_MS) return heldNext;
+      lookedAt = now;
+      heldNext = lookForNext();
+      return heldNext;
+    },
+  };
+}
+
+function keysIn({ bytes }: PublishedDocument): readonly AuthorityKey[] {
+  const value: unknown = JSON.parse(Buffer.from(bytes).toString());
+  return Value.Check(Keys, value) ? value.keys : [];
+}

@@ -1,0 +1,115 @@
+/** The authority key of instances that are linked to each other changes while they answer. */
+import assert from 'node:assert/strict';
+import { cpSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import type { ChildServer } from './support/child-server.ts';
+import { scratchFolder } from './support/folders.ts';
+import { placeOf, testInstances, until } from './support/instances.ts';
+import { startCluster } from './support/postgresql.ts';
+import { get, heartbeat, joinedNode, outcome } from './support/requests.ts';
+import { keyIn, stage, step, succession } from './support/successions.ts';
+
+const cluster = await startCluster();
+after(() => cluster[Symbol.asyncDispose]());
+
+const LINKED = { MESH_LINK: '127.0.0.1:0' };
+
+test('a key is activated once every linked instance holds it, signs everywhere at once, and stays after a change of the writer', async () => {
+  await using elsewhere = scratchFolder();
+  await using instances = await testInstances(cluster);
+  const other = join(elsewhere.path, 'other');
+  cpSync(instances.folder, other, { recursive: true });
+  const writer = await instances.start(LINKED);
+  const follower = await instances.start(LINKED, other);
+  await until(async () => (await placeOf(follower)).ready);
+  const node = await joinedNode(follower.na);
+
+  const { na } = writer;
+  const signed = await succession(na);
+  assert.equal(outcome(await stage(na, signed)), '200');
+  const early = await step(na, 'activate');
+  assert.equal(outcome(early), '409 authority_key_not_held');
+  assert.equal(early.body.error.details.instances, 1);
+  assert.equal(await issuerAt(follower), signed.statement.from_key);
+
+  const keys = (folder: string, name: string) => join(folder, 'keys', name);
+  cpSync(keys(instances.folder, 'na.next.key'), keys(other, 'na.next.key'));
+  await activated(writer, signed.statement.to_key);
+  assert.equal(
+    await issuerAt(follower),
+    signed.statement.to_key,
+    'known where it was not activated',
+  );
+  assert.equal(outcome(await heartbeat(follower.na, node)), '200');
+
+  // The instance that takes over finds the key in the state.
+  await writer.end('SIGKILL');
+  await until(async () => (await placeOf(follower)).role === 'writer');
+  assert.equal(await issuerAt(follower), signed.statement.to_key);
+  assert.equal(outcome(await heartbeat(follower.na, node)), '200');
+
+  // Its folder has the genesis block and the key of before, so it finds out which key opens the link.
+  const again = await instances.start(LINKED);
+  await until(async () => (await placeOf(again)).ready);
+  assert.equal(outcome(await heartbeat(again.na, node)), '200');
+
+  assert.equal(
+    outcome(await step(follower.na, 'finish', { despite: await laggards(follower) })),
+    '200',
+  );
+  const holdsNewKey = (folder: string) =>
+    keyIn(folder, 'na.key').publicKey === signed.statement.to_key;
+  await until(async () => holdsNewKey(other) && holdsNewKey(instances.folder));
+  await until(async () => outcome(await heartbeat(again.na, node)) === '200');
+});
+
+test('a stolen key opens no link from the activation on, and each instance destroys its own copy', async () => {
+  await using elsewhere = scratchFolder();
+  await using instances = await testInstances(cluster);
+  const writer = await instances.start(LINKED);
+  const { na } = writer;
+  const signed = await succession(na, { kind: 'compromise' });
+  const [other, thief] = [join(elsewhere.path, 'other'), join(elsewhere.path, 'thief')];
+  cpSync(instances.folder, other, { recursive: true });
+  cpSync(instances.folder, thief, { recursive: true });
+  renameSync(join(thief, 'keys', 'na.next.key'), join(elsewhere.path, 'unused'));
+  const follower = await instances.start(LINKED, other);
+  const stolen = await instances.start(LINKED, thief);
+  await until(async () => (await placeOf(follower)).ready && (await placeOf(stolen)).ready);
+  const node = await joinedNode(na);
+  assert.equal(outcome(await stage(na, signed)), '200');
+  await until(async () => (await step(na, 'activate')).body.error?.details.instances === 1);
+  await stolen.end('SIGKILL');
+  await activated(writer, signed.statement.to_key);
+
+  await until(async () => outcome(await heartbeat(follower.na, node)) === '200');
+  assert.equal(await issuerAt(follower), signed.statement.to_key);
+  await until(async () => keyIn(other, 'na.key').publicKey === signed.statement.to_key);
+  const returned = await instances.start(LINKED, thief);
+  for (let round = 0; round < 20; round += 1) {
+    assert.equal((await placeOf(returned)).ready, false, 'it is not linked');
+    assert.match(outcome(await heartbeat(returned.na, node)), /^503/);
+  }
+});
+
+/** The service activates a succession by itself, too. */
+async function activated(server: ChildServer, publicKey: string): Promise<void> {
+  await until(async () => {
+    await step(server.na, 'activate');
+    return (await issuerAt(server)) === publicKey;
+  });
+}
+
+async function issuerAt({ na }: ChildServer): Promise<string> {
+  const [crl, genesis] = [await get(na, '/crl'), await get(na, '/genesis')];
+  assert.equal(crl.body.issuer, genesis.body.network_authority.public_key);
+  return crl.body.issuer;
+}
+
+/** How many nodes have not followed, as the refusal says. */
+async function laggards({ na }: ChildServer): Promise<number> {
+  const refused = await step(na, 'finish', {});
+  assert.equal(outcome(refused), '409 nodes_have_not_followed');
+  return refused.body.error.details.count;
+}
