@@ -7,6 +7,7 @@ import { type AuthorityKey, AuthorityKeys } from '../protocol/records/authority-
 import { instantOf } from '../protocol/records/record.ts';
 import type {
   Adoption,
+  AdoptionState,
   AdoptionTally,
   LaggardRow,
   PartnerAdoption,
@@ -125,7 +126,7 @@ function adoptionText(adoption: Adoption, options: TableOptions): Line[] {
       [{ role: 'all nodes', ...nodes }, ...roles],
       options,
     ),
-    ...laggardsText(laggards, nodes, options),
+    ...laggardsText(laggards, { state: succession.state, all: nodes.laggards }, options),
   ];
 }
 
@@ -149,7 +150,7 @@ function inTime(time: string): string {
 
 function laggardsText(
   laggards: readonly LaggardRow[],
-  { laggards: all }: AdoptionTally,
+  { state, all }: { readonly state: AdoptionState; readonly all: number },
   options: TableOptions,
 ): Line[] {
   if (laggards.length === 0) return [];
@@ -165,7 +166,7 @@ function laggardsText(
         column('ROLES', ({ roles }) => roles.join(','), 2),
         timeColumn('ISSUED', ({ issued_at }) => issued_at),
         timeColumn('LAST CONTACT', ({ last_contact }) => last_contact, 3),
-        column('LACKS', lacksOf),
+        column('LACKS', (row: LaggardRow) => lacksOf(row, state)),
       ],
       laggards,
       options,
@@ -173,9 +174,11 @@ function laggardsText(
   ];
 }
 
-function lacksOf({ certified, informed }: LaggardRow): string {
+/** A staged key has not signed any certificates yet. */
+function lacksOf({ certified, informed }: LaggardRow, state: AdoptionState): string {
   const knowledge = informed === null ? ['a heartbeat'] : informed ? [] : ['the statement'];
-  return [...(certified ? [] : ['a certificate']), ...knowledge].join(', ');
+  const hasCertificate = certified || state === 'staged';
+  return [...(hasCertificate ? [] : ['a certificate']), ...knowledge].join(', ');
 }
 
 function partnersText(partners: readonly PartnerAdoption[], options: TableOptions): Line[] {
