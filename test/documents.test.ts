@@ -447,7 +447,7 @@ const PLACE = IN_DATABASE
       lag_revisions: 0,
       database: { backend: 'postgresql', writable: true, schema_version: SCHEMA_VERSION },
     }
-  : { ha_mode: 'single', database: { backend: 'lmdb', writable: true, schema_version: 4 } };
+  : { ha_mode: 'single', database: { backend: 'lmdb', writable: true, schema_version: 5 } };
 
 test('GET /health names the network and its version, and no path', async () => {
   await using na = await startTestAuthority();
@@ -546,9 +546,8 @@ test('no id, key, token or raw path is in the metrics', async () => {
     assert.equal(text.includes(detail), false, detail);
   }
   const labels = new Set([...text.matchAll(/[{,](\w+)="/g)].map(([, label]) => label));
-  const known = 'bucket job kind le method reason role route rule state status version work'.split(
-    ' ',
-  );
+  const known =
+    'bucket event job kind le method reason role route rule state status version work'.split(' ');
   for (const label of labels) {
     const isOwn = known.includes(label ?? '');
     assert.ok(isOwn || ownsNothing(text, label ?? ''), label);

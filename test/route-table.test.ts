@@ -105,6 +105,7 @@ const CONTRACT: readonly ContractRoute[] = [
     '/admin/recognition-policy',
     '/admin/recognition-treaties',
     '/admin/recognition-treaties/{}/revoke',
+    '/admin/recognition-treaties/{}/follow',
     '/admin/sovereign-revocation-feeds/import',
   ].map((path): ContractRoute => ['POST', path, 'operator-privileged', 'ADMIN']),
   ...[
