@@ -78,7 +78,9 @@ export function masking(): (output: string) => string {
     const left = KINDS.reduce(
       (rest, [pattern, kind]) => rest.replace(pattern, numbered(kind)),
       // Contacts are written about a second after they happen.
-      output.replace(/\b(liveness|history) \d+/g, '$1 <count>'),
+      output
+        .replace(/\b(liveness|history) \d+/g, '$1 <count>')
+        .replace(/\b(?:in \d+[smhd]|\d+[smhd] ago)\b/g, '<from now>'),
     );
     // Columns are as wide as their widest value.
     return left.replace(/ {2,}/g, '  ');
