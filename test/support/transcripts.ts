@@ -77,9 +77,9 @@ export function masking(): (output: string) => string {
   return (output) => {
     const left = KINDS.reduce(
       (rest, [pattern, kind]) => rest.replace(pattern, numbered(kind)),
-      // Contacts are written about a second after they happen.
+      // Contacts are written about a second after they happen, and commands that wait send several requests.
       output
-        .replace(/\b(liveness|history) \d+/g, '$1 <count>')
+        .replace(/\b(liveness|history|nonces|at revision) \d+/g, '$1 <count>')
         .replace(/\b(?:in \d+[smhd]|\d+[smhd] ago)\b/g, '<from now>'),
     );
     // Columns are as wide as their widest value.
