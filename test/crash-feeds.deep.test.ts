@@ -12,6 +12,7 @@ import { isSignedByAny } from '../src/protocol/records/signed-record.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { type ChildServer, NO_LIMITS, startChildServer } from './support/child-server.ts';
 import { makeNetworkFolder } from './support/folders.ts';
+import { gone } from './support/kills.ts';
 import { get, operate, outcome } from './support/requests.ts';
 
 /** `npm run test:kills` has more. */
@@ -68,18 +69,6 @@ async function loadUntilKilled(server: ChildServer, ledger: Ledger, enough: numb
   };
   await Promise.all([attest, revoke, revoke, revoke, readFeed, readFeed].map(untilKilled));
   await killed;
-}
-
-/** Whether the server no longer answers; anything else that fails is a failure of the test. */
-async function gone(act: () => Promise<void>): Promise<boolean> {
-  try {
-    await act();
-    return false;
-  } catch (error) {
-    // The errors of fetch for a missing or partial answer.
-    if (error instanceof TypeError) return true;
-    throw error;
-  }
 }
 
 async function attest(na: TestAuthority, ledger: Ledger): Promise<void> {

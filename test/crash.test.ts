@@ -12,6 +12,7 @@ import { type AuditEntry, GENESIS_HASH } from '../src/store/store.ts';
 import type { TestAuthority, TestOperator } from './support/authority.ts';
 import { type ChildServer, NO_LIMITS, startChildServer } from './support/child-server.ts';
 import { makeNetworkFolder } from './support/folders.ts';
+import { gone } from './support/kills.ts';
 import {
   get,
   heartbeat,
@@ -156,18 +157,6 @@ async function loadUntilKilled(
   const revokeSpare = gone(() => revokeOperatorKey(na, ledger, spare.keyId));
   await Promise.all([...lanes, revokeSpare]);
   await killed;
-}
-
-/** Whether the server no longer answers; anything else that fails is a failure of the test. */
-async function gone(act: () => Promise<void>): Promise<boolean> {
-  try {
-    await act();
-    return false;
-  } catch (error) {
-    // What fetch throws when there is no answer, or only a part of one.
-    if (error instanceof TypeError) return true;
-    throw error;
-  }
 }
 
 async function makeInvites(na: TestAuthority, ledger: Ledger): Promise<void> {
