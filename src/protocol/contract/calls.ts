@@ -147,7 +147,7 @@ export const CALLS = {
   issueTreaty: privilegedCommand<TreatyTerms>(),
   revokeTreaty: privilegedCommand<RevokeTreaty>(),
   followTreaty: privilegedCommand<FollowTreaty>(),
-  treatyPin: internalQuery<{ readonly treatyId: string }>(),
+  treatyPin: query<{ readonly treatyId: string }>(),
   setRecognitionPolicy: privilegedCommand<SetRecognitionPolicy>(),
   importFeed: privilegedCommand<ImportFeed>(),
   ...TRUST_CALLS,

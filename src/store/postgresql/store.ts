@@ -156,7 +156,8 @@ async function foundedNetwork(
   network: NetworkIdentity | null,
 ): Promise<NetworkIdentity | null> {
   const owner = metaValue(meta, 'network');
-  return owner && network && (await asFoundedIn(postgresqlTables(client), owner, network));
+  if (owner === null || network === null) return network;
+  return asFoundedIn(postgresqlTables(client), owner, network);
 }
 
 /** The state must belong to this network, and must exist if the network's keys were in use before. */
