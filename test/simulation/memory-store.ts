@@ -2,7 +2,9 @@
  * The store port in memory. Writes are in flight until they are flushed, and a crash loses what was not
  * flushed: the simulation decides when, and in which order relative to everything else.
  */
+
 import { deserialize, serialize } from 'node:v8';
+import { compareCodePoints } from '../../src/base/json/write.ts';
 import { auditLineOf } from '../../src/store/audit-log.ts';
 import {
   type AuditEntry,
@@ -172,7 +174,10 @@ export function openMemoryStore(disk: MemoryDisk, flush: 'at_once' | 'by_hand'):
       Promise.resolve(disk.audit.slice(entry, entry + most).map(auditLineOf)),
     subjectsOf: (kind) =>
       Promise.resolve(
-        [...disk.subjects.values()].map(subjectOf).filter((each) => each.kind === kind),
+        [...disk.subjects.values()]
+          .map(subjectOf)
+          .filter((subject) => subject.kind === kind)
+          .sort((one, other) => compareCodePoints(one.id, other.id)),
       ),
     load: () => Promise.resolve(contentsOf(disk, previousOwner)),
     commit(unit) {
@@ -207,7 +212,12 @@ export function openMemoryStore(disk: MemoryDisk, flush: 'at_once' | 'by_hand'):
         return disk.revision;
       });
     },
-    history: () => inOneBatch([...disk.history.values()]),
+    history: () =>
+      inOneBatch(
+        [...disk.history.values()].sort(
+          (one, other) => one.seconds - other.seconds || one.slot - other.slot,
+        ),
+      ),
     health: () => (failure === null ? null : failure.message),
     isOwner: () => !isDead,
     close() {
