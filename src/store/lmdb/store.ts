@@ -7,6 +7,7 @@
  */
 import { mkdirSync } from 'node:fs';
 import type { RootDatabase } from 'lmdb';
+import { messageOf } from '../../base/error-message.ts';
 import { createSharedWork } from '../../base/work.ts';
 import { encodeEntries, readHash, readHead, readLines } from '../audit-log.ts';
 import { contentsOf, historyIn, subjectsOf } from '../contents.ts';
@@ -105,6 +106,7 @@ function openLockedStore(
 
   let totals = metaValue(tables.meta, 'totals');
   let failure: string | null = null;
+  let failedBy: unknown = null;
   const queue = createUnitQueue({ failure: () => failure, encode, flush });
   const forgetting = createSharedWork();
   /** Versions of subjects whose writes are not on disk yet. */
@@ -169,7 +171,7 @@ function openLockedStore(
       // After a failed flush, every later unit is rejected, because the audit chain on disk would have a gap.
       await writeAsOwner(writesOf(batch.map(({ unit }) => unit)));
     } catch (cause) {
-      failure ??= cause instanceof Error ? cause.message : String(cause);
+      failWith(cause);
       for (const { reject } of batch) reject(cause);
       return;
     }
@@ -237,8 +239,14 @@ function openLockedStore(
   }
 
   /** After a failed write, any further call may make LMDB kill the process with a signal. */
+  /** Later writes fail for the same reason, which may be a promise in the cause. */
+  function failWith(cause: unknown): void {
+    failedBy ??= cause;
+    failure ??= messageOf(cause);
+  }
+
   async function writeAsOwner(writes: readonly Write[]): Promise<void> {
-    if (failure !== null) throw new Error(failure);
+    if (failure !== null) throw failedBy;
     try {
       const written = await commits.run(() =>
         tables.meta.ifVersion('owner', ownership.number, () => {
@@ -247,7 +255,7 @@ function openLockedStore(
       );
       if (!written) throw new Error(LOST);
     } catch (cause) {
-      failure ??= cause instanceof Error ? cause.message : String(cause);
+      failWith(cause);
       throw cause;
     }
   }
@@ -280,7 +288,7 @@ function openLockedStore(
   }
 
   async function forgetPast(now: number, times: readonly TimeRange[]): Promise<void> {
-    if (failure !== null) throw new Error(failure);
+    if (failure !== null) throw failedBy;
     const past = [...tables.nonces.getKeys({ end: [nonceBucket(now)], limit: FORGET_AT_MOST })];
     if (past.length === 0) return;
     totals = { ...totals, nonceRows: totals.nonceRows - past.length };
