@@ -26,6 +26,7 @@ export const LINK_SECRET = linkSecret(LINK_SIGNER, 'a');
 const { publicKey } = LINK_SIGNER;
 export const WIRES = tlsWires({
   keys: {
+    isAccepted: (given) => given === publicKey,
     accepted: (given) => (given === publicKey ? LINK_SECRET : null),
     offered: () => [{ publicKey, secret: LINK_SECRET }],
   },

@@ -14,7 +14,7 @@ export function agreedSettings(config: Config): Readonly<Record<string, string>>
   const { network_authority: _key, signatures: _signatures, ...genesis } = config.genesis;
   const settings: Readonly<Record<string, unknown>> = {
     genesis,
-    MESH_KEY_ID: config.keyId === config.publicKey ? null : config.keyId,
+    NA_KEY_ID: config.keyId === config.publicKey ? null : config.keyId,
     'operator keys and tiers': Object.fromEntries(
       operators.map(({ keyId, publicKey, tier }) => [keyId, [publicKey, tier]]),
     ),

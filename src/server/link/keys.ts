@@ -3,10 +3,11 @@ import { hkdfSync } from 'node:crypto';
 import Type from 'typebox';
 import Value from 'typebox/value';
 import { sha256Hex } from '../../base/crypto/digest.ts';
-import type { Signer } from '../../base/crypto/primitives.ts';
+import type { LabeledSigner, Signer } from '../../base/crypto/primitives.ts';
 import { canonicalJson } from '../../base/json/write.ts';
+import { isSignerUnavailable } from '../../base/refusal.ts';
 import type { AuthoritySigner } from '../../base/signer/authority-signer.ts';
-import type { PublishedDocument } from '../../protocol/contract/documents.ts';
+import { documentText, type PublishedDocument } from '../../protocol/contract/documents.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
 import { type AuthorityKey, AuthorityKeys } from '../../protocol/records/authority-chain.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
@@ -18,7 +19,9 @@ export interface LinkKey {
 }
 
 export interface LinkKeys {
-  /** The secret that another instance may use now; null if this authority key does not sign, or not anymore. */
+  /** Whether another instance may use the secret of this authority key now: the key signs. */
+  isAccepted(publicKey: string): boolean;
+  /** The secret of an accepted key; null for other keys, or while the signer is unavailable. */
   accepted(publicKey: string): Buffer | null;
   /**
    * The secrets to link with, never none. An instance may not know yet which of its keys signs; it does not offer one
@@ -83,28 +86,44 @@ export function createLinkKeys({
     return staged !== undefined && signer.holds(staged.public_key) ? staged.public_key : null;
   }
 
-  function secretOf(key: Pick<Signer, 'publicKey' | 'sign'>): Buffer {
-    const secret = secrets.get(key.publicKey) ?? linkSecret(key, network);
-    secrets.set(key.publicKey, secret);
-    return secret;
+  function signingKey(publicKey: string): LabeledSigner | undefined {
+    return [signer, signer.previous]
+      .flatMap((key) => key ?? [])
+      .find((key) => key.publicKey === publicKey);
+  }
+
+  /** Called for handshakes of strangers, so a signer that is unavailable must not throw. */
+  function secretOf(key: Pick<Signer, 'publicKey' | 'sign'>): Buffer | null {
+    const known = secrets.get(key.publicKey);
+    if (known !== undefined) return known;
+    try {
+      const secret = linkSecret(key, network);
+      secrets.set(key.publicKey, secret);
+      return secret;
+    } catch (cause) {
+      if (isSignerUnavailable(cause)) return null;
+      throw cause;
+    }
   }
 
   // Derived now, while the signer is known to be available.
-  secretOf(signer);
+  const own = { publicKey: signer.publicKey, secret: linkSecret(signer, network) };
+  secrets.set(own.publicKey, own.secret);
 
   return {
+    isAccepted: (publicKey) => signingKey(publicKey) !== undefined,
     accepted(publicKey) {
-      const signing = [signer, signer.previous];
-      const key = signing.find((each) => each?.publicKey === publicKey);
-      return key ? secretOf(key) : null;
+      const key = signingKey(publicKey);
+      return key === undefined ? null : secretOf(key);
     },
     offered() {
       const others = signer.held().filter(({ publicKey }) => publicKey !== signer.publicKey);
       const usable = [signer, ...others].filter(({ publicKey }) => !signsNoMore(publicKey));
-      return (usable.length === 0 ? [signer] : usable).map((key) => ({
-        publicKey: key.publicKey,
-        secret: secretOf(key),
-      }));
+      const offered = usable.flatMap((key) => {
+        const secret = secretOf(key);
+        return secret === null ? [] : [{ publicKey: key.publicKey, secret }];
+      });
+      return offered.length === 0 ? [own] : offered;
     },
     nextKey() {
       const now = elapsed();
@@ -116,7 +135,7 @@ export function createLinkKeys({
   };
 }
 
-function keysIn({ bytes }: PublishedDocument): readonly AuthorityKey[] {
-  const value: unknown = JSON.parse(Buffer.from(bytes).toString());
+function keysIn(document: PublishedDocument): readonly AuthorityKey[] {
+  const value: unknown = JSON.parse(documentText(document));
   return Value.Check(Keys, value) ? value.keys : [];
 }

@@ -82,7 +82,7 @@ export function tlsWires({ keys, warn }: TlsWiresOptions): Wires {
         address: host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`,
         endUnaccepted() {
           for (const socket of proven) {
-            if (keys.accepted(usedBy.get(socket) ?? '') === null) socket.destroy();
+            if (!keys.isAccepted(usedBy.get(socket) ?? '')) socket.destroy();
           }
         },
         close: () => void server.close(),
