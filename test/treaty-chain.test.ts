@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { keysInForce } from '../src/protocol/records/authority-chain.ts';
 import type { AuthoritySuccession } from '../src/protocol/records/authority-succession.ts';
 import {
   acceptedKeys,
-  followedKeys,
   followForTreaty,
   type TreatyPin,
 } from '../src/protocol/records/treaty-chain.ts';
@@ -68,7 +68,7 @@ test('a treaty names the current key first, then only keys that may still sign, 
         treaty = followed(treaty, chain, now);
         if (treaty.followed.length === 0) continue;
         const states = new Map(
-          followedKeys(treaty.followed, now).map(({ public_key, state }) => [public_key, state]),
+          keysInForce(treaty.followed, now).map(({ public_key, state }) => [public_key, state]),
         );
         const [current, ...rest] = treaty.subjectKeys.filter((key) => key !== OTHER);
         assert.equal(states.get(current ?? ''), 'current');

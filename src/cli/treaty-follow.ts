@@ -6,15 +6,14 @@ import { systemRuntime } from '../base/runtime.ts';
 import { verifyText } from '../client/keys.ts';
 import type { PublicClient } from '../client/public-client.ts';
 import { portableSha256 } from '../client/sha256.ts';
-import { type FollowedChain, successionsIn } from '../protocol/records/authority-chain.ts';
+import {
+  type FollowedChain,
+  keysInForce,
+  successionsIn,
+} from '../protocol/records/authority-chain.ts';
 import type { RecognitionTreaty } from '../protocol/records/recognition-treaty.ts';
 import { instantOf } from '../protocol/records/record.ts';
-import {
-  acceptedKeys,
-  followedKeys,
-  followForTreaty,
-  rootKeyIn,
-} from '../protocol/records/treaty-chain.ts';
+import { acceptedKeys, followForTreaty, rootKeyIn } from '../protocol/records/treaty-chain.ts';
 import type { TreatyRow } from '../protocol/rows/treaty.ts';
 import { isConfirmed, isTerminal } from './confirm.ts';
 import { fromNow } from './duration.ts';
@@ -173,7 +172,7 @@ function keyLines(
   now: number,
 ): string[] {
   const accepted = acceptedKeys(inForce, subjectKeys, now);
-  const keys = new Map(followedKeys(inForce, now).map((key) => [key.public_key, key]));
+  const keys = new Map(keysInForce(inForce, now).map((key) => [key.public_key, key]));
   const isKept = new Set(subjectKeys);
   return [
     ...accepted.map((key) => {

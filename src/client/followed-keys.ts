@@ -10,8 +10,9 @@ import {
   type ChainPin,
   type ChainReason,
   type ChainTools,
+  firstKey,
   followChain,
-  keysAt,
+  keysInForce,
   successionsIn,
 } from '../protocol/records/authority-chain.ts';
 import type { AuthoritySuccession } from '../protocol/records/authority-succession.ts';
@@ -99,16 +100,8 @@ export function createNetworkTrust(options: NetworkTrustOptions): NetworkTrust {
     known = successions.slice(0, document.in_force);
   }
 
-  /** Statements in force stay in force, even if this clock is behind. */
   function keys(): readonly AuthorityKey[] {
-    const [first] = known;
-    if (first === undefined) {
-      return [{ public_key: authorityKey, state: 'current', since: null, signs_until: null }];
-    }
-    return keysAt(
-      known,
-      Math.max(now(), ...known.map(({ activates_at }) => instantOf(activates_at))),
-    );
+    return known.length === 0 ? [firstKey(authorityKey)] : keysInForce(known, now());
   }
 
   function keysThat(counts: (key: AuthorityKey) => boolean): readonly string[] {

@@ -44,10 +44,6 @@ export function publishedAuthorityKeys(
     known.isSuccessor = keys[0]?.public_key !== key;
   }
 
-  for (const name of ['genesis', 'authority_keys'] as const) {
-    const latest = documents.latest(name);
-    if (latest !== undefined) use(name, latest);
-  }
-  documents.onChange(use);
+  documents.follow(use);
   return known;
 }

@@ -1,5 +1,5 @@
 /** The public keys of operators known to an edge: those that the authority has published. */
-import { documentText, type PublishedDocument } from '../protocol/contract/documents.ts';
+import { documentText } from '../protocol/contract/documents.ts';
 import type { DocumentCache } from '../protocol/contract/publications.ts';
 import type { Edge } from './edge.ts';
 
@@ -9,17 +9,12 @@ export function publishedKeys(
   documents: DocumentCache,
 ): ReadonlyMap<string, string> {
   const keys = new Map(configured);
-  function use(document: PublishedDocument): void {
+  documents.follow((name, document) => {
+    if (name !== 'operator_keys') return;
     keys.clear();
     for (const [id, key] of JSON.parse(documentText(document)) as [string, string][]) {
       keys.set(id, key);
     }
-  }
-
-  const latest = documents.latest('operator_keys');
-  if (latest !== undefined) use(latest);
-  documents.onChange((name, document) => {
-    if (name === 'operator_keys') use(document);
   });
   return keys;
 }

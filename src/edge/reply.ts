@@ -155,6 +155,13 @@ export function answerReply(answer: Answer): Reply {
   return { ...reply, headerLines: `${reply.headerLines}\r\nX-Mesh-Replayed: true` };
 }
 
+/** Like `answerReply`, for a query that runs in slices: while too many of these wait, another one is refused. */
+export function slicedReply(answer: Answer): Reply {
+  const isTooBusy = !answer.ok && answer.refusal === 'rate_limit_exceeded';
+  if (!isTooBusy) return answerReply(answer);
+  return refusalReply(answer.refusal, answer.details, 'Retry-After', '1');
+}
+
 /** A public document from its cached bytes; 304 when the client has this version. */
 export function documentReply(
   document: PublishedDocument,

@@ -2,18 +2,10 @@
  * Puts the genesis block and the key of a finished succession in place of the earlier ones. Each step may be interrupted:
  * the state says which key signs, and the next start continues here.
  */
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { signerFromSeed } from '../base/crypto/ed25519.ts';
+import { replaceFile, syncFolder } from '../base/durable-file.ts';
 import { messageOf } from '../base/error-message.ts';
 import { parseJson } from '../base/json/parse.ts';
 import { canonicalJson } from '../base/json/write.ts';
@@ -72,16 +64,7 @@ function settleGenesis(
   }
   const stored = parseJson(readFileSync(path, 'utf8'));
   if (canonicalJson(stored) === canonicalJson(genesis)) return true;
-  const draft = `${path}.next`;
-  const file = openSync(draft, 'w');
-  try {
-    writeFileSync(file, `${JSON.stringify(genesis, null, 2)}\n`);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-  renameSync(draft, path);
-  fsyncFolder(path);
+  replaceFile(path, `${JSON.stringify(genesis, null, 2)}\n`, 0o644);
   logger.write('INFO', 'succession', `${path} has the genesis block of the current key`);
   return true;
 }
@@ -111,7 +94,7 @@ function settleKey(
     rmSync(next);
     rmSync(publicFile(next), { force: true });
   } else return;
-  fsyncFolder(path);
+  syncFolder(dirname(path));
   logger.write('INFO', 'succession', `${path} has the current key; the earlier one is destroyed`);
 }
 
@@ -121,13 +104,4 @@ function publicFile(keyFile: string): string {
 
 function publicKeyIn(path: string): string | null {
   return existsSync(path) ? signerFromSeed(readPrivateKey(path)).publicKey : null;
-}
-
-function fsyncFolder(path: string): void {
-  const folder = openSync(dirname(path), 'r');
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
-  }
 }

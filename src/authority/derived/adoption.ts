@@ -10,7 +10,7 @@ import { instantOf } from '../../protocol/records/record.ts';
 import type { AdoptionState } from '../../protocol/rows/adoption.ts';
 import type { KnownChains } from '../liveness/known-chains.ts';
 import type { Subjects } from '../subjects/subjects.ts';
-import { type KeyChain, keyChain } from './authority-keys.ts';
+import { committedChain, type KeyChain } from './authority-keys.ts';
 import { createNodeReports, type NodeReportsOptions } from './node-reports.ts';
 
 /** The statement that nodes have to follow, by knowing it and by holding a certificate of the key that it leads to. */
@@ -89,7 +89,7 @@ export function createAdoptionCensus(options: AdoptionOptions): AdoptionCensus {
   let last: Adoption | null = null;
 
   function followed(): FollowedStatement | null {
-    return followedStatement(keyChain(subjects.allCommitted('authority-key')));
+    return followedStatement(committedChain(options));
   }
 
   function latest(): Adoption | null {
@@ -146,8 +146,8 @@ export function createAdoptionCensus(options: AdoptionOptions): AdoptionCensus {
   };
 }
 
-export function laggardsIn({ nodes }: Adoption): number {
-  return nodes.active - nodes.followed;
+export function laggardsIn({ active, followed }: NodeTally): number {
+  return active - followed;
 }
 
 /** While two keys sign, nodes follow to the current one, even if the next one is staged already. */

@@ -10,9 +10,9 @@ import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import type { StoredSubject } from '../../store/store.ts';
 import type { Subject } from '../subjects/subject-table.ts';
-import type { SubjectFollower } from '../subjects/subjects.ts';
+import { type SubjectFollower, type Subjects, toSubject } from '../subjects/subjects.ts';
 
-export type KeySubject = Subject<'authority-key'>;
+type KeySubject = Subject<'authority-key'>;
 
 export interface CurrentKey {
   readonly publicKey: string;
@@ -99,14 +99,25 @@ const STATES: { readonly [value: string]: AuthorityKey['state'] } = {
 };
 
 /** The public keys whose signatures count in a state with these keys, which began with `firstKey`. */
-export function trustedKeysIn(stored: readonly StoredSubject[], firstKey: string): string[] {
-  const trusted = stored.filter(
-    ({ snapshot: { value } }) => value !== 'staged' && value !== 'distrusted',
-  );
-  return stored.length === 0 ? [firstKey] : trusted.map(({ id }) => id);
+export function trustedKeysIn(
+  stored: readonly StoredSubject[],
+  firstKey: string,
+): readonly string[] {
+  const { trusted } = storedChain(stored);
+  return trusted.length === 0 ? [firstKey] : trusted;
 }
 
-export function keyChain(subjects: Iterable<readonly [string, KeySubject]>): KeyChain {
+/** The chain of the keys in a store. */
+export function storedChain(stored: readonly StoredSubject[]): KeyChain {
+  return keyChain(stored.map((subject) => [subject.id, toSubject(subject) as KeySubject]));
+}
+
+/** The chain of the committed keys. */
+export function committedChain({ subjects }: { readonly subjects: Subjects }): KeyChain {
+  return keyChain(subjects.allCommitted('authority-key'));
+}
+
+function keyChain(subjects: Iterable<readonly [string, KeySubject]>): KeyChain {
   const states = new Map(subjects);
   const held = [...states];
   const inForce = held

@@ -8,7 +8,13 @@ import type {
   PartnerAdoption,
   RoleAdoption,
 } from '../../protocol/rows/adoption.ts';
-import { type Adoption, type Laggard, type NodeTally, standingOf } from '../derived/adoption.ts';
+import {
+  type Adoption,
+  type Laggard,
+  laggardsIn,
+  type NodeTally,
+  standingOf,
+} from '../derived/adoption.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { Sliced } from '../subjects/sliced.ts';
@@ -53,8 +59,9 @@ function successionOf({ statement }: Adoption): FollowedSuccession {
   return { sequence, kind, state: statement.state, to_key, activates_at, overlap_until };
 }
 
-function tallyOf({ notHeard, ...counts }: NodeTally): AdoptionTally {
-  return { ...counts, laggards: counts.active - counts.followed, not_heard: notHeard };
+function tallyOf(tally: NodeTally): AdoptionTally {
+  const { notHeard, ...counts } = tally;
+  return { ...counts, laggards: laggardsIn(tally), not_heard: notHeard };
 }
 
 function rolesOf({ byRole }: Adoption): RoleAdoption[] {

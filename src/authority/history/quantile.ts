@@ -15,8 +15,7 @@ export function quantile(
     const count = counts[index] ?? 0;
     if (count > 0 && below + count >= rank) {
       const lowest = bounds[index - 1] ?? 0;
-      const value = lowest + ((bound - lowest) * (rank - below)) / count;
-      return value;
+      return lowest + ((bound - lowest) * (rank - below)) / count;
     }
     below += count;
   }

@@ -1,7 +1,7 @@
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { Readiness } from '../../protocol/answers/documents.ts';
-import { keyChain } from '../derived/authority-keys.ts';
+import { committedChain } from '../derived/authority-keys.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { hasRoom } from '../engine/room.ts';
@@ -40,8 +40,8 @@ export const readCounts: Handler<'readCounts'> = (na, _given, at) => {
 };
 
 /** How many keys of the authority are in each state. */
-function keyCounts({ subjects }: Authority): Record<string, number> {
-  const { keys, current } = keyChain(subjects.allCommitted('authority-key'));
+function keyCounts(na: Authority): Record<string, number> {
+  const { keys, current } = committedChain(na);
   if (current === null) return { current: 1 };
   const counts: Record<string, number> = {};
   for (const { state } of keys) counts[state] = (counts[state] ?? 0) + 1;

@@ -4,7 +4,7 @@
  */
 import type { LicensePolicy } from '../../../machines/data-license-policy.ts';
 import type { Writable } from '../../base/json/write.ts';
-import { keyChain } from '../derived/authority-keys.ts';
+import { committedChain } from '../derived/authority-keys.ts';
 import type { CountedEnds } from '../derived/expiry-census.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
@@ -58,8 +58,8 @@ function single(end: number | null, asOf: number): EndTally {
 }
 
 /** When the staged key takes over, and when the previous key stops signing; null if there is no such key. */
-function successionEnds({ subjects }: Authority) {
-  const { staged, previous } = keyChain(subjects.allCommitted('authority-key'));
+function successionEnds(na: Authority) {
+  const { staged, previous } = committedChain(na);
   return { activation: staged?.activatesAt ?? null, overlap: previous?.overlapUntil ?? null };
 }
 

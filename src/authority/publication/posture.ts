@@ -43,7 +43,7 @@ function successionFacts(na: Authority): PostureFacts['succession'] {
     state: followed.state,
     activatesAt: instantOf(activates_at),
     overlapUntil: instantOf(overlap_until),
-    nodes: counted && { active: counted.nodes.active, laggards: laggardsIn(counted) },
+    nodes: counted && { active: counted.nodes.active, laggards: laggardsIn(counted.nodes) },
     knownFrom: counted?.knownFrom ?? null,
   };
 }

@@ -9,13 +9,13 @@ import {
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { TreatyFilter, TreatyTerms } from '../../protocol/contract/inputs.ts';
+import { keysInForce } from '../../protocol/records/authority-chain.ts';
 import { type Issuer, keysOf } from '../../protocol/records/issuer.ts';
 import {
   type RecognitionTreaty,
   readRecognitionTreaty,
 } from '../../protocol/records/recognition-treaty.ts';
 import { signRecord } from '../../protocol/records/signed-record.ts';
-import { followedKeys } from '../../protocol/records/treaty-chain.ts';
 import type { TreatyRow, TreatyStatus } from '../../protocol/rows/treaty.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
@@ -160,7 +160,7 @@ function followedOf(
   const last = followed.at(-1);
   if (last === undefined) return null;
   const { root_public_key, sequence } = last;
-  const keys = followedKeys(followed, at).filter(({ public_key }) =>
+  const keys = keysInForce(followed, at).filter(({ public_key }) =>
     subjectKeys.includes(public_key),
   );
   return { followed: { root_public_key, sequence, keys } };

@@ -50,7 +50,7 @@ export const finishSuccession: Handler<'finishSuccession'> = (
   { remoteAddr },
 ) => {
   const counted = na.adoption.latest();
-  const behind = counted === null ? 0 : laggardsIn(counted);
+  const behind = counted === null ? 0 : laggardsIn(counted.nodes);
   return finish(na, unit, { behind, despite }, { despite, remote_addr: remoteAddr });
 };
 

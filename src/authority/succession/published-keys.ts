@@ -8,7 +8,7 @@ import {
   firstKey,
 } from '../../protocol/records/authority-chain.ts';
 import { type GenesisBlock, genesisDigest } from '../../protocol/records/genesis.ts';
-import { genesisInForce, type KeyChain, keyChain } from '../derived/authority-keys.ts';
+import { committedChain, genesisInForce, type KeyChain } from '../derived/authority-keys.ts';
 import type { Authority } from '../engine/authority.ts';
 
 /** Publishes what is committed; returns the genesis block in force. */
@@ -22,7 +22,7 @@ export function publishAuthorityKeys({
   Authority,
   'subjects' | 'settings' | 'publisher' | 'bulletin' | 'knownChains'
 >): GenesisBlock {
-  const chain = keyChain(subjects.allCommitted('authority-key'));
+  const chain = committedChain({ subjects });
   publisher.publish(
     'authority_keys',
     publishedDocument(jsonText(documentOf(chain, settings.genesis))),

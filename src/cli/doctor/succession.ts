@@ -1,5 +1,5 @@
 /** Whether the keys of a succession are where they have to be [authority-keys-8]. */
-import { type KeySubject, keyChain } from '../../authority/derived/authority-keys.ts';
+import { storedChain } from '../../authority/derived/authority-keys.ts';
 import { subjectsOf } from '../../store/contents.ts';
 import { shapesIn } from '../../store/meta-rows.ts';
 import type { StateReading } from '../../store/stream/ports.ts';
@@ -25,9 +25,7 @@ export async function checkSuccession(
   { held, named, isServing, now }: KeysHere,
 ): Promise<Finding> {
   const stored = await subjectsOf(state.tables, shapesIn(state.meta), 'authority-key');
-  const { staged, previous, has } = keyChain(
-    stored.map(({ id, version, snapshot }) => [id, { version, ...snapshot } as KeySubject]),
-  );
+  const { staged, previous, has } = storedChain(stored);
   if (staged !== null) {
     const { publicKey, activatesAt } = staged;
     const key = `The next authority key ${publicKey}`;

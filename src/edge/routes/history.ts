@@ -14,7 +14,7 @@ import {
   STEP_NAMES,
 } from '../../protocol/rows/history.ts';
 import { firstValue, type Query } from '../query.ts';
-import { answerReply, refusalReply } from '../reply.ts';
+import { slicedReply } from '../reply.ts';
 import type { RouteEntry } from '../route.ts';
 
 const DAY_MS = 86_400_000;
@@ -43,10 +43,7 @@ export const historyRoutes: readonly RouteEntry[] = [
     answer: History,
     refusals: ['invalid_series', 'invalid_step', 'invalid_time_range'],
     async handle({ query, now }, edge) {
-      const answer = await edge.call('readHistory', questionIn(query, now));
-      const isTooBusy = !answer.ok && answer.refusal === 'rate_limit_exceeded';
-      if (!isTooBusy) return answerReply(answer);
-      return refusalReply(answer.refusal, answer.details, 'Retry-After', '1');
+      return slicedReply(await edge.call('readHistory', questionIn(query, now)));
     },
   },
 ];

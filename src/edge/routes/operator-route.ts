@@ -7,7 +7,7 @@ import type {
 import type { Input } from '../../protocol/contract/claims.ts';
 import type { RouteDescription } from '../../protocol/route-description.ts';
 import type { Edge } from '../edge.ts';
-import { answerReply, refusalReply } from '../reply.ts';
+import { answerReply, slicedReply } from '../reply.ts';
 import { NOTHING, operatorOf, type RouteEntry, type RouteRequest } from '../route.ts';
 
 interface OperatorRoute<Name extends OperatorCallName>
@@ -51,10 +51,7 @@ export function countRoute(described: CountRoute): RouteEntry {
     refusals: ['rate_limit_exceeded'],
     async handle(request, edge) {
       const query = { operator: operatorOf(request), input: NOTHING };
-      const answer = await edge.call(described.call, query);
-      const isTooBusy = !answer.ok && answer.refusal === 'rate_limit_exceeded';
-      if (!isTooBusy) return answerReply(answer);
-      return refusalReply(answer.refusal, answer.details, 'Retry-After', '1');
+      return slicedReply(await edge.call(described.call, query));
     },
   };
 }

@@ -76,6 +76,8 @@ export interface DocumentCache {
   take(publication: Publication): void;
   /** Calls back with every publication whose bytes differ from the previous ones. */
   onChange(listener: (name: PublishedName, document: PublishedDocument) => void): void;
+  /** Calls back with everything received so far and then like `onChange`. */
+  follow(listener: (name: PublishedName, document: PublishedDocument) => void): void;
   /** Undefined if there is none or a newer version is about to arrive. */
   get(name: DocumentName): PublishedDocument | undefined;
   /** The last received version, even if a newer one is about to arrive; undefined if there is none. */
@@ -93,6 +95,10 @@ export function createDocumentCache(versions: Int32Array): DocumentCache {
       if (before !== document.etag) for (const listener of listeners) listener(name, document);
     },
     onChange: (listener) => listeners.push(listener),
+    follow(listener) {
+      for (const [name, { document }] of held) listener(name, document);
+      listeners.push(listener);
+    },
     get(name) {
       const publication = held.get(name);
       if (publication === undefined) return undefined;

@@ -290,6 +290,12 @@ export function firstKey(public_key: string): AuthorityKey {
   return { public_key, state: 'current', since: null, signs_until: null };
 }
 
+/** Like `keysAt`, for statements that came into force before, which stay in force even if the clock is set back. */
+export function keysInForce(chain: readonly AuthoritySuccession[], now: number): AuthorityKey[] {
+  const last = chain.at(-1);
+  return last === undefined ? [] : keysAt(chain, Math.max(now, instantOf(last.activates_at)));
+}
+
 /** Every key of the chain, oldest first, with its state at the given time [authority-keys-3]. */
 export function keysAt(chain: readonly AuthoritySuccession[], now: number): AuthorityKey[] {
   const [first] = chain;

@@ -1,16 +1,14 @@
 /** How a treaty follows its subject from one authority key to the next [core-4-13-1]. */
 import { isJsonObject, type JsonObject } from '../../base/json/value.ts';
 import {
-  type AuthorityKey,
   type ChainReason,
   type ChainTools,
   type ChainVerdict,
   followChain,
   type KeyState,
-  keysAt,
+  keysInForce,
 } from './authority-chain.ts';
 import type { AuthoritySuccession } from './authority-succession.ts';
-import { instantOf } from './record.ts';
 
 /** What a treaty says about its subject. A treaty never changes, so this does not become outdated. */
 export interface TreatyPin {
@@ -73,22 +71,13 @@ function refused(reason: ChainReason, message: string): ChainVerdict {
   return { refusal: { reason, sequence: null, message } };
 }
 
-/** The keys of statements that were in force when they were followed, and stay so even if the clock is set back. */
-export function followedKeys(
-  followed: readonly AuthoritySuccession[],
-  now: number,
-): AuthorityKey[] {
-  const last = followed.at(-1);
-  return last === undefined ? [] : keysAt(followed, Math.max(now, instantOf(last.activates_at)));
-}
-
 /** The keys that a treaty names once it has followed these statements, the current key of the subject first. */
 export function acceptedKeys(
   followed: readonly AuthoritySuccession[],
   subjectKeys: readonly string[],
   now: number,
 ): string[] {
-  const keys = followedKeys(followed, now);
+  const keys = keysInForce(followed, now);
   const inState = (wanted: KeyState) =>
     keys.flatMap(({ public_key, state }) => (state === wanted ? [public_key] : []));
   const ofChain = new Set(keys.map(({ public_key }) => public_key));

@@ -1,6 +1,7 @@
 /** A state that is being moved into a data folder, in a folder next to its final place. */
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { replaceFile } from '../../base/durable-file.ts';
 import { type Arrival, encodeMeta, metaValue } from '../meta-rows.ts';
 import { tryLockFolder } from './folder-lock.ts';
 
@@ -22,23 +23,8 @@ function readMark(path: string): Buffer | undefined {
   }
 }
 
-/** Writes atomically; the data is on disk when this returns. */
 export function writeArrival(dataDir: string, arrival: Arrival): void {
-  const path = join(dataDir, ARRIVING, MARK_FILE);
-  const fresh = `${path}.new`;
-  writeFileSync(fresh, encodeMeta('arriving', arrival), { mode: 0o600, flush: true });
-  renameSync(fresh, path);
-  syncFolder(join(dataDir, ARRIVING));
-}
-
-/** Makes renames in the folder durable. */
-export function syncFolder(path: string): void {
-  const folder = openSync(path, 'r');
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
-  }
+  replaceFile(join(dataDir, ARRIVING, MARK_FILE), encodeMeta('arriving', arrival), 0o600);
 }
 
 export interface AwaitArrivalOptions {

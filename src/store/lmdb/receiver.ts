@@ -5,13 +5,14 @@
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RootDatabase } from 'lmdb';
+import { syncFolder } from '../../base/durable-file.ts';
 import { copyDifference } from '../move/difference.ts';
 import { assertArrived, lastChanges } from '../move/marks.ts';
 import type { StateReceiver, StateTarget } from '../stream/ports.ts';
 import { targetOf } from '../stream/target.ts';
 import type { TableChange } from '../tables.ts';
 import { markInUse } from '../usage-mark.ts';
-import { ARRIVING, arrivalIn, syncFolder, writeArrival } from './arrival.ts';
+import { ARRIVING, arrivalIn, writeArrival } from './arrival.ts';
 import { type FolderLock, lockFolder } from './folder-lock.ts';
 import { ownerRow, SCHEMA_VERSION } from './ownership.ts';
 import { lmdbTables, type OpenTables, openEnvironment, openTables } from './tables.ts';

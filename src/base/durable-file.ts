@@ -1,0 +1,21 @@
+/** Files whose contents survive a crash of the machine. */
+import { closeSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/** Replaces a file atomically; the new contents are on disk when this returns. */
+export function replaceFile(path: string, contents: string | Uint8Array, mode: number): void {
+  const fresh = `${path}.new`;
+  writeFileSync(fresh, contents, { mode, flush: true });
+  renameSync(fresh, path);
+  syncFolder(dirname(path));
+}
+
+/** Makes renames in the folder durable. */
+export function syncFolder(path: string): void {
+  const folder = openSync(path, 'r');
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}
