@@ -5,6 +5,7 @@
 import type { HttpResponse } from 'uWebSockets.js';
 import { createRequire } from 'node:module';
 import sodium from 'sodium-native';
+import { type BareNetwork, bareEnrollments } from './bare-enrollments.ts';
 
 export interface StaticAnswer {
   readonly path: string;
@@ -29,6 +30,8 @@ export interface Verification {
 export interface BareWork {
   readonly answers?: readonly StaticAnswer[];
   readonly verifications?: readonly Verification[];
+  /** Null for a server that enrolls nobody. */
+  readonly network?: BareNetwork | null;
 }
 
 const uws: typeof import('uWebSockets.js') & { _cfg(name: string): void } = createRequire(
@@ -40,7 +43,7 @@ uws._cfg('silent');
 process.once('message', (work: BareWork) => serve(work));
 process.once('disconnect', () => process.exit());
 
-function serve({ answers = [], verifications = [] }: BareWork): void {
+function serve({ answers = [], verifications = [], network = null }: BareWork): void {
   const app = uws.App();
   app.post('/heartbeat', acceptHeartbeat);
   for (const { path, headers, body } of answers) {
@@ -53,6 +56,9 @@ function serve({ answers = [], verifications = [] }: BareWork): void {
   }
   for (const verification of verifications) {
     app.post(verification.path, verifier(verification));
+  }
+  if (network !== null) {
+    for (const [path, handle] of Object.entries(bareEnrollments(network))) app.post(path, handle);
   }
   app.listen('127.0.0.1', 0, (socket) => {
     if (socket === false) throw new Error('The bare server cannot listen');

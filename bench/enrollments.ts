@@ -1,16 +1,23 @@
-/** Durable enrollments: an invite and a join for each node, with each answer sent after its commit is on disk. */
+/**
+ * Durable enrollments: an invite and a join for each node, with each answer sent after its commit is on disk. The bare
+ * server parses, verifies, signs and stores the same.
+ */
 import { join } from 'node:path';
+import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
+import { scratchFolder } from '../test/support/scratch.ts';
 import { contest, type Measured, type Settings } from './contest.ts';
+import type { Network } from './fleet.ts';
 import type { Load } from './load.ts';
 import { busyClientNotes, compare, lineOf, type Report } from './report.ts';
-import type { RoundResult } from './round.ts';
-import { type AuthorityProcess, OTHER, startAuthority, startOther } from './servers.ts';
+import type { RoundResult, Target } from './round.ts';
+import { OTHER, startAuthority, startBare, startOther } from './servers.ts';
 
 const CONNECTIONS = 32;
 /** Rounds have a fixed number of requests; this only ends a round that hangs. */
 const LONGEST_SECONDS = 600;
 const WARM_UP_PAIRS = 2000;
 const HIGHEST_COUNT = 100_000;
+const LEAST_OF_BARE = 0.55;
 
 export async function benchEnrollments(load: Load, settings: Settings): Promise<Report> {
   const connections = settings.connections ?? CONNECTIONS;
@@ -18,13 +25,22 @@ export async function benchEnrollments(load: Load, settings: Settings): Promise<
   const profiles = cpuProf === null ? null : join(cpuProf, 'enrollments');
   await using na = await startAuthority(profiles, threads);
   await using other = await startOther(settings, threads);
+  const { network } = na;
+  const operatorKey = signerFromSeed(Buffer.from(network.operatorSeed, 'base64')).publicKey;
+  const folder = scratchFolder('mesh-na-bare-').path;
+  await using bare = await startBare({
+    network: { folder, operatorKey, audience: network.audience },
+  });
   const ours = enrollmentsAt(na, load, connections);
+  const bares = enrollmentsAt({ ...bare, network }, load, connections);
   const theirs = other && enrollmentsAt(other, load, connections);
-  // Both do the same work, so that neither has more state than the other.
-  const [ofPairs, ofJoins, otherPairs, otherJoins] = (await contest(
+  // All do the same work, so that none has more state than another.
+  const [ofPairs, ofJoins, barePairs, bareJoins, otherPairs, otherJoins] = (await contest(
     [
       { name: 'pairs', run: ours.pairs },
       { name: 'joins alone', run: ours.joins },
+      { name: 'pairs, bare', run: bares.pairs },
+      { name: 'joins alone, bare', run: bares.joins },
       ...(theirs
         ? [
             { name: `pairs, ${OTHER}`, run: theirs.pairs },
@@ -33,7 +49,7 @@ export async function benchEnrollments(load: Load, settings: Settings): Promise<
         : []),
     ],
     settings,
-  )) as [Measured, Measured, Measured | undefined, Measured | undefined];
+  )) as [Measured, Measured, Measured, Measured, Measured | undefined, Measured | undefined];
   const { phases } = ours;
 
   const standings = [
@@ -41,16 +57,21 @@ export async function benchEnrollments(load: Load, settings: Settings): Promise<
     { name: 'pairs: invites', rounds: phases.invites },
     { name: 'pairs: joins', rounds: phases.joins },
     ofJoins,
+    barePairs,
+    bareJoins,
     ...(otherPairs && otherJoins ? [otherPairs, otherJoins] : []),
   ];
   return {
     benchmark: 'enrollments',
     about: `${connections} connections, every answer after its commit`,
     lines: standings.map(lineOf),
-    comparisons:
-      otherPairs && otherJoins
+    comparisons: [
+      compare(ofPairs, barePairs, LEAST_OF_BARE),
+      compare(ofJoins, bareJoins, LEAST_OF_BARE),
+      ...(otherPairs && otherJoins
         ? [compare(ofPairs, otherPairs, null), compare(ofJoins, otherJoins, null)]
-        : [],
+        : []),
+    ],
     notes: [
       'a pair is one invite request and one join; joins alone use invites made by the thousand',
       'rate limits ADMIN and JOIN are off',
@@ -62,7 +83,11 @@ export async function benchEnrollments(load: Load, settings: Settings): Promise<
 /**
  * The contestants of one authority; the number of prepared requests follows the rate of the previous round.
  */
-function enrollmentsAt(target: AuthorityProcess, load: Load, connections: number) {
+function enrollmentsAt(
+  target: Target & { readonly network: Network },
+  load: Load,
+  connections: number,
+) {
   const { network } = target;
   const plan = { target, connections, seconds: LONGEST_SECONDS, rate: null };
   const phases = { invites: [] as RoundResult[], joins: [] as RoundResult[] };

@@ -238,8 +238,10 @@ function openLockedStore(
     return () => tables.meta.put(key, row);
   }
 
-  /** After a failed write, any further call may make LMDB kill the process with a signal. */
-  /** Later writes fail for the same reason, which may be a promise in the cause. */
+  /**
+   * After a failed write, any further call may make LMDB kill the process with a signal, so later writes fail at once,
+   * for the same reason.
+   */
   function failWith(cause: unknown): void {
     failedBy ??= cause;
     failure ??= messageOf(cause);
