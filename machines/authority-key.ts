@@ -110,7 +110,7 @@ const machine = setup({
           readonly type:
             | 'founded'
             | 'staged'
-            | 'cancelled'
+            | 'canceled'
             | 'activated'
             | 'replaced'
             | 'rolled_back'
@@ -191,7 +191,7 @@ export const authorityKeyMachine = machine.createMachine({
     staged: {
       on: {
         stage: { actions: refuseStaged },
-        cancel: { actions: emit({ type: 'cancelled' }) },
+        cancel: { actions: emit({ type: 'canceled' }) },
         activate: [
           { guard: 'early', actions: refuse('activation_too_early') },
           refuseNotHeld,

@@ -253,6 +253,19 @@ test('after the activation, nodes need a certificate of the new key, and finish 
   assert.match(metrics, /^mesh_na_authority_key_state\{state="retired"\} 1$/m);
 });
 
+test('finish counts the nodes of the key that took over while they were counted', async () => {
+  await using na = await startTestAuthority();
+  const node = await joinedNode(na);
+  await stage(na, await succession(na, { activatesIn: MINUTE }));
+  await beat(na, node, { authority_keys_digest: await digest(na) });
+  assert.equal((await adoption(na)).body.nodes.laggards, 0, 'it knows the staged statement');
+  na.clock.advance(MINUTE);
+  const [activated, finished] = await Promise.all([step(na, 'activate'), step(na, 'finish')]);
+  assert.match(outcome(activated), /^200$|^409 succession_not_staged$/);
+  assert.equal(outcome(finished), '409 nodes_have_not_followed');
+  assert.equal(finished.body.error.details.count, 1);
+});
+
 test('every step of a succession is an event of the audit log', async () => {
   await using na = await startTestAuthority();
   await stage(na, await succession(na, { activatesIn: HOUR }));
@@ -265,7 +278,7 @@ test('every step of a succession is an event of the audit log', async () => {
   const seen = types.filter((type) => type.startsWith('authority_'));
   assert.deepEqual(seen, [
     'authority_succession_staged',
-    'authority_succession_cancelled',
+    'authority_succession_canceled',
     'authority_succession_staged',
     'authority_key_activated',
     'authority_key_rolled_back',

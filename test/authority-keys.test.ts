@@ -241,8 +241,8 @@ test('a staged succession is published until it is taken back, and after a resta
 
   await using again = await na.restart();
   assert.deepEqual(await keyStates(again), states);
-  const cancelled = await step(again, 'cancel');
-  assert.equal(cancelled.body.state, 'absent');
+  const canceled = await step(again, 'cancel');
+  assert.equal(canceled.body.state, 'absent');
   assert.deepEqual(await keyStates(again), [[na.audience, 'current']]);
   assert.equal(outcome(await step(again, 'cancel')), '409 succession_not_staged');
 

@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { after, beforeEach, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { SHA256 } from '../src/base/crypto/digest.ts';
+import { authorityKeysDigest } from '../src/protocol/records/authority-chain.ts';
 import { genesisDigest } from '../src/protocol/records/genesis.ts';
 import { chainOf, countedKey, HOUR, ROOT, START, type Step } from './support/authority-chain.ts';
 import { runProgram } from './support/child-server.ts';
@@ -120,6 +121,46 @@ test('without the authority, a chain in a file leads from the key in the folder 
     [misused.code, /--authority-keys needs --offline/.test(misused.stderr)],
     [2, true],
   );
+});
+
+test('node heartbeat follows what a bulletin names, and says so with the next heartbeat', async () => {
+  const digests = () =>
+    na.asked.splice(0).flatMap(({ path, body }) => {
+      return path === '/heartbeat' ? [body.authority_keys_digest ?? null] : [];
+    });
+  digests();
+  await command('heartbeat');
+  na.successions = chain(planned);
+  const learned = await command('heartbeat');
+  assert.ok(learned.stderr.startsWith(NEWS), learned.stderr);
+  const again = await command('heartbeat', '--proof', 'header');
+  assert.deepEqual([learned.code, again.code, again.stderr], [0, 0, '']);
+  assert.deepEqual(digests(), [null, null, authorityKeysDigest(na.successions, SHA256)]);
+
+  const before = filesIn(nodeDir);
+  na.successions = chain({ ...planned, at: NOW - 0.9 });
+  const fork = await command('heartbeat');
+  assert.equal(fork.code, 0, 'the node is alive all the same');
+  assert.match(fork.stdout, /^Heartbeat acknowledged/);
+  assert.match(
+    fork.stderr,
+    /is older than the stored one|same sequence as another signed statement/,
+  );
+  assert.deepEqual(filesIn(nodeDir), before);
+});
+
+test('node heartbeat follows when its proof names a key that was replaced', async () => {
+  na.successions = chain(planned, { kind: 'planned', at: NOW - 0.5, overlap: 0.1 });
+  na.instead.set('/heartbeat', () => {
+    const isKnown = existsSync(join(nodeDir, 'authority-keys.json'));
+    return isKnown
+      ? { ack: true, server_time: '2026-01-15T12:00:00Z' }
+      : { error: { code: 'invalid_proof', message: 'The proof is not valid', details: {} } };
+  });
+  const { code, stdout, stderr } = await command('heartbeat', '--proof', 'header');
+  na.instead.clear();
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /^Heartbeat acknowledged/);
 });
 
 test('of a fork, of an old genesis, and of damaged files, the node commands take nothing', async () => {

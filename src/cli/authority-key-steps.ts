@@ -63,8 +63,8 @@ async function runStage(file: string, options: OperatorOptions): Promise<void> {
 }
 
 async function runCancel(options: OperatorOptions): Promise<void> {
-  const cancelled = await operatorClient(options).cancelSuccession();
-  show(options, cancelled, [`The key ${cancelled.public_key} is not staged any more.`]);
+  const canceled = await operatorClient(options).cancelSuccession();
+  show(options, canceled, [`The key ${canceled.public_key} is not staged any more.`]);
 }
 
 async function runActivate(options: OperatorOptions): Promise<void> {

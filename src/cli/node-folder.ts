@@ -57,18 +57,29 @@ export function readCertificate(folder: string): JoinCertificate {
   return certificate;
 }
 
-/** The network documents that the node last verified; null until there are any. */
-export interface HeldNetwork {
+/** What the node last verified of its authority; null until there is any. */
+export interface HeldAuthority {
   readonly genesis: GenesisBlock | null;
-  readonly crl: CertificateRevocationList | null;
   /** The text of the followed succession statements. */
   readonly authorityKeys: string | null;
 }
 
+/** The network documents that the node last verified. */
+export interface HeldNetwork extends HeldAuthority {
+  readonly crl: CertificateRevocationList | null;
+}
+
 export function readHeldNetwork(folder: string): HeldNetwork {
   return {
-    genesis: readSaved(genesisPath(folder), readGenesisBlock, 'a genesis'),
+    ...readHeldAuthority(folder),
     crl: readSaved(revocationListPath(folder), readCertificateRevocationList, 'a revocation list'),
+  };
+}
+
+/** Without the revocation list, which may be long. */
+export function readHeldAuthority(folder: string): HeldAuthority {
+  return {
+    genesis: readSaved(genesisPath(folder), readGenesisBlock, 'a genesis'),
     authorityKeys: existsSync(authorityKeysPath(folder))
       ? readFileSync(authorityKeysPath(folder), 'utf8')
       : null,

@@ -1,12 +1,14 @@
 /** `node heartbeat`: sends heartbeats once, or at an interval until a signal. */
 
+import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemRuntime } from '../base/runtime.ts';
 import { AuthorityError, isUnreachable } from '../client/authority-error.ts';
 import { createNodeClient } from '../client/node-client.ts';
+import type { Acknowledgement } from '../protocol/answers/enrollment.ts';
 import { onLocalFiles, outcomeOf } from './exit-codes.ts';
-import { readCertificate, readNodeKey } from './node-folder.ts';
-import { pinnedAudience } from './node-trust.ts';
+import { genesisPath, readCertificate, readNodeKey } from './node-folder.ts';
+import { heldDigest, pinnedAudience, updateNetwork } from './node-trust.ts';
 import { LONGEST_INTERVAL_SECONDS, type NodeOptions } from './options.ts';
 import { type OutputOptions, printNotice, printResult } from './output.ts';
 import { serverOf } from './server.ts';
@@ -18,21 +20,67 @@ interface HeartbeatOptions extends NodeOptions {
 }
 
 export async function runHeartbeat(options: HeartbeatOptions): Promise<void> {
-  const { nodeDir, every, status, proof } = options;
-  const key = onLocalFiles(() => readNodeKey(nodeDir));
-  const bound = proof === 'header' && { audience: pinnedAudience(nodeDir) };
-  const client = createNodeClient({ ...serverOf(options), proof, key, ...bound });
-  // Read for every heartbeat, because a renewal may replace it during the loop.
-  const beat = () => {
-    const { cert_id } = onLocalFiles(() => readCertificate(nodeDir));
-    return client.heartbeat({ cert_id, status });
-  };
+  const { every } = options;
+  const beat = heartbeats(options);
   if (every !== undefined) {
     return beatUntilStopped(options, { everySeconds: every, beat, noun: 'heartbeats' });
   }
   const { ack, server_time } = await beat();
   printResult(options, { ack, server_time }, [`Heartbeat acknowledged at ${server_time}.`]);
 }
+
+/** Sends one heartbeat per call, and follows the keys of the authority when they have changed [authority-keys-7-1]. */
+function heartbeats(options: HeartbeatOptions): () => Promise<Acknowledgement> {
+  const { nodeDir, status, proof } = options;
+  const key = onLocalFiles(() => readNodeKey(nodeDir));
+  const server = serverOf(options);
+  let waitUntil = -Infinity;
+
+  // Read for every heartbeat, because a renewal or a succession may replace it during the loop.
+  function send(): Promise<Acknowledgement> {
+    const { cert_id } = onLocalFiles(() => readCertificate(nodeDir));
+    const digest = heldDigest(nodeDir);
+    const bound = proof === 'header' && { audience: pinnedAudience(nodeDir) };
+    return createNodeClient({ ...server, proof, key, ...bound }).heartbeat({
+      cert_id,
+      status,
+      bulletin: true,
+      ...(digest !== null && { authority_keys_digest: digest }),
+    });
+  }
+
+  /** A failure is reported, but the node is alive all the same. */
+  async function follow(): Promise<void> {
+    if (systemRuntime.elapsed() < waitUntil) return;
+    try {
+      await updateNetwork(options);
+    } catch (error) {
+      waitUntil = systemRuntime.elapsed() + PAUSE_MS;
+      printNotice(outcomeOf(error).message);
+    }
+  }
+
+  /** The proof may name a key that was replaced. */
+  async function again(error: unknown): Promise<Acknowledgement> {
+    const isUnproven = error instanceof AuthorityError && error.status === 401;
+    if (proof !== 'header' || !isUnproven) throw error;
+    const before = pinnedAudience(nodeDir);
+    await follow();
+    if (pinnedAudience(nodeDir) === before) throw error;
+    return send();
+  }
+
+  return async () => {
+    const answer = await send().catch(again);
+    const { authority_keys_digest: digest } = answer.bulletin ?? {};
+    const isPinned = existsSync(genesisPath(nodeDir));
+    if (isPinned && digest !== undefined && digest !== heldDigest(nodeDir)) await follow();
+    return answer;
+  };
+}
+
+/** How long to wait after the keys could not be followed. */
+const PAUSE_MS = 600_000;
 
 export interface Repetition extends Pick<HeartbeatLoop, 'beat' | 'everySeconds'> {
   /** Names what the loop sends, in the plural. */

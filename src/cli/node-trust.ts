@@ -25,7 +25,13 @@ import {
   type FollowedAuthority,
   followAuthority,
 } from './node-authority-keys.ts';
-import { genesisPath, type HeldNetwork, readHeldNetwork, saveNetwork } from './node-folder.ts';
+import {
+  genesisPath,
+  type HeldNetwork,
+  readHeldAuthority,
+  readHeldNetwork,
+  saveNetwork,
+} from './node-folder.ts';
 import { type FolderOptions, publicKey } from './options.ts';
 import { printNote, printNotice } from './output.ts';
 import { publicClient, type Reach } from './server.ts';
@@ -140,11 +146,18 @@ async function listIn(file: string): Promise<CertificateRevocationList> {
 
 /** The authority key from the genesis in the node folder, which proofs are bound to. */
 export function pinnedAudience(nodeDir: string): string {
-  const { genesis } = onLocalFiles(() => readHeldNetwork(nodeDir));
+  const { genesis } = onLocalFiles(() => readHeldAuthority(nodeDir));
   if (genesis !== null) return genesis.network_authority.public_key;
   const cure = 'run mesh-na node status --root-key <key> once';
   const message = `${genesisPath(nodeDir)} does not exist, so the authority key is not known; ${cure}`;
   throw failure(EXIT.unusable, 'local_files', message);
+}
+
+/** Which succession statements the node folder has; null if none. */
+export function heldDigest(nodeDir: string): string | null {
+  const { genesis, authorityKeys } = onLocalFiles(() => readHeldAuthority(nodeDir));
+  if (genesis === null || authorityKeys === null) return null;
+  return followAuthority(genesis, { nodeDir, authorityKeys }, null).trust.digest();
 }
 
 /** The pin from the folder or the command line; null to pin on first use. */

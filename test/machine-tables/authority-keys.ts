@@ -98,7 +98,7 @@ testTable(authorityKeyMachine, [
     name: 'staged, it can be taken back',
     from: staged,
     event: { type: 'cancel' },
-    emits: ['cancelled'],
+    emits: ['canceled'],
   },
   {
     name: 'nothing is taken back while nothing is staged',

@@ -31,7 +31,7 @@ export interface SuccessionAuthority extends AsyncDisposable {
   successions: readonly AuthoritySuccession[];
   /** Of the list before any succession; each one adds one. */
   crlSequence: number;
-  /** Answers in place of its own, by path. */
+  /** Answers in place of its own, by path; one with an error is a 401. */
   readonly instead: Map<string, () => JsonObject>;
   /** Every request: path and body. */
   readonly asked: { readonly path: string; readonly body: JsonObject }[];
@@ -181,8 +181,9 @@ export async function startSuccessionAuthority(): Promise<SuccessionAuthority> {
     const body = text === '' ? {} : JSON.parse(text);
     na.asked.push({ path, body });
     const answer = na.instead.get(path) ?? answers[path];
-    response.statusCode = answer === undefined ? 404 : 200;
-    response.end(JSON.stringify(answer?.(body) ?? {}));
+    const made = answer?.(body) ?? {};
+    response.statusCode = answer === undefined ? 404 : 'error' in made ? 401 : 200;
+    response.end(JSON.stringify(made));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

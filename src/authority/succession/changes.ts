@@ -4,6 +4,7 @@
  */
 import type { JsonObject } from '../../base/json/value.ts';
 import { Refusal } from '../../base/refusal.ts';
+import { withoutPause } from '../../base/slices.ts';
 import { laggardsIn } from '../derived/adoption.ts';
 import { formerKeys } from '../derived/authority-keys.ts';
 import type { Handler } from '../engine/admission.ts';
@@ -49,7 +50,8 @@ export const finishSuccession: Handler<'finishSuccession'> = (
   { despite },
   { remoteAddr },
 ) => {
-  const counted = na.adoption.latest();
+  // Another key may have taken over since the nodes were counted.
+  const counted = na.adoption.latest() ?? withoutPause(na.adoption.take());
   const behind = counted === null ? 0 : laggardsIn(counted.nodes);
   return finish(na, unit, { behind, despite }, { despite, remote_addr: remoteAddr });
 };

@@ -73,7 +73,7 @@ export function cancelStaged(
 ): void {
   sendToKey(unit, publicKey, { type: 'cancel' });
   unit.remove('authority-key', publicKey);
-  unit.audit('authority_succession_cancelled', auditDetails(statement, by));
+  unit.audit('authority_succession_canceled', auditDetails(statement, by));
 }
 
 /** Sends an event to the machine of a key; throws its refusal, with the reason as the cause. */

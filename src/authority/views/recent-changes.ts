@@ -32,7 +32,7 @@ const SHOWN: Readonly<
     title: 'Next authority key staged',
     fields: ['sequence', 'kind', 'activates_at'],
   },
-  authority_succession_cancelled: {
+  authority_succession_canceled: {
     title: 'Next authority key withdrawn',
     fields: ['sequence', 'kind', 'activates_at'],
   },

@@ -18,7 +18,7 @@ export const AUDIT_EVENTS = [
   'operator_key_tier_set',
   'operator_key_revoked',
   'authority_succession_staged',
-  'authority_succession_cancelled',
+  'authority_succession_canceled',
   'authority_key_activated',
   'authority_key_rolled_back',
   'authority_key_retired',
