@@ -59,13 +59,13 @@ const [PLANNED, ROLL_BACK, AGAIN, STOLEN, LAST] = CHAIN as [
 ];
 
 function follow(chain: readonly unknown[], pin = PINNED, now = LATER): FollowedChain {
-  const verdict = followChain(pin, chain, now, TOOLS);
+  const verdict = followChain(pin, { successions: chain }, now, TOOLS);
   assert.equal(verdict.refusal, null, verdict.refusal?.message);
   return verdict as FollowedChain;
 }
 
 function reasonOf(chain: readonly unknown[], pin = PINNED, now = LATER): ChainReason | null {
-  const { refusal } = followChain(pin, chain, now, TOOLS);
+  const { refusal } = followChain(pin, { successions: chain }, now, TOOLS);
   if (refusal === null) return null;
   assert.match(refusal.message, /^[A-Z][^\n]*; [^\n]*\.$/, 'one sentence, with what to do');
   return refusal.reason;
@@ -119,6 +119,39 @@ suite('a key that is trusted', () => {
     assert.equal(verdict.currentKey, LAST.to_key);
     assert.equal(verifier.authorityKeys('{"successions":1}', PINNED), 'malformed');
     assert.equal(verifier.authorityKeys('[', PINNED), 'malformed');
+  });
+});
+
+suite('a statement whose time has come', () => {
+  const [first] = chainOf(STEPS.slice(0, 1)) as [AuthoritySuccession];
+  const says = (state: string, public_key = first.to_key) => [{ public_key, state }];
+
+  for (const [what, keys, pin, isInForce] of [
+    ['is in force', undefined, PINNED, true],
+    ['is in force if the document says so', says('current'), PINNED, true],
+    ['waits while the document says so', says('next'), PINNED, false],
+    [
+      'is not held back by what is said of another key',
+      says('next', FIRST.publicKey),
+      PINNED,
+      true,
+    ],
+    ['stays in force for those who know it', says('next'), { ...PINNED, known: [first] }, true],
+  ] as const) {
+    test(what, () => {
+      const chain = { successions: [first], ...(keys && { keys }) };
+      const verdict = followChain(pin, chain, LATER, TOOLS);
+      assert.ok(verdict.refusal === null);
+      assert.deepEqual(verdict.inForce, isInForce ? [first] : []);
+      assert.equal(verdict.currentKey, isInForce ? first.to_key : first.from_key);
+      assert.equal(verdict.keys.at(-1)?.state, isInForce ? 'current' : 'next');
+    });
+  }
+
+  test('is not in force before its time, whatever the document says', () => {
+    const chain = { successions: [first], keys: says('current') };
+    const verdict = followChain(PINNED, chain, START, TOOLS);
+    assert.deepEqual(verdict.refusal === null && verdict.inForce, []);
   });
 });
 
@@ -310,9 +343,15 @@ suite('a chain is refused', () => {
       return true;
     };
     const long = Array(MAX_SUCCESSIONS).fill(PLANNED);
-    assert.equal(followChain(PINNED, long, LATER, { ...TOOLS, verify }).refusal?.reason, 'gap');
+    assert.equal(
+      followChain(PINNED, { successions: long }, LATER, { ...TOOLS, verify }).refusal?.reason,
+      'gap',
+    );
     assert.equal(checks, 0);
-    assert.equal(followChain(PINNED, CHAIN, LATER, { ...TOOLS, verify }).refusal, null);
+    assert.equal(
+      followChain(PINNED, { successions: CHAIN }, LATER, { ...TOOLS, verify }).refusal,
+      null,
+    );
     assert.ok(checks <= 3 * CHAIN.length);
   });
 

@@ -125,7 +125,12 @@ suite('the vectors of', () => {
   for (const [index, vector] of vectors.followed.entries()) {
     test(`chain ${index + 1}, which is followed`, () => {
       const statements = vector.successions.map((place) => chain[place]);
-      const verdict = followChain(pinOf(vector.pin, []), statements, instantOf(vector.now), tools);
+      const verdict = followChain(
+        pinOf(vector.pin, []),
+        { successions: statements },
+        instantOf(vector.now),
+        tools,
+      );
       assert.ok(verdict.refusal === null);
       assert.deepEqual(verdict.keys, vector.keys);
       assert.equal(verdict.currentKey, vector.current_key);
@@ -140,7 +145,12 @@ suite('the vectors of', () => {
     test(`refused chain ${index + 1}: ${vector.reason}`, () => {
       const known = vector.known.map((place) => chain[place] as AuthoritySuccession);
       const pin = pinOf(vector.pin, known);
-      const { refusal } = followChain(pin, vector.successions, instantOf(vector.now), tools);
+      const { refusal } = followChain(
+        pin,
+        { successions: vector.successions },
+        instantOf(vector.now),
+        tools,
+      );
       assert.deepEqual([refusal?.reason, refusal?.sequence], [vector.reason, vector.sequence]);
     });
   }

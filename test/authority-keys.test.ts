@@ -227,7 +227,7 @@ test('a staged succession is published until it is taken back, and after a resta
   assert.deepEqual(body.successions, [statement]);
   const pin = { networkName: 'alpha', trusted: { authorityKey: na.audience } };
   const tools = { verify: verifySignature, sha256: SHA256 };
-  assert.equal(followChain(pin, body.successions, na.clock.now(), tools).refusal, null);
+  assert.equal(followChain(pin, body, na.clock.now(), tools).refusal, null);
 
   na.clock.advance(2000);
   const bulletin = readBulletin((await get(na, '/bulletin')).body);

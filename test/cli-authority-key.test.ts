@@ -22,6 +22,7 @@ import { runProgram } from './support/child-server.ts';
 import { runCommand } from './support/commands.ts';
 import { endOf } from './support/failed-command.ts';
 import { makeNetworkFolder } from './support/folders.ts';
+import { signedSuccession } from './support/successions.ts';
 import { openTerminal, programLine } from './support/terminal.ts';
 
 const DAY = 86_400_000;
@@ -70,7 +71,10 @@ async function signed(alpha: Network, name: string, ...options: string[]) {
 function follow(alpha: Network, statements: readonly unknown[], now: number) {
   const { network_name: networkName, root_public_key: rootKey } = alpha.genesis();
   const pin = { networkName, trusted: { rootKey } };
-  const verdict = followChain(pin, statements, now, { verify: verifySignature, sha256: SHA256 });
+  const verdict = followChain(pin, { successions: statements }, now, {
+    verify: verifySignature,
+    sha256: SHA256,
+  });
   assert.ok(verdict.refusal === null, verdict.refusal?.message);
   return verdict;
 }
@@ -200,6 +204,32 @@ suite('a planned change', () => {
     writeFileSync(later.at('keys', 'na.next.key'), readFileSync(alpha.at('keys', 'root.key')));
     assert.equal((await later.prepareFailing('--activate-at', '9d')).code, 'key_used_before');
   });
+});
+
+test('a third key is prepared once only one signs: until then, the file of the next key is taken', async () => {
+  const alpha = network();
+  const ground = { genesis: alpha.genesis(), successions: [], now: Date.now() - DAY };
+  const { statement, roll_back } = signedSuccession(alpha.at(), ground, { overlap: 3 * DAY });
+  const file = alpha.at('keys', 'na.next.key');
+  const key = readFileSync(file, 'utf8');
+  for (const successions of [[statement], [statement, roll_back?.statement]]) {
+    writeFileSync(alpha.at('chain'), JSON.stringify({ successions }));
+    const { exit, code, message } = await alpha.prepareFailing(
+      ...['--authority-keys', alpha.at('chain')],
+    );
+    assert.deepEqual([exit, code], [4, 'overlap_not_ended']);
+    assert.ok(message.includes(statement.overlap_until), message);
+    assert.match(message, /or end the overlap now with mesh-na authority-key finish$/);
+  }
+  assert.equal(readFileSync(file, 'utf8'), key);
+
+  const staged = {
+    successions: [statement],
+    keys: [{ public_key: statement.to_key, state: 'next' }],
+  };
+  writeFileSync(alpha.at('chain'), JSON.stringify(staged));
+  const instead = await alpha.prepare('instead', '--authority-keys', alpha.at('chain'), '--json');
+  assert.equal(instead.code, 0, instead.stderr);
 });
 
 test('after a theft the next key takes over at once, without a way back or the old key’s word', async () => {

@@ -266,7 +266,7 @@ async function checkAll(na: TestAuthority, ledger: Ledger): Promise<Keys> {
   }
   const trusted = { rootKey: genesis.root_public_key };
   const pin = { networkName: genesis.network_name, trusted };
-  const followed = followChain(pin, document.successions, na.clock.now(), TOOLS);
+  const followed = followChain(pin, document, na.clock.now(), TOOLS);
   assert.equal(followed.refusal, null);
 
   const listed = new Set(idsOn(crl));

@@ -222,7 +222,7 @@ test('a rollback within the overlap returns to the key before, and sequences go 
   const { successions } = (await get(na2, '/authority-keys')).body;
   for (const trusted of [{ authorityKey: old }, { rootKey: signed.statement.root_public_key }]) {
     const pin = { networkName: 'alpha', trusted };
-    const followed = followChain(pin, successions, na2.clock.now(), TOOLS);
+    const followed = followChain(pin, { successions }, na2.clock.now(), TOOLS);
     assert.equal(followed.refusal === null && followed.currentKey, old);
   }
   assert.equal((await step(na2, 'roll-back')).body.error.details.cause, 'rolled_back');

@@ -45,7 +45,7 @@ const STEPS: fc.Arbitrary<Step[]> = fc
 
 /** What the treaty knows after it has followed at this time. */
 function followed(pin: TreatyPin, chain: readonly AuthoritySuccession[], now: number): TreatyPin {
-  const verdict = followForTreaty(pin, null, chain, now, TOOLS);
+  const verdict = followForTreaty(pin, null, { successions: chain }, now, TOOLS);
   assert.equal(verdict.refusal, null, verdict.refusal?.message);
   if (verdict.refusal !== null || verdict.inForce.length === 0) return pin;
   const subjectKeys = acceptedKeys(verdict.inForce, pin.subjectKeys, now);
@@ -84,7 +84,10 @@ test('a treaty names the current key first, then only keys that may still sign, 
       if (treaty.followed.length === 0) return;
       for (const key of stolen) assert.ok(!accepted.includes(key), key);
       const shorter = treaty.followed.slice(0, -1);
-      assert.equal(followForTreaty(treaty, null, shorter, at, TOOLS).refusal?.reason, 'shorter');
+      assert.equal(
+        followForTreaty(treaty, null, { successions: shorter }, at, TOOLS).refusal?.reason,
+        'shorter',
+      );
     }),
     { numRuns: 60 },
   );

@@ -3,11 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Signer } from '../src/base/crypto/primitives.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
+import { createNetworkTrust } from '../src/client/followed-keys.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, SECOND, testClock } from './support/clock.ts';
 import { networkFolder } from './support/folders.ts';
-import { get, operate, outcome } from './support/requests.ts';
-import { DAY, keyIn, stage, step, succession } from './support/successions.ts';
+import { get, newKey, operate, outcome } from './support/requests.ts';
+import { activate, DAY, keyIn, stage, step, succession } from './support/successions.ts';
 import {
   attest,
   importFeed,
@@ -113,6 +114,42 @@ test('a planned change is followed, and attestations verify both ways at each in
   assert.deepEqual(last.subject_public_keys, [next]);
   assert.equal(await verdict(alpha, early, last), 'attestation_invalid_signature');
   await assertTrusted('finished', await servedAttestation(beta, early));
+});
+
+test('a change that is due but waits for its key counts nowhere, so taking it back forks nothing', async () => {
+  const clock = testClock();
+  await using betaFolder = networkFolder('beta');
+  await using alpha = await startTestAuthority({ clock });
+  await using beta = await startTestAuthority({ clock, dataDir: betaFolder.path });
+  const treaty = await issued(recognize(alpha, { subject_public_keys: [beta.audience] }));
+  const pin = { networkName: 'beta', authorityKey: beta.audience, now: clock.now };
+  const client = createNetworkTrust(pin);
+  const followed = async () => {
+    const genesis = (await get(beta, '/genesis')).body;
+    return client.follow((await get(beta, '/authority-keys')).body, genesis);
+  };
+
+  const lost = await succession(beta, { to: newKey(), activatesIn: HOUR });
+  assert.equal(outcome(await stage(beta, lost)), '200');
+  clock.advance(2 * HOUR);
+  await beta.keepKeys();
+  const waiting = await followed();
+  assert.deepEqual([waiting.refusal, waiting.changes], [null, []]);
+  assert.deepEqual(waiting.next?.to_key, lost.statement.to_key);
+  assert.equal(client.currentKey(), beta.audience);
+  const early = await follow(alpha, treaty, beta);
+  assert.equal(outcome(early), '409 nothing_to_follow');
+  assert.equal(early.body.error.details.activates_at, lost.statement.activates_at);
+
+  assert.equal(outcome(await step(beta, 'cancel')), '200');
+  const kept = await succession(beta);
+  assert.equal(outcome(await stage(beta, kept)), '200');
+  await activate(beta);
+  clock.advance(HOUR);
+  assert.equal((await followed()).refusal, null);
+  assert.equal(client.currentKey(), kept.statement.to_key);
+  const successor = await issued(follow(alpha, treaty, beta));
+  assert.deepEqual(successor.subject_public_keys, [kept.statement.to_key, beta.audience]);
 });
 
 test('after a theft, what the thief signs is refused as soon as the treaty has followed', async () => {

@@ -5,7 +5,7 @@ import { systemRuntime } from '../base/runtime.ts';
 import { formatInstant, parseRequestDatetime } from '../base/timestamp.ts';
 import { verifyText } from '../client/keys.ts';
 import { portableSha256 } from '../client/sha256.ts';
-import { followChain, successionsIn } from '../protocol/records/authority-chain.ts';
+import { followChain, receivedChain } from '../protocol/records/authority-chain.ts';
 import {
   type AuthoritySuccession,
   MAX_SUCCESSIONS,
@@ -110,7 +110,7 @@ async function runPrepare(options: PrepareOptions): Promise<void> {
   const successions = await earlierSuccessions(options.authorityKeys, genesis, now);
   assertLater(times.activates, genesis, successions);
   const next = onLocalFiles(() => nextKey(keyFile, () => systemRuntime.randomBytes(32)));
-  assertUnused(next, genesis, successions);
+  assertUnused(next, { genesis, successions, now });
   const terms = termsOf({ genesis, successions, times, to: next.signer, now });
   const request = buildSuccessionRequest(
     {
@@ -189,7 +189,7 @@ async function earlierSuccessions(
   now: number,
 ): Promise<readonly AuthoritySuccession[]> {
   if (file === undefined) return [];
-  const received = successionsIn(await readJsonFile(file));
+  const received = receivedChain(await readJsonFile(file));
   if (received === null) throw notHolding(file, 'the statements of a chain of authority keys');
   const { network_name: networkName, root_public_key: rootKey, network_authority } = genesis;
   const tools = { verify: verifyText, sha256: portableSha256 };
@@ -198,10 +198,14 @@ async function earlierSuccessions(
     const { reason, message } = verdict.refusal;
     throw failure(EXIT.unusable, reason, `${file} is rejected: ${message}`);
   }
-  const { successions } = verdict;
-  const last = successions.at(-1)?.to_key ?? network_authority.public_key;
-  if (last !== network_authority.public_key) {
-    const message = `${file} leads to the key ${last}, but the genesis block names ${network_authority.public_key}: use the newest version of both`;
+  // Unless the genesis block shows it, a staged statement has not changed the key: another one may take its place.
+  const isShown = verdict.successions.at(-1)?.to_key === network_authority.public_key;
+  const successions = isShown ? verdict.successions : verdict.inForce;
+  const last = successions.at(-1);
+  const current = last?.to_key ?? network_authority.public_key;
+  if (current !== network_authority.public_key) {
+    if (last?.from_key === network_authority.public_key) assertOverlapEnded(last, now);
+    const message = `${file} leads to the key ${current}, but the genesis block names ${network_authority.public_key}: use the newest version of both`;
     throw failure(EXIT.unusable, 'local_files', message);
   }
   if (successions.length + 2 <= MAX_SUCCESSIONS) return successions;
@@ -223,13 +227,25 @@ function assertLater(
   );
 }
 
+/** The file of the next key holds one of the two keys that sign, so there is no place for a third one. */
+function assertOverlapEnded({ overlap_until }: AuthoritySuccession, now: number): void {
+  if (instantOf(overlap_until) <= now) return;
+  const message = `Both keys of the last change sign until ${overlap_until}: prepare the next change after that, or end the overlap now with mesh-na authority-key finish`;
+  throw failure(EXIT.refused, 'overlap_not_ended', message);
+}
+
 function assertUnused(
   { file, signer: { publicKey } }: NextKey,
-  { root_public_key, network_authority }: GenesisBlock,
-  successions: readonly AuthoritySuccession[],
+  {
+    genesis: { root_public_key, network_authority },
+    successions,
+    now,
+  }: Omit<Draft, 'times' | 'to'>,
 ): void {
   const used = successions.flatMap(({ from_key, to_key }) => [from_key, to_key]);
   if (![root_public_key, network_authority.public_key, ...used].includes(publicKey)) return;
+  const last = successions.at(-1);
+  if (last !== undefined && used.includes(publicKey)) assertOverlapEnded(last, now);
   const message = `${file} contains a key that the network has used before: move the file away to get a new key`;
   throw failure(EXIT.unusable, 'key_used_before', message);
 }

@@ -9,7 +9,8 @@ import { portableSha256 } from '../client/sha256.ts';
 import {
   type FollowedChain,
   keysInForce,
-  successionsIn,
+  NO_CHAIN,
+  receivedChain,
 } from '../protocol/records/authority-chain.ts';
 import type { RecognitionTreaty } from '../protocol/records/recognition-treaty.ts';
 import { instantOf } from '../protocol/records/record.ts';
@@ -108,7 +109,7 @@ async function readChain(place: string): Promise<JsonObject> {
   const value = isUrl
     ? await readJsonUrl(place, undefined, CHAIN_BOUNDS)
     : await readJsonFile(place);
-  if (isJsonObject(value) && successionsIn(value) !== null) return value;
+  if (isJsonObject(value) && receivedChain(value) !== null) return value;
   throw notHolding(place, 'a chain of authority keys: give what /authority-keys answers');
 }
 
@@ -129,7 +130,7 @@ function changesOf(row: TreatyRow, { document, keys, rootKey, now }: Offer): str
   // The statements that the treaty has followed are known only to the authority, which checks them.
   const pin = { subject, subjectKeys, rootKey: named, followed: [] };
   const tools = { verify: verifyText, sha256: portableSha256 };
-  const chain = followForTreaty(pin, rootKey, successionsIn(document) ?? [], now, tools);
+  const chain = followForTreaty(pin, rootKey, receivedChain(document) ?? NO_CHAIN, now, tools);
   if (chain.refusal !== null) {
     const { reason, message } = chain.refusal;
     throw failure(EXIT.refused, reason, `${keys} is rejected: ${message}`);

@@ -13,7 +13,8 @@ import {
   firstKey,
   followChain,
   keysInForce,
-  successionsIn,
+  type ReceivedChain,
+  receivedChain,
 } from '../protocol/records/authority-chain.ts';
 import type { AuthoritySuccession } from '../protocol/records/authority-succession.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
@@ -53,7 +54,7 @@ export interface FollowVerdict {
 export interface NetworkTrust extends AuthoritySigners {
   /**
    * Follows an authority-keys document. With a genesis, which must be verified, a statement is in force when the
-   * genesis shows it, whatever this clock says.
+   * genesis shows it, whatever this clock says. The authority may say that it has not activated the last one yet.
    */
   follow(received: Received, genesis?: GenesisBlock): FollowVerdict;
   currentKey(): string;
@@ -85,14 +86,14 @@ export function createNetworkTrust(options: NetworkTrustOptions): NetworkTrust {
   let known: readonly AuthoritySuccession[] = [];
   if (typeof options.stored === 'string') restore(options.stored);
 
-  function verdictOf(received: readonly unknown[], at: number) {
+  function verdictOf(received: ReceivedChain, at: number) {
     return followChain({ networkName, trusted, known }, received, at, tools);
   }
 
   function restore(text: string): void {
     const document = readStored(parsed(text));
     if (document === null) throw new Error('The stored authority keys are damaged');
-    const verdict = verdictOf(document.successions, now());
+    const verdict = verdictOf(document, now());
     if (verdict.refusal !== null) {
       throw new Error(`The stored authority keys are refused: ${verdict.refusal.message}`);
     }
@@ -120,7 +121,7 @@ export function createNetworkTrust(options: NetworkTrustOptions): NetworkTrust {
 
   return {
     follow(received, genesis) {
-      const offered = successionsIn(parsed(received));
+      const offered = receivedChain(parsed(received));
       if (offered === null) return { refusal: MALFORMED, changes: [], next: null };
       const at =
         genesis === undefined

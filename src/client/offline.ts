@@ -14,7 +14,7 @@ import {
   type ChainPin,
   type ChainVerdict,
   followChain,
-  successionsIn,
+  receivedChain,
 } from '../protocol/records/authority-chain.ts';
 import {
   type BoundaryReason,
@@ -139,10 +139,8 @@ export function createVerifier(options: VerifierOptions = {}) {
 
     /** Follows the statements of an authority-keys document from the pinned key to the current authority key. */
     authorityKeys(received: Received, pin: ChainPin): ChainVerdict | Malformed {
-      const successions = successionsIn(parsed(received));
-      return successions === null
-        ? 'malformed'
-        : followChain(pin, successions, now(), { verify, sha256 });
+      const chain = receivedChain(parsed(received));
+      return chain === null ? 'malformed' : followChain(pin, chain, now(), { verify, sha256 });
     },
 
     certificate(

@@ -4,7 +4,7 @@ import { parseJson } from '../../base/json/parse.ts';
 import { canonicalJson, JsonText } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
-import { type ChainRefusal, inForceAt } from '../../protocol/records/authority-chain.ts';
+import type { ChainRefusal } from '../../protocol/records/authority-chain.ts';
 import type { AuthoritySuccession } from '../../protocol/records/authority-succession.ts';
 import { keysOf } from '../../protocol/records/issuer.ts';
 import {
@@ -41,14 +41,11 @@ export const treatyPin: Handler<'treatyPin'> = (na, { treatyId }) => {
  * changed, because a treaty never does.
  */
 export const followTreaty: Handler<'followTreaty'> = (na, unit, given) => {
-  const { treatyId, rootKey, refusal, successions } = given;
+  const { treatyId, rootKey, refusal, inForce, nextAt } = given;
   refusePrivateKeys(na, [rootKey]);
   const treaty = unit.current('recognition-treaty', treatyId)?.context;
   if (treaty === undefined) throw new Refusal('treaty_not_found');
   assertOwnIssuer(na, treaty.issuer, 'wrong_issuer');
-  // What was followed stays followed, even if the clock was set back.
-  const count = Math.max(inForceAt(successions, unit.at).length, treaty.followed.length);
-  const inForce = successions.slice(0, count);
   const following = followingOf(na, unit, treaty, { refusal, inForce });
   const refused = refusalIn<TreatyRefusal>(unit.send('recognition-treaty', treatyId, following));
   if (refused?.refusal === 'chain_rejected' && refusal !== null) {
@@ -56,8 +53,7 @@ export const followTreaty: Handler<'followTreaty'> = (na, unit, given) => {
     throw new Refusal('chain_rejected', { cause, sequence, problem });
   }
   if (refused?.refusal === 'nothing_to_follow') {
-    const activates_at = successions[inForce.length]?.activates_at ?? null;
-    throw new Refusal('nothing_to_follow', { activates_at });
+    throw new Refusal('nothing_to_follow', { activates_at: nextAt });
   }
   if (refused !== null) throw new Refusal(refused.refusal);
   return new JsonText(issueSuccessor(na, unit, { treatyId, following, inForce }));

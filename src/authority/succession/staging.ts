@@ -93,6 +93,10 @@ export function sendToKey(
 function problemOf(na: Authority, succession: SignedSuccession, now: number): Problem | null {
   const { kind, to_key, overlap_until } = succession.statement;
   const chain = na.authorityKeys.chain();
+  if (chain.has(to_key)) {
+    const message = `Its next key ${to_key} already is, or was, the authority's; prepare a succession to a new key.`;
+    return { reason: 'key_used_before', message };
+  }
   const ground = {
     genesis: genesisInForce(chain, na.settings.genesis),
     successions: chain.inForce,

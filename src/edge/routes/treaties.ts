@@ -5,7 +5,7 @@ import { verifySignature } from '../../base/crypto/ed25519.ts';
 import { isJsonObject, type JsonObject } from '../../base/json/value.ts';
 import { TreatyList, TreatyRevocation } from '../../protocol/answers/recognition.ts';
 import type { CallOf } from '../../protocol/contract/calls.ts';
-import { AuthorityKeys, successionsIn } from '../../protocol/records/authority-chain.ts';
+import { AuthorityKeys, NO_CHAIN, receivedChain } from '../../protocol/records/authority-chain.ts';
 import {
   RecognitionTreaty,
   readTreatyScope,
@@ -79,7 +79,7 @@ const ChainInput = Type.Refine(
     additionalProperties: true,
     described: AuthorityKeys,
   }),
-  (document) => successionsIn(document) !== null,
+  (document) => receivedChain(document) !== null,
 );
 
 const followBody = bodyReader(
@@ -229,12 +229,14 @@ async function followInput(
   if (!asked.ok) return asked;
   const pin: TreatyPin = JSON.parse(asked.json);
   const rootKey = root_public_key ?? null;
-  const received = successionsIn(authority_keys) ?? [];
+  const received = receivedChain(authority_keys) ?? NO_CHAIN;
   const tools = { verify: verifySignature, sha256: SHA256 };
   const verdict = followForTreaty(pin, rootKey, received, now, tools);
-  const value =
-    verdict.refusal === null
-      ? { refusal: null, successions: verdict.successions }
-      : { refusal: verdict.refusal, successions: [] };
-  return { ok: true, value: { treatyId, rootKey, ...value } };
+  if (verdict.refusal !== null) {
+    const { refusal } = verdict;
+    return { ok: true, value: { treatyId, rootKey, refusal, inForce: [], nextAt: null } };
+  }
+  const { successions, inForce } = verdict;
+  const nextAt = successions[inForce.length]?.activates_at ?? null;
+  return { ok: true, value: { treatyId, rootKey, refusal: null, inForce, nextAt } };
 }

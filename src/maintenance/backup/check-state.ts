@@ -73,7 +73,8 @@ export function createStateCheck(network: NetworkIdentity, verify: VerifySignatu
     if (first === null) return [firstKey];
     const { network_name: networkName, root_public_key: rootKey } = network;
     const tools = { verify, sha256: SHA256 };
-    const followed = followChain({ networkName, trusted: { rootKey } }, inForce, 0, tools);
+    const pin = { networkName, trusted: { rootKey } };
+    const followed = followChain(pin, { successions: inForce }, 0, tools);
     if (followed.refusal !== null) {
       throw new UnsoundState(`the keys of the authority: ${followed.refusal.message}`);
     }

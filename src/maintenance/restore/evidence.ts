@@ -8,7 +8,7 @@ import { parseDatetime } from '../../base/timestamp.ts';
 import {
   type FollowedChain,
   followChain,
-  successionsIn,
+  receivedChain,
 } from '../../protocol/records/authority-chain.ts';
 import {
   type GenesisBlock,
@@ -129,7 +129,7 @@ function chainIn(
   now: number,
   verify: VerifySignature,
 ): FollowedChain {
-  const received = successionsIn(document);
+  const received = receivedChain(document);
   if (received === null) {
     throw new ForeignEvidence('authorityKeys', 0, 'has no list of successions');
   }

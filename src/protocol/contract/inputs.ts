@@ -224,8 +224,10 @@ export interface FollowTreaty {
   readonly rootKey: string | null;
   /** Why the edge could not follow the chain from what the treaty names; null if it could. */
   readonly refusal: ChainRefusal | null;
-  /** The statements of the chain; empty if it is refused. */
-  readonly successions: readonly AuthoritySuccession[];
+  /** The statements in force, with those that the treaty has followed; empty if the chain is refused. */
+  readonly inForce: readonly AuthoritySuccession[];
+  /** When the next statement is to come into force; null if there is none. */
+  readonly nextAt: string | null;
 }
 
 export interface TreatyFilter {

@@ -45,13 +45,22 @@ export const AuthorityKeys = Type.Object({
 export type AuthorityKeys = Static<typeof AuthorityKeys>;
 
 /** Only this much of a document is read here; `followChain` reads the statements. */
-const AuthorityKeysEnvelope = Type.Object({ successions: Type.Array(Type.Unknown()) });
-const readEnvelope = recordReader(AuthorityKeysEnvelope);
+const ChainEnvelope = Type.Object({
+  successions: Type.Array(Type.Unknown()),
+  keys: Type.Optional(Type.Array(Type.Object({ public_key: Type.String(), state: Type.String() }))),
+});
 
-/** The statements in a document, as received; null if it has no list of them. */
-export function successionsIn(document: unknown): readonly unknown[] | null {
-  return readEnvelope(document)?.successions ?? null;
+export interface ReceivedChain {
+  readonly successions: readonly unknown[];
+  /** As the authority describes them; not signed. */
+  readonly keys?: readonly { readonly public_key: string; readonly state: string }[];
 }
+
+export const NO_CHAIN: ReceivedChain = { successions: [] };
+
+/** The chain in a document, as received; null if it has none. */
+export const receivedChain: (document: unknown) => ReceivedChain | null =
+  recordReader(ChainEnvelope);
 
 /**
  * Hex SHA-256 of the statements as published, as in bulletins [core-5-14] and heartbeats [core-4-4]. It covers the
@@ -118,16 +127,17 @@ export interface FollowedChain {
 
 export type ChainVerdict = FollowedChain | { readonly refusal: ChainRefusal };
 
-/** `received` are the parsed statements in order; `now` is in milliseconds since the epoch. */
+/** `now` is in milliseconds since the epoch. */
 export function followChain(
   pin: ChainPin,
-  received: readonly unknown[],
+  { successions, keys = [] }: ReceivedChain,
   now: number,
   tools: ChainTools,
 ): ChainVerdict {
-  if (received.length > MAX_SUCCESSIONS) return refused('too_long', null, String(received.length));
+  const { length } = successions;
+  if (length > MAX_SUCCESSIONS) return refused('too_long', null, String(length));
   const chain: AuthoritySuccession[] = [];
-  for (const [index, each] of received.entries()) {
+  for (const [index, each] of successions.entries()) {
     const statement = readAuthoritySuccession(each);
     if (statement === null) return refused('malformed', index + 1);
     const problem = linkProblem(statement, chain, pin, tools);
@@ -136,25 +146,34 @@ export function followChain(
   }
   const problem =
     trustProblem(chain, pin.trusted, tools) ?? retreatProblem(chain, pin.known ?? [], tools);
-  return problem ?? followed(chain, pin, now);
+  if (problem !== null) return problem;
+  const last = chain.at(-1)?.to_key;
+  const isWaiting = keys.some(({ public_key, state }) => public_key === last && state === 'next');
+  return followed(chain, pin, { now, most: isWaiting ? length - 1 : length });
 }
 
+/** `most` is how many statements may be in force, whatever their times say. */
 function followed(
   chain: readonly AuthoritySuccession[],
-  { trusted }: ChainPin,
-  now: number,
+  { trusted, known = [] }: ChainPin,
+  { now, most }: { readonly now: number; readonly most: number },
 ): FollowedChain {
+  // What was known to be in force stays so, even if the clock was set back.
+  const count = Math.max(Math.min(inForceAt(chain, now).length, most), known.length);
+  const inForce = chain.slice(0, count);
   const pinnedRoot = 'rootKey' in trusted ? trusted.rootKey : null;
   const pinnedKey = 'rootKey' in trusted ? null : trusted.authorityKey;
   const keys =
-    chain.length === 0 && pinnedKey !== null ? [firstKey(pinnedKey)] : keysAt(chain, now);
+    chain.length === 0 && pinnedKey !== null
+      ? [firstKey(pinnedKey)]
+      : keysAt(chain, now, inForce.length);
   return {
     refusal: null,
     rootKey: chain[0]?.root_public_key ?? pinnedRoot,
     currentKey: keys.find(({ state }) => state === 'current')?.public_key ?? null,
     keys,
     successions: chain,
-    inForce: inForceAt(chain, now),
+    inForce,
   };
 }
 
@@ -296,8 +315,15 @@ export function keysInForce(chain: readonly AuthoritySuccession[], now: number):
   return last === undefined ? [] : keysAt(chain, Math.max(now, instantOf(last.activates_at)));
 }
 
-/** Every key of the chain, oldest first, with its state at the given time [authority-keys-3]. */
-export function keysAt(chain: readonly AuthoritySuccession[], now: number): AuthorityKey[] {
+/**
+ * Every key of the chain, oldest first, with its state at the given time [authority-keys-3]. `inForce` is the number of
+ * statements in force.
+ */
+export function keysAt(
+  chain: readonly AuthoritySuccession[],
+  now: number,
+  inForce = inForceAt(chain, now).length,
+): AuthorityKey[] {
   const [first] = chain;
   if (first === undefined) return [];
   const keys = new Map([[first.from_key, firstKey(first.from_key)]]);
@@ -305,12 +331,12 @@ export function keysAt(chain: readonly AuthoritySuccession[], now: number): Auth
     const held = keys.get(public_key) ?? firstKey(public_key);
     keys.set(public_key, { ...held, ...changed });
   };
-  for (const statement of chain) {
+  for (const [index, statement] of chain.entries()) {
     const { kind, from_key, to_key, activates_at, overlap_until, distrusted_from } = statement;
     const signs_until = distrusted_from ?? overlap_until;
     const afterwards = now < instantOf(overlap_until) ? 'previous' : 'retired';
     const isRollBack = kind === 'roll_back';
-    if (now < instantOf(activates_at)) {
+    if (index >= inForce) {
       change(from_key, { signs_until });
       change(to_key, isRollBack ? { signs_until: null } : { state: 'next', since: activates_at });
     } else if (isRollBack) {

@@ -208,7 +208,7 @@ function chainProblem(
     trusted: { rootKey: root_public_key },
     ...(successions.length === 0 && { genesisDigest: genesisDigest(genesis, tools.sha256) }),
   };
-  const { refusal } = followChain(pin, chain, now, tools);
+  const { refusal } = followChain(pin, { successions: chain }, now, tools);
   if (refusal !== null) return refusal;
   if (fromKey === network_authority.public_key) return null;
   return {

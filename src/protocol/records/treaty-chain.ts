@@ -7,6 +7,7 @@ import {
   followChain,
   type KeyState,
   keysInForce,
+  type ReceivedChain,
 } from './authority-chain.ts';
 import type { AuthoritySuccession } from './authority-succession.ts';
 
@@ -31,7 +32,7 @@ export function rootKeyIn({ root_public_key: key }: JsonObject): string | null {
 export function followForTreaty(
   treaty: TreatyPin,
   rootKey: string | null,
-  received: readonly unknown[],
+  received: ReceivedChain,
   now: number,
   tools: ChainTools,
 ): ChainVerdict {
@@ -43,14 +44,14 @@ export function followForTreaty(
     );
   }
   const pinnedRoot = rootKey ?? treaty.rootKey;
-  const named = newestNamed(received, subjectKeys);
+  const named = newestNamed(received.successions, subjectKeys);
   const trusted =
     pinnedRoot === null ? { authorityKey: named ?? subjectKeys[0] ?? '' } : { rootKey: pinnedRoot };
   const pin = { networkName: subject, trusted, known: followed };
   const verdict = followChain(pin, received, now, tools);
   const isUnknown =
     verdict.refusal === null
-      ? named === null && received.length > 0
+      ? named === null && received.successions.length > 0
       : verdict.refusal.reason === 'unknown_key';
   if (!isUnknown) return verdict;
   return refused(
