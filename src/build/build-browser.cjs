@@ -10,6 +10,7 @@ const SCRIPTS = [
   'atlas',
   'cli-reference',
   'connectome',
+  'console',
   'dashboard',
   'details',
   'home',

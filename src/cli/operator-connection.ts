@@ -4,7 +4,11 @@ import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import { readPrivateKey } from '../base/keys/private-key.ts';
 import { keyFromSeed, type SigningKey } from '../client/keys.ts';
-import { createOperatorClient, type OperatorClient } from '../client/operator-client.ts';
+import {
+  createOperatorClient,
+  type OperatorClient,
+  type OperatorClientOptions,
+} from '../client/operator-client.ts';
 import type { SignatureVersion } from '../client/sign-operator.ts';
 import { readGenesisBlock } from '../protocol/records/genesis.ts';
 import { FILES } from '../server/config/data-folder.ts';
@@ -79,13 +83,18 @@ async function connectAgent(command: Command): Promise<void> {
 }
 
 export function operatorClient(options: OperatorOptions): OperatorClient {
+  return createOperatorClient(operatorSigning(options));
+}
+
+/** What a client for these options signs with, and where it sends requests. */
+export function operatorSigning(options: OperatorOptions): OperatorClientOptions {
   const { keyId } = options;
   const keyFile = options.agentSigner === undefined ? keyFileOf(options) : null;
   const key = options.agentSigner ?? keyIn(keyFile ?? '');
   noteSignature({ keyId, publicKey: key.publicKey, keyFile, dataDir: options.dataDir });
   const signatureVersion = Number(options.signatureVersion) as SignatureVersion;
   const bound = signatureVersion === 2 && { audience: audienceOf(options) };
-  return createOperatorClient({ ...serverOf(options), keyId, key, signatureVersion, ...bound });
+  return { ...serverOf(options), keyId, key, signatureVersion, ...bound };
 }
 
 function keyIn(file: string): SigningKey {

@@ -15,6 +15,7 @@ import { addCompletionCommand } from './completion.ts';
 import { addConfigCommands } from './config.ts';
 import { addConnectCommand } from './connect.ts';
 import { addConsensusCommands } from './consensus.ts';
+import { addConsoleCommand } from './console.ts';
 import { addDataUsageCommands } from './data-usage.ts';
 import { addDisclosureCommands } from './disclosure.ts';
 import { addDoctorCommand } from './doctor.ts';
@@ -65,6 +66,7 @@ export function buildProgram(): Command {
   program.commandsGroup('Operators:');
   addOperatorKeyCommands(program);
   addPolicyCommands(program);
+  addConsoleCommand(program);
   addAuditCommands(program);
   addEventsCommand(program);
   addHistoryCommand(program);

@@ -1,6 +1,6 @@
 /**
- * The frame of all pages: head, navigation, landmarks, one style sheet, and a policy that allows nothing else to
- * load. Links are relative, so that pages also work behind a proxy with a path prefix; for that, all routed pages
+ * The frame of all pages: head, navigation, landmarks, one style sheet, and, for those of the service, a policy that
+ * allows nothing else to load. Links are relative, so that pages also work behind a proxy with a path prefix; for that, all routed pages
  * are one segment deep.
  */
 import type { PublishedDocument } from '../protocol/contract/documents.ts';
@@ -35,6 +35,20 @@ export interface PageParts {
   readonly forms?: boolean;
 }
 
+/** What all pages of a site share. */
+export interface Site {
+  /** Shown below the name of the network. */
+  readonly kind: string;
+  readonly navigation: readonly (readonly [path: string, label: string])[];
+  /** The rest of the head: styles and scripts. */
+  readonly head: Html;
+  /** After the navigation. */
+  readonly tools: Html;
+  readonly footer: string;
+  /** The theme that was chosen, if the server knows it. */
+  readonly theme?: 'light' | 'dark' | null;
+}
+
 const THEME_SCRIPT = browserScript('theme');
 
 const NAVIGATION = [
@@ -55,46 +69,56 @@ export interface HtmlPage {
 
 export function renderPage(parts: PageParts): HtmlPage {
   return {
-    document: ownDocument(frame(parts).text),
+    document: ownDocument(publicPage(parts).text),
     contentSecurityPolicy: policyOf(parts),
   };
 }
 
-function frame(parts: PageParts): Html {
-  const {
-    title,
-    networkName,
-    heading = title,
-    lede,
-    status = NO_HTML,
-    style,
-    script,
-    body,
-    top = '.',
-  } = parts;
+function publicPage({ style, script, ...parts }: PageParts): Html {
+  return framed(
+    { ...parts, ...(script && { end: scriptElement(script) }) },
+    {
+      kind: 'Network Authority',
+      navigation: NAVIGATION,
+      head: html`${styleElement(STYLE)}${style ? styleElement(style) : ''}${scriptElement(THEME_SCRIPT)}`,
+      tools: THEME_BUTTON,
+      footer: 'This page is read-only and loads nothing from other sites.',
+    },
+  );
+}
+
+/** What a frame encloses; `end` is the last element of the page. */
+export type FramedParts = Omit<PageParts, 'style' | 'script' | 'connects' | 'forms'> & {
+  readonly end?: Html;
+};
+
+export function framed(parts: FramedParts, site: Site): Html {
+  const { title, networkName, heading = title, lede, status = NO_HTML, body } = parts;
+  const { top = '.', end = NO_HTML } = parts;
+  const { theme = null } = site;
   return html`<!doctype html>
-<html lang="en">
+<html lang="en"${theme === null ? NO_HTML : html` data-theme="${theme}"`}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${title} · ${isolate(networkName)}</title>
 <link rel="icon" href="data:,">
-${styleElement(STYLE)}${style ? styleElement(style) : ''}${scriptElement(THEME_SCRIPT)}</head>
+${site.head}</head>
 <body>
 <a class="skip" href="#content">Skip to content</a>
 <header class="top">
 <div class="top-row">
-<p class="brand"><a href="${top}/">${MARK}<span class="brand-text"><bdi class="brand-name">${networkName}</bdi><span class="brand-kind">Network Authority</span></span></a></p>
+<p class="brand"><a href="${top}/">${MARK}<span class="brand-text"><bdi class="brand-name">${networkName}</bdi><span class="brand-kind">${site.kind}</span></span></a></p>
 <nav class="pages" aria-label="Pages"><ul>
-${NAVIGATION.map(
+${site.navigation.map(
   ([
     path,
     label,
   ]) => html`<li><a href="${top}${path}"${path === parts.path ? CURRENT : NO_HTML}>${label}</a></li>
 `,
 )}</ul></nav>
-${THEME_BUTTON}
+${site.tools}
 </div>
 </header>
 <main id="content" tabindex="-1">
@@ -107,8 +131,8 @@ ${
 `
 }${status}</div>
 ${body}</main>
-<footer class="bottom"><p>This page is read-only and loads nothing from other sites.</p></footer>
-${script ? scriptElement(script) : ''}</body>
+<footer class="bottom"><p>${site.footer}</p></footer>
+${end}</body>
 </html>
 `;
 }

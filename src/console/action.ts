@@ -1,0 +1,70 @@
+/** Actions: changes that an operator asks for in a form, sees in full, confirms, and gets an account of. */
+import type { JsonObject } from '../base/json/value.ts';
+import type { OperatorTier } from '../client/operator-client.ts';
+import type { Html } from '../pages/html.ts';
+import type { AuditEvent } from '../protocol/rows/audit-event.ts';
+import { type Context, hasTier } from './context.ts';
+
+export interface Field {
+  readonly name: string;
+  readonly label: string;
+  readonly kind: 'text' | 'number' | 'select' | 'lines' | 'check' | 'hidden';
+  /** Shown below the field. */
+  readonly hint?: string;
+  readonly isRequired?: boolean;
+  /** The choices of a `select`: value and text. */
+  readonly choices?: readonly (readonly [value: string, text: string])[];
+}
+
+/** A request that the operator's key will sign. */
+export interface PlannedRequest {
+  /** Percent-encoded. */
+  readonly path: string;
+  readonly body: JsonObject;
+}
+
+/** What is shown before anything is signed. */
+export interface Plan {
+  /** The change in one sentence, such as "Revoke the certificate 5a1f6e0c." */
+  readonly sentence: string;
+  /** Sent in this order, each signed when it is sent. */
+  readonly requests: readonly PlannedRequest[];
+  /** What else changes: one sentence each, with numbers. */
+  readonly effects: readonly string[];
+  /** The number that has to be typed, for `key_compromise` and whatever changes many things. */
+  readonly typedNumber: number | null;
+  /** The arguments of `mesh-na` that do the same. */
+  readonly command: readonly string[];
+  /** The audit entries that it causes. */
+  readonly audited: readonly AuditEvent[];
+  /** Whether a request still applies, asked just before it is sent; for plans with many requests. */
+  isStillMeant?(request: PlannedRequest): Promise<boolean>;
+  /** Shows the last answer; as JSON by default. */
+  answer?(answer: JsonObject): Html;
+  /** Whether the answer has secrets: it is shown only once. */
+  readonly isSecret?: boolean;
+  /** Where to go afterward, such as `./nodes`. */
+  readonly back: string;
+}
+
+export interface Action {
+  /** Names the action in URLs. */
+  readonly name: string;
+  /** The heading of the form, such as "Revoke a certificate". */
+  readonly title: string;
+  /** What the button or link says, such as "Revoke". */
+  readonly label: string;
+  /** The tier that the authority demands. */
+  readonly tier: OperatorTier;
+  readonly fields: readonly Field[];
+  /** Says what would be sent for a filled form, and changes nothing. Throws a `FormProblem` for a wrong form. */
+  plan(context: Context, form: URLSearchParams): Promise<Plan>;
+}
+
+/** What is wrong with a form, in one sentence; the form is shown again as it was filled in. */
+export class FormProblem extends Error {}
+
+/** Actions that the key cannot carry out are not shown. */
+export function isOffered(action: Action, context: Context): boolean {
+  return !context.isReadOnly && hasTier(context, action.tier);
+}

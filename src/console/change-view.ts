@@ -1,0 +1,135 @@
+/** A change as the operator sees it: before it is confirmed, and afterward. */
+import { canonicalJson } from '../base/json/write.ts';
+import { shownCount } from '../pages/counts.ts';
+import { section } from '../pages/details-page.ts';
+import { type Html, html } from '../pages/html.ts';
+import { type Change, mayContinue } from './change.ts';
+import type { Context } from './context.ts';
+import { entriesTable } from './entries.ts';
+import { indentedJson } from './json-text.ts';
+import { problemLine, type ShellParts } from './shell.ts';
+
+const MOST_SHOWN = 10;
+
+export function proposedPage(change: Change, context: Context, problem: string | null): ShellParts {
+  const { plan } = change;
+  const { sentence, effects, requests, back } = plan;
+  return {
+    title: 'Confirm',
+    lede: sentence,
+    path: '',
+    body: html`${problem === null ? '' : problemLine(problem)}${section(
+      'effects',
+      'What it affects',
+      html`<ul class="effects">
+${effects.map(
+  (effect) => html`<li>${effect}</li>
+`,
+)}</ul>
+`,
+    )}${section('signed', 'What will be signed', signed(change, context))}${section('same', 'The same on the command line', command(change, context))}<form class="confirm" method="post" action="./confirm">
+<input type="hidden" name="id" value="${change.id}">
+${numberField(plan.typedNumber)}<p class="actions"><button type="submit">${change.action.label}</button><a href="${back}">Cancel</a></p>
+</form>
+${
+  requests.length === 0
+    ? html`<p class="notice warn">Nothing matches, so there is nothing to sign.</p>
+`
+    : ''
+}`,
+  };
+}
+
+function numberField(typed: number | null): Html {
+  if (typed === null) return html``;
+  return html`<p class="field"><label for="number">Type ${typed} to confirm</label><input type="text" id="number" name="number" inputmode="numeric" required autocomplete="off"></p>
+`;
+}
+
+/** The members that do not change from one request to the next are those of the wire [core-2-2]. */
+function signed({ plan: { requests } }: Change, { audience, keyId }: Context): Html {
+  const texts = requests.slice(0, MOST_SHOWN).map(({ path, body }) =>
+    canonicalJson({
+      v: 2,
+      method: 'POST',
+      path: decodeURIComponent(path),
+      query: {},
+      audience,
+      body,
+      key_id: keyId,
+      timestamp: 'when it is signed',
+      nonce: 'a new random value',
+    }),
+  );
+  const left = requests.length - texts.length;
+  return html`<p>${requests.length === 1 ? 'One request' : `${shownCount(requests.length)} requests`}, signed with the key ${keyId}:</p>
+${texts.map(
+  (text) => html`<pre class="code" tabindex="0">${indentedJson(text)}</pre>
+`,
+)}${
+  left > 0
+    ? html`<p class="muted">And ${shownCount(left)} more like these.</p>
+`
+    : ''
+}`;
+}
+
+function command({ plan }: Change, { commandLine }: Context): Html {
+  return html`<pre class="code" tabindex="0">${commandLine(plan.command)}</pre>
+`;
+}
+
+export function outcomePage(change: Change, context: Context): ShellParts {
+  const { plan, state, handled, skipped } = change;
+  const all = plan.requests.length;
+  const progress = all === 1 ? '' : ` ${shownCount(handled)} of ${shownCount(all)} requests.`;
+  const left =
+    skipped === 0 ? '' : ` Not sent, because they no longer applied: ${shownCount(skipped)}.`;
+  return {
+    title: TITLES[state],
+    lede: `${plan.sentence}${progress}${left}`,
+    path: '',
+    body: html`${state === 'failed' ? failure(change, context) : ''}${answer(change)}${entries(change)}${section('same', 'The same on the command line', command(change, context))}<p class="actions"><a class="button" href="${plan.back}">Continue</a></p>
+`,
+  };
+}
+
+const TITLES = { proposed: 'Confirm', running: 'In progress', done: 'Done', failed: 'Not done' };
+
+function failure(change: Change, context: Context): Html {
+  if (!mayContinue(change, context)) return problemLine(change.problem);
+  return html`${problemLine(change.problem)}<form class="confirm" method="post" action="./confirm">
+<input type="hidden" name="id" value="${change.id}">
+<p>Nothing is lost: what was sent without an answer is sent again byte for byte, and happens once.</p>
+<p><button type="submit">Try again</button></p>
+</form>
+`;
+}
+
+function answer(change: Change): Html {
+  const { plan, answer: given } = change;
+  if (given === null) return html``;
+  const shown =
+    plan.answer?.(given) ??
+    html`<pre class="code" tabindex="0">${indentedJson(canonicalJson(given))}</pre>
+`;
+  if (plan.isSecret) change.answer = null;
+  return section('answer', 'Answer', shown);
+}
+
+function entries({ entries: all, state }: Change): Html {
+  if (state !== 'done') return html``;
+  if (all.length === 0) {
+    return section(
+      'audit',
+      'Audit log',
+      html`<p>There is no new entry: nothing had to be changed.</p>
+`,
+    );
+  }
+  return section(
+    'audit',
+    'Audit log',
+    entriesTable('entries', 'What the audit log says of it', all),
+  );
+}

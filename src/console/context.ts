@@ -1,0 +1,90 @@
+/** What pages and actions of the console work with: the authority, and who asks. */
+import type { Runtime } from '../base/runtime.ts';
+import { AuthorityError } from '../client/authority-error.ts';
+import type { OperatorClient, OperatorTier } from '../client/operator-client.ts';
+import type { SigningOptions } from '../client/options.ts';
+import type { PublicClient } from '../client/public-client.ts';
+
+/** How the console reaches the authority. The key stays with what signs: a file, or ssh-agent. */
+export interface Connection {
+  readonly url: string;
+  readonly keyId: string;
+  /** Base64 public key of the authority: what requests are signed for. */
+  readonly audience: string;
+  readonly publicClient: PublicClient;
+  /** A client that signs with the operator's key; the options replace those of the connection. */
+  operatorClient(options?: Partial<SigningOptions>): OperatorClient;
+  /** What went wrong and what to do, in one sentence. */
+  sentenceOf(error: unknown): string;
+  /** A command line of `mesh-na` for the same authority and key. */
+  commandLine(words: readonly string[]): string;
+}
+
+export interface Context extends Connection {
+  readonly client: OperatorClient;
+  /** The name of the network; the address of the authority until that has answered. */
+  readonly networkName: string;
+  /** The tier of the operator's key; null until the authority has answered. */
+  readonly tier: OperatorTier | null;
+  readonly isReadOnly: boolean;
+  now(): number;
+  /** Like `sentenceOf`, but also recognizes that another authority answers at the address. */
+  problemOf(error: unknown): Promise<string>;
+}
+
+/** The tier of a key can change while the console runs. */
+const KNOWN_FOR_MS = 60_000;
+
+/** Returns the context of a request. Without an answer of the authority it is the last one that was known. */
+export function contextSource(
+  connection: Connection,
+  isReadOnly: boolean,
+  now: Runtime['now'],
+): () => Promise<Context> {
+  const client = connection.operatorClient();
+  const { publicClient, keyId, audience, url } = connection;
+  let networkName: string | null = null;
+  let tier: OperatorTier | null = null;
+  let askedAt = Number.NEGATIVE_INFINITY;
+
+  async function learn(): Promise<void> {
+    if (now() - askedAt < KNOWN_FOR_MS && tier !== null) return;
+    const [genesis, { operator_keys: keys }] = await Promise.all([
+      networkName === null ? publicClient.genesis() : null,
+      client.operatorKeys(),
+    ]);
+    askedAt = now();
+    networkName ??= genesis?.network_name ?? null;
+    tier = keys.find(({ key_id }) => key_id === keyId)?.tier ?? null;
+  }
+
+  async function problemOf(error: unknown): Promise<string> {
+    const sentence = connection.sentenceOf(error);
+    if (!(error instanceof AuthorityError) || error.status !== 401) return sentence;
+    const key = await publicClient
+      .sovereign()
+      .then((sovereign) => sovereign.network_authority.public_key)
+      .catch(() => audience);
+    if (key === audience) return sentence;
+    return `Another authority answers at ${url}: its key is ${key}, not ${audience}. Check the address; if the authority has replaced its key, run mesh-na connect again.`;
+  }
+
+  return async () => {
+    // The page asks the authority too, and shows why there is no answer.
+    await learn().catch(() => undefined);
+    return {
+      ...connection,
+      client,
+      networkName: networkName ?? url,
+      tier,
+      isReadOnly,
+      now,
+      problemOf,
+    };
+  };
+}
+
+/** Whether the key may do what needs this tier. */
+export function hasTier({ tier }: Pick<Context, 'tier'>, needed: OperatorTier): boolean {
+  return tier === 'privileged' || tier === needed;
+}

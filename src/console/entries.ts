@@ -1,0 +1,48 @@
+/** Entries of the audit log in tables. */
+import type { JsonValue } from '../base/json/value.ts';
+import { canonicalJson } from '../base/json/write.ts';
+import type { LoggedEvent } from '../client/event-chain.ts';
+import { type Html, html } from '../pages/html.ts';
+import { table } from '../pages/table.ts';
+import { exactTime } from '../pages/values.ts';
+import type { Context } from './context.ts';
+
+export function entriesTable(id: string, caption: string, rows: readonly LoggedEvent[]): Html {
+  return table({
+    id,
+    caption,
+    keyOf: ({ index }) => String(index),
+    rows,
+    columns: [
+      { head: 'Entry', cell: ({ index }) => index, kind: 'number', isHead: true },
+      { head: 'Time', cell: ({ entry }) => exactTime(entry.created_at) },
+      { head: 'Event', cell: ({ entry }) => entry.event_type },
+      { head: 'Operator', cell: ({ entry }) => entry.actor_key_id ?? '' },
+      { head: 'Details', cell: ({ entry }) => html`<code>${detailsText(entry)}</code>` },
+    ],
+  });
+}
+
+function detailsText({ details }: LoggedEvent['entry']): string {
+  return canonicalJson(details as JsonValue);
+}
+
+/** How far back a page looks: the whole log can have millions of entries. */
+export const ENTRIES_LOOKED_AT = 2000;
+const MOST_FOUND = 50;
+
+/** The newest entries that name one of the ids, newest first, among the last of the log. */
+export async function recentEntriesOf(
+  { client, publicClient }: Context,
+  ids: readonly string[],
+): Promise<LoggedEvent[]> {
+  const { log_size: size } = await publicClient.bulletin();
+  const found: LoggedEvent[] = [];
+  const after = Math.max(0, size - ENTRIES_LOOKED_AT);
+  for await (const event of client.events({ after, follow: false })) {
+    const text = detailsText(event.entry);
+    if (ids.some((id) => text.includes(`"${id}"`))) found.push(event);
+    if (event.index >= size) break;
+  }
+  return found.slice(-MOST_FOUND).reverse();
+}

@@ -1,0 +1,53 @@
+/** The form of an action, as it is first shown and, if something is wrong with it, as it was filled in. */
+import { type Html, html, NO_HTML } from '../pages/html.ts';
+import type { Action, Field } from './action.ts';
+
+/** `values` are filled in, also for fields that are hidden. */
+export function actionForm(action: Action, values: URLSearchParams): Html {
+  return html`<form class="ask" method="post" action="./do?action=${action.name}" data-changes>
+${action.fields.map((field) => fieldOf(action.name, field, values.get(field.name) ?? ''))}<p class="field"><button type="submit">${action.label}…</button></p>
+</form>
+`;
+}
+
+/** A link to the form with these values. */
+export function actionLink(
+  { name, label }: Action,
+  values: Readonly<Record<string, string>>,
+): Html {
+  const query = new URLSearchParams({ action: name, ...values });
+  return html`<a class="button" href="./do?${query.toString()}">${label}…</a>`;
+}
+
+function fieldOf(form: string, field: Field, value: string): Html {
+  const { name, label, kind, hint, isRequired = false } = field;
+  if (kind === 'hidden')
+    return html`<input type="hidden" name="${name}" value="${value}">
+`;
+  const id = `${form}-${name}`;
+  const described = hint === undefined ? NO_HTML : html` aria-describedby="${id}-hint"`;
+  const note = hint === undefined ? '' : html`<span class="hint" id="${id}-hint">${hint}</span>`;
+  const place = kind === 'lines' ? 'field wide' : 'field';
+  return html`<p class="${place}">${inputOf(id, field, value, html`${described}${isRequired ? html` required` : NO_HTML}`, label)}${note}</p>
+`;
+}
+
+function inputOf(id: string, field: Field, value: string, also: Html, label: string): Html {
+  const { name, kind, choices = [] } = field;
+  const labelled = html`<label for="${id}">${label}</label>`;
+  switch (kind) {
+    case 'select':
+      return html`${labelled}<select id="${id}" name="${name}"${also}>${choices.map(
+        ([choice, text]) =>
+          html`<option value="${choice}"${choice === value ? html` selected` : NO_HTML}>${text}</option>`,
+      )}</select>`;
+    case 'lines':
+      return html`${labelled}<textarea id="${id}" name="${name}" spellcheck="false"${also}>${value}</textarea>`;
+    case 'check':
+      return html`<label><input type="checkbox" id="${id}" name="${name}" value="yes"${value === 'yes' ? html` checked` : NO_HTML}${also}> ${label}</label>`;
+    case 'number':
+      return html`${labelled}<input type="number" id="${id}" name="${name}" min="1" value="${value}"${also}>`;
+    default:
+      return html`${labelled}<input type="text" id="${id}" name="${name}" value="${value}" autocomplete="off" spellcheck="false"${also}>`;
+  }
+}

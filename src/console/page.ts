@@ -1,0 +1,50 @@
+/** Pages of the console. */
+import type { OperatorTier } from '../client/operator-client.ts';
+import type { Html } from '../pages/html.ts';
+import type { Action } from './action.ts';
+import type { Context } from './context.ts';
+
+export interface PageContent {
+  /** The title of the page unless given. */
+  readonly title?: string;
+  /** One sentence below the heading. */
+  readonly lede?: string;
+  readonly body: Html;
+}
+
+/** An answer that is not a page, and may be long or endless: a CSV file, events. */
+export interface Stream {
+  readonly path: string;
+  /** Content type. */
+  readonly type: string;
+  /** The name under which the browser saves it; absent for what a script reads. */
+  readonly fileName?: string;
+  /** Ends when the signal is aborted, because the browser has gone. */
+  pieces(context: Context, query: URLSearchParams, signal: AbortSignal): AsyncIterable<string>;
+}
+
+export interface PageDefinition<Model> {
+  /** One segment, such as `/nodes`: links between pages are relative. */
+  readonly path: string;
+  readonly title: string;
+  readonly isInNavigation: boolean;
+  /** The tier that the authority demands for what the page reads. */
+  readonly tier: OperatorTier;
+  /** Reads from the authority; an error becomes one line on the page. */
+  load(context: Context, query: URLSearchParams): Promise<Model>;
+  render(model: Model, context: Context, query: URLSearchParams): PageContent;
+  readonly actions?: readonly Action[];
+  readonly streams?: readonly Stream[];
+}
+
+export interface Page extends Omit<PageDefinition<never>, 'load' | 'render'> {
+  show(context: Context, query: URLSearchParams): Promise<PageContent>;
+}
+
+export function definePage<Model>(definition: PageDefinition<Model>): Page {
+  const { load, render, ...page } = definition;
+  return {
+    ...page,
+    show: async (context, query) => render(await load(context, query), context, query),
+  };
+}

@@ -1,0 +1,97 @@
+/** Which nodes are wanted: the state of the table of nodes in its URL, and as filters of the authority. */
+import { formatInstant } from '../../base/timestamp.ts';
+import type { CertificateFilters } from '../../client/operator-client.ts';
+import { CERTIFICATE_STATUSES, type CertificateStatus } from '../../protocol/rows/certificate.ts';
+
+export const SORTS = ['name', 'contact', 'expires'] as const;
+
+export interface NodeQuery {
+  readonly search: string;
+  readonly status: CertificateStatus | null;
+  readonly role: string;
+  readonly health: string;
+  readonly label: string;
+  /** A duration such as `7d`. */
+  readonly silent: string;
+  readonly lapsing: string;
+  readonly sort: (typeof SORTS)[number] | null;
+  readonly isDescending: boolean;
+  readonly cursor: string;
+}
+
+const LONGEST = 256;
+
+/** Parameters that are not valid are ignored, or refused by the authority, in its words. */
+export function nodeQuery(query: URLSearchParams): NodeQuery {
+  const text = (name: string) => (query.get(name) ?? '').trim().slice(0, LONGEST);
+  const sort = text('sort');
+  return {
+    search: text('q'),
+    status: CERTIFICATE_STATUSES.find((each) => each === text('status')) ?? null,
+    role: text('role'),
+    health: text('health'),
+    label: text('label'),
+    silent: text('silent'),
+    lapsing: text('lapsing'),
+    sort: SORTS.find((each) => each === sort.replace(/^-/, '')) ?? null,
+    isDescending: sort.startsWith('-'),
+    cursor: query.get('cursor') ?? '',
+  };
+}
+
+/** The parameters of the URL for a query, without the default ones. */
+export function parametersOf(query: NodeQuery, changed: Partial<NodeQuery> = {}): URLSearchParams {
+  const { search, sort, isDescending, ...others } = { ...query, ...changed };
+  const all = {
+    q: search,
+    ...others,
+    sort: sort === null ? '' : `${isDescending ? '-' : ''}${sort}`,
+  };
+  const given = Object.entries(all).filter(([, value]) => value !== null && value !== '');
+  return new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]));
+}
+
+/** The filters of the authority for everything but the text that is searched. */
+export function filtersOf(query: NodeQuery, now: number): CertificateFilters {
+  const { status, role, health, label, silent, lapsing } = query;
+  const silentMs = durationMs(silent);
+  const lapsingMs = durationMs(lapsing);
+  return {
+    ...(status !== null && { status }),
+    ...(role !== '' && { role }),
+    ...(health !== '' && { health }),
+    ...(label !== '' && { label }),
+    ...(silentMs !== null && { silent_since: formatInstant(now - silentMs) }),
+    ...(lapsingMs !== null && { expires_before: formatInstant(now + lapsingMs) }),
+  };
+}
+
+/**
+ * What a searched text can mean, the likeliest first: an id, a key, a label, a role, or part of a name or host name.
+ */
+export function searchesFor(text: string): readonly CertificateFilters[] {
+  if (text === '') return [{}];
+  if (ID.test(text)) return [{ cert_id: text.toLowerCase() }, { name: `*${text}*` }];
+  if (KEY.test(text)) return [{ key: text }];
+  if (text.startsWith('role:')) return [{ role: text }];
+  if (text.includes('=')) return [{ label: text }];
+  const part = text.includes('*') ? text : `*${text}*`;
+  return [
+    { name: part },
+    ...(HOST.test(part) ? [{ hostname: part }] : []),
+    ...(KEY_BEGINNING.test(text) ? [{ key: text }] : []),
+  ];
+}
+
+const ID = /^[0-9a-f]{8}(?:-?[0-9a-f]*)*$/i;
+const KEY = /^[A-Za-z0-9+/]{43}=$/;
+const KEY_BEGINNING = /^[A-Za-z0-9+/]{8,43}$/;
+const HOST = /^[A-Za-z0-9._*-]+$/;
+
+const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
+
+/** Milliseconds; null for other text. */
+function durationMs(text: string): number | null {
+  const [, count, unit] = /^(\d{1,4})([mhdw])$/.exec(text) ?? [];
+  return count === undefined ? null : Number(count) * UNITS[unit as keyof typeof UNITS];
+}

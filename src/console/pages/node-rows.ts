@@ -1,0 +1,143 @@
+/** The rows of nodes, which are their certificates, read from the authority by cursor. */
+import type { CertificateFilters } from '../../client/operator-client.ts';
+import { nameInCell } from '../../pages/graph-names.ts';
+import { type Html, html } from '../../pages/html.ts';
+import type { Column } from '../../pages/table.ts';
+import { idText, timeText } from '../../pages/values.ts';
+import type { CertificateRow } from '../../protocol/rows/certificate.ts';
+import type { Context } from '../context.ts';
+import { filtersOf, type NodeQuery, searchesFor } from './node-filter.ts';
+
+export const ROWS_OF_PAGE = 50;
+const ROWS_READ = 1000;
+/** A page of the authority can be empty after a long search; this is the most that are asked for at once. */
+const MOST_SEARCHES = 5;
+/** A sorted list is read as a whole, up to this many rows. */
+export const MOST_SORTED = 5000;
+
+export interface FoundNodes {
+  readonly rows: readonly CertificateRow[];
+  /** Null at the end of the list. */
+  readonly nextCursor: string | null;
+  /** Whether there were too many rows to sort. */
+  readonly isUnsorted: boolean;
+}
+
+/** The rows of one page. */
+export async function findNodes(context: Context, query: NodeQuery): Promise<FoundNodes> {
+  const { now } = context;
+  const filters = filtersOf(query, now());
+  let found: FoundNodes = { rows: [], nextCursor: null, isUnsorted: false };
+  for (const search of searchesFor(query.search)) {
+    const both = { ...filters, ...search };
+    found =
+      query.sort === null
+        ? await pageOf(context, both, query.cursor)
+        : await sortedRows(context, both, query);
+    if (found.rows.length > 0 || query.cursor !== '') return found;
+  }
+  return found;
+}
+
+async function pageOf(
+  { client }: Context,
+  filters: CertificateFilters,
+  cursor: string,
+): Promise<FoundNodes> {
+  const rows: CertificateRow[] = [];
+  let next = cursor;
+  for (let searches = 0; searches < MOST_SEARCHES; searches += 1) {
+    const limit = ROWS_OF_PAGE - rows.length;
+    const page = await client.certificates({
+      ...filters,
+      limit,
+      ...(next !== '' && { cursor: next }),
+    });
+    rows.push(...page.certificates);
+    next = page.next_cursor ?? '';
+    if (next === '' || rows.length === ROWS_OF_PAGE) break;
+  }
+  return { rows, nextCursor: next === '' ? null : next, isUnsorted: false };
+}
+
+async function sortedRows(
+  context: Context,
+  filters: CertificateFilters,
+  query: NodeQuery,
+): Promise<FoundNodes> {
+  const rows: CertificateRow[] = [];
+  for await (const row of eachNode(context, filters)) {
+    if (rows.length === MOST_SORTED) {
+      return { ...(await pageOf(context, filters, query.cursor)), isUnsorted: true };
+    }
+    rows.push(row);
+  }
+  const value = VALUES[query.sort ?? 'name'];
+  const sign = query.isDescending ? -1 : 1;
+  rows.sort((a, b) => sign * COLLATOR.compare(value(a), value(b)));
+  const start = /^\d{1,6}$/.test(query.cursor) ? Number(query.cursor) : 0;
+  const end = start + ROWS_OF_PAGE;
+  return {
+    rows: rows.slice(start, end),
+    nextCursor: end < rows.length ? String(end) : null,
+    isUnsorted: false,
+  };
+}
+
+/** Numbers in names count as numbers: web-2 comes before web-10. */
+const COLLATOR = new Intl.Collator('en', { numeric: true });
+
+const VALUES = {
+  name: (row: CertificateRow) => row.name ?? row.hostname ?? row.node_public_key,
+  contact: (row: CertificateRow) => row.last_contact,
+  expires: (row: CertificateRow) => row.expires_at,
+};
+
+/** All rows that pass the filters, page by page. */
+export async function* eachNode(
+  { client }: Context,
+  filters: CertificateFilters,
+): AsyncGenerator<CertificateRow, void> {
+  let cursor: string | undefined;
+  do {
+    const page = await client.certificates({
+      ...filters,
+      limit: ROWS_READ,
+      ...(cursor !== undefined && { cursor }),
+    });
+    yield* page.certificates;
+    cursor = page.next_cursor;
+  } while (cursor !== undefined);
+}
+
+/** A host name is in parentheses: a node must not look as if operators had named it. */
+export function nodeTitle({ name, hostname, node_public_key: key }: CertificateRow): string {
+  if (name !== undefined) return nameInCell(name);
+  return hostname === undefined ? `${key.slice(0, 12)}…` : `(${nameInCell(hostname)})`;
+}
+
+export function nodeAddress(nodePublicKey: string): string {
+  return `./node?${new URLSearchParams({ key: nodePublicKey })}`;
+}
+
+const TONES: Readonly<Record<CertificateRow['status'], string>> = {
+  active: 'ok',
+  silent: 'warn',
+  renewed: 'neutral',
+  superseded: 'neutral',
+  expired: 'neutral',
+  revoked: 'danger',
+};
+
+export function statusBadge({ status }: CertificateRow): Html {
+  return html`<span class="badge ${TONES[status]}">${status}</span>`;
+}
+
+export const CERTIFICATE_COLUMNS: readonly Column<CertificateRow>[] = [
+  { head: 'Certificate', cell: (row) => idText(row.cert_id), kind: 'id' },
+  { head: 'Status', cell: statusBadge },
+  { head: 'Health', cell: (row) => nameInCell(row.node_status) },
+  { head: 'Last contact', cell: (row) => timeText(row.last_contact) },
+  { head: 'Address', cell: (row) => row.remote_addr },
+  { head: 'Expires', cell: (row) => timeText(row.expires_at) },
+];

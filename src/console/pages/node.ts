@@ -1,0 +1,144 @@
+/** One node: its certificates, its description, its agent, and what the audit log says of it. */
+import { facts, section } from '../../pages/details-page.ts';
+import { emptyState } from '../../pages/empty-state.ts';
+import { nameInCell, nameInFull } from '../../pages/graph-names.ts';
+import { type Html, html, NO_HTML } from '../../pages/html.ts';
+import { table } from '../../pages/table.ts';
+import { idValue, timeText } from '../../pages/values.ts';
+import type { AgentDescriptor } from '../../protocol/records/agent-descriptor.ts';
+import type { CertificateRow } from '../../protocol/rows/certificate.ts';
+import { labelTexts } from '../../protocol/rows/node-description.ts';
+import { isOffered } from '../action.ts';
+import type { Context } from '../context.ts';
+import { ENTRIES_LOOKED_AT, entriesTable, recentEntriesOf } from '../entries.ts';
+import { actionForm, actionLink } from '../form-view.ts';
+import { definePage } from '../page.ts';
+import { DESCRIBE_NODE, effectsOf, REVOKE_CERTIFICATE, REVOKE_NODE } from './node-actions.ts';
+import { agentOf, certificatesOf, isAccepted } from './node-facts.ts';
+import { CERTIFICATE_COLUMNS, nodeTitle } from './node-rows.ts';
+
+export const NODE = definePage({
+  path: '/node',
+  title: 'Node',
+  isInNavigation: false,
+  tier: 'standard',
+  async load(context, query) {
+    const key = query.get('key') ?? '';
+    const rows = await certificatesOf(context, key);
+    const accepted = rows.filter(isAccepted);
+    const [agent, effects, entries] = await Promise.all([
+      agentOf(context, key),
+      effectsOf(context, key, accepted, 0, 'unspecified'),
+      recentEntriesOf(context, [key, ...rows.map(({ cert_id: id }) => id)]),
+    ]);
+    return { key, rows, agent, effects, entries };
+  },
+  render({ key, rows, agent, effects, entries }, context) {
+    const [newest] = rows;
+    if (newest === undefined) {
+      return { title: 'No such node', body: emptyState('No certificate of this key is stored.') };
+    }
+    return {
+      title: nodeTitle(newest),
+      body: html`${section('node', 'Node', nodeFacts(newest))}${section(
+        'certificates',
+        'Certificates',
+        chain(rows, context),
+      )}${section('agent', 'Agent', agentFacts(agent))}${description(newest, context)}${section(
+        'revoked',
+        'If it were revoked',
+        html`<ul class="effects">
+${effects.map(
+  (effect) => html`<li>${effect}</li>
+`,
+)}</ul>
+${
+  isOffered(REVOKE_NODE, context)
+    ? html`<p class="actions">${actionLink(REVOKE_NODE, { key })}</p>
+`
+    : NO_HTML
+}`,
+      )}${section(
+        'audit',
+        'Audit log',
+        entries.length === 0
+          ? emptyState(`None of the last ${ENTRIES_LOOKED_AT} entries names it.`)
+          : entriesTable('entries', `Of the last ${ENTRIES_LOOKED_AT} entries`, entries),
+      )}<p class="small muted">All entries: <code>${context.commandLine(['events', '--subject', key])}</code></p>
+`,
+    };
+  },
+  actions: [REVOKE_NODE, REVOKE_CERTIFICATE, DESCRIBE_NODE],
+});
+
+function nodeFacts(row: CertificateRow): Html {
+  return facts([
+    ['Key', idValue(row.node_public_key)],
+    ['Name', row.name === undefined ? html`<span class="muted">none</span>` : nameInFull(row.name)],
+    ['Labels', labelTexts(row.labels ?? {}).join(', ') || html`<span class="muted">none</span>`],
+    [
+      'Host name',
+      row.hostname === undefined
+        ? html`<span class="muted">none</span>`
+        : `${row.hostname} (as reported)`,
+    ],
+    ['Roles', row.roles.join(', ') || 'none'],
+    ['Last contact', html`${timeText(row.last_contact)} from ${row.remote_addr}`],
+    ['Reported health', nameInCell(row.node_status)],
+  ]);
+}
+
+/** The newest first; each names the one that it succeeds. */
+function chain(rows: readonly CertificateRow[], context: Context): Html {
+  const mayRevoke = isOffered(REVOKE_CERTIFICATE, context);
+  return table({
+    id: 'certificates',
+    caption: 'The newest first',
+    keyOf: ({ cert_id: id }) => id,
+    rows,
+    columns: [
+      ...CERTIFICATE_COLUMNS,
+      { head: 'Issued', cell: (row) => timeText(row.issued_at) },
+      { head: 'Renews', cell: (row) => row.renewed_from?.slice(0, 8) ?? '' },
+      {
+        head: 'Ended',
+        cell: (row) => {
+          if (row.revoked_at !== null)
+            return html`${timeText(row.revoked_at)} ${row.revocation_reason ?? ''}`;
+          return row.superseded_from === null ? '' : timeText(row.superseded_from);
+        },
+      },
+      ...(mayRevoke
+        ? [
+            {
+              head: 'Action',
+              cell: (row: CertificateRow) =>
+                isAccepted(row) ? actionLink(REVOKE_CERTIFICATE, { cert_id: row.cert_id }) : '',
+            },
+          ]
+        : []),
+    ],
+  });
+}
+
+function agentFacts(agent: AgentDescriptor | null): Html {
+  if (agent === null) return emptyState('No agent is registered with this key.');
+  const { scheme, host, port } = agent.endpoint;
+  return facts([
+    ['Agent', nameInFull(agent.agent_id)],
+    ['Address', nameInFull(`${scheme}://${host}:${port}`)],
+    ['Capabilities', agent.capabilities.map(nameInCell).join(', ') || 'none'],
+    ['Registered', timeText(agent.registered_at)],
+    ['Expires', timeText(agent.expires_at)],
+  ]);
+}
+
+function description(row: CertificateRow, context: Context): Html {
+  if (!isOffered(DESCRIBE_NODE, context)) return NO_HTML;
+  const values = new URLSearchParams({
+    key: row.node_public_key,
+    name: row.name ?? '',
+    labels: labelTexts(row.labels ?? {}).join('\n'),
+  });
+  return section('describe', 'Name and labels', actionForm(DESCRIBE_NODE, values));
+}

@@ -1,0 +1,168 @@
+/** *Nodes*: the certificates of the network, found by what an operator knows of a machine. */
+import { csvLine } from '../../pages/csv.ts';
+import { emptyState } from '../../pages/empty-state.ts';
+import { type Html, html, NO_HTML } from '../../pages/html.ts';
+import { type Column, table } from '../../pages/table.ts';
+import { CERTIFICATE_STATUSES, type CertificateRow } from '../../protocol/rows/certificate.ts';
+import { labelTexts } from '../../protocol/rows/node-description.ts';
+import { definePage } from '../page.ts';
+import { filtersOf, type NodeQuery, nodeQuery, parametersOf, searchesFor } from './node-filter.ts';
+import {
+  CERTIFICATE_COLUMNS,
+  eachNode,
+  type FoundNodes,
+  findNodes,
+  MOST_SORTED,
+  nodeAddress,
+  nodeTitle,
+} from './node-rows.ts';
+
+export const NODES = definePage({
+  path: '/nodes',
+  title: 'Nodes',
+  isInNavigation: true,
+  tier: 'standard',
+  async load(context, given) {
+    const query = nodeQuery(given);
+    return { query, found: await findNodes(context, query) };
+  },
+  render({ query, found }) {
+    return { body: html`${filterForm(query)}${listing(query, found)}` };
+  },
+  streams: [
+    {
+      path: '/nodes.csv',
+      type: 'text/csv; charset=utf-8',
+      fileName: 'nodes.csv',
+      async *pieces(context, given) {
+        const query = nodeQuery(given);
+        const [search = {}] = searchesFor(query.search);
+        yield csvLine(CSV_COLUMNS);
+        for await (const row of eachNode(context, {
+          ...filtersOf(query, context.now()),
+          ...search,
+        })) {
+          yield csvLine(CSV_COLUMNS.map((column) => csvValue(row, column)));
+        }
+      },
+    },
+  ],
+});
+
+function listing(query: NodeQuery, { rows, nextCursor, isUnsorted }: FoundNodes): Html {
+  const note = isUnsorted
+    ? html`<p class="notice">More than ${MOST_SORTED} certificates match, too many to sort: they are in the order of their ids. Narrow the list to sort it.</p>
+`
+    : NO_HTML;
+  const shown =
+    rows.length === 0
+      ? emptyState(nextCursor === null ? 'No certificate matches.' : 'None matches so far.')
+      : table({
+          id: 'nodes',
+          caption: `${rows.length} certificates on this page`,
+          keyOf: ({ cert_id: id }) => id,
+          rows,
+          columns: columns(query),
+        });
+  return html`<div class="listing">${note}${shown}${pager(query, nextCursor)}</div>
+`;
+}
+
+function columns(query: NodeQuery): Column<CertificateRow>[] {
+  const sortable = (sort: NodeQuery['sort'], head: string) => ({
+    head,
+    sorting: {
+      href: address(query, {
+        sort,
+        isDescending: query.sort === sort && !query.isDescending,
+        cursor: '',
+      }),
+      now: query.sort !== sort ? null : query.isDescending ? 'descending' : 'ascending',
+    } as const,
+  });
+  return [
+    {
+      ...sortable('name', 'Node'),
+      isHead: true,
+      kind: 'first',
+      cell: (row) =>
+        html`<a href="${nodeAddress(row.node_public_key)}"><bdi>${nodeTitle(row)}</bdi></a>${labels(row)}`,
+    },
+    { head: 'Roles', cell: ({ roles }) => roles.join(', ') },
+    ...CERTIFICATE_COLUMNS.map((column) => {
+      if (column.head === 'Last contact') return { ...column, ...sortable('contact', column.head) };
+      return column.head === 'Expires'
+        ? { ...column, ...sortable('expires', column.head) }
+        : column;
+    }),
+  ];
+}
+
+function labels({ labels: given = {} }: CertificateRow): Html {
+  const texts = labelTexts(given);
+  return texts.length === 0
+    ? NO_HTML
+    : html`<br><span class="small muted">${texts.join(', ')}</span>`;
+}
+
+function filterForm(query: NodeQuery): Html {
+  return html`<form class="ask" method="get" action="./nodes" role="search">
+<p class="field"><label for="q">Id, key, name, host name, label or role</label><input type="search" id="q" name="q" value="${query.search}" autocomplete="off" spellcheck="false"></p>
+<p class="field"><label for="status">Status</label><select id="status" name="status"><option value="">Any</option>${CERTIFICATE_STATUSES.map(
+    (status) =>
+      html`<option value="${status}"${status === query.status ? html` selected` : NO_HTML}>${status}</option>`,
+  )}</select></p>
+${textFilter('role', 'Role', query.role)}${textFilter('health', 'Health, such as unwell', query.health)}${textFilter('label', 'Label, such as env=prod', query.label)}${textFilter('silent', 'Silent for, such as 7d', query.silent)}${textFilter('lapsing', 'Expires within, such as 7d', query.lapsing)}${
+  query.sort === null
+    ? NO_HTML
+    : html`<input type="hidden" name="sort" value="${parametersOf(query).get('sort') ?? ''}">`
+}<p class="field"><button type="submit">Find</button> <a href="./nodes">All</a></p>
+</form>
+`;
+}
+
+function textFilter(name: string, label: string, value: string): Html {
+  return html`<p class="field"><label for="${name}">${label}</label><input type="text" id="${name}" name="${name}" value="${value}" autocomplete="off" spellcheck="false"></p>
+`;
+}
+
+/** A cursor leads only forward; the browser goes back. */
+function pager(query: NodeQuery, nextCursor: string | null): Html {
+  const first =
+    query.cursor === ''
+      ? NO_HTML
+      : html`<a href="${address(query, { cursor: '' })}">First page</a>`;
+  const next =
+    nextCursor === null
+      ? NO_HTML
+      : html`<a href="${address(query, { cursor: nextCursor })}" rel="next">Next page</a>`;
+  return html`<nav class="pager" aria-label="Pages of nodes">${first}${next}<a href="./nodes.csv?${parametersOf(query, { cursor: '', sort: null }).toString()}">All as CSV</a></nav>
+`;
+}
+
+function address(query: NodeQuery, changed: Partial<NodeQuery>): string {
+  return `./nodes?${parametersOf(query, changed)}`;
+}
+
+const CSV_COLUMNS = [
+  'cert_id',
+  'node_public_key',
+  'name',
+  'labels',
+  'hostname',
+  'roles',
+  'status',
+  'node_status',
+  'last_contact',
+  'remote_addr',
+  'issued_at',
+  'expires_at',
+  'revoked_at',
+  'revocation_reason',
+] as const;
+
+function csvValue(row: CertificateRow, column: (typeof CSV_COLUMNS)[number]): string {
+  if (column === 'roles') return row.roles.join(' ');
+  if (column === 'labels') return labelTexts(row.labels ?? {}).join(' ');
+  return row[column] ?? '';
+}

@@ -1,0 +1,10 @@
+/** The pages of the console, in the order of its navigation. */
+import type { Page } from './page.ts';
+import { NODE } from './pages/node.ts';
+import { NODES } from './pages/nodes.ts';
+
+export const PAGES: readonly Page[] = [NODES, NODE];
+
+export const ACTIONS = new Map(
+  PAGES.flatMap(({ actions = [] }) => actions).map((action) => [action.name, action]),
+);

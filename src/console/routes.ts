@@ -1,0 +1,174 @@
+/** The routes of a browser that was admitted: pages, streams, and the steps of a change. */
+import type { IncomingMessage } from 'node:http';
+import type { Runtime } from '../base/runtime.ts';
+import { html } from '../pages/html.ts';
+import { type Action, FormProblem, isOffered } from './action.ts';
+import { createChanges } from './change.ts';
+import { outcomePage, proposedPage } from './change-view.ts';
+import { type Connection, type Context, contextSource, hasTier } from './context.ts';
+import { actionForm } from './form-view.ts';
+import type { Page, Stream } from './page.ts';
+import { ACTIONS, PAGES } from './registry.ts';
+import { formIn, page, plain, type Reply, seeOther } from './requests.ts';
+import { consolePage, problemLine, type ShellParts, type Theme } from './shell.ts';
+
+export interface Asked {
+  readonly request: IncomingMessage;
+  /** Below the root of the console. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** Aborted when the browser has gone. */
+  readonly signal: AbortSignal;
+}
+
+/** While a change is in progress, its page is loaded again this often, in seconds. */
+const REFRESH_SECONDS = '2';
+
+export function createRooms(
+  connection: Connection,
+  isReadOnly: boolean,
+  runtime: Runtime,
+): (asked: Asked) => Promise<Reply> {
+  const contextNow = contextSource(connection, isReadOnly, runtime.now);
+  const changes = createChanges(runtime);
+  let theme: Theme | null = null;
+
+  function shown(
+    status: number,
+    parts: ShellParts,
+    context: Context,
+    { path, query }: Asked,
+    headers = {},
+  ): Reply {
+    const here = query.size === 0 ? `.${path}` : `.${path}?${query}`;
+    return page(status, consolePage(parts, PAGES, context, { theme, here }), headers);
+  }
+
+  async function showPage(found: Page, context: Context, asked: Asked): Promise<Reply> {
+    const { path, title } = found;
+    if (!hasTier(context, found.tier) && context.tier !== null) {
+      return shown(403, refused('This page needs a privileged key.'), context, asked);
+    }
+    try {
+      const { title: own = title, lede, body } = await found.show(context, asked.query);
+      return shown(
+        200,
+        { title: own, ...(lede !== undefined && { lede }), path, body },
+        context,
+        asked,
+      );
+    } catch (error) {
+      const body = problemLine(await context.problemOf(error));
+      return shown(502, { title, path, body }, context, asked);
+    }
+  }
+
+  async function startStream(found: Stream, context: Context, asked: Asked): Promise<Reply> {
+    const { type, fileName } = found;
+    const pieces = found.pieces(context, asked.query, asked.signal)[Symbol.asyncIterator]();
+    try {
+      const first = await pieces.next();
+      const disposition = fileName !== undefined && {
+        'content-disposition': `attachment; filename="${fileName}"`,
+      };
+      return { status: 200, type, body: continued(first, pieces), headers: { ...disposition } };
+    } catch (error) {
+      const body = problemLine(await context.problemOf(error));
+      return shown(502, { title: 'Not available', path: '', body }, context, asked);
+    }
+  }
+
+  /** The form; when it is sent, what would be signed. */
+  async function askFor(action: Action, context: Context, asked: Asked): Promise<Reply> {
+    if (!isOffered(action, context)) {
+      return shown(403, refused('This key cannot do that here.'), context, asked);
+    }
+    const { request, query } = asked;
+    if (request.method === 'GET') return shown(200, formPage(action, query, null), context, asked);
+    const form = await formIn(request);
+    if (form === null) return plain(413, 'The form is too large, or is not a form.');
+    try {
+      const change = await changes.propose(action, form, context);
+      return shown(200, proposedPage(change, context, null), context, asked);
+    } catch (error) {
+      const problem = error instanceof FormProblem ? error.message : await context.problemOf(error);
+      return shown(422, formPage(action, form, problem), context, asked);
+    }
+  }
+
+  async function confirm(context: Context, asked: Asked): Promise<Reply> {
+    const form = await formIn(asked.request);
+    const change = changes.find(form?.get('id') ?? '');
+    if (form === null || change === null) {
+      return shown(404, refused('This change is no longer known: begin again.'), context, asked);
+    }
+    const { typedNumber } = change.plan;
+    const isTyped = typedNumber === null || form.get('number')?.trim() === String(typedNumber);
+    if (change.state === 'proposed' && !isTyped) {
+      const problem = `Not confirmed: type ${typedNumber}. Nothing was signed.`;
+      return shown(422, proposedPage(change, context, problem), context, asked);
+    }
+    await changes.confirm(change, context);
+    return seeOther(`./outcome?id=${change.id}`);
+  }
+
+  function outcome(context: Context, asked: Asked): Reply {
+    const change = changes.find(asked.query.get('id') ?? '');
+    if (change === null) {
+      return shown(404, refused('This change is no longer known.'), context, asked);
+    }
+    const refresh = change.state === 'running' ? { refresh: REFRESH_SECONDS } : {};
+    return shown(200, outcomePage(change, context), context, asked, refresh);
+  }
+
+  async function switchTheme({ request }: Asked): Promise<Reply> {
+    const form = await formIn(request);
+    const before = theme ?? (form?.get('system') === 'dark' ? 'dark' : 'light');
+    theme = before === 'dark' ? 'light' : 'dark';
+    const back = form?.get('back') ?? '';
+    return seeOther(/^\.\/[\w.-]*(\?[\x21-\x7e]*)?$/.test(back) ? back : './');
+  }
+
+  return async (asked) => {
+    const { request, path, query } = asked;
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    if (!isRead && request.method !== 'POST') return plain(405, 'Only GET, HEAD and POST.');
+    if (path === '/') return seeOther('./nodes');
+    if (path === '/theme' && !isRead) return switchTheme(asked);
+    const context = await contextNow();
+    if (path === '/do') {
+      const action = ACTIONS.get(query.get('action') ?? '');
+      if (action !== undefined) return askFor(action, context, asked);
+    }
+    if (path === '/confirm' && !isRead) return confirm(context, asked);
+    if (path === '/outcome' && isRead) return outcome(context, asked);
+    const found = PAGES.find((each) => each.path === path);
+    if (found !== undefined && isRead) return showPage(found, context, asked);
+    const stream = PAGES.flatMap(({ streams = [] }) => streams).find((each) => each.path === path);
+    if (stream !== undefined && isRead) return startStream(stream, context, asked);
+    return shown(404, refused('There is nothing at this address.'), context, asked);
+  };
+}
+
+function formPage(action: Action, values: URLSearchParams, problem: string | null): ShellParts {
+  return {
+    title: action.title,
+    path: '',
+    body: html`${problem === null ? '' : problemLine(problem)}${actionForm(action, values)}`,
+  };
+}
+
+function refused(problem: string): ShellParts {
+  return { title: 'Not available', path: '', body: problemLine(problem) };
+}
+
+async function* continued(
+  first: IteratorResult<string>,
+  pieces: AsyncIterator<string>,
+): AsyncGenerator<string, void> {
+  try {
+    for (let next = first; !next.done; next = await pieces.next()) yield next.value;
+  } finally {
+    await pieces.return?.();
+  }
+}

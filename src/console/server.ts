@@ -1,0 +1,178 @@
+/** The server of the console: on the loopback addresses of this machine, for one browser. */
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Runtime } from '../base/runtime.ts';
+import { createAdmission, foreignRequest } from './admission.ts';
+import type { Connection } from './context.ts';
+import { formIn, page, plain, type Reply, seeOther } from './requests.ts';
+import { createRooms } from './routes.ts';
+import { loginPage, SCRIPT_TEXT, STYLE_TEXT } from './shell.ts';
+
+export interface ConsoleSettings {
+  readonly connection: Connection;
+  readonly isReadOnly: boolean;
+  /** 0 for any free port. */
+  readonly port: number;
+  readonly runtime: Runtime;
+}
+
+export interface RunningConsole {
+  readonly port: number;
+  /** With the token, which works once. */
+  readonly url: string;
+  /** Stops the console if nobody has used it for eight hours; returns whether it did. */
+  stopIfIdle(): Promise<boolean>;
+  stop(): Promise<void>;
+}
+
+const IDLE_MS = 8 * 60 * 60 * 1000;
+const MOST_CONNECTIONS = 64;
+const HEAD_MS = 10_000;
+const REQUEST_MS = 60_000;
+const MOST_HEAD_BYTES = 32 * 1024;
+const ADDRESSES = ['127.0.0.1', '::1'] as const;
+/** A port that is free at one address can be in use at the other. */
+const MOST_ATTEMPTS = 5;
+
+/** Nothing inline, and nothing from elsewhere. */
+const HEADERS = {
+  'cache-control': 'no-store',
+  'content-security-policy':
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  // Without a referrer, forms would be sent with the origin "null".
+  'referrer-policy': 'same-origin',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+};
+
+export async function startConsole(settings: ConsoleSettings): Promise<RunningConsole> {
+  const { connection, isReadOnly, runtime } = settings;
+  const admission = createAdmission(runtime);
+  const rooms = createRooms(connection, isReadOnly, runtime);
+  let lastUsed = runtime.now();
+  let port = 0;
+
+  async function replyTo(request: IncomingMessage, signal: AbortSignal): Promise<Reply> {
+    const problem = foreignRequest(request, port);
+    if (problem !== null) return plain(403, problem);
+    const url = new URL(request.url ?? '/', 'http://console');
+    const name = url.pathname.split('/').pop();
+    if (name === 'style.css')
+      return { status: 200, type: 'text/css; charset=utf-8', body: STYLE_TEXT };
+    if (name === 'console.js')
+      return { status: 200, type: 'text/javascript; charset=utf-8', body: SCRIPT_TEXT };
+    if (request.method === 'POST' && url.pathname === '/session') return session(request);
+    if (url.pathname === '/' && request.method === 'GET') return page(200, loginPage(null));
+    if (!url.pathname.startsWith(admission.root) || !admission.hasCookie(request)) {
+      return page(403, loginPage('This browser has not been admitted.'));
+    }
+    lastUsed = runtime.now();
+    const path = `/${url.pathname.slice(admission.root.length)}`;
+    return rooms({ request, path, query: url.searchParams, signal });
+  }
+
+  async function session(request: IncomingMessage): Promise<Reply> {
+    const form = await formIn(request);
+    const cookie = admission.exchange(form?.get('token') ?? '');
+    if (cookie !== null) return seeOther(`${admission.root}nodes`, { 'set-cookie': cookie });
+    return page(
+      403,
+      loginPage('The token is wrong or was used before. Stop mesh-na console and start it again.'),
+    );
+  }
+
+  const listening = await listen(settings.port, (request, response) => {
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    replyTo(request, gone.signal)
+      .catch((error: unknown) => plain(500, connection.sentenceOf(error)))
+      .then((reply) => send(request, response, reply))
+      .catch(() => response.destroy());
+  });
+  port = listening.port;
+
+  async function stop(): Promise<void> {
+    await Promise.all(listening.servers.map(closed));
+  }
+
+  return {
+    port,
+    url: `http://127.0.0.1:${port}/#${admission.token}`,
+    stop,
+    async stopIfIdle() {
+      if (runtime.now() - lastUsed < IDLE_MS) return false;
+      await stop();
+      return true;
+    },
+  };
+}
+
+async function send(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, type, body, headers }: Reply,
+): Promise<void> {
+  // What was not read of a body that is too large.
+  if (!request.complete) response.shouldKeepAlive = false;
+  response.writeHead(status, { ...HEADERS, 'content-type': type, ...headers });
+  if (typeof body === 'string' || request.method === 'HEAD') {
+    response.end(request.method === 'HEAD' ? undefined : body);
+    return;
+  }
+  for await (const piece of body) {
+    if (response.destroyed) return;
+    if (!response.write(piece))
+      await Promise.race([once(response, 'drain'), once(response, 'close')]);
+  }
+  response.end();
+}
+
+type Listener = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** Listens at both loopback addresses with one port; at one of them if this machine has no other. */
+async function listen(wanted: number, listener: Listener) {
+  for (let attempt = 1; ; attempt += 1) {
+    const servers: Server[] = [];
+    let port = wanted;
+    try {
+      for (const host of ADDRESSES) {
+        const server = await listenAt(host, port, listener);
+        if (server === null) continue;
+        servers.push(server);
+        ({ port } = server.address() as AddressInfo);
+      }
+      return { servers, port };
+    } catch (error) {
+      await Promise.all(servers.map(closed));
+      if (wanted !== 0 || attempt === MOST_ATTEMPTS) throw error;
+    }
+  }
+}
+
+/** Null if the machine does not have the address. */
+async function listenAt(host: string, port: number, listener: Listener): Promise<Server | null> {
+  const server = createServer(
+    { headersTimeout: HEAD_MS, requestTimeout: REQUEST_MS, maxHeaderSize: MOST_HEAD_BYTES },
+    listener,
+  );
+  server.maxConnections = MOST_CONNECTIONS;
+  server.listen({ host, port, ipv6Only: true });
+  try {
+    await once(server, 'listening');
+    return server;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (host === '::1' && (code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT')) return null;
+    throw error;
+  }
+}
+
+function closed(server: Server): Promise<unknown> {
+  const end = once(server, 'close');
+  server.close();
+  server.closeAllConnections();
+  return end;
+}

@@ -1,0 +1,130 @@
+/** The frame of the pages of the console, which is that of the public pages with links, style and script of its own. */
+
+import { browserScript } from '../pages/browser-script.ts';
+import { FORM_STYLE } from '../pages/form-style.ts';
+import { type FramedParts, framed, type Site } from '../pages/frame.ts';
+import { type Html, html, NO_HTML } from '../pages/html.ts';
+import { STYLE } from '../pages/style.ts';
+import { TABLE_STYLE } from '../pages/table.ts';
+import type { Context } from './context.ts';
+import type { Page } from './page.ts';
+
+export type Theme = 'light' | 'dark';
+
+/** What the browser shows; kept here, because the console stores nothing in the browser. */
+export interface Look {
+  readonly theme: Theme | null;
+  /** The address of the page, relative, to return to. */
+  readonly here: string;
+}
+
+export interface ShellParts
+  extends Pick<FramedParts, 'title' | 'heading' | 'lede' | 'status' | 'body'> {
+  /** The path of the page; empty for none of the navigation. */
+  readonly path: string;
+}
+
+export function consolePage(
+  parts: ShellParts,
+  pages: readonly Page[],
+  { networkName, keyId, tier, isReadOnly, url }: Context,
+  look: Look,
+): string {
+  const shown = pages.filter(
+    (page) => page.isInNavigation && (page.tier === 'standard' || tier === 'privileged'),
+  );
+  const may = isReadOnly ? 'read-only' : (tier ?? 'tier unknown');
+  const site: Site = {
+    kind: 'Console',
+    navigation: shown.map(({ path, title }) => [path, title]),
+    head: HEAD,
+    tools: themeForm(look),
+    footer: `${keyId} (${may}) at ${url}. This page comes from your own machine; the key stays with the program that serves it.`,
+    theme: look.theme,
+  };
+  return framed({ ...parts, networkName, end: KEYS }, site).text;
+}
+
+/** The page for a browser without the cookie. */
+export function loginPage(problem: string | null): string {
+  const body = html`${
+    problem === null
+      ? ''
+      : html`<p class="notice danger" role="alert">${problem}</p>
+`
+  }<form class="ask" method="post" action="/session" data-token-form>
+<p class="field"><label for="token">Token</label><input type="text" id="token" name="token" required autocomplete="off" spellcheck="false"></p>
+<p class="field"><button type="submit">Open</button></p>
+</form>
+`;
+  return framed(
+    {
+      title: 'Open the console',
+      lede: 'Open the address that mesh-na console printed, or paste the token at its end. It works once.',
+      path: '',
+      networkName: 'mesh-na',
+      body,
+    },
+    {
+      kind: 'Console',
+      navigation: [],
+      head: HEAD,
+      tools: NO_HTML,
+      footer: 'This page comes from your own machine.',
+    },
+  ).text;
+}
+
+/** A problem in one line. */
+export function problemLine(problem: string): Html {
+  return html`<p class="notice danger" role="alert">${problem}</p>
+`;
+}
+
+const HEAD = html`<link rel="stylesheet" href="./style.css">
+<script src="./console.js" defer></script>
+`;
+
+function themeForm({ here }: Look): Html {
+  return html`<form method="post" action="./theme"><input type="hidden" name="back" value="${here}"><input type="hidden" name="system" value="light" data-system-theme><button class="theme" type="submit"><svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true" focusable="false"><circle cx="10" cy="10" r="7.25"/><path d="M10 2.75a7.25 7.25 0 0 1 0 14.5z"/></svg><span class="visually-hidden">Switch theme</span></button></form>`;
+}
+
+const KEYS = html`<dialog class="keys" aria-labelledby="keys-heading" data-keys>
+<h2 id="keys-heading">Keys</h2>
+<dl class="facts">
+<dt><kbd>/</kbd></dt><dd>Search</dd>
+<dt><kbd>j</kbd> <kbd>k</kbd></dt><dd>Next and previous row</dd>
+<dt><kbd>Enter</kbd></dt><dd>Open the row</dd>
+<dt><kbd>?</kbd></dt><dd>These keys</dd>
+</dl>
+<form method="dialog"><button>Close</button></form>
+</dialog>
+`;
+
+export const SCRIPT_TEXT = browserScript('console').text;
+
+export const STYLE_TEXT = `${STYLE.text}${TABLE_STYLE}${FORM_STYLE}
+.pages ul { flex-wrap: wrap; }
+.ask input[type="number"], .ask textarea, .confirm input {
+  width: 100%; padding: 0.5rem 0.75rem; font: inherit; color: inherit;
+  background: var(--surface); border: 1px solid var(--line-strong); border-radius: 6px;
+}
+.ask textarea { min-height: 8rem; font-family: var(--mono); font-size: 0.875rem; }
+.ask .wide { grid-column: 1 / -1; }
+.field .hint { font-size: 0.8125rem; color: var(--muted); }
+.confirm { display: grid; gap: 1rem; max-width: 34rem; }
+.confirm button, .button {
+  justify-self: start; display: inline-block; padding: 0.5rem 1.25rem; min-height: 2.75rem; font: inherit; font-weight: 600; cursor: pointer;
+  color: var(--surface); background: var(--accent); border: 1px solid var(--accent); border-radius: 6px; text-decoration: none;
+}
+.confirm button { background: var(--danger); border-color: var(--danger); }
+.actions { display: flex; flex-wrap: wrap; align-items: center; gap: 0.75rem; }
+.actions > a:not(.button) { padding-block: 0.5rem; }
+.plain { display: grid; gap: 0.25rem; padding: 0; list-style: none; }
+.effects { display: grid; gap: 0.25rem; padding-inline-start: 1.25rem; }
+tr[data-current] > * { background: var(--accent-soft); }
+.keys { color: var(--ink); background: var(--surface); border: 1px solid var(--line-strong); border-radius: var(--radius); padding: 1.5rem; }
+.keys::backdrop { background: rgb(0 0 0 / 0.4); }
+.keys[open] { display: grid; gap: 1rem; }
+kbd { padding: 0.0625rem 0.375rem; border: 1px solid var(--line-strong); border-radius: 4px; }
+`;

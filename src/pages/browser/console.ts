@@ -1,0 +1,29 @@
+import { copyTexts } from './console-copy.ts';
+import { listenForKeys } from './console-keys.ts';
+import { offerCopies } from './copy-ids.ts';
+import { relateTimes } from './relative-times.ts';
+
+document.documentElement.classList.add('js');
+exchangeToken();
+tellTheme();
+offerCopies();
+copyTexts();
+relateTimes();
+listenForKeys();
+
+/** The token is in the fragment, which browsers send to nobody; it leaves the address before it is used. */
+function exchangeToken(): void {
+  const form = document.querySelector<HTMLFormElement>('[data-token-form]');
+  const field = form?.querySelector<HTMLInputElement>('#token');
+  const token = location.hash.slice(1);
+  if (!form || !field || token === '') return;
+  history.replaceState(null, '', location.pathname);
+  field.value = token;
+  form.submit();
+}
+
+/** The server cannot know the theme of the system, and has to for a switch to the other one. */
+function tellTheme(): void {
+  const field = document.querySelector<HTMLInputElement>('[data-system-theme]');
+  if (field !== null && matchMedia('(prefers-color-scheme: dark)').matches) field.value = 'dark';
+}

@@ -1,0 +1,116 @@
+/** The pages of `mesh-na console` in a browser: by keyboard alone, in both themes and widths, without scripts. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { NARROW, startBrowser, type Visit, WIDE } from './support/browser.ts';
+import { startTestConsole } from './support/console.ts';
+import { auditEvents, joinedNode } from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
+
+const authority = sharedAuthority();
+const browser = await startBrowser();
+after(() => browser.close());
+
+/** Nothing goes wrong on the page, at either width and in either theme. */
+async function assertSound(visit: Visit): Promise<void> {
+  const { page } = visit;
+  for (const [width, colorScheme] of [
+    [NARROW, 'light'],
+    [WIDE, 'dark'],
+  ] as const) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme });
+    assert.deepEqual(await visit.violations(), [], page.url());
+    assert.equal(await visit.overflow(), 0, `${page.url()} at ${width}`);
+  }
+  assert.deepEqual(visit.problems, []);
+}
+
+/** Presses Tab until the focus is on an element with this text. */
+async function tabTo(page: Page, text: string): Promise<void> {
+  for (let presses = 0; presses < 80; presses += 1) {
+    await page.keyboard.press('Tab');
+    const focused = await page.evaluate<string>('document.activeElement?.textContent ?? ""');
+    if (focused === text) return;
+  }
+  assert.fail(`Tab does not lead to ${text}`);
+}
+
+async function press(page: Page, key: string, title: string): Promise<void> {
+  await page.keyboard.press(key);
+  await page.waitForFunction(`document.title.startsWith(${JSON.stringify(title)})`);
+  await page.waitForLoadState();
+}
+
+test('an operator opens the console, finds a node and revokes it by keyboard alone', async () => {
+  const na = await authority();
+  const node = await joinedNode(na, { name: 'edge-7', labels: { rack: 'r1' } });
+  await joinedNode(na, { name: 'edge-8' });
+  await using console = await startTestConsole(na);
+  await using visit = await browser.visit(console.url, { isApart: true });
+  const { page } = visit;
+  await page.waitForURL(/\/nodes$/);
+  await assertSound(visit);
+
+  await page.keyboard.press('?');
+  assert.ok(await page.isVisible('[data-keys]'));
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('/');
+  await page.keyboard.type('edge-7');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/q=edge-7/);
+  assert.equal(await page.locator('tbody tr').count(), 1);
+  await page.keyboard.press('j');
+  await press(page, 'Enter', 'edge-7');
+  await assertSound(visit);
+
+  await tabTo(page, 'Revoke…');
+  await press(page, 'Enter', 'Revoke a');
+  await assertSound(visit);
+  await tabTo(page, 'Revoke…');
+  await press(page, 'Enter', 'Confirm');
+  await assertSound(visit);
+  await tabTo(page, 'Revoke');
+  await press(page, 'Enter', 'Done');
+  await assertSound(visit);
+  const text = await page.innerText('main');
+  for (const part of [
+    'certificate_revoked',
+    node.certId,
+    'crl_sequence',
+    'mesh-na certificate revoke',
+  ]) {
+    assert.ok(text.includes(part), part);
+  }
+  const revoked = auditEvents(na).filter(({ type }) => type === 'certificate_revoked');
+  assert.deepEqual(
+    revoked.map(({ details }) => details.cert_id),
+    [node.certId],
+  );
+  const stored = await page.evaluate(
+    'localStorage.length + sessionStorage.length + document.cookie.length',
+  );
+  assert.equal(stored, 0, 'nothing is stored that scripts can read');
+});
+
+test('works without scripts, and switches the theme', async () => {
+  const na = await authority();
+  await joinedNode(na, { name: 'plain-1' });
+  await using console = await startTestConsole(na);
+  await using visit = await browser.visit(`${console.origin}/`, { javaScript: false });
+  const { page } = visit;
+  await page.fill('#token', new URL(console.url).hash.slice(1));
+  await page.click('button:has-text("Open")');
+  await page.waitForURL(/\/nodes$/);
+  await page.fill('#q', 'plain-1');
+  await page.click('button:has-text("Find")');
+  await page.click('tbody a');
+  await page.fill('[name="labels"]', 'tier=one');
+  await page.click('text=Set name and labels…');
+  await page.click('button:has-text("Set name and labels")');
+  assert.match(await page.innerText('main'), /node_described/);
+  await page.click('.theme');
+  assert.equal(await page.getAttribute('html', 'data-theme'), 'dark');
+  await page.click('.theme');
+  assert.equal(await page.getAttribute('html', 'data-theme'), 'light');
+});

@@ -1,0 +1,284 @@
+/** `mesh-na console`: who it admits, what it shows, and what it changes. Its pages in a browser: `console-browser`. */
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { parseJson } from '../src/base/json/parse.ts';
+import { canonicalJson } from '../src/base/json/write.ts';
+import { indentedJson } from '../src/console/json-text.ts';
+import { searchesFor } from '../src/console/pages/node-filter.ts';
+import type { TestAuthority } from './support/authority.ts';
+import { HOUR } from './support/clock.ts';
+import { changeIn, startTestConsole, type TestConsole } from './support/console.ts';
+import { auditEvents, heartbeat, joinedNode, newKey, operate } from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
+
+const authority = sharedAuthority();
+
+async function opened(): Promise<TestConsole> {
+  return startTestConsole(await authority());
+}
+
+function revocationsOf(na: TestAuthority, { certId }: { readonly certId: string }) {
+  return auditEvents(na)
+    .filter(({ type, details }) => type === 'certificate_revoked' && details.cert_id === certId)
+    .map(({ details }) => details);
+}
+
+suite('who is admitted', () => {
+  test('refuses another host, another origin, no cookie, a wrong cookie, and a token used twice', async () => {
+    await using console = await opened();
+    const { origin, port } = console;
+    const token = new URL(console.url).hash.slice(1);
+    const form = { origin, 'content-type': 'application/x-www-form-urlencoded' };
+    for (const host of ['evil.example', `evil.example:${port}`, `localhost:${port}`, '127.0.0.1']) {
+      const answer = await console.ask('GET', '/', { host });
+      assert.equal(answer.status, 403, host);
+      assert.match(answer.text, /only at its own address/);
+    }
+    for (const other of ['https://evil.example', 'null', 'http://127.0.0.1:1', `${origin}0`]) {
+      const answer = await console.ask('GET', '/', { origin: other });
+      assert.equal(answer.status, 403, other);
+    }
+    const { origin: _, ...unnamed } = form;
+    assert.equal((await console.ask('POST', '/session', unnamed, `token=${token}`)).status, 403);
+    assert.equal((await console.ask('POST', '/session', form, 'token=')).status, 403);
+    assert.equal((await console.ask('POST', '/session', form, `token=${token}x`)).status, 403);
+    assert.equal((await console.ask('POST', '/session', { origin }, `token=${token}`)).status, 403);
+
+    const first = await console.ask('POST', '/session', form, `token=${token}`);
+    assert.equal(first.status, 303);
+    const cookie = String(first.headers['set-cookie']);
+    assert.match(cookie, /; Path=\/[0-9a-f]{24}\/; HttpOnly; SameSite=Strict$/);
+    const again = await console.ask('POST', '/session', form, `token=${token}`);
+    assert.equal(again.status, 403);
+    assert.match(again.text, /used before/);
+
+    const page = String(first.headers.location);
+    assert.equal((await console.ask('GET', page)).status, 403);
+    assert.equal((await console.ask('GET', page, { cookie: 'mesh-console=x' })).status, 403);
+    const [pair = ''] = cookie.split(';');
+    assert.equal((await console.ask('GET', page, { cookie: pair })).status, 200);
+    assert.equal((await console.ask('GET', '/nodes', { cookie: pair })).status, 403);
+    assert.equal((await console.ask('GET', page, { cookie: pair, origin: 'null' })).status, 403);
+    const change = page.replace('nodes', 'confirm');
+    assert.equal((await console.ask('POST', change, { cookie: pair }, 'id=1')).status, 403);
+    assert.equal((await console.ask('DELETE', page, { ...form, cookie: pair })).status, 405);
+  });
+
+  test('every answer forbids inline code, frames, and storing', async () => {
+    await using console = await opened();
+    for (const answer of [await console.ask('GET', '/'), await console.page('nodes')]) {
+      const { headers, text } = answer;
+      const policy = String(headers['content-security-policy']);
+      assert.match(policy, /default-src 'none'.*script-src 'self'.*frame-ancestors 'none'/);
+      assert.doesNotMatch(policy, /unsafe|sha256/);
+      assert.equal(headers['cache-control'], 'no-store');
+      assert.equal(headers['referrer-policy'], 'same-origin');
+      assert.doesNotMatch(text, /<script>|<style|\sstyle=|\son\w+=/);
+    }
+  });
+
+  test('ends after eight hours without a request', async () => {
+    const na = await authority();
+    let now = na.clock.now();
+    await using console = await startTestConsole(na, { now: () => now });
+    now += 7 * HOUR;
+    assert.equal((await console.page('nodes')).status, 502, 'this clock is ahead');
+    now += 7 * HOUR;
+    assert.equal(await console.stopIfIdle(), false);
+    now += HOUR;
+    assert.equal(await console.stopIfIdle(), true);
+    await assert.rejects(console.ask('GET', '/'));
+  });
+});
+
+suite('nodes', () => {
+  test('are found by id, key, name, host name, label, role and status', async () => {
+    const na = await authority();
+    const node = await joinedNode(na, {
+      roles: ['role:anchor'],
+      name: 'web-1',
+      labels: { env: 'prod' },
+    });
+    const other = await joinedNode(na, { name: 'db-1' });
+    await heartbeat(na, node);
+    await using console = await opened();
+    const rowsFor = async (query: Record<string, string>) => {
+      const { text } = await console.page(`nodes?${new URLSearchParams(query)}`);
+      return [node, other].map(({ certId }) => text.includes(certId));
+    };
+    for (const [query, found] of [
+      [{}, [true, true]],
+      [{ q: node.certId }, [true, false]],
+      [{ q: node.certId.slice(0, 8) }, [true, false]],
+      [{ q: node.key.publicKey }, [true, false]],
+      [{ q: node.key.publicKey.slice(0, 12) }, [true, false]],
+      [{ q: 'WEB' }, [true, false]],
+      [{ q: 'db-*' }, [false, true]],
+      [{ q: 'env=prod' }, [true, false]],
+      [{ q: 'role:anchor' }, [true, false]],
+      [{ q: 'nothing-like-it' }, [false, false]],
+      [{ status: 'revoked' }, [false, false]],
+      [{ role: 'role:anchor', label: 'env' }, [true, false]],
+      [{ health: 'joined' }, [false, true]],
+      [{ lapsing: '1m' }, [false, false]],
+      [{ silent: '1m' }, [false, false]],
+      [{ sort: '-name' }, [true, true]],
+    ] as const) {
+      assert.deepEqual(await rowsFor(query), found, JSON.stringify(query));
+    }
+    const { text } = await console.page('nodes?sort=-name&q=-1');
+    assert.ok(text.indexOf('web-1') < text.indexOf('db-1'));
+    const csv = await console.page('nodes.csv?q=web-1');
+    assert.match(String(csv.headers['content-disposition']), /nodes\.csv/);
+    const [head, row, end] = csv.text.split('\r\n');
+    assert.match(head ?? '', /^cert_id,node_public_key,name,/);
+    assert.match(row ?? '', new RegExp(`^${node.certId},.*,web-1,env=prod,`));
+    assert.equal(end, '');
+  });
+
+  test('a node shows its certificates, facts and audit entries', async () => {
+    const na = await authority();
+    const node = await joinedNode(na, { name: 'api-<1>' });
+    await using console = await opened();
+    const { status, text } = await console.page(
+      `node?${new URLSearchParams({ key: node.key.publicKey })}`,
+    );
+    assert.equal(status, 200);
+    for (const part of [
+      node.certId,
+      node.key.publicKey,
+      'api-&lt;1&gt;',
+      'certificate_issued',
+      'No agent is registered',
+      'Revoke…',
+    ]) {
+      assert.ok(text.includes(part), part);
+    }
+    const unknown = new URLSearchParams({ key: newKey().publicKey });
+    assert.match((await console.page(`node?${unknown}`)).text, /No certificate of this key/);
+    const refused = await console.page('node?key=wrong');
+    assert.match(refused.text, /role="alert">The authority refused: /);
+  });
+
+  test('what a search can mean', () => {
+    assert.deepEqual(searchesFor(''), [{}]);
+    assert.deepEqual(searchesFor('ABCD1234'), [{ cert_id: 'abcd1234' }, { name: '*ABCD1234*' }]);
+    assert.deepEqual(searchesFor('web 1'), [{ name: '*web 1*' }]);
+    assert.deepEqual(searchesFor('webserver'), [
+      { name: '*webserver*' },
+      { hostname: '*webserver*' },
+      { key: 'webserver' },
+    ]);
+  });
+});
+
+suite('changes', () => {
+  test('show what is signed, demand the number, and end with the answer, the audit entry and the command', async () => {
+    const na = await authority();
+    const node = await joinedNode(na, { name: 'lost-1' });
+    await using console = await opened();
+    const key = node.key.publicKey;
+    const proposed = await console.submit('do?action=revoke-node', {
+      key,
+      reason: 'key_compromise',
+    });
+    assert.equal(proposed.status, 200);
+    for (const part of [
+      '"method": "POST"',
+      '"path": "/admin/revoke"',
+      '"reason": "key_compromise"',
+      'Certificates that are no longer accepted: 1',
+      'Agents evicted|No agent is registered',
+      'Type 1 to confirm',
+      `mesh-na certificate revoke --key ${key} --reason key_compromise`,
+    ]) {
+      assert.match(proposed.text, new RegExp(part.replaceAll('+', '\\+')), part);
+    }
+    assert.equal(revocationsOf(na, node).length, 0);
+
+    const id = changeIn(proposed);
+    const wrong = await console.submit('confirm', { id, number: '2' });
+    assert.equal(wrong.status, 422);
+    assert.match(wrong.text, /Nothing was signed/);
+    assert.equal(revocationsOf(na, node).length, 0);
+
+    const done = await console.submit('confirm', { id, number: '1' });
+    assert.match(done.text, /Done/);
+    assert.match(done.text, /"crl_sequence": /);
+    assert.match(done.text, /certificate_revoked/);
+    assert.match(done.text, new RegExp(node.certId));
+    assert.deepEqual(
+      revocationsOf(na, node).map(({ reason }) => reason),
+      ['key_compromise'],
+    );
+
+    const again = await console.submit('confirm', { id, number: '1' });
+    assert.match(again.text, /Done/);
+    assert.equal(revocationsOf(na, node).length, 1);
+    assert.equal((await console.submit('confirm', { id: 'unknown' })).status, 404);
+    assert.equal((await console.page('outcome?id=unknown')).status, 404);
+  });
+
+  test('one certificate, and the name and labels of its node', async () => {
+    const na = await authority();
+    const node = await joinedNode(na, { name: 'old', labels: { env: 'prod', zone: 'a' } });
+    await using console = await opened();
+    const key = node.key.publicKey;
+    const named = await console.submit('do?action=describe-node', {
+      key,
+      name: 'new',
+      labels: 'env=test\nrack=7',
+    });
+    assert.match(named.text, /Labels removed: zone/);
+    assert.match((await console.submit('confirm', { id: changeIn(named) })).text, /node_described/);
+    const { body } = await operate(na, '/admin/certificates', {}, { method: 'GET' });
+    const row = body.certificates.find((each: { cert_id: string }) => each.cert_id === node.certId);
+    assert.deepEqual([row.name, row.labels], ['new', { env: 'test', rack: '7' }]);
+
+    const one = await console.submit('do?action=revoke-certificate', {
+      cert_id: node.certId,
+      reason: 'superseded',
+    });
+    assert.doesNotMatch(one.text, /Type \d+ to confirm/);
+    assert.match(
+      (await console.submit('confirm', { id: changeIn(one) })).text,
+      /certificate_revoked/,
+    );
+  });
+
+  test('a wrong form is shown again with its contents', async () => {
+    const na = await authority();
+    const node = await joinedNode(na);
+    await using console = await opened();
+    const fields = { key: node.key.publicKey, name: 'kept', labels: 'No label' };
+    const answer = await console.submit('do?action=describe-node', fields);
+    assert.equal(answer.status, 422);
+    assert.match(answer.text, /No label is not a label/);
+    assert.match(answer.text, /value="kept"/);
+    assert.equal((await console.submit('do?action=nothing', {})).status, 404);
+  });
+
+  test('are not offered to a standard key, nor when read-only', async () => {
+    const na = await authority();
+    const node = await joinedNode(na);
+    const key = node.key.publicKey;
+    const query = new URLSearchParams({ key });
+    await using standard = await startTestConsole(na, { operator: na.standard });
+    const page = await standard.page(`node?${query}`);
+    assert.doesNotMatch(page.text, /Revoke…/);
+    assert.match(page.text, /Set name and labels/);
+    const fields = { key, reason: 'unspecified' };
+    assert.equal((await standard.submit('do?action=revoke-node', fields)).status, 403);
+    await using reading = await startTestConsole(na, { isReadOnly: true });
+    assert.doesNotMatch((await reading.page(`node?${query}`)).text, /…<\/(a|button)>/);
+    assert.equal((await reading.submit('do?action=describe-node', { key, name: 'x' })).status, 403);
+  });
+});
+
+test('JSON is indented as it is written', () => {
+  const text = canonicalJson(parseJson('{"a":[],"b":[1,{"c":"x:,{}\\"["}],"d":{},"e":1.50}'));
+  assert.equal(
+    indentedJson(text),
+    '{\n  "a": [],\n  "b": [\n    1,\n    {\n      "c": "x:,{}\\"["\n    }\n  ],\n  "d": {},\n  "e": 1.5\n}',
+  );
+});

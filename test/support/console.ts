@@ -1,0 +1,135 @@
+/** `mesh-na console` against a real authority, in the process of the test. */
+import { request } from 'node:http';
+import { systemRuntime } from '../../src/base/runtime.ts';
+import { outcomeOf } from '../../src/cli/exit-codes.ts';
+import { httpFetch } from '../../src/cli/http-fetch.ts';
+import { createOperatorClient } from '../../src/client/operator-client.ts';
+import { createPublicClient } from '../../src/client/public-client.ts';
+import type { RunningConsole } from '../../src/console/server.ts';
+import { startConsole } from '../../src/console/server.ts';
+import type { TestAuthority, TestOperator } from './authority.ts';
+import { asKey } from './signing.ts';
+
+export interface ConsoleOptions {
+  readonly operator?: TestOperator;
+  readonly isReadOnly?: boolean;
+  /** Of the authority, if it is another one. */
+  readonly url?: string;
+  readonly timeoutMs?: number;
+  readonly retries?: number;
+  readonly now?: () => number;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: NodeJS.Dict<string | string[]>;
+  readonly text: string;
+}
+
+export interface TestConsole extends RunningConsole {
+  readonly origin: string;
+  /** A request with any headers; without a cookie unless one is given. */
+  ask(
+    method: string,
+    path: string,
+    headers?: Record<string, string>,
+    body?: string,
+  ): Promise<Answer>;
+  /** Exchanges the token for a cookie, and returns it. */
+  open(): Promise<string>;
+  /** A page below the root, as the browser with the cookie asks for it. */
+  page(path: string): Promise<Answer>;
+  /** A form that this browser sends; follows the answer to its page. */
+  submit(path: string, fields: Readonly<Record<string, string>>): Promise<Answer>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export async function startTestConsole(
+  na: TestAuthority,
+  options: ConsoleOptions = {},
+): Promise<TestConsole> {
+  const { operator = na.privileged, url = na.url, isReadOnly = false, ...rest } = options;
+  const { now = na.clock.now, ...server } = rest;
+  const { keyId } = operator;
+  const reach = { url, fetch: httpFetch(undefined), retries: 0, ...server };
+  const running = await startConsole({
+    connection: {
+      url,
+      keyId,
+      audience: na.audience,
+      publicClient: createPublicClient(reach),
+      operatorClient: (changed) =>
+        createOperatorClient({
+          ...reach,
+          keyId,
+          audience: na.audience,
+          key: asKey(operator.key),
+          now,
+          ...changed,
+        }),
+      sentenceOf: (error) => outcomeOf(error).message,
+      commandLine: (words) => ['mesh-na', ...words].join(' '),
+    },
+    isReadOnly,
+    port: 0,
+    runtime: { ...systemRuntime, now },
+  });
+  const { port, url: address } = running;
+  const origin = `http://127.0.0.1:${port}`;
+  let session: { readonly cookie: string; readonly root: string } | null = null;
+
+  function ask(method: string, path: string, headers = {}, body = ''): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const sent = request({ host: '127.0.0.1', port, method, path, headers, agent: false });
+      sent.on('error', reject);
+      sent.on('response', (answer) => {
+        const pieces: Buffer[] = [];
+        answer.on('error', reject);
+        answer.on('data', (piece: Buffer) => pieces.push(piece));
+        answer.on('end', () => {
+          const text = Buffer.concat(pieces).toString('utf8');
+          resolve({ status: answer.statusCode ?? 0, headers: answer.headers, text });
+        });
+      });
+      sent.end(body);
+    });
+  }
+
+  const form = { origin, 'content-type': 'application/x-www-form-urlencoded' };
+
+  async function opened() {
+    if (session !== null) return session;
+    const token = new URL(address).hash.slice(1);
+    const answer = await ask('POST', '/session', form, `token=${token}`);
+    const [cookie = ''] = String(answer.headers['set-cookie']).split(';');
+    const root = String(answer.headers.location).replace(/[^/]*$/, '');
+    session = { cookie, root };
+    return session;
+  }
+
+  async function page(path: string): Promise<Answer> {
+    const { cookie, root } = await opened();
+    return ask('GET', root + path, { cookie });
+  }
+
+  return {
+    ...running,
+    origin,
+    ask,
+    page,
+    open: async () => (await opened()).cookie,
+    async submit(path, fields) {
+      const { cookie, root } = await opened();
+      const body = new URLSearchParams(fields).toString();
+      const answer = await ask('POST', root + path, { ...form, cookie }, body);
+      const { location } = answer.headers;
+      return location === undefined ? answer : page(String(location).replace(/^\.\//, ''));
+    },
+    [Symbol.asyncDispose]: running.stop,
+  };
+}
+
+/** The id of the change that a page proposes. */
+export function changeIn({ text }: Answer): string {
+  return /name="id" value="([0-9a-f]{32})"/.exec(text)?.[1] ?? '';
+}
