@@ -41,9 +41,9 @@ function rowPath(id: string): string {
   return `/recognition-treaties/${id}`;
 }
 
-async function follow(id: string, keys: string, ...more: readonly string[]) {
+async function follow(which: string | readonly string[], keys: string, ...more: readonly string[]) {
   const na = await shared();
-  return runCommand(['treaty', 'follow', id, '--keys', keys, ...more], {
+  return runCommand(['treaty', 'follow', ...[which].flat(), '--keys', keys, ...more], {
     MESH_URL: na.url,
     MESH_DATA_DIR: na.dataDir,
   });
@@ -142,12 +142,54 @@ test('on a terminal it asks, and elsewhere it needs --yes', async () => {
   }
 });
 
+test('--partner follows every treaty in force with a sovereign, and shows each', async () => {
+  const { na, name, id, keys, issue } = await partner(PLANNED);
+  const ids = [id, await issue()];
+  const all = ['--partner', name];
+  const line = programLine(['treaty', 'follow', ...all, '--keys', keys]);
+  const environment = { MESH_URL: na.url, MESH_DATA_DIR: na.dataDir };
+  await using terminal = openTerminal(line, { columns: 200, environment });
+  await terminal.until(/Replace 2\? \[y\/N\] /);
+  terminal.type('y\n');
+  assert.equal(await terminal.ended, 0, terminal.shown());
+  for (const each of ids) {
+    assert.match(terminal.shown(), new RegExp(`Treaty ${each} recognizes`));
+    assert.match(terminal.shown(), new RegExp(`replaces treaty ${each}\\.`));
+    assert.equal((await get(na, rowPath(each))).body.lifecycle.state, 'replaced');
+  }
+  const again = await follow(all, keys, '--yes');
+  assert.deepEqual(
+    [again.code, again.stdout],
+    [0, `No treaty with "${name}" has anything to follow.\n`],
+  );
+
+  const latest = await issue();
+  const done = await follow(all, keys, '--yes', '--json');
+  const [successor, ...others] = JSON.parse(done.stdout).recognition_treaties;
+  assert.deepEqual([successor.subject_public_keys.length, others], [2, []]);
+  assert.equal((await get(na, rowPath(latest))).body.lifecycle.state, 'replaced');
+});
+
+test('--partner changes nothing if one treaty cannot follow, and stands in place of an id', async () => {
+  const { na, name, id, keys, row } = await partner(PLANNED);
+  const terms = { subject_sovereign_id: name, subject_public_keys: [countedKey(9).publicKey] };
+  const { treaty_id: other } = await issued(recognize(na, terms));
+  const refused = await follow(['--partner', name], keys, '--yes');
+  assert.equal(refused.code, 4);
+  assert.match(refused.stderr, new RegExp(`rejected for treaty ${other}: .* Nothing was changed`));
+  assert.equal((await row()).status, 'active');
+  for (const which of [[], [id, '--partner', name]]) {
+    const { code, stderr } = await follow(which, keys, '--yes');
+    assert.deepEqual([code, /either the id of a treaty, or --partner/.test(stderr)], [2, true]);
+  }
+});
+
 for (const [name, code, reason, change] of [
   ['a file that is no chain', 3, /does not contain a chain of authority keys/, () => ({})],
   [
     'the chain of another network',
     4,
-    /is rejected: Statement 1 of the chain belongs to the network "other"/,
+    /is rejected for treaty \S+: Statement 1 of the chain belongs to the network "other"/,
     () => ({ successions: chainAt(REAL_TIME.now(), 'other', [PLANNED]) }),
   ],
   [

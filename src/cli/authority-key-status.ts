@@ -185,7 +185,7 @@ function partnersText(partners: readonly PartnerAdoption[], options: TableOption
   if (partners.length === 0) return [];
   return [
     '',
-    'Treaties that have not followed their subject; run mesh-na treaty follow for each:',
+    'Treaties that have not followed their subject; run mesh-na treaty follow --partner for each subject:',
     ...tableOf(
       [
         idColumn('TREATY', ({ treaty_id }) => treaty_id),

@@ -9,6 +9,7 @@ import { type OutputOptions, printResult } from './output.ts';
 import {
   configHomeOption,
   DEFAULT_PROFILE,
+  type Profile,
   profileOption,
   readProfile,
   saveProfile,
@@ -17,6 +18,7 @@ import { caOption } from './server.ts';
 
 interface ConnectOptions extends OutputOptions {
   readonly authorityKey: string;
+  readonly rootKey?: string;
   readonly keyFile: string;
   readonly keyId: string;
   readonly profile: string;
@@ -31,6 +33,11 @@ export function addConnectCommand(program: Command): void {
     .description("save an authority and an operator's key as a profile for operator commands")
     .addArgument(new Argument('<url>', 'address of the authority').argParser(serverUrl))
     .requiredOption('--authority-key <key>', 'public key of the authority', publicKey)
+    .option(
+      '--root-key <key>',
+      'root key of the network, from which the profile follows even after a theft of the authority key',
+      publicKey,
+    )
     .requiredOption('--key-file <file>', 'private key of the operator')
     .addOption(
       new Option('--key-id <id>', 'id of the operator key')
@@ -58,15 +65,35 @@ function runConnect(url: string, options: ConnectOptions): void {
     );
   }
   const known = onLocalFiles(() => readProfile(configHome, name));
-  if (known !== null && known.authority_key !== authorityKey && !options.force) {
+  const kept = options.force || known === null ? null : followedBefore(known, options);
+  if (known !== null && kept === null && !options.force) {
     const message = `Profile "${name}" belongs to the authority ${known.authority_key}; use --force to replace it`;
     throw failure(EXIT.unusable, 'local_files', message);
   }
-  const ca_file = options.ca === undefined ? {} : { ca_file: resolve(options.ca) };
-  const profile = { url, authority_key: authorityKey, key_id: keyId, key_file, ...ca_file };
+  const profile: Profile = {
+    url,
+    ...(kept ?? { authority_key: authorityKey }),
+    ...(options.rootKey !== undefined && { root_key: options.rootKey }),
+    key_id: keyId,
+    key_file,
+    ...(options.ca !== undefined && { ca_file: resolve(options.ca) }),
+  };
   const file = onLocalFiles(() => saveProfile(configHome, name, profile));
-  printResult(options, { profile: name, ...profile, file }, [
+  const { followed: _, ...shown } = profile;
+  printResult(options, { profile: name, ...shown, file }, [
     `Saved profile "${name}" in ${file}.`,
     `Operator commands reach ${url} ${name === DEFAULT_PROFILE ? 'where there is no data folder' : `with --profile ${name}`}, as ${keyId}.`,
   ]);
+}
+
+type Trust = Pick<Profile, 'authority_key' | 'root_key' | 'followed'>;
+
+/** What the profile has learned of this authority, which stays; null if it belongs to another one. */
+function followedBefore(
+  { authority_key, root_key, followed }: Profile,
+  { authorityKey }: ConnectOptions,
+): Trust | null {
+  const keys = (followed ?? []).flatMap(({ from_key, to_key }) => [from_key, to_key]);
+  if (![authority_key, ...keys].includes(authorityKey)) return null;
+  return { authority_key, ...(root_key && { root_key }), ...(followed && { followed }) };
 }

@@ -15,7 +15,8 @@ import { FILES } from '../server/config/data-folder.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { FIRST_OPERATORS } from './first-operators.ts';
 import { addServerOptions, dataDirOption, examples, jsonOption, publicKey } from './options.ts';
-import { chosenProfile, configHomeOption, profileOption } from './profiles.ts';
+import { followProfile } from './profile-keys.ts';
+import { chosenProfile, configHomeOption, DEFAULT_PROFILE, profileOption } from './profiles.ts';
 import { noteSignature } from './refused-proof.ts';
 import { readSaved } from './saved-file.ts';
 import { type Reach, serverOf } from './server.ts';
@@ -68,7 +69,7 @@ export function addOperatorOptions(command: Command, lines: readonly string[]): 
     .addOption(jsonOption())
     .addHelpText('after', examples(lines))
     .hook('preAction', async (_, action) => {
-      applyProfile(action);
+      await applyProfile(action);
       await connectAgent(action);
     });
 }
@@ -122,18 +123,23 @@ function keyFileOf({ keyFile, dataDir, keyId }: OperatorOptions): string {
 /**
  * Fills in missing options from the profile: the named one, or the default one if there is no data folder.
  */
-function applyProfile(command: Command): void {
+async function applyProfile(command: Command): Promise<void> {
   const { profile: name, dataDir, configHome } = command.opts();
   if (name === undefined && existsSync(join(dataDir, FILES.genesis))) return;
   const profile = chosenProfile(configHome, name);
   if (profile === null) return;
-  const settings = {
+  fillIn(command, {
     url: profile.url,
     keyId: profile.key_id,
     keyFile: profile.key_file,
-    authorityKey: profile.authority_key,
     ca: profile.ca_file,
-  };
+  });
+  const place = { configHome, name: name ?? DEFAULT_PROFILE };
+  const { authority_key } = await followProfile(place, profile, command.opts() as OperatorOptions);
+  fillIn(command, { authorityKey: authority_key });
+}
+
+function fillIn(command: Command, settings: Readonly<Record<string, string | undefined>>): void {
   for (const [option, value] of Object.entries(settings)) {
     if (command.getOptionValueSource(option) !== 'cli') command.setOptionValue(option, value);
   }

@@ -6,6 +6,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import Type, { type Static } from 'typebox';
 import { Value } from 'typebox/value';
 import { jsonText } from '../base/json/write.ts';
+import { AuthoritySuccession } from '../protocol/records/authority-succession.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { readSaved, replaceFile } from './saved-file.ts';
 
@@ -15,6 +16,10 @@ const Profile = Type.Object({
   url: Type.String(),
   /** Base64 public key of the authority: the audience of signed requests. */
   authority_key: Type.String(),
+  /** Vouches for later keys of the authority, if it is known. */
+  root_key: Type.Optional(Type.String()),
+  /** The statements by which the authority came to its key, as verified before. */
+  followed: Type.Optional(Type.Array(AuthoritySuccession)),
   key_id: Type.String(),
   key_file: Type.String(),
   ca_file: Type.Optional(Type.String()),

@@ -1,5 +1,5 @@
 /** `mesh-na treaty follow`: replaces a treaty after its subject has replaced its authority key. */
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { isJsonObject, type JsonObject } from '../base/json/value.ts';
 import { readPublicKey } from '../base/keys/public-key.ts';
 import { systemRuntime } from '../base/runtime.ts';
@@ -23,12 +23,13 @@ import { notHolding, readJsonFile } from './json-file.ts';
 import { type ReadingBounds, readJsonUrl } from './json-url.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { isPublicKey } from './options.ts';
-import { printNote } from './output.ts';
+import { printNote, printResult, printText } from './output.ts';
 import { addOutOption, type RecordOptions, showRecord } from './record-output.ts';
 import { publicClient } from './server.ts';
 import { treatyPages, wholeTreatyId } from './treaty-pages.ts';
 
 interface FollowOptions extends OperatorOptions, RecordOptions {
+  readonly partner?: string;
   readonly keys: string;
   readonly rootKey?: string;
   readonly yes?: boolean;
@@ -45,7 +46,13 @@ export function addFollowCommand(treaty: Command): void {
   const follow = treaty
     .command('follow')
     .description('replace a treaty after its subject has replaced its authority key (privileged)')
-    .argument('<treaty-id>', 'treaty id, or at least its first 8 characters')
+    .argument('[treaty-id]', 'treaty id, or at least its first 8 characters')
+    .addOption(
+      new Option(
+        '--partner <sovereign>',
+        'instead of one treaty: every one in force that recognizes this sovereign',
+      ).conflicts('out'),
+    )
     .requiredOption(
       '--keys <place>',
       "what /authority-keys of the subject answers: a file, - for standard input, or its URL, for which the system's CA certificates are trusted",
@@ -58,27 +65,90 @@ export function addFollowCommand(treaty: Command): void {
     .action(runFollow);
   addOperatorOptions(addOutOption(follow, 'the new treaty'), [
     'mesh-na treaty follow 7d0f6e0c --keys https://na.beta.example/authority-keys',
+    'mesh-na treaty follow --partner beta --keys https://na.beta.example/authority-keys',
     'mesh-na treaty follow 7d0f6e0c --keys keys.json --root-key "$BETA_ROOT_KEY" --yes',
   ]);
 }
 
-async function runFollow(given: string, options: FollowOptions): Promise<void> {
-  const { keys, yes = false } = options;
+async function runFollow(given: string | undefined, options: FollowOptions): Promise<void> {
+  const { keys, partner } = options;
+  if ((given === undefined) === (partner === undefined)) {
+    throw usageFailure('Give either the id of a treaty, or --partner');
+  }
   const rootKey = rootKeyOf(options);
+  const offer = { document: await readChain(keys), keys, rootKey, now: systemRuntime.now() };
   const client = publicClient(options);
+  if (given !== undefined) await followOne(client, given, offer, options);
+  else await followAll(client, partner ?? '', offer, options);
+}
+
+async function followOne(
+  client: PublicClient,
+  given: string,
+  offer: Offer,
+  options: FollowOptions,
+): Promise<void> {
+  const { yes = false } = options;
   const row = await client.treaty(await wholeTreatyId(client, given));
-  const document = await readChain(keys);
-  const now = systemRuntime.now();
-  const changes = changesOf(row, { document, keys, rootKey, now });
+  const changes = changesOf(row, offer);
   // Without changes, the authority says why there are none.
-  if (changes !== null && !yes) await assertConfirmed(changes);
-  const treaty = await operatorClient(options).followTreaty(row.treaty.treaty_id, {
+  if (changes !== null && !yes) await assertConfirmed(changes, 'Replace it?');
+  const treaty = await followed(row, offer, options);
+  const made = replacementText(row, treaty);
+  showRecord(options, treaty, made, yes && changes !== null ? ['', ...changes] : []);
+  if (!options.json) await noteOthers(client, row.treaty, treaty);
+}
+
+/** Shows and asks for all of them first. One that cannot follow stops the command before anything is changed. */
+async function followAll(
+  client: PublicClient,
+  partner: string,
+  offer: Offer,
+  options: FollowOptions,
+): Promise<void> {
+  const { yes = false, json = false } = options;
+  const behind: TreatyRow[] = [];
+  const shown: string[] = [];
+  for await (const row of liveTreaties(client, partner)) {
+    const changes = changesOf(row, offer);
+    if (changes === null) continue;
+    behind.push(row);
+    shown.push(...changes, '');
+  }
+  if (!yes && behind.length > 0) await assertConfirmed(shown, `Replace ${behind.length}?`);
+  const successors: RecognitionTreaty[] = [];
+  for (const row of behind) {
+    const treaty = await followed(row, offer, options);
+    successors.push(treaty);
+    // At once, because a later one may fail.
+    if (!json) printText([`${replacementText(row, treaty)}.`]);
+  }
+  if (json) printResult(options, { recognition_treaties: successors }, []);
+  else if (behind.length === 0) printText([`No treaty with "${partner}" has anything to follow.`]);
+}
+
+function followed(
+  { treaty: { treaty_id } }: TreatyRow,
+  { document, rootKey }: Offer,
+  options: FollowOptions,
+): Promise<RecognitionTreaty> {
+  return operatorClient(options).followTreaty(treaty_id, {
     authority_keys: document,
     ...(rootKey !== null && { root_public_key: rootKey }),
   });
-  const made = `Treaty ${treaty.treaty_id} replaces treaty ${row.treaty.treaty_id}`;
-  showRecord(options, treaty, made, yes && changes !== null ? ['', ...changes] : []);
-  if (!options.json) await noteOthers(client, row.treaty, treaty);
+}
+
+function replacementText({ treaty }: TreatyRow, successor: RecognitionTreaty): string {
+  return `Treaty ${successor.treaty_id} replaces treaty ${treaty.treaty_id}`;
+}
+
+async function* liveTreaties(
+  client: PublicClient,
+  subject_sovereign_id: string,
+): AsyncGenerator<TreatyRow> {
+  for await (const rows of treatyPages(client, { subject_sovereign_id, status: 'active' })) {
+    yield* rows.filter(({ lifecycle }) => lifecycle.state !== 'expired');
+  }
 }
 
 /** Each treaty is followed on its own, so another one with the subject may still name a key that was removed. */
@@ -89,12 +159,9 @@ async function noteOthers(
 ): Promise<void> {
   const removed = before.filter((key) => !after.includes(key));
   if (removed.length === 0) return;
-  for await (const rows of treatyPages(client, { subject_sovereign_id, status: 'active' })) {
-    for (const { treaty, lifecycle } of rows) {
-      const namesRemoved = treaty.subject_public_keys.some((key) => removed.includes(key));
-      if (!namesRemoved || lifecycle.state === 'expired') continue;
-      printNote(`Treaty ${treaty.treaty_id} still names a removed key: follow it, too.`);
-    }
+  for await (const { treaty } of liveTreaties(client, subject_sovereign_id)) {
+    if (!treaty.subject_public_keys.some((key) => removed.includes(key))) continue;
+    printNote(`Treaty ${treaty.treaty_id} still names a removed key: follow it, too.`);
   }
 }
 
@@ -133,7 +200,8 @@ function changesOf(row: TreatyRow, { document, keys, rootKey, now }: Offer): str
   const chain = followForTreaty(pin, rootKey, receivedChain(document) ?? NO_CHAIN, now, tools);
   if (chain.refusal !== null) {
     const { reason, message } = chain.refusal;
-    throw failure(EXIT.refused, reason, `${keys} is rejected: ${message}`);
+    const what = `${keys} is rejected for treaty ${treaty.treaty_id}`;
+    throw failure(EXIT.refused, reason, `${what}: ${message} Nothing was changed.`);
   }
   const accepted = acceptedKeys(chain.inForce, subjectKeys, now);
   const isSame =
@@ -187,13 +255,13 @@ function keyLines(
   ];
 }
 
-async function assertConfirmed(changes: readonly string[]): Promise<void> {
+async function assertConfirmed(changes: readonly string[], question: string): Promise<void> {
   if (!isTerminal()) {
     throw usageFailure(
       'Replacing a treaty needs confirmation: add --yes, or run this on a terminal',
     );
   }
   for (const line of changes) printNote(line);
-  if (await isConfirmed('', 'Replace it?')) return;
+  if (await isConfirmed('', question)) return;
   throw failure(EXIT.refused, 'not_confirmed', 'Nothing was changed');
 }
