@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { PAGES } from '../src/console/registry.ts';
 import { NARROW, startBrowser, type Visit, WIDE } from './support/browser.ts';
 import { startTestConsole } from './support/console.ts';
-import { auditEvents, joinedNode } from './support/requests.ts';
+import { auditEvents, joinedNode, operate } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
 
 const authority = sharedAuthority();
@@ -91,6 +92,25 @@ test('an operator opens the console, finds a node and revokes it by keyboard alo
     'localStorage.length + sessionStorage.length + document.cookie.length',
   );
   assert.equal(stored, 0, 'nothing is stored that scripts can read');
+});
+
+test('every page is sound', async () => {
+  const na = await authority();
+  await operate(na, '/admin/invite', { count: 2, batch: 'b', name: 'n-{n}', labels: { a: 'b' } });
+  await using console = await startTestConsole(na);
+  await using visit = await browser.visit(console.url, { isApart: true });
+  const { page } = visit;
+  await page.waitForURL(/\/nodes$/);
+  for (const { path, isInNavigation } of PAGES) {
+    if (!isInNavigation) continue;
+    await page.goto(new URL(`.${path}`, page.url()).href);
+    await assertSound(visit);
+  }
+  await page.goto(new URL('./invites', page.url()).href);
+  await page.click('text=Create…');
+  await page.click('button:has-text("Create")');
+  assert.equal(await page.locator('.qr').count(), 1);
+  await assertSound(visit);
 });
 
 test('works without scripts, and switches the theme', async () => {

@@ -37,6 +37,9 @@ export interface Changes {
 const MOST_KEPT = 100;
 /** A change that takes longer is shown while it runs. */
 const AWAITED_MS = 10_000;
+/** Longer than a page waits: a change may have to wait for a disk. */
+const TIMEOUT_MS = 30_000;
+const RETRIES = 2;
 /** An authority that limits requests counts them by the minute. */
 const PATIENCE_MS = 600_000;
 const MOST_ENTRIES = 20;
@@ -75,7 +78,12 @@ export function createChanges(runtime: Runtime): Changes {
     senders.set(change, send);
     change.answer = await send(String(handled), (stamp, call) =>
       context
-        .operatorClient({ ...stamp, patienceMs: plan.requests.length > 1 ? PATIENCE_MS : 0 })
+        .operatorClient({
+          ...stamp,
+          timeoutMs: TIMEOUT_MS,
+          retries: RETRIES,
+          patienceMs: plan.requests.length > 1 ? PATIENCE_MS : 0,
+        })
         .request({ method: 'POST', ...request }, call),
     );
   }

@@ -33,16 +33,28 @@ const MOST_FOUND = 50;
 
 /** The newest entries that name one of the ids, newest first, among the last of the log. */
 export async function recentEntriesOf(
-  { client, publicClient }: Context,
+  context: Context,
   ids: readonly string[],
 ): Promise<LoggedEvent[]> {
-  const { log_size: size } = await publicClient.bulletin();
   const found: LoggedEvent[] = [];
-  const after = Math.max(0, size - ENTRIES_LOOKED_AT);
-  for await (const event of client.events({ after, follow: false })) {
+  for await (const event of lastEntries(context)) {
     const text = detailsText(event.entry);
     if (ids.some((id) => text.includes(`"${id}"`))) found.push(event);
-    if (event.index >= size) break;
   }
   return found.slice(-MOST_FOUND).reverse();
+}
+
+/** When each operator last caused an entry, among the last of the log. */
+export async function lastActs(context: Context): Promise<ReadonlyMap<string, string>> {
+  const acts = new Map<string, string>();
+  for await (const { entry } of lastEntries(context)) {
+    if (entry.actor_key_id !== undefined) acts.set(entry.actor_key_id, entry.created_at);
+  }
+  return acts;
+}
+
+async function* lastEntries({ client, publicClient }: Context): AsyncGenerator<LoggedEvent, void> {
+  const { log_size: size } = await publicClient.bulletin();
+  const after = Math.max(0, size - ENTRIES_LOOKED_AT);
+  yield* client.events({ after, follow: false });
 }

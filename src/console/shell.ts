@@ -122,6 +122,9 @@ export const STYLE_TEXT = `${STYLE.text}${TABLE_STYLE}${FORM_STYLE}
 .actions > a:not(.button) { padding-block: 0.5rem; }
 .plain { display: grid; gap: 0.25rem; padding: 0; list-style: none; }
 .effects { display: grid; gap: 0.25rem; padding-inline-start: 1.25rem; }
+.codes { display: grid; grid-template-columns: repeat(auto-fill, minmax(10rem, 1fr)); gap: 1rem; padding: 0; list-style: none; }
+.codes li { display: grid; justify-items: center; gap: 0.25rem; }
+.qr { width: 100%; max-width: 14rem; }
 tr[data-current] > * { background: var(--accent-soft); }
 .keys { color: var(--ink); background: var(--surface); border: 1px solid var(--line-strong); border-radius: var(--radius); padding: 1.5rem; }
 .keys::backdrop { background: rgb(0 0 0 / 0.4); }

@@ -6,6 +6,7 @@ import { type Column, table } from '../../pages/table.ts';
 import { CERTIFICATE_STATUSES, type CertificateRow } from '../../protocol/rows/certificate.ts';
 import { labelTexts } from '../../protocol/rows/node-description.ts';
 import { definePage } from '../page.ts';
+import { cursorPager } from '../pager.ts';
 import { filtersOf, type NodeQuery, nodeQuery, parametersOf, searchesFor } from './node-filter.ts';
 import {
   CERTIFICATE_COLUMNS,
@@ -64,7 +65,13 @@ function listing(query: NodeQuery, { rows, nextCursor, isUnsorted }: FoundNodes)
           rows,
           columns: columns(query),
         });
-  return html`<div class="listing">${note}${shown}${pager(query, nextCursor)}</div>
+  return html`<div class="listing">${note}${shown}${cursorPager({
+    label: 'Pages of nodes',
+    path: './nodes',
+    query: parametersOf(query),
+    nextCursor,
+    also: html`<a href="./nodes.csv?${parametersOf(query, { cursor: '', sort: null }).toString()}">All as CSV</a>`,
+  })}</div>
 `;
 }
 
@@ -123,20 +130,6 @@ ${textFilter('role', 'Role', query.role)}${textFilter('health', 'Health, such as
 
 function textFilter(name: string, label: string, value: string): Html {
   return html`<p class="field"><label for="${name}">${label}</label><input type="text" id="${name}" name="${name}" value="${value}" autocomplete="off" spellcheck="false"></p>
-`;
-}
-
-/** A cursor leads only forward; the browser goes back. */
-function pager(query: NodeQuery, nextCursor: string | null): Html {
-  const first =
-    query.cursor === ''
-      ? NO_HTML
-      : html`<a href="${address(query, { cursor: '' })}">First page</a>`;
-  const next =
-    nextCursor === null
-      ? NO_HTML
-      : html`<a href="${address(query, { cursor: nextCursor })}" rel="next">Next page</a>`;
-  return html`<nav class="pager" aria-label="Pages of nodes">${first}${next}<a href="./nodes.csv?${parametersOf(query, { cursor: '', sort: null }).toString()}">All as CSV</a></nav>
 `;
 }
 

@@ -1,0 +1,143 @@
+/** Invites and operators in `mesh-na console`: their rows, and what can be done about them. */
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import type { TestAuthority } from './support/authority.ts';
+import { changeIn, startTestConsole } from './support/console.ts';
+import { auditEvents, joinedNode, newKey, nodeRequest, operate } from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
+
+const authority = sharedAuthority();
+
+function audited(na: TestAuthority, type: string): Record<string, unknown>[] {
+  return auditEvents(na)
+    .filter((event) => event.type === type)
+    .map(({ details }) => details);
+}
+
+suite('invites', () => {
+  test('are created with what the form says, and their tokens shown once, with QR codes', async () => {
+    const na = await authority();
+    await using console = await startTestConsole(na, { operator: na.standard });
+    const proposed = await console.submit('do?action=create-invites', {
+      role: 'role:client, role:anchor',
+      count: '2',
+      name: 'cam-{n}',
+      batch: 'cams',
+      expiry: '12',
+      validity: '24',
+      recipient: '',
+      labels: 'site=north',
+    });
+    for (const part of ['Nodes that can join: 2', 'cam-1 to cam-2', '"token_expiry_hours": 12']) {
+      assert.ok(proposed.text.includes(part), part);
+    }
+    assert.ok(
+      proposed.text.includes(
+        'mesh-na invite create --role role:client --role role:anchor --count 2 --name cam-{n} --batch cams --token-expiry-hours 12 --max-validity-hours 24 --label site=north',
+      ),
+    );
+    const id = changeIn(proposed);
+    const done = await console.submit('confirm', { id });
+    const tokens = done.text.match(/\b[0-9a-f]{48}\b/g) ?? [];
+    assert.equal(tokens.length, 2);
+    assert.equal(done.text.match(/<svg class="qr"/g)?.length, 2);
+    assert.equal(done.text.match(/invite_created/g)?.length, 2);
+    assert.deepEqual(
+      audited(na, 'invite_created').map(({ batch }) => batch),
+      ['cams', 'cams'],
+    );
+    const again = await console.page(`outcome?id=${id}`);
+    assert.doesNotMatch(again.text, new RegExp(tokens[0] ?? 'none'), 'shown once');
+
+    const key = newKey();
+    const joined = await nodeRequest(na, '/join', key, { invite_token: tokens[0] ?? '' });
+    assert.equal(joined.status, 200);
+    const { text } = await console.page('invites?batch=cams');
+    for (const part of [
+      'consumed',
+      'unused',
+      'cam-2',
+      'site=north',
+      key.publicKey,
+      'Withdraw the batch…',
+    ]) {
+      assert.ok(text.includes(part), part);
+    }
+    assert.match((await console.page('invites?status=withdrawn')).text, /No invite matches/);
+  });
+
+  test('are withdrawn one by one, and as a batch once the number is typed', async () => {
+    const na = await authority();
+    await operate(na, '/admin/invite', { count: 3, batch: 'lost' });
+    const { body } = await operate(na, '/admin/invites', {}, { method: 'GET' });
+    const [first] = body.invites.filter(({ batch }: { batch: string }) => batch === 'lost');
+    await using console = await startTestConsole(na, { operator: na.standard });
+    const fingerprint: string = first.token_fingerprint;
+    const one = await console.submit('do?action=withdraw-invite', { fingerprint });
+    assert.match((await console.submit('confirm', { id: changeIn(one) })).text, /invite_withdrawn/);
+    const rest = await console.submit('do?action=withdraw-batch', { batch: 'lost' });
+    assert.match(rest.text, /Type 2 to confirm/);
+    const id = changeIn(rest);
+    assert.equal((await console.submit('confirm', { id })).status, 422);
+    assert.match((await console.submit('confirm', { id, number: '2' })).text, /"withdrawn": 2/);
+    assert.equal(audited(na, 'invite_withdrawn').length, 3);
+    const none = await console.submit('do?action=withdraw-batch', { batch: 'lost' });
+    assert.match(none.text, /The batch lost has no unused invite/);
+  });
+
+  for (const [what, fields, problem] of [
+    ['a count of 0', { count: '0' }, /must be a whole number/],
+    ['too many', { count: '1001' }, /At most 1000 invites/],
+    ['a name that cannot be shown', { count: '1', name: 'a\u202eb' }, /A name is 1 to 64/],
+    ['a batch that cannot be typed', { count: '1', batch: 'ü' }, /A batch is 1 to 64/],
+    ['a label without a value', { count: '1', labels: 'x' }, /x is not a label/],
+  ] as const) {
+    test(`are not proposed with ${what}`, async () => {
+      await using console = await startTestConsole(await authority());
+      const answer = await console.submit('do?action=create-invites', fields);
+      assert.equal(answer.status, 422);
+      assert.match(answer.text, problem);
+    });
+  }
+});
+
+test('operators are listed with their last change, added, given another tier, and revoked', async () => {
+  const na = await authority();
+  await joinedNode(na);
+  await using console = await startTestConsole(na);
+  const { text } = await console.page('operators');
+  assert.match(text, /ops-standard<\/th>.*?<time/s, 'it has invited the node');
+  const change = async (action: string, fields: Record<string, string>) => {
+    const proposed = await console.submit(`do?action=${action}`, fields);
+    return console.submit('confirm', { id: changeIn(proposed) });
+  };
+  const key = newKey().publicKey;
+  const added = await change('add-operator-key', {
+    key_id: 'ops-9',
+    public_key: key,
+    tier: 'standard',
+  });
+  assert.match(added.text, /operator_key_added/);
+  const raised = await change('set-operator-tier', { key_id: 'ops-9', tier: 'privileged' });
+  assert.match(raised.text, /operator_key_tier_set/);
+  const proposed = await console.submit('do?action=revoke-operator-key', {
+    key_id: 'ops-9',
+    reason: 'left',
+  });
+  assert.match(proposed.text, /Keys that stay usable: 2, of which 1 are privileged/);
+  const revoked = await console.submit('confirm', { id: changeIn(proposed) });
+  assert.match(revoked.text, /operator_key_revoked/);
+  assert.deepEqual(
+    audited(na, 'operator_key_revoked').map(({ key_id: id, reason }) => [id, reason]),
+    [['ops-9', 'left']],
+  );
+  const last = await change('revoke-operator-key', { key_id: 'ops-privileged', reason: '' });
+  assert.match(last.text, /Not done.*The authority refused/s);
+  const missing = await console.submit('do?action=revoke-operator-key', {
+    key_id: 'ops-0',
+    reason: '',
+  });
+  assert.match(missing.text, /There is no operator key ops-0/);
+  await using standard = await startTestConsole(na, { operator: na.standard });
+  assert.doesNotMatch((await standard.page('operators')).text, /Revoke…|New operator key/);
+});

@@ -1,0 +1,142 @@
+/** What `mesh-na console` says and keeps when the authority is slow, limits, stops, or is another one. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { changeIn, startTestConsole } from './support/console.ts';
+import { exchange } from './support/exchange.ts';
+import { auditEvents, joinedNode } from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
+
+const authority = sharedAuthority();
+
+type Trouble = 'none' | 'silent' | 'lost' | 'limited' | 'stopping' | 'foreign';
+
+/** A proxy in front of the authority that does what is wrong with it. */
+async function startProxy(na: TestAuthority) {
+  const held = { trouble: 'none' as Trouble };
+  const server = createServer(async (request, response) => {
+    const body = (await request.setEncoding('utf8').toArray()).join('');
+    const { trouble } = held;
+    if (trouble === 'silent') return;
+    if (trouble === 'limited') {
+      response.writeHead(429, { 'retry-after': '30' });
+      return response.end(
+        '{"error":{"code":"rate_limit_exceeded","message":"Rate limit exceeded","details":{}}}',
+      );
+    }
+    if (trouble === 'stopping') {
+      response.writeHead(503);
+      return response.end(
+        '{"error":{"code":"shutting_down","message":"The authority is shutting down","details":{}}}',
+      );
+    }
+    if (trouble === 'foreign') return response.end('<html>');
+    const { method = 'GET', url = '/' } = request;
+    const headers = Object.fromEntries(
+      Object.entries(request.headers)
+        .filter(([name]) => !['host', 'connection', 'content-length'].includes(name))
+        .map(([name, value]): [string, string] => [name, String(value)]),
+    );
+    const answer = await exchange(na.url + url, { method, headers, ...(body !== '' && { body }) });
+    if (trouble === 'lost' && method === 'POST') return response.destroy();
+    response.writeHead(answer.status, {
+      'content-type': answer.headers.get('content-type') ?? 'application/json',
+    });
+    return response.end(answer.bytes);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    held,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+for (const [trouble, sentence] of [
+  ['silent', /role="alert">No answer from the authority at [^<]*it timed out/],
+  [
+    'limited',
+    /role="alert">The authority refused: Rate limit exceeded [^<]*try again in 30 seconds/,
+  ],
+  ['stopping', /role="alert">The authority failed: The authority is shutting down/],
+  ['foreign', /role="alert">The answer did not come from a network authority/],
+] as const) {
+  test(`a ${trouble} authority is one line on the page, and a form keeps its contents`, async () => {
+    const na = await authority();
+    const node = await joinedNode(na);
+    await using proxy = await startProxy(na);
+    await using console = await startTestConsole(na, { url: proxy.url, timeoutMs: 2000 });
+    assert.equal((await console.page('nodes')).status, 200);
+    proxy.held.trouble = trouble;
+    const page = await console.page('nodes');
+    assert.equal(page.status, 502);
+    assert.match(page.text, sentence);
+    const form = { key: node.key.publicKey, name: 'kept', labels: 'env=kept' };
+    const refused = await console.submit('do?action=describe-node', form);
+    assert.match(refused.text, sentence);
+    assert.match(refused.text, /value="kept"/);
+    assert.match(refused.text, />env=kept<\/textarea>/);
+    proxy.held.trouble = 'none';
+    const proposed = await console.submit('do?action=describe-node', form);
+    assert.match(
+      (await console.submit('confirm', { id: changeIn(proposed) })).text,
+      /node_described/,
+    );
+  });
+}
+
+test('a change whose answer is lost is sent again, and happens once', async () => {
+  const na = await authority();
+  const node = await joinedNode(na);
+  await using proxy = await startProxy(na);
+  await using console = await startTestConsole(na, { url: proxy.url });
+  const fields = { key: node.key.publicKey, reason: 'superseded' };
+  const id = changeIn(await console.submit('do?action=revoke-node', fields));
+  proxy.held.trouble = 'lost';
+  const lost = await console.submit('confirm', { id });
+  assert.match(lost.text, /Not done.*No answer from the authority.*Try again/s);
+  proxy.held.trouble = 'none';
+  const done = await console.submit('confirm', { id });
+  assert.match(done.text, /Done.*"crl_sequence".*certificate_revoked/s);
+  const events = auditEvents(na).filter(
+    ({ type, details }) => type === 'certificate_revoked' && details.cert_id === node.certId,
+  );
+  assert.equal(events.length, 1);
+});
+
+test('an answer that was lost long ago is not asked for again', async () => {
+  const na = await authority();
+  let now = na.clock.now();
+  await using proxy = await startProxy(na);
+  await using console = await startTestConsole(na, { url: proxy.url, now: () => now });
+  const id = changeIn(
+    await console.submit('do?action=create-invites', { count: '1', batch: 'once' }),
+  );
+  proxy.held.trouble = 'lost';
+  await console.submit('confirm', { id });
+  proxy.held.trouble = 'none';
+  now += 301_000;
+  const late = await console.submit('confirm', { id });
+  assert.match(late.text, /Not done/);
+  assert.doesNotMatch(late.text, /Try again/);
+  const made = auditEvents(na).filter(({ details }) => details.batch === 'once');
+  assert.equal(made.length, 1);
+});
+
+test('another network at the address is named as such', async () => {
+  const na = await authority();
+  await using other = await startTestAuthority();
+  await using console = await startTestConsole(na, { url: other.url });
+  const { status, text } = await console.page('nodes');
+  assert.equal(status, 502);
+  assert.match(text, /role="alert">Another authority answers at/);
+  assert.ok(text.includes(other.audience) && text.includes(na.audience));
+});
