@@ -16,7 +16,7 @@ import { startCluster } from './support/postgresql.ts';
 import { migratedDatabase } from './support/postgresql-store.ts';
 import { findProgram } from './support/programs.ts';
 import { PROJECT, PROJECT_PATH } from './support/project.ts';
-import { get, newKey, operatorRequest } from './support/requests.ts';
+import { get, heartbeat, joinedNode, newKey, operatorRequest } from './support/requests.ts';
 import { makeTlsPair } from './support/tls-files.ts';
 
 const run = promisify(execFile);
@@ -171,6 +171,8 @@ test('a live authority has every metric and label that alerts and panels name', 
   na.clock.advance(SECOND);
   await ask('/dashboard.json');
   await using inDatabase = await startInDatabase();
+  await heartbeat(inDatabase, await joinedNode(inDatabase));
+  await get(inDatabase, '/dashboard.json');
   const metrics = `${await (await ask('/metrics')).text()}${(await get(inDatabase, '/metrics')).text}`;
 
   const grafana = JSON.parse(deployed('grafana.json')) as {

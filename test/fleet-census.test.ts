@@ -10,6 +10,12 @@ import { createSubjects } from '../src/authority/subjects/subjects.ts';
 import { createCertificateNumbers } from '../src/authority/tables/certificate-numbers.ts';
 import { HOUR, SECOND } from './support/clock.ts';
 
+/** Every node is a client, every fourth an anchor, and each two have a role of their own, listed twice. */
+function rolesOf(n: number): string[] {
+  const own = `role:${n >> 1}`;
+  return ['role:client', ...(n % 4 === 0 ? ['role:anchor'] : []), own, own];
+}
+
 /** A census of so many nodes, all of which beat at 0; `time` is the monotonic clock. */
 function censusOf(nodes: number, time: { now: number }) {
   const numbers = createCertificateNumbers();
@@ -20,7 +26,7 @@ function censusOf(nodes: number, time: { now: number }) {
   for (let n = 0; n < nodes; n += 1) {
     const context: Certificate = {
       nodePublicKey: `key-${n}`,
-      roles: [],
+      roles: rolesOf(n),
       issuedAt: 0,
       expiresAt: 1000 * HOUR,
       maxValidityHours: 168,
@@ -75,11 +81,32 @@ test('a small fleet is counted at once', () => {
   const census = censusOf(400, time);
   assert.equal(census.take(2 * HOUR), undefined);
   assert.deepEqual(census.latest, {
-    expected: 400,
-    silent: 400,
+    ...ALL_SILENT,
     silentKnownFrom: HOUR,
-    unwell: 0,
-    lapsing: 0,
     lapsed: 0,
+    // The others have two nodes each, and are in the order of their names.
+    roles: [
+      { role: 'role:client', ...ALL_SILENT },
+      { role: 'role:anchor', ...ALL_SILENT, expected: 100, silent: 100 },
+      ...['0', '1', '10', '100', '101', '102', '103', '104', '105', '106'].map((n) => ({
+        role: `role:${n}`,
+        ...ALL_SILENT,
+        expected: 2,
+        silent: 2,
+      })),
+    ],
+    more_roles: 190,
   });
 });
+
+test('beyond a thousand roles, further ones are not counted', async () => {
+  const census = censusOf(5000, { now: 0 });
+  let isCounted = false;
+  void census.take(0)?.then(() => {
+    isCounted = true;
+  });
+  while (!isCounted) await nextTurn();
+  assert.equal(census.latest?.more_roles, 1000 - 12);
+});
+
+const ALL_SILENT = { expected: 400, healthy: 0, silent: 400, unwell: 0, lapsing: 0 };

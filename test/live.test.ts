@@ -158,14 +158,15 @@ test('focus, a selected id and the place of the reader survive an update', async
   await liveStatus(page);
   await page.locator('#treaties a', { hasText: 'gamma' }).focus();
   await page.evaluate(`getSelection().selectAllChildren(
-    [...document.querySelectorAll('#treaties td.id')].find(({ textContent }) => textContent === '${ids[2]}'))`);
+    [...document.querySelectorAll('#treaties td.id')].find((cell) => cell.querySelector('a').title === '${ids[2]}'))`);
   const seen = () =>
     page.evaluate<[string, string, number]>(
       `[document.activeElement.textContent, getSelection().toString().trim(),
         scrollY]`,
     );
   const before = await seen();
-  assert.deepEqual(before.slice(0, 2), ['gamma', ids[2]]);
+  assert.equal(before[0], 'gamma');
+  assert.match(before[1], new RegExp(`^${ids[2]?.slice(0, 8)}.*…`));
   await recognized(na, 'epsilon');
   await shown(visit, 'epsilon');
   await revokeTreaty(na, ids[1] ?? '', { reason: 'ended' });

@@ -97,7 +97,7 @@ for (const path of ['/nowhere', '/nowhere/', '/deep/in/nowhere', '//nowhere?q=1'
     }
     await page.getByRole('searchbox').fill('renew');
     await page.keyboard.press('Enter');
-    await page.waitForURL(`${na.url}/api-reference?q=renew`);
+    await page.waitForURL(`${na.url}/search?q=renew`);
     assert.equal(await page.getByRole('searchbox').inputValue(), 'renew');
   });
 }

@@ -16,7 +16,7 @@ import { makeNetworkFolder } from './support/folders.ts';
 import { startPages } from './support/pages.ts';
 import { joinedNode, operate, send, sendRaw } from './support/requests.ts';
 
-const PAGES = ['/', '/api-reference', '/cli-reference'] as const;
+const PAGES = ['/', '/search', '/api-reference', '/cli-reference'] as const;
 const REFERENCES = ['/api-reference', '/cli-reference'] as const;
 /** Colors are those of the theme, and the layout is that of the width. */
 const VIEWS = [
@@ -63,7 +63,7 @@ for (const path of PAGES) {
       assert.ok(heading <= level + 1, `h${heading} below h${level}`);
       level = heading;
     }
-    assert.equal(await page.locator('[aria-current="page"]').count(), 1);
+    assert.equal(await page.locator('[aria-current="page"]').count(), path === '/search' ? 0 : 1);
   });
 
   test(`every link of ${path} leads to something that is there`, async () => {
@@ -99,10 +99,14 @@ for (const path of PAGES) {
     for (const directive of ['base-uri', 'frame-ancestors']) {
       assert.ok(policy.includes(`${directive} 'none'`), directive);
     }
-    // The home page has the form of `/trust`.
-    assert.ok(policy.includes(path === '/' ? "form-action 'self'" : "form-action 'none'"));
-    assert.equal(text.includes('<form'), path === '/');
-    assert.doesNotMatch(policy.replace("form-action 'self'", ''), /unsafe|https?:|\*|'self'/);
+    // Every page has the search, which asks this server.
+    assert.match(policy, /; connect-src 'self';.*; form-action 'self';/);
+    assert.doesNotMatch(
+      policy.replace(/(?:form-action|connect-src) 'self'/g, ''),
+      /unsafe|https?:|\*|'self'/,
+    );
+    for (const [form] of text.replace(/<script>.*?<\/script>/gs, '').matchAll(/<form[^>]*>/g))
+      assert.match(form, / method="get" action="\.\//);
     assert.doesNotMatch(text, /\son[a-z]+=|\sstyle=|javascript:|<iframe/i);
     assert.doesNotMatch(text, /(?:src|href)="(?:https?:)?\/\//);
   });

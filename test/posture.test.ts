@@ -8,6 +8,10 @@ import {
   type PostureFacts,
   type SuccessionFacts,
 } from '../src/authority/views/posture.ts';
+import { commandReference } from '../src/cli/command-reference.ts';
+import { buildProgram } from '../src/cli/program.ts';
+import { ROUTES } from '../src/edge/routes/table.ts';
+import { FINDING_CURES } from '../src/pages/posture-section.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { get, joinedNode, nodeRequest, operate, type TestNode } from './support/requests.ts';
@@ -22,11 +26,14 @@ const hook = (failingSince: number | null) => ({
 });
 const FLEET: FleetFacts = {
   expected: 12,
+  healthy: 12,
   silent: 0,
   silentKnownFrom: NOW,
   unwell: 0,
   lapsing: 0,
   lapsed: 0,
+  roles: [],
+  more_roles: 0,
 };
 const WELL: PostureFacts = {
   now: NOW,
@@ -227,6 +234,11 @@ suite('a fleet of twelve', () => {
     assert.match(metrics, /^mesh_na_posture_finding\{rule="nodes_silent"\} 2$/m);
     assert.match(metrics, /^mesh_na_posture_finding\{rule="disk"\} 0$/m);
     assert.match(metrics, /^mesh_na_nodes\{state="silent"\} 12$/m);
+    assert.match(metrics, /^mesh_na_role_nodes\{role="role:client",state="silent"\} 12$/m);
+    assert.match(
+      page,
+      /<a href="\.\/dashboard#fleet-heading">Nodes that have fallen silent: 12 of 12\.<\/a> <code>mesh-na certificate list --status silent<\/code>/,
+    );
   });
 
   test('a node that is back and well is not counted', async () => {
@@ -246,6 +258,31 @@ suite('a fleet of twelve', () => {
     assert.deepEqual(await postureAfter(DAY), ['attention', 'certificates_lapsed']);
     assert.deepEqual(await postureAfter(31 * DAY), ['ok']);
   });
+});
+
+test('every finding links to what shows it, and names a command that exists', () => {
+  const rules = POSTURE_RULES.map(({ name }) => name);
+  assert.deepEqual(Object.keys(FINDING_CURES).toSorted(), rules.toSorted());
+  const { commands } = commandReference(buildProgram());
+  for (const [rule, [href, given]] of Object.entries(FINDING_CURES)) {
+    const command = commands.find(({ path }) => given === path || given.startsWith(`${path} --`));
+    assert.ok(command !== undefined, `${rule}: ${given}`);
+    const [flag] = /--[a-z-]+/.exec(given) ?? [''];
+    assert.ok(
+      command.options.some(({ term }) => term.includes(flag)),
+      `${rule}: ${flag}`,
+    );
+    const { pathname, hash } = new URL(href, 'http://na/');
+    assert.ok(
+      ROUTES.some(({ path }) => path === pathname),
+      `${rule}: ${href}`,
+    );
+    if (pathname !== '/cli-reference') continue;
+    assert.ok(
+      commands.some(({ path }) => `#${path.replaceAll(' ', '-')}` === hash),
+      hash,
+    );
+  }
 });
 
 test('right after a start nobody knows who is silent, and no page or metric says that none is', async () => {

@@ -61,14 +61,13 @@ test('the answer in the dark theme has no barrier', async () => {
 test('without a script the question is asked from the home page, answered, and asked on', async () => {
   await using visit = await browser.visit(na.url, { javaScript: false, width: NARROW });
   const { page } = visit;
-  const heading = page.locator('main h2').first();
-  assert.equal(await heading.textContent(), 'Why does one sovereign trust another?');
+  assert.equal(await page.locator('#trust').textContent(), 'Why does one sovereign trust another?');
   assert.equal(await page.inputValue('#from'), 'alpha');
   await page.fill('#to', 'gamma');
   await page.click('main form button');
   assert.match(page.url(), /\/trust\?from=alpha&to=gamma&as_of=#answer$/);
 
-  const notice = page.locator('.notice');
+  const notice = page.locator('.posture');
   assert.match((await notice.textContent()) ?? '', /^Trusted.*alpha trusts gamma over 2 active/s);
   const steps = page.locator('.path-steps li');
   assert.equal(await steps.count(), 2);
@@ -194,7 +193,7 @@ test('the atlas leads from a path to its explanation', async () => {
   await using visit = await browser.visit(`${na.url}/atlas?from=alpha&to=gamma`);
   await visit.page.getByRole('link', { name: 'Why, until when' }).click();
   assert.match(visit.page.url(), /\/trust\?from=alpha&to=gamma#answer$/);
-  assert.equal(await visit.page.locator('.notice.ok').count(), 1);
+  assert.equal(await visit.page.locator('.posture.ok').count(), 1);
 });
 
 test('questions on the page count as explanations', async () => {

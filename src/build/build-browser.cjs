@@ -13,8 +13,8 @@ const SCRIPTS = [
   'console',
   'dashboard',
   'details',
+  'frame',
   'home',
-  'theme',
 ];
 
 /** The text of each script, by name. */

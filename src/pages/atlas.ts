@@ -8,28 +8,28 @@ import { ATLAS_STYLE } from './atlas-style.ts';
 import { browserScript } from './browser-script.ts';
 import { shownCount } from './counts.ts';
 import { emptyState } from './empty-state.ts';
-import { FORM_STYLE } from './form-style.ts';
 import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
 import { counted, type DrawnGraph, isTooLarge } from './graph-drawing.ts';
-import {
-  EDGE_STATES,
-  type EdgeState,
-  type GraphModel,
-  type GraphNode,
-  STATE_WORDS,
-} from './graph-model.ts';
+import { EDGE_STATES, type EdgeState, type GraphModel, type GraphNode } from './graph-model.ts';
 import { atlasLink, nameInCell, nameInFull, nameInLink, reference } from './graph-names.ts';
 import { type Emphasis, NO_EMPHASIS } from './graph-picture.ts';
 import { graphSection } from './graph-section.ts';
 import { GRAPH_STYLE } from './graph-style.ts';
-import { badge, blastRadiusTable, edgesTable, stateBadge } from './graph-tables.ts';
+import { badge, blastRadiusTable, edgesTable, stateBadge, stateField } from './graph-tables.ts';
 import { type Content, type Html, html, NO_HTML } from './html.ts';
 import { inlineCode } from './inline-code.ts';
 import { PATH_DRAWING_STYLE, pathDrawing } from './path-drawing.ts';
-import { type RowPage, rowPage, TABLE_STYLE } from './table.ts';
+import { type Column, type RowPage, rowPage, TABLE_STYLE, table } from './table.ts';
 import { trustLink } from './trust-form.ts';
-import { followedText, sovereignAddress, sovereignLink, timeText, treatyLink } from './values.ts';
+import {
+  followedText,
+  fullText,
+  sovereignAddress,
+  sovereignLink,
+  timeText,
+  treatyLink,
+} from './values.ts';
 
 /** The query of the reader; empty texts are ignored. */
 export interface AtlasQuestion {
@@ -47,7 +47,7 @@ export interface AtlasAnswer {
   readonly graphDigest: string;
 }
 
-const STYLE = inlineCode(GRAPH_STYLE + FORM_STYLE + TABLE_STYLE + ATLAS_STYLE + PATH_DRAWING_STYLE);
+const STYLE = inlineCode(GRAPH_STYLE + TABLE_STYLE + ATLAS_STYLE + PATH_DRAWING_STYLE);
 const SCRIPT = browserScript('atlas');
 
 const MOST_LISTED = 100;
@@ -68,7 +68,7 @@ export function atlasMain(model: DrawnGraph, question: AtlasQuestion, answer: At
   const found = model.nodes.filter((node) => isFound(node, question));
   return html`<section class="section" aria-labelledby="explore-heading">
 <h2 id="explore-heading">Explore</h2>
-${isEmpty ? '' : searchForm(question, found.length, model.nodes.length)}${graphSection(model, 'atlas', emphasisOf(model, question, answer, selected, found), selected)}</section>
+${isEmpty ? '' : searchForm(question, found.length, model.nodes.length)}${graphSection(model, emphasisOf(model, question, answer, selected, found), selected ?? model.node(model.ownName) ?? model.nodes[0])}</section>
 ${selectedSection(model, question, selected)}${
   isEmpty
     ? ''
@@ -82,20 +82,11 @@ ${listOf(found)}</section>
 function searchForm({ search, state: chosen }: AtlasQuestion, found: number, all: number): Html {
   return html`<form class="ask" method="get" action="./atlas" role="search">
 <p class="field"><label for="q">Sovereign</label><input type="search" id="q" name="q" value="${search}" placeholder="part of a name" autocomplete="off" spellcheck="false"></p>
-<p class="field"><label for="state">Treaty state</label><select id="state" name="state"><option value="">any</option>
-${EDGE_STATES.map(
-  (
-    state,
-  ) => html`<option value="${state}"${state === chosen ? SELECTED : NO_HTML}>${STATE_WORDS[state]}</option>
-`,
-)}</select></p>
-<p class="field"><button type="submit">Find</button> <a href="./atlas">Show all</a></p>
+${stateField(chosen)}<p class="field"><button type="submit">Find</button> <a href="./atlas">Show all</a></p>
 </form>
 <p class="small muted" id="found" role="status" data-all="${all}">${shownCount(found)} of ${counted(all, 'sovereign')}.</p>
 `;
 }
-
-const SELECTED = html` selected`;
 
 function graphFacts({ document: { summary } }: GraphModel, { graphDigest }: AtlasAnswer): Html {
   return html`<section class="section" aria-labelledby="digest-heading">
@@ -293,29 +284,40 @@ function sentenceOf(model: GraphModel, { from, to, reason, hop_count }: TrustPat
 }
 
 function listOf(found: readonly GraphNode[]): Html {
-  if (found.length === 0) return emptyState('No matching sovereign.');
+  if (found.length === 0) {
+    return emptyState('No matching sovereign. Type another part of a name, or choose any state.');
+  }
   const left = Math.max(0, found.length - MOST_LISTED);
-  return html`<div class="table-box" tabindex="0" role="region" aria-labelledby="sovereigns-caption">
-<table id="sovereigns">
-<caption id="sovereigns-caption">Sorted by name.${left > 0 ? ` ${left} more are not shown: search for part of a name.` : ''}</caption>
-<thead><tr><th scope="col">Sovereign</th><th scope="col" class="number">Recognizes</th><th scope="col" class="number">Recognized by</th><th scope="col">Treaty states</th><th scope="col" class="number">Revoked attestations</th></tr></thead>
-<tbody>
-${found.slice(0, MOST_LISTED).map(listRow)}</tbody>
-</table>
-</div>
-`;
+  return table({
+    id: 'sovereigns',
+    caption: `Sorted by name.${left > 0 ? ` ${shownCount(left)} more are not shown: search for part of a name.` : ''}`,
+    columns: LIST_COLUMNS,
+    rows: found.slice(0, MOST_LISTED),
+    keyOf: ({ index }) => String(index),
+  });
 }
+
+const LIST_COLUMNS: readonly Column<GraphNode>[] = [
+  {
+    head: 'Sovereign',
+    kind: 'name',
+    isHead: true,
+    cell: ({ id, isOwn }) =>
+      html`<span>${choiceLink(id)}${isOwn ? html` ${OWN_BADGE}` : ''}</span>`,
+  },
+  { head: 'Recognizes', kind: 'number', cell: ({ outgoing }) => outgoing.length },
+  { head: 'Recognized by', kind: 'number', cell: ({ incoming }) => incoming.length },
+  {
+    head: 'Treaty states',
+    cell: (node) =>
+      html`<span>${statesOf(node).map((state) => html`${badge(stateBadge(state))} `)}</span>`,
+  },
+  { head: 'Revoked attestations', kind: 'number', cell: ({ revocations }) => revocations.length },
+];
 
 /** Selects the sovereign in the atlas. */
 function choiceLink(id: string): Html {
-  return html`<a href="${atlasLink(id)}#selected"><bdi>${nameInLink(id)}</bdi></a>`;
-}
-
-function listRow(node: GraphNode): Html {
-  const { id, index, isOwn, outgoing, incoming, revocations } = node;
-  const states = statesOf(node);
-  return html`<tr data-node="${index}" data-search="${id.slice(0, 256).toLowerCase()}" data-states="${states.join(' ')}"><th scope="row" class="name" data-label="Sovereign"><span>${choiceLink(id)}${isOwn ? html` ${OWN_BADGE}` : ''}</span></th><td class="number" data-label="Recognizes">${outgoing.length}</td><td class="number" data-label="Recognized by">${incoming.length}</td><td data-label="Treaties"><span>${states.map((state) => html`${badge(stateBadge(state))} `)}</span></td><td class="number" data-label="Revoked">${revocations.length}</td></tr>
-`;
+  return html`<a href="${atlasLink(id)}#selected"${fullText(id, nameInLink)}><bdi>${nameInLink(id)}</bdi></a>`;
 }
 
 const OWN_BADGE = badge({ tone: 'neutral', word: 'this authority' });
@@ -338,6 +340,5 @@ export function atlasPage(
     body: atlasMain(model, question, answer),
     style: STYLE,
     script: SCRIPT,
-    forms: true,
   });
 }

@@ -11,7 +11,7 @@ interface Bundler {
 const isCompiled = import.meta.url.endsWith('.js');
 const bundled = isCompiled ? null : bundler().browserScripts();
 
-/** Returns the script of a page, or the theme script. */
+/** Returns the script of a page, or the one of the frame. */
 export function browserScript(name: string): InlineCode {
   const text = bundled?.get(name) ?? readFileSync(placeOf(name), 'utf8');
   return inlineCode(text);

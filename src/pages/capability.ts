@@ -26,7 +26,6 @@ export function capabilityPage(
     title: tag === '' ? 'Agents by capability' : `Agents with ${nameInCell(tag)}`,
     path: '/capability',
     networkName,
-    forms: true,
     body: html`${section('ask', 'Find agents', form(tag))}${page === null ? NO_HTML : section('agents', 'Agents', agentsTable(tag, page))}`,
   });
 }
@@ -35,7 +34,7 @@ const LONGEST_SHOWN = 512;
 
 function form(tag: string): Html {
   return html`<form class="ask" method="get" action="./capability" role="search">
-<p class="field"><label for="name">Capability</label><input type="text" id="name" name="name" value="${tag.length > LONGEST_SHOWN ? '' : tag}" required autocomplete="off" spellcheck="false"></p>
+<p class="field"><label for="name">Capability</label><input type="text" id="name" name="name" value="${tag.length > LONGEST_SHOWN ? '' : tag}" placeholder="the whole tag, such as llm:chat" required autocomplete="off" spellcheck="false"></p>
 <p class="field"><button type="submit">Find</button></p>
 </form>
 `;
@@ -45,7 +44,7 @@ function agentsTable(tag: string, { agents, cursor }: AgentsPage): Html {
   const data = html`<p class="small muted">Raw data: <a href="./agents?capability=${encodeURIComponent(tag)}">agents</a>.</p>
 `;
   if (agents.length === 0) {
-    return html`${emptyState('No agent is registered with exactly this capability.')}${data}`;
+    return html`${emptyState('No agent is registered with exactly this capability. To register one:', 'agent register')}${data}`;
   }
   const more =
     cursor === null

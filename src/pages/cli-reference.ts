@@ -32,10 +32,14 @@ export function cliReferencePage(program: CommandReference, networkName: string)
   });
 }
 
+/** What readers look for first. */
+const FIRST = ['node join', 'node heartbeat'];
+
 /** Groups commands by subject; subjects with a single command share one group. */
 function groupsOf({ commands }: CommandReference): CommandGroup[] {
   const subjects = new Map<string, CommandEntry[]>();
-  for (const command of commands) {
+  const first = FIRST.flatMap((path) => commands.filter((command) => command.path === path));
+  for (const command of new Set([...first, ...commands])) {
     const [first = '', second] = command.path.split(' ');
     const subject = second === undefined ? '' : first;
     subjects.set(subject, [...(subjects.get(subject) ?? []), command]);

@@ -3,23 +3,28 @@
 import type { ConnectomeSummary } from '../protocol/rows/graph.ts';
 import { browserScript } from './browser-script.ts';
 import { shownCount } from './counts.ts';
-import { emptyState } from './empty-state.ts';
-import { FORM_STYLE } from './form-style.ts';
+import { emptyState, TO_IMPORT, TO_ISSUE } from './empty-state.ts';
 import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
 import { counted, type DrawnGraph } from './graph-drawing.ts';
-import { EDGE_STATES, type GraphModel, STATE_WORDS } from './graph-model.ts';
+import type { GraphModel } from './graph-model.ts';
 import { graphSection } from './graph-section.ts';
 import { GRAPH_STYLE } from './graph-style.ts';
-import { blastRadiusTable, edgesTable, materialTable, type Sorting } from './graph-tables.ts';
-import { type Html, html, keyed, NO_HTML } from './html.ts';
+import {
+  blastRadiusTable,
+  edgesTable,
+  materialTable,
+  type Sorting,
+  stateField,
+} from './graph-tables.ts';
+import { type Html, html, keyed } from './html.ts';
 import { inlineCode } from './inline-code.ts';
 import type { LivePageContent } from './live-content.ts';
 import { LIVE_STATUS, LIVE_STYLE, liveRegion, liveView } from './live-region.ts';
 import { pager, rowPage, TABLE_STYLE } from './table.ts';
 import { EVERY_TREATY, foundTreaties, parametersOf, type TreatyQuery } from './treaty-query.ts';
 
-const STYLE = inlineCode(GRAPH_STYLE + FORM_STYLE + TABLE_STYLE + LIVE_STYLE);
+const STYLE = inlineCode(GRAPH_STYLE + TABLE_STYLE + LIVE_STYLE);
 const SCRIPT = browserScript('connectome');
 
 const CARDS = [
@@ -41,7 +46,7 @@ ${CARDS.map((card) => keyed(card[0], cardItem(card, summary)))}</ul>
 </section>
 <section class="section" aria-labelledby="graph-heading">
 <h2 id="graph-heading">Who recognizes whom</h2>
-${keyed('graph', graphSection(model, 'connectome'))}</section>
+${keyed('graph', graphSection(model))}</section>
 <section class="section" aria-labelledby="treaties-heading">
 <h2 id="treaties-heading">Treaties</h2>
 ${keyed('treaties', treaties(model, query))}</section>
@@ -63,7 +68,7 @@ function treaties(
   { document: { recognition_edges: edges } }: GraphModel,
   query: TreatyQuery,
 ): Html {
-  if (edges.length === 0) return emptyState('No treaty has been issued.');
+  if (edges.length === 0) return emptyState('No treaty has been issued. To issue one:', TO_ISSUE);
   const found = foundTreaties(edges, query);
   const shown = rowPage(found, query.page);
   const sorting: Sorting = (order) => {
@@ -89,23 +94,17 @@ function treatyForm({ search, state: chosen, order, isDescending }: TreatyQuery)
   const sort = order === null ? '' : `${isDescending ? '-' : ''}${order}`;
   return html`<form class="ask" method="get" action="./connectome#treaties-heading" role="search" aria-label="Treaties">
 <p class="field"><label for="q">Sovereign or treaty</label><input type="search" id="q" name="q" value="${search}" placeholder="part of a name or id" autocomplete="off" spellcheck="false"></p>
-<p class="field"><label for="state">State</label><select id="state" name="state"><option value="">any</option>
-${EDGE_STATES.map(
-  (
-    state,
-  ) => html`<option value="${state}"${state === chosen ? SELECTED : NO_HTML}>${STATE_WORDS[state]}</option>
-`,
-)}</select></p>
-<p class="field">${sort === '' ? '' : html`<input type="hidden" name="sort" value="${sort}">`}<button type="submit">Find</button> <a href="./connectome#treaties-heading">Show all</a></p>
+${stateField(chosen)}<p class="field">${sort === '' ? '' : html`<input type="hidden" name="sort" value="${sort}">`}<button type="submit">Find</button> <a href="./connectome#treaties-heading">Show all</a></p>
 </form>`;
 }
-
-const SELECTED = html` selected`;
 
 function blastRadius({ document }: GraphModel, query: TreatyQuery): Html {
   const shown = rowPage(document.revocation_blast_radius, query.blast);
   if (shown.all === 0) {
-    return emptyState('No imported revocation feed of another sovereign revokes anything.');
+    return emptyState(
+      'No imported revocation feed of another sovereign revokes anything. To import one:',
+      TO_IMPORT,
+    );
   }
   const caption =
     'Imported revocations, each with the sovereigns whose active treaties recognize its issuer.';
@@ -120,7 +119,8 @@ ${keyed('pager', pager('Pages of imported revocations', shown, hrefOf))}
 function revokedMaterial(model: GraphModel, query: TreatyQuery): Html {
   const { document } = model;
   const shown = rowPage(document.revoked_trust_material, query.material);
-  if (shown.all === 0) return emptyState('Nothing has been revoked.');
+  if (shown.all === 0)
+    return emptyState('Nothing has been revoked. To end a treaty:', 'treaty revoke ID');
   const caption = `${counted(shown.all, 'revocation')} of treaties and of attestations that other sovereigns issued.`;
   const hrefOf = (material: number) => addressOf({ ...query, material }, 'material');
   return html`<div class="listing">
@@ -153,7 +153,5 @@ export function connectomePage(
       : liveView('connectome', whole.version, connectomeMain(model, query)),
     style: STYLE,
     script: SCRIPT,
-    connects: true,
-    forms: true,
   });
 }

@@ -15,27 +15,35 @@ import type {
 import { browserScript } from './browser-script.ts';
 import { shownCount } from './counts.ts';
 import { DASHBOARD_STYLE } from './dashboard-style.ts';
-import { emptyState } from './empty-state.ts';
+import { emptyState, TO_IMPORT, TO_ISSUE } from './empty-state.ts';
+import { fleetSection } from './fleet-section.ts';
 import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
 import { counted } from './graph-drawing.ts';
 import { nameInCell } from './graph-names.ts';
 import { badge, stateBadge } from './graph-tables.ts';
-import { HISTORY_PLACE, withHistory } from './history-section.ts';
+import { type DrawnHistory, HISTORY_PLACE, withHistory } from './history-section.ts';
 import { HISTORY_STYLE } from './history-style.ts';
 import { WEEK_STYLE, weekSection } from './horizon-week.ts';
 import { type Html, html, keyed } from './html.ts';
 import { inlineCode } from './inline-code.ts';
 import { instancesSection } from './instances-table.ts';
 import type { LivePageContent } from './live-content.ts';
-import { LIVE_STATUS, LIVE_STYLE, liveRegion, WHEN_LOST } from './live-region.ts';
-
+import { LIVE_STATUS, LIVE_STYLE, liveRegion } from './live-region.ts';
+import { POSTURE_STYLE, postureSection } from './posture-section.ts';
+import { capital, STAT_STYLE, type Stat, stats, type Tone } from './stat.ts';
 import { type Column, shortKey, TABLE_STYLE, table } from './table.ts';
 import { attestationLink, sovereignLink, timeText, treatyLink } from './values.ts';
 
-type Tone = 'ok' | 'warn' | 'danger' | 'neutral';
-
-const STYLE = inlineCode(DASHBOARD_STYLE + WEEK_STYLE + HISTORY_STYLE + TABLE_STYLE + LIVE_STYLE);
+const STYLE = inlineCode(
+  POSTURE_STYLE +
+    STAT_STYLE +
+    DASHBOARD_STYLE +
+    WEEK_STYLE +
+    HISTORY_STYLE +
+    TABLE_STYLE +
+    LIVE_STYLE,
+);
 const SCRIPT = browserScript('dashboard');
 
 /** The dashboard lists what needs attention; everything else is on the Connectome. */
@@ -44,7 +52,11 @@ const MOST_FEEDS = 50;
 
 /** The content of `<main>` below the heading; it needs only the first `MOST_URGENT` treaties. */
 export function dashboardMain(model: Dashboard): Html {
-  return html`${keyed('posture', postureSection(model))}${figuresSection(model)}${weekSection(model.horizon_summary)}${HISTORY_PLACE}${keyed('treaties', treatiesSection(model))}<section class="section" aria-labelledby="changes-heading">
+  const { active, tracked } = model.nodes;
+  return html`${keyed('posture', postureSection(model.posture))}${fleetSection(model.fleet, active, tracked)}<section class="section" aria-labelledby="figures-heading">
+<h2 id="figures-heading">Trust</h2>
+${stats(statsOf(model))}</section>
+${weekSection(model.horizon_summary)}${HISTORY_PLACE}${keyed('treaties', treatiesSection(model))}<section class="section" aria-labelledby="changes-heading">
 <h2 id="changes-heading">Recent trust changes</h2>
 ${keyed('changes', changesList(model.recent_changes))}</section>
 <section class="section" aria-labelledby="feeds-heading">
@@ -54,156 +66,74 @@ ${instancesSection(model.instances)}<p class="small muted">Network version ${key
 `;
 }
 
-function figuresSection(model: Dashboard): Html {
-  return html`<section class="section" aria-labelledby="figures-heading">
-<h2 id="figures-heading" class="visually-hidden">Figures</h2>
-<ul class="cards figures">
-${cardsOf(model).map((card) => keyed(card.field, cardItem(card)))}</ul>
-</section>
-`;
-}
-
-function postureSection(model: Dashboard): Html {
-  const { status, findings, unknown } = model.posture;
-  const { tone, word } = status === 'ok' && unknown.length > 0 ? SO_FAR : POSTURES[status];
-  return html`<section class="posture ${tone}" id="posture" aria-labelledby="posture-word">
-<h2 id="posture-word" class="posture-word">${WHEN_LOST}${word}</h2>
-${
-  findings.length + unknown.length === 0
-    ? ''
-    : html`<ul class="posture-reasons" id="warnings">
-${[...findings, ...unknown].map(
-  ({ sentence }) => html`<li>${sentence}</li>
-`,
-)}</ul>
-`
-}</section>
-`;
-}
-
-const POSTURES = {
-  ok: { tone: 'ok', word: 'All is well' },
-  attention: { tone: 'warn', word: 'Needs attention' },
-  action: { tone: 'danger', word: 'Needs action now' },
-} as const satisfies Record<Dashboard['posture']['status'], { tone: Tone; word: string }>;
-
-const SO_FAR = { tone: 'ok', word: 'All is well, as far as known' } as const;
-
-interface Card {
-  readonly label: string;
-  readonly field: string;
-  readonly value: string | number;
-  readonly note: string;
-  readonly noteField: string | null;
-  readonly noteValue: string | number;
-  readonly tone: Tone;
-}
-
-function cardItem({ label, field, note, noteField, tone, ...card }: Card): Html {
-  const [value, noteValue] = [figure(card.value), figure(card.noteValue)];
-  const shownNote =
-    noteField === null ? noteValue : html` <span data-field="${noteField}">${noteValue}</span>`;
-  return html`<li class="card tone-${tone}"><span class="card-label">${label}</span><span class="card-value" data-field="${field}">${value}</span><span class="card-note">${note}${shownNote}</span></li>
-`;
-}
-
-function figure(value: string | number): string {
-  return typeof value === 'number' ? shownCount(value) : value;
-}
-
-function cardsOf(model: Dashboard): Card[] {
-  const { readiness, nodes, treaty_summary, connectome_summary, trust_cycle_summary } = model;
+function statsOf(model: Dashboard): Stat[] {
+  const { readiness, treaty_summary, connectome_summary, trust_cycle_summary: cycle } = model;
   const { revocation_feed_summary: feeds } = model;
   const isReady = readiness.status === 'ready';
+  const about = (text: string, field: string, value: string | number) =>
+    html`${text} <span data-field="${field}">${typeof value === 'number' ? shownCount(value) : value}</span>`;
   return [
-    card(
-      'Authority',
-      'readiness.status',
-      isReady ? 'ready' : 'not ready',
-      '',
-      null,
-      isReady ? 'state can be read and written' : 'state is unreachable',
-      isReady ? 'ok' : 'danger',
-    ),
-    card(
-      'Active nodes',
-      'nodes.active',
-      nodes.active,
-      'unrevoked certificates:',
-      'nodes.tracked',
-      nodes.tracked,
-    ),
-    card(
-      'Active treaties',
-      'connectome_summary.active_edge_count',
-      connectome_summary.active_edge_count,
-      'total treaties:',
-      'treaty_summary.total',
-      treaty_summary.total,
-    ),
-    card(
-      'Treaties at risk',
-      'treaty_summary.warning_count',
-      treaty_summary.warning_count,
-      '',
-      null,
-      'expired, or within three days',
-      treaty_summary.expired > 0 ? 'danger' : treaty_summary.warning_count > 0 ? 'warn' : 'ok',
-    ),
-    card(
-      'Sovereigns',
-      'connectome_summary.sovereign_count',
-      connectome_summary.sovereign_count,
-      'revoked trust material:',
-      'connectome_summary.revoked_trust_material_count',
-      connectome_summary.revoked_trust_material_count,
-    ),
-    card(
-      'Revocation feeds',
-      'revocation_feed_summary.freshness',
-      feeds.freshness,
-      'imported:',
-      'revocation_feed_summary.count',
-      feeds.count,
-      freshnessTone(feeds.freshness),
-    ),
-    card(
-      'Trust cycle',
-      'trust_cycle_summary.status',
-      trust_cycle_summary.status.replaceAll('_', ' '),
-      '',
-      trust_cycle_summary.completed_at === null ? null : 'trust_cycle_summary.completed_at_display',
-      trust_cycle_summary.completed_at_display || 'has not run yet',
-      cycleTone(trust_cycle_summary),
-    ),
-    ...(model.succession === undefined ? [] : [successionCard(model.succession)]),
+    {
+      label: 'Authority',
+      field: 'readiness.status',
+      value: isReady ? 'ready' : 'not ready',
+      note: isReady ? 'state can be read and written' : 'state is unreachable',
+      tone: isReady ? 'ok' : 'danger',
+    },
+    {
+      label: 'Active treaties',
+      field: 'connectome_summary.active_edge_count',
+      value: connectome_summary.active_edge_count,
+      note: about('of', 'treaty_summary.total', treaty_summary.total),
+    },
+    {
+      label: 'Treaties at risk',
+      field: 'treaty_summary.warning_count',
+      value: treaty_summary.warning_count,
+      note: 'expired, or within three days',
+      tone:
+        treaty_summary.expired > 0 ? 'danger' : treaty_summary.warning_count > 0 ? 'warn' : 'ok',
+    },
+    {
+      label: 'Sovereigns',
+      field: 'connectome_summary.sovereign_count',
+      value: connectome_summary.sovereign_count,
+      note: about(
+        'revoked trust material:',
+        'connectome_summary.revoked_trust_material_count',
+        connectome_summary.revoked_trust_material_count,
+      ),
+    },
+    {
+      label: 'Revocation feeds',
+      field: 'revocation_feed_summary.freshness',
+      value: feeds.freshness,
+      note: about('imported:', 'revocation_feed_summary.count', feeds.count),
+      tone: freshnessTone(feeds.freshness),
+    },
+    {
+      label: 'Trust cycle',
+      field: 'trust_cycle_summary.status',
+      value: cycle.status,
+      note:
+        cycle.completed_at === null
+          ? 'has not run yet'
+          : about('', 'trust_cycle_summary.completed_at_display', cycle.completed_at_display),
+      tone: cycleTone(cycle),
+    },
+    ...(model.succession === undefined ? [] : [successionStat(model.succession)]),
   ];
 }
 
 /** How many nodes have followed a change of the authority key. */
-function successionCard({ state, active, followed }: DashboardSuccession): Card {
-  const isComplete = followed === active;
-  return card(
-    state === 'staged' ? 'Nodes that know the next key' : 'Nodes that follow the new key',
-    'succession.followed',
-    followed,
-    'of active nodes:',
-    'succession.active',
-    active,
-    isComplete ? 'ok' : state === 'staged' ? 'neutral' : 'warn',
-  );
-}
-
-function card(
-  label: string,
-  field: string,
-  value: string | number,
-  note: string,
-  noteField: string | null,
-  noteValue: string | number,
-  tone: Tone = 'neutral',
-): Card {
-  return { label, field, value, note, noteField, noteValue, tone };
+function successionStat({ state, active, followed }: DashboardSuccession): Stat {
+  return {
+    label: state === 'staged' ? 'Nodes that know the next key' : 'Nodes that follow the new key',
+    field: 'succession.followed',
+    value: followed,
+    note: html`of active nodes: <span data-field="succession.active">${shownCount(active)}</span>`,
+    tone: followed === active ? 'ok' : state === 'staged' ? 'neutral' : 'warn',
+  };
 }
 
 function cycleTone({ status, freshness }: TrustCycleSummary): Tone {
@@ -224,7 +154,7 @@ function treatiesSection({ treaty_summary: summary, treaties }: Dashboard): Html
 <div class="section-head"><h2 id="treaties-heading">Treaties</h2><a href="./connectome">See all in the Connectome</a></div>
 ${summary.total === 0 ? '' : keyed('bar', bar(parts))}
 ${keyed('states', stateCounts(parts))}
-${urgent.length === 0 ? emptyState(untroubled(summary)) : urgentTable(urgent, summary)}</section>
+${urgent.length === 0 ? untroubled(summary) : urgentTable(urgent, summary)}</section>
 `;
 }
 
@@ -259,10 +189,10 @@ function isUrgent(state: string): boolean {
   return state === 'expiring_soon' || state === 'expired';
 }
 
-function untroubled({ total }: TreatySummary): string {
+function untroubled({ total }: TreatySummary): Html {
   return total === 0
-    ? 'No treaty has been issued.'
-    : 'No treaty has expired or will within three days.';
+    ? emptyState('No treaty has been issued. To issue one:', TO_ISSUE)
+    : emptyState('No treaty has expired or will within three days.');
 }
 
 function urgentTable(urgent: readonly DashboardTreaty[], summary: TreatySummary): Html {
@@ -298,7 +228,8 @@ const URGENT_COLUMNS: readonly Column<DashboardTreaty>[] = [
   {
     head: 'Risk',
     kind: 'first',
-    cell: ({ expiry_risk: word }) => badge({ word, tone: word === 'medium' ? 'warn' : 'danger' }),
+    cell: ({ expiry_risk: word }) =>
+      badge({ word: capital(word), tone: word === 'medium' ? 'warn' : 'danger' }),
   },
   { head: 'Until', kind: 'nowrap first', cell: ({ expires_at }) => timeText(expires_at) },
   { head: 'Treaty', kind: 'id', cell: ({ treaty_id }) => treatyLink(treaty_id) },
@@ -313,7 +244,8 @@ const CHANGE_TONES: Readonly<Record<string, Tone>> = {
 function changesList(changes: readonly RecentChangeRow[]): Html {
   if (changes.length === 0) {
     return emptyState(
-      'No changes yet: no certificate, treaty, attestation or policy has been issued.',
+      'No changes yet. The first one is an invite, with which a node joins:',
+      'invite create --role ROLE',
     );
   }
   return html`<ol class="changes" id="recent-changes">
@@ -328,7 +260,7 @@ function changeKey({ created_at, event_type, summary }: RecentChangeRow): string
 function changeItem({ created_at, summary }: RecentChangeRow): Html {
   const { title, state, fields } = summary;
   const tone = CHANGE_TONES[state] ?? 'neutral';
-  return html`<li><div class="change-head">${badge({ tone, word: state })} <strong>${title}</strong> ${timeText(created_at)}</div>
+  return html`<li><div class="change-head">${badge({ tone, word: capital(state) })} <strong>${title}</strong> ${timeText(created_at)}</div>
 <dl class="change-facts">
 ${fields
   .filter(({ value }) => value !== '')
@@ -336,7 +268,7 @@ ${fields
     ({
       label,
       value,
-    }) => html`<div><dt>${label.replaceAll('_', ' ')}</dt><dd>${changeValue(state, label, value)}</dd></div>
+    }) => html`<div><dt>${capital(label)}</dt><dd>${changeValue(state, label, value)}</dd></div>
 `,
   )}</dl></li>
 `;
@@ -344,7 +276,7 @@ ${fields
 
 function feedsTable(feeds: readonly DashboardFeed[]): Html {
   if (feeds.length === 0) {
-    return emptyState('No revocation feed has been imported from another sovereign.');
+    return emptyState('No feed has been imported. To import one:', TO_IMPORT);
   }
   const more = Math.max(0, feeds.length - MOST_FEEDS);
   const rest = html` ${shownCount(more)} more are in <a href="./dashboard.json">dashboard.json</a>.`;
@@ -380,7 +312,7 @@ const FEED_COLUMNS: readonly Column<DashboardFeed>[] = [
   {
     head: 'Freshness',
     kind: 'first',
-    cell: ({ freshness: word }) => badge({ word, tone: freshnessTone(word) }),
+    cell: ({ freshness: word }) => badge({ word: capital(word), tone: freshnessTone(word) }),
   },
   {
     head: 'Imported',
@@ -394,7 +326,7 @@ const FEED_COLUMNS: readonly Column<DashboardFeed>[] = [
 
 export function dashboardPage(
   content: LivePageContent,
-  history: Html,
+  history: DrawnHistory,
   networkName: string,
 ): HtmlPage {
   return renderPage({
@@ -406,6 +338,5 @@ export function dashboardPage(
     body: liveRegion('dashboard', { ...content, markup: withHistory(content, history) }),
     style: STYLE,
     script: SCRIPT,
-    connects: true,
   });
 }

@@ -1,7 +1,6 @@
 /** Shared parts of the pages of single treaties, sovereigns, attestations and capabilities. */
 
 import { browserScript } from './browser-script.ts';
-import { FORM_STYLE } from './form-style.ts';
 import type { HtmlPage } from './frame.ts';
 import { type PageParts, renderPage } from './frame.ts';
 import { GRAPH_STYLE } from './graph-style.ts';
@@ -9,17 +8,14 @@ import { type Content, type Html, html } from './html.ts';
 import { inlineCode } from './inline-code.ts';
 import { TABLE_STYLE } from './table.ts';
 
-const STYLE = inlineCode(`${GRAPH_STYLE}${FORM_STYLE}${TABLE_STYLE}
+const STYLE = inlineCode(`${GRAPH_STYLE}${TABLE_STYLE}
 .plain { display: grid; gap: 0.25rem; padding: 0; list-style: none; }
 .history { display: grid; gap: 0.5rem; padding-inline-start: 1.25rem; }
 `);
 const SCRIPT = browserScript('details');
 
 export function detailsPage(
-  parts: Pick<
-    PageParts,
-    'title' | 'heading' | 'lede' | 'status' | 'path' | 'networkName' | 'body' | 'forms'
-  >,
+  parts: Pick<PageParts, 'title' | 'heading' | 'lede' | 'status' | 'path' | 'networkName' | 'body'>,
 ): HtmlPage {
   return renderPage({ ...parts, style: STYLE, script: SCRIPT });
 }
@@ -65,9 +61,8 @@ export function askPage(
     ...(isMissing ? missing : { title }),
     path,
     networkName,
-    forms: true,
     body: html`<form class="ask" method="get" action=".${path}" role="search">
-<p class="field"><label for="id">${label}</label><input type="text" id="id" name="id" required autocomplete="off" spellcheck="false"></p>
+<p class="field"><label for="id">${label}</label><input type="text" id="id" name="id" placeholder="in full" required autocomplete="off" spellcheck="false"></p>
 <p class="field"><button type="submit">Find</button></p>
 </form>
 <p>${list}</p>

@@ -29,10 +29,6 @@ export interface PageParts {
   readonly style?: InlineCode;
   /** Runs at the end of the page. No element may have an event handler attribute. */
   readonly script?: InlineCode | null;
-  /** Whether the script sends requests or opens a WebSocket to this server. */
-  readonly connects?: boolean;
-  /** Whether the page has forms, which may only submit to this server. */
-  readonly forms?: boolean;
 }
 
 /** What all pages of a site share. */
@@ -49,7 +45,7 @@ export interface Site {
   readonly theme?: 'light' | 'dark' | null;
 }
 
-const THEME_SCRIPT = browserScript('theme');
+const FRAME_SCRIPT = browserScript('frame');
 
 const NAVIGATION = [
   ['/', 'Home'],
@@ -80,15 +76,15 @@ function publicPage({ style, script, ...parts }: PageParts): Html {
     {
       kind: 'Network Authority',
       navigation: NAVIGATION,
-      head: html`${styleElement(STYLE)}${style ? styleElement(style) : ''}${scriptElement(THEME_SCRIPT)}`,
-      tools: THEME_BUTTON,
+      head: html`${styleElement(STYLE)}${style ? styleElement(style) : ''}${scriptElement(FRAME_SCRIPT)}`,
+      tools: html`${searchLink(parts.top ?? '.')}${THEME_BUTTON}`,
       footer: 'This page is read-only and loads nothing from other sites.',
     },
   );
 }
 
 /** What a frame encloses; `end` is the last element of the page. */
-export type FramedParts = Omit<PageParts, 'style' | 'script' | 'connects' | 'forms'> & {
+export type FramedParts = Omit<PageParts, 'style' | 'script'> & {
   readonly end?: Html;
 };
 
@@ -139,7 +135,12 @@ ${end}</body>
 
 const MARK = html`<svg class="mark" viewBox="0 0 24 24" width="24" height="24" aria-hidden="true" focusable="false"><path d="M12 3 4 17.5h16z"/><circle cx="12" cy="4" r="2.5"/><circle cx="4.5" cy="17.5" r="2.5"/><circle cx="19.5" cy="17.5" r="2.5"/></svg>`;
 
-const THEME_BUTTON = html`<button class="theme" type="button" data-theme-toggle hidden><svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true" focusable="false"><circle cx="10" cy="10" r="7.25"/><path d="M10 2.75a7.25 7.25 0 0 1 0 14.5z"/></svg><span class="visually-hidden" data-theme-label>Switch theme</span></button>`;
+function searchLink(top: string): Html {
+  return html`<a class="tool search-link" href="${top}/search" data-search aria-keyshortcuts="/ Control+K">Search<kbd class="needs-js">/</kbd></a>
+`;
+}
+
+const THEME_BUTTON = html`<button class="tool theme" type="button" data-theme-toggle hidden><svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true" focusable="false"><circle cx="10" cy="10" r="7.25"/><path d="M10 2.75a7.25 7.25 0 0 1 0 14.5z"/></svg><span class="visually-hidden" data-theme-label>Switch theme</span></button>`;
 
 const CURRENT = html` aria-current="page"`;
 
@@ -153,17 +154,18 @@ function scriptElement({ text }: InlineCode): Html {
 `;
 }
 
-function policyOf({ style, script, connects = false, forms = false }: PageParts): string {
+/** Every page has the search, which asks this server. */
+function policyOf({ style, script }: PageParts): string {
   const sources = (...codes: readonly (InlineCode | null | undefined)[]) =>
     codes.flatMap((code) => code?.source ?? []).join(' ');
   return [
     "default-src 'none'",
     `style-src ${sources(STYLE, style)}`,
-    `script-src ${sources(THEME_SCRIPT, script)}`,
+    `script-src ${sources(FRAME_SCRIPT, script)}`,
     'img-src data:',
-    ...(connects ? ["connect-src 'self'"] : []),
+    "connect-src 'self'",
     "base-uri 'none'",
-    `form-action ${forms ? "'self'" : "'none'"}`,
+    "form-action 'self'",
     "frame-ancestors 'none'",
   ].join('; ');
 }

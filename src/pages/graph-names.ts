@@ -24,6 +24,11 @@ export function nameInFull(name: string): string {
   return shortened(visible(name), FULL);
 }
 
+/** An id or a key among others: its beginning and its end distinguish it. */
+export function nameInId(id: string): string {
+  return shortened(visible(id), 18);
+}
+
 export function nameInDrawing(name: string): string {
   return shortened(visible(name), 26);
 }

@@ -1,6 +1,6 @@
-/** Draws a graph, or a part of one that is too large, or says why there is no drawing. */
+/** The drawing that the pages of the graph share. */
 import { shownCount } from './counts.ts';
-import { emptyState } from './empty-state.ts';
+import { emptyState, TO_ISSUE } from './empty-state.ts';
 import { counted, type DrawnGraph, isTooLarge } from './graph-drawing.ts';
 import { MOST_DRAWN_NODES, MOST_DRAWN_TREATIES } from './graph-layout.ts';
 import type { GraphModel, GraphNode } from './graph-model.ts';
@@ -10,32 +10,22 @@ import { graphPicture, NO_EMPHASIS } from './graph-picture.ts';
 import { type Html, html, NO_HTML } from './html.ts';
 import { sovereignAddress } from './values.ts';
 
-/** `page` names the page that contains the section. */
-export function graphSection(
-  model: DrawnGraph,
-  page: keyof typeof INSTEAD,
-  emphasis = NO_EMPHASIS,
-  selected?: GraphNode,
-): Html {
+/**
+ * The drawing of `/connectome` and `/atlas`: the whole graph or, where that is too large, the neighborhood of `center`.
+ * The Connectome has none, so that a change of a large graph is a small message to its viewers.
+ */
+export function graphSection(model: DrawnGraph, emphasis = NO_EMPHASIS, center?: GraphNode): Html {
   if (model.nodes.length === 0) {
-    return emptyState(
-      'The graph is empty. A sovereign appears once a treaty names it; this authority appears once it has issued one.',
-    );
+    return emptyState('The graph is empty. A sovereign appears once a treaty names it:', TO_ISSUE);
   }
   if (isTooLarge(model)) {
-    return selected === undefined ? tooLarge(model, page) : neighborhood(model, selected);
+    return center === undefined ? tooLarge(model) : neighborhood(model, center);
   }
   return model.drawing === null ? NO_HTML : graphPicture(model.drawing, emphasis);
 }
 
-/** Where to look when the graph is too large to draw. */
-const INSTEAD = {
-  connectome: html`All of its treaties are <a href="#treaties-heading">listed below</a>, page by page; the <a href="./atlas#list-heading">atlas</a> draws the neighborhood of a chosen sovereign.`,
-  atlas: html`Choose a sovereign <a href="#list-heading">below</a> to see its neighborhood; the <a href="./connectome#treaties-heading">Connectome</a> lists all treaties, page by page.`,
-};
-
-function tooLarge(model: GraphModel, page: keyof typeof INSTEAD): Html {
-  return html`<p class="notice">With ${sizeOf(model)} the graph is too large to draw legibly (the limits are ${shownCount(MOST_DRAWN_NODES)} and ${shownCount(MOST_DRAWN_TREATIES)}). ${INSTEAD[page]}</p>
+function tooLarge(model: GraphModel): Html {
+  return html`<p class="notice">With ${sizeOf(model)} the graph is too large to draw legibly (the limits are ${shownCount(MOST_DRAWN_NODES)} and ${shownCount(MOST_DRAWN_TREATIES)}). All of its treaties are <a href="#treaties-heading">listed below</a>, page by page; the <a href="./atlas">atlas</a> draws this authority, or another sovereign, and those linked with it.</p>
 `;
 }
 
@@ -47,7 +37,7 @@ function neighborhood(model: GraphModel, center: GraphNode): Html {
     drawn === all
       ? html`${name} and the ${linked} linked with it.`
       : html`${name} and ${drawn} of the ${linked} linked with it: first those with treaties in force, then those with the most links. Treaties with the other ${shownCount(all - drawn)} are in the tables on <a href="${sovereignAddress(center.id)}">its own page</a>.`;
-  return html`<p class="small muted">${what} The whole graph, with ${sizeOf(model)}, is too large to draw legibly.</p>
+  return html`<p class="small muted">${what} The whole graph, with ${sizeOf(model)}, is too large to draw legibly: choose another sovereign in the drawing or <a href="#list-heading">below</a>.</p>
 ${graphPicture(drawing, { ...NO_EMPHASIS, selected: center })}`;
 }
 

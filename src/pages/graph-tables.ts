@@ -31,6 +31,20 @@ export function stateBadge(state: string): StateBadge {
   return { word: STATE_WORDS[known], tone: STATE_TONES[known] };
 }
 
+/** Chooses among the states of treaties. */
+export function stateField(chosen: EdgeState | null): Html {
+  return html`<p class="field"><label for="state">Treaty state</label><select id="state" name="state"><option value="">any</option>
+${EDGE_STATES.map(
+  (
+    state,
+  ) => html`<option value="${state}"${state === chosen ? SELECTED : NO_HTML}>${STATE_WORDS[state]}</option>
+`,
+)}</select></p>
+`;
+}
+
+const SELECTED = html` selected`;
+
 /** Returns how a column of the treaty table is sorted. */
 export type Sorting = (order: TreatyOrder) => NonNullable<Column<EdgeRow>['sorting']>;
 

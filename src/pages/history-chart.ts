@@ -73,14 +73,30 @@ function mark(step: number, steps: number): Html {
 }
 
 function line({ values }: Curve, index: number, steps: number, top: number): Html {
+  return html`<path class="curve-${index}" d="${pathOf(values, steps, top)}"/>`;
+}
+
+/** A small drawing of one series, without a scale. */
+export function sparkline(values: readonly (number | null)[]): Html {
+  const top = Math.max(1, ...values.map((value) => value ?? 0));
+  return html`<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true" focusable="false"><path d="${pathOf(values, values.length, top)}"/></svg>`;
+}
+
+/** Levels of the same height are one line. */
+function pathOf(values: readonly (number | null)[], steps: number, top: number): string {
   let path = '';
   for (const [step, value] of values.entries()) {
+    const before = values[step - 1] ?? null;
     if (value === null) continue;
-    const y = round(HEIGHT - 1 - (value / top) * (HEIGHT - 4));
-    const isJoined = step > 0 && values[step - 1] !== null;
-    path += `${isJoined ? 'V' : `M${x(step, steps)} `}${y}H${x(step + 1, steps)}`;
+    if (before === null) path += `M${x(step, steps)} ${y(value, top)}`;
+    else if (value !== before) path += `V${y(value, top)}`;
+    if (value !== values[step + 1]) path += `H${x(step + 1, steps)}`;
   }
-  return html`<path class="curve-${index}" d="${path}"/>`;
+  return path;
+}
+
+function y(value: number, top: number): number {
+  return round(HEIGHT - 1 - (value / top) * (HEIGHT - 4));
 }
 
 function x(step: number, steps: number): number {

@@ -3,7 +3,7 @@ import { displayTime, formatInstant } from '../base/timestamp.ts';
 import type { History, HistoryStep, SeriesName } from '../protocol/rows/history.ts';
 import { shownCount } from './counts.ts';
 import { emptyState } from './empty-state.ts';
-import { type Curve, chart } from './history-chart.ts';
+import { type Curve, chart, sparkline } from './history-chart.ts';
 import { Html, html, NO_HTML } from './html.ts';
 import type { LivePageContent } from './live-content.ts';
 
@@ -38,6 +38,7 @@ const DECISIONS = {
   operator_keys_added: 'operator key added',
   operator_keys_revoked: 'operator key revoked',
   restores: 'state restored',
+  authority_keys_activated: 'authority key replaced',
 } as const satisfies Partial<Record<SeriesName, string>>;
 
 export const DRAWN_SERIES: readonly SeriesName[] = [
@@ -49,19 +50,43 @@ export const DRAWN_SERIES: readonly SeriesName[] = [
   ...REFUSED,
   'failed',
   'heartbeat_time',
+  'silent_nodes',
+  'unhealthy_nodes',
+  'crl_length',
   ...(Object.keys(DECISIONS) as (keyof typeof DECISIONS)[]),
 ];
 
 /** Where the history is in the content of the live page, whose updates leave it alone: it changes once a minute. */
 export const HISTORY_PLACE = html`<div id="history"></div>`;
 
-export function withHistory({ markup }: LivePageContent, section: Html): Html {
+/** The place of the line of a number, which updates leave alone, too. */
+export function spark(series: SeriesName): Html {
+  return html`<span class="spark" data-series="${series}"></span>`;
+}
+
+const SPARK = /(?<=<span class="spark" data-series="(\w+)">)(?=<\/span>)/g;
+
+export function withHistory({ markup }: LivePageContent, { section, sparks }: DrawnHistory): Html {
   const [before = '', after = ''] = markup.text.split(HISTORY_PLACE.text);
-  return Html.trusted(`${before}<div id="history">${section.text}</div>${after}`);
+  const filled = before.replace(SPARK, (_, name) => sparks.get(name)?.text ?? '');
+  return Html.trusted(`${filled}<div id="history">${section.text}</div>${after}`);
+}
+
+export interface DrawnHistory {
+  readonly section: Html;
+  /** The lines of numbers, by series. */
+  readonly sparks: ReadonlyMap<string, Html>;
+}
+
+export function drawnHistory(range: HistoryRange, history: History | null): DrawnHistory {
+  const sparks = (history?.series ?? []).map(({ name, count, mean }) => {
+    return [name, sparkline(mean ?? count ?? [])] as const;
+  });
+  return { section: historySection(range, history), sparks: new Map(sparks) };
 }
 
 /** `history` is null if the authority could not be asked. */
-export function historySection(range: HistoryRange, history: History | null): Html {
+function historySection(range: HistoryRange, history: History | null): Html {
   return html`<section class="section" aria-labelledby="history-heading">
 <div class="section-head"><h2 id="history-heading">History</h2>${rangeLinks(range)}</div>
 ${history === null ? emptyState('The history cannot be read at the moment.') : drawings(range, history)}</section>
@@ -82,7 +107,7 @@ function drawings(range: HistoryRange, history: History): Html {
   const decisions = decisionsIn(history, steps);
   const marked = [...new Set(decisions.map(({ step }) => step))];
   const times = timesBelow(range, steps);
-  return html`${panels.map(({ title, curves }) => chart({ title, curves, marked, times }))}${decisionList(decisions)}${numbers(
+  return html`<div class="charts">${panels.map(({ title, curves }) => chart({ title, curves, marked, times }))}</div>${decisionList(decisions)}${numbers(
     range,
     history,
     steps,

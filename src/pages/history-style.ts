@@ -4,11 +4,11 @@ export const HISTORY_STYLE = `
 .ranges { display: flex; flex-wrap: wrap; gap: 0.25rem; padding: 0; list-style: none; }
 .ranges a { display: block; padding: 0.375rem 0.75rem; border-radius: 6px; font-size: 0.875rem; text-decoration: none; }
 .ranges a[aria-current] { background: var(--accent-soft); font-weight: 600; }
-.chart { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.375rem; padding: 0.75rem 1rem; background: var(--surface); border: 1px solid var(--line); border-radius: var(--radius); }
+.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr)); gap: 1rem; }
+.chart { display: grid; align-content: start; grid-template-columns: minmax(0, 1fr); gap: 0.375rem; padding: 0.75rem 1rem; background: var(--surface); border: 1px solid var(--line); border-radius: var(--radius); }
 .legend { display: flex; flex-wrap: wrap; gap: 0.125rem 1.25rem; padding: 0; list-style: none; font-size: 0.8125rem; color: var(--muted); }
 .legend svg { width: 1.5rem; height: 0.25rem; margin-inline-end: 0.375rem; vertical-align: middle; }
-figcaption::after { content: attr(data-values) "\\00a0"; margin-inline-start: 0.75rem; color: var(--muted); font-size: 0.875rem; }
-@media (max-width: 60rem) { figcaption::after { display: block; margin: 0; } }
+figcaption::after { content: attr(data-values) "\\00a0"; display: block; color: var(--muted); font-size: 0.875rem; }
 .plot { display: block; width: 100%; height: 8rem; border-bottom: 1px solid var(--line-strong); overflow: visible; }
 .plot path, .legend path { fill: none; stroke-width: 2; vector-effect: non-scaling-stroke; }
 .curve-0, .curve-0 path { stroke: var(--accent); }

@@ -1,70 +1,70 @@
-/** `/`: introduces this network, its pages and routes, and how to get started. */
+/** `/`: who this is, how it stands, and where everything is. */
 
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import type { RouteDescription } from '../protocol/route-description.ts';
+import type { Dashboard } from '../protocol/rows/dashboard.ts';
 import { ADDRESS_PLACE, addressNote } from './address.ts';
 import { browserScript } from './browser-script.ts';
-import { FORM_STYLE } from './form-style.ts';
+import { emptyState } from './empty-state.ts';
+import { fleetLine } from './fleet-section.ts';
 import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
 import { type Content, type Html, html, NO_HTML } from './html.ts';
 import { inlineCode } from './inline-code.ts';
-import { anchorOf, isPage, type RouteGroup, routeGroups } from './reference/route-groups.ts';
+import { POSTURE_STYLE, postureSection } from './posture-section.ts';
+import { anchorOf, type RouteGroup, routeGroups } from './reference/route-groups.ts';
+import { nothingFits } from './reference-contents.ts';
 import { trustTeaser } from './trust-form.ts';
-import { timeText } from './values.ts';
+import { idText, timeText } from './values.ts';
 
 const SCRIPT = browserScript('home');
 
+export interface Identity {
+  readonly genesis: GenesisBlock;
+  /** Of the current authority key, as in `/readyz`. */
+  readonly fingerprint: string;
+  readonly publicUrl: string | null;
+}
+
+/** `dashboard` is null if the authority could not be asked. */
 export function homePage(
-  genesis: GenesisBlock,
+  identity: Identity,
   routes: readonly RouteDescription[],
-  publicUrl: string | null,
+  dashboard: Pick<Dashboard, 'posture' | 'fleet'> | null,
 ): HtmlPage {
+  const { genesis, publicUrl } = identity;
   const { network_name: name } = genesis;
   const baseUrl = publicUrl ?? ADDRESS_PLACE;
-  const groups = routeGroups(routes.filter((route) => !isPage(route))).map(linksOf);
   return renderPage({
     title: 'Home',
     heading: name,
-    lede: 'The authority of this sovereign trust network: it enrolls nodes, tracks their liveness, renews and revokes their certificates, and publishes whom the network recognizes.',
+    lede: 'The authority of this sovereign trust network.',
     path: '/',
     networkName: name,
-    body: html`${trustTeaser(name)}${identitySection(genesis, baseUrl)}${VIEWS_SECTION}${startsSection(baseUrl)}${addressNote(publicUrl)}${routesSection(groups)}`,
+    body: html`${
+      dashboard === null
+        ? emptyState('The authority does not answer at the moment.')
+        : postureSection(dashboard.posture, fleetLine(dashboard.fleet))
+    }${identitySection(identity, baseUrl)}${trustTeaser(name)}${startsSection(baseUrl)}${addressNote(publicUrl)}${routesSection(routeGroups(routes).map(linksOf))}`,
     style: HOME_STYLE,
-    forms: true,
     script: SCRIPT,
   });
 }
 
 function identityOf(
-  { network_name, network_authority, ...genesis }: GenesisBlock,
+  { genesis, fingerprint }: Identity,
   baseUrl: string,
 ): [term: string, value: Content, kind?: 'id'][] {
-  const { public_key, valid_from, valid_to } = network_authority;
+  const { public_key, valid_from, valid_to } = genesis.network_authority;
   return [
-    ['Sovereign', network_name],
-    ['Authority key', public_key, 'id'],
-    ['Network version', genesis.network_version],
-    ['Root key', genesis.root_public_key, 'id'],
+    ['Fingerprint', fingerprint, 'id'],
+    ['Authority key', idText(public_key), 'id'],
+    ['Root key', idText(genesis.root_public_key), 'id'],
+    ['Valid', html`${timeText(valid_from)} to ${timeText(valid_to)}`],
     ['Address', baseUrl, 'id'],
-    ['Authority valid', html`${timeText(valid_from)} to ${timeText(valid_to)}`],
+    ['Network version', genesis.network_version],
   ];
 }
-
-const VIEWS = [
-  [
-    './trust',
-    'Trust',
-    'Why one sovereign trusts another: through whom, until when, and what would change it.',
-  ],
-  ['./dashboard', 'Dashboard', 'Readiness, nodes, treaties at risk, and what changed last.'],
-  ['./connectome', 'Connectome', 'Who recognizes whom, what is revoked, and whom that affects.'],
-  ['./atlas', 'Atlas', 'Explore the recognition graph and its evidence.'],
-  ['./capability', 'Capabilities', 'Which agents have a capability, and how to reach them.'],
-  ['./api-reference', 'API reference', 'Every route: fields, limits and refusals.'],
-  ['./cli-reference', 'CLI reference', 'Every command: options and examples.'],
-  ['./swagger.json', 'OpenAPI', 'Machine-readable description of the same routes.'],
-] as const;
 
 function startsAt(baseUrl: string) {
   return [
@@ -78,21 +78,8 @@ function startsAt(baseUrl: string) {
       ],
     },
     {
-      title: 'Operate the network',
-      lines: [
-        `export MESH_URL=${baseUrl}`,
-        'mesh-na node list',
-        'mesh-na certificate revoke <certificate> --reason key_compromise',
-        'mesh-na treaty list',
-      ],
-    },
-    {
       title: 'Read public documents',
-      lines: ['genesis', 'policy', 'crl'].map((document) => `curl -s ${baseUrl}/${document}`),
-    },
-    {
-      title: 'Check its health',
-      lines: ['readyz', 'health', 'metrics'].map((path) => `curl -s ${baseUrl}/${path}`),
+      lines: ['genesis', 'policy', 'crl', 'readyz'].map((path) => `curl -s ${baseUrl}/${path}`),
     },
   ];
 }
@@ -113,11 +100,11 @@ function linksOf({ id, title, note, routes }: RouteGroup) {
   };
 }
 
-function identitySection(genesis: GenesisBlock, baseUrl: string): Html {
-  return html`<section class="section" aria-labelledby="identity">
-<h2 id="identity">Identity</h2>
+function identitySection(identity: Identity, baseUrl: string): Html {
+  return html`<section aria-labelledby="identity">
+<h2 id="identity" class="visually-hidden">Identity</h2>
 <dl class="card identity">
-${identityOf(genesis, baseUrl).map(
+${identityOf(identity, baseUrl).map(
   ([
     term,
     value,
@@ -130,20 +117,6 @@ ${identityOf(genesis, baseUrl).map(
 }
 
 const ID = html` class="id"`;
-
-const VIEWS_SECTION = html`<section class="section" aria-labelledby="views">
-<h2 id="views">Where to look</h2>
-<ul class="cards wide views">
-${VIEWS.map(
-  ([
-    href,
-    title,
-    text,
-  ]) => html`<li class="card"><a href="${href}">${title}</a><p class="card-note">${text}</p></li>
-`,
-)}</ul>
-</section>
-`;
 
 function startsSection(baseUrl: string): Html {
   return html`<section class="section" aria-labelledby="start">
@@ -162,9 +135,14 @@ ${startsAt(baseUrl).map(
 
 function routesSection(groups: readonly ReturnType<typeof linksOf>[]): Html {
   return html`<section class="section" aria-labelledby="routes">
-<h2 id="routes">Routes</h2>
-${groups.map(
-  ({ id, title, note, links }) => html`<section class="routes" aria-labelledby="routes-${id}">
+<div class="section-head"><h2 id="routes">Pages and routes</h2><p class="find needs-js"><input type="search" aria-label="Find a route" placeholder="such as heartbeat, crl or treaty" autocomplete="off" spellcheck="false" data-filter> <span class="small muted" role="status" data-filter-count></span></p></div>
+${nothingFits}${groups.map(
+  ({
+    id,
+    title,
+    note,
+    links,
+  }) => html`<section class="routes" aria-labelledby="routes-${id}" data-group>
 <div class="routes-head"><h3 id="routes-${id}">${title}</h3><p class="muted small">${note}</p></div>
 <ul>
 ${links.map(
@@ -173,7 +151,7 @@ ${links.map(
     method,
     path,
     summary,
-  }) => html`<li><a href="${href}"><span class="verb">${method}</span> ${path}</a><span class="what">${summary}</span></li>
+  }) => html`<li data-entry><a href="${href}"><span class="verb">${method}</span> ${path}</a><span class="what">${summary}</span></li>
 `,
 )}</ul>
 </section>
@@ -182,26 +160,19 @@ ${links.map(
 `;
 }
 
-const HOME_STYLE = inlineCode(`${FORM_STYLE}
-.identity { grid-template-columns: minmax(0, 2fr) minmax(0, 3fr); gap: 0.875rem 2rem; padding: 1.25rem; }
+const HOME_STYLE = inlineCode(`${POSTURE_STYLE}
+.identity { grid-template-columns: repeat(auto-fit, minmax(min(100%, 15rem), 1fr)); gap: 0.5rem 1.5rem; }
 .identity dt { font-size: 0.8125rem; color: var(--muted); }
-.views .card a { font-weight: 600; }
-.views .card { position: relative; }
-.views .card a::after { content: ""; position: absolute; inset: 0; border-radius: var(--radius); }
-.views .card:hover { border-color: var(--line-strong); }
 .starts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1.25rem; }
 .starts > div { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.5rem; align-content: start; }
-.routes { display: grid; grid-template-columns: 14rem minmax(0, 1fr); gap: 0.5rem 2rem; padding-top: 1.25rem; border-top: 1px solid var(--line); }
+.find { display: flex; flex-wrap: wrap; align-items: center; gap: 0.25rem 0.75rem; }
+.find input { width: 20rem; max-width: 100%; }
+.routes { display: grid; grid-template-columns: 11rem minmax(0, 1fr); gap: 0.5rem 2rem; padding-top: 0.75rem; border-top: 1px solid var(--line); }
 .routes-head { display: grid; gap: 0.25rem; align-content: start; }
-.routes ul { padding: 0; list-style: none; display: grid; gap: 0.375rem; }
-.routes li { display: grid; grid-template-columns: minmax(0, 5fr) minmax(0, 6fr); gap: 0 1.25rem; font-size: 0.9375rem; align-items: baseline; }
-.routes li a { font-family: var(--mono); font-size: 0.8125rem; text-decoration: none; }
+.routes ul { padding: 0; list-style: none; columns: 24rem; column-gap: 2rem; }
+.routes li { break-inside: avoid; padding-bottom: 0.3125rem; font-size: 0.8125rem; line-height: 1.4; }
+.routes li a { display: block; font-family: var(--mono); text-decoration: none; }
 .routes li a:hover { text-decoration: underline; }
-.routes .verb { color: var(--muted); }
-.routes .what { color: var(--muted); font-size: 0.875rem; }
-@media (max-width: 60rem) { .routes { grid-template-columns: minmax(0, 1fr); } }
-@media (max-width: 36rem) {
-  .routes li { grid-template-columns: minmax(0, 1fr); }
-  .identity { grid-template-columns: minmax(0, 1fr); }
-}
+.routes .verb, .routes .what { color: var(--muted); }
+@media (max-width: 48rem) { .routes { grid-template-columns: minmax(0, 1fr); } }
 `);

@@ -1,40 +1,61 @@
 /** What ends on each of the next days, as a strip of a calendar. */
-import type { HorizonSummary } from '../protocol/rows/horizon.ts';
+import { type HorizonSummary, LAPSING_KINDS, type LapsingKind } from '../protocol/rows/horizon.ts';
 import { shownCount } from './counts.ts';
+import { counted } from './graph-drawing.ts';
 import { type Html, html, keyed } from './html.ts';
 
 const WEEKDAYS = new Intl.DateTimeFormat('en', { weekday: 'short', timeZone: 'UTC' });
 
 export function weekSection({ within_week, within_month, days }: HorizonSummary): Html {
   return html`<section class="section" aria-labelledby="week-heading">
-<div class="section-head"><h2 id="week-heading">Ending within a week</h2>${keyed('ending', html`<p class="small muted">Certificates and agreements: <strong data-field="horizon_summary.within_week">${shownCount(within_week)}</strong>; within thirty days: <span data-field="horizon_summary.within_month">${shownCount(within_month)}</span></p>`)}</div>
+<div class="section-head"><h2 id="week-heading">What ends when</h2>${keyed('ending', html`<p class="small muted">Within a week: <strong data-field="horizon_summary.within_week">${shownCount(within_week)}</strong>; within thirty days: <span data-field="horizon_summary.within_month">${shownCount(within_month)}</span></p>`)}</div>
 ${keyed('week', strip(days))}</section>
 `;
 }
 
-/** A day on which more ends has a higher bar. */
-function strip(days: HorizonSummary['days']): Html {
-  const most = Math.max(1, ...days.map(({ count }) => count));
+type Day = HorizonSummary['days'][number];
+
+function strip(days: readonly Day[]): Html {
   return html`<ol class="week">${days.map(
-    ({ date, count }) =>
-      html`<li><span class="day">${WEEKDAYS.format(Date.parse(date))} ${date.slice(5)}</span><strong>${shownCount(count)}</strong>${bar(count / most)}</li>`,
+    (day) =>
+      html`<li${day.count === 0 ? QUIET : ENDING}><span class="day">${WEEKDAYS.format(Date.parse(day.date))} ${day.date.slice(5)}</span>${kindsOf(day)}</li>`,
   )}</ol>`;
 }
 
-function bar(part: number): Html {
-  return html`<svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true" focusable="false"><rect x="0" y="0" width="${Math.round(part * 100)}" height="4"/></svg>`;
+const QUIET = html` class="quiet"`;
+const ENDING = html` class="ending"`;
+
+const NAMES: Readonly<Record<LapsingKind, readonly [one: string, many: string]>> = {
+  delegation: ['delegation', 'delegations'],
+  activation: ['key takes over', 'keys take over'],
+  overlap: ['overlap of keys', 'overlaps of keys'],
+  tls: ['TLS certificate', 'TLS certificates'],
+  certificate: ['certificate', 'certificates'],
+  treaty: ['treaty', 'treaties'],
+  attestation: ['attestation', 'attestations'],
+  policy: ['policy', 'policies'],
+};
+
+function kindsOf({ count, kinds }: Day): Html[] {
+  if (count === 0) return [html`<span class="muted">–</span>`];
+  return LAPSING_KINDS.flatMap((kind) => {
+    const found = kinds[kind] ?? 0;
+    return found === 0 ? [] : [html`<span>${counted(found, ...NAMES[kind])}</span>`];
+  });
 }
 
 export const WEEK_STYLE = `
-.week { display: grid; grid-template-columns: repeat(8, minmax(0, 1fr)); gap: 0.5rem; padding: 0; list-style: none; }
-.week li { display: grid; gap: 0.125rem; padding: 0.5rem 0.75rem; background: var(--surface); border: 1px solid var(--line); border-radius: var(--radius); }
-.week .day { font-size: 0.8125rem; color: var(--muted); }
-.week strong { font-size: 1.25rem; }
-.week svg { width: 100%; height: 4px; background: var(--sunken); }
-.week rect { fill: var(--warn); }
-@media (max-width: 40rem) {
-  .week { grid-template-columns: minmax(0, 1fr); gap: 0; }
-  .week li { grid-template-columns: 6rem 3.5rem minmax(0, 1fr); align-items: center; border-width: 0 0 1px; border-radius: 0; }
-  .week strong { font-size: 1rem; text-align: end; padding-inline-end: 0.75rem; }
+.week { display: grid; grid-template-columns: repeat(8, minmax(0, 1fr)); padding: 0; list-style: none; overflow: hidden; background: var(--surface); border: 1px solid var(--line); border-radius: var(--radius); }
+.week li { display: grid; align-content: start; padding: 0.5rem 0.625rem; border-inline-start: 1px solid var(--line); font-size: 0.8125rem; }
+.week li:first-child { border: 0; }
+.week .ending { box-shadow: inset 0 3px var(--warn); }
+.week .day { color: var(--muted); }
+@media (max-width: 60rem) {
+  .week { grid-template-columns: minmax(0, 1fr); }
+  .week li { grid-template-columns: 6rem minmax(0, 1fr); border: 0; }
+  .week li > span { grid-column: 2; }
+  .week .day { grid-area: 1 / 1; }
+  .week .quiet { display: none; }
+  .week .ending { box-shadow: inset 3px 0 var(--warn); }
 }
 `;

@@ -3,7 +3,6 @@
 import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
 import { html } from './html.ts';
-import { inlineCode } from './inline-code.ts';
 
 /** Nobody types deeper paths, but clients may send paths of any depth. */
 const DEEPEST = 16;
@@ -29,20 +28,11 @@ function notFoundPage(networkName: string, depth: number): HtmlPage {
     path: '',
     top,
     networkName,
-    forms: true,
-    style: STYLE,
-    body: html`<form class="card find" action="${top}/api-reference" role="search">
-<label for="q">Search the routes</label>
-<input id="q" name="q" type="search" autocomplete="off" spellcheck="false">
-<button type="submit">Search</button>
+    body: html`<form class="ask" action="${top}/search" role="search">
+<p class="field"><label for="q">Search everything public</label><input id="q" name="q" type="search" placeholder="name, id, path or command" autocomplete="off" spellcheck="false"></p>
+<p class="field"><button type="submit">Search</button></p>
 </form>
 <p>Or start from the <a href="${top}/">home page</a>, the <a href="${top}/dashboard">dashboard</a>, the <a href="${top}/api-reference">API reference</a> or the <a href="${top}/cli-reference">CLI reference</a>.</p>
 `,
   });
 }
-
-const STYLE = inlineCode(`
-.find { display: flex; flex-wrap: wrap; align-items: center; gap: 0.5rem 0.75rem; max-width: 40rem; }
-.find input { flex: 1 1 12rem; min-width: 0; width: auto; }
-.find button { padding: 0.5rem 1.25rem; font: inherit; font-weight: 600; color: var(--surface); cursor: pointer; background: var(--accent); border: 1px solid var(--accent); border-radius: 6px; }
-`);

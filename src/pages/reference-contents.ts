@@ -21,8 +21,8 @@ export function referenceContents({
 }): Html {
   return html`<nav class="contents" aria-label="Contents">
 <div class="search needs-js">
-<label for="filter">${search} <kbd>/</kbd></label>
-<input id="filter" type="search" autocomplete="off" spellcheck="false" aria-keyshortcuts="/" data-filter>
+<label for="filter">${search}</label>
+<input id="filter" type="search" autocomplete="off" spellcheck="false" data-filter>
 <p class="count" role="status" data-filter-count></p>
 </div>
 ${groups.map(

@@ -86,11 +86,20 @@ const LAYOUT = `
 }
 .pages a:hover { color: var(--ink); background: var(--sunken); }
 .pages a[aria-current] { color: var(--accent); background: var(--accent-soft); font-weight: 600; }
-.theme {
-  flex: none; display: grid; place-items: center; width: 2.25rem; height: 2.25rem; padding: 0;
+.tool {
+  flex: none; display: grid; grid-auto-flow: column; place-items: center; min-width: 2.25rem; height: 2.25rem; padding: 0; gap: 0.5rem;
   border: 1px solid var(--line); border-radius: 6px; background: none; color: var(--muted); cursor: pointer;
 }
-.theme:hover { color: var(--ink); border-color: var(--line-strong); }
+.tool:hover { color: var(--ink); border-color: var(--line-strong); }
+.search-link { padding-inline: 0.75rem; font-size: 0.875rem; text-decoration: none; }
+.search-link kbd { padding-inline: 0.3125rem; border: 1px solid var(--line); border-radius: 4px; }
+.search-box { width: min(42rem, calc(100vw - 2rem)); max-height: 80vh; margin-block: 8vh auto; padding: 1rem; color: inherit; background: var(--surface); border: 1px solid var(--line-strong); border-radius: var(--radius); }
+.search-box::backdrop { background: rgb(0 0 0 / 0.4); }
+.search-box .small { padding-block: 0.5rem; }
+.found h2 { margin-top: 0.75rem; font-size: 0.8125rem; color: var(--muted); }
+.found ul { padding: 0; list-style: none; }
+.found li { display: flex; flex-wrap: wrap; gap: 0 0.75rem; padding-block: 0.25rem; font-size: 0.9375rem; }
+.found span { color: var(--muted); font-size: 0.875rem; }
 .theme svg { fill: none; stroke: currentColor; stroke-width: 1.5; }
 .theme svg path { fill: currentColor; stroke: none; }
 main { display: grid; grid-template-columns: minmax(0, 1fr); gap: 2.5rem; padding-block: clamp(1.5rem, 4vw, 3rem) 3rem; }
@@ -163,7 +172,7 @@ dd.id, dd > .id, li > .id { display: grid; grid-template-columns: minmax(0, max-
 .empty { padding: 1.5rem; text-align: center; color: var(--muted); border: 1px dashed var(--line-strong); border-radius: var(--radius); }
 .search { display: grid; gap: 0.25rem; max-width: 34rem; }
 .search label { font-size: 0.875rem; color: var(--muted); }
-input[type="search"], select {
+input:is([type="search"], [type="text"], [type="datetime-local"]), select {
   width: 100%; padding: 0.5rem 0.75rem; font: inherit; color: inherit;
   background: var(--surface); border: 1px solid var(--line-strong); border-radius: 6px;
 }
@@ -178,5 +187,18 @@ time[data-relative]::after { content: " (" attr(data-relative) ")"; color: var(-
 table time[data-relative]::after, .change-head time[data-relative]::after { content: attr(data-relative); display: block; }
 `;
 
+/** Search and filter forms. */
+const FORMS = `
+.ask { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 14rem), 1fr)); gap: 0.75rem 1rem; align-items: end; }
+.field { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.25rem; }
+.field:has(button) { display: flex; align-items: center; gap: 1rem; }
+.field label { font-size: 0.875rem; color: var(--muted); }
+.ask button {
+  padding: 0.5rem 1.25rem; font: inherit; font-weight: 600; color: var(--surface); cursor: pointer;
+  background: var(--accent); border: 1px solid var(--accent); border-radius: 6px;
+}
+.ask input, .ask select, .ask button { min-height: 2.75rem; }
+`;
+
 /** Classes are in the order in which a page uses them: frame, sections, parts. */
-export const STYLE = inlineCode([COLOURS, TEXT, LAYOUT, PARTS].join(''));
+export const STYLE = inlineCode([COLOURS, TEXT, LAYOUT, PARTS, FORMS].join(''));

@@ -63,7 +63,7 @@ function localTime(timestamp: string): string {
 export function trustTeaser(from: string): Html {
   return html`<section class="section" aria-labelledby="trust">
 <h2 id="trust">Why does one sovereign trust another?</h2>
-${trustForm({ from, to: '', asOf: '', without: [] }, [from])}<p class="small muted">See through whom, until when, under which treaties, what else was considered, and what would happen if a treaty ended.</p>
+${trustForm({ from, to: '', asOf: '', without: [] }, [from])}
 </section>
 `;
 }

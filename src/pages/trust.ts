@@ -11,7 +11,6 @@ import type {
   TrustExplanation,
 } from '../protocol/rows/graph.ts';
 import { ATLAS_STYLE } from './atlas-style.ts';
-import { FORM_STYLE } from './form-style.ts';
 import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
 import { counted } from './graph-drawing.ts';
@@ -20,6 +19,7 @@ import { badge, stateBadge } from './graph-tables.ts';
 import { type Html, html, NO_HTML } from './html.ts';
 import { inlineCode } from './inline-code.ts';
 import { PATH_DRAWING_STYLE, pathDrawing } from './path-drawing.ts';
+import { POSTURE_STYLE } from './posture-section.ts';
 import { candidatesSection } from './trust-candidates.ts';
 import { type TrustPageQuestion, trustDataLink, trustForm, trustLink } from './trust-form.ts';
 import { exactTime, followedText, sovereignLink, treatyLink } from './values.ts';
@@ -37,7 +37,7 @@ const TRUST_STYLE = `
 /** The answer, or why there is none; null when nothing was asked. */
 export type TrustPageAnswer = ExplainedTrust | { readonly problem: string } | null;
 
-const STYLE = inlineCode(FORM_STYLE + ATLAS_STYLE + PATH_DRAWING_STYLE + TRUST_STYLE);
+const STYLE = inlineCode(POSTURE_STYLE + ATLAS_STYLE + PATH_DRAWING_STYLE + TRUST_STYLE);
 
 /** Longer paths are truncated on the page; the JSON has all treaties. */
 const MOST_STEPS = 64;
@@ -53,11 +53,10 @@ export function trustPage(
     path: '/trust',
     networkName,
     body: html`<section class="section" aria-labelledby="ask">
-<h2 id="ask">Question</h2>
+<h2 id="ask" class="visually-hidden">Question</h2>
 ${trustForm(question, namesIn(answer, networkName))}</section>
 ${answerSection(question, answer)}`,
     style: STYLE,
-    forms: true,
   });
 }
 
@@ -70,7 +69,7 @@ function namesIn(answer: TrustPageAnswer, networkName: string): string[] {
 
 function answerSection(question: TrustPageQuestion, answer: TrustPageAnswer): Html {
   if (answer === null) {
-    return html`<p class="small muted" id="answer">Enter two sovereigns. The <a href="./atlas">atlas</a> lists those that treaties name.</p>
+    return html`<p class="small muted" id="answer">Type the names of two sovereigns: the one that trusts, and the one that is trusted. The <a href="./atlas">atlas</a> lists those that treaties name.</p>
 `;
   }
   if ('problem' in answer) {
@@ -79,7 +78,6 @@ function answerSection(question: TrustPageQuestion, answer: TrustPageAnswer): Ht
   }
   const { explanation } = answer;
   return html`<section class="section" aria-labelledby="answer">
-<h2 id="answer">Answer</h2>
 ${verdict(answer)}${pathDrawing(answer)}${explanation === null ? '' : untilFacts(explanation)}${pathList(question, answer)}</section>
 ${explanation === null ? '' : html`${cutSection(question, explanation.cut)}${candidatesSection(question, answer, explanation)}`}${evidenceSection(question, answer)}`;
 }
@@ -87,7 +85,8 @@ ${explanation === null ? '' : html`${cutSection(question, explanation.cut)}${can
 function verdict(answer: ExplainedTrust): Html {
   const { trusted, reason } = answer;
   const word = reason === 'indeterminate' ? 'Not known' : trusted ? 'Trusted' : 'Not trusted';
-  return html`<p class="notice ${trusted ? 'ok' : 'warn'}"><strong>${word}</strong> <code>${reason}</code><br>${condition(answer)}${sentence(answer)}</p>
+  return html`<div class="posture ${trusted ? 'ok' : 'warn'}"><h2 id="answer" class="posture-word">${word}</h2>
+<p>${condition(answer)}${sentence(answer)} <code>${reason}</code></p></div>
 `;
 }
 

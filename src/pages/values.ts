@@ -1,7 +1,7 @@
 /** Names, ids and times as every page shows them. */
 import { displayTime } from '../base/timestamp.ts';
 import type { EdgeRow } from '../protocol/rows/graph.ts';
-import { nameInCell, nameInFull, nameInLink, reference } from './graph-names.ts';
+import { nameInCell, nameInFull, nameInId, nameInLink, reference } from './graph-names.ts';
 import { type Html, html, NO_HTML } from './html.ts';
 
 /** Links to the page of a sovereign. All links are relative, so that pages work behind a proxy with a path prefix. */
@@ -16,12 +16,12 @@ export function sovereignAddress(id: string, parameters = ''): string {
 
 /** A link to the page of a treaty that this authority issued. */
 export function treatyLink(id: string): Html {
-  return html`<a href="./treaty?id=${encodeURIComponent(id)}"${fullText(id)}>${nameInCell(id)}</a>`;
+  return html`<a href="./treaty?id=${encodeURIComponent(id)}"${fullText(id, nameInId)}>${nameInId(id)}</a>`;
 }
 
 /** A link to the page of an attestation that this authority issued. */
 export function attestationLink(id: string): Html {
-  return html`<a href="./attestation?id=${encodeURIComponent(id)}"${fullText(id)}>${nameInCell(id)}</a>`;
+  return html`<a href="./attestation?id=${encodeURIComponent(id)}"${fullText(id, nameInId)}>${nameInId(id)}</a>`;
 }
 
 /** A link to the agents with the capability. */
@@ -57,18 +57,23 @@ export function freeForm(members: object): Html {
   return html`<code>${nameInFull(JSON.stringify(members))}</code>`;
 }
 
-/** Shows an id or a key with a copy button. */
+/** Shows an id or a key in full, with a copy button. */
 export function idValue(id: string): Html {
-  return html`<span class="id">${idText(id)}</span>`;
+  return html`<span class="id">${shownId(id, nameInCell)}</span>`;
 }
 
+/** Shows an id or a key among others. */
 export function idText(id: string): Html {
-  const full = fullText(id);
-  return full === NO_HTML ? html`${nameInCell(id)}` : html`<span${full}>${nameInCell(id)}</span>`;
+  return shownId(id, nameInId);
+}
+
+function shownId(id: string, shorten: typeof nameInId): Html {
+  const full = fullText(id, shorten);
+  return full === NO_HTML ? html`${shorten(id)}` : html`<span${full}>${shorten(id)}</span>`;
 }
 
 /** Truncated text is available in full as its title. */
-function fullText(text: string, shown = nameInCell): Html {
+export function fullText(text: string, shown: typeof nameInId): Html {
   const full = nameInFull(text);
   return full === shown(text) ? NO_HTML : html` title="${full}"`;
 }

@@ -2,9 +2,11 @@
  * Counts the nodes that have problems. Because every certificate is visited, a large fleet is counted in slices with
  * rests in between, and a pause before the next count limits the work to a sixtieth of the time.
  */
+import { compareCodePoints } from '../../base/json/write.ts';
 import type { Runtime } from '../../base/runtime.ts';
 import { inRestingSlices } from '../../base/slices.ts';
 import { createPauses, createSharedWork } from '../../base/work.ts';
+import type { NodeCounts } from '../../protocol/rows/fleet.ts';
 import type { Subjects } from '../subjects/subjects.ts';
 import { type FleetFacts, reportsHealth } from '../views/posture.ts';
 import { createNodeReports, type NodeReportsOptions } from './node-reports.ts';
@@ -37,6 +39,9 @@ const SHORTEST_PAUSE_MS = 1000;
 /** A count already rests for two thirds of its duration, so this limits the work to a sixtieth of the time. */
 const PAUSE_PER_COUNT = 20;
 const CERTIFICATES_PER_SLICE = 500;
+/** Roles are counted up to this number, and those with the most nodes are shown. */
+const MOST_ROLES = 1000;
+const SHOWN_ROLES = 12;
 
 export function createFleetCounts(options: FleetCountsOptions): FleetCounts {
   const { subjects, liveness, activeWindow, startedAt, elapsed } = options;
@@ -47,8 +52,9 @@ export function createFleetCounts(options: FleetCountsOptions): FleetCounts {
   const counting = createSharedWork();
 
   function* count(now: number): Generator<void, FleetFacts> {
-    const counts = { expected: 0, unwell: 0, lapsing: 0, lapsed: 0 };
-    let silent = 0;
+    const all = newTally();
+    const roles = new Map<string, Tally>();
+    let lapsed = 0;
     let seen = 0;
     for (const [id, certificate] of subjects.allCommitted('certificate')) {
       seen += 1;
@@ -57,18 +63,39 @@ export function createFleetCounts(options: FleetCountsOptions): FleetCounts {
       if (report === null) continue;
       const { expiresAt, issuedAt } = certificate.context;
       if (expiresAt <= now) {
-        counts.lapsed += 1;
+        lapsed += 1;
         continue;
       }
-      counts.expected += 1;
-      if (now - liveness.lastSeen(id) >= activeWindow) silent += 1;
-      if (!reportsHealth(report)) counts.unwell += 1;
       const lapsingMs = Math.min((expiresAt - issuedAt) / 10, LONGEST_LAPSING_MS);
-      if (expiresAt - now < lapsingMs) counts.lapsing += 1;
+      const node = {
+        isSilent: now - liveness.lastSeen(id) >= activeWindow,
+        isUnwell: !reportsHealth(report),
+        isLapsing: expiresAt - now < lapsingMs,
+      };
+      addNode(all, node);
+      for (const role of new Set(certificate.context.roles)) {
+        const tally = roles.get(role) ?? (roles.size < MOST_ROLES ? newTally() : null);
+        if (tally === null) continue;
+        addNode(tally, node);
+        roles.set(role, tally);
+      }
     }
     // Silent nodes may not have had time to report since the process started.
-    const isKnown = silent === 0 || now >= silentKnownFrom;
-    return { ...counts, silent: isKnown ? silent : null, silentKnownFrom };
+    const isKnown = (silent: number) => silent === 0 || now >= silentKnownFrom;
+    const known = ({ healthy, silent, ...counts }: Tally): NodeCounts => ({
+      ...counts,
+      ...(isKnown(silent) ? { healthy, silent } : { healthy: null, silent: null }),
+    });
+    const largest = [...roles].sort(([a, { expected: x }], [b, { expected: y }]) =>
+      x === y ? compareCodePoints(a, b) : y - x,
+    );
+    return {
+      ...known(all),
+      silentKnownFrom,
+      lapsed,
+      roles: largest.slice(0, SHOWN_ROLES).map(([role, tally]) => ({ role, ...known(tally) })),
+      more_roles: Math.max(0, largest.length - SHOWN_ROLES),
+    };
   }
 
   function start(now: number): Promise<void> | undefined {
@@ -98,4 +125,24 @@ export function createFleetCounts(options: FleetCountsOptions): FleetCounts {
       return latest;
     },
   };
+}
+
+type Tally = Record<'expected' | 'healthy' | 'unwell' | 'silent' | 'lapsing', number>;
+
+function newTally(): Tally {
+  return { expected: 0, healthy: 0, unwell: 0, silent: 0, lapsing: 0 };
+}
+
+interface CountedNode {
+  readonly isSilent: boolean;
+  readonly isUnwell: boolean;
+  readonly isLapsing: boolean;
+}
+
+function addNode(tally: Tally, { isSilent, isUnwell, isLapsing }: CountedNode): void {
+  tally.expected += 1;
+  if (isSilent) tally.silent += 1;
+  if (isUnwell) tally.unwell += 1;
+  if (!isSilent && !isUnwell) tally.healthy += 1;
+  if (isLapsing) tally.lapsing += 1;
 }

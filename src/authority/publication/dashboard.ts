@@ -104,6 +104,7 @@ function dashboard(
       // Certificates that are not revoked.
       tracked: counts.keptCertificates() - counts.revokedCertificates(),
     },
+    fleet: fleetOf(na),
     connectome_summary: connectomeSummary(recognition, now),
     treaty_summary: summary,
     treaties,
@@ -118,6 +119,13 @@ function dashboard(
     warnings: posture.findings.map(({ sentence }) => sentence),
     links: LINKS,
   };
+}
+
+/** Null only if the nodes could not be counted. */
+function fleetOf({ fleetCounts: { latest } }: Authority): Dashboard['fleet'] {
+  if (latest === null) return null;
+  const { silentKnownFrom: _, ...fleet } = latest;
+  return { ...fleet, roles: [...fleet.roles] };
 }
 
 function successionRow({ statement: { statement, state }, nodes }: Adoption): DashboardSuccession {

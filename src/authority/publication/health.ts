@@ -11,7 +11,12 @@ import { currentPosture } from './posture.ts';
 
 export const readCounts: Handler<'readCounts'> = (na, _given, at) => {
   const { findings, unknown } = currentPosture(na, at);
-  const { silentKnownFrom: _, ...nodes } = na.fleetCounts.latest ?? NOT_COUNTED;
+  const {
+    silentKnownFrom: _,
+    roles,
+    more_roles: __,
+    ...nodes
+  } = na.fleetCounts.latest ?? NOT_COUNTED;
   return {
     issued_certificates: na.counts.issuedCertificates(),
     active_nodes: na.liveness.activeCount(at),
@@ -24,6 +29,7 @@ export const readCounts: Handler<'readCounts'> = (na, _given, at) => {
     posture: findings,
     posture_unknown: unknown.map(({ rule }) => rule),
     nodes,
+    roles,
     disk_free: na.hostStatus().diskFree,
     disk_min_free: na.hostStatus().minFree,
     delegated_until: na.hostStatus().delegatedUntil,
@@ -57,11 +63,14 @@ function adoptedRatio({ adoption }: Authority): number | null {
 
 const NOT_COUNTED = {
   expected: null,
+  healthy: null,
   silent: null,
   silentKnownFrom: 0,
   unwell: null,
   lapsing: null,
   lapsed: null,
+  roles: [],
+  more_roles: 0,
 };
 
 /** When the edge gets this answer, it has received everything published so far, because both arrive in order. */

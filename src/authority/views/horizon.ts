@@ -81,6 +81,11 @@ export function horizonSummary(tallies: EndTallies, asOf: number): HorizonSummar
     days: Array.from({ length: DAYS }, (_, day) => ({
       date: formatInstant(asOf + day * DAY).slice(0, 'YYYY-MM-DD'.length),
       count: sum(({ byDay }) => byDay[day] ?? 0),
+      kinds: Object.fromEntries(
+        Object.entries(tallies)
+          .map(([kind, { byDay }]) => [kind, byDay[day] ?? 0] as const)
+          .filter(([, count]) => count > 0),
+      ),
     })),
   };
 }

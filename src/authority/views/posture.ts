@@ -4,6 +4,7 @@
  */
 import { formatInstant } from '../../base/timestamp.ts';
 import type { AdoptionState } from '../../protocol/rows/adoption.ts';
+import type { NodeCounts, RoleCounts } from '../../protocol/rows/fleet.ts';
 import type { PostureFinding, PostureUnknown } from '../../protocol/rows/posture.ts';
 
 /** Instants are in milliseconds since the epoch. */
@@ -45,22 +46,15 @@ export interface PostureFacts {
 }
 
 /** Counts of the nodes that have reported at least once, and of those that have problems. */
-export interface FleetFacts {
-  /** Nodes with a certificate in force. */
-  readonly expected: number;
-  /**
-   * Nodes that did not report within the active-node window; null while some of them may not have had the chance,
-   * because the authority has not been running long enough.
-   */
-  readonly silent: number | null;
+export interface FleetFacts extends NodeCounts {
   /** When `silent` is known at the latest. */
   readonly silentKnownFrom: number;
-  /** Nodes whose last report was anything but healthy, even if they have been silent since then. */
-  readonly unwell: number;
-  /** Nodes whose certificate expires soon and has not been renewed. */
-  readonly lapsing: number;
   /** Nodes whose last certificate expired within the last thirty days. */
   readonly lapsed: number;
+  /** The roles with the most nodes; a node counts in each of its roles. */
+  readonly roles: readonly RoleCounts[];
+  /** How many other roles there are. */
+  readonly more_roles: number;
 }
 
 /** Instants are in milliseconds since the epoch. */

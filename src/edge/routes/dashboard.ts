@@ -4,9 +4,9 @@ import { dashboardPage } from '../../pages/dashboard.ts';
 import type { HtmlPage } from '../../pages/frame.ts';
 import {
   DRAWN_SERIES,
+  drawnHistory,
   HISTORY_RANGES,
   type HistoryRange,
-  historySection,
   RANGE_NAMES,
 } from '../../pages/history-section.ts';
 import type { PublishedDocument } from '../../protocol/contract/documents.ts';
@@ -83,8 +83,8 @@ function pageOf(
   const { etag } = document;
   const known = rendered(edge).get(range);
   if (known?.etag === etag && known.history === history) return known.page;
-  const section = historySection(range, history === null ? null : (JSON.parse(history) as History));
-  const page = dashboardPage(dashboardContent(edge, document), section, networkOf(edge));
+  const drawn = drawnHistory(range, history === null ? null : (JSON.parse(history) as History));
+  const page = dashboardPage(dashboardContent(edge, document), drawn, networkOf(edge));
   rendered(edge).set(range, { etag, history, page });
   return page;
 }

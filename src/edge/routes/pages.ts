@@ -4,11 +4,14 @@ import { inSlices } from '../../base/slices.ts';
 import { apiReferencePage } from '../../pages/api-reference.ts';
 import { cliReferencePage } from '../../pages/cli-reference.ts';
 import { homePage } from '../../pages/home.ts';
-import type { GenesisBlock } from '../../protocol/records/genesis.ts';
+import type { Dashboard } from '../../protocol/rows/dashboard.ts';
 import { type Edge, withAnswer } from '../edge.ts';
+import { keyFingerprint } from '../instance.ts';
 import { htmlReply } from '../reply.ts';
 import { PUBLIC_PAGE, type RouteEntry } from '../route.ts';
 import { cachedBySource } from './cached-by-source.ts';
+import { currentDocument } from './documents.ts';
+import { dashboardIn, keptByEtag } from './published-content.ts';
 
 export const pageRoutes: readonly RouteEntry[] = [
   {
@@ -16,7 +19,10 @@ export const pageRoutes: readonly RouteEntry[] = [
     path: '/',
     summary: 'Home page with links to the routes',
     refusals: [],
-    handle: (request, edge) => htmlReply(home(edge), request),
+    handle: (request, edge) =>
+      withAnswer(currentDocument('dashboard', request.now, edge), (dashboard) =>
+        htmlReply(dashboard === undefined ? homeOf(edge, null) : home(edge, dashboard), request),
+      ),
   },
   {
     ...PUBLIC_PAGE,
@@ -34,12 +40,12 @@ export const pageRoutes: readonly RouteEntry[] = [
   },
 ];
 
-const homePages = cachedBySource(({ settings, routes }: Edge) =>
-  cachedBySource((genesis: GenesisBlock) => homePage(genesis, routes, settings.publicUrl)),
-);
+const home = keptByEtag((edge, dashboard) => homeOf(edge, dashboardIn(edge, dashboard)));
 
-function home(edge: Edge) {
-  return homePages(edge)(edge.settings.authorityKeys.genesis);
+function homeOf({ settings, routes }: Edge, dashboard: Dashboard | null) {
+  const { authorityKeys, publicUrl } = settings;
+  const { genesis, current } = authorityKeys;
+  return homePage({ genesis, fingerprint: keyFingerprint(current), publicUrl }, routes, dashboard);
 }
 
 const apiReference = cachedBySource(({ settings, routes }: Edge) =>

@@ -29,6 +29,7 @@ import { policyRoutes } from './policies.ts';
 import { recognitionRoutes } from './recognition.ts';
 import { referenceRoutes } from './reference.ts';
 import { nodeCountRoutes } from './roster.ts';
+import { searchRoutes } from './search.ts';
 import { treatyRoutes } from './treaties.ts';
 import { trustPageRoutes } from './trust-page.ts';
 import { verificationRoutes } from './verification.ts';
@@ -65,6 +66,7 @@ const ENTRIES: readonly RouteEntry[] = [
   ...dashboardRoutes,
   ...operatorPageRoutes,
   ...detailsPageRoutes,
+  ...searchRoutes,
   ...referenceRoutes,
 ];
 

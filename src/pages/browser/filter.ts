@@ -5,11 +5,11 @@ interface Entry {
 }
 
 /** Headings, descriptions and field names, but not the contents of examples. */
-const SEARCHED = 'h3, .badge, :scope > p, .notes, .fields dt';
+const SEARCHED = 'h3, .badge, :scope > p, .notes, .fields dt, :scope > a, .what';
 
 /**
- * Filters a reference to entries that contain every typed word, hides empty groups and shows the number of
- * matches. The words are kept in the URL, and `/` focuses the field. Without scripts the whole page is shown.
+ * Filters a list to entries that contain every typed word, hides empty groups and shows the number of matches. The
+ * words are kept in the URL. Without scripts the whole page is shown.
  */
 export function filterReference(): void {
   const field = document.querySelector<HTMLInputElement>('[data-filter]');
@@ -29,7 +29,6 @@ export function filterReference(): void {
     field.value = '';
     typed();
   });
-  leadTo(field);
   addEventListener('popstate', read);
   read();
   // Filtering moved the target of the URL fragment.
@@ -74,15 +73,4 @@ function keepInUrl(search: string): void {
   if (search.trim() === '') url.searchParams.delete('q');
   else url.searchParams.set('q', search);
   history.replaceState(null, '', url);
-}
-
-/** A slash focuses the search field, unless it is typed into it. */
-function leadTo(field: HTMLInputElement): void {
-  addEventListener('keydown', (event) => {
-    const { key, ctrlKey, metaKey, altKey, target } = event;
-    if (key !== '/' || ctrlKey || metaKey || altKey || target === field) return;
-    event.preventDefault();
-    field.focus();
-    field.select();
-  });
 }

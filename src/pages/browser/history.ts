@@ -1,4 +1,4 @@
-/** Shows the values under the pointer, and fetches the drawings again every minute. They are complete without it. */
+/** Shows the values under the pointer, and fetches all drawings again every minute. They are complete without it. */
 import { becomeInside } from './patch.ts';
 
 /** A minute is recorded up to two seconds after it has ended. */
@@ -66,6 +66,10 @@ async function renew(place: HTMLElement): Promise<void> {
     const isOpen = place.querySelector('details')?.open === true;
     fresh.querySelector('details')?.toggleAttribute('open', isOpen);
     becomeInside(place, fresh);
+    const sparks = page.querySelectorAll('.spark');
+    for (const [index, spark] of document.querySelectorAll('.spark').entries()) {
+      spark.replaceChildren(...(sparks[index]?.childNodes ?? []));
+    }
   } catch {
     // The page says by itself that the connection is lost.
   }

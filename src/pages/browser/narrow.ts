@@ -25,10 +25,12 @@ export function narrowWhileTyping(): void {
 function showRows(rows: readonly HTMLElement[], part: string, state: string): Set<string> {
   const shown = new Set<string>();
   for (const row of rows) {
-    const { search = '', states = '', node = '' } = row.dataset;
-    const fits = search.includes(part) && (state === '' || states.split(' ').includes(state));
+    const link = row.querySelector('a');
+    const name = (link?.title || link?.textContent || '').toLowerCase();
+    const states = [...row.querySelectorAll('.badge')].map(({ textContent }) => textContent);
+    const fits = name.includes(part) && (state === '' || states.includes(state.replace('_', ' ')));
     row.hidden = !fits;
-    if (fits) shown.add(node);
+    if (fits) shown.add(row.dataset.key ?? '');
   }
   return shown;
 }

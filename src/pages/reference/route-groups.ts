@@ -12,6 +12,12 @@ const GROUPS: readonly (Omit<RouteGroup, 'routes'> & {
   holds(route: RouteDescription): boolean;
 })[] = [
   {
+    id: 'node',
+    title: 'Node',
+    note: 'A node proves possession of its key with every request.',
+    holds: ({ access }) => access === 'node',
+  },
+  {
     id: 'pages',
     title: 'Pages',
     note: 'Public pages.',
@@ -34,12 +40,6 @@ const GROUPS: readonly (Omit<RouteGroup, 'routes'> & {
     title: 'Verification',
     note: 'Public. Nothing is stored: each answer depends only on the request and on public state.',
     holds: ({ access }) => access === 'public',
-  },
-  {
-    id: 'node',
-    title: 'Node',
-    note: 'A node proves possession of its key with every request.',
-    holds: ({ access }) => access === 'node',
   },
   {
     id: 'operator',

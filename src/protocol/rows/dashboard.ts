@@ -2,6 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { Datetime, Natural, Whole } from '../records/record.ts';
 import { ADOPTION_STATES } from './adoption.ts';
+import { Fleet } from './fleet.ts';
 import { type ConnectomeSummary, EdgeRow } from './graph.ts';
 import { HorizonSummary } from './horizon.ts';
 import { Posture } from './posture.ts';
@@ -107,6 +108,7 @@ export const Dashboard = Type.Object({
   sovereign: Type.Object({ id: Type.String(), version: Type.String() }),
   readiness: Type.Object({ status: Type.Enum(['ready', 'not_ready']) }),
   nodes: Type.Object({ active: Type.Integer(), tracked: Type.Integer() }),
+  fleet: Type.Union([Fleet, Type.Null()]),
   connectome_summary: Type.Unsafe<ConnectomeSummary>(AnyCounts),
   treaty_summary: Type.Unsafe<TreatySummary>(AnyCounts),
   treaties: Type.Unsafe<DashboardTreaty[]>(AnyRows),

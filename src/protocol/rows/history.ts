@@ -94,6 +94,7 @@ export const SERIES = [
   series('time', 'other_time', 'time to answer any other request'),
   series('time', 'commit_time', 'time for a change to reach the disk'),
   series('time', 'flush_time', 'time for last contacts to reach the disk'),
+  series('count', 'authority_keys_activated', 'successions of the authority key'),
 ] as const;
 
 export type SeriesName = (typeof SERIES)[number]['name'];

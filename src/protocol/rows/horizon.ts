@@ -44,7 +44,14 @@ export const HorizonSummary = Type.Object({
   within_week: Type.Integer(),
   within_month: Type.Integer(),
   /** Today and the seven days after, UTC; what has ended already counts today. */
-  days: Type.Array(Type.Object({ date: Type.String(), count: Type.Integer() })),
+  days: Type.Array(
+    Type.Object({
+      date: Type.String(),
+      count: Type.Integer(),
+      /** How many of each kind; kinds of which nothing lapses are absent. */
+      kinds: Type.Record(Type.String(), Type.Integer()),
+    }),
+  ),
 });
 
 export type Lapsing = Static<typeof Lapsing>;

@@ -54,6 +54,7 @@ const EVENTS: Readonly<Record<string, SeriesName>> = {
   operator_key_added: 'operator_keys_added',
   operator_key_revoked: 'operator_keys_revoked',
   state_restored: 'restores',
+  authority_key_activated: 'authority_keys_activated',
   recognition_treaty_issued: 'treaties_issued',
   recognition_treaty_revoked: 'treaties_revoked',
   membership_attestation_issued: 'attestations_issued',

@@ -2,6 +2,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import { POSTURE_RULES } from '../../authority/views/posture.ts';
 import { KEY_STATES } from '../../protocol/records/authority-chain.ts';
+import type { RoleCounts } from '../../protocol/rows/fleet.ts';
 import type { PostureFinding } from '../../protocol/rows/posture.ts';
 
 export interface AuthorityCounts {
@@ -19,6 +20,7 @@ export interface AuthorityCounts {
   /** The number of nodes with each kind of problem. */
   /** Null if not known. */
   readonly nodes: Readonly<Record<string, number | null>>;
+  readonly roles: readonly RoleCounts[];
   /** Bytes; null if not known. */
   readonly disk_free: number | null;
   readonly disk_min_free: number;
@@ -80,8 +82,14 @@ export function createStateMetrics(registry: Registry): (counts: AuthorityCounts
   });
   const nodes = new Gauge({
     name: 'mesh_na_nodes',
-    help: 'Nodes that report, and how many of them are silent, unwell, lapsing or lapsed; absent if not known',
+    help: 'Nodes that report, and how many of them are healthy, silent, unwell, lapsing or lapsed; absent if not known',
     labelNames: ['state'] as const,
+    registers,
+  });
+  const roleNodes = new Gauge({
+    name: 'mesh_na_role_nodes',
+    help: 'The same for the roles with the most nodes, except lapsed; a node counts in each of its roles',
+    labelNames: ['role', 'state'] as const,
     registers,
   });
   const diskFree = new Gauge({
@@ -149,6 +157,12 @@ export function createStateMetrics(registry: Registry): (counts: AuthorityCounts
     for (const [state, count] of Object.entries(counts.nodes)) {
       if (count === null) nodes.remove({ state });
       else nodes.set({ state }, count);
+    }
+    roleNodes.reset();
+    for (const { role, ...states } of counts.roles) {
+      for (const [state, count] of Object.entries(states)) {
+        if (count !== null) roleNodes.set({ role, state }, count);
+      }
     }
     diskFree.set(counts.disk_free ?? Number.NaN);
     diskMinFree.set(counts.disk_min_free);

@@ -1,4 +1,5 @@
 /** Runs in the head of every page, so that the chosen theme applies before anything is drawn. */
+import { offerSearch } from './search.ts';
 
 type Theme = 'light' | 'dark';
 
@@ -10,7 +11,10 @@ const prefersDark = matchMedia('(prefers-color-scheme: dark)');
 root.classList.add('js');
 const chosen = stored();
 if (chosen !== null) root.dataset.theme = chosen;
-document.addEventListener('DOMContentLoaded', showSwitch);
+document.addEventListener('DOMContentLoaded', () => {
+  showSwitch();
+  offerSearch();
+});
 
 function showSwitch(): void {
   const button = document.querySelector<HTMLElement>('[data-theme-toggle]');

@@ -1,0 +1,130 @@
+/** The fleet: how many nodes are healthy, unwell, silent and lapsing, as a whole and by role. Only counts are public. */
+import type { Fleet, NodeCounts, RoleCounts } from '../protocol/rows/fleet.ts';
+import { shownCount } from './counts.ts';
+import { emptyState } from './empty-state.ts';
+import { counted } from './graph-drawing.ts';
+import { nameInCell } from './graph-names.ts';
+import { type Html, html, keyed } from './html.ts';
+import { type Stat, stats } from './stat.ts';
+import { type Column, table } from './table.ts';
+
+export function fleetSection(fleet: Fleet | null, active: number, tracked: number): Html {
+  return html`<section class="section" aria-labelledby="fleet-heading">
+<h2 id="fleet-heading">Fleet</h2>
+${keyed('fleet-bar', fleetBar(fleet))}${stats(fleetStats(fleet, active, tracked))}${keyed('roles', rolesTable(fleet))}</section>
+`;
+}
+
+/** The fleet in one line. */
+export function fleetLine(fleet: Fleet | null): Html {
+  if (fleet === null || fleet.expected === 0) return html`<p>No node has reported yet.</p>\n`;
+  const { expected, healthy, unwell, silent, lapsing } = fleet;
+  const parts = [
+    healthy === null ? 'silent not known yet' : `${shownCount(healthy)} healthy`,
+    `${shownCount(unwell)} unwell`,
+    ...(silent === null ? [] : [`${shownCount(silent)} silent`]),
+    `${shownCount(lapsing)} lapsing`,
+  ];
+  return html`<p><strong>${counted(expected, 'node')}:</strong> ${parts.join(', ')}. <a href="./dashboard">Dashboard</a></p>\n`;
+}
+
+function fleetBar(fleet: Fleet | null): Html {
+  const { expected = 0, healthy, unwell = 0 } = fleet ?? {};
+  if (expected === 0 || healthy === null || healthy === undefined) return html`<div></div>`;
+  const ok = (100 * healthy) / expected;
+  const bad = (100 * unwell) / expected;
+  // Nodes that are unwell and silent are drawn as unwell.
+  const parts = [
+    ['ok', 0, ok],
+    ['danger', ok, bad],
+    ['warn', ok + bad, 100 - ok - bad],
+  ] as const;
+  return html`<svg class="bar" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true" focusable="false">${parts.map(([tone, x, width]) => html`<rect class="tone-${tone}" x="${x}" y="0" width="${width}" height="3"/>`)}</svg>`;
+}
+
+function fleetStats(fleet: Fleet | null, active: number, tracked: number): Stat[] {
+  const { expected = null, healthy = null, unwell = null, silent = null } = fleet ?? {};
+  const { lapsing = null, lapsed = 0 } = fleet ?? {};
+  const of = expected === null ? '' : `of ${counted(expected, 'node')} that report`;
+  return [
+    { label: 'Healthy', field: 'fleet.healthy', value: healthy, note: of, tone: 'ok' },
+    {
+      label: 'Unwell',
+      field: 'fleet.unwell',
+      value: unwell,
+      note: 'last report not healthy',
+      tone: toneOf(unwell, 'danger'),
+      series: 'unhealthy_nodes',
+    },
+    {
+      label: 'Silent',
+      field: 'fleet.silent',
+      value: silent,
+      note: 'beyond the active window',
+      tone: toneOf(silent, 'warn'),
+      series: 'silent_nodes',
+    },
+    {
+      label: 'Lapsing',
+      field: 'fleet.lapsing',
+      value: lapsing,
+      note: html`not renewed; lapsed: <span data-field="fleet.lapsed">${shownCount(lapsed)}</span>`,
+      tone: toneOf(lapsing, 'warn'),
+    },
+    {
+      label: 'Active nodes',
+      field: 'nodes.active',
+      value: active,
+      note: html`unrevoked certificates: <span data-field="nodes.tracked">${shownCount(tracked)}</span>`,
+      series: 'active_nodes',
+    },
+  ];
+}
+
+function toneOf(count: number | null, tone: 'warn' | 'danger'): Stat['tone'] & string {
+  return count !== null && count > 0 ? tone : 'neutral';
+}
+
+function rolesTable(fleet: Fleet | null): Html {
+  const { roles = [], more_roles: more = 0 } = fleet ?? {};
+  if (roles.length === 0) {
+    return emptyState(
+      'No node has reported yet. A node joins with an invite, and then reports:',
+      'invite create --role ROLE',
+    );
+  }
+  const rest = more === 0 ? '' : ` ${counted(more, 'role')} with fewer nodes not shown.`;
+  return table({
+    id: 'roles',
+    caption: `Nodes by role; a node with several roles counts in each.${rest}`,
+    columns: ROLE_COLUMNS,
+    rows: roles,
+    keyOf: ({ role }) => role,
+  });
+}
+
+const number = (head: string, field: keyof NodeCounts): Column<RoleCounts> => ({
+  head,
+  kind: 'number',
+  cell: (row) => {
+    const count = row[field];
+    if (count === null) return html`<span class="muted">–</span>`;
+    return count === 0 && field !== 'healthy'
+      ? html`<span class="muted">0</span>`
+      : shownCount(count);
+  },
+});
+
+const ROLE_COLUMNS: readonly Column<RoleCounts>[] = [
+  {
+    head: 'Role',
+    kind: 'name',
+    isHead: true,
+    cell: ({ role }) => html`<bdi>${nameInCell(role)}</bdi>`,
+  },
+  number('Nodes', 'expected'),
+  number('Healthy', 'healthy'),
+  number('Unwell', 'unwell'),
+  number('Silent', 'silent'),
+  number('Lapsing', 'lapsing'),
+];

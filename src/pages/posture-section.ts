@@ -1,0 +1,85 @@
+/** The verdict on this authority: its posture in words, and for each finding what shows it and the command about it. */
+import type { Posture } from '../protocol/rows/posture.ts';
+import { type Html, html, NO_HTML } from './html.ts';
+import { WHEN_LOST } from './live-region.ts';
+
+const VERDICTS = {
+  ok: { tone: 'ok', word: 'All is well' },
+  attention: { tone: 'warn', word: 'Needs attention' },
+  action: { tone: 'danger', word: 'Needs action now' },
+} as const;
+
+const SO_FAR = { tone: 'ok', word: 'All is well, as far as known' } as const;
+
+const FLEET = './dashboard#fleet-heading';
+const LAPSES = './dashboard#week-heading';
+const READY = './readyz';
+
+/** For each rule, where to see more, and what to run. */
+export const FINDING_CURES: { readonly [rule: string]: readonly [href: string, command: string] } =
+  {
+    store: [READY, 'doctor'],
+    restored: [READY, 'doctor'],
+    signer: [READY, 'doctor'],
+    disk: ['./history.json?series=disk_free', 'doctor'],
+    damage: [READY, 'store verify'],
+    backup: ['./cli-reference#backup-create', 'backup create'],
+    webhooks: ['./dashboard#changes-heading', 'doctor'],
+    nodes_silent: [FLEET, 'certificate list --status silent'],
+    nodes_unwell: [FLEET, 'certificate list --health unwell'],
+    certificates_lapsing: [FLEET, 'certificate list --expires-before 3d'],
+    certificates_lapsed: [FLEET, 'certificate list --status expired'],
+    delegation: ['./genesis', 'genesis renew'],
+    succession_due: ['./authority-keys', 'authority-key activate'],
+    succession_laggards: ['./authority-keys', 'authority-key status'],
+    tls: [LAPSES, 'horizon'],
+    documents_late: ['./crl', 'doctor'],
+    operator_keys: ['./cli-reference#operator-key-list', 'operator-key list'],
+    authentication: ['./dashboard#history-heading', 'events --type admin_auth_failed'],
+    treaties_expired: ['./connectome?state=expired#treaties-heading', 'treaty list'],
+    treaties_expiring: ['./connectome?state=expiring_soon#treaties-heading', 'treaty list'],
+    treaties_behind: ['./connectome#treaties-heading', 'treaty follow'],
+    feeds_stale: ['./dashboard#feeds-heading', 'feed import'],
+    trust_cycle: ['./dashboard#figures-heading', 'events --type trust_cycle_completed'],
+  };
+
+export function postureSection({ status, findings, unknown }: Posture, below = NO_HTML): Html {
+  const { tone, word } = status === 'ok' && unknown.length > 0 ? SO_FAR : VERDICTS[status];
+  return html`<section class="posture ${tone}" id="posture" aria-labelledby="posture-word">
+<h2 id="posture-word" class="posture-word">${WHEN_LOST}${word}</h2>
+${below}${
+  findings.length + unknown.length === 0
+    ? NO_HTML
+    : html`<ul class="posture-reasons" id="warnings">
+${findings.map(finding)}${unknown.map(
+  ({ sentence }) => html`<li>${sentence}</li>
+`,
+)}</ul>
+`
+}</section>
+`;
+}
+
+function finding({ rule, sentence }: Posture['findings'][number]): Html {
+  const cure = FINDING_CURES[rule];
+  if (cure === undefined) return html`<li>${sentence}</li>\n`;
+  const [href, command] = cure;
+  return html`<li><a href="${href}">${sentence}</a> <code>mesh-na ${command}</code></li>
+`;
+}
+
+/** The verdict is also read from across a room, so it grows with the screen. */
+export const POSTURE_STYLE = `
+.posture {
+  display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.5rem; padding: clamp(0.875rem, 1.5vw, 1.5rem) clamp(1.25rem, 2.5vw, 2rem);
+  border: 1px solid currentColor; border-left-width: 8px; border-radius: var(--radius);
+}
+.posture.ok { background: var(--ok-soft); color: var(--ok); }
+.posture.warn { background: var(--warn-soft); color: var(--warn); }
+.posture.danger { background: var(--danger-soft); color: var(--danger); }
+.posture-word { font-size: clamp(1.5rem, 1.1rem + 1.6vw, 2.5rem); }
+.posture > :not(h2) { color: var(--ink); }
+.posture-reasons { padding-inline-start: 1.25rem; }
+.posture a { color: inherit; }
+.posture code { color: var(--muted); }
+`;

@@ -1,0 +1,52 @@
+/** Numbers as dense lines: a label, how the number changed, the number, and what it is about. */
+
+import type { SeriesName } from '../protocol/rows/history.ts';
+import { shownCount } from './counts.ts';
+import { spark } from './history-section.ts';
+import { type Content, type Html, html, keyed, NO_HTML } from './html.ts';
+
+export type Tone = 'ok' | 'warn' | 'danger' | 'neutral';
+
+export interface Stat {
+  readonly label: string;
+  /** The path of the value in the document. */
+  readonly field: string;
+  /** Null if not known. */
+  readonly value: string | number | null;
+  readonly note?: Content;
+  readonly tone?: Tone;
+  /** The series that shows how the value changed. */
+  readonly series?: SeriesName;
+}
+
+export function stats(rows: readonly Stat[]): Html {
+  return html`<ul class="stats">
+${rows.map(statItem)}</ul>
+`;
+}
+
+/** Live updates replace only the value, so that they keep the line next to it. */
+function statItem({ label, field, value, note = NO_HTML, tone = 'neutral', series }: Stat): Html {
+  const shown =
+    value === null ? 'Not known' : typeof value === 'number' ? shownCount(value) : capital(value);
+  return html`<li><span class="stat-label">${label}</span>${series === undefined ? NO_HTML : spark(series)}${keyed(field, html`<span class="stat-value tone-${tone}"><strong data-field="${field}">${shown}</strong> <small>${note}</small></span>`)}</li>
+`;
+}
+
+export function capital(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1).replaceAll('_', ' ');
+}
+
+export const STAT_STYLE = `
+.stats { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr)); gap: 0 1px; padding: 0; list-style: none; overflow: hidden; background: var(--line); border: 1px solid var(--line); border-radius: var(--radius); }
+.stats li { display: grid; grid-template-columns: minmax(0, 1fr) 5.5rem; align-items: center; gap: 0 0.75rem; padding: 0.5rem 1rem; background: var(--surface); box-shadow: 0 1px var(--line); }
+.stat-label { font-size: 0.875rem; color: var(--muted); }
+.stat-value { grid-column: 1; font-size: 1.25rem; line-height: 1.3; }
+.stat-value small { font-size: 0.8125rem; color: var(--muted); }
+.stat-value.tone-ok strong { color: var(--ok); }
+.stat-value.tone-warn strong { color: var(--warn); }
+.stat-value.tone-danger strong { color: var(--danger); }
+.stats .spark { grid-area: 1 / 2 / 3 / 3; }
+.spark svg { display: block; width: 100%; height: 1.75rem; overflow: visible; }
+.spark path { fill: none; stroke: var(--accent); stroke-width: 1.5; vector-effect: non-scaling-stroke; }
+`;

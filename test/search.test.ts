@@ -1,0 +1,139 @@
+/** The search over everything public: over each page by keyboard, and as a page of its own. */
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+import { commandReference } from '../src/cli/command-reference.ts';
+import { buildProgram } from '../src/cli/program.ts';
+import { LONGEST_SEARCH } from '../src/pages/search.ts';
+import { HOSTILE_NAME, NARROW, WIDE } from './support/browser.ts';
+import { startPages } from './support/pages.ts';
+import { get } from './support/requests.ts';
+import { issued, recognize } from './support/trust.ts';
+
+const { na, browser } = await startPages({ commands: commandReference(buildProgram()) });
+let treatyId: string;
+
+before(async () => {
+  const { treaty_id } = await issued(recognize(na, { subject_sovereign_id: 'north-rail' }));
+  treatyId = String(treaty_id);
+  await issued(recognize(na, { subject_sovereign_id: HOSTILE_NAME }));
+});
+
+async function hrefsFor(query: string): Promise<string[]> {
+  const { status, text } = await get(na, `/search?q=${encodeURIComponent(query)}`);
+  assert.equal(status, 200);
+  const [, found = ''] = text.split('id="found"');
+  return [...found.matchAll(/<a href="([^"]*)"/g)].map(([, href = '']) => href);
+}
+
+for (const [query, href] of [
+  ['dashb', './dashboard'],
+  ['heartbeat', './api-reference#post-heartbeat'],
+  ['node join', './cli-reference#node-join'],
+  ['NORTH', './sovereign?id=north-rail'],
+  ['survey', './capability?name=survey'],
+  ['badge-7', './attestation?id=badge-7'],
+] as const) {
+  test(`"${query}" finds ${href}`, async () => {
+    assert.ok((await hrefsFor(query)).includes(href));
+  });
+}
+
+test('a treaty is found by the beginning of its id, and not by another part', async () => {
+  const href = `./treaty?id=${treatyId}`;
+  assert.ok((await hrefsFor(treatyId.slice(0, 8).toUpperCase())).includes(href));
+  assert.ok(!(await hrefsFor(treatyId.slice(9, 18))).includes(href));
+});
+
+test('nothing typed says what to type, and endless text is cut', async () => {
+  assert.match((await get(na, '/search')).text, /Type a part of a name/);
+  assert.deepEqual(await hrefsFor(' '), []);
+  const { text } = await get(na, `/search?q=${'x'.repeat(5000)}`);
+  assert.ok(text.includes(`value="${'x'.repeat(LONGEST_SEARCH)}"`));
+  assert.match(text, /0 matches\./);
+});
+
+test('many matches are counted, and the first of them are shown', async () => {
+  const { text } = await get(na, '/search?q=e');
+  assert.match(text, /And \d+ more: type more of it\./);
+  assert.ok((await hrefsFor('e')).length < 60);
+});
+
+test('what is found is reached by keyboard alone, from any page', async () => {
+  await using visit = await browser.visit(`${na.url}/cli-reference`);
+  const { page } = visit;
+  await page.keyboard.press('/');
+  const box = page.getByRole('dialog', { name: 'Search' });
+  await box.waitFor();
+  await page.keyboard.type('north');
+  const found = box.getByRole('link', { name: 'north-rail' });
+  await found.first().waitFor();
+  assert.match(await box.getByRole('status').innerText(), /^1 match\.$/);
+  assert.deepEqual(await visit.violations(), []);
+  await page.keyboard.press('ArrowDown');
+  assert.equal(await page.evaluate('document.activeElement.textContent'), 'north-rail');
+  await page.keyboard.press('ArrowUp');
+  assert.equal(await page.evaluate('document.activeElement.name'), 'q');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(`${na.url}/sovereign?id=north-rail`);
+  assert.deepEqual(visit.problems, []);
+});
+
+test('Ctrl-K opens it also while something is typed elsewhere, where a slash is just a slash', async () => {
+  await using visit = await browser.visit(`${na.url}/trust`);
+  const { page } = visit;
+  const box = page.getByRole('dialog', { name: 'Search' });
+  await page.focus('#to');
+  await page.keyboard.press('/');
+  assert.equal(await page.inputValue('#to'), '/');
+  assert.equal(await box.count(), 0);
+  await page.keyboard.press('Control+k');
+  await box.waitFor();
+  await page.keyboard.press('Escape');
+  assert.equal(await box.isVisible(), false);
+  assert.equal(await page.evaluate('document.activeElement.id'), 'to');
+});
+
+test('a match on the open page closes the search and leads there', async () => {
+  await using visit = await browser.visit(`${na.url}/api-reference`);
+  const { page } = visit;
+  await page.locator('[data-search]').click();
+  await page.keyboard.type('POST /join');
+  await page.getByRole('dialog').getByRole('link', { name: 'POST /join' }).first().waitFor();
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/api-reference#post-join$/);
+  assert.equal(await page.getByRole('dialog').isVisible(), false);
+});
+
+test('it works on the page of an address that does not exist, however deep', async () => {
+  await using visit = await browser.visit(`${na.url}/no/such/place`);
+  const { page } = visit;
+  await page.keyboard.press('/');
+  await page.keyboard.type('north');
+  await page.getByRole('dialog').getByRole('link', { name: 'north-rail' }).waitFor();
+  await page.keyboard.press('Enter');
+  await page.waitForURL(`${na.url}/sovereign?id=north-rail`);
+});
+
+for (const javaScript of [true, false]) {
+  test(`is a page ${javaScript ? 'with' : 'without'} scripts, and hostile names stay text`, async () => {
+    await using visit = await browser.visit(na.url, { javaScript, width: NARROW });
+    const { page } = visit;
+    await page.goto(`${na.url}/search`);
+    await page.fill('#q', 'script');
+    await page.locator('main form button').click();
+    await page.waitForURL(/\/search\?q=script$/);
+    assert.ok((await page.locator('#found').innerText()).includes('<script>'));
+    if (javaScript) assert.equal(await page.evaluate('window.hacked'), undefined);
+    assert.equal(await visit.overflow(), 0);
+    if (javaScript) assert.deepEqual(await visit.violations(), []);
+  });
+}
+
+test('without scripts, the link at the top leads to it', async () => {
+  await using visit = await browser.visit(`${na.url}/dashboard`, {
+    javaScript: false,
+    width: WIDE,
+  });
+  await visit.page.locator('[data-search]').click();
+  await visit.page.waitForURL(`${na.url}/search`);
+});
