@@ -82,7 +82,7 @@ export async function benchCrl(_load: Load, settings: Settings): Promise<Report>
   };
 }
 
-async function issuedCertificates(dataDir: string): Promise<string[]> {
+export async function issuedCertificates(dataDir: string): Promise<string[]> {
   const store = openLmdbStore(dataDir);
   const spare: string[] = [];
   const { subjects } = await store.load();

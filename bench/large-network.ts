@@ -7,13 +7,14 @@ import { type SeedCounts, seed } from './seed.ts';
 export async function fillWithLargeNetwork(
   folder: string,
   { seeded, dataDir, progress }: Settings,
+  counts: SeedCounts = largeNetwork(seeded),
 ): Promise<void> {
   if (dataDir !== null) {
     symlinkSync(resolve(dataDir), folder);
     return;
   }
   progress(`writing a network of ${seeded} nodes`);
-  await seed(folder, largeNetwork(seeded));
+  await seed(folder, counts);
 }
 
 /** One in ten nodes has an agent and one in a hundred is revoked, as in the network of a million. */

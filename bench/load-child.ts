@@ -10,6 +10,7 @@ import {
   MAX_INVITES,
   type Network,
   newKeys,
+  renewalRequest,
 } from './fleet.ts';
 import type { Reply, Work } from './load.ts';
 import { assertAccepted, type RoundPlan, type RoundResult, runRound } from './round.ts';
@@ -27,6 +28,13 @@ const doing: Doing = {
     const { result, fleet } = await joinFleet(plan, await tokensByCount(plan, network, nodes));
     enrolled = fleet;
     signHeartbeats = heartbeatSigner(fleet);
+    return result;
+  },
+  async renew({ plan }) {
+    const requests = enrolled.map((node) => renewalRequest(node));
+    const { result, answers } = await sendAll(plan, requests);
+    enrolled = enrolled.map(({ key }, index) => ({ key, certId: certIdIn(answers[index]) }));
+    signHeartbeats = heartbeatSigner(enrolled);
     return result;
   },
   async sign({ count, ...further }) {
@@ -98,10 +106,13 @@ async function joinFleet(
   const { result, answers } = await sendAll(plan, requests);
   assertAccepted('joins', result);
   const fleet = keys.map((key, index) => {
-    const { cert_id: certId } = JSON.parse(answers[index] ?? '{}') as { cert_id: string };
-    return { key, certId };
+    return { key, certId: certIdIn(answers[index]) };
   });
   return { result, fleet };
+}
+
+function certIdIn(answer = '{}'): string {
+  return (JSON.parse(answer) as { cert_id: string }).cert_id;
 }
 
 /** A round of exactly these requests; keeps the answers in the order of the requests. */

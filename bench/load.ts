@@ -13,6 +13,8 @@ export type ReturnCost = ReturnResult & { readonly serverCpuSeconds: number };
 export interface Work {
   /** Creates nodes and joins them. */
   enroll: { order: { plan: RoundPlan; network: Network; nodes: number }; answer: RoundResult };
+  /** Renews the certificate of each enrolled node; does not affect heartbeats that are signed already. */
+  renew: { order: { plan: RoundPlan }; answer: RoundResult };
   /** Signs the heartbeats that every round sends until the next call. */
   sign: { order: { count: number; bulletin?: true }; answer: null };
   /** The fleet returns, and each node sends a heartbeat until one is accepted. */

@@ -30,6 +30,7 @@ import { benchSoak } from './soak.ts';
 import { benchStarts } from './starts.ts';
 import { benchStoreMove } from './store-move.ts';
 import { benchStorm } from './storm.ts';
+import { benchSuccession } from './succession.ts';
 import { benchTakeOver } from './take-over.ts';
 import { benchVerifications } from './verifications.ts';
 import { benchViewers } from './viewers.ts';
@@ -54,6 +55,7 @@ const BENCHMARKS = [
   'forwarding',
   'revocations',
   'take-over',
+  'succession',
   'backup',
   'store-move',
   'soak',
@@ -99,6 +101,7 @@ const RUN: {
   forwarding: benchForwarding,
   revocations: benchRevocations,
   'take-over': benchTakeOver,
+  succession: benchSuccession,
   rosters: benchRosters,
   backup: benchBackup,
   'store-move': benchStoreMove,
@@ -117,12 +120,12 @@ const program = new Command('bench')
   .option('--connections <count>', 'keep-alive connections', wholeNumber(20_000))
   .option(
     '--rate <count>',
-    'heartbeats, forwarding, revocations, rosters: open loop at this many requests/s; memory: requests/s (300); take-over, backup: heartbeats/s meanwhile (4000, 10000)',
+    'heartbeats, forwarding, revocations, rosters: open loop at this many requests/s; memory: requests/s (300); take-over, backup, succession: heartbeats/s meanwhile (4000, 10000, 1000)',
     wholeNumber(100_000),
   )
   .option(
     '--nodes <count>',
-    'heartbeats, forwarding, memory, years: nodes of the fleet (1000); storm: of the fleet (100000); backup, scale, rosters, store-move, take-over: nodes of the network (1000000)',
+    'heartbeats, forwarding, memory, years: nodes of the fleet (1000); storm: of the fleet (100000); backup, scale, rosters, store-move, succession, take-over: nodes of the network (1000000)',
     wholeNumber(10_000_000),
   )
   .option(
@@ -136,7 +139,7 @@ const program = new Command('bench')
   .option('--heap-snapshots <folder>', 'memory: write one there at each collection')
   .option(
     '--data-dir <folder>',
-    'backup, scale, rosters: a folder made by `npm run seed`; it will be changed; store-move: the same, copied; years: a folder to continue in',
+    'backup, scale, rosters, succession: a folder made by `npm run seed`; it will be changed; store-move: the same, copied; years: a folder to continue in',
   )
   .option('--threads <count>', 'threads of the authority that serve HTTP', wholeNumber(64), 1)
   .option('--cpu-prof <folder>', 'write CPU profiles of the authority below this folder')

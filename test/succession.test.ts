@@ -4,13 +4,11 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { SHA256 } from '../src/base/crypto/digest.ts';
-import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { keyFileText } from '../src/base/keys/key-file.ts';
 import { followChain } from '../src/protocol/records/authority-chain.ts';
 import { type GenesisBlock, genesisDigest } from '../src/protocol/records/genesis.ts';
 import { entriesDigest } from '../src/protocol/records/revocation-list-delta.ts';
-import { type SignedRecord, signedText } from '../src/protocol/records/signed-record.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { TOOLS } from './support/authority-chain.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
@@ -27,15 +25,9 @@ import {
   operate,
   outcome,
 } from './support/requests.ts';
+import { signersOf } from './support/signers.ts';
 import { activate, DAY, keyIn, keyStates, stage, step, succession } from './support/successions.ts';
 import { attest, issued, post, recognize } from './support/trust.ts';
-
-/** The public keys under which a record's signatures verify, in order. */
-function signersOf(record: JsonObject, candidates: readonly string[]): (string | undefined)[] {
-  const { signatures } = record as SignedRecord;
-  const text = signedText(record);
-  return signatures.map(({ sig }) => candidates.find((key) => verifySignature(key, text, sig)));
-}
 
 async function revoke(na: TestAuthority, certId: string): Promise<void> {
   const answer = await operate(na, '/admin/revoke', { cert_id: certId, reason: 'superseded' });
