@@ -5,11 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import { systemRuntime } from '../base/runtime.ts';
+import { publicCalls } from '../client/calls.ts';
 import { createOperatorClient } from '../client/operator-client.ts';
 import { createPublicClient } from '../client/public-client.ts';
 import type { Connection } from '../console/context.ts';
 import { quoted } from './completion-tree.ts';
 import { isTerminal } from './confirm.ts';
+import { remoteFindings } from './doctor.ts';
 import { EXIT, failure, outcomeOf, usageFailure } from './exit-codes.ts';
 import { httpFetch } from './http-fetch.ts';
 import {
@@ -96,6 +98,8 @@ function connectionOf(options: ConsoleOptions): Connection {
     keyId,
     audience,
     publicClient: createPublicClient(server),
+    publicCalls: publicCalls(server),
+    checks: () => remoteFindings({ url, ...(ca !== undefined && { ca }) }),
     operatorClient: (changed) =>
       createOperatorClient({ ...server, keyId, audience, key, ...changed }),
     sentenceOf(error) {

@@ -61,7 +61,13 @@ export function addDoctorCommand(program: Command): void {
 
 async function run(options: DoctorOptions, command: Command): Promise<void> {
   const local = isLocal(options, command) ? await localReport(options, command) : null;
-  const remote = options.url === undefined ? [] : await remoteFindings(options, local?.genesis);
+  const { url } = options;
+  const remote =
+    url === undefined
+      ? []
+      : await whileWaiting('Asking the authority', () =>
+          remoteFindings({ ...options, url }, local?.genesis),
+        );
   const findings = [...(local?.findings ?? []), ...remote];
   printResult(options, asResult(findings), [...findings.map(lineOf), summaryOf(findings)]);
   if (countOf(findings, 'wrong') > 0) throw failure(EXIT.refused, 'something_is_wrong', '');
@@ -111,21 +117,20 @@ async function localReport(options: DoctorOptions, command: Command) {
   );
 }
 
-async function remoteFindings(
-  { url = '', ca }: DoctorOptions,
+/** What this machine sees of an authority from the outside. */
+export async function remoteFindings(
+  { url, ca }: Required<Pick<DoctorOptions, 'url'>> & Pick<DoctorOptions, 'ca'>,
   genesis: GenesisBlock | null = null,
 ): Promise<Finding[]> {
   const { checkRemote } = await import('./doctor/remote.ts');
-  return whileWaiting('Asking the authority', () =>
-    checkRemote({
-      url,
-      fetch: httpFetch(ca),
-      ca: ca === undefined ? null : onLocalFiles(() => readFileSync(ca, 'utf8')),
-      genesis,
-      version: packageVersion(),
-      now: systemRuntime.now,
-    }),
-  );
+  return checkRemote({
+    url,
+    fetch: httpFetch(ca),
+    ca: ca === undefined ? null : onLocalFiles(() => readFileSync(ca, 'utf8')),
+    genesis,
+    version: packageVersion(),
+    now: systemRuntime.now,
+  });
 }
 
 function countOf(findings: readonly Finding[], wanted: Outcome): number {

@@ -1,9 +1,21 @@
 /** What pages and actions of the console work with: the authority, and who asks. */
 import type { Runtime } from '../base/runtime.ts';
 import { AuthorityError } from '../client/authority-error.ts';
+import type { Calls } from '../client/calls.ts';
 import type { OperatorClient, OperatorTier } from '../client/operator-client.ts';
 import type { SigningOptions } from '../client/options.ts';
 import type { PublicClient } from '../client/public-client.ts';
+
+/** What one look at the authority from this machine has found. */
+export interface Check {
+  /** Its name, such as `clock_skew`. */
+  readonly check: string;
+  readonly outcome: 'ok' | 'warning' | 'wrong' | 'unknown';
+  /** A sentence without a final period. */
+  readonly found: string;
+  /** Null when there is nothing to do. */
+  readonly cure: string | null;
+}
 
 /** How the console reaches the authority. The key stays with what signs: a file, or ssh-agent. */
 export interface Connection {
@@ -12,6 +24,10 @@ export interface Connection {
   /** Base64 public key of the authority: what requests are signed for. */
   readonly audience: string;
   readonly publicClient: PublicClient;
+  /** Public routes for which the client has no method. */
+  readonly publicCalls: Calls;
+  /** Looks at the authority from the outside. */
+  checks(): Promise<readonly Check[]>;
   /** A client that signs with the operator's key; the options replace those of the connection. */
   operatorClient(options?: Partial<SigningOptions>): OperatorClient;
   /** What went wrong and what to do, in one sentence. */

@@ -23,7 +23,7 @@ export function entriesTable(id: string, caption: string, rows: readonly LoggedE
   });
 }
 
-function detailsText({ details }: LoggedEvent['entry']): string {
+export function detailsText({ details }: LoggedEvent['entry']): string {
   return canonicalJson(details as JsonValue);
 }
 

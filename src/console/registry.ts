@@ -1,11 +1,24 @@
 /** The pages of the console, in the order of its navigation. */
 import type { Page } from './page.ts';
+import { AUDIT } from './pages/audit.ts';
+import { HEALTH } from './pages/health.ts';
+import { HORIZON } from './pages/horizon.ts';
 import { INVITES } from './pages/invites.ts';
 import { NODE } from './pages/node.ts';
 import { NODES } from './pages/nodes.ts';
 import { OPERATORS } from './pages/operators.ts';
+import { SUCCESSION } from './pages/succession.ts';
 
-export const PAGES: readonly Page[] = [NODES, NODE, INVITES, OPERATORS];
+export const PAGES: readonly Page[] = [
+  NODES,
+  NODE,
+  INVITES,
+  OPERATORS,
+  AUDIT,
+  HORIZON,
+  HEALTH,
+  SUCCESSION,
+];
 
 export const ACTIONS = new Map(
   PAGES.flatMap(({ actions = [] }) => actions).map((action) => [action.name, action]),

@@ -1,8 +1,10 @@
 /** `mesh-na console` against a real authority, in the process of the test. */
 import { request } from 'node:http';
 import { systemRuntime } from '../../src/base/runtime.ts';
+import { checkRemote } from '../../src/cli/doctor/remote.ts';
 import { outcomeOf } from '../../src/cli/exit-codes.ts';
 import { httpFetch } from '../../src/cli/http-fetch.ts';
+import { publicCalls } from '../../src/client/calls.ts';
 import { createOperatorClient } from '../../src/client/operator-client.ts';
 import { createPublicClient } from '../../src/client/public-client.ts';
 import type { RunningConsole } from '../../src/console/server.ts';
@@ -35,8 +37,8 @@ export interface TestConsole extends RunningConsole {
     headers?: Record<string, string>,
     body?: string,
   ): Promise<Answer>;
-  /** Exchanges the token for a cookie, and returns it. */
-  open(): Promise<string>;
+  /** Exchanges the token for a cookie, and returns it and the root of all pages. */
+  open(): Promise<{ readonly cookie: string; readonly root: string }>;
   /** A page below the root, as the browser with the cookie asks for it. */
   page(path: string): Promise<Answer>;
   /** A form that this browser sends; follows the answer to its page. */
@@ -58,6 +60,9 @@ export async function startTestConsole(
       keyId,
       audience: na.audience,
       publicClient: createPublicClient(reach),
+      publicCalls: publicCalls(reach),
+      checks: () =>
+        checkRemote({ url, fetch: reach.fetch, ca: null, genesis: null, version: '', now }),
       operatorClient: (changed) =>
         createOperatorClient({
           ...reach,
@@ -117,7 +122,7 @@ export async function startTestConsole(
     origin,
     ask,
     page,
-    open: async () => (await opened()).cookie,
+    open: opened,
     async submit(path, fields) {
       const { cookie, root } = await opened();
       const body = new URLSearchParams(fields).toString();

@@ -1,5 +1,6 @@
 import { copyTexts } from './console-copy.ts';
 import { listenForKeys } from './console-keys.ts';
+import { followNews } from './console-news.ts';
 import { offerCopies } from './copy-ids.ts';
 import { relateTimes } from './relative-times.ts';
 
@@ -10,6 +11,7 @@ offerCopies();
 copyTexts();
 relateTimes();
 listenForKeys();
+followNews();
 
 /** The token is in the fragment, which browsers send to nobody; it leaves the address before it is used. */
 function exchangeToken(): void {

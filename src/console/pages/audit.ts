@@ -1,0 +1,167 @@
+/** *Audit*: what happened, who did it, and whether the log is whole. */
+import type { LoggedEvent } from '../../client/event-chain.ts';
+import { emptyState } from '../../pages/empty-state.ts';
+import { type Html, html, NO_HTML } from '../../pages/html.ts';
+import { AUDIT_EVENTS } from '../../protocol/rows/audit-event.ts';
+import type { Context } from '../context.ts';
+import { detailsText, ENTRIES_LOOKED_AT, entriesTable } from '../entries.ts';
+import { definePage } from '../page.ts';
+
+interface AuditQuery {
+  readonly type: string;
+  readonly actor: string;
+  readonly subject: string;
+  /** Shows the entries up to this index; null for the newest. */
+  readonly upTo: number | null;
+}
+
+const LONGEST = 256;
+const MOST_SHOWN = 200;
+const PROGRESS_EVERY = 10_000;
+
+export const AUDIT = definePage({
+  path: '/audit',
+  title: 'Audit',
+  isInNavigation: true,
+  tier: 'standard',
+  async load(context, given) {
+    const query = auditQuery(given);
+    return { query, ...(await entriesFor(context, query)) };
+  },
+  render({ query, entries, after, last }) {
+    const older =
+      after === 0
+        ? NO_HTML
+        : html`<a href="${address(query, after)}" rel="next">Earlier entries</a>`;
+    const newest =
+      query.upTo === null ? NO_HTML : html`<a href="${address(query, null)}">Newest entries</a>`;
+    const news =
+      query.upTo === null ? html` data-news="./audit-news?after=${String(last)}"` : NO_HTML;
+    return {
+      body: html`${filterForm(query)}<div class="listing"${news}>
+${listing(entries, after, last)}<nav class="pager" aria-label="Pages of the audit log">${newest}${older}<a href="./audit-check">Verify the whole log</a></nav>
+</div>
+`,
+    };
+  },
+  streams: [
+    {
+      path: '/audit-news',
+      type: 'text/event-stream',
+      async *pieces({ client }, query, signal) {
+        yield ': waiting\n\n';
+        const after = indexIn(query.get('after')) ?? 0;
+        for await (const { index } of client.events({ after, signal })) yield `data: ${index}\n\n`;
+      },
+    },
+    {
+      path: '/audit-check',
+      type: 'text/plain; charset=utf-8',
+      pieces: verified,
+    },
+  ],
+});
+
+function auditQuery(given: URLSearchParams): AuditQuery {
+  const text = (name: string) => (given.get(name) ?? '').trim().slice(0, LONGEST);
+  return {
+    type: AUDIT_EVENTS.find((event) => event === text('type')) ?? '',
+    actor: text('actor'),
+    subject: text('q'),
+    upTo: indexIn(given.get('upto')),
+  };
+}
+
+function indexIn(text: string | null): number | null {
+  return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null;
+}
+
+interface FoundEntries {
+  /** The newest first. */
+  readonly entries: readonly LoggedEvent[];
+  /** The index before the first entry that was looked at, and that of the last one. */
+  readonly after: number;
+  readonly last: number;
+}
+
+async function entriesFor(
+  { client, publicClient }: Context,
+  query: AuditQuery,
+): Promise<FoundEntries> {
+  const { log_size: size } = await publicClient.bulletin();
+  const last = Math.min(query.upTo ?? size, size);
+  const after = Math.max(0, last - ENTRIES_LOOKED_AT);
+  const entries: LoggedEvent[] = [];
+  if (last > after) {
+    for await (const event of client.events({ after, follow: false })) {
+      if (passes(event, query)) entries.push(event);
+      if (event.index >= last) break;
+    }
+  }
+  return { entries: entries.reverse(), after, last };
+}
+
+function passes({ entry }: LoggedEvent, { type, actor, subject }: AuditQuery): boolean {
+  return (
+    (type === '' || entry.event_type === type) &&
+    (actor === '' || entry.actor_key_id === actor) &&
+    (subject === '' || detailsText(entry).includes(subject))
+  );
+}
+
+function listing(entries: readonly LoggedEvent[], after: number, last: number): Html {
+  if (entries.length === 0) {
+    return emptyState(
+      last === 0
+        ? 'Nothing was logged yet.'
+        : `None of the entries ${after + 1} to ${last} matches.`,
+    );
+  }
+  const shown = entries.slice(0, MOST_SHOWN);
+  const caption =
+    shown.length === entries.length
+      ? `Entries ${after + 1} to ${last}: ${entries.length} match`
+      : `Entries ${after + 1} to ${last}: the newest ${MOST_SHOWN} of ${entries.length} that match`;
+  return entriesTable('entries', caption, shown);
+}
+
+function filterForm({ type, actor, subject }: AuditQuery): Html {
+  return html`<form class="ask" method="get" action="./audit" role="search">
+<p class="field"><label for="q">Certificate, key, treaty or other id</label><input type="search" id="q" name="q" value="${subject}" autocomplete="off" spellcheck="false"></p>
+<p class="field"><label for="type">Event</label><select id="type" name="type"><option value="">Any</option>${AUDIT_EVENTS.map(
+    (event) =>
+      html`<option value="${event}"${event === type ? html` selected` : NO_HTML}>${event}</option>`,
+  )}</select></p>
+<p class="field"><label for="actor">Operator key</label><input type="text" id="actor" name="actor" value="${actor}" autocomplete="off" spellcheck="false"></p>
+<p class="field"><button type="submit">Find</button> <a href="./audit">All</a></p>
+</form>
+`;
+}
+
+function address({ type, actor, subject }: AuditQuery, upTo: number | null): string {
+  const all = { q: subject, type, actor, upto: upTo === null ? '' : String(upTo) };
+  const given = Object.entries(all).filter(([, value]) => value !== '');
+  return `./audit?${new URLSearchParams(given)}`;
+}
+
+/** Reads the log from its first entry; the client refuses an entry that does not continue the one before. */
+async function* verified(
+  context: Context,
+  _: URLSearchParams,
+  signal: AbortSignal,
+): AsyncGenerator<string, void> {
+  yield 'Reading the audit log from its first entry.\n';
+  let last: LoggedEvent | null = null;
+  try {
+    for await (const event of context.client.events({ follow: false, signal })) {
+      last = event;
+      if (event.index % PROGRESS_EVERY === 0) yield `${event.index} entries are as they were.\n`;
+    }
+  } catch (error) {
+    yield `The log is NOT verified: ${await context.problemOf(error)}\n`;
+    return;
+  }
+  yield last === null
+    ? 'The log has no entries.\n'
+    : `The log is whole: each of its ${last.index} entries continues the one before. The last hash is ${last.hash}.\nCompare it with a copy that you keep elsewhere: an authority could show another log that is whole, too.\n`;
+}

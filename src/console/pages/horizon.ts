@@ -1,0 +1,75 @@
+/** *Horizon*: what lapses, and when. */
+import { shownCount } from '../../pages/counts.ts';
+import { section } from '../../pages/details-page.ts';
+import { emptyState } from '../../pages/empty-state.ts';
+import { type Html, html } from '../../pages/html.ts';
+import { table } from '../../pages/table.ts';
+import { exactTime, timeText } from '../../pages/values.ts';
+import type { Lapsing, LapsingKind } from '../../protocol/rows/horizon.ts';
+import { definePage } from '../page.ts';
+
+export const HORIZON = definePage({
+  path: '/horizon',
+  title: 'Horizon',
+  isInNavigation: true,
+  tier: 'standard',
+  load: ({ client }) => client.horizon(),
+  render({ as_of, lapsing }) {
+    if (lapsing.length === 0) return { body: emptyState('Nothing lapses.') };
+    return {
+      body: html`${section('kinds', 'What lapses', kinds(lapsing))}${section('weeks', 'By week', weeks(lapsing))}<p class="small muted">Counted at ${exactTime(as_of)}.</p>
+`,
+    };
+  },
+});
+
+/** What each kind is called, and what to do before it lapses. */
+const KINDS: Readonly<Record<LapsingKind, readonly [name: string, cure: string]>> = {
+  delegation: ['Delegation of the root key', 'mesh-na genesis renew, with the root key'],
+  activation: ['The current authority key: a staged one takes over', 'Nothing'],
+  overlap: ['Signatures of the previous authority key', 'mesh-na authority-key status'],
+  tls: ['TLS certificate', 'Replace the files; the authority reads them again'],
+  certificate: ['Certificates of nodes', 'Nothing: nodes renew by themselves'],
+  treaty: ['Treaties', 'mesh-na treaty issue, before the old one lapses'],
+  attestation: ['Attestations', 'Issue them again'],
+  policy: ['Data-license policies', 'Publish a new one'],
+};
+
+function kinds(lapsing: readonly Lapsing[]): Html {
+  return table({
+    id: 'kinds',
+    caption: 'The soonest first',
+    keyOf: ({ kind }) => kind,
+    rows: lapsing.toSorted((a, b) => (a.soonest < b.soonest ? -1 : 1)),
+    columns: [
+      { head: 'What', kind: 'first', isHead: true, cell: ({ kind }) => nameOf(kind) },
+      { head: 'Count', kind: 'number', cell: ({ count }) => shownCount(count) },
+      { head: 'Soonest', cell: ({ soonest }) => timeText(soonest) },
+      { head: 'What to do', cell: ({ kind }) => KINDS[kind][1] },
+    ],
+  });
+}
+
+function nameOf(kind: LapsingKind): Html {
+  const [name] = KINDS[kind];
+  return kind === 'certificate' ? html`<a href="./nodes?sort=expires">${name}</a>` : html`${name}`;
+}
+
+function weeks(lapsing: readonly Lapsing[]): Html {
+  const beginnings = new Set(lapsing.flatMap((row) => row.weeks.map(({ week_from }) => week_from)));
+  return table({
+    id: 'weeks',
+    caption: 'A week begins on Monday, 00:00 UTC',
+    keyOf: (from) => from,
+    rows: [...beginnings].toSorted(),
+    columns: [
+      { head: 'Week from', isHead: true, cell: (from) => from.slice(0, 'YYYY-MM-DD'.length) },
+      ...lapsing.map(({ kind, weeks: counted }) => ({
+        head: KINDS[kind][0],
+        kind: 'number' as const,
+        cell: (from: string) =>
+          shownCount(counted.find(({ week_from }) => week_from === from)?.count ?? 0),
+      })),
+    ],
+  });
+}

@@ -1,0 +1,186 @@
+/** The steps of a succession of the authority key. The root key signs it beforehand, elsewhere and offline. */
+import type { JsonObject } from '../../base/json/value.ts';
+import { readSignedSuccession } from '../../protocol/records/succession-request.ts';
+import type { Adoption } from '../../protocol/rows/adoption.ts';
+import { type Action, FormProblem, type Plan } from '../action.ts';
+import type { Context } from '../context.ts';
+import { pastedObject } from '../pasted.ts';
+
+const BASE = '/admin/authority-keys';
+const SUCCESSION_FIELD = 'succession';
+
+type Succession = NonNullable<Adoption['succession']>;
+type NodeCounts = NonNullable<Adoption['nodes']>;
+
+function planOf(
+  step: string,
+  body: JsonObject,
+  plan: Pick<Plan, 'sentence' | 'effects' | 'audited'> & Partial<Plan>,
+): Plan {
+  return {
+    requests: [{ path: step === 'stage' ? BASE : `${BASE}/${step}`, body }],
+    typedNumber: null,
+    command: ['authority-key', step],
+    back: './succession',
+    ...plan,
+  };
+}
+
+/** What is under way; throws if nothing is in a state in which the step makes sense. */
+async function underWay(
+  { client }: Context,
+  states: readonly Succession['state'][],
+  otherwise: string,
+): Promise<{ readonly succession: Succession; readonly nodes: NodeCounts }> {
+  const { succession, nodes } = await client.adoption();
+  if (succession === null || nodes === null || !states.includes(succession.state)) {
+    throw new FormProblem(otherwise);
+  }
+  return { succession, nodes };
+}
+
+export const STAGE: Action = {
+  name: 'stage-succession',
+  title: 'Stage a succession',
+  label: 'Stage',
+  tier: 'privileged',
+  fields: [
+    {
+      name: SUCCESSION_FIELD,
+      label: 'Signed succession',
+      kind: 'lines',
+      isRequired: true,
+      hint: 'The content of the file that mesh-na authority-key sign has written.',
+    },
+  ],
+  async plan(_, form) {
+    const pasted = pastedObject(form, SUCCESSION_FIELD, 'the signed succession');
+    const succession = readSignedSuccession(pasted);
+    if (succession === null) {
+      throw new FormProblem(
+        pasted.format === 'mesh-na-succession-request'
+          ? 'This is the request, which the root key has not signed yet: run mesh-na authority-key sign.'
+          : 'This is not a signed succession: paste the file that mesh-na authority-key sign has written.',
+      );
+    }
+    const { to_key, kind, activates_at, overlap_until } = succession.statement;
+    return planOf('stage', pasted, {
+      sentence: `Publish that the key ${to_key} takes over at ${activates_at} (${kind}).`,
+      effects: [
+        `From ${activates_at} on, the key ${to_key} signs everything.`,
+        kind === 'planned'
+          ? `The key before signs beside it until ${overlap_until}, so nobody has to hurry.`
+          : 'The key before counts as stolen: it signs nothing after that, and nodes renew at once.',
+        'Until it takes over, it can be canceled.',
+      ],
+      audited: ['authority_succession_staged'],
+      command: ['authority-key', 'stage', 'succession.json'],
+    });
+  },
+};
+
+export const CANCEL: Action = {
+  name: 'cancel-succession',
+  title: 'Cancel the staged succession',
+  label: 'Cancel it',
+  tier: 'privileged',
+  fields: [],
+  async plan(context) {
+    const { succession } = await underWay(context, ['staged'], 'No succession is staged.');
+    return planOf(
+      'cancel',
+      {},
+      {
+        sentence: `Take back that the key ${succession.to_key} takes over.`,
+        effects: [
+          'Nothing else changes. The same statement can be staged again while its time is to come.',
+        ],
+        audited: ['authority_succession_canceled'],
+      },
+    );
+  },
+};
+
+export const ACTIVATE: Action = {
+  name: 'activate-succession',
+  title: 'Activate the staged key',
+  label: 'Activate',
+  tier: 'privileged',
+  fields: [],
+  async plan(context) {
+    const { succession, nodes } = await underWay(context, ['staged'], 'No succession is staged.');
+    return planOf(
+      'activate',
+      {},
+      {
+        sentence: `Let the key ${succession.to_key} sign now.`,
+        effects: [
+          `Its time is ${succession.activates_at}; before, the authority refuses this.`,
+          'Genesis, policy, revocation list, feed and bulletin are issued again with the new key.',
+          `Of ${nodes.active} active nodes, ${nodes.informed} know of it.`,
+        ],
+        audited: ['authority_key_activated'],
+      },
+    );
+  },
+};
+
+export const ROLL_BACK: Action = {
+  name: 'roll-back-key',
+  title: 'Return to the key before',
+  label: 'Roll back',
+  tier: 'privileged',
+  fields: [],
+  async plan(context) {
+    const { succession, nodes } = await underWay(
+      context,
+      ['overlap'],
+      'There is no overlap, and only within it can the authority return to the key before.',
+    );
+    return planOf(
+      'roll-back',
+      {},
+      {
+        sentence: 'Return to the key before, by the statement that the root key signed beforehand.',
+        effects: [
+          'Everything is issued again with the key before; sequences go on.',
+          `The key ${succession.to_key} signs beside it until ${succession.overlap_until}, and can never take over again.`,
+          `Nodes that hold a certificate of it: ${nodes.certified}. They keep it until they renew.`,
+        ],
+        audited: ['authority_key_rolled_back'],
+      },
+    );
+  },
+};
+
+export const FINISH: Action = {
+  name: 'finish-succession',
+  title: 'End the overlap',
+  label: 'Finish',
+  tier: 'privileged',
+  fields: [],
+  async plan(context) {
+    const { succession, nodes } = await underWay(
+      context,
+      ['overlap'],
+      'There is no overlap to end.',
+    );
+    const { laggards, silent } = nodes;
+    return planOf('finish', laggards === 0 ? {} : { despite: laggards }, {
+      sentence: `End the overlap now, before ${succession.overlap_until}: only the key ${succession.to_key} signs.`,
+      effects: [
+        'The private key before is destroyed, and there is no way back.',
+        laggards === 0
+          ? 'Every active node has followed.'
+          : `Active nodes that have not followed: ${laggards}. They accept nothing new until they do.`,
+        `Silent nodes, which follow when they return: ${silent}.`,
+      ],
+      typedNumber: laggards === 0 ? null : laggards,
+      audited: ['authority_key_retired'],
+      command: [
+        ...['authority-key', 'finish'],
+        ...(laggards === 0 ? [] : ['--despite', String(laggards)]),
+      ],
+    });
+  },
+};

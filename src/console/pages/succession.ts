@@ -1,0 +1,180 @@
+/** *Succession*: the keys of the authority, who has followed a change of them, and its next step. */
+import { shownCount } from '../../pages/counts.ts';
+import { facts, section } from '../../pages/details-page.ts';
+import { emptyState } from '../../pages/empty-state.ts';
+import { nameInCell } from '../../pages/graph-names.ts';
+import { type Html, html, NO_HTML } from '../../pages/html.ts';
+import { type Column, table } from '../../pages/table.ts';
+import { idText, timeText } from '../../pages/values.ts';
+import type { AuthorityKey } from '../../protocol/records/authority-chain.ts';
+import type {
+  Adoption,
+  AdoptionTally,
+  LaggardRow,
+  PartnerAdoption,
+} from '../../protocol/rows/adoption.ts';
+import { type Action, isOffered } from '../action.ts';
+import type { Context } from '../context.ts';
+import { actionForm, actionLink } from '../form-view.ts';
+import { definePage } from '../page.ts';
+import { nodeAddress } from './node-rows.ts';
+import { ACTIVATE, CANCEL, FINISH, ROLL_BACK, STAGE } from './succession-actions.ts';
+
+export const SUCCESSION = definePage({
+  path: '/succession',
+  title: 'Succession',
+  isInNavigation: true,
+  tier: 'standard',
+  async load({ client, publicClient }) {
+    const [adoption, chain] = await Promise.all([client.adoption(), publicClient.authorityKeys()]);
+    return { adoption, keys: chain?.keys ?? [] };
+  },
+  render({ adoption, keys }, context) {
+    const { succession, nodes, roles, laggards, partners } = adoption;
+    return {
+      body: html`${section('keys', 'Keys of the authority', keysTable(keys))}${
+        succession === null || nodes === null
+          ? emptyState('The key was never replaced, and no other is staged.')
+          : html`${section('change', 'The last change', changeFacts(succession))}${section(
+              'adoption',
+              'Who has followed',
+              tallies([{ role: 'all nodes', ...nodes }, ...roles]),
+            )}${laggardsSection(laggards, nodes)}`
+      }${partnersSection(partners)}${nextSteps(adoption, context)}`,
+    };
+  },
+  actions: [STAGE, CANCEL, ACTIVATE, ROLL_BACK, FINISH],
+});
+
+const TONES: Readonly<Record<AuthorityKey['state'], string>> = {
+  next: 'warn',
+  current: 'ok',
+  previous: 'neutral',
+  distrusted: 'danger',
+  retired: 'neutral',
+};
+
+function keysTable(keys: readonly AuthorityKey[]): Html {
+  return table({
+    id: 'keys',
+    caption: 'The first one first',
+    keyOf: ({ public_key }) => public_key,
+    rows: keys,
+    columns: [
+      { head: 'Key', kind: 'id', isHead: true, cell: (key) => idText(key.public_key) },
+      {
+        head: 'State',
+        cell: ({ state }) => html`<span class="badge ${TONES[state]}">${state}</span>`,
+      },
+      { head: 'Since', cell: ({ since }) => (since === null ? 'the beginning' : timeText(since)) },
+      { head: 'Signs until', cell: ({ signs_until: end }) => (end === null ? '' : timeText(end)) },
+    ],
+  });
+}
+
+const STATES = {
+  staged: 'Staged: published, and not in force yet',
+  overlap: 'In force; the key before signs as well',
+  finished: 'In force; only the current key signs',
+} as const;
+
+function changeFacts(succession: NonNullable<Adoption['succession']>): Html {
+  const { sequence, kind, state, activates_at, overlap_until } = succession;
+  return facts([
+    ['Statement', `${sequence} (${kind})`],
+    ['State', STATES[state]],
+    ['Takes effect', timeText(activates_at)],
+    ...(state === 'finished' ? [] : [['Overlap ends', timeText(overlap_until)] as const]),
+  ]);
+}
+
+type RoleTally = AdoptionTally & { readonly role: string };
+
+function tallies(rows: readonly RoleTally[]): Html {
+  const count = (head: string, of: (row: RoleTally) => number): Column<RoleTally> => ({
+    head,
+    kind: 'number',
+    cell: (row) => shownCount(of(row)),
+  });
+  return table({
+    id: 'tallies',
+    caption: 'A node has followed when it knows the statement and has a certificate of the new key',
+    keyOf: ({ role }) => role,
+    rows,
+    columns: [
+      { head: 'Role', isHead: true, kind: 'first', cell: ({ role }) => nameInCell(role) },
+      count('Active', ({ active }) => active),
+      count('Have a certificate', ({ certified }) => certified),
+      count('Know the statement', ({ informed }) => informed),
+      count('Followed', ({ followed }) => followed),
+      count('Laggards', ({ laggards }) => laggards),
+      count('Silent', ({ silent }) => silent),
+    ],
+  });
+}
+
+function laggardsSection(rows: readonly LaggardRow[], { laggards }: AdoptionTally): Html {
+  if (rows.length === 0) return NO_HTML;
+  const content = table({
+    id: 'laggards',
+    caption: `Those with the oldest certificates first: ${rows.length} of ${shownCount(laggards)}`,
+    keyOf: ({ cert_id }) => cert_id,
+    rows,
+    columns: [
+      {
+        head: 'Node',
+        isHead: true,
+        kind: 'first',
+        cell: ({ name, node_public_key: key }) =>
+          html`<a href="${nodeAddress(key)}"><bdi>${name === undefined ? `${key.slice(0, 12)}…` : nameInCell(name)}</bdi></a>`,
+      },
+      { head: 'Roles', cell: ({ roles }) => roles.join(', ') },
+      { head: 'Issued', cell: ({ issued_at }) => timeText(issued_at) },
+      { head: 'Last contact', cell: ({ last_contact }) => timeText(last_contact) },
+      { head: 'Certificate', cell: ({ certified }) => (certified ? 'of the new key' : 'older') },
+      {
+        head: 'Statement',
+        cell: ({ informed }) =>
+          informed === null ? 'no heartbeat yet' : informed ? 'known' : 'not known',
+      },
+    ],
+  });
+  return section('laggards', 'Laggards', content);
+}
+
+function partnersSection(rows: readonly PartnerAdoption[]): Html {
+  if (rows.length === 0) return NO_HTML;
+  const content = table({
+    id: 'partners',
+    caption: 'Run mesh-na treaty follow for each',
+    keyOf: ({ treaty_id }) => treaty_id,
+    rows,
+    columns: [
+      { head: 'Treaty', kind: 'id', isHead: true, cell: ({ treaty_id }) => idText(treaty_id) },
+      { head: 'Subject', cell: ({ subject_sovereign_id: id }) => nameInCell(id) },
+      { head: 'Followed', kind: 'number', cell: ({ followed_sequence }) => followed_sequence },
+      { head: 'Known', kind: 'number', cell: ({ known_sequence }) => known_sequence },
+      {
+        head: 'Stolen key',
+        cell: ({ accepts_stolen_key: accepts }) =>
+          accepts ? html`<span class="badge danger">accepted</span>` : '',
+      },
+    ],
+  });
+  return section('partners', 'Treaties that have not followed their subject', content);
+}
+
+function nextSteps({ succession }: Adoption, context: Context): Html {
+  if (!isOffered(STAGE, context)) return NO_HTML;
+  const links = (
+    ...actions: readonly Action[]
+  ) => html`<p class="actions">${actions.map((action) => actionLink(action, {}))}</p>
+`;
+  if (succession?.state === 'staged') {
+    return section('steps', 'Next step', links(ACTIVATE, CANCEL));
+  }
+  if (succession?.state === 'overlap') {
+    return section('steps', 'Next step', links(FINISH, ROLL_BACK));
+  }
+  return section('steps', 'Stage another key', actionForm(STAGE, new URLSearchParams()));
+}

@@ -1,0 +1,144 @@
+/** The pages of `mesh-na console` on the authority itself: audit log, horizon, health, and succession of its key. */
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { changeIn, startTestConsole, type TestConsole } from './support/console.ts';
+import { auditEvents, joinedNode } from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
+import { activate, DAY, keyStates, stage, succession } from './support/successions.ts';
+
+const authority = sharedAuthority();
+
+suite('audit', () => {
+  test('entries are found by event, operator key and id, the newest first', async () => {
+    const na = await authority();
+    const node = await joinedNode(na);
+    const other = await joinedNode(na);
+    await using console = await startTestConsole(na);
+    const { text } = await console.page('audit');
+    assert.ok(text.indexOf(other.certId) < text.indexOf(node.certId));
+    assert.match(text, /data-news="\.\/audit-news\?after=\d+"/);
+
+    const found = await console.page(`audit?type=certificate_issued&q=${node.certId}`);
+    assert.match(found.text, /: 1 match/);
+    assert.doesNotMatch(found.text, new RegExp(other.certId));
+    const actor = na.standard.keyId;
+    assert.match((await console.page(`audit?actor=${actor}`)).text, /invite_created/);
+    assert.match((await console.page('audit?actor=nobody')).text, /None of the entries 1 to/);
+
+    const earlier = await console.page('audit?upto=1');
+    assert.match(earlier.text, /Entries 1 to 1: 1 match/);
+    assert.doesNotMatch(earlier.text, /data-news/);
+    assert.match(earlier.text, /Newest entries/);
+  });
+
+  test('news arrive as they happen', async () => {
+    const na = await authority();
+    await using console = await startTestConsole(na);
+    const { cookie, root } = await console.open();
+    const page = await console.page('audit');
+    const [, after] = /audit-news\?after=(\d+)/.exec(page.text) ?? [];
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    const news = await fetch(`${console.origin}${root}audit-news?after=${after}`, {
+      headers: { cookie },
+      signal,
+    });
+    const reader = news.body?.pipeThrough(new TextDecoderStream()).getReader();
+    assert.match((await reader?.read())?.value ?? '', /^: waiting/);
+    await joinedNode(na);
+    assert.match((await reader?.read())?.value ?? '', new RegExp(`^data: ${Number(after) + 1}\n`));
+    leaving.abort();
+  });
+
+  test('the whole log is verified', async () => {
+    const na = await authority();
+    await joinedNode(na);
+    await using console = await startTestConsole(na);
+    const { text } = await console.page('audit-check');
+    assert.match(text, /The log is whole: each of its \d+ entries .* hash is [0-9a-f]{64}\./);
+  });
+});
+
+test('the horizon counts what lapses, by kind and week', async () => {
+  const na = await authority();
+  await joinedNode(na);
+  await using console = await startTestConsole(na);
+  const { text } = await console.page('horizon');
+  assert.match(text, /Delegation of the root key/);
+  assert.match(text, /<a href="\.\/nodes\?sort=expires">Certificates of nodes<\/a>/);
+  assert.match(text, /Week from/);
+});
+
+test('health shows the posture and the checks from outside, the worst first', async () => {
+  const na = await authority();
+  await using console = await startTestConsole(na);
+  const { text } = await console.page('health');
+  for (const part of ['What the authority says', 'reachable', 'clock skew', 'forwarded']) {
+    assert.ok(text.includes(part), part);
+  }
+  await using lost = await startTestConsole(na, { url: 'http://127.0.0.1:1' });
+  const answer = await lost.page('health');
+  assert.match(answer.text, /The authority does not answer/);
+  assert.ok(answer.text.indexOf('reachable') > 0);
+});
+
+suite('succession', () => {
+  async function confirmed(console: TestConsole, action: string, fields = {}, number = '') {
+    const proposed = await console.submit(`do?action=${action}`, fields);
+    assert.equal(proposed.status, 200, proposed.text);
+    const done = await console.submit('confirm', { id: changeIn(proposed), number });
+    assert.match(done.text, /<title>Done/);
+    return { proposed, done };
+  }
+
+  test('each step, from staging to the end of the overlap', async () => {
+    const na = await authority();
+    await using console = await startTestConsole(na);
+    assert.match((await console.page('succession')).text, /The key was never replaced/);
+    const early = await console.submit('do?action=cancel-succession', {});
+    assert.match(early.text, /No succession is staged/);
+
+    const signed = await succession(na, { activatesIn: DAY });
+    const { to_key: to } = signed.statement;
+    const staged = await confirmed(console, 'stage-succession', {
+      succession: JSON.stringify(signed),
+    });
+    assert.ok(staged.proposed.text.includes(`the key ${to} takes over`));
+    assert.match(staged.done.text, /authority_succession_staged/);
+    assert.match((await console.page('succession')).text, /Activate….*Cancel it…/s);
+    await confirmed(console, 'cancel-succession');
+    assert.deepEqual(await keyStates(na), [[na.audience, 'current']]);
+
+    await stage(na, await succession(na));
+    await activate(na);
+    await joinedNode(na);
+    const overlap = await console.page('succession');
+    assert.match(overlap.text, /In force; the key before signs as well/);
+    assert.match(overlap.text, /Finish….*Roll back…/s);
+    await confirmed(console, 'roll-back-key');
+    assert.equal(auditEvents(na).at(-1)?.type, 'authority_key_rolled_back');
+  });
+
+  test('a wrong text is refused in words', async () => {
+    const na = await authority();
+    await using console = await startTestConsole(na);
+    for (const [pasted, problem] of [
+      ['{', /this is not JSON/],
+      ['[]', /Paste the JSON object/],
+      ['{"format":"mesh-na-succession-request"}', /the root key has not signed yet/],
+      ['{"format":"mesh-na-genesis"}', /not a signed succession/],
+    ] as const) {
+      const answer = await console.submit('do?action=stage-succession', { succession: pasted });
+      assert.equal(answer.status, 422);
+      assert.match(answer.text, problem);
+    }
+  });
+
+  test('a standard key sees who has followed, and no steps', async () => {
+    const na = await authority();
+    await using console = await startTestConsole(na, { operator: na.standard });
+    const { status, text } = await console.page('succession');
+    assert.equal(status, 200);
+    assert.doesNotMatch(text, /…<\/(a|button)>/);
+  });
+});
