@@ -141,7 +141,10 @@ function watch(page: Page, origin: string, problems: string[]): () => void {
       if (isProblem) problems.push(`console: ${message.text()}`);
     },
     pageerror: (error: Error) => problems.push(`uncaught: ${error.message}`),
-    requestfailed: (request: Request) => problems.push(`failed: ${request.url()}`),
+    requestfailed(request: Request) {
+      // A stream of events ends when the page is left.
+      if (request.resourceType() !== 'eventsource') problems.push(`failed: ${request.url()}`);
+    },
     request(request: Request) {
       const { protocol, host: asked } = new URL(request.url());
       if (protocol !== 'data:' && asked !== host) problems.push(`outside: ${request.url()}`);
