@@ -69,7 +69,7 @@ export const STAGE: Action = {
       effects: [
         `From ${activates_at} on, the key ${to_key} signs everything.`,
         kind === 'planned'
-          ? `The key before signs beside it until ${overlap_until}, so nobody has to hurry.`
+          ? `The key before also signs until ${overlap_until}, so nobody has to hurry.`
           : 'The key before counts as stolen: it signs nothing after that, and nodes renew at once.',
         'Until it takes over, it can be canceled.',
       ],
@@ -144,7 +144,7 @@ export const ROLL_BACK: Action = {
         sentence: 'Return to the key before, by the statement that the root key signed beforehand.',
         effects: [
           'Everything is issued again with the key before; sequences go on.',
-          `The key ${succession.to_key} signs beside it until ${succession.overlap_until}, and can never take over again.`,
+          `The key ${succession.to_key} also signs until ${succession.overlap_until}, and can never take over again.`,
           `Nodes that hold a certificate of it: ${nodes.certified}. They keep it until they renew.`,
         ],
         audited: ['authority_key_rolled_back'],
