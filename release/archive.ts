@@ -1,4 +1,4 @@
-/** Archives that depend on nothing but what is in them: sorted, owned by root, and of one time. */
+/** Archives that depend on nothing but what is in them: sorted, of one owner and one time. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmodSync, lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -29,15 +29,21 @@ export function makeReadable(folder: string): void {
 }
 
 /** The bytes of a tar of these entries of a folder. */
-export function tarOf(folder: string, entries: readonly string[], seconds: number): Buffer {
-  const fixed = ['--sort=name', '--owner=0', '--group=0', '--numeric-owner', '--format=gnu'];
+export function tarOf(
+  folder: string,
+  entries: readonly string[],
+  seconds: number,
+  owner = 0,
+): Buffer {
+  const owned = [`--owner=${owner}`, `--group=${owner}`, '--numeric-owner'];
+  const fixed = ['--sort=name', '--format=gnu', ...owned];
   const args = [...fixed, `--mtime=@${seconds}`, '-C', folder, '-c', ...entries];
   return execFileSync('tar', args, { maxBuffer: 2 ** 30 });
 }
 
 /** Node.js names no time and no file in what it compresses. */
 export function gzipped(bytes: Buffer): Buffer {
-  return gzipSync(bytes, { level: 9 });
+  return gzipSync(bytes, { level: 6 });
 }
 
 export function sha256(bytes: Buffer | string): string {

@@ -4,7 +4,10 @@ import { cpSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipped, makeReadable, sourceDate, tarOf, writeSums } from './archive.ts';
+import { writeDeb } from './deb.ts';
 import { billOfMaterials, releaseNotes } from './documents.ts';
+import { debianRoot, imageNode } from './fetched.ts';
+import { imageOf } from './image.ts';
 import { readManifest, stagePackage } from './package.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -25,9 +28,17 @@ const client = join(staged, 'client', 'package');
 runBuild('build-client.js', client);
 writeNpmPackage('client', `${name}-client`);
 
+const deb = `mesh-na_${version}_amd64.deb`;
+writeDeb(root, program, join(staged, 'debian'), join(folder, deb));
+report(deb);
+
+const debian = debianRoot(root, 'image');
+const parts = { debian, node: imageNode(root), program };
+write(`mesh-na-${version}-image.tar`, imageOf(parts, join(staged, 'image'), seconds));
+
 cpSync(join(program, 'man/mesh-na.1'), join(folder, 'mesh-na.1'));
 writeFileSync(join(folder, 'sbom.cdx.json'), billOfMaterials(root, name, seconds));
-writeFileSync(join(folder, 'NOTES.md'), notes);
+writeFileSync(join(folder, 'NOTES.txt'), notes);
 writeSums(folder);
 rmSync(staged, { recursive: true });
 
@@ -44,6 +55,10 @@ function writeNpmPackage(from: string, packed: string): void {
 
 function write(file: string, bytes: Buffer): void {
   writeFileSync(join(folder, file), bytes);
+  report(file);
+}
+
+function report(file: string): void {
   const { size } = statSync(join(folder, file));
   process.stdout.write(`${(size / 1e6).toFixed(1).padStart(7)} MB  ${file}\n`);
 }

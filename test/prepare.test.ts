@@ -12,7 +12,7 @@ const COMMAND = 'sudo apt-get install --no-install-recommends chromium';
 
 const OTHERS = Object.fromEntries(
   [
-    ...['nginx', 'haproxy', 'curl', 'jq', 'openssl', 'git', 'strace'],
+    ...['nginx', 'haproxy', 'curl', 'jq', 'openssl', 'git', 'strace', 'mmdebstrap'],
     ...['promtool', 'systemd-analyze', 'ssh-agent'],
   ].map((name) => [name, '']),
 );
@@ -75,7 +75,7 @@ test('an installation that brings no Chromium fails, and names the command', (t)
 
 test('everything that is missing is named in one command', (t) => {
   const { status, stderr } = prepare(machineWith(t, { nginx: '', haproxy: '', curl: '' }));
-  const others = 'prometheus systemd jq openssl git strace openssh-client';
+  const others = 'prometheus systemd jq openssl git strace mmdebstrap openssh-client';
   assert.equal(status, 1);
   assert.ok(stderr.includes(`${COMMAND} ${others}\n`), stderr);
 });

@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { findChromium, findPostgresql, findProgram } from './support/programs.ts';
 
 /** Names of the programs, which are those of their packages. */
-const PROGRAMS = ['nginx', 'haproxy', 'curl', 'jq', 'openssl', 'git', 'strace'];
+const PROGRAMS = ['nginx', 'haproxy', 'curl', 'jq', 'openssl', 'git', 'strace', 'mmdebstrap'];
 const INSTALL = ['apt-get', 'install', '--yes', '--no-install-recommends'];
 
 const wanted = missing();

@@ -1,13 +1,12 @@
 /** The client package as users get it: built, packed by npm, and installed into an empty folder. */
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { packagesOf } from '../../release/fetched.ts';
 import { PROJECT_PATH } from './project.ts';
 
 export const CLIENT_NAME = 'mesh-network-authority-client';
-/** Next to the other packages, where nothing looks for sources or documents. */
-const RUNTIMES = join(PROJECT_PATH, 'node_modules/.cache/mesh-runtimes');
 
 export interface InstalledClient {
   /** The folder in which the package is installed; the caller must remove it. */
@@ -44,13 +43,7 @@ export function installClient(): InstalledClient {
 
 /** Paths of the executables of Bun, Deno and Node.js 22, which are installed when the first test needs them. */
 export function runtimes() {
-  const listed = join(PROJECT_PATH, 'test/runtimes');
-  const lockIn = (folder: string) => readFileSync(join(folder, 'package-lock.json'), 'utf8');
-  if (!existsSync(join(RUNTIMES, 'node_modules')) || lockIn(RUNTIMES) !== lockIn(listed)) {
-    cpSync(listed, RUNTIMES, { recursive: true });
-    npm(RUNTIMES, ['ci', '--prefer-offline', '--no-audit', '--no-fund']);
-  }
-  const modules = join(RUNTIMES, 'node_modules');
+  const modules = packagesOf(PROJECT_PATH, 'test/runtimes');
   return {
     bun: join(modules, '@oven/bun-linux-x64/bin/bun'),
     deno: join(modules, '@deno/linux-x64-glibc/deno'),

@@ -32,9 +32,13 @@ export interface SystemdOptions {
    * alone.
    */
   readonly prepare: string;
+  /** The folder of another system, which has a systemd of its own; by default, that of this machine. */
+  readonly root?: string;
 }
 
 export interface Systemd extends AsyncDisposable {
+  /** Runs a command in the namespace; rejects if it fails. */
+  run(...command: readonly string[]): Promise<string>;
   /** Standard output of `systemctl`; rejects if it fails. */
   systemctl(...args: readonly string[]): Promise<string>;
   /** The path at which this process can reach a path of the namespace. */
@@ -71,7 +75,28 @@ mount --bind "$FOLDER/console" /dev/console
 mount --make-rshared /
 exec ${PROGRAM} --system --unit=multi-user.target --log-target=console --show-status=no`;
 
-export async function startSystemd({ units, binds, prepare }: SystemdOptions): Promise<Systemd> {
+/** The same in the folder of another system, which has nothing that must be hidden. */
+const INSIDE_ROOT = `
+set -e
+mount --bind "$ROOT" "$ROOT"
+cd "$ROOT"
+mount -t proc proc proc
+mount --bind proc/sys proc/sys
+mount -o remount,bind,ro proc/sys
+mount --rbind /sys sys
+umount -R sys/fs/cgroup
+mount -t cgroup2 none sys/fs/cgroup
+mount --rbind /dev dev
+mount -t tmpfs -o mode=0755 none run
+mount --bind "$FOLDER/console" dev/console
+mount --bind "$FOLDER/units" mnt
+pivot_root . media
+umount -l /media
+mount --make-rshared /
+exec ${PROGRAM} --system --unit=multi-user.target --log-target=console --show-status=no`;
+
+export async function startSystemd(options: SystemdOptions): Promise<Systemd> {
+  const { units, binds, prepare, root } = options;
   const scratch = scratchFolder('mesh-na-systemd-');
   const folder = scratch.path;
   const group = basename(folder);
@@ -98,9 +123,10 @@ export async function startSystemd({ units, binds, prepare }: SystemdOptions): P
       PATH: process.env.PATH,
       FOLDER: folder,
       GROUP: group,
-      INSIDE,
+      INSIDE: root === undefined ? INSIDE : INSIDE_ROOT,
+      ROOT: root,
       PREPARE: [...bound, prepare].join('\n'),
-      SYSTEMD_UNIT_PATH: unitFolder,
+      SYSTEMD_UNIT_PATH: root === undefined ? unitFolder : '/mnt',
       container: 'test',
     },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -121,10 +147,13 @@ export async function startSystemd({ units, binds, prepare }: SystemdOptions): P
     const first = await firstProcess(child, () => said.join('') + readFileSync(console_, 'utf8'));
     const path = (inside: string) => `/proc/${first}/root${inside}`;
     const enter = ['--target', String(first), '--mount', '--pid', '--cgroup', '--ipc'];
+    const inside = async (...command: readonly string[]) =>
+      (await run('nsenter', [...enter, ...command])).stdout.trim();
     return {
+      run: inside,
       async systemctl(...args) {
         try {
-          return (await run('nsenter', [...enter, 'systemctl', ...args])).stdout.trim();
+          return await inside('systemctl', ...args);
         } catch (cause) {
           const output = path(OUTPUT);
           const text = existsSync(output) ? readFileSync(output, 'utf8').slice(-2000) : '';

@@ -1,0 +1,76 @@
+/** The manifests of docs/deploy, checked against the published schemas of Kubernetes and the image that they run. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { suite, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { packagesOf } from '../release/fetched.ts';
+import { buildProgram } from '../src/cli/program.ts';
+import { OPTIONS, type OptionEntry } from '../src/server/config/options.ts';
+import { PROJECT_PATH } from './support/project.ts';
+
+const modules = packagesOf(PROJECT_PATH, 'test/kubernetes');
+const { parseAllDocuments } = createRequire(join(modules, 'index.js'))('yaml');
+
+interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  // biome-ignore lint/suspicious/noExplicitAny: its schema checks it.
+  readonly spec: any;
+}
+
+function manifestsIn(name: string): Manifest[] {
+  const text = readFileSync(join(PROJECT_PATH, 'docs/deploy', name), 'utf8');
+  return parseAllDocuments(text).map((document: { toJS(): Manifest }) => document.toJS());
+}
+
+async function assertValid(manifest: Manifest): Promise<void> {
+  const path = join(modules, 'kubernetes-models', manifest.apiVersion, `${manifest.kind}.js`);
+  const { [manifest.kind]: Model } = await import(pathToFileURL(path).href);
+  new Model(manifest).validate();
+}
+
+for (const name of ['kubernetes.yml', 'kubernetes-postgresql.yml']) {
+  suite(name, () => {
+    const manifests = manifestsIn(name);
+    const workload = manifests.find(({ spec }) => spec.template !== undefined);
+    const pod = workload?.spec.template.spec;
+    const [container] = pod.containers;
+
+    test('every manifest is valid, and would not be with a value of another type', async () => {
+      for (const manifest of manifests) await assertValid(manifest);
+      const spec = { ...workload?.spec, replicas: 'many' };
+      await assert.rejects(assertValid({ ...workload, spec } as Manifest));
+    });
+
+    test('it names options and variables that the program has', () => {
+      const serve = buildProgram().commands.find((command) => command.name() === 'serve');
+      const known = serve?.options.map(({ long }) => long);
+      const given = container.args.flatMap((arg: string) => /^--[^=]+/.exec(arg) ?? []);
+      for (const option of given) assert.ok(known?.includes(option), option);
+      const variables = Object.values<OptionEntry>(OPTIONS).map(({ variable }) => variable);
+      for (const { name } of container.env) {
+        assert.ok(name === 'POD_IP' || variables.includes(name), name);
+      }
+    });
+
+    test('it runs as the user of the image, without privileges, and writes to its volumes alone', () => {
+      const { runAsUser, runAsNonRoot } = pod.securityContext;
+      assert.deepEqual([runAsUser, runAsNonRoot], [10_001, true]);
+      const { readOnlyRootFilesystem, allowPrivilegeEscalation, capabilities } =
+        container.securityContext;
+      assert.deepEqual(
+        [readOnlyRootFilesystem, allowPrivilegeEscalation, capabilities.drop],
+        [true, false, ['ALL']],
+      );
+    });
+
+    test('its probes ask routes that answer without a proof', () => {
+      const asked = ['startupProbe', 'livenessProbe', 'readinessProbe'].map(
+        (probe) => container[probe].httpGet.path,
+      );
+      assert.deepEqual(asked, ['/healthz', '/healthz', '/readyz']);
+    });
+  });
+}

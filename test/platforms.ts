@@ -1,0 +1,35 @@
+/**
+ * `npm run test:platforms`: runs the tests of `npm test`, or those whose names are given, in a clean Debian 13 with each
+ * version of Node.js that is newer than that of most developers.
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { debianRoot, imageNode } from '../release/fetched.ts';
+import { runtimes } from './support/client-package.ts';
+import { unpackRoot } from './support/debian-root.ts';
+import { PROJECT_PATH } from './support/project.ts';
+
+const names = process.argv.slice(2);
+/** Where it is compiled, the tests look for their files. */
+const CHECKOUT = PROJECT_PATH;
+
+execFileSync('npm', ['run', '-s', 'build:tests'], { cwd: PROJECT_PATH, stdio: 'inherit' });
+const npm = realpathSync(execFileSync('npm', ['root', '--global'], { encoding: 'utf8' }).trim());
+for (const node of [runtimes().node22, join(imageNode(PROJECT_PATH), 'bin/node')]) {
+  using root = unpackRoot(
+    [debianRoot(PROJECT_PATH, 'machine')],
+    [
+      [PROJECT_PATH, CHECKOUT],
+      [npm, '/usr/lib/node_modules'],
+    ],
+  );
+  cpSync(node, join(root.path, 'usr/bin/node'));
+  // Without names, everything that the tests need is installed there.
+  const prepare = names.length === 0 ? 'node --import tsx test/prepare.ts &&' : '';
+  const script = `ln -sf ../lib/node_modules/npm/bin/npm-cli.js /usr/bin/npm
+cd ${CHECKOUT} && node --print 'process.version' && ${prepare} exec node --enable-source-maps build/test/run.js "$@"`;
+  const { command, args, env } = root.entered(['sh', '-c', script, 'sh', ...names]);
+  const { status } = spawnSync(command, args, { env, stdio: ['ignore', 'inherit', 'inherit'] });
+  if (status !== 0) process.exitCode = 1;
+}
