@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { SHA256 } from '../src/base/crypto/digest.ts';
 import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
+import type { Signer } from '../src/base/crypto/primitives.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { authorityKeysDigest, followChain } from '../src/protocol/records/authority-chain.ts';
 import { isBulletinOf, readBulletin } from '../src/protocol/records/bulletin.ts';
@@ -20,6 +21,7 @@ import {
 } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
 import {
+  activate,
   DAY,
   type Draft,
   keyIn,
@@ -136,6 +138,19 @@ suite('staging', () => {
     ],
     ['that another root key has signed', 'wrong_genesis', () => ({ root: newKey() })],
     [
+      'with a genesis block of the root key, and a statement that another key has signed',
+      'not_signed_by_root',
+      () => ({}),
+      (signed) => {
+        const [root, from] = signed.statement.signatures;
+        const sig = signed.genesis.signatures[0]?.sig;
+        return {
+          ...signed,
+          statement: { ...signed.statement, signatures: [{ ...root, sig }, from] },
+        };
+      },
+    ],
+    [
       'that the current key has not signed',
       'not_signed_by_from_key',
       () => ({}),
@@ -193,6 +208,47 @@ suite('staging', () => {
     assert.equal(outcome(await step(na, 'cancel', {}, standard)), '403 insufficient_operator_tier');
     assert.equal(outcome(await step(na, 'cancel')), '409 succession_not_staged');
   });
+});
+
+suite('staging after the key was replaced', () => {
+  const shared = sharedAuthority();
+  const replaced = async () => {
+    const na = await shared();
+    const first = keyIn(na.dataDir, 'na.key');
+    const signed = await succession(na, { kind: 'compromise' });
+    assert.equal(outcome(await stage(na, signed)), '200');
+    await activate(na);
+    na.clock.advance(MINUTE);
+    return { first, signed };
+  };
+  let before: Promise<{ first: Signer; signed: SignedSuccession }> | null = null;
+
+  for (const [what, cause, message, draft] of [
+    ['has a number that is taken', 'fork', /sequence 1, but the next one here is 2; prepare/, 1],
+    ['leaves a gap', 'gap', /sequence 3, but the next one here is 2; prepare/, 3],
+    ['was in force before', 'key_used_before', /prepare a succession to a new key\.$/, 'again'],
+    ['leads to the stolen key', 'key_used_before', /prepare a succession to a new key\.$/, 'back'],
+  ] as const) {
+    test(`a succession that ${what} is refused, and changes nothing`, async () => {
+      const na = await shared();
+      before ??= replaced();
+      const { first, signed } = await before;
+      const served = async () =>
+        Promise.all(
+          ['/authority-keys', '/crl', '/genesis'].map(async (path) => (await get(na, path)).text),
+        );
+      const untouched = await served();
+      const altered = typeof draft === 'number' ? { altered: { sequence: draft } } : {};
+      const to = draft === 'back' ? first : newKey();
+      const offered =
+        draft === 'again' ? signed : await succession(na, { activatesIn: HOUR, to, ...altered });
+      const answer = await stage(na, offered);
+      assert.equal(outcome(answer), '422 succession_rejected');
+      assert.equal(answer.body.error.details.cause, cause);
+      assert.match(answer.body.error.details.message, message);
+      assert.deepEqual(await served(), untouched);
+    });
+  }
 });
 
 test('the private key of a staged key is refused where a public key belongs', async () => {

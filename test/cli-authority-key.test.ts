@@ -281,6 +281,8 @@ suite('what does not fit is refused, and nothing is written', () => {
     const torn = network();
     writeFileSync(torn.at('keys', 'na.key'), readFileSync(torn.rootKey));
     assert.match((await torn.prepareFailing()).message, /na\.key does not contain the key in/);
+    const ofPublic = await torn.prepareFailing('--na-private-key', torn.at('keys', 'na.pub'));
+    assert.match(ofPublic.message, /na\.pub holds a public key/);
     writeFileSync(torn.at('mesh-na.json'), '{"signer":"unix:/run/mesh-na/none.sock"}');
     assert.match((await torn.prepareFailing()).message, /do not name a key file/);
   });
@@ -309,6 +311,15 @@ suite('what does not fit is refused, and nothing is written', () => {
         assert.ok(!end.message.includes('\n'));
       });
     }
+
+    test('a request and a succession, each in place of the other', async () => {
+      assert.equal((await alpha.sign('request', 'done')).code, 0);
+      const swapped = await failing(alpha.rootKey, alpha.at('done'));
+      assert.match(swapped.message, /but a succession, which is signed already: stage it$/);
+      const staged = await endOf(['authority-key', 'stage', alpha.at('request')]);
+      assert.match(staged.message, /but a request: sign it first with authority-key sign$/);
+      assert.deepEqual([swapped.exit, staged.exit], [3, 3]);
+    });
 
     test('a request of which anything was altered', async () => {
       const request = alpha.read(alpha.at('request'));

@@ -22,7 +22,8 @@ import {
   startChildServer,
 } from './support/child-server.ts';
 import { makeNetworkFolder } from './support/folders.ts';
-import { get } from './support/requests.ts';
+import { get, outcome } from './support/requests.ts';
+import { activate, stage, succession } from './support/successions.ts';
 
 const UNUSABLE = 3;
 const IS_SERVED = /INFO mesh\.server Network alpha is served on http:\/\/127\.0\.0\.1:\d+\n/;
@@ -73,6 +74,20 @@ test('serve --json prints one JSON object on standard output, and logs to standa
   });
   assert.match(stderr, IS_SERVED);
   assert.match(stderr, /mesh\.access GET \/genesis 200 [\s\S]* Stopped\n$/);
+});
+
+test('the ready line names the key that signs, not the one that is configured', async (t) => {
+  const dataDir = networkFolder(t);
+  const { na } = await startChildServer(dataDir, { args: ['--key-id', 'na-1'] });
+  const signed = await succession(na);
+  assert.equal(outcome(await stage(na, signed)), '200');
+  await activate(na);
+  await na.stop();
+  const again = await startChildServer(dataDir, { args: ['--key-id', 'na-1'] });
+  const { stdout } = await stopped(again);
+  const { na_public_key, key_id } = JSON.parse(stdout);
+  const { to_key } = signed.statement;
+  assert.deepEqual([na_public_key, key_id], [to_key, to_key]);
 });
 
 test('serve without --json logs to standard output, and to nowhere else', async (t) => {

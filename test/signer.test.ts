@@ -378,7 +378,9 @@ test('a start is refused by one sentence where the signer cannot be the right on
   assert.deepEqual([code, stderr.trim().split('\n').length], [3, 1], stderr);
   rmSync(path);
   const stranger = await pretend(network, Buffer.alloc(32, 7));
-  await refused(/does not sign: it holds \S+, but not the authority’s key \S+$/);
+  await refused(
+    /does not sign: it holds \S+, but not the authority’s key \S+: start it with that key, or configure the genesis block of /,
+  );
   await closed(stranger.server);
   const open = await pretend(network);
   chmodSync(path, 0o666);

@@ -378,7 +378,7 @@ suite('a signer with two keys', () => {
     const signer = await startSigner(network);
     const keys = { current: named(next), previous: named(old) };
     const lacking = new RegExp(
-      `does not sign: it holds ${quoted(old.publicKey)}, but not the authority’s key ${quoted(next.publicKey)}$`,
+      `does not sign: it holds ${quoted(old.publicKey)}, but not the authority’s key ${quoted(next.publicKey)}: start it with that key, or `,
     );
     await assert.rejects(openSigner({ kind: 'signer', path }, keys), lacking);
     await signer.end('SIGTERM');

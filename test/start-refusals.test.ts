@@ -203,7 +203,7 @@ refuses('an authority key that is', [
   [
     'another than the genesis names',
     replaced('keys/na.key', Buffer.alloc(32, 9).toString('base64')),
-    /private key is not the one the genesis block names$/,
+    /private key is not that of \S+, which the genesis block names: restore .* replaced it$/,
   ],
   [
     'NA_PRIVATE_KEY and malformed',

@@ -1,7 +1,15 @@
 /** What the service does at the end of a succession with a genesis block or a key in another place [authority-keys-9]. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -48,6 +56,15 @@ for (const { what, name, flag } of PLACES) {
     assert.equal(genesis.network_authority.public_key, to.publicKey);
     assert.equal((await get(na, '/crl')).body.issuer, to.publicKey);
 
+    if (flag === 'genesis') {
+      // Only the next key is left, and the block names the earlier one.
+      const kept = readFileSync(keyFile);
+      await na.stop();
+      cpSync(nextFile, keyFile);
+      await assert.rejects(na.restart(), /or configure the genesis block of the key that replaced/);
+      writeFileSync(keyFile, kept);
+      na = await na.restart();
+    }
     if (flag === 'genesis') writeFileSync(place, JSON.stringify(genesis));
     else renameSync(nextFile, keyFile);
     na = await na.restart();

@@ -107,6 +107,8 @@ for (const listThreadFrom of [1000, 1]) {
     assert.equal(again.attestation_id, attested.attestation_id);
     const path = `/recognition-treaties/${treaty.treaty_id}`;
     assert.deepEqual(signersOf((await get(na, path)).body.treaty, keys), [next, old]);
+    const [inGraph] = (await get(na, '/recognition-graph')).body.active_treaties;
+    assert.deepEqual(signersOf(inGraph, keys), [old], 'as it was issued');
 
     // New entries name the new key, and old ones keep theirs.
     await revoke(na, (await joinedNode(na)).certId);
@@ -332,11 +334,16 @@ test('the command line stages, takes back, activates, rolls back and finishes', 
   await using na = await startTestAuthority();
   const folder = scratchFolder();
   await using _ = folder;
+  const connection = ['--data-dir', na.dataDir, '--url', na.url];
   const run = async (...args: string[]) => {
-    const connection = ['--data-dir', na.dataDir, '--url', na.url];
     const { code, stdout, stderr } = await runCommand(['authority-key', ...args, ...connection]);
     assert.equal(code, 0, stderr);
     return stdout;
+  };
+  const failing = async (...args: string[]) => {
+    const ended = await runCommand(['authority-key', ...args, ...connection]);
+    assert.equal(ended.code, 4, ended.stderr);
+    return ended;
   };
   // Within the tolerance of the command line, which has the time of this machine.
   const signed = await succession(na, { activatesIn: MINUTE });
@@ -348,8 +355,15 @@ test('the command line stages, takes back, activates, rolls back and finishes', 
   await run('stage', file);
   na.clock.advance(MINUTE);
   await activate(na);
+  await joinedNode(na).then((node) => heartbeat(na, node));
+  const { stderr: laggards } = await failing('finish');
+  assert.match(laggards, /\(409 nodes_have_not_followed: 1, request /);
+  assert.match(laggards, /which mesh-na authority-key status names, or name their number/);
   assert.match(await run('roll-back'), new RegExp(`${escaped(from_key)} is current again`));
   assert.match(await run('finish'), new RegExp(`${escaped(to_key)} signs no more`));
+  const { stderr: used } = await failing('stage', file);
+  assert.match(used, /\(422 succession_rejected: key_used_before, request /);
+  assert.match(used, /Its next key \S+ already is, or was, the authority's; prepare a succession/);
 });
 
 function escaped(key: string): string {

@@ -1,5 +1,6 @@
 /** Files whose contents survive a crash of the machine. */
 import { closeSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** Replaces a file atomically; the new contents are on disk when this returns. */
@@ -17,5 +18,15 @@ export function syncFolder(path: string): void {
     fsyncSync(folder);
   } finally {
     closeSync(folder);
+  }
+}
+
+/** The same without blocking the thread. */
+export async function syncFolderAsync(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
   }
 }

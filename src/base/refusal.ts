@@ -244,7 +244,7 @@ export const REFUSALS = {
       'This authority, or an instance linked to it, does not hold the private key that would sign',
     roll_back_impossible: 'The key of the authority cannot be rolled back',
     no_overlap: 'Only the current key signs',
-    nodes_have_not_followed: 'Some nodes still have a certificate of the earlier key only',
+    nodes_have_not_followed: 'Some nodes have not followed the change of the key',
     treaty_revoked: 'The treaty is revoked, or was replaced by another one',
     treaty_expired: 'The treaty has expired',
     nothing_to_follow: 'No change of the key is in force that the treaty has not followed',

@@ -8,6 +8,7 @@ import { isSignedByRoot } from '../protocol/records/genesis.ts';
 import { instantOf } from '../protocol/records/record.ts';
 import {
   isUnaltered,
+  readSignedSuccession,
   readSuccessionRequest,
   type SignedSuccession,
   type SuccessionRequest,
@@ -74,14 +75,25 @@ async function runSign({ rootKey, request: file, out, yes = false, ...options }:
     valid_to: signed.genesis.network_authority.valid_to,
     digest: successionDigest(signed.statement, portableSha256),
   };
+  const kept =
+    signed.roll_back === null
+      ? 'It contains no secret. Keep it: restoring an older backup needs its genesis block.'
+      : 'It contains no secret, but it allows rolling back: keep it with the authority.';
   printResult(options, result, [
     ...(yes ? [...described, ''] : []),
-    `Saved the signed succession to ${out}. It contains no secret, but it allows rolling back: keep it with the authority.`,
+    `Saved the signed succession to ${out}. ${kept}`,
+    '',
+    'On a machine that reaches the authority, run:',
+    `  mesh-na authority-key stage ${out}`,
   ]);
 }
 
 async function readRequest(file: string): Promise<SuccessionRequest> {
-  const request = readSuccessionRequest(await readJsonFile(file));
+  const given = await readJsonFile(file);
+  if (readSignedSuccession(given) !== null) {
+    throw notHolding(file, 'a request, but a succession, which is signed already: stage it');
+  }
+  const request = readSuccessionRequest(given);
   if (request === null) {
     throw notHolding(file, 'a request from authority-key prepare: name the file that it wrote');
   }

@@ -1,7 +1,12 @@
 /** `mesh-na authority-key stage`, `cancel`, `activate`, `roll-back` and `finish`: the steps of a succession. */
 import type { Command } from 'commander';
+import { systemRuntime } from '../base/runtime.ts';
 import type { AuthorityKeyStep } from '../protocol/answers/operators.ts';
-import { readSignedSuccession } from '../protocol/records/succession-request.ts';
+import { instantOf } from '../protocol/records/record.ts';
+import {
+  readSignedSuccession,
+  readSuccessionRequest,
+} from '../protocol/records/succession-request.ts';
 import { notHolding, readJsonFile } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { wholeNumber } from './options.ts';
@@ -49,16 +54,27 @@ export function addStepCommands(authorityKey: Command): void {
 }
 
 async function runStage(file: string, options: OperatorOptions): Promise<void> {
-  const succession = readSignedSuccession(await readJsonFile(file));
-  if (succession === null) throw notHolding(file, 'a succession');
+  const given = await readJsonFile(file);
+  if (readSuccessionRequest(given) !== null) {
+    throw notHolding(file, 'a succession, but a request: sign it first with authority-key sign');
+  }
+  const succession = readSignedSuccession(given);
+  if (succession === null) {
+    throw notHolding(file, 'a succession: name the file that authority-key sign wrote');
+  }
   const staged = await operatorClient(options).stageSuccession(succession);
   const { public_key, activates_at, overlap_until, kind, key_held } = staged;
+  const isDue = instantOf(activates_at) <= systemRuntime.now();
   show(options, staged, [
-    `The key ${public_key} is staged: it takes over at ${activates_at}.`,
+    isDue
+      ? `The key ${public_key} is staged: it takes over now, because ${activates_at} has passed.`
+      : `The key ${public_key} is staged: it takes over at ${activates_at}.`,
     ...(kind === 'planned' ? [`Both keys sign until ${overlap_until}.`] : []),
     ...(key_held
       ? []
-      : ['The authority does not hold the private key yet: put it in place before that time.']),
+      : [
+          'The authority does not hold the private key yet, and the key cannot take over without it: put it in place.',
+        ]),
   ]);
 }
 

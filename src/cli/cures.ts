@@ -79,7 +79,8 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   invalid_succession: 'Send the file that `mesh-na authority-key sign` wrote, unchanged.',
   succession_staged:
     'Cancel the staged succession with `mesh-na authority-key cancel`, or wait until it is activated.',
-  succession_not_staged: 'Stage one with `mesh-na authority-key stage`.',
+  succession_not_staged:
+    'See with `mesh-na authority-key status` whether it has already taken over; otherwise stage one with `mesh-na authority-key stage`.',
   activation_too_early: 'Wait until `details.activates_at`; it happens then by itself.',
   authority_key_not_held:
     'Put the key into `keys/na.next.key` of every instance, or restart the signer with it as `--next-key`; the authority needs no restart.',
@@ -87,7 +88,7 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
     'Prepare and sign a succession to another key; `details.cause` says why there is no way back.',
   no_overlap: 'Do nothing: no overlap is left to finish.',
   nodes_have_not_followed:
-    'Wait for these nodes, or name their number, `details.count`, in `despite`.',
+    'Wait for these nodes, which `mesh-na authority-key status` names, or name their number, `details.count`, in `despite`.',
   succession_rejected: 'Do what `details.message` says; `details.cause` names what is wrong.',
   missing_policy_id: 'Send the `policy_id` of a version from `mesh-na policy list`.',
   missing_attestation_subject: 'Send `subject_id` and a list of `roles` that is not empty.',

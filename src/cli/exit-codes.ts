@@ -77,13 +77,17 @@ function authorityOutcome(error: AuthorityError): Outcome {
   if (status === 0 || code === 'unreadable_answer') {
     return { exit: EXIT.unreachable, code, message, cure: cureOfSilence(error) };
   }
-  const cure = wrongClock(error, systemRuntime.now()) ?? wrongOperatorKey(error) ?? cureOf(error);
+  const cure =
+    wrongClock(error, systemRuntime.now()) ??
+    wrongOperatorKey(error) ??
+    sentenceIn(details) ??
+    cureOf(error);
   const request = requestId === null ? '' : `, request ${requestId}`;
   if (isUnreachable(error)) {
     const sentence = `The authority failed: ${message} (${status} ${code}${request})`;
     return { exit: EXIT.unreachable, code, message: sentence + laterHint(error), cure };
   }
-  const cause = typeof details.cause === 'string' ? `: ${details.cause}` : madeInvites(details);
+  const cause = causeIn(details);
   const sentence = `The authority refused: ${message} (${status} ${code}${cause}${request})`;
   return { exit: EXIT.refused, code, message: sentence + laterHint(error), cure };
 }
@@ -97,9 +101,16 @@ function laterHint({ retryAfter, waited }: AuthorityError): string {
     : `${hint}; already waited ${inWords(waited)}`;
 }
 
-/** Names the invites whose tokens were lost with the first answer. */
-function madeInvites({ token_fingerprints: fingerprints }: JsonObject): string {
-  return Array.isArray(fingerprints) ? `: invites ${fingerprints.join(', ')}` : '';
+/** What is wrong with a record that was refused, and what to do. */
+function sentenceIn({ message, problem }: JsonObject): string | null {
+  return [message, problem].find((text) => typeof text === 'string') ?? null;
+}
+
+/** What else is worth knowing, such as the invites whose tokens were lost with the first answer. */
+function causeIn({ cause, count, activates_at, token_fingerprints }: JsonObject): string {
+  if (Array.isArray(token_fingerprints)) return `: invites ${token_fingerprints.join(', ')}`;
+  const said = cause ?? count ?? activates_at;
+  return typeof said === 'string' || typeof said === 'number' ? `: ${said}` : '';
 }
 
 /** An error of the operating system, such as that a file cannot be written. */

@@ -248,7 +248,7 @@ function wayOut(cause: unknown, { database, dataDir }: Config): string {
 
 function announce(
   config: Config,
-  { port, logger }: RunningAuthority,
+  { port, logger, key }: RunningAuthority,
   options: ServeOptions,
   created: InitSummary | null,
 ): void {
@@ -262,8 +262,8 @@ function announce(
     port,
     network_name,
     network_version,
-    na_public_key: config.publicKey,
-    key_id: config.keyId,
+    na_public_key: key.publicKey,
+    key_id: key.keyId,
     operator_key_ids: config.operators.map(({ keyId }) => keyId),
     data_dir: config.dataDir,
     log_file: config.logFile,

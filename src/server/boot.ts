@@ -6,6 +6,7 @@ import { jsonText } from '../base/json/write.ts';
 import { createLogger, type LogDestination, type Logger } from '../base/log/logger.ts';
 import type { RefusalName } from '../base/refusal.ts';
 import { type ManualTime, type Runtime, timeOf, withClocks } from '../base/runtime.ts';
+import type { LabeledKey } from '../base/signer/authority-signer.ts';
 import type { MetricsReport } from '../edge/metrics.ts';
 import { createRateLimits } from '../edge/rate-limit.ts';
 import type { CommandReference } from '../pages/reference/command-reference.ts';
@@ -57,6 +58,8 @@ export interface BootOptions {
 export interface RunningAuthority {
   readonly port: number;
   readonly logger: Logger;
+  /** The key that signs, which the state may name instead of the configuration. */
+  readonly key: LabeledKey;
   /** Writes liveness now instead of at the next interval. */
   flush(): Promise<void>;
   /** Runs one step of retention. */
@@ -319,6 +322,7 @@ export async function startAuthority(
     return {
       port: serving.port,
       logger,
+      key: { publicKey: signer.publicKey, keyId: signer.keyId },
       flush: async () => role.jobs().flush.runNow(),
       sweep: async () => role.jobs().sweep.runNow(),
       keepKeys: async () => role.jobs().keepKeys.runNow(),

@@ -98,13 +98,12 @@ const STATES: { readonly [value: string]: AuthorityKey['state'] } = {
   retired: 'retired',
 };
 
-/** The public keys whose signatures count in a state with these keys, which began with `firstKey`. */
-export function trustedKeysIn(
-  stored: readonly StoredSubject[],
-  firstKey: string,
+/** The public keys whose signatures count in the state of this network. */
+export function trustedKeys(
+  { trusted }: KeyChain,
+  { authority_public_key }: { readonly authority_public_key: string },
 ): readonly string[] {
-  const { trusted } = storedChain(stored);
-  return trusted.length === 0 ? [firstKey] : trusted;
+  return trusted.length === 0 ? [authority_public_key] : trusted;
 }
 
 /** The chain of the keys in a store. */
@@ -112,9 +111,21 @@ export function storedChain(stored: readonly StoredSubject[]): KeyChain {
   return keyChain(stored.map((subject) => [subject.id, toSubject(subject) as KeySubject]));
 }
 
-/** The chain of the committed keys. */
+type HeldKey = readonly [string, KeySubject];
+
+const derivedOf = new WeakMap<Subjects, { keys: readonly HeldKey[]; chain: KeyChain }>();
+
+/** The chain of the committed keys; derived again only after one of them has changed. */
 export function committedChain({ subjects }: { readonly subjects: Subjects }): KeyChain {
-  return keyChain(subjects.allCommitted('authority-key'));
+  const keys = [...subjects.allCommitted('authority-key')];
+  const last = derivedOf.get(subjects);
+  const isSame =
+    last?.keys.length === keys.length &&
+    last.keys.every(([id, key], index) => id === keys[index]?.[0] && key === keys[index]?.[1]);
+  if (last !== undefined && isSame) return last.chain;
+  const chain = keyChain(keys);
+  derivedOf.set(subjects, { keys, chain });
+  return chain;
 }
 
 function keyChain(subjects: Iterable<readonly [string, KeySubject]>): KeyChain {

@@ -91,7 +91,7 @@ export function sendToKey(
 
 /** Why the succession cannot be staged; null if it can. */
 function problemOf(na: Authority, succession: SignedSuccession, now: number): Problem | null {
-  const { kind, to_key, overlap_until } = succession.statement;
+  const { sequence, kind, to_key, overlap_until } = succession.statement;
   const chain = na.authorityKeys.chain();
   if (chain.has(to_key)) {
     const message = `Its next key ${to_key} already is, or was, the authority's; prepare a succession to a new key.`;
@@ -103,6 +103,10 @@ function problemOf(na: Authority, succession: SignedSuccession, now: number): Pr
   };
   const tools = { verify: verifySignature, sha256: SHA256 };
   const problem = successionProblem(succession, ground, now, tools);
+  if (problem?.reason === 'gap' || problem?.reason === 'fork') {
+    const message = `It has the sequence ${sequence}, but the next one here is ${chain.inForce.length + 1}; prepare and sign it again with --authority-keys, which names what /authority-keys answers.`;
+    return { reason: problem.reason, message };
+  }
   if (problem !== null) return problem;
   if (kind === 'planned' && instantOf(overlap_until) <= now) {
     const message = `Its overlap ended at ${overlap_until}; prepare and sign it again with later times.`;

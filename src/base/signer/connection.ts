@@ -60,7 +60,7 @@ export async function connectSigner(options: ConnectionOptions): Promise<SignerC
   const publicKeys = await keysHeld(talk);
   const missing = required.find((key) => !publicKeys.includes(key));
   if (missing !== undefined) {
-    const reason = `it holds ${publicKeys.join(' and ')}, but not the authority’s key ${missing}`;
+    const reason = `it holds ${publicKeys.join(' and ')}, but not the authority’s key ${missing}: start it with that key, or configure the genesis block of the key that replaced it`;
     talk.end(reason);
     throw new UnfitSigner(reason);
   }

@@ -2,7 +2,7 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { trustedKeysIn } from '../../authority/derived/authority-keys.ts';
+import { type KeyChain, storedChain, trustedKeys } from '../../authority/derived/authority-keys.ts';
 import { verifySignature } from '../../base/crypto/ed25519.ts';
 import { messageOf } from '../../base/error-message.ts';
 import { createStateCheck, UnsoundState } from '../../maintenance/backup/check-state.ts';
@@ -77,24 +77,29 @@ export async function checkState(options: StateOptions): Promise<Finding[]> {
     const own = await checkOwner(source, options);
     if (own.outcome === 'wrong') return [own];
     const stop = lastStop(source.facts, options.holder);
-    const heads = await headsSignedIn(source, kept).catch((cause: unknown) =>
+    const keys = await keysIn(source).catch((cause: unknown) =>
       wrong('rows', messageOf(cause), cureFor(cause, options)),
     );
-    if ('outcome' in heads) return [own, stop, heads];
-    const succession = await successionOf(source, options);
+    if ('outcome' in keys) return [own, stop, keys];
+    const heads = headsSignedBy(trustedKeys(keys, source.facts.network), kept);
+    const succession = successionOf(keys, options);
     return [own, ...succession, stop, ...(await historyOf(source, heads, options))];
   } finally {
     await source.close();
   }
 }
 
-async function successionOf(
-  source: StateSource,
+async function keysIn({ tables, meta }: StateSource): Promise<KeyChain> {
+  return storedChain(await subjectsOf(tables, shapesIn(meta), 'authority-key'));
+}
+
+function successionOf(
+  keys: KeyChain,
   { held, genesis, holder, now }: StateOptions,
-): Promise<Finding[]> {
+): readonly Finding[] {
   if (held === null) return [];
   const named = genesis.network_authority.public_key;
-  return [await checkSuccession(source, { held, named, isServing: holder !== null, now })];
+  return [checkSuccession(keys, { held, named, isServing: holder !== null, now })];
 }
 
 function unusedState(dataDir: string, missing: string, cure: string): Finding {
@@ -154,12 +159,7 @@ function readHeadFile(path: string): HeadText {
   }
 }
 
-async function headsSignedIn(
-  { tables, meta, facts }: StateSource,
-  kept: readonly HeadText[],
-): Promise<FoundHead[]> {
-  const stored = await subjectsOf(tables, shapesIn(meta), 'authority-key');
-  const publicKeys = trustedKeysIn(stored, facts.network.authority_public_key);
+function headsSignedBy(publicKeys: readonly string[], kept: readonly HeadText[]): FoundHead[] {
   return kept.map(({ path, text }) => {
     try {
       return { path, head: headIn(path, text(), publicKeys) };

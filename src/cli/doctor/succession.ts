@@ -1,8 +1,5 @@
 /** Whether the keys of a succession are where they have to be [authority-keys-8]. */
-import { storedChain } from '../../authority/derived/authority-keys.ts';
-import { subjectsOf } from '../../store/contents.ts';
-import { shapesIn } from '../../store/meta-rows.ts';
-import type { StateReading } from '../../store/stream/ports.ts';
+import type { KeyChain } from '../../authority/derived/authority-keys.ts';
 import { fromNow } from '../duration.ts';
 import { type Finding, fine, warning, wrong } from './finding.ts';
 
@@ -20,12 +17,10 @@ const PATIENCE_MS = 60_000;
 const PLACE =
   'Copy the file that mesh-na authority-key prepare wrote next to the key of the authority, or give it to the signer as --next-key';
 
-export async function checkSuccession(
-  state: StateReading,
+export function checkSuccession(
+  { staged, previous, has }: KeyChain,
   { held, named, isServing, now }: KeysHere,
-): Promise<Finding> {
-  const stored = await subjectsOf(state.tables, shapesIn(state.meta), 'authority-key');
-  const { staged, previous, has } = storedChain(stored);
+): Finding {
   if (staged !== null) {
     const { publicKey, activatesAt } = staged;
     const key = `The next authority key ${publicKey}`;

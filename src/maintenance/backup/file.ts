@@ -1,7 +1,8 @@
 /** Backup files: either completely written, synced and read back, or absent. */
 import { createReadStream } from 'node:fs';
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { syncFolderAsync } from '../../base/durable-file.ts';
 import { decrypted, type Encryption, isEncrypted } from './encryption.ts';
 import { PARTIAL } from './kept-files.ts';
 
@@ -23,7 +24,7 @@ export async function writeChecked({ path, bytes, encryption, check }: NewFile):
     const stored = createReadStream(partial);
     await check(encryption === null ? stored : await encryption.readBack(stored));
     await rename(partial, path);
-    await syncFolder(dirname(path));
+    await syncFolderAsync(dirname(path));
     return size;
   } catch (cause) {
     await rm(partial, { force: true });
@@ -45,16 +46,6 @@ async function writeAll(path: string, bytes: AsyncIterable<Uint8Array>): Promise
     return size;
   } finally {
     await file.close();
-  }
-}
-
-/** A rename is durable once its folder is synced. */
-async function syncFolder(path: string): Promise<void> {
-  const folder: FileHandle = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
   }
 }
 

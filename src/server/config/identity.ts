@@ -108,7 +108,9 @@ export function loadSigningKey(
         'Expected the authority’s private key but got its public key; name its .key file',
       );
     }
-    throw new Error('The authority’s private key is not the one the genesis block names');
+    throw new Error(
+      `The authority’s private key is not that of ${publicKey}, which the genesis block names: restore that key, or configure the genesis block of the key that replaced it`,
+    );
   }
   return { publicKey, keySource: () => ({ kind: 'seeds', seeds: seeds() }) };
 }

@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { open, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { syncFolderAsync } from '../../base/durable-file.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import { lockFile } from '../../store/lmdb/folder-lock.ts';
 
@@ -76,10 +77,5 @@ async function replace(path: string, known: string | null, text: string): Promis
     await rm(fresh, { force: true });
     throw cause;
   }
-  const folder = await open(dirname(path), 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
+  await syncFolderAsync(dirname(path));
 }

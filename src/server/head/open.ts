@@ -1,5 +1,5 @@
 /** Opens the configured head files and checks the state against them. */
-import { trustedKeysIn } from '../../authority/derived/authority-keys.ts';
+import { storedChain, trustedKeys } from '../../authority/derived/authority-keys.ts';
 import { verifySignature } from '../../base/crypto/ed25519.ts';
 import { parseJson } from '../../base/json/parse.ts';
 import { isSignedByAny } from '../../protocol/records/signed-record.ts';
@@ -30,7 +30,8 @@ export async function openHeads(
   const files: HeadFile[] = [];
   try {
     for (const path of paths) files.push(openHeadFile(path));
-    const publicKeys = trustedKeysIn(await store.subjectsOf('authority-key'), firstKey);
+    const chain = storedChain(await store.subjectsOf('authority-key'));
+    const publicKeys = trustedKeys(chain, { authority_public_key: firstKey });
     const kept = files.map((file) => ({
       path: file.path,
       head: headIn(file.path, file.read(), publicKeys),
