@@ -239,6 +239,10 @@ test('certificates are found by the beginning of an id or key, by health, and by
     [`silent_since=${since}`, [quiet, ill]],
     [`silent_since=${since}&health=unwell`, [ill]],
     ['silent_since=2000-01-01', []],
+    ['status=in_use', [quiet, ill, well, next]],
+    [`status=in_use&silent_since=${since}`, [quiet, ill]],
+    ['remote_addr=127.0.0.&health=healthy', [well]],
+    ['remote_addr=10.', []],
   ] as const) {
     assert.deepEqual(await idsOf(na, `?${query}`), found.map(({ certId }) => certId).sort(), query);
   }

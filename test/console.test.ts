@@ -116,6 +116,10 @@ suite('nodes', () => {
       [{ q: 'db-*' }, [false, true]],
       [{ q: 'env=prod' }, [true, false]],
       [{ q: 'role:anchor' }, [true, false]],
+      [{ q: '127.0.0.1' }, [true, true]],
+      [{ q: '10.0.' }, [false, false]],
+      [{ q: 'env=prod', label: 'env=prod' }, [true, false]],
+      [{ q: 'env=prod', label: 'env=test' }, [false, false]],
       [{ q: 'nothing-like-it' }, [false, false]],
       [{ status: 'revoked' }, [false, false]],
       [{ role: 'role:anchor', label: 'env' }, [true, false]],
@@ -244,6 +248,42 @@ suite('changes', () => {
       (await console.submit('confirm', { id: changeIn(one) })).text,
       /certificate_revoked/,
     );
+  });
+
+  test('revoke all that match, one by one, but not what no longer matches', async () => {
+    const na = await authority();
+    const nodes = [];
+    for (const name of ['rack9-1', 'rack9-2', 'rack9-3'])
+      nodes.push(await joinedNode(na, { name }));
+    await using console = await opened();
+    assert.match((await console.page('nodes?q=rack9')).text, /Revoke all that match…/);
+    assert.doesNotMatch((await console.page('nodes')).text, /Revoke all that match…/);
+    const fields = { q: 'rack9', reason: 'cessation_of_operation' };
+    const proposed = await console.submit('do?action=revoke-matching', fields);
+    assert.match(proposed.text, /3 requests.*Type 3 to confirm/s);
+    assert.match(
+      proposed.text,
+      /certificate revoke --name \*rack9\* --reason cessation_of_operation/,
+    );
+    const [renamed] = nodes;
+    const key = encodeURIComponent(renamed?.key.publicKey ?? '');
+    await operate(na, `/admin/nodes/${key}`, { name: 'moved' });
+    const id = changeIn(proposed);
+    assert.equal((await console.submit('confirm', { id, number: '2' })).status, 422);
+    const done = await console.submit('confirm', { id, number: '3' });
+    assert.match(done.text, /Done.*3 of 3 requests.*no longer applied: 1/s);
+    assert.deepEqual(
+      nodes.map((node) => revocationsOf(na, node).length),
+      [0, 1, 1],
+    );
+    for (const wrong of [{}, { q: 'rack9' }, { role: 'role:nobody' }]) {
+      const answer = await console.submit('do?action=revoke-matching', {
+        ...fields,
+        q: '',
+        ...wrong,
+      });
+      assert.equal(answer.status, 422);
+    }
   });
 
   test('a wrong form is shown again with its contents', async () => {

@@ -6,7 +6,7 @@ import type { OperatorClient } from '../client/operator-client.ts';
 import { descriptionTest } from '../protocol/description-filter.ts';
 import {
   type CertificateRow,
-  type CertificateStatus,
+  type CertificateStatusFilter,
   isInUse,
 } from '../protocol/rows/certificate.ts';
 import { labelTexts } from '../protocol/rows/node-description.ts';
@@ -25,10 +25,12 @@ export interface NodeFilter extends DescriptionFilter {
   readonly health?: string;
   readonly silentSince?: string;
   readonly hostname?: string;
+  /** The beginning of the address. */
+  readonly address?: string;
 }
 
 export interface CertificateFilter extends NodeFilter {
-  readonly status?: CertificateStatus;
+  readonly status?: CertificateStatusFilter;
   readonly expiresBefore?: string;
   readonly key?: string;
 }
@@ -38,6 +40,10 @@ export function addNodeFilters(command: Command): Command {
     .option(
       '--hostname <pattern>',
       'only nodes that reported this host name; * stands for any text',
+    )
+    .option(
+      '--address <address>',
+      'only nodes whose last contact came from an address that begins with this',
     )
     .option('--role <role>', 'only certificates with this role')
     .addOption(
@@ -67,6 +73,7 @@ export function certificatePages(
   filter: CertificateFilter,
 ): AsyncGenerator<readonly CertificateRow[], void> {
   const { status, role, expiresBefore, key, name, label, hostname, health, silentSince } = filter;
+  const { address } = filter;
   const filters = {
     ...(status !== undefined && { status }),
     ...(role !== undefined && { role }),
@@ -76,6 +83,7 @@ export function certificatePages(
     ...(label !== undefined && { label }),
     ...(hostname !== undefined && { hostname }),
     ...(health !== undefined && { health }),
+    ...(address !== undefined && { remote_addr: address }),
     ...(silentSince !== undefined && { silent_since: silentSince }),
   };
   return pagesOf(
@@ -86,7 +94,7 @@ export function certificatePages(
 
 export function isIn(
   row: CertificateRow,
-  { name, label, hostname, health, silentSince }: NodeFilter,
+  { name, label, hostname, address, health, silentSince }: NodeFilter,
 ): boolean {
   const described = { ...row, labels: labelTexts(row.labels ?? {}) };
   const isWanted = descriptionTest({
@@ -96,6 +104,7 @@ export function isIn(
   });
   return (
     (isWanted?.(described) ?? true) &&
+    (address === undefined || row.remote_addr.startsWith(address)) &&
     (health === undefined || isInHealth(row.node_status, health)) &&
     (silentSince === undefined || isSilentSince(row, silentSince))
   );

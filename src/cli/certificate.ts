@@ -4,7 +4,7 @@ import { type Command, Option } from 'commander';
 import type { OperatorClient } from '../client/operator-client.ts';
 import type { Revocation } from '../protocol/answers/operators.ts';
 import { REVOCATION_REASONS, type RevocationReason } from '../protocol/records/revocation-list.ts';
-import { CERTIFICATE_STATUSES, type CertificateRow } from '../protocol/rows/certificate.ts';
+import { CERTIFICATE_STATUS_FILTERS, type CertificateRow } from '../protocol/rows/certificate.ts';
 import {
   addCertificateFilters,
   CERTIFICATE_COLUMNS,
@@ -41,7 +41,7 @@ function defineList(list: Command): void {
     .description(
       'list the certificates of nodes, including silent, expired and revoked ones (standard)',
     )
-    .addOption(statusOption(CERTIFICATE_STATUSES))
+    .addOption(statusOption(CERTIFICATE_STATUS_FILTERS))
     .option('--key <public-key>', 'only certificates of this node key', keyOrBeginning)
     .action(runList);
   addOperatorOptions(addListOptions(addCertificateFilters(list), CERTIFICATE_COLUMNS), [
@@ -116,7 +116,7 @@ function defineRevoke(revoke: Command): void {
     .addOption(
       new Option('--reason <reason>', 'reason for the revocation').choices(REVOCATION_REASONS),
     )
-    .addOption(statusOption(['active', 'silent', 'renewed']));
+    .addOption(statusOption(['active', 'silent', 'renewed', 'in_use']));
   addCertificateFilters(revoke)
     .option('--dry-run', 'show what would be revoked without changing anything')
     .option(
@@ -126,7 +126,7 @@ function defineRevoke(revoke: Command): void {
     )
     .addHelpText(
       'after',
-      '\nInstead of naming a certificate or a key, select accepted certificates with --status, --role, --name, --label,\n--hostname, --health, --silent-since and --expires-before. Each is revoked by a separate request.',
+      '\nInstead of naming a certificate or a key, select accepted certificates with --status, --role, --name, --label,\n--hostname, --address, --health, --silent-since and --expires-before. Each is revoked by a separate request.',
     )
     .action(runRevoke);
   addOperatorOptions(addWideOption(revoke), [
@@ -138,7 +138,18 @@ function defineRevoke(revoke: Command): void {
 
 async function runRevoke(given: string | undefined, options: RevokeOptions): Promise<void> {
   const { key, status, role, health, silentSince, expiresBefore, name, label, hostname } = options;
-  const filters = [status, role, health, silentSince, expiresBefore, name, label, hostname];
+  const { address } = options;
+  const filters = [
+    status,
+    role,
+    health,
+    silentSince,
+    expiresBefore,
+    name,
+    label,
+    hostname,
+    address,
+  ];
   const isFiltered = filters.some((filter) => filter !== undefined);
   const ways = [given !== undefined, key !== undefined, isFiltered].filter(Boolean).length;
   if (ways !== 1) {

@@ -251,7 +251,8 @@ function defineNodeList(list: Command): void {
 async function runList(options: NodeListOptions): Promise<void> {
   const client = operatorClient(options);
   const { role, health, silentSince, expiresBefore, name, label, hostname, limit } = options;
-  const filters = [role, health, silentSince, expiresBefore, name, label, hostname, limit];
+  const { address } = options;
+  const filters = [role, health, silentSince, expiresBefore, name, label, hostname, address, limit];
   const isFiltered = filters.some((filter) => filter !== undefined);
   const roster = isFiltered ? await filteredRoster(client, options) : await client.nodes();
   const none = isFiltered ? 'No node matches.' : 'No node is active.';

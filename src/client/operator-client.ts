@@ -24,7 +24,7 @@ import { Whole } from '../protocol/records/record.ts';
 import type { RevocationReason } from '../protocol/records/revocation-list.ts';
 import type { SignedSuccession } from '../protocol/records/succession-request.ts';
 import { Adoption } from '../protocol/rows/adoption.ts';
-import { CertificateRow, type CertificateStatus } from '../protocol/rows/certificate.ts';
+import { CertificateRow, type CertificateStatusFilter } from '../protocol/rows/certificate.ts';
 import { Horizon } from '../protocol/rows/horizon.ts';
 import type { InviteStatus } from '../protocol/rows/invite.ts';
 import type { LabelChanges, NodeLabels } from '../protocol/rows/node-description.ts';
@@ -99,7 +99,8 @@ export type InviteFilters = {
   Page;
 
 export type CertificateFilters = {
-  readonly status?: CertificateStatus;
+  /** `in_use` stands for active and silent. */
+  readonly status?: CertificateStatusFilter;
   readonly role?: string;
   readonly expires_before?: string;
   /** A node's public key, or at least its first 8 characters. */
@@ -109,6 +110,8 @@ export type CertificateFilters = {
   readonly hostname?: string;
   /** The reported status; `unwell` stands for every one that is not healthy. */
   readonly health?: string;
+  /** The beginning of the address of the last contact. */
+  readonly remote_addr?: string;
   /** Only nodes with a certificate in use that have not reported since this time. */
   readonly silent_since?: string;
 } & DescriptionFilters &

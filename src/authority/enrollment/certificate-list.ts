@@ -112,14 +112,19 @@ function statusOf(
 function passes({ id, certificate, contact, status }: Listed, filter: CertificateFilter): boolean {
   const { nodePublicKey, roles, expiresAt } = certificate.context;
   return (
-    (filter.status ?? status) === status &&
+    hasStatus(status, filter.status) &&
     (filter.role === null || roles.includes(filter.role)) &&
     (filter.expiresBefore === null || expiresAt < filter.expiresBefore) &&
     (filter.key === null || nodePublicKey.startsWith(filter.key)) &&
     (filter.certId === null || id.startsWith(filter.certId)) &&
     (filter.health === null || isInHealth(contact.status, filter.health)) &&
+    (filter.remoteAddr === null || contact.remoteAddr.startsWith(filter.remoteAddr)) &&
     (filter.silentSince === null || (isInUse(status) && contact.lastSeen < filter.silentSince))
   );
+}
+
+function hasStatus(status: CertificateStatus, wanted: CertificateFilter['status']): boolean {
+  return wanted === 'in_use' ? isInUse(status) : (wanted ?? status) === status;
 }
 
 function rowOf({ id, certificate, contact, description, status }: Listed): CertificateRow {

@@ -1,13 +1,17 @@
 /** Which nodes are wanted: the state of the table of nodes in its URL, and as filters of the authority. */
 import { formatInstant } from '../../base/timestamp.ts';
 import type { CertificateFilters } from '../../client/operator-client.ts';
-import { CERTIFICATE_STATUSES, type CertificateStatus } from '../../protocol/rows/certificate.ts';
+import {
+  CERTIFICATE_STATUS_FILTERS,
+  type CertificateStatusFilter,
+} from '../../protocol/rows/certificate.ts';
 
 export const SORTS = ['name', 'contact', 'expires'] as const;
 
 export interface NodeQuery {
   readonly search: string;
-  readonly status: CertificateStatus | null;
+  /** Null for any. */
+  readonly status: CertificateStatusFilter | null;
   readonly role: string;
   readonly health: string;
   readonly label: string;
@@ -27,7 +31,7 @@ export function nodeQuery(query: URLSearchParams): NodeQuery {
   const sort = text('sort');
   return {
     search: text('q'),
-    status: CERTIFICATE_STATUSES.find((each) => each === text('status')) ?? null,
+    status: statusIn(query.get('status')),
     role: text('role'),
     health: text('health'),
     label: text('label'),
@@ -39,20 +43,51 @@ export function nodeQuery(query: URLSearchParams): NodeQuery {
   };
 }
 
+/** Machines that are there, unless the URL says otherwise; `any` is for certificates of every status. */
+function statusIn(text: string | null): CertificateStatusFilter | null {
+  if (text === 'any') return null;
+  return CERTIFICATE_STATUS_FILTERS.find((each) => each === text) ?? 'in_use';
+}
+
 /** The parameters of the URL for a query, without the default ones. */
 export function parametersOf(query: NodeQuery, changed: Partial<NodeQuery> = {}): URLSearchParams {
-  const { search, sort, isDescending, ...others } = { ...query, ...changed };
+  const { search, status, sort, isDescending, ...others } = { ...query, ...changed };
   const all = {
     q: search,
+    status: status === 'in_use' ? '' : (status ?? 'any'),
     ...others,
     sort: sort === null ? '' : `${isDescending ? '-' : ''}${sort}`,
   };
-  const given = Object.entries(all).filter(([, value]) => value !== null && value !== '');
-  return new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]));
+  const given = Object.entries(all).filter(([, value]) => value !== '');
+  return new URLSearchParams(given.map(([name, value]): [string, string] => [name, value]));
 }
 
-/** The filters of the authority for everything but the text that is searched. */
-export function filtersOf(query: NodeQuery, now: number): CertificateFilters {
+/**
+ * Filters of the authority, for each meaning that the searched text can have, the likeliest first. A meaning that
+ * contradicts another filter is left out.
+ */
+export function filtersFor(query: NodeQuery, now: number): readonly CertificateFilters[] {
+  const filters = filtersOf(query, now);
+  return searchesFor(query.search)
+    .filter((search) =>
+      Object.entries(search).every(([name, value]) => (given(filters, name) ?? value) === value),
+    )
+    .map((search) => ({ ...withoutStatus(filters, search), ...search }));
+}
+
+/** What is named by its id or key is shown whatever has become of it, unless a status is chosen. */
+function withoutStatus(filters: CertificateFilters, search: CertificateFilters) {
+  if (search.cert_id === undefined && search.key === undefined) return filters;
+  const { status, ...others } = filters;
+  return status === 'in_use' ? others : filters;
+}
+
+function given(filters: CertificateFilters, name: string): unknown {
+  return Object.entries(filters).find(([each]) => each === name)?.[1];
+}
+
+/** The filters for everything but the text that is searched. */
+function filtersOf(query: NodeQuery, now: number): CertificateFilters {
   const { status, role, health, label, silent, lapsing } = query;
   const silentMs = durationMs(silent);
   const lapsingMs = durationMs(lapsing);
@@ -66,9 +101,7 @@ export function filtersOf(query: NodeQuery, now: number): CertificateFilters {
   };
 }
 
-/**
- * What a searched text can mean, the likeliest first: an id, a key, a label, a role, or part of a name or host name.
- */
+/** What a searched text can mean: an id, a key, an address, a label, a role, or part of a name or host name. */
 export function searchesFor(text: string): readonly CertificateFilters[] {
   if (text === '') return [{}];
   if (ID.test(text)) return [{ cert_id: text.toLowerCase() }, { name: `*${text}*` }];
@@ -77,12 +110,14 @@ export function searchesFor(text: string): readonly CertificateFilters[] {
   if (text.includes('=')) return [{ label: text }];
   const part = text.includes('*') ? text : `*${text}*`;
   return [
+    ...(ADDRESS.test(text) ? [{ remote_addr: text }] : []),
     { name: part },
     ...(HOST.test(part) ? [{ hostname: part }] : []),
     ...(KEY_BEGINNING.test(text) ? [{ key: text }] : []),
   ];
 }
 
+const ADDRESS = /^(?:\d{1,3}\.[\d.]*|[0-9a-f]{0,4}:[0-9a-f:.]*)$/i;
 const ID = /^[0-9a-f]{8}(?:-?[0-9a-f]*)*$/i;
 const KEY = /^[A-Za-z0-9+/]{43}=$/;
 const KEY_BEGINNING = /^[A-Za-z0-9+/]{8,43}$/;

@@ -6,7 +6,7 @@ import type { Column } from '../../pages/table.ts';
 import { idText, timeText } from '../../pages/values.ts';
 import type { CertificateRow } from '../../protocol/rows/certificate.ts';
 import type { Context } from '../context.ts';
-import { filtersOf, type NodeQuery, searchesFor } from './node-filter.ts';
+import { filtersFor, type NodeQuery } from './node-filter.ts';
 
 export const ROWS_OF_PAGE = 50;
 const ROWS_READ = 1000;
@@ -25,15 +25,12 @@ export interface FoundNodes {
 
 /** The rows of one page. */
 export async function findNodes(context: Context, query: NodeQuery): Promise<FoundNodes> {
-  const { now } = context;
-  const filters = filtersOf(query, now());
   let found: FoundNodes = { rows: [], nextCursor: null, isUnsorted: false };
-  for (const search of searchesFor(query.search)) {
-    const both = { ...filters, ...search };
+  for (const filters of filtersFor(query, context.now())) {
     found =
       query.sort === null
-        ? await pageOf(context, both, query.cursor)
-        : await sortedRows(context, both, query);
+        ? await pageOf(context, filters, query.cursor)
+        : await sortedRows(context, filters, query);
     if (found.rows.length > 0 || query.cursor !== '') return found;
   }
   return found;
@@ -108,6 +105,21 @@ export async function* eachNode(
     yield* page.certificates;
     cursor = page.next_cursor;
   } while (cursor !== undefined);
+}
+
+/** All rows of the first meaning of the search that has any. */
+export async function* eachFound(
+  context: Context,
+  query: NodeQuery,
+): AsyncGenerator<CertificateRow, void> {
+  for (const filters of filtersFor(query, context.now())) {
+    let isFound = false;
+    for await (const row of eachNode(context, filters)) {
+      isFound = true;
+      yield row;
+    }
+    if (isFound) return;
+  }
 }
 
 /** A host name is in parentheses: a node must not look as if operators had named it. */

@@ -3,20 +3,26 @@ import { csvLine } from '../../pages/csv.ts';
 import { emptyState } from '../../pages/empty-state.ts';
 import { type Html, html, NO_HTML } from '../../pages/html.ts';
 import { type Column, table } from '../../pages/table.ts';
-import { CERTIFICATE_STATUSES, type CertificateRow } from '../../protocol/rows/certificate.ts';
+import {
+  CERTIFICATE_STATUS_FILTERS,
+  type CertificateRow,
+} from '../../protocol/rows/certificate.ts';
 import { labelTexts } from '../../protocol/rows/node-description.ts';
+import { isOffered } from '../action.ts';
+import { actionLink } from '../form-view.ts';
 import { definePage } from '../page.ts';
 import { cursorPager } from '../pager.ts';
-import { filtersOf, type NodeQuery, nodeQuery, parametersOf, searchesFor } from './node-filter.ts';
+import { type NodeQuery, nodeQuery, parametersOf } from './node-filter.ts';
 import {
   CERTIFICATE_COLUMNS,
-  eachNode,
+  eachFound,
   type FoundNodes,
   findNodes,
   MOST_SORTED,
   nodeAddress,
   nodeTitle,
 } from './node-rows.ts';
+import { REVOKE_MATCHING } from './revoke-matching.ts';
 
 export const NODES = definePage({
   path: '/nodes',
@@ -27,9 +33,16 @@ export const NODES = definePage({
     const query = nodeQuery(given);
     return { query, found: await findNodes(context, query) };
   },
-  render({ query, found }) {
-    return { body: html`${filterForm(query)}${listing(query, found)}` };
+  render({ query, found }, context) {
+    const filter = parametersOf(query, { cursor: '', sort: null });
+    const bulk =
+      filter.size > 0 && found.rows.length > 0 && isOffered(REVOKE_MATCHING, context)
+        ? html`<p class="actions">${actionLink(REVOKE_MATCHING, Object.fromEntries(filter))}</p>
+`
+        : NO_HTML;
+    return { body: html`${filterForm(query)}${listing(query, found)}${bulk}` };
   },
+  actions: [REVOKE_MATCHING],
   streams: [
     {
       path: '/nodes.csv',
@@ -37,12 +50,8 @@ export const NODES = definePage({
       fileName: 'nodes.csv',
       async *pieces(context, given) {
         const query = nodeQuery(given);
-        const [search = {}] = searchesFor(query.search);
         yield csvLine(CSV_COLUMNS);
-        for await (const row of eachNode(context, {
-          ...filtersOf(query, context.now()),
-          ...search,
-        })) {
+        for await (const row of eachFound(context, query)) {
           yield csvLine(CSV_COLUMNS.map((column) => csvValue(row, column)));
         }
       },
@@ -114,10 +123,10 @@ function labels({ labels: given = {} }: CertificateRow): Html {
 
 function filterForm(query: NodeQuery): Html {
   return html`<form class="ask" method="get" action="./nodes" role="search">
-<p class="field"><label for="q">Id, key, name, host name, label or role</label><input type="search" id="q" name="q" value="${query.search}" autocomplete="off" spellcheck="false"></p>
-<p class="field"><label for="status">Status</label><select id="status" name="status"><option value="">Any</option>${CERTIFICATE_STATUSES.map(
+<p class="field"><label for="q">Id, key, name, host name, address, label or role</label><input type="search" id="q" name="q" value="${query.search}" autocomplete="off" spellcheck="false"></p>
+<p class="field"><label for="status">Status</label><select id="status" name="status"><option value="any">any</option>${CERTIFICATE_STATUS_FILTERS.map(
     (status) =>
-      html`<option value="${status}"${status === query.status ? html` selected` : NO_HTML}>${status}</option>`,
+      html`<option value="${status}"${status === query.status ? html` selected` : NO_HTML}>${status === 'in_use' ? 'in use' : status}</option>`,
   )}</select></p>
 ${textFilter('role', 'Role', query.role)}${textFilter('health', 'Health, such as unwell', query.health)}${textFilter('label', 'Label, such as env=prod', query.label)}${textFilter('silent', 'Silent for, such as 7d', query.silent)}${textFilter('lapsing', 'Expires within, such as 7d', query.lapsing)}${
   query.sort === null

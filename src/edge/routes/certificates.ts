@@ -7,7 +7,7 @@ import { CertificateList, Revocation } from '../../protocol/answers/operators.ts
 import type { Input } from '../../protocol/contract/claims.ts';
 import type { CertificateFilter } from '../../protocol/contract/inputs.ts';
 import { REVOCATION_REASONS } from '../../protocol/records/revocation-list.ts';
-import { CERTIFICATE_STATUSES, CertificateRow } from '../../protocol/rows/certificate.ts';
+import { CERTIFICATE_STATUS_FILTERS, CertificateRow } from '../../protocol/rows/certificate.ts';
 import { isHostName } from '../../protocol/rows/node-description.ts';
 import { bodyReader, mapped } from '../body.ts';
 import { firstValue, type Query } from '../query.ts';
@@ -53,7 +53,9 @@ export const certificateRoutes: readonly RouteEntry[] = [
     limit: 'none',
     query: Type.Object({
       status: Type.Optional(
-        Type.Enum([...CERTIFICATE_STATUSES], { description: 'Only those with this status' }),
+        Type.Enum([...CERTIFICATE_STATUS_FILTERS], {
+          description: 'Only those with this status; in_use for active and silent ones',
+        }),
       ),
       role: filter('Only those with this role'),
       expires_before: filter('Only those that expire before this time'),
@@ -62,6 +64,9 @@ export const certificateRoutes: readonly RouteEntry[] = [
       ...DESCRIPTION_QUERY,
       hostname: filter('Only those of nodes that reported this host name; * stands for any text'),
       health: filter('Only those with this node_status; unwell for all that are not healthy'),
+      remote_addr: filter(
+        'Only those whose last contact came from an address that begins with this',
+      ),
       silent_since: filter('Only those in use whose nodes did not report since this time'),
       ...PAGE_QUERY,
     }),
@@ -133,7 +138,7 @@ export const certificateRoutes: readonly RouteEntry[] = [
 
 function certificateFilter(query: Query): Input<CertificateFilter> {
   const status = firstValue(query, 'status');
-  const known = CERTIFICATE_STATUSES.find((name) => name === status) ?? null;
+  const known = CERTIFICATE_STATUS_FILTERS.find((name) => name === status) ?? null;
   if (known !== status) return refused('invalid_certificate_status');
   const expiresBefore = timeIn(query, 'expires_before');
   if (expiresBefore === 'invalid') return refused('invalid_expires_before');
@@ -157,6 +162,7 @@ function certificateFilter(query: Query): Input<CertificateFilter> {
     ...described.value,
     hostname,
     health: firstValue(query, 'health'),
+    remoteAddr: firstValue(query, 'remote_addr'),
     silentSince,
   };
   return { ok: true, value };

@@ -18,7 +18,7 @@ import type { TreatyScope } from '../records/recognition-treaty.ts';
 import type { RevocationReason } from '../records/revocation-list.ts';
 import type { SignedSuccession } from '../records/succession-request.ts';
 import type { TrustDecision } from '../records/trust-evidence.ts';
-import type { CertificateStatus } from '../rows/certificate.ts';
+import type { CertificateStatusFilter } from '../rows/certificate.ts';
 import type { InviteStatus } from '../rows/invite.ts';
 import type { NodeClaim, Tier } from './claims.ts';
 
@@ -128,7 +128,7 @@ export interface DescribeNode {
 
 /** Null members do not filter. */
 export interface CertificateFilter extends DescriptionFilter {
-  readonly status: CertificateStatus | null;
+  readonly status: CertificateStatusFilter | null;
   readonly role: string | null;
   /** Milliseconds since the epoch. */
   readonly expiresBefore: number | null;
@@ -139,6 +139,8 @@ export interface CertificateFilter extends DescriptionFilter {
   readonly hostname: string | null;
   /** The reported status; `unwell` stands for every one that is not healthy. */
   readonly health: string | null;
+  /** The beginning of the address of the last contact. */
+  readonly remoteAddr: string | null;
   /** Milliseconds since the epoch. */
   readonly silentSince: number | null;
 }

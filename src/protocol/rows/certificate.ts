@@ -38,6 +38,10 @@ export const CertificateRow = Type.Object({
 export type CertificateRow = Static<typeof CertificateRow>;
 export type CertificateStatus = CertificateRow['status'];
 
+/** What a list can be limited to. */
+export const CERTIFICATE_STATUS_FILTERS = [...CERTIFICATE_STATUSES, 'in_use'] as const;
+export type CertificateStatusFilter = (typeof CERTIFICATE_STATUS_FILTERS)[number];
+
 /** Only nodes with these may still report: after a renewal, the new certificate reports instead. */
 export function isInUse(status: CertificateStatus): boolean {
   return status === 'active' || status === 'silent';

@@ -1,0 +1,113 @@
+/** Revoking all nodes that match a filter: one request for each certificate, as `mesh-na certificate revoke` does. */
+import type { CertificateFilters } from '../../client/operator-client.ts';
+import { shownCount } from '../../pages/counts.ts';
+import type { CertificateRow } from '../../protocol/rows/certificate.ts';
+import { type Action, type Field, FormProblem } from '../action.ts';
+import type { Context } from '../context.ts';
+import { REASON, reasonIn } from './node-actions.ts';
+import { agentOf, isAccepted } from './node-facts.ts';
+import { filtersFor, type NodeQuery, nodeQuery, parametersOf } from './node-filter.ts';
+import { eachNode } from './node-rows.ts';
+
+/** More than this is not one decision. */
+const MOST_REVOKED = 10_000;
+/** Agents are looked up one by one. */
+const MOST_AGENTS_LOOKED_UP = 100;
+
+const filterField = (name: string, label: string): Field => ({ name, label, kind: 'text' });
+
+export const REVOKE_MATCHING: Action = {
+  name: 'revoke-matching',
+  title: 'Revoke all that match',
+  label: 'Revoke all that match',
+  tier: 'privileged',
+  fields: [
+    filterField('q', 'Name, host name, address, label or role'),
+    filterField('status', 'Status'),
+    filterField('role', 'Role'),
+    filterField('health', 'Health'),
+    filterField('label', 'Label'),
+    filterField('silent', 'Silent for'),
+    filterField('lapsing', 'Expires within'),
+    REASON,
+  ],
+  async plan(context, form) {
+    const query = nodeQuery(form);
+    const reason = reasonIn(form);
+    const { filters, rows } = await matching(context, query);
+    const keys = [...new Set(rows.map(({ node_public_key: key }) => key))];
+    return {
+      sentence: `Revoke all certificates that match, with the reason ${reason}.`,
+      requests: rows.map(({ cert_id }) => ({ path: '/admin/revoke', body: { cert_id, reason } })),
+      effects: [
+        `Certificates that are no longer accepted: ${shownCount(rows.length)}, of ${shownCount(keys.length)} nodes.`,
+        await evicted(context, keys),
+        'Each is revoked by a request of its own, if it still matches then.',
+        ...(reason === 'key_compromise'
+          ? ['All other certificates of these nodes end, too, and their keys can never join again.']
+          : []),
+      ],
+      typedNumber: rows.length,
+      command: ['certificate', 'revoke', ...optionsOf(filters), '--reason', reason],
+      audited: ['certificate_revoked', 'node_key_compromised'],
+      async isStillMeant({ body }) {
+        const page = await context.client.certificates({
+          ...filters,
+          cert_id: String(body.cert_id),
+          limit: 1,
+        });
+        return page.certificates.some(isAccepted);
+      },
+      back: `./nodes?${parametersOf(query)}`,
+    };
+  },
+};
+
+async function matching(context: Context, query: NodeQuery) {
+  if (parametersOf(query, { cursor: '', sort: null, status: 'in_use' }).size === 0) {
+    throw new FormProblem('Give a filter: this would revoke every node.');
+  }
+  // A certificate that was renewed is accepted for a while, and has to end with its successor.
+  const accepted = query.status === 'in_use' ? { ...query, status: null } : query;
+  for (const filters of filtersFor(accepted, context.now())) {
+    // One certificate or node is revoked on its own page.
+    if (filters.cert_id !== undefined || filters.key !== undefined) continue;
+    const rows: CertificateRow[] = [];
+    for await (const row of eachNode(context, filters)) {
+      if (isAccepted(row)) rows.push(row);
+      if (rows.length > MOST_REVOKED) {
+        const most = shownCount(MOST_REVOKED);
+        throw new FormProblem(`More than ${most} certificates match: narrow the filter.`);
+      }
+    }
+    if (rows.length > 0) return { filters, rows };
+  }
+  throw new FormProblem('No accepted certificate matches.');
+}
+
+async function evicted(context: Context, keys: readonly string[]): Promise<string> {
+  if (keys.length > MOST_AGENTS_LOOKED_UP)
+    return 'Agents that are registered with these keys are evicted.';
+  let count = 0;
+  for (const key of keys) if ((await agentOf(context, key)) !== null) count += 1;
+  return `Agents evicted: ${count}.`;
+}
+
+/** The options of the command with the same effect; times are those of now. */
+function optionsOf(filters: CertificateFilters): string[] {
+  const flags: Readonly<Record<string, string>> = {
+    status: '--status',
+    role: '--role',
+    name: '--name',
+    label: '--label',
+    hostname: '--hostname',
+    remote_addr: '--address',
+    health: '--health',
+    silent_since: '--silent-since',
+    expires_before: '--expires-before',
+  };
+  return Object.entries(filters).flatMap(([name, value]) => {
+    const flag = flags[name];
+    return flag === undefined ? [] : [flag, String(value)];
+  });
+}
