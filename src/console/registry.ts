@@ -1,19 +1,27 @@
 /** The pages of the console, in the order of its navigation. */
 import type { Page } from './page.ts';
+import { ATTESTATIONS } from './pages/attestations.ts';
 import { AUDIT } from './pages/audit.ts';
+import { FEEDS } from './pages/feeds.ts';
 import { HEALTH } from './pages/health.ts';
 import { HORIZON } from './pages/horizon.ts';
 import { INVITES } from './pages/invites.ts';
 import { NODE } from './pages/node.ts';
 import { NODES } from './pages/nodes.ts';
 import { OPERATORS } from './pages/operators.ts';
+import { POLICY } from './pages/policy.ts';
 import { SUCCESSION } from './pages/succession.ts';
+import { TREATIES } from './pages/treaties.ts';
 
 export const PAGES: readonly Page[] = [
   NODES,
   NODE,
   INVITES,
   OPERATORS,
+  TREATIES,
+  ATTESTATIONS,
+  FEEDS,
+  POLICY,
   AUDIT,
   HORIZON,
   HEALTH,

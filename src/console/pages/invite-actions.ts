@@ -9,6 +9,7 @@ import { isBatchLabel, numberedName } from '../../protocol/rows/invite.ts';
 import { isNodeName } from '../../protocol/rows/node-description.ts';
 import { type Action, FormProblem } from '../action.ts';
 import type { Context } from '../context.ts';
+import { textIn, wholeIn } from '../fields.ts';
 import { qrCode } from '../qr-code.ts';
 import { labelsIn } from './node-actions.ts';
 
@@ -78,7 +79,7 @@ function namesOf(name: string, count: number): string {
 }
 
 function inviteIn(form: URLSearchParams): InviteRequest {
-  const text = (name: string) => (form.get(name) ?? '').trim();
+  const text = (name: string) => textIn(form, name);
   const count = wholeIn(form, 'count', 'The number of invites') ?? 1;
   if (count > MOST_TOKENS) throw new FormProblem(`At most ${MOST_TOKENS} invites at a time.`);
   const [name, batch, recipient] = [text('name'), text('batch'), text('recipient')];
@@ -103,14 +104,6 @@ function inviteIn(form: URLSearchParams): InviteRequest {
     ...(recipient !== '' && { recipient_public_key: recipient }),
     ...(Object.keys(labels).length > 0 && { labels }),
   };
-}
-
-/** Null if the field is empty. */
-function wholeIn(form: URLSearchParams, name: string, what: string): number | null {
-  const text = (form.get(name) ?? '').trim();
-  if (text === '') return null;
-  if (/^[1-9]\d{0,6}$/.test(text)) return Number(text);
-  throw new FormProblem(`${what} must be a whole number, 1 or more.`);
 }
 
 function tokens(invite: Invite): Html {

@@ -4,7 +4,7 @@ import { readSignedSuccession } from '../../protocol/records/succession-request.
 import type { Adoption } from '../../protocol/rows/adoption.ts';
 import { type Action, FormProblem, type Plan } from '../action.ts';
 import type { Context } from '../context.ts';
-import { pastedObject } from '../pasted.ts';
+import { pastedObject } from '../fields.ts';
 
 const BASE = '/admin/authority-keys';
 const SUCCESSION_FIELD = 'succession';

@@ -1,0 +1,162 @@
+/** *Attestations*: who was attested to be a member, with which roles. */
+import { section } from '../../pages/details-page.ts';
+import { emptyState } from '../../pages/empty-state.ts';
+import { nameInCell } from '../../pages/graph-names.ts';
+import { type Html, html, NO_HTML } from '../../pages/html.ts';
+import { table } from '../../pages/table.ts';
+import { idText, timeText } from '../../pages/values.ts';
+import type { AttestationRow } from '../../protocol/rows/attestation.ts';
+import { type Action, FormProblem, isOffered } from '../action.ts';
+import type { Context } from '../context.ts';
+import { linesIn, textIn, wholeIn } from '../fields.ts';
+import { actionForm, actionLink } from '../form-view.ts';
+import { definePage } from '../page.ts';
+import { cursorPager } from '../pager.ts';
+
+const ROWS_OF_PAGE = 50;
+
+const ISSUE: Action = {
+  name: 'issue-attestation',
+  title: 'Attest a membership',
+  label: 'Attest',
+  tier: 'privileged',
+  fields: [
+    { name: 'subject', label: 'Subject', kind: 'text', isRequired: true },
+    { name: 'key', label: 'Its public key', kind: 'text', hint: 'Empty for none.' },
+    { name: 'hours', label: 'Hours it is valid', kind: 'number', hint: 'Empty for 168.' },
+    { name: 'roles', label: 'Roles', kind: 'lines', isRequired: true, hint: 'One on each line.' },
+  ],
+  plan(_, form) {
+    const [subject, key] = [textIn(form, 'subject'), textIn(form, 'key')];
+    const roles = linesIn(form, 'roles');
+    const hours = wholeIn(form, 'hours', 'The hours');
+    if (subject === '' || roles.length === 0) {
+      throw new FormProblem('Name the subject and at least one role.');
+    }
+    return Promise.resolve({
+      sentence: `Sign that ${subject} is a member with ${roles.join(', ')}.`,
+      requests: [
+        {
+          path: '/admin/attestations',
+          body: {
+            subject_id: subject,
+            roles,
+            ...(key !== '' && { subject_public_key: key }),
+            ...(hours !== null && { validity_hours: hours }),
+          },
+        },
+      ],
+      effects: [
+        `Sovereigns that recognize this network accept it for ${hours ?? 168} hours, unless it is revoked.`,
+      ],
+      typedNumber: null,
+      command: [
+        ...['attestation', 'issue', subject],
+        ...roles.flatMap((role) => ['--role', role]),
+        ...(key === '' ? [] : ['--subject-key', key]),
+        ...(hours === null ? [] : ['--validity-hours', String(hours)]),
+      ],
+      audited: ['membership_attestation_issued'],
+      back: './attestations',
+    });
+  },
+};
+
+const REVOKE: Action = {
+  name: 'revoke-attestation',
+  title: 'Revoke an attestation',
+  label: 'Revoke',
+  tier: 'privileged',
+  fields: [
+    { name: 'attestation_id', label: 'Attestation', kind: 'text', isRequired: true },
+    { name: 'reason', label: 'Reason', kind: 'text', hint: 'Everybody can read it.' },
+  ],
+  async plan({ publicClient }, form) {
+    const [id, reason] = [textIn(form, 'attestation_id'), textIn(form, 'reason')];
+    const { attestation } = await publicClient.attestation(id);
+    return {
+      sentence: `Revoke the attestation ${id} of ${attestation.subject_id}.`,
+      requests: [
+        {
+          path: `/admin/attestations/${encodeURIComponent(id)}/revoke`,
+          body: reason === '' ? {} : { reason },
+        },
+      ],
+      effects: [
+        'The next revocation feed has it: partners refuse it as soon as they have imported that.',
+      ],
+      typedNumber: null,
+      command: ['attestation', 'revoke', id, ...(reason === '' ? [] : ['--reason', reason])],
+      audited: ['membership_attestation_revoked'],
+      back: './attestations',
+    };
+  },
+};
+
+export const ATTESTATIONS = definePage({
+  path: '/attestations',
+  title: 'Attestations',
+  isInNavigation: true,
+  tier: 'standard',
+  async load({ publicClient }, query) {
+    const [subject, cursor] = [textIn(query, 'subject'), textIn(query, 'cursor')];
+    const list = await publicClient.attestations({
+      limit: ROWS_OF_PAGE,
+      ...(subject !== '' && { subject_id: subject }),
+      ...(cursor !== '' && { cursor }),
+    });
+    return { ...list, subject };
+  },
+  render({ attestations: rows, next_cursor: nextCursor = null, subject }, context, query) {
+    const path = './attestations';
+    const pager = cursorPager({ label: 'Pages of attestations', path, query, nextCursor });
+    const listing =
+      rows.length === 0
+        ? emptyState(
+            'No attestation matches. Issue one with the form below, or with mesh-na attestation issue.',
+          )
+        : attestationsTable(rows, context);
+    return {
+      body: html`<form class="ask" method="get" action="${path}" role="search">
+<p class="field"><label for="q">Subject</label><input type="search" id="q" name="subject" value="${subject}" autocomplete="off" spellcheck="false"></p>
+<p class="field"><button type="submit">Find</button> <a href="${path}">All</a></p>
+</form>
+<div class="listing">${listing}${pager}</div>
+${isOffered(ISSUE, context) ? section('issue', 'Attest a membership', actionForm(ISSUE, new URLSearchParams())) : NO_HTML}`,
+    };
+  },
+  actions: [ISSUE, REVOKE],
+});
+
+function attestationsTable(rows: readonly AttestationRow[], context: Context): Html {
+  return table({
+    id: 'attestations',
+    caption: 'The oldest first',
+    keyOf: ({ attestation }) => attestation.attestation_id,
+    rows,
+    columns: [
+      {
+        head: 'Attestation',
+        kind: 'id',
+        isHead: true,
+        cell: ({ attestation }) => idText(attestation.attestation_id),
+      },
+      { head: 'Subject', cell: ({ attestation }) => nameInCell(attestation.subject_id) },
+      { head: 'Roles', cell: ({ attestation }) => attestation.roles.join(', ') },
+      { head: 'Status', cell: ({ status }) => status },
+      { head: 'Expires', cell: ({ attestation }) => timeText(attestation.expires_at) },
+      { head: 'Reason', cell: ({ revocation_reason: reason }) => nameInCell(reason ?? '') },
+      ...(isOffered(REVOKE, context)
+        ? [
+            {
+              head: 'Action',
+              cell: ({ attestation, status }: AttestationRow): Html =>
+                status === 'active'
+                  ? actionLink(REVOKE, { attestation_id: attestation.attestation_id })
+                  : NO_HTML,
+            },
+          ]
+        : []),
+    ],
+  });
+}

@@ -1,0 +1,95 @@
+/** *Feeds*: the revocation feeds of other sovereigns that were imported here, and how fresh they are. */
+import { section } from '../../pages/details-page.ts';
+import { emptyState } from '../../pages/empty-state.ts';
+import { nameInCell } from '../../pages/graph-names.ts';
+import { html, NO_HTML } from '../../pages/html.ts';
+import { table } from '../../pages/table.ts';
+import { timeText } from '../../pages/values.ts';
+import { Dashboard } from '../../protocol/rows/dashboard.ts';
+import { type Action, isOffered } from '../action.ts';
+import { pastedObject, textIn } from '../fields.ts';
+import { actionForm } from '../form-view.ts';
+import { definePage } from '../page.ts';
+
+const IMPORT: Action = {
+  name: 'import-feed',
+  title: 'Import a revocation feed',
+  label: 'Import',
+  tier: 'privileged',
+  fields: [
+    {
+      name: 'issuer',
+      label: 'Expected issuer',
+      kind: 'text',
+      hint: 'A feed of another sovereign is refused. Empty for any that a treaty recognizes.',
+    },
+    {
+      name: 'feed',
+      label: 'Signed feed',
+      kind: 'lines',
+      isRequired: true,
+      hint: 'What the other sovereign serves at /sovereign-revocation-feed.',
+    },
+  ],
+  plan(_, form) {
+    const issuer = textIn(form, 'issuer');
+    const feed = pastedObject(form, 'feed', 'the signed feed');
+    return Promise.resolve({
+      sentence: `Import the feed ${String(feed.sequence ?? '')} of ${String(feed.issuer_sovereign_id ?? 'its issuer')}.`,
+      requests: [
+        {
+          path: '/admin/sovereign-revocation-feeds/import',
+          body: { feed, ...(issuer !== '' && { expected_issuer_sovereign_id: issuer }) },
+        },
+      ],
+      effects: [
+        'The authority verifies the signature with the keys of its treaties, and refuses a feed that is older than the last one.',
+        'Attestations that it revokes are no longer accepted.',
+      ],
+      typedNumber: null,
+      command: [
+        ...['feed', 'import', 'feed.json'],
+        ...(issuer === '' ? [] : ['--expect-issuer', issuer]),
+      ],
+      audited: ['sovereign_revocation_feed_imported', 'sovereign_revocation_feed_rejected'],
+      back: './feeds',
+    });
+  },
+};
+
+export const FEEDS = definePage({
+  path: '/feeds',
+  title: 'Feeds',
+  isInNavigation: true,
+  tier: 'standard',
+  load: ({ publicCalls }) => publicCalls.get(Dashboard, '/dashboard.json'),
+  render({ revocation_feeds: rows }, context) {
+    const listing =
+      rows.length === 0
+        ? emptyState(
+            'No feed was imported. Import one with the form below, or with mesh-na feed import.',
+          )
+        : table({
+            id: 'feeds',
+            caption: 'The newest of each sovereign',
+            keyOf: ({ issuer_sovereign_id: id }) => id,
+            rows,
+            columns: [
+              {
+                head: 'Sovereign',
+                isHead: true,
+                kind: 'first',
+                cell: ({ issuer_sovereign_id: id }) => nameInCell(id),
+              },
+              { head: 'Sequence', kind: 'number', cell: ({ sequence }) => String(sequence) },
+              { head: 'Imported', cell: ({ imported_at }) => timeText(imported_at) },
+              { head: 'Freshness', cell: ({ freshness }) => freshness },
+            ],
+          });
+    return {
+      body: html`<div class="listing">${listing}</div>
+${isOffered(IMPORT, context) ? section('import', 'Import a feed', actionForm(IMPORT, new URLSearchParams())) : NO_HTML}`,
+    };
+  },
+  actions: [IMPORT],
+});

@@ -1,0 +1,136 @@
+/** *Policy*: the versions of the network's policy, what changed between two of them, and which one is active. */
+
+import { section } from '../../pages/details-page.ts';
+import { emptyState } from '../../pages/empty-state.ts';
+import { nameInCell } from '../../pages/graph-names.ts';
+import { type Html, html, NO_HTML } from '../../pages/html.ts';
+import { table } from '../../pages/table.ts';
+import { timeText } from '../../pages/values.ts';
+import type { PolicyHistory } from '../../protocol/answers/recognition.ts';
+import type { PolicyManifest } from '../../protocol/records/policy-manifest.ts';
+import { isOffered } from '../action.ts';
+import type { Context } from '../context.ts';
+import { actionForm, actionLink } from '../form-view.ts';
+import { definePage } from '../page.ts';
+import { cursorPager } from '../pager.ts';
+import { formOf, PUBLISH_POLICY, ROLL_BACK_POLICY } from './policy-actions.ts';
+
+type Version = PolicyHistory['versions'][number];
+
+const VERSIONS_OF_PAGE = 20;
+
+export const POLICY = definePage({
+  path: '/policy',
+  title: 'Policy',
+  isInNavigation: true,
+  tier: 'standard',
+  async load({ client, publicClient }, query) {
+    const cursor = query.get('cursor') ?? '';
+    const page = { limit: VERSIONS_OF_PAGE, ...(cursor !== '' && { cursor }) };
+    const [history, active] = await Promise.all([
+      client.policyHistory(page),
+      publicClient.policy(),
+    ]);
+    return { ...history, active };
+  },
+  render({ versions, next_cursor: nextCursor = null, active }, context, query) {
+    const pager = cursorPager({ label: 'Pages of versions', path: './policy', query, nextCursor });
+    return {
+      body: html`${section('versions', 'Versions', html`${versionsTable(versions, context)}${pager}`)}${comparison(
+        versions,
+        query,
+      )}${
+        isOffered(PUBLISH_POLICY, context)
+          ? section('publish', 'Publish a policy', actionForm(PUBLISH_POLICY, formOf(active)))
+          : NO_HTML
+      }`,
+    };
+  },
+  actions: [PUBLISH_POLICY, ROLL_BACK_POLICY],
+});
+
+function versionsTable(versions: readonly Version[], context: Context): Html {
+  if (versions.length === 0) return emptyState('No policy has been published.');
+  const mayRollBack = isOffered(ROLL_BACK_POLICY, context);
+  return table({
+    id: 'versions',
+    caption: 'The newest first',
+    keyOf: ({ policy_id }) => policy_id,
+    rows: versions,
+    columns: [
+      { head: 'Policy', isHead: true, kind: 'first', cell: ({ policy_id: id }) => nameInCell(id) },
+      {
+        head: 'State',
+        cell: ({ active }) => (active ? html`<span class="badge ok">active</span>` : ''),
+      },
+      { head: 'Published', cell: ({ created_at }) => timeText(created_at) },
+      ...MEMBERS.map(([head, read]) => ({ head, cell: (row: Version) => read(row.policy) })),
+      ...(mayRollBack
+        ? [
+            {
+              head: 'Action',
+              cell: ({ policy_id, active }: Version) =>
+                active ? '' : actionLink(ROLL_BACK_POLICY, { policy_id }),
+            },
+          ]
+        : []),
+    ],
+  });
+}
+
+const MEMBERS: readonly (readonly [name: string, (policy: PolicyManifest) => string])[] = [
+  ['Oldest client', ({ min_client_version: version }) => version],
+  ['Ports', ({ allowed_ports: ports }) => ports.join(', ') || 'none'],
+  ['Services', ({ allowed_services: services }) => services.join(', ') || 'none'],
+  ['Transports', ({ routing }) => routing.preferred_transports.join(', ') || 'none'],
+  ['Hops', ({ routing }) => String(routing.max_hops)],
+];
+
+/** Two versions side by side: those that the URL names, or the active one and the one published before it. */
+function comparison(versions: readonly Version[], query: URLSearchParams): Html {
+  if (versions.length < 2) return NO_HTML;
+  const named = (name: string) => versions.find(({ policy_id: id }) => id === query.get(name));
+  const after = named('after') ?? versions.find(({ active }) => active) ?? versions[0];
+  const before = named('before') ?? versions.find((version) => version !== after);
+  if (after === undefined || before === undefined) return NO_HTML;
+  const rows = MEMBERS.map(([name, read]) => ({
+    name,
+    before: read(before.policy),
+    after: read(after.policy),
+  }));
+  const differing = rows.filter((row) => row.before !== row.after).length;
+  const differences = table({
+    id: 'differences',
+    caption: differing === 0 ? 'They say the same' : `Members that differ: ${differing}`,
+    keyOf: ({ name }) => name,
+    rows,
+    columns: [
+      { head: 'Member', isHead: true, cell: ({ name }) => name },
+      { head: nameInCell(before.policy_id), kind: 'first', cell: (row) => row.before },
+      {
+        head: nameInCell(after.policy_id),
+        kind: 'first',
+        cell: (row) => (row.before === row.after ? row.after : html`<strong>${row.after}</strong>`),
+      },
+    ],
+  });
+  return section(
+    'compare',
+    'Difference between two',
+    html`${choice(versions, before, after)}${differences}`,
+  );
+}
+
+function choice(versions: readonly Version[], before: Version, after: Version): Html {
+  const options = (chosen: Version) =>
+    versions.map(
+      ({ policy_id: id }) =>
+        html`<option value="${id}"${id === chosen.policy_id ? html` selected` : NO_HTML}>${nameInCell(id)}</option>`,
+    );
+  return html`<form class="ask" method="get" action="./policy">
+<p class="field"><label for="before">Before</label><select id="before" name="before">${options(before)}</select></p>
+<p class="field"><label for="after">After</label><select id="after" name="after">${options(after)}</select></p>
+<p class="field"><button type="submit">Compare</button></p>
+</form>
+`;
+}

@@ -1,0 +1,132 @@
+/** The pages of `mesh-na console` on policy and trust: what they show, and what their changes leave in the audit log. */
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { changeIn, startTestConsole, type TestConsole } from './support/console.ts';
+import { auditEvents, get, newKey, operate } from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
+
+const authority = sharedAuthority();
+
+async function confirmed(
+  console: TestConsole,
+  action: string,
+  fields: Readonly<Record<string, string>>,
+): Promise<{ readonly proposed: string; readonly done: string }> {
+  const proposed = await console.submit(`do?action=${action}`, fields);
+  assert.equal(proposed.status, 200, proposed.text);
+  const done = await console.submit('confirm', { id: changeIn(proposed), number: '' });
+  assert.match(done.text, /<title>Done/);
+  return { proposed: proposed.text, done: done.text };
+}
+
+suite('policy', () => {
+  test('is published, compared with the one before, and returned to', async () => {
+    const na = await authority();
+    await using console = await startTestConsole(na);
+    const before = (await get(na, '/policy')).body;
+    const form = { policy_id: 'spring', version: '0.2.0', hops: '4', ports: '443\r\n8080' };
+    const published = await confirmed(console, 'publish-policy', {
+      ...form,
+      services: 'llm',
+      transports: 'quic',
+    });
+    assert.ok(published.proposed.includes(before.policy_id));
+    assert.match(published.done, /policy_published/);
+    assert.deepEqual((await get(na, '/policy')).body.allowed_ports, [443, 8080]);
+
+    const page = await console.page(`policy?before=${before.policy_id}&after=spring`);
+    assert.match(page.text, /Members that differ: 5/);
+    assert.match(page.text, /<strong>443, 8080<\/strong>/);
+    assert.match(page.text, /<textarea[^>]*name="ports"[^>]*>443\n8080</);
+
+    await confirmed(console, 'roll-back-policy', { policy_id: before.policy_id });
+    assert.equal((await get(na, '/policy')).body.policy_id, before.policy_id);
+    assert.equal(auditEvents(na).at(-1)?.type, 'policy_rolled_back');
+    for (const [fields, problem] of [
+      [{ ...form, ports: '0' }, /0 is not a port/],
+      [{ ...form, hops: 'many' }, /The number of hops must be a whole number/],
+    ] as const) {
+      const answer = await console.submit('do?action=publish-policy', fields);
+      assert.equal(answer.status, 422);
+      assert.match(answer.text, problem);
+    }
+  });
+});
+
+suite('treaties, attestations and feeds', () => {
+  test('a sovereign is recognized, found and no longer recognized', async () => {
+    const na = await authority();
+    await using console = await startTestConsole(na);
+    assert.match((await console.page('treaties?subject=beta')).text, /No treaty matches/);
+    const keys = newKey().publicKey;
+    const issued = await confirmed(console, 'issue-treaty', {
+      subject: 'beta',
+      keys,
+      roles: 'role:client',
+      hours: '24',
+    });
+    assert.match(issued.proposed, /mesh-na treaty issue beta --key \S+ --role role:client/);
+    assert.match(issued.done, /recognition_treaty_issued/);
+    const { body } = await get(na, '/recognition-treaties?subject_sovereign_id=beta');
+    const { treaty_id } = body.recognition_treaties[0].treaty;
+    const page = await console.page('treaties?subject=beta&status=active');
+    assert.ok(page.text.includes(treaty_id));
+    assert.match(page.text, /Follow….*Revoke…/s);
+
+    const follow = await console.submit('do?action=follow-treaty', { treaty_id, chain: 'none' });
+    assert.equal(follow.status, 422);
+    assert.match(follow.text, /Paste the JSON text of its authority keys/);
+
+    const revoked = await confirmed(console, 'revoke-treaty', { treaty_id, reason: 'over' });
+    assert.match(revoked.proposed, /Attestations of beta are no longer accepted/);
+    assert.match(revoked.done, /recognition_treaty_revoked/);
+    assert.match((await console.page('treaties?subject=beta&status=revoked')).text, /over/);
+    const incomplete = await console.submit('do?action=issue-treaty', { subject: 'gamma' });
+    assert.match(incomplete.text, /at least one of its keys/);
+  });
+
+  test('a membership is attested and revoked', async () => {
+    const na = await authority();
+    await using console = await startTestConsole(na);
+    const issued = await confirmed(console, 'issue-attestation', {
+      subject: 'member-1',
+      roles: 'role:client',
+    });
+    assert.match(issued.done, /membership_attestation_issued/);
+    const { body } = await get(na, '/attestations?subject_id=member-1');
+    const { attestation_id } = body.attestations[0].attestation;
+    assert.ok((await console.page('attestations?subject=member-1')).text.includes(attestation_id));
+    const revoked = await confirmed(console, 'revoke-attestation', { attestation_id, reason: '' });
+    assert.match(revoked.done, /membership_attestation_revoked/);
+  });
+
+  test('a feed is imported, or refused in words', async () => {
+    const na = await authority();
+    await using console = await startTestConsole(na);
+    assert.match((await console.page('feeds')).text, /No feed was imported/);
+    const own = (await get(na, '/sovereign-revocation-feed')).body;
+    const proposed = await console.submit('do?action=import-feed', {
+      feed: JSON.stringify(own),
+      issuer: 'beta',
+    });
+    const refused = await console.submit('confirm', { id: changeIn(proposed) });
+    assert.match(refused.text, /<title>Not done/);
+    assert.match(refused.text, /role="alert">The authority refused: /);
+    const text = await console.submit('do?action=import-feed', { feed: 'feed.json' });
+    assert.match(text.text, /this is not JSON/);
+  });
+
+  test('a standard key sees the lists, and no changes', async () => {
+    const na = await authority();
+    await operate(na, '/admin/recognition-treaties', {
+      subject_sovereign_id: 'delta',
+      subject_public_keys: [newKey().publicKey],
+    });
+    await using console = await startTestConsole(na, { operator: na.standard });
+    for (const path of ['treaties', 'attestations', 'feeds', 'policy']) {
+      const { status, text } = await console.page(path);
+      assert.equal(status, 200, path);
+      assert.doesNotMatch(text, /…<\/(a|button)>/, path);
+    }
+  });
+});
