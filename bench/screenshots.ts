@@ -1,29 +1,55 @@
 /**
- * `npm run screenshots -- <folder>`: screenshots of every page in both themes and three widths, from real authorities
- * of several networks: an empty one, a usual one, a large one, and one with long names.
+ * `npm run screenshots [-- <folder>]`: pictures of every page in both themes and three widths, from real authorities of
+ * several networks: an empty one, a usual one, one of 10,000 nodes, one of 400 sovereigns, and one with long names.
  */
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command, Option } from 'commander';
 import { systemRuntime } from '../src/base/runtime.ts';
 import { commandReference } from '../src/cli/command-reference.ts';
 import { wholeNumber } from '../src/cli/options.ts';
 import { buildProgram } from '../src/cli/program.ts';
-import { startTestAuthority } from '../test/support/authority.ts';
+import { startTestAuthority, type TestAuthority } from '../test/support/authority.ts';
 import { NARROW, startBrowser, type TestBrowser } from '../test/support/browser.ts';
-import { testClock } from '../test/support/clock.ts';
+import { MINUTE, testClock } from '../test/support/clock.ts';
 import { makeNetworkFolder } from '../test/support/folders.ts';
-import { pageAddresses } from '../test/support/page-addresses.ts';
+import { type PageAddress, pageAddresses } from '../test/support/page-addresses.ts';
+import { get } from '../test/support/requests.ts';
 import {
   fillNetwork,
   foundingTime,
   networkNameOf,
   SAMPLE_NETWORKS,
   type SampleNetwork,
+  type SampleSubjects,
 } from '../test/support/sample-networks.ts';
+import { seed } from './seed.ts';
 
 const THEMES = ['light', 'dark'] as const;
 const WIDTHS = [NARROW, 768, 1280] as const;
+
+/** An authority with what there is to see. */
+interface FilledNetwork extends AsyncDisposable {
+  readonly na: TestAuthority;
+  readonly subjects: SampleSubjects;
+}
+
+/** Pages of one address; their names are those of their pictures. */
+interface PictureSite {
+  readonly url: string;
+  readonly addresses: readonly PageAddress[];
+}
+
+/** What is taken pictures of in each network. */
+const SITES: readonly ((network: FilledNetwork) => PictureSite | Promise<PictureSite>)[] = [
+  ({ na, subjects }) => ({ url: na.url, addresses: pageAddresses(subjects) }),
+];
+
+const NETWORKS: readonly { readonly name: string; filled(): Promise<FilledNetwork> }[] = [
+  ...SAMPLE_NETWORKS.map((sample) => ({ name: sample.name, filled: () => filledSample(sample) })),
+  { name: 'fleet', filled: filledFleet },
+];
 
 interface Options {
   readonly height: number;
@@ -34,11 +60,11 @@ const COMMANDS = commandReference(buildProgram());
 
 await new Command('screenshots')
   .description('takes pictures of every page, in a folder for each network')
-  .argument('<folder>', 'where the pictures go')
+  .argument('[folder]', 'where the pictures go', 'screenshots')
   .option('--height <pixels>', 'as much of a page as is shown at most', wholeNumber(16_000), 3000)
   .addOption(
     new Option('--network <name>', 'of this network only').choices(
-      SAMPLE_NETWORKS.map(({ name }) => name),
+      NETWORKS.map(({ name }) => name),
     ),
   )
   .action(drawAll)
@@ -47,40 +73,66 @@ await new Command('screenshots')
 async function drawAll(folder: string, { height, network }: Options): Promise<void> {
   const browser = await startBrowser();
   try {
-    for (const sample of SAMPLE_NETWORKS) {
-      if (network !== undefined && network !== sample.name) continue;
-      const target = join(folder, sample.name);
+    for (const { name, filled } of NETWORKS) {
+      if (network !== undefined && network !== name) continue;
+      const target = join(folder, name);
       mkdirSync(target, { recursive: true });
-      await drawNetwork(browser, sample, target, height);
+      await using held = await filled();
+      for (const site of SITES) await drawSite(browser, await site(held), target, height);
     }
   } finally {
     await browser.close();
   }
 }
 
-async function drawNetwork(
+async function drawSite(
   browser: TestBrowser,
-  sample: SampleNetwork,
+  { url, addresses }: PictureSite,
   target: string,
   most: number,
 ): Promise<void> {
+  for (const { name, path } of addresses) {
+    for (const theme of THEMES) {
+      for (const width of WIDTHS) {
+        const file = join(target, `${name}-${theme}-${width}.png`);
+        await draw(browser, url + path, { theme, width }, file, most);
+        process.stdout.write(`${file}\n`);
+      }
+    }
+  }
+}
+
+async function filledSample(sample: SampleNetwork): Promise<FilledNetwork> {
   // Browsers show times relative to the real present.
   const clock = testClock(foundingTime(systemRuntime.now()));
   const { folder: dataDir } = makeNetworkFolder(networkNameOf(sample), { now: clock.now() });
-  try {
-    await using na = await startTestAuthority({ dataDir, clock, commands: COMMANDS });
-    for (const { name, path } of pageAddresses(await fillNetwork(na, sample))) {
-      for (const theme of THEMES) {
-        for (const width of WIDTHS) {
-          const file = join(target, `${name}-${theme}-${width}.png`);
-          await draw(browser, na.url + path, { theme, width }, file, most);
-          process.stdout.write(`${file}\n`);
-        }
-      }
-    }
-  } finally {
-    rmSync(dataDir, { recursive: true, force: true });
+  const na = await startTestAuthority({ dataDir, clock, commands: COMMANDS });
+  return { na, subjects: await fillNetwork(na, sample), ...whenDone(na, dataDir) };
+}
+
+/** 10,000 nodes, and nothing else. */
+async function filledFleet(): Promise<FilledNetwork> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'fleet-'));
+  await seed(dataDir, { nodes: 10_000, revoked: 120, invites: 40, agents: 300 });
+  const clock = testClock(systemRuntime.now());
+  const na = await startTestAuthority({ dataDir, clock, commands: COMMANDS });
+  for (let minute = 0; minute < 3; minute += 1) {
+    clock.advance(MINUTE);
+    await get(na, '/dashboard.json');
+    await na.recordHistory();
   }
+  const none = { trusted: null, distrusted: null, treaty: null, revokedTreaty: null };
+  const subjects = { self: 'bench', ...none, attestation: null, capability: null };
+  return { na, subjects, ...whenDone(na, dataDir) };
+}
+
+function whenDone(na: TestAuthority, dataDir: string): AsyncDisposable {
+  return {
+    async [Symbol.asyncDispose]() {
+      await na[Symbol.asyncDispose]();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
 }
 
 /** The full page, unless it is very long; at least one screen. */

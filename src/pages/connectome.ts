@@ -1,6 +1,5 @@
 /** `/connectome`: the whole recognition graph on one page [service-read-endpoints], [core-6-3]. */
 
-import type { ConnectomeSummary } from '../protocol/rows/graph.ts';
 import { browserScript } from './browser-script.ts';
 import { shownCount } from './counts.ts';
 import { emptyState, TO_IMPORT, TO_ISSUE } from './empty-state.ts';
@@ -21,13 +20,14 @@ import { type Html, html, keyed } from './html.ts';
 import { inlineCode } from './inline-code.ts';
 import type { LivePageContent } from './live-content.ts';
 import { LIVE_STATUS, LIVE_STYLE, liveRegion, liveView } from './live-region.ts';
+import { STAT_STYLE, stats } from './stat.ts';
 import { pager, rowPage, TABLE_STYLE } from './table.ts';
 import { EVERY_TREATY, foundTreaties, parametersOf, type TreatyQuery } from './treaty-query.ts';
 
-const STYLE = inlineCode(GRAPH_STYLE + TABLE_STYLE + LIVE_STYLE);
+const STYLE = inlineCode(STAT_STYLE + GRAPH_STYLE + TABLE_STYLE + LIVE_STYLE);
 const SCRIPT = browserScript('connectome');
 
-const CARDS = [
+const COUNTS = [
   ['sovereign_count', 'Sovereigns', 'issuers and subjects of treaties'],
   ['recognition_edge_count', 'Treaties', 'of any state'],
   ['active_edge_count', 'Active treaties', 'in force, including those expiring soon'],
@@ -41,9 +41,7 @@ export function connectomeMain(model: DrawnGraph, query = EVERY_TREATY): Html {
   const { summary } = model.document;
   return html`<section class="section" aria-labelledby="summary-title">
 <h2 id="summary-title" class="visually-hidden">Summary</h2>
-<ul class="cards counts">
-${CARDS.map((card) => keyed(card[0], cardItem(card, summary)))}</ul>
-</section>
+${stats(COUNTS.map(([count, label, note]) => ({ label, field: `summary.${count}`, value: summary[count], note })))}</section>
 <section class="section" aria-labelledby="graph-heading">
 <h2 id="graph-heading">Who recognizes whom</h2>
 ${keyed('graph', graphSection(model))}</section>
@@ -127,11 +125,6 @@ function revokedMaterial(model: GraphModel, query: TreatyQuery): Html {
 ${keyed('table', materialTable(caption, shown.rows, model.treaty))}
 ${keyed('pager', pager('Pages of revoked material', shown, hrefOf))}
 </div>
-`;
-}
-
-function cardItem([field, label, note]: (typeof CARDS)[number], summary: ConnectomeSummary): Html {
-  return html`<li class="card"><span class="card-label">${label}</span><span class="card-value" data-field="summary.${field}">${shownCount(summary[field])}</span><span class="card-note">${note}</span></li>
 `;
 }
 

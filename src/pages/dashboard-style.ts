@@ -19,8 +19,13 @@ export const DASHBOARD_STYLE = `
 .change-facts div { display: flex; gap: 0.5rem; min-width: 0; }
 .change-facts dt { color: var(--muted); white-space: nowrap; }
 .change-facts dd { min-width: 0; }
-td.id { min-width: 12rem; }
-td.number.id { min-width: 0; }
+@media (max-width: 60rem) {
+  #roles tbody tr { grid-template-columns: repeat(5, minmax(0, 1fr)); gap: 0.125rem 0.5rem; }
+  #roles tbody tr > * { display: block; }
+  #roles tbody th { grid-column: 1 / -1; }
+  #roles tbody th::before { content: none; }
+  #roles tbody td::before { display: block; font-size: 0.75rem; }
+}
 @media (min-width: 100rem) {
   main, .top-row, .bottom { max-width: 110rem; }
 }

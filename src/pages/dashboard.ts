@@ -228,8 +228,7 @@ const URGENT_COLUMNS: readonly Column<DashboardTreaty>[] = [
   {
     head: 'Risk',
     kind: 'first',
-    cell: ({ expiry_risk: word }) =>
-      badge({ word: capital(word), tone: word === 'medium' ? 'warn' : 'danger' }),
+    cell: ({ expiry_risk: word }) => badge({ word, tone: word === 'medium' ? 'warn' : 'danger' }),
   },
   { head: 'Until', kind: 'nowrap first', cell: ({ expires_at }) => timeText(expires_at) },
   { head: 'Treaty', kind: 'id', cell: ({ treaty_id }) => treatyLink(treaty_id) },
@@ -260,7 +259,7 @@ function changeKey({ created_at, event_type, summary }: RecentChangeRow): string
 function changeItem({ created_at, summary }: RecentChangeRow): Html {
   const { title, state, fields } = summary;
   const tone = CHANGE_TONES[state] ?? 'neutral';
-  return html`<li><div class="change-head">${badge({ tone, word: capital(state) })} <strong>${title}</strong> ${timeText(created_at)}</div>
+  return html`<li><div class="change-head">${badge({ tone, word: state })} <strong>${title}</strong> ${timeText(created_at)}</div>
 <dl class="change-facts">
 ${fields
   .filter(({ value }) => value !== '')
@@ -312,7 +311,7 @@ const FEED_COLUMNS: readonly Column<DashboardFeed>[] = [
   {
     head: 'Freshness',
     kind: 'first',
-    cell: ({ freshness: word }) => badge({ word: capital(word), tone: freshnessTone(word) }),
+    cell: ({ freshness: word }) => badge({ word, tone: freshnessTone(word) }),
   },
   {
     head: 'Imported',

@@ -52,7 +52,6 @@ export const DRAWN_SERIES: readonly SeriesName[] = [
   'heartbeat_time',
   'silent_nodes',
   'unhealthy_nodes',
-  'crl_length',
   ...(Object.keys(DECISIONS) as (keyof typeof DECISIONS)[]),
 ];
 
@@ -156,7 +155,7 @@ function panelsOf({ series, recorded_minutes: recorded }: History): Panel[] {
       curves: [
         curve('Refused requests', refused, 'refusals'),
         curve('Failed requests', counts('failed'), 'refusals'),
-        curve('Microseconds for 95% of heartbeats', times, 'times'),
+        curve('95% of heartbeats (µs)', times, 'times'),
       ],
     },
   ];

@@ -8,7 +8,8 @@ export const HISTORY_STYLE = `
 .chart { display: grid; align-content: start; grid-template-columns: minmax(0, 1fr); gap: 0.375rem; padding: 0.75rem 1rem; background: var(--surface); border: 1px solid var(--line); border-radius: var(--radius); }
 .legend { display: flex; flex-wrap: wrap; gap: 0.125rem 1.25rem; padding: 0; list-style: none; font-size: 0.8125rem; color: var(--muted); }
 .legend svg { width: 1.5rem; height: 0.25rem; margin-inline-end: 0.375rem; vertical-align: middle; }
-figcaption::after { content: attr(data-values) "\\00a0"; display: block; color: var(--muted); font-size: 0.875rem; }
+figcaption::after { content: attr(data-values) "\\00a0"; display: block; color: var(--muted); font-size: 0.8125rem; line-height: 1.2; }
+.charts .legend { display: block; min-height: 3lh; }
 .plot { display: block; width: 100%; height: 8rem; border-bottom: 1px solid var(--line-strong); overflow: visible; }
 .plot path, .legend path { fill: none; stroke-width: 2; vector-effect: non-scaling-stroke; }
 .curve-0, .curve-0 path { stroke: var(--accent); }

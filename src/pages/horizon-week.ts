@@ -1,6 +1,7 @@
 /** What ends on each of the next days, as a strip of a calendar. */
 import { type HorizonSummary, LAPSING_KINDS, type LapsingKind } from '../protocol/rows/horizon.ts';
 import { shownCount } from './counts.ts';
+import { emptyState } from './empty-state.ts';
 import { counted } from './graph-drawing.ts';
 import { type Html, html, keyed } from './html.ts';
 
@@ -16,6 +17,7 @@ ${keyed('week', strip(days))}</section>
 type Day = HorizonSummary['days'][number];
 
 function strip(days: readonly Day[]): Html {
+  if (days.every(({ count }) => count === 0)) return emptyState('Nothing ends within a week.');
   return html`<ol class="week">${days.map(
     (day) =>
       html`<li${day.count === 0 ? QUIET : ENDING}><span class="day">${WEEKDAYS.format(Date.parse(day.date))} ${day.date.slice(5)}</span>${kindsOf(day)}</li>`,

@@ -43,16 +43,17 @@ details .fields { border-top: 0; }
 .example pre.code { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 0.8125rem; }
 .copy { padding: 0.125rem 0.625rem; border: 1px solid var(--line-strong); border-radius: 6px; background: none; color: var(--muted); font: inherit; cursor: pointer; }
 .copy:hover { color: var(--ink); }
-.contents kbd { padding: 0 0.375rem; border: 1px solid var(--line-strong); border-radius: 4px; color: var(--muted); }
 .count { font-size: 0.8125rem; color: var(--muted); }
 @media (max-width: 60rem) {
   .reference { grid-template-columns: minmax(0, 1fr); gap: 2rem; }
-  .contents { position: static; max-height: none; margin: 0; padding: 0; }
-  .contents > div ul { columns: 14rem; column-gap: 1.5rem; }
+  .contents { position: static; display: block; columns: 11rem; max-height: none; margin: 0; padding: 0; }
+  .contents .search { column-span: all; }
+  .contents > div { break-inside: avoid; margin-top: 0.75rem; }
 }
 @media (max-width: 36rem) {
   .contents { display: flex; flex-wrap: wrap; gap: 0.5rem 1.25rem; }
   .contents .search { flex: 1 0 100%; margin-bottom: 0.5rem; }
+  .contents > div { margin: 0; }
   .contents > div ul { display: none; }
   .contents h2 { margin: 0; padding-block: 0.25rem; }
   .fields > div { grid-template-columns: minmax(0, 1fr); }

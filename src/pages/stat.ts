@@ -38,8 +38,9 @@ export function capital(word: string): string {
 }
 
 export const STAT_STYLE = `
-.stats { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr)); gap: 0 1px; padding: 0; list-style: none; overflow: hidden; background: var(--line); border: 1px solid var(--line); border-radius: var(--radius); }
-.stats li { display: grid; grid-template-columns: minmax(0, 1fr) 5.5rem; align-items: center; gap: 0 0.75rem; padding: 0.5rem 1rem; background: var(--surface); box-shadow: 0 1px var(--line); }
+.stats { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr)); padding: 0; list-style: none; overflow: hidden; background: var(--surface); border: 1px solid var(--line); border-radius: var(--radius); }
+.stats li { display: grid; align-content: start; gap: 0 0.75rem; padding: 0.5rem 1rem; box-shadow: -1px -1px var(--line); }
+.stats li:has(.spark) { grid-template-columns: minmax(0, 1fr) 6rem; }
 .stat-label { font-size: 0.875rem; color: var(--muted); }
 .stat-value { grid-column: 1; font-size: 1.25rem; line-height: 1.3; }
 .stat-value small { font-size: 0.8125rem; color: var(--muted); }

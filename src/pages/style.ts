@@ -118,26 +118,22 @@ main { display: grid; grid-template-columns: minmax(0, 1fr); gap: 2.5rem; paddin
   .pages ul { flex-wrap: wrap; justify-content: flex-start; margin-inline: -0.625rem; }
   .pages a { padding-inline: 0.625rem; }
 }
-@media (max-width: 30rem) { .pages ul { display: grid; grid-template-columns: repeat(4, auto); justify-content: start; } .pages li { justify-self: start; } }
+@media (max-width: 30rem) { .search-link kbd { display: none; } .pages ul { display: grid; grid-template-columns: repeat(4, auto); justify-content: start; } .pages li { justify-self: start; } }
 @media (max-width: 22rem) { .pages ul { grid-template-columns: repeat(3, auto); } }
 @media (prefers-reduced-motion: no-preference) { html { scroll-behavior: smooth; } }
 @media print { .top, .bottom, .skip { display: none; } body { background: none; } }
 `;
 
 const PARTS = `
-.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 13rem), 1fr)); gap: 1rem; padding: 0; list-style: none; }
-.cards.wide { grid-template-columns: repeat(auto-fill, minmax(min(100%, 22rem), 1fr)); }
 .card {
   display: grid; grid-template-columns: minmax(0, 1fr); align-content: start; gap: 0.375rem;
   padding: 1rem 1.25rem; background: var(--surface); border: 1px solid var(--line); border-radius: var(--radius);
 }
-.card-label { font-size: 0.8125rem; color: var(--muted); }
-.card-value { font-size: 1.875rem; font-weight: 600; line-height: 1.15; letter-spacing: -0.02em; }
-.card-note { font-size: 0.8125rem; color: var(--muted); }
 .badge {
   display: inline-block; padding: 0.0625rem 0.5rem; border-radius: 999px; font-size: 0.8125rem; font-weight: 600;
   line-height: 1.5; white-space: nowrap; background: var(--sunken); color: var(--muted);
 }
+.badge::first-letter { text-transform: uppercase; }
 .badge.ok { background: var(--ok-soft); color: var(--ok); }
 .badge.warn { background: var(--warn-soft); color: var(--warn); }
 .badge.danger { background: var(--danger-soft); color: var(--danger); }
@@ -170,6 +166,7 @@ dd.id, dd > .id, li > .id { display: grid; grid-template-columns: minmax(0, max-
   .facts dd { margin-bottom: 0.75rem; }
 }
 .empty { padding: 1.5rem; text-align: center; color: var(--muted); border: 1px dashed var(--line-strong); border-radius: var(--radius); }
+.empty code { display: inline-block; }
 .search { display: grid; gap: 0.25rem; max-width: 34rem; }
 .search label { font-size: 0.875rem; color: var(--muted); }
 input:is([type="search"], [type="text"], [type="datetime-local"]), select {

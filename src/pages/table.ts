@@ -121,4 +121,8 @@ thead th[aria-sort="descending"] a::after { content: " ↓"; }
   .table-box tbody tr > .first { order: -1; }
   .table-box tbody tr > * > .badge { place-self: start; }
 }
+@media (max-width: 30rem) {
+  .table-box tbody tr > *, .table-box tbody tr > .id { grid-template-columns: 5.5rem minmax(0, 1fr); gap: 0.375rem; }
+  .table-box tbody tr > .id { grid-template-columns: 5.5rem minmax(0, 1fr) auto; }
+}
 `;

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { jsonText } from '../../src/base/json/write.ts';
 import type { TestAuthority } from './authority.ts';
 import { HOUR, MINUTE } from './clock.ts';
-import { heartbeat, joinedNode, operate, send, type TestNode } from './requests.ts';
+import { get, heartbeat, joinedNode, operate, send, type TestNode } from './requests.ts';
 import { signAgentDescriptor } from './signing.ts';
 import {
   attest,
@@ -130,7 +130,7 @@ export async function fillNetwork(
   na.clock.advance(2 * HOUR);
   const attestation = sample.treaties === 0 ? null : await attestAll(na, sample);
   if (sample.treaties > 0) await importFeeds(na, sovereigns);
-  na.clock.advance(present - na.clock.now());
+  await liveUntil(na, nodes, present);
   const capability = await registerAgents(na, sample, nodes);
   for (const [index, node] of nodes.entries()) if (index % 7 !== 4) await heartbeat(na, node);
   await na.runTrustCycle();
@@ -144,6 +144,22 @@ export async function fillNetwork(
   };
 }
 
+/** Heartbeats and a recorded minute in each quarter of an hour, so that there is a history to draw. */
+async function liveUntil(
+  na: TestAuthority,
+  nodes: readonly TestNode[],
+  present: number,
+): Promise<void> {
+  for (let quarter = 0; na.clock.now() < present; quarter += 1) {
+    na.clock.advance(Math.min(14 * MINUTE, present - na.clock.now()));
+    for (const node of nodes.slice(20, 22 + ((quarter * 5) % 9))) await heartbeat(na, node);
+    na.clock.advance(Math.min(MINUTE, present - na.clock.now()));
+    // The nodes are counted when the dashboard is read.
+    await get(na, '/dashboard.json');
+    await na.recordHistory();
+  }
+}
+
 function sovereignName({ nameOf, sovereigns }: SampleNetwork, index: number): string {
   const short = sovereigns <= NAMES.length || index === 0 ? NAMES[index] : undefined;
   return nameOf(short ?? `sovereign-${String(index).padStart(4, '0')}`);
@@ -155,6 +171,7 @@ async function admitNodes(na: TestAuthority, { nodes }: SampleNetwork): Promise<
     const role = ['role:client', 'role:anchor', 'role:bridge'][index % 3] ?? '';
     admitted.push(await joinedNode(na, { roles: [role] }));
     na.clock.advance(2 * MINUTE);
+    await na.recordHistory();
   }
   for (const index of [3, 8]) {
     const certId = admitted[index]?.certId;
