@@ -255,14 +255,24 @@ test('after a theft the next key signs alone, at once, and the stolen one is des
   const { to_key: next } = signed.statement;
   const keys = [old, next];
   assert.equal(outcome(await stage(na, signed)), '200');
+  const empty = '/sovereign-revocation-feed?issuer_sovereign_id=elsewhere';
+  const { body: emptyFeed } = await get(na, empty);
   await na.keepKeys();
   assert.deepEqual(await keyStates(na), [
     [old, 'distrusted'],
     [next, 'current'],
   ]);
   assert.deepEqual(await served(na, keys), servedBy(next));
+  const { body: emptyFeedNow } = await get(na, empty);
+  assert.equal(signedText(emptyFeedNow), signedText(emptyFeed), 'sequence 0 keeps its content');
+  assert.deepEqual(signersOf(emptyFeedNow, keys), [next]);
   const again = (await get(na, `/attestations/${attested.attestation_id}`)).body.attestation;
   assert.deepEqual(signersOf(again, keys), [next]);
+  const history = await operate(na, '/admin/policy/history', {}, { method: 'GET' });
+  assert.deepEqual(
+    history.body.versions.map(({ policy }: { policy: JsonObject }) => signersOf(policy, keys)),
+    [[next]],
+  );
   assert.equal((await step(na, 'roll-back')).body.error.details.cause, 'compromise');
   assert.equal(outcome(await step(na, 'finish')), '409 no_overlap');
   assert.equal(keyIn(na.dataDir, 'na.key').publicKey, next);
@@ -419,6 +429,24 @@ test('a key that is not held is not activated, and the authority says so', async
   assert.equal(said.length, 1, 'once an hour');
   await using again = await na.restart();
   assert.deepEqual((await keyStates(again))[0], [na.audience, 'current']);
+});
+
+test('an overlap ends at its time although the key that is due next is not held', async () => {
+  await using na = await startTestAuthority();
+  const { publicKey: first } = keyIn(na.dataDir, 'na.key');
+  await stage(na, await succession(na, { overlap: DAY }));
+  await activate(na);
+  const from = keyIn(na.dataDir, 'na.next.key');
+  const to = newKey();
+  na.clock.advance(1000);
+  await stage(na, await succession(na, { from, to, kind: 'compromise' }));
+  na.clock.advance(DAY);
+  await na.keepKeys();
+  assert.deepEqual(await keyStates(na), [
+    [first, 'retired'],
+    [from.publicKey, 'current'],
+    [to.publicKey, 'next'],
+  ]);
 });
 
 test('a start is refused if a key that has to sign is missing', async () => {

@@ -36,7 +36,7 @@ export function assertSameNetwork(
 }
 
 /** The kind of the subjects whose ids are the keys that an authority has had [authority-keys-8]. */
-const KEY_KIND = 'authority-key';
+export const KEY_KIND = 'authority-key';
 
 /** The key of the row that a state has if this network's authority key came by a succession. */
 export function successorRow({ authority_public_key }: NetworkIdentity): [string, string] {

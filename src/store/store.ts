@@ -144,7 +144,10 @@ export interface StoreReading extends Contents {
   end(): Promise<void>;
 }
 
-/** The changes between two revisions: subjects in their current form, and in `recentAudit` only later entries. */
+/**
+ * The changes between two revisions: subjects in their current form, keys of the authority before certificates and
+ * restored revocations, and in `recentAudit` only later entries.
+ */
 export interface StoreChanges extends StoreReading {
   /**
    * Subjects that are no longer stored, including some that were created and removed in between. Known once `subjects`

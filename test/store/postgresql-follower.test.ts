@@ -74,6 +74,32 @@ test('only what has changed is read, and nothing when nothing has', async () => 
   await store.close();
 });
 
+test('of many changes, keys of the authority come first', async () => {
+  const url = await migratedDatabase(cluster);
+  const store = await openPostgresqlStore(storeOptions(url));
+  const follower = followerOf(url);
+  await store.commit(unitOf('a', 1));
+  await read(await follower.load());
+  const { subjects, ...unit } = unitOf('b', 1);
+  const many = Array.from({ length: 2500 }, (_, i) =>
+    subjects.map((subject) => ({ ...subject, id: `${i}` })),
+  ).flat();
+  await store.commit({ ...unit, subjects: many });
+  const { subjects: keys, ...later } = unitOf('key', 1);
+  await store.commit({
+    ...later,
+    subjects: keys.map((key) => ({ ...key, kind: 'authority-key' })),
+  });
+  const changes = await follower.changes(false);
+  assert.ok(changes !== null);
+  const [first, ...others] = await allOf(changes.subjects);
+  assert.equal(first?.kind, 'authority-key');
+  assert.equal(others.length, 2500);
+  await changes.end();
+  await follower.close();
+  await store.close();
+});
+
 test('the database knows of a follower which revision it has read, also over another connection', async () => {
   const url = await migratedDatabase(cluster);
   const database = new URL(url).pathname.slice(1);

@@ -10,7 +10,7 @@ import { signRecord } from '../../protocol/records/signed-record.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { pageOf } from '../engine/page.ts';
-import { signedAgain } from '../engine/signed-again.ts';
+import { costOf, signedAgain } from '../engine/signed-again.ts';
 import { refusalIn } from '../subjects/kinds.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 
@@ -72,13 +72,13 @@ export const readPolicyHistory: Handler<'readPolicyHistory'> = (na, page) => {
       placeOf: (item) => item,
       compare,
       passes: () => true,
-      row: ({ id, policy }) => ({
+      row: ({ at, id, policy }) => ({
         policy_id: id,
         active: policy.value === 'active',
-        created_at: formatInstant(policy.context.createdAt),
-        policy: policy.context.manifest,
+        created_at: formatInstant(at),
+        policy: policy.context.manifest && signedAgain(na, policy.context.manifest, at),
       }),
-      lengthOf: ({ policy }) => jsonText(policy.context.manifest).length,
+      lengthOf: ({ at, policy }) => costOf(na, jsonText(policy.context.manifest), at),
     },
     page,
   );

@@ -46,10 +46,10 @@ function emptyFeed(na: Authority, issuer: string): JsonObject {
   const digest = sha256Hex(`empty-revocation-feed\n${issuer}`);
   const feedId = digest.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-5$3-8$4-$5');
   // The same before and after a succession, because a sequence never names two contents.
-  const first = na.authorityKeys.chain().first ?? na.settings.genesis;
-  const issuedAt = instantOf(first.network_authority.valid_from);
+  const { network_authority } = na.authorityKeys.chain().first ?? na.settings.genesis;
+  const issuedAt = instantOf(network_authority.valid_from);
   const head = { issuer, sequence: 0, feedId, issuedAt };
-  return feedRecord(na.signer, head, new Map());
+  return feedRecord({ publicKey: network_authority.public_key }, head, new Map());
 }
 
 export const refreshBulletin: Handler<'refreshBulletin'> = (na, unit) => {

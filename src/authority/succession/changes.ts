@@ -59,11 +59,14 @@ export const finishSuccession: Handler<'finishSuccession'> = (
 /** Activates a staged succession at its time, and ends an overlap at its end. */
 export const keepKeys: Run<null> = (na, unit) => {
   const { staged, previous } = na.authorityKeys.chain();
-  if (staged !== null && staged.activatesAt <= unit.at) return activate(na, unit, {});
-  if (previous !== null && previous.overlapUntil <= unit.at) {
-    return finish(na, unit, { behind: null, despite: 0 }, {});
+  const isOver = previous !== null && previous.overlapUntil <= unit.at;
+  if (staged !== null && staged.activatesAt <= unit.at) {
+    const isHeld =
+      na.signer.holds(staged.publicKey) && na.hostStatus().instancesWithout(staged.publicKey) === 0;
+    // An overlap ends even if the key that is due is missing.
+    if (isHeld || !isOver) return activate(na, unit, {});
   }
-  return null;
+  return isOver ? finish(na, unit, { behind: null, despite: 0 }, {}) : null;
 };
 
 function activate(na: Authority, unit: UnitOfWork, by: JsonObject) {

@@ -8,7 +8,12 @@ import { readHash } from '../audit-log.ts';
 import { contentsOf, summaryOf } from '../contents.ts';
 import { type MetaRows, metaValue, shapesIn } from '../meta-rows.ts';
 import { assertNotMoved } from '../move/marks.ts';
-import { asFoundedIn, assertSameNetwork, type NetworkIdentity } from '../network-identity.ts';
+import {
+  asFoundedIn,
+  assertSameNetwork,
+  KEY_KIND,
+  type NetworkIdentity,
+} from '../network-identity.ts';
 import type { Shapes } from '../shapes.ts';
 import type {
   StateFollower,
@@ -17,6 +22,7 @@ import type {
   StoredLiveness,
   StoredSubject,
   StoreReading,
+  SubjectKey,
 } from '../store.ts';
 import { decodeAnswers, decodeNonces, livenessReader, subjectReader } from '../table-rows.ts';
 import { addressOf } from '../units.ts';
@@ -227,7 +233,9 @@ function readSubjects(
   const read = subjectReader(shapes);
 
   async function* subjects(): AsyncIterable<readonly StoredSubject[]> {
-    const all = [...changed.values()];
+    const isKey = ({ kind }: SubjectKey) => Number(kind === KEY_KIND);
+    // Revoked certificates are read with the key that issued their revocation list.
+    const all = [...changed.values()].sort((a, b) => isKey(b) - isKey(a));
     for (let at = 0; at < all.length; at += FETCH_ROWS) {
       const keys = all.slice(at, at + FETCH_ROWS).map(({ kind, id }) => [kind, id] as const);
       const found = await readRows(client, 'subjects', keys, read);
