@@ -14,6 +14,7 @@ import type {
 import { createDocumentPublisher } from '../../src/protocol/contract/publications.ts';
 import type { Store } from '../../src/store/store.ts';
 import { open } from '../simulation/authority-calls.ts';
+import { KeyFolder } from '../simulation/key-folder.ts';
 import {
   AUTHORITY,
   FORGER,
@@ -59,7 +60,10 @@ export class Lived {
     publisher.follow(({ name, document }) =>
       documents.set(name, Buffer.from(document.bytes).toString()),
     );
+    const folder = new KeyFolder();
     const authority = await open({
+      folder,
+      signer: folder.signer(),
       store,
       runtime,
       publisher,
@@ -90,7 +94,10 @@ export class Lived {
 
   stamp() {
     Lived.#stamps += 1;
-    return { now: this.#runtime.now(), nonce: `nonce-${Lived.#stamps}` };
+    const { publicKey: audience } = AUTHORITY;
+    const authorityKeys = { audiences: [audience] };
+    const nonce = `nonce-${Lived.#stamps}`;
+    return { now: this.#runtime.now(), nonce, audience, authorityKeys };
   }
 
   operator<Name extends OperatorCallName>(

@@ -7,9 +7,10 @@ import {
   type ReadyState,
 } from '../../src/authority/open.ts';
 import type { StateOptions } from '../../src/authority/state.ts';
+import type { JsonObject } from '../../src/base/json/value.ts';
 import { REFUSALS, type RefusalName } from '../../src/base/refusal.ts';
 import type { Runtime } from '../../src/base/runtime.ts';
-import { createAuthoritySigner, heldHere } from '../../src/base/signer/authority-signer.ts';
+import type { AuthoritySigner } from '../../src/base/signer/authority-signer.ts';
 import type { Answer } from '../../src/protocol/contract/answers.ts';
 import type {
   CallInput,
@@ -19,34 +20,37 @@ import type {
 } from '../../src/protocol/contract/calls.ts';
 import type { OperatorClaim } from '../../src/protocol/contract/claims.ts';
 import type { DocumentPublisher } from '../../src/protocol/contract/publications.ts';
-import { soleSigner } from '../../src/protocol/records/signed-record.ts';
+import type { GenesisBlock } from '../../src/protocol/records/genesis.ts';
 import type { Store } from '../../src/store/store.ts';
-import { unsignedGenesis } from '../support/unsigned-genesis.ts';
+import type { KeyFolder } from './key-folder.ts';
 import { TOLERANCE } from './model/access.ts';
 import { ACTIVE_WINDOW, FLUSH_INTERVAL } from './model/contacts.ts';
 import { RENEWAL_GRACE, RETENTION } from './model/enrollment.ts';
-import { AUTHORITY, NETWORK, OPERATORS } from './requests.ts';
+import { NETWORK, OPERATORS } from './requests.ts';
 
 export type { CallInput, CallName, CallOf, OpenAuthority, OperatorCallName };
 
 /** An answer as its reader sees it. */
 export type Reply =
   | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly refusal: string };
+  | { readonly ok: false; readonly refusal: string; readonly details: JsonObject };
 
 export interface Surroundings {
   readonly store: Store;
   readonly runtime: Runtime;
   readonly publisher: DocumentPublisher;
   readonly fatal: AuthorityOptions['fatal'];
+  /** Of this process, whose state may have been followed with it. */
+  readonly signer: AuthoritySigner;
+  readonly folder: KeyFolder;
 }
 
 export async function open(
-  { store, runtime, publisher, fatal }: Surroundings,
+  { store, runtime, publisher, fatal, signer, folder }: Surroundings,
   ready: Promise<ReadyState> | null = null,
 ): Promise<OpenAuthority> {
   const options = {
-    ...stateOptions(runtime, publisher),
+    ...stateOptions({ runtime, publisher, signer, folder }),
     seen: null,
     retention: {
       certificate: RETENTION,
@@ -57,12 +61,19 @@ export async function open(
     store,
     log: () => undefined,
     countRefusal: () => undefined,
+    keysSettled: (genesis: GenesisBlock, former: readonly string[]) =>
+      folder.settle(genesis, former),
     fatal,
   };
   return openAuthority(options, await ready);
 }
 
-export function stateOptions(runtime: Runtime, publisher: DocumentPublisher): StateOptions {
+export function stateOptions({
+  runtime,
+  publisher,
+  signer,
+  folder,
+}: Pick<Surroundings, 'runtime' | 'publisher' | 'signer' | 'folder'>): StateOptions {
   return {
     settings: {
       networkName: NETWORK,
@@ -71,17 +82,16 @@ export function stateOptions(runtime: Runtime, publisher: DocumentPublisher): St
       renewalGrace: RENEWAL_GRACE,
       refuseForeignIssuers: false,
       commitWithinAgreement: false,
-      genesis: unsignedGenesis(NETWORK, AUTHORITY.publicKey),
+      genesis: folder.genesis,
       firstPolicy: null,
       singleRefusals: { count: 3, windowMs: 60_000 },
     },
-    operators: new Map(OPERATORS.map(({ keyId, tier }) => [keyId, { tier, publicKey: keyId }])),
+    operators: new Map(
+      OPERATORS.map(({ keyId, tier, key }) => [keyId, { tier, publicKey: key.publicKey }]),
+    ),
     flushInterval: FLUSH_INTERVAL,
     clockTolerance: TOLERANCE,
-    signer: createAuthoritySigner(
-      heldHere(() => [AUTHORITY]),
-      soleSigner(AUTHORITY),
-    ),
+    signer,
     runtime,
     publisher,
   };
@@ -112,13 +122,22 @@ export function callAsOperator<Name extends OperatorCallName>(
 }
 
 function replyOf(answer: Answer): Reply {
-  if (!answer.ok) return { ok: false, refusal: titleOf(answer.refusal) };
+  if (!answer.ok) {
+    const { refusal, details } = answer;
+    return { ok: false, refusal: titleOf(refusal, details), details };
+  }
   return { ok: true, value: answer.json === '' ? null : readJson(answer.json) };
 }
 
+const WITH_CAUSE: ReadonlySet<RefusalName> = new Set<RefusalName>([
+  'succession_rejected',
+  'roll_back_impossible',
+]);
+
 /** Which check of a node's proof failed is a matter of the message alone. */
-function titleOf(refusal: RefusalName): string {
+function titleOf(refusal: RefusalName, details: JsonObject): string {
   const { code } = REFUSALS[refusal];
+  if (WITH_CAUSE.has(refusal)) return `${refusal}: ${details.cause}`;
   return code === 'node_auth_failed' ? code : refusal;
 }
 

@@ -1,14 +1,17 @@
 /** Changes that the authority makes by itself, and when it may. */
 import type { Unit } from '../../src/store/store.ts';
+import { dueNow } from './model/authority-keys.ts';
 import { publicationOf, publishNext, RETENTION } from './model/enrollment.ts';
-import type { Change, State } from './model/state.ts';
+import type { Change, Moment, State } from './model/state.ts';
 import { insist, Violation } from './violation.ts';
 
 /** Lists are published again when half of their day is over. */
 const HALF_DAY = 12 * 3_600_000;
 
 /** The change of a unit that no request caused; throws if it is not allowed. */
-export function backgroundChange(unit: Unit, state: State, now: number): Change {
+export function backgroundChange(unit: Unit, moment: Moment): Change {
+  const { state, now } = moment;
+  if (unit.subjects.some(({ kind }) => kind === 'authority-key')) return keyChange(moment);
   const changes = unit.subjects.map(({ kind, id, snapshot }): Change => {
     switch (kind) {
       case 'crl':
@@ -27,6 +30,12 @@ export function backgroundChange(unit: Unit, state: State, now: number): Change 
   return (next, made) => {
     for (const change of [...changes, ...removals]) change(next, made);
   };
+}
+
+function keyChange(moment: Moment): Change {
+  const change = dueNow(moment)?.change;
+  if (change == null) throw new Violation('The keys of the authority change, and nothing is due');
+  return change;
 }
 
 function reissue(state: State, name: string, now: number): Change {

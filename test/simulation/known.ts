@@ -1,4 +1,6 @@
 /** What clients have learned from answers, and may name in later requests. */
+import type { MadeSuccession } from './successions.ts';
+
 export interface Known {
   readonly invites: KnownInvite[];
   readonly certificates: {
@@ -8,6 +10,9 @@ export interface Known {
   }[];
   readonly attestations: string[];
   readonly treaties: string[];
+  readonly successions: MadeSuccession[];
+  /** How many nodes have not followed, as the authority has last said. */
+  laggards: number;
 }
 
 export interface KnownInvite {
@@ -17,5 +22,12 @@ export interface KnownInvite {
 }
 
 export function nothingKnown(): Known {
-  return { invites: [], certificates: [], attestations: [], treaties: [] };
+  return {
+    invites: [],
+    certificates: [],
+    attestations: [],
+    treaties: [],
+    successions: [],
+    laggards: 0,
+  };
 }

@@ -1,14 +1,15 @@
 /**
  * `npm run simulate -- --histories 100000 --seed N`, or `--seed N --path P` for one that failed. With
  * `--clocks wrong` the wall clock is set now and then, and nodes sign ahead of time; with `--take-overs` each start
- * goes on with a state that was followed, instead of reading it. With `--instances` they are histories of three
- * instances on one database.
+ * goes on with a state that was followed, instead of reading it; with `--successions 15` the key of the authority is
+ * replaced fifteen times as often. With `--instances` they are histories of three instances on one database.
  */
 import { parseArgs } from 'node:util';
 import {
   describe as describeInstances,
   simulate as simulateInstances,
 } from './instances/simulate.ts';
+import { walked } from './play.ts';
 import { describe, simulate } from './simulate.ts';
 
 const { values } = parseArgs({
@@ -17,6 +18,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     path: { type: 'string' },
     clocks: { type: 'string', default: 'right' },
+    successions: { type: 'string', default: '1' },
     'take-overs': { type: 'boolean', default: false },
     instances: { type: 'boolean', default: false },
   },
@@ -29,10 +31,22 @@ process.stdout.write(`seed ${seed}\n`);
 const draw = { histories, seed, shrinks: true, ...(path === undefined ? {} : { path }) };
 const problem = values.instances ? await ofInstances() : await ofOneAuthority();
 process.stdout.write(`${problem ?? `${histories} histories hold`}\n`);
+if (!values.instances) {
+  const { steps, successions, changesOfKeys } = walked;
+  process.stdout.write(
+    `${steps} steps, ${successions} successions, ${changesOfKeys} changes of the keys that sign\n`,
+  );
+}
 if (problem !== null) process.exitCode = 1;
 
 async function ofOneAuthority(): Promise<string | null> {
-  const finding = await simulate({ ...draw, clocks, takesOver: values['take-overs'] });
+  const successions = Number(values.successions);
+  const finding = await simulate({
+    ...draw,
+    clocks,
+    successions,
+    takesOver: values['take-overs'],
+  });
   return finding && describe(finding);
 }
 

@@ -36,19 +36,21 @@ import {
 } from './model/state.ts';
 import { NETWORK, NODES, OPERATORS, PEERS, STRANGER, signAsOperator } from './requests.ts';
 import type { OperatorStep, Request } from './steps.ts';
+import type { SUCCESSION_REQUESTS } from './succession-requests.ts';
 import type { Sent, World } from './world.ts';
 
 type Step<Name extends Request['do']> = Extract<Request, { do: Name }>;
 type OperatorRequestName = Exclude<
   Extract<Request, OperatorStep>['do'],
-  'readRoster' | 'readPolicies'
+  'readRoster' | 'readPolicies' | keyof typeof SUCCESSION_REQUESTS
 >;
 interface Asked<Name extends OperatorCallName> {
   readonly name: Name;
   readonly tier: Tier;
   readonly given: CallInput<Name>;
-  readonly decide: (moment: Moment) => Outcome;
+  readonly decide: (moment: Moment) => Outcome | readonly Outcome[];
   readonly learn?: (value: JsonObject, made: Made) => void;
+  readonly refused?: (details: JsonObject) => void;
 }
 
 type Asks = {
@@ -275,9 +277,9 @@ export const OPERATOR_REQUESTS: Asks = {
   },
 };
 
-function ask<Name extends OperatorCallName>(
+export function ask<Name extends OperatorCallName>(
   world: World,
-  { name, tier, given, decide, learn }: Asked<Name>,
+  { name, tier, given, decide, learn, refused }: Asked<Name>,
 ): (step: OperatorStep) => Sent {
   return ({ operator, flaw, isWellFormed }) => {
     const signed = signAsOperator(
@@ -295,6 +297,7 @@ function ask<Name extends OperatorCallName>(
       predict: (moment) =>
         asOperator(moment, signed.proof, tier, isWellFormed, () => decide(moment)),
       learn: (value, made) => learn?.(value as JsonObject, made),
+      ...(refused && { refused }),
     };
   };
 }

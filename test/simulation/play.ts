@@ -1,5 +1,7 @@
 /** Plays one history against the authority and the model, and compares the two after each step. */
+
 import { verifyAuditChain } from '../../src/authority/subjects/audit.ts';
+import type { JsonObject } from '../../src/base/json/value.ts';
 import { GENESIS_HASH } from '../../src/store/store.ts';
 import { call, DEFAULT_POLICY } from './authority-calls.ts';
 import { type Known, nothingKnown } from './known.ts';
@@ -14,9 +16,14 @@ import {
 } from './node-requests.ts';
 import { OPERATOR_REQUESTS, pick, readAsOperator } from './operator-requests.ts';
 import type { History, OperatorStep, Request, Step } from './steps.ts';
+import { SUCCESSION_REQUESTS } from './succession-requests.ts';
+import { keyOfAuthority } from './successions.ts';
 import { compareAll, compareDocuments, comparePolicies, compareRoster } from './views.ts';
 import { insist } from './violation.ts';
 import { type Defect, type Sent, World } from './world.ts';
+
+/** In all histories so far. */
+export const walked = { steps: 0, successions: 0, changesOfKeys: 0 };
 
 /** Each step takes some time, so that what comes later is later. */
 const STEP = 20;
@@ -36,11 +43,24 @@ export async function play(
     if (looks % 3 > 0) world.follow(looks % 2 === 0);
     world.runtime.advance(STEP);
     await compareDocuments(world);
+    await world.lookAtKeys();
   }
   await world.settle();
   await compareAll(world);
+  // At most an activation and the end of an overlap are due.
+  for (let time = 0; time < 2; time += 1) {
+    await world.keepKeys();
+    await world.settle();
+  }
+  insist(!world.isKeyDue, () => 'A change of keys is due, and does not come');
+  await compareAll(world);
+  await world.lookAtKeys(true);
   await world.restart();
   await compareAll(world);
+  const { inForce, terms } = world.shown.authority;
+  walked.steps += steps.length;
+  walked.successions += inForce.filter(({ kind }) => kind !== 'roll_back').length;
+  walked.changesOfKeys += terms.length - 1;
   const verdict = await verifyAuditChain(world.disk.audit, GENESIS_HASH);
   insist(verdict.valid, () => `The audit chain is broken: ${JSON.stringify(verdict)}`);
 }
@@ -69,6 +89,10 @@ async function perform(step: Step, world: World, known: Known, sent: Sent[]): Pr
       return world.sweep();
     case 'renewLists':
       return world.renewLists();
+    case 'keepKeys':
+      return world.keepKeys();
+    case 'bringKey':
+      return bringKey(world);
     case 'crash':
       await world.crash(step.persisted, step.again);
       return compareAll(world);
@@ -81,6 +105,11 @@ async function perform(step: Step, world: World, known: Known, sent: Sent[]): Pr
     default:
       return performRequest(step, world, known, sent);
   }
+}
+
+function bringKey({ shown, folder }: World): void {
+  const { staged } = shown.authority;
+  if (staged !== null) folder.put(keyOfAuthority(staged.statement.to));
 }
 
 async function performRequest(
@@ -149,8 +178,16 @@ function requestOf(
         judge: () => (authority) => call(authority, 'refreshCrl', null),
         predict: () => [answered()],
       };
+    case 'readEmptyFeed':
+      return {
+        label: 'a reading of an empty feed',
+        isSigned: false,
+        judge: () => (authority) => call(authority, 'refreshForeignFeed', { issuer: 'nobody' }),
+        predict: () => [answered()],
+        learn: (feed) => world.documents.assertOneContent('the empty feed', feed as JsonObject),
+      };
     default: {
-      const make = OPERATOR_REQUESTS[step.do] as (
+      const make = { ...OPERATOR_REQUESTS, ...SUCCESSION_REQUESTS }[step.do] as (
         step: Request,
         known: Known,
         world: World,

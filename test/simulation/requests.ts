@@ -13,12 +13,24 @@ import {
   operatorPayload,
 } from '../../src/edge/auth/operator.ts';
 import type { SignedRequest } from '../../src/edge/auth/signed-request.ts';
+import type { KnownAuthorityKeys } from '../../src/edge/authority-keys.ts';
 import type { NodeClaim, OperatorClaim } from '../../src/protocol/contract/claims.ts';
+import type { GenesisBlock } from '../../src/protocol/records/genesis.ts';
+import { signRecord, soleSigner } from '../../src/protocol/records/signed-record.ts';
+import { unsignedGenesis } from '../support/unsigned-genesis.ts';
 import { type Proof, TOLERANCE } from './model/access.ts';
 import type { Tier } from './model/state.ts';
 
+export const ROOT = signer('root');
 export const AUTHORITY = signer('authority');
+/** The label of its signatures; that of a later key is the key. */
+export const FIRST_KEY_ID = 'first-key';
+/** Those that may become the authority's, one after the other. */
+export const NEXT_KEYS: readonly Signer[] = Array.from({ length: 8 }, (_, i) =>
+  signer(`next ${i}`),
+);
 export const NETWORK = 'alpha';
+export const GENESIS = signedGenesis();
 
 export interface Operator {
   readonly keyId: string;
@@ -51,6 +63,15 @@ export const PEERS: readonly Peer[] = ['beta', 'gamma'].map((name) => ({
 
 export const FORGER = signer('forger');
 
+function signedGenesis(): GenesisBlock {
+  const { signatures: _, ...unsigned } = unsignedGenesis(NETWORK, AUTHORITY.publicKey);
+  const { signatures, ...genesis } = signRecord(
+    { ...unsigned, root_public_key: ROOT.publicKey },
+    soleSigner(ROOT),
+  );
+  return { ...genesis, signatures: [...signatures] };
+}
+
 function signer(name: string): Signer {
   return signerFromSeed(Buffer.from(sha256Hex(`simulation ${name}`), 'hex'));
 }
@@ -67,10 +88,13 @@ const SIGNED_AT: Readonly<Record<Flaw, number>> = {
   old: -TOLERANCE,
 };
 
-/** One stamp per request: a clock reading and a nonce that comes once. */
+/** One stamp per request: a clock reading, a nonce that comes once, and whom it is signed for. */
 export interface Stamp {
   readonly now: number;
   readonly nonce: string;
+  readonly audience: string;
+  /** As the edge knows them when it judges. */
+  readonly authorityKeys: Pick<KnownAuthorityKeys, 'audiences'>;
 }
 
 export interface OperatorRequest {
@@ -82,7 +106,7 @@ export function signAsOperator(
   operator: Operator,
   path: string,
   body: JsonObject,
-  { now, nonce }: Stamp,
+  { now, nonce, audience, authorityKeys }: Stamp,
   flaw: Flaw,
 ): OperatorRequest {
   const signedAt = now + SIGNED_AT[flaw];
@@ -91,16 +115,16 @@ export function signAsOperator(
   const request = post(path, body);
   const signer = flaw === 'forged' ? FORGER : operator.key;
   const unsigned = { keyId, timestamp, nonce, signature: '' };
-  const text = operatorPayload(unsigned, request, canonicalJson(body), AUTHORITY.publicKey);
+  const text = operatorPayload(unsigned, request, canonicalJson(body), audience);
   const headers = { ...unsigned, signature: signer.sign(text) };
   const settings = {
     keys: new Map(OPERATORS.map(({ keyId: id, key }) => [id, key.publicKey])),
-    authorityKeys: { audiences: [AUTHORITY.publicKey] },
+    authorityKeys,
     toleranceMs: TOLERANCE,
     acceptV1: false,
   };
   return {
-    proof: { holder: keyId, isGenuine: flaw !== 'forged', signedAt, nonce },
+    proof: { holder: keyId, isGenuine: flaw !== 'forged', signedAt, nonce, audience },
     judge(at) {
       const found = judgeOperatorHeaders(headers, settings, at);
       const { verdict, version } =
@@ -130,16 +154,22 @@ export function signAsNode(
   key: Signer,
   path: string,
   body: JsonObject,
-  { now, nonce }: Stamp,
+  { now, nonce, authorityKeys }: Stamp,
   flaw: Flaw,
 ): NodeRequest {
   const signedAt = now + SIGNED_AT[flaw];
   const signed = { ...body, timestamp: formatInstant(signedAt), nonce };
   const signature = (flaw === 'forged' ? FORGER : key).sign(canonicalJson(signed));
   const request = { ...post(path, { ...signed, signature }), remoteAddr: '192.0.2.2' };
-  const settings = { authorityKeys: { audiences: [AUTHORITY.publicKey] }, toleranceMs: TOLERANCE };
+  const settings = { authorityKeys, toleranceMs: TOLERANCE };
   return {
-    proof: { holder: key.publicKey, isGenuine: flaw !== 'forged', signedAt, nonce },
+    proof: {
+      holder: key.publicKey,
+      isGenuine: flaw !== 'forged',
+      signedAt,
+      nonce,
+      audience: null,
+    },
     judge: (at) => judgeNode(key.publicKey, '', { ...request, now: at }, null, NO_BODY, settings),
   };
 }

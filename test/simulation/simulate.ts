@@ -8,6 +8,8 @@ const MAX_STEPS = 60;
 
 export interface Draw extends AnyDraw {
   readonly clocks: Clocks;
+  /** How many times as often as otherwise the key of the authority is replaced. */
+  readonly successions?: number;
   /** Whether each start goes on with a state that was followed, instead of reading it. */
   readonly takesOver?: boolean;
 }
@@ -15,19 +17,22 @@ export interface Draw extends AnyDraw {
 export interface Finding extends Failure<History> {
   readonly clocks: Clocks;
   readonly takesOver: boolean;
+  readonly successions: number;
 }
 
 /** Null when every history holds. */
 export async function simulate(draw: Draw, defect?: Defect): Promise<Finding | null> {
-  const { clocks, takesOver = false } = draw;
-  const failure = await firstFailure(drawn(MAX_STEPS, clocks), draw, (history) =>
+  const { clocks, takesOver = false, successions = 1 } = draw;
+  const failure = await firstFailure(drawn(MAX_STEPS, { clocks, successions }), draw, (history) =>
     play(history, defect, takesOver),
   );
-  return failure && { ...failure, clocks, takesOver };
+  return failure && { ...failure, clocks, takesOver, successions };
 }
 
-export function describe({ seed, path, clocks, takesOver, after, problem, history }: Finding) {
-  const kind = `--clocks ${clocks}${takesOver ? ' --take-overs' : ''}`;
+export function describe(finding: Finding) {
+  const { seed, path, clocks, takesOver, successions, after, problem, history } = finding;
+  const often = successions === 1 ? '' : ` --successions ${successions}`;
+  const kind = `--clocks ${clocks}${often}${takesOver ? ' --take-overs' : ''}`;
   return [
     `After ${after} histories that hold: ${problem}`,
     `The shortest history that was found, with ${history?.enrolled ?? 0} nodes enrolled:`,

@@ -8,5 +8,8 @@ test('histories under clocks that are right end as the specification has it', ()
 test('histories under clocks that are set forward and back do so as well', () =>
   assertHolds(50, '--clocks', 'wrong'));
 
+test('histories in which the key of the authority is often replaced do so, too', () =>
+  assertHolds(25, '--successions', '15'));
+
 test('histories of three instances lose nothing and show nothing that is outdated', () =>
   assertHolds(100, '--instances'));

@@ -1,5 +1,6 @@
 /** The steps a history is made of, and how fast-check draws them. */
 import fc from 'fast-check';
+import type { OfferFlaw } from './model/authority-keys.ts';
 import type { Flaw } from './requests.ts';
 
 /**
@@ -39,6 +40,8 @@ export type Request =
   | ({ readonly do: 'rollBackPolicy'; readonly policy: number } & OperatorStep)
   | { readonly do: 'readPolicy' }
   | { readonly do: 'readCrl' }
+  /** Of an issuer in whose name nothing was ever revoked. */
+  | { readonly do: 'readEmptyFeed' }
   | {
       readonly do: 'registerAgent';
       readonly node: number;
@@ -76,6 +79,22 @@ export type Request =
     } & OperatorStep)
   | ({ readonly do: 'nullify'; readonly proof: number } & OperatorStep)
   | ({ readonly do: 'license'; readonly policy: number } & OperatorStep)
+  | ({
+      readonly do: 'stage';
+      /** An earlier succession; a new one if negative. */
+      readonly again: number;
+      readonly kind: 'planned' | 'compromise';
+      readonly key: 'new' | 'first' | 'root' | 'operator' | 'node';
+      /** Whether the authority has the private key. */
+      readonly isHeld: boolean;
+      readonly activatesIn: number;
+      readonly overlap: number;
+      readonly altered: OfferFlaw;
+    } & OperatorStep)
+  | ({ readonly do: 'cancel' } & OperatorStep)
+  | ({ readonly do: 'activate' } & OperatorStep)
+  | ({ readonly do: 'rollBack' } & OperatorStep)
+  | ({ readonly do: 'finish'; readonly despite: number | 'told' } & OperatorStep)
   | ({ readonly do: 'readRoster' } & OperatorStep)
   | ({ readonly do: 'readPolicies' } & OperatorStep)
   /** The very bytes of an earlier request. */
@@ -91,6 +110,10 @@ export type Event =
   | { readonly do: 'persist'; readonly count: number }
   | { readonly do: 'flushLiveness' }
   | { readonly do: 'renewLists' }
+  /** What is due for the keys of the authority is done. */
+  | { readonly do: 'keepKeys' }
+  /** The private key of the next key comes. */
+  | { readonly do: 'bringKey' }
   | { readonly do: 'sweep' }
   | { readonly do: 'crash'; readonly persisted: number; readonly again: boolean }
   | { readonly do: 'failFlush' }
@@ -212,6 +235,49 @@ const requests: readonly Draw<Step>[] = [
   request('replay', 9, { request: fc.oneof(fc.nat({ max: 4 }), fc.nat({ max: 40 })), late }),
 ];
 
+/** Most succeed, so that there are many keys. */
+const successions: readonly Draw<Step>[] = [
+  request('stage', 3, {
+    ...byOperator,
+    again: fc.oneof(
+      { weight: 6, arbitrary: fc.constant(-1) },
+      { weight: 1, arbitrary: fc.nat({ max: 3 }) },
+    ),
+    kind: fc.constantFrom('planned', 'planned', 'compromise'),
+    key: fc.oneof(
+      { weight: 12, arbitrary: fc.constant('new' as const) },
+      { weight: 1, arbitrary: fc.constantFrom('first', 'root', 'operator', 'node') },
+    ),
+    isHeld: fc.oneof(
+      { weight: 5, arbitrary: fc.constant(true) },
+      { weight: 1, arbitrary: fc.constant(false) },
+    ),
+    activatesIn: fc.constantFrom(0, 0, 0, 0, 4 * MINUTE, 2 * HOUR, 13 * HOUR, -2 * HOUR),
+    overlap: fc.constantFrom(0, MINUTE, HOUR, HOUR, 12 * HOUR, 30 * HOUR),
+    altered: fc.oneof(
+      { weight: 14, arbitrary: fc.constant<OfferFlaw>('none') },
+      {
+        weight: 1,
+        arbitrary: fc.constantFrom<OfferFlaw>('number', 'link', 'network', 'root', 'no_root'),
+      },
+      {
+        weight: 1,
+        arbitrary: fc.constantFrom<OfferFlaw>('proof', 'from', 'times', 'no_way_back'),
+      },
+    ),
+  }),
+  request('activate', 3, byOperator),
+  request('cancel', 1, byOperator),
+  request('rollBack', 1, byOperator),
+  request('finish', 2, {
+    ...byOperator,
+    despite: fc.constantFrom<number | 'told'>(0, 'told', 'told', 1),
+  }),
+  event(2, fc.constant({ do: 'keepKeys' as const })),
+  event(1, fc.constant({ do: 'bringKey' as const })),
+  request('readEmptyFeed', 1, {}),
+];
+
 const events: readonly Draw<Step>[] = [
   event(
     8,
@@ -272,9 +338,20 @@ export interface History {
   readonly steps: readonly Step[];
 }
 
+export interface Kinds {
+  readonly clocks: Clocks;
+  /** How many times as often as otherwise the key of the authority is replaced. */
+  readonly successions: number;
+}
+
 /** Shrinking leaves out steps; a step itself stays as it was drawn. */
-export function history(maxSteps: number, clocks: Clocks): fc.Arbitrary<History> {
-  const drawn = [...requests, ...events, ...(clocks === 'wrong' ? clockSteps : [])];
+export function history(maxSteps: number, kinds: Kinds): fc.Arbitrary<History> {
+  const { clocks } = kinds;
+  const replacing = successions.map(({ weight, arbitrary }) => ({
+    weight: weight * kinds.successions,
+    arbitrary,
+  }));
+  const drawn = [...requests, ...replacing, ...events, ...(clocks === 'wrong' ? clockSteps : [])];
   const step = fc
     .noShrink(fc.oneof(...drawn))
     .map((one) => (clocks === 'wrong' ? one : onTime(one)));

@@ -1,10 +1,12 @@
 /** The state in memory that another process keeps up to date, from what it finds on the disk of the one that writes. */
 import type { ReadyState } from '../../src/authority/open.ts';
 import { type AuthorityState, createAuthorityState } from '../../src/authority/state.ts';
+import type { AuthoritySigner } from '../../src/base/signer/authority-signer.ts';
 import { createDocumentPublisher } from '../../src/protocol/contract/publications.ts';
 import { GENESIS_HASH, type PreviousOwner, type StoredSubject } from '../../src/store/store.ts';
 import { inOneBatch } from '../support/stored.ts';
 import { stateOptions } from './authority-calls.ts';
+import type { KeyFolder } from './key-folder.ts';
 import { contentsOf, type MemoryDisk, subjectOf } from './memory-store.ts';
 import type { SimulatedRuntime } from './runtime.ts';
 import { insist } from './violation.ts';
@@ -13,15 +15,23 @@ type Seen = Pick<MemoryDisk, 'subjects' | 'nonces' | 'liveness'> & { readonly en
 
 export class Understudy {
   readonly publisher = createDocumentPublisher();
+  readonly signer: AuthoritySigner;
   readonly #state: AuthorityState;
   readonly #disk: MemoryDisk;
   #seen: Seen;
   /** Everything happens in its order. */
   #last: Promise<void>;
 
-  constructor(disk: MemoryDisk, runtime: SimulatedRuntime) {
+  constructor(
+    disk: MemoryDisk,
+    runtime: SimulatedRuntime,
+    folder: KeyFolder,
+    signer: AuthoritySigner,
+  ) {
+    const { publisher } = this;
     this.#disk = disk;
-    this.#state = createAuthorityState(stateOptions(runtime, this.publisher));
+    this.signer = signer;
+    this.#state = createAuthorityState(stateOptions({ runtime, publisher, signer, folder }));
     this.#seen = seenOn(disk, disk.liveness);
     this.#last = this.#state.read(contentsOf(disk, 'closed'));
   }
@@ -34,8 +44,10 @@ export class Understudy {
     for (const [key, bytes] of disk.subjects) {
       if (subjects.get(key) !== bytes) changed.push(subjectOf(bytes));
     }
-    // They come in any order.
+    // They come in any order, except for the keys of the authority.
     if (changed.length % 2 === 0) changed.reverse();
+    const isKey = ({ kind }: StoredSubject) => Number(kind === 'authority-key');
+    changed.sort((a, b) => isKey(b) - isKey(a));
     const removed = [...subjects].filter(([key]) => !disk.subjects.has(key));
     const spent = [...disk.nonces.values()].filter((one) => nonces.get(one.digest) !== one);
     const digests = new Set(spent.map(({ digest }) => digest));

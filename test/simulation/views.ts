@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { JsonObject } from '../../src/base/json/value.ts';
 import type { ListPlace } from '../../src/protocol/contract/pages.ts';
 import type { CallName, CallOf } from './authority-calls.ts';
+import { publishedIds, signingNow } from './model/authority-keys.ts';
 import { publicationOf } from './model/enrollment.ts';
 import type { State } from './model/state.ts';
 import { NETWORK, NODES } from './requests.ts';
@@ -30,6 +31,9 @@ export async function compareDocuments(world: World): Promise<void> {
   }
   const license = documents.current('data_license_policy')?.licensee_sovereign_id ?? null;
   same('the data-license policy', license, world.license);
+  compareKeys(world);
+  // Whoever reads waits meanwhile, and everything in flight would be over.
+  if (world.isChangingKeys) return;
   const { count } = await read(world, 'countNodes', null);
   const { least, most } = world.contacts.activeBounds(shown, world.now);
   insist(
@@ -37,6 +41,21 @@ export async function compareDocuments(world: World): Promise<void> {
     () => `${count} nodes are active instead of ${least} to ${most}`,
   );
   await compareAgents(world);
+}
+
+function compareKeys({ shown: { authority }, documents }: World): void {
+  const { current } = signingNow(authority);
+  same('the issuer of the revocation list', documents.current('crl')?.issuer, current);
+  const delegation = documents.current('genesis')?.network_authority as JsonObject;
+  same('the key of the genesis block', delegation.public_key, current);
+  const { keys = [], successions = [] } = documents.current('authority_keys') ?? {};
+  const states = (keys as readonly JsonObject[]).map(({ public_key, state }) => [
+    public_key,
+    state,
+  ]);
+  same('the keys', states, [...authority.states]);
+  const ids = (successions as readonly JsonObject[]).map(({ succession_id: id }) => id);
+  same('the successions', ids, publishedIds(authority));
 }
 
 async function compareAgents(world: World): Promise<void> {

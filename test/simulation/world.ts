@@ -3,7 +3,15 @@
  * lost and are repeated; after each step the two are compared.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { createDocumentPublisher } from '../../src/protocol/contract/publications.ts';
+import type { JsonObject } from '../../src/base/json/value.ts';
+import type { AuthoritySigner } from '../../src/base/signer/authority-signer.ts';
+import type { NetworkTrust } from '../../src/client/followed-keys.ts';
+import { type KnownAuthorityKeys, publishedAuthorityKeys } from '../../src/edge/authority-keys.ts';
+import { documentText } from '../../src/protocol/contract/documents.ts';
+import {
+  createDocumentCache,
+  createDocumentPublisher,
+} from '../../src/protocol/contract/publications.ts';
 import type { Store, Unit } from '../../src/store/store.ts';
 import {
   type CallName,
@@ -14,8 +22,12 @@ import {
   type Reply,
 } from './authority-calls.ts';
 import { backgroundChange } from './background.ts';
+import { Followers } from './followers.ts';
+import { assertEdgeRefuses } from './forgeries.ts';
+import { KeyFolder } from './key-folder.ts';
 import { emptyDisk, type InFlight, type MemoryStore, openMemoryStore } from './memory-store.ts';
 import { NONCES_HELD, type Proof, TOLERANCE } from './model/access.ts';
+import { type AuthorityKeys, dueNow, firstKeys } from './model/authority-keys.ts';
 import { Contacts, FLUSH_INTERVAL, type Snapshot } from './model/contacts.ts';
 import {
   type Agent,
@@ -28,8 +40,9 @@ import {
   type State,
 } from './model/state.ts';
 import { PublishedDocuments } from './published-documents.ts';
-import { OPERATORS, type Stamp } from './requests.ts';
+import { AUTHORITY, OPERATORS, ROOT, type Stamp } from './requests.ts';
 import { type SimulatedRuntime, simulatedRuntime } from './runtime.ts';
+import { SignatureChecks } from './signatures.ts';
 import { Understudy } from './understudy.ts';
 import { insist, Violation } from './violation.ts';
 
@@ -48,6 +61,7 @@ export interface Sent {
   begun?(): void;
   /** What the client, or a reader, knows from a successful answer. */
   learn?(value: unknown, made: Made, decidedAt: number): void;
+  refused?(details: JsonObject): void;
 }
 
 interface Pending {
@@ -55,6 +69,8 @@ interface Pending {
   decidedAt: number;
   readonly outcomes: readonly Outcome[];
   readonly made: Made;
+  /** The keys of the authority when it was decided. */
+  readonly authority: AuthorityKeys;
   reply: Reply | null;
 }
 
@@ -69,6 +85,12 @@ interface Waiting {
 /** A defect that is planted on purpose, around the authority. */
 export interface Defect {
   readonly store?: (store: MemoryStore) => Store;
+  readonly signer?: (signer: AuthoritySigner) => AuthoritySigner;
+  readonly edge?: (keys: KnownAuthorityKeys) => KnownAuthorityKeys;
+  /** What readers get in place of a document. */
+  readonly published?: (name: string, record: JsonObject) => JsonObject;
+  /** A client that follows the keys. */
+  readonly client?: (create: () => NetworkTrust) => NetworkTrust;
   readonly authority?: (authority: OpenAuthority) => OpenAuthority;
 }
 
@@ -81,17 +103,26 @@ interface Flush {
 }
 
 const MAX_TICKS = 1000;
+/** As long as it takes to prepare a change of keys. */
+const FEW_TICKS = 4;
 
 export class World {
   readonly runtime: SimulatedRuntime = simulatedRuntime();
   readonly disk = emptyDisk();
+  readonly folder = new KeyFolder();
   readonly contacts = new Contacts();
-  readonly documents = new PublishedDocuments();
   /** All that was decided, and all that was answered for. */
-  decided: State = emptyState(OPERATORS.map(({ keyId, tier }) => [keyId, tier]));
+  decided: State = emptyState(
+    OPERATORS.map(({ keyId, tier }) => [keyId, tier]),
+    firstKeys(ROOT.publicKey, AUTHORITY.publicKey),
+  );
   shown: State = copyOf(this.decided);
   /** The data-license policy in force; it lives in memory only. */
   license: string | null = null;
+  readonly signatures = new SignatureChecks();
+  readonly documents = new PublishedDocuments((name, record) =>
+    this.signatures.assertDocument(name, record, [this.shown.authority, this.decided.authority]),
+  );
   /** Registrations that were seen to be expired: they do not come back when the clock is set back. */
   readonly lapsedAgents = new Set<Agent>();
   /** `scope nonce` of accepted requests that are not durable, such as heartbeats. */
@@ -107,8 +138,10 @@ export class World {
   #signedBeforeStart = 0;
   /** The latest time that the service has gone by. */
   #latest = 0;
+  readonly #followers: Followers;
   readonly #defect: Defect;
   #store!: MemoryStore;
+  #edge!: KnownAuthorityKeys;
   #authority!: OpenAuthority;
   #pending: Pending[] = [];
   #waiting: Waiting[] = [];
@@ -121,7 +154,8 @@ export class World {
 
   private constructor(defect: Defect, takesOver: boolean) {
     this.#defect = defect;
-    if (takesOver) this.#understudy = new Understudy(this.disk, this.runtime);
+    this.#followers = new Followers(() => this.now, defect.client);
+    if (takesOver) this.#understudy = this.#newUnderstudy();
   }
 
   /** `takesOver`: each start goes on with a state that was followed. */
@@ -135,9 +169,17 @@ export class World {
     return this.runtime.now();
   }
 
+  /** Signed for the key that is published as the current one. */
   stamp(): Stamp {
     this.#stamps += 1;
-    return { now: this.now, nonce: `nonce-${this.#stamps}` };
+    const authorityKeys = {
+      get audiences() {
+        return edge().audiences;
+      },
+    };
+    const edge = () => this.#edge;
+    const audience = this.#edge.current;
+    return { now: this.now, nonce: `nonce-${this.#stamps}`, audience, authorityKeys };
   }
 
   /** Sends a request, and leaves it in flight where it has to be stored. */
@@ -147,13 +189,12 @@ export class World {
     const perform = sent.judge(edgeNow);
     if (perform === null) return;
     this.runtime.advance(late);
-    const before = this.#store.inFlight.length;
     const possible = sent.predict(this.#moment(edgeNow));
+    const { authority } = this.decided;
     if (sent.proof !== undefined) this.#noteTried(sent.proof);
+    const before = new Set(this.#store.inFlight);
     const reply = perform(this.#authority);
-    const written = this.#store.inFlight.slice(before).filter(({ unit }) => unit !== null);
-    insist(written.length <= 1, () => `${sent.label} was stored in ${written.length} units`);
-    const write = written[0] ?? null;
+    const write = await this.#decision(sent, reply, before);
     const made: Made = (kind) => newIds(write?.unit ?? null, kind);
     const outcomes = possible.filter((one) => isConsistent(one, write, reply));
     insist(
@@ -161,7 +202,7 @@ export class World {
       () =>
         `${sent.label} ended otherwise than ${possible.map(titleOf).join(' or ')}: ${storedTitle(write, reply)}`,
     );
-    const pending: Pending = { sent, outcomes, made, decidedAt: this.now, reply: null };
+    const pending: Pending = { sent, outcomes, made, authority, decidedAt: this.now, reply: null };
     if (write !== null) this.#attribute(write, outcomes[0]?.change ?? null, made, pending);
     this.#pending.push(pending);
     if (outcomes.some(({ refusal }) => refusal === null)) sent.begun?.();
@@ -176,6 +217,40 @@ export class World {
       pending.reply = reply;
     }
     await this.#turn();
+  }
+
+  /** The unit by which a request is decided, if any. A few are prepared before, and all wait while the keys change. */
+  async #decision(
+    { label }: Sent,
+    reply: Reply | Promise<Reply>,
+    before: ReadonlySet<InFlight>,
+  ): Promise<InFlight | null> {
+    const written = () =>
+      this.#store.inFlight.filter((one) => one.unit !== null && !before.has(one));
+    let isOver = !(reply instanceof Promise);
+    if (reply instanceof Promise) {
+      const over = () => {
+        isOver = true;
+      };
+      reply.then(over, over);
+    }
+    if ([...before].some(isKeyChange)) {
+      await tick();
+      insist(!isOver && written().length === 0, () => `${label} did not wait for a change of keys`);
+      this.#store.persist();
+      this.#store.answer();
+    }
+    for (let ticks = 0; ticks < MAX_TICKS && !isOver && written().length === 0; ticks += 1) {
+      if (ticks === FEW_TICKS && this.#store.inFlight.length > 0) break;
+      await tick();
+    }
+    insist(written().length <= 1, () => `${label} was stored in ${written().length} units`);
+    return written()[0] ?? null;
+  }
+
+  /** Whether nothing is decided, because the keys of the authority change. */
+  get isChangingKeys(): boolean {
+    return this.#store.inFlight.some(isKeyChange);
   }
 
   /** Everything in flight reaches the disk and is answered. */
@@ -196,6 +271,7 @@ export class World {
   /** Begins a flush of liveness, which is in flight until everything settles. */
   async flushLiveness(): Promise<void> {
     if (this.#flush !== null) return;
+    await this.#afterKeyChange();
     this.#noteTime();
     const flush: Flush = { began: this.contacts.snapshot(), wrote: null, isDone: false };
     this.#flush = flush;
@@ -210,14 +286,35 @@ export class World {
 
   /** What has ended for long is removed; that is in flight until everything settles. */
   async sweep(): Promise<void> {
+    await this.#afterKeyChange();
     this.#authority.sweep().catch(() => undefined);
     await this.#turn();
   }
 
   /** Lists are published again in time; that is in flight until everything settles. */
   async renewLists(): Promise<void> {
+    await this.#afterKeyChange();
     this.#authority.renewLists().catch(() => undefined);
     await this.#turn();
+  }
+
+  /** What is due for the keys of the authority is done, or in flight. */
+  async keepKeys(): Promise<void> {
+    await this.#afterKeyChange();
+    const due = dueNow(this.#moment(this.now));
+    const before = new Set(this.#store.inFlight);
+    this.#authority.keepKeys().catch(() => undefined);
+    for (let ticks = 0; ticks < FEW_TICKS; ticks += 1) await this.#turn();
+    const isDone = this.#store.inFlight.some((one) => !before.has(one) && isKeyChange(one));
+    insist(isDone === (due !== null), () => `${isDone ? 'A' : 'No'} change of keys came when due`);
+  }
+
+  get isKeyDue(): boolean {
+    return dueNow(this.#moment(this.now)) !== null;
+  }
+
+  async #afterKeyChange(): Promise<void> {
+    if (this.isChangingKeys) await this.settle();
   }
 
   /** The process dies; some of what was in flight may have reached the disk. */
@@ -264,8 +361,27 @@ export class World {
 
   /** Asks what has no effect. */
   async ask<Name extends CallName>(name: Name, given: CallOf<Name>): Promise<Reply> {
-    const reply = call(this.#authority, name, given);
-    return reply instanceof Promise ? this.#pump(reply) : reply;
+    const made = call(this.#authority, name, given);
+    const reply = await (made instanceof Promise ? this.#pump(made) : made);
+    if (reply.ok) this.signatures.assertAnswer(name, reply.value, this.decided.authority);
+    return reply;
+  }
+
+  /** Those who follow the keys look at what is published, and thieves try what they can. */
+  async lookAtKeys(isLast = false): Promise<void> {
+    const { now, documents } = this;
+    const { authority: keys } = this.shown;
+    const [genesis, authorityKeys, crl] = [
+      documents.current('genesis'),
+      documents.current('authority_keys'),
+      documents.current('crl'),
+    ];
+    if (genesis === null || authorityKeys === null || crl === null) return;
+    const published = { now, keys, genesis, authorityKeys, crl };
+    this.#followers.look(published);
+    if (!isLast) return;
+    this.#followers.lookFirst(published);
+    await assertEdgeRefuses(keys, () => this.#edge.trusted, now);
   }
 
   noteAccepted(scope: string, nonce: string): void {
@@ -292,6 +408,9 @@ export class World {
         Math.max(this.#signedBeforeStart, this.#forgottenUntil.get(nodeKey) ?? 0),
       wasTried: (nonce) => this.#tried.has(nonce),
       wasAccepted: (scope, nonce) => this.#accepted.has(`${scope} ${nonce}`),
+      isHeld: (publicKey) => this.folder.has(publicKey),
+      isOperator: (publicKey) => OPERATORS.some(({ key }) => key.publicKey === publicKey),
+      laggards: () => ({ least: 0, most: this.decided.certificates.size }),
     };
   }
 
@@ -299,13 +418,24 @@ export class World {
     const { lastOwner } = this.disk;
     const ready = this.#understudy?.ready(lastOwner) ?? null;
     const documents = this.#understudy?.publisher ?? createDocumentPublisher();
+    const signer = this.#understudy?.signer ?? this.#newSigner();
     const memory = openMemoryStore(this.disk, 'by_hand');
     this.#store = memory;
-    if (this.#understudy !== null) this.#understudy = new Understudy(this.disk, this.runtime);
+    if (this.#understudy !== null) this.#understudy = this.#newUnderstudy();
     this.#failure = null;
     this.runtime.restart(() => this.#clockSet());
-    documents.follow((publication) => this.documents.take(publication));
+    const cache = createDocumentCache(documents.versions);
+    documents.follow(cache.take);
+    const { genesis } = this.folder;
+    const edge = publishedAuthorityKeys(genesis, genesis.network_authority.public_key, cache);
+    this.#edge = this.#defect.edge?.(edge) ?? edge;
+    documents.follow(({ name, document }) => {
+      const record = JSON.parse(documentText(document)) as JsonObject;
+      this.documents.take(name, this.#defect.published?.(name, record) ?? record);
+    });
     const surroundings = {
+      signer,
+      folder: this.folder,
       store: this.#defect.store?.(memory) ?? memory,
       runtime: this.runtime,
       publisher: documents,
@@ -316,6 +446,15 @@ export class World {
     const opening = open(surroundings, ready);
     opening.catch(() => undefined);
     return opening;
+  }
+
+  #newSigner(): AuthoritySigner {
+    const signer = this.folder.signer();
+    return this.#defect.signer?.(signer) ?? signer;
+  }
+
+  #newUnderstudy(): Understudy {
+    return new Understudy(this.disk, this.runtime, this.folder, this.#newSigner());
   }
 
   async #open(): Promise<void> {
@@ -395,7 +534,7 @@ export class World {
     this.#attributed.add(write);
     const { unit } = write;
     if (unit === null) return;
-    const applied = change ?? backgroundChange(unit, this.decided, this.now);
+    const applied = change ?? backgroundChange(unit, this.#moment(this.now));
     applied(this.decided, made);
     this.#waiting.push({ write, change: applied, made, by });
   }
@@ -434,8 +573,10 @@ export class World {
     this.#flush = null;
   }
 
-  #check({ sent, outcomes, reply, made, decidedAt }: Pending): void {
+  #check({ sent, outcomes, reply, made, decidedAt, authority }: Pending): void {
     if (reply === null) return;
+    if (reply.ok) this.signatures.assertAnswer(sent.label, reply.value, authority);
+    else sent.refused?.(reply.details);
     const fitting = outcomes.find((outcome) => fits(outcome, reply, made));
     insist(
       fitting !== undefined,
@@ -444,6 +585,12 @@ export class World {
     );
     if (reply.ok) sent.learn?.(reply.value, made, decidedAt);
   }
+}
+
+/** Also the only change during which nothing else is decided. */
+function isKeyChange({ unit }: InFlight): boolean {
+  const kinds = unit?.subjects.map(({ kind }) => kind) ?? [];
+  return kinds.includes('authority-key') && kinds.includes('crl');
 }
 
 function fits({ refusal, answer }: Outcome, reply: Reply, made: Made): boolean {
@@ -457,10 +604,11 @@ function fits({ refusal, answer }: Outcome, reply: Reply, made: Made): boolean {
 
 /** Whether what was stored, or answered at once, can be this outcome. */
 function isConsistent(
-  { refusal, change }: Outcome,
+  { refusal, change, changesSigners }: Outcome,
   write: InFlight | null,
   reply: Reply | Promise<Reply>,
 ): boolean {
+  if ((changesSigners === true) !== (write !== null && isKeyChange(write))) return false;
   const unit = write?.unit ?? null;
   if (change !== null) return unit !== null && unit.subjects.length + unit.nonces.length > 0;
   if (!(reply instanceof Promise)) return reply.ok === (refusal === null);

@@ -1,4 +1,5 @@
 /** Who may do what: operator signatures [core-2-3] and node proofs [core-3-1], with their nonces. */
+import { audiencesOf } from './authority-keys.ts';
 import { also, type Moment, type Outcome, refused, type Tier } from './state.ts';
 
 /** Signed requests may be this old, or ahead, in milliseconds. */
@@ -14,6 +15,8 @@ export interface Proof {
   readonly isGenuine: boolean;
   readonly signedAt: number;
   readonly nonce: string;
+  /** The key of the authority that it was signed for; null where it is not named. */
+  readonly audience: string | null;
 }
 
 /** An operator's request: `decide` is asked once the operator was admitted and the body is well formed. */
@@ -22,25 +25,28 @@ export function asOperator(
   proof: Proof,
   tier: Tier,
   isWellFormed: boolean,
-  decide: () => Outcome,
+  decide: () => Outcome | readonly Outcome[],
 ): readonly Outcome[] {
-  const { state, edgeNow, mayBeForgotten, wasAccepted } = moment;
+  const { state, shown, edgeNow, mayBeForgotten, wasAccepted } = moment;
   const operator = state.operators.get(proof.holder);
   const scope = `admin:${proof.holder}`;
   if (operator === undefined || operator.isOff) return [refused('unknown_admin_key')];
   const isReplay = state.spent.has(nonceKey(scope, proof)) || wasAccepted(scope, proof.nonce);
-  if (isStale(proof, edgeNow) || isReplay || !proof.isGenuine) {
+  const isForUs = audiencesOf(shown.authority).includes(proof.audience ?? '');
+  if (isStale(proof, edgeNow) || isReplay || !proof.isGenuine || !isForUs) {
     return [refused('admin_auth_failed')];
   }
   const isDenied = tier === 'privileged' && operator.tier !== 'privileged';
-  const outcome = isDenied
+  const outcomes = isDenied
     ? refused('insufficient_operator_tier')
     : isWellFormed
       ? decide()
       : refused('request_validation_failed');
   // A genuine request spends its nonce, whatever becomes of it.
-  const admitted = also(outcome, ({ spent }) => spent.add(nonceKey(scope, proof)));
-  return mayBeForgotten(proof.signedAt) ? [admitted, refused('admin_auth_failed')] : [admitted];
+  const admitted = [outcomes]
+    .flat()
+    .map((outcome) => also(outcome, ({ spent }) => spent.add(nonceKey(scope, proof))));
+  return mayBeForgotten(proof.signedAt) ? [...admitted, refused('admin_auth_failed')] : admitted;
 }
 
 export type ProofVerdict = 'valid' | 'invalid' | 'either';

@@ -4,6 +4,8 @@
  * authority. Values are never changed in place, so a copy of the maps is a copy of the state.
  */
 
+import type { AuthorityKeys } from './authority-keys.ts';
+
 export type Tier = 'standard' | 'privileged';
 
 export interface Operator {
@@ -89,14 +91,19 @@ export interface State {
   /** `issuer id` of every attestation that an imported feed revoked. */
   readonly importedIds: Set<string>;
   readonly nullified: Set<string>;
+  authority: AuthorityKeys;
   /** `scope nonce` of every request that was accepted. */
   readonly spent: Set<string>;
   /** How many audit entries each kind of success left. */
   readonly audited: Map<string, number>;
 }
 
-export function emptyState(operators: Iterable<readonly [string, Tier]>): State {
+export function emptyState(
+  operators: Iterable<readonly [string, Tier]>,
+  authority: AuthorityKeys,
+): State {
   return {
+    authority,
     operators: new Map([...operators].map(([id, tier]) => [id, { tier, isOff: false }])),
     invites: new Map(),
     certificates: new Map(),
@@ -120,6 +127,7 @@ export function emptyState(operators: Iterable<readonly [string, Tier]>): State 
 
 export function copyOf(state: State): State {
   return {
+    authority: state.authority,
     operators: new Map(state.operators),
     invites: new Map(state.invites),
     certificates: new Map(state.certificates),
@@ -154,6 +162,8 @@ export interface Outcome {
   readonly answer: (made: Made) => { readonly [member: string]: unknown };
   /** Null when nothing has to be stored before the answer leaves. */
   readonly change: Change | null;
+  /** Whether other keys sign from then on. */
+  readonly changesSigners?: true;
 }
 
 /** The state that a request meets. */
@@ -173,6 +183,12 @@ export interface Moment {
   readonly wasTried: (nonce: string) => boolean;
   /** Whether the request was accepted before, by this process or an earlier one. */
   readonly wasAccepted: (scope: string, nonce: string) => boolean;
+  /** Whether this private key of the authority is there. */
+  readonly isHeld: (publicKey: string) => boolean;
+  /** Whether it is the key of an operator. */
+  readonly isOperator: (publicKey: string) => boolean;
+  /** How many nodes have not followed the last succession. */
+  readonly laggards: () => { readonly least: number; readonly most: number };
 }
 
 export function refused(refusal: string, change: Change | null = null): Outcome {

@@ -1,0 +1,199 @@
+/**
+ * Those who follow the keys of the network from what they pinned once, with the client that is published: they reach the
+ * current key, never go back, and accept nothing that only a stolen key has signed [authority-keys-7].
+ */
+import { SHA256 } from '../../src/base/crypto/digest.ts';
+import { verifySignature } from '../../src/base/crypto/ed25519.ts';
+import type { JsonObject } from '../../src/base/json/value.ts';
+import { canonicalJson } from '../../src/base/json/write.ts';
+import { createNetworkTrust, type NetworkTrust } from '../../src/client/followed-keys.ts';
+import { createVerifier } from '../../src/client/offline.ts';
+import type { GenesisBlock } from '../../src/protocol/records/genesis.ts';
+import { forgedBy, theftsIn } from './forgeries.ts';
+import { type AuthorityKeys, publishedIds, signingNow } from './model/authority-keys.ts';
+import { AUTHORITY, NETWORK, ROOT } from './requests.ts';
+import { insist } from './violation.ts';
+
+/** What everybody can read. */
+export interface Published {
+  readonly now: number;
+  /** What has been answered for. */
+  readonly keys: AuthorityKeys;
+  readonly genesis: JsonObject;
+  readonly authorityKeys: JsonObject;
+  readonly crl: JsonObject;
+}
+
+interface Follower {
+  readonly name: string;
+  /** How many statements were in force when it pinned the key; null if it pinned the root key. */
+  readonly pinnedAfter: number | null;
+  readonly trust: NetworkTrust;
+  /** Goes by the genesis block, or by its clock alone. */
+  readonly readsGenesis: boolean;
+}
+
+const VERIFY = { verify: verifySignature, sha256: SHA256 };
+
+export class Followers {
+  readonly #followers: Follower[] = [];
+  /** The earlier documents, which anybody may offer again. */
+  readonly #documents = new Map<string, readonly string[]>();
+  readonly #now: () => number;
+  readonly #changed: (create: () => NetworkTrust) => NetworkTrust;
+  #looked = '';
+
+  /** `changed` plants a defect in a client. */
+  constructor(now: () => number, changed?: (create: () => NetworkTrust) => NetworkTrust) {
+    this.#now = now;
+    this.#changed = changed ?? ((create) => create());
+    const root = { authorityKey: AUTHORITY.publicKey, rootKey: ROOT.publicKey };
+    this.#add('whoever pinned the root key', null, root, true);
+    this.#add('whoever pinned the root key, without the genesis block', null, root, false);
+    this.#add('whoever pinned the first key', 0, { authorityKey: AUTHORITY.publicKey }, true);
+  }
+
+  /** Looks at what is published after a step. */
+  look(published: Published): void {
+    const { keys, crl } = published;
+    // Until what is due has happened, clocks say more than the authority has done.
+    if (isLate(published)) return;
+    const looked = `${canonicalJson(published.authorityKeys)} ${crl.sequence}`;
+    if (looked === this.#looked) return;
+    this.#looked = looked;
+    const { current } = signingNow(keys);
+    const { length } = keys.inForce;
+    if (!this.#followers.some(({ pinnedAfter }) => pinnedAfter === length)) {
+      this.#add(
+        `whoever pinned key ${length}`,
+        length,
+        { authorityKey: current },
+        length % 2 === 0,
+      );
+    }
+    for (const follower of this.#followers) this.#follow(follower, published);
+    this.#offerEarlier(published);
+    this.#documents.set(canonicalJson(published.authorityKeys), publishedIds(keys));
+  }
+
+  /** Whoever has never looked before reaches the current key, too. */
+  lookFirst(published: Published): void {
+    if (isLate(published)) return;
+    for (const { name, pinnedAfter, readsGenesis } of this.#followers) {
+      const authorityKey = pinnedKey(published.keys, pinnedAfter ?? 0);
+      const pin = { authorityKey, ...(pinnedAfter === null && { rootKey: ROOT.publicKey }) };
+      const late = this.#made(`${name}, and was away`, pinnedAfter, pin, readsGenesis);
+      this.#follow(late, published);
+    }
+  }
+
+  #follow(follower: Follower, published: Published): void {
+    const { name, pinnedAfter, trust, readsGenesis } = follower;
+    const { keys, genesis, authorityKeys, crl, now } = published;
+    const isClockBehind = keys.inForce.some(({ activatesAt }) => activatesAt > now);
+    if (isClockBehind && !readsGenesis) return;
+    const before = trust.stored();
+    const { refusal } = trust.follow(
+      authorityKeys,
+      readsGenesis ? (genesis as unknown as GenesisBlock) : undefined,
+    );
+    const isCutOff = keys.inForce
+      .slice(pinnedAfter ?? keys.inForce.length)
+      .some(({ kind }) => kind === 'compromise');
+    const stagedIsTheft = keys.staged?.statement.kind === 'compromise';
+    const mayBeRefused = isCutOff || (pinnedAfter !== null && stagedIsTheft);
+    if (refusal !== null) {
+      insist(
+        mayBeRefused && refusal.reason === 'root_key_needed',
+        () => `${name} cannot follow: ${refusal.message}`,
+      );
+      insist(trust.stored() === before, () => `${name} took something from a refused chain`);
+    }
+    if (isCutOff) {
+      insist(refusal !== null, () => `${name} follows a chain past a theft`);
+      return;
+    }
+    // As long as it is refused, it keeps what it knew.
+    if (refusal !== null && trust.currentKey() !== signingNow(keys).current) return;
+    insist(
+      trust.currentKey() === signingNow(keys).current,
+      () => `${name} takes ${trust.currentKey()} for the current key`,
+    );
+    const verdict = createVerifier({ ...VERIFY, now: () => now }).revocationList(crl, trust);
+    // Whoever asks for a stale list gets a new one.
+    insist(
+      verdict === 'valid' || verdict === 'stale',
+      () => `For ${name}, the revocation list ${crl.sequence} is ${verdict}`,
+    );
+    this.#assertRefusesForgeries(follower, published);
+  }
+
+  /** Nobody goes back to what an earlier document says. */
+  #offerEarlier({ keys }: Published): void {
+    for (const [text, ids] of this.#documents) {
+      for (const { name, trust } of this.#followers) {
+        const known = trust.lastChange()?.sequence ?? 0;
+        if (keys.inForce.slice(0, known).every(({ id }, index) => ids[index] === id)) continue;
+        const before = trust.stored();
+        const { refusal } = trust.follow(text);
+        insist(
+          refusal !== null && trust.stored() === before,
+          () => `${name} follows ${known} statements, and takes another chain of ${ids.length}`,
+        );
+      }
+    }
+  }
+
+  #assertRefusesForgeries({ name, trust }: Follower, { keys, genesis, now }: Published): void {
+    const verifier = createVerifier({ ...VERIFY, now: () => now });
+    for (const theft of theftsIn(keys)) {
+      const forged = forgedBy(theft, now);
+      const verdicts = {
+        certificate: verifier.certificate(forged.certificate, {
+          genesis: genesis as never,
+          authority: trust,
+        }),
+        'revocation list': verifier.revocationList(forged.crl, trust),
+        policy: verifier.policy(forged.policy, trust),
+        bulletin: verifier.bulletin(forged.bulletin, NETWORK, trust),
+        feed: verifier.feed(forged.feed, NETWORK, trust.signingNow()),
+      };
+      for (const [what, verdict] of Object.entries(verdicts)) {
+        insist(
+          verdict === 'invalid_signature',
+          () => `${name} takes a forged ${what} for ${verdict}`,
+        );
+      }
+    }
+  }
+
+  #add(
+    name: string,
+    pinnedAfter: number | null,
+    pin: { readonly authorityKey: string; readonly rootKey?: string },
+    readsGenesis: boolean,
+  ): void {
+    this.#followers.push(this.#made(name, pinnedAfter, pin, readsGenesis));
+  }
+
+  #made(
+    name: string,
+    pinnedAfter: number | null,
+    pin: { readonly authorityKey: string; readonly rootKey?: string },
+    readsGenesis: boolean,
+  ): Follower {
+    const options = { networkName: NETWORK, now: this.#now, ...VERIFY, ...pin };
+    const trust = this.#changed(() => createNetworkTrust(options));
+    return { name, pinnedAfter, readsGenesis, trust };
+  }
+}
+
+/** The key that was current after so many statements. */
+function pinnedKey({ inForce, terms }: AuthorityKeys, length: number): string {
+  return inForce[length - 1]?.to ?? terms[0].current;
+}
+
+/** Whether something is due that has not happened, or was late for those who go by their clock. */
+function isLate({ keys, now }: Published): boolean {
+  return keys.staged !== null && keys.staged.statement.activatesAt <= now;
+}

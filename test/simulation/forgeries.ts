@@ -1,0 +1,137 @@
+/** What a thief signs with a key that the authority had, and what the edges of the authority make of it. */
+import { SHA256 } from '../../src/base/crypto/digest.ts';
+import { verifySignature } from '../../src/base/crypto/ed25519.ts';
+import { formatInstant } from '../../src/base/timestamp.ts';
+import { readTreatyScope } from '../../src/protocol/records/recognition-treaty.ts';
+import { signRecord, signSingly, soleSigner } from '../../src/protocol/records/signed-record.ts';
+import { judgeTreaty } from '../../src/protocol/verification.ts';
+import type { AuthorityKeys } from './model/authority-keys.ts';
+import { NETWORK, NODES } from './requests.ts';
+import { keyOfAuthority } from './successions.ts';
+import { insist } from './violation.ts';
+
+export interface Theft {
+  readonly from: string;
+  readonly distrustedFrom: number;
+}
+
+export function theftsIn({ inForce }: AuthorityKeys): readonly Theft[] {
+  return inForce.flatMap(({ from, distrustedFrom }) =>
+    distrustedFrom === null ? [] : [{ from, distrustedFrom }],
+  );
+}
+
+/** What the thief signs a moment ago. */
+export function forgedBy({ from, distrustedFrom }: Theft, now: number) {
+  const at = Math.max(now - 1000, distrustedFrom);
+  const stolen = keyOfAuthority(from);
+  const key = stolen.publicKey;
+  const signer = soleSigner(stolen);
+  const [issued_at, later] = [formatInstant(at), formatInstant(at + 3_600_000)];
+  return {
+    certificate: signRecord(
+      {
+        cert_id: 'forged',
+        node_public_key: NODES[0]?.publicKey ?? '',
+        network_name: NETWORK,
+        roles: ['role:root'],
+        issued_at,
+        expires_at: later,
+        issued_by: key,
+      },
+      signer,
+    ),
+    crl: signRecord(
+      {
+        crl_id: 'forged',
+        sequence: 1_000_000,
+        issued_at,
+        next_update: later,
+        issuer: key,
+        revoked_certificates: [],
+      },
+      signer,
+    ),
+    policy: signRecord(
+      {
+        policy_id: 'forged',
+        issued_at,
+        issued_by: key,
+        min_client_version: '0',
+        allowed_ports: [443],
+        allowed_services: [],
+        routing: { preferred_transports: ['quic'], max_hops: 6 },
+      },
+      signer,
+    ),
+    bulletin: signSingly(
+      {
+        version: 1,
+        network_name: NETWORK,
+        issued_at,
+        crl_sequence: 1_000_000,
+        crl_digest: '0'.repeat(64),
+        policy_id: null,
+        genesis_digest: '0'.repeat(64),
+        log_size: 1,
+      },
+      signer,
+    ),
+    treaty: signRecord(
+      {
+        treaty_id: 'forged',
+        issuer_sovereign_id: NETWORK,
+        subject_sovereign_id: 'thief',
+        subject_public_keys: [key],
+        scope: readTreatyScope({}),
+        status: 'active',
+        issued_at,
+        valid_from: issued_at,
+        expires_at: later,
+        issued_by: key,
+        metadata: {},
+      },
+      signer,
+    ),
+    feed: signRecord(
+      {
+        feed_id: 'forged',
+        issuer_sovereign_id: NETWORK,
+        sequence: 1_000_000,
+        issued_at,
+        revoked_attestation_ids: [],
+        revocation_reasons: {},
+        issued_by: key,
+      },
+      signer,
+    ),
+  };
+}
+
+/** The public routes verify by the keys that this authority had, unless others are given. */
+export async function assertEdgeRefuses(
+  keys: AuthorityKeys,
+  ownKeys: () => readonly string[],
+  now: number,
+): Promise<void> {
+  for (const theft of theftsIn(keys)) {
+    const { treaty } = forgedBy(theft, now);
+    const { reason } = await judgeTreaty(
+      { treaty },
+      {
+        now,
+        uuid: () => 'id',
+        verify: verifySignature,
+        sha256: SHA256,
+        isBounded: true,
+        ownKeys,
+        askRevocations: () => ({
+          attestation_revoked_here: false,
+          attestation_revoked_by_feed: false,
+          treaty_revoked: false,
+        }),
+      },
+    );
+    insist(reason === 'invalid_signature', () => `An edge takes a forged treaty for ${reason}`);
+  }
+}

@@ -1,0 +1,39 @@
+/** The files of the authority's keys and its genesis block, as an operator and the service leave them. */
+import type { Signer } from '../../src/base/crypto/primitives.ts';
+import {
+  type AuthoritySigner,
+  createAuthoritySigner,
+  heldHere,
+} from '../../src/base/signer/authority-signer.ts';
+import type { GenesisBlock } from '../../src/protocol/records/genesis.ts';
+import { AUTHORITY, FIRST_KEY_ID, GENESIS } from './requests.ts';
+
+export class KeyFolder {
+  /** What the next start is configured with. */
+  genesis: GenesisBlock = GENESIS;
+  readonly #keys = new Map<string, Signer>([[AUTHORITY.publicKey, AUTHORITY]]);
+
+  put(key: Signer): void {
+    this.#keys.set(key.publicKey, key);
+  }
+
+  has(publicKey: string): boolean {
+    return this.#keys.has(publicKey);
+  }
+
+  /** Those of a process that starts now. */
+  signer(): AuthoritySigner {
+    const { public_key } = this.genesis.network_authority;
+    const configured = { publicKey: public_key, keyId: FIRST_KEY_ID };
+    return createAuthoritySigner(
+      heldHere(() => [...this.#keys.values()]),
+      configured,
+    );
+  }
+
+  /** Only one key signs any more. */
+  settle(genesis: GenesisBlock, former: readonly string[]): void {
+    this.genesis = genesis;
+    for (const key of former) this.#keys.delete(key);
+  }
+}

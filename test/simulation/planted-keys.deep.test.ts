@@ -1,0 +1,186 @@
+/** As `planted.deep.test.ts`, with defects in how the key of the authority is replaced and followed. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { JsonObject } from '../../src/base/json/value.ts';
+import type { AuthoritySigner, SigningTerm } from '../../src/base/signer/authority-signer.ts';
+import type { NetworkTrust } from '../../src/client/followed-keys.ts';
+import { createVerifier } from '../../src/client/offline.ts';
+import {
+  type SignedRecord,
+  signRecord,
+  soleSigner,
+} from '../../src/protocol/records/signed-record.ts';
+import { forgedBy } from './forgeries.ts';
+import type { MemoryStore } from './memory-store.ts';
+import { AUTHORITY, FIRST_KEY_ID, GENESIS, NETWORK, NEXT_KEYS } from './requests.ts';
+import { describe, simulate } from './simulate.ts';
+import { keyOfAuthority } from './successions.ts';
+import type { Defect } from './world.ts';
+
+const HISTORIES = 200;
+const SUCCESSIONS = 15;
+
+/** Each with what the finding says. */
+const DEFECTS: readonly (readonly [string, Defect, RegExp])[] = [
+  [
+    'an authority that signs with the previous key after the overlap',
+    {
+      signer: usingOther((last, terms) => {
+        const { previous = null } = terms.findLast((term) => term.previous !== null) ?? {};
+        return { ...last, previous: last.previous ?? previous };
+      }),
+    },
+    /is signed by|is not held/,
+  ],
+  [
+    'an authority that forgets the second signature',
+    { signer: usingOther((last) => ({ ...last, previous: null })) },
+    /is signed by [^,]+ instead of .*,/,
+  ],
+  [
+    'an authority that goes on signing with a stolen key',
+    { signer: usingOther((last, terms) => (last.previous === null ? (terms[0] ?? last) : last)) },
+    /the issuer of the revocation list|is signed by|is not held/,
+  ],
+  ['a list that keeps its number at an activation', { published: keepingNumber() }, /two contents/],
+  [
+    'a genesis block that names the first key forever',
+    { published: (name, record) => (name === 'genesis' ? GENESIS : record) },
+    /the key of the genesis block/,
+  ],
+  [
+    'keys that are forgotten at a crash',
+    { store: (store) => storing(store, ({ kind }) => kind !== 'authority-key') },
+    /./,
+  ],
+  [
+    'an authority that does nothing when it is due',
+    { authority: (authority) => ({ ...authority, keepKeys: () => Promise.resolve() }) },
+    /No change of keys came when due/,
+  ],
+  [
+    'an edge that takes what a stolen key has signed',
+    {
+      edge: (keys) => ({
+        ...keys,
+        get audiences() {
+          return keys.audiences;
+        },
+        get current() {
+          return keys.current;
+        },
+        trusted: [AUTHORITY, ...NEXT_KEYS].map(({ publicKey }) => publicKey),
+      }),
+    },
+    /An edge takes a forged treaty for accepted/,
+  ],
+  [
+    'a client that takes what a stolen key has signed',
+    {
+      client: (create) => {
+        const trust = create();
+        const all = () => trust.keys().map(({ public_key }) => public_key);
+        return { ...trust, signingNow: all, signingAt: all };
+      },
+    },
+    /takes a forged/,
+  ],
+  ['a client that goes back to an older chain', { client: forgetful }, /takes another chain/],
+  [
+    'a client that follows nothing',
+    {
+      client: (create) => ({
+        ...create(),
+        follow: () => ({ refusal: null, changes: [], next: null }),
+      }),
+    },
+    /for the current key/,
+  ],
+];
+
+for (const [name, defect, finding] of DEFECTS) {
+  test(`the simulation finds ${name}`, async (t) => {
+    const found = await simulate(
+      { histories: HISTORIES, seed: 1, clocks: 'right', successions: SUCCESSIONS, shrinks: false },
+      defect,
+    );
+    assert.ok(found !== null, `${HISTORIES} histories hold with it`);
+    assert.match(found.problem, finding);
+    t.diagnostic(describe(found).split('\n', 1).join());
+  });
+}
+
+test('whatever a thief signs counts for those who trust the stolen key', () => {
+  const now = Date.UTC(2026, 3, 1);
+  const key = AUTHORITY.publicKey;
+  const forged = forgedBy({ from: key, distrustedFrom: now }, now);
+  const { certificate, revocationList, policy, bulletin, feed, treaty } = createVerifier({
+    now: () => now,
+  });
+  assert.equal(certificate(forged.certificate, { genesis: GENESIS, authority: key }), 'valid');
+  assert.equal(revocationList(forged.crl, key), 'valid');
+  assert.equal(policy(forged.policy, key), 'valid');
+  assert.equal(bulletin(forged.bulletin, NETWORK, key), 'valid');
+  assert.equal(feed(forged.feed, NETWORK, [key]), 'valid');
+  assert.equal(treaty(forged.treaty, { issuerKeys: [key] }), 'accepted');
+});
+
+/** Signs with other keys than it is told to. */
+function usingOther(other: (last: SigningTerm, terms: readonly SigningTerm[]) => SigningTerm) {
+  return (signer: AuthoritySigner): AuthoritySigner =>
+    Object.create(signer, {
+      use: {
+        value(terms: readonly SigningTerm[]) {
+          const last = terms.at(-1);
+          signer.use(last === undefined ? terms : [...terms.slice(0, -1), other(last, terms)]);
+        },
+      },
+    }) as AuthoritySigner;
+}
+
+/** The first list of another key has the number of the one before. */
+function keepingNumber(): NonNullable<Defect['published']> {
+  let before: JsonObject | null = null;
+  return (name, record) => {
+    if (name !== 'crl') return record;
+    const isOther = before !== null && before.issuer !== record.issuer;
+    before = record;
+    if (!isOther) return record;
+    const { signatures, ...list } = record as SignedRecord;
+    const [current, previous] = signatures.map(({ key_id }) => ({
+      ...soleSigner(key_id === FIRST_KEY_ID ? AUTHORITY : keyOfAuthority(key_id)),
+      keyId: key_id,
+    }));
+    if (current === undefined) return record;
+    const sequence = Number(record.sequence) - 1;
+    return signRecord({ ...list, sequence }, { ...current, previous: previous ?? null });
+  };
+}
+
+function storing(store: MemoryStore, isKept: (write: { readonly kind: string }) => boolean) {
+  return Object.assign(Object.create(store) as MemoryStore, {
+    commit: (unit: Parameters<MemoryStore['commit']>[0]) =>
+      store.commit({ ...unit, subjects: unit.subjects.filter(isKept) }),
+  });
+}
+
+/** Begins anew with each document. */
+function forgetful(create: () => NetworkTrust): NetworkTrust {
+  let trust = create();
+  const later = (): NetworkTrust => trust;
+  return {
+    follow(received, genesis) {
+      const fresh = create();
+      const verdict = fresh.follow(received, genesis);
+      if (verdict.refusal === null) trust = fresh;
+      return verdict;
+    },
+    currentKey: () => later().currentKey(),
+    keys: () => later().keys(),
+    lastChange: () => later().lastChange(),
+    digest: () => later().digest(),
+    stored: () => later().stored(),
+    signingNow: () => later().signingNow(),
+    signingAt: (issuedAt) => later().signingAt(issuedAt),
+  };
+}

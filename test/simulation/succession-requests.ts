@@ -1,0 +1,84 @@
+/** What operators ask for to replace the key of the authority: each step becomes a signed request. */
+import type { AuthorityKeys } from '../../src/protocol/records/authority-chain.ts';
+import type { GenesisBlock } from '../../src/protocol/records/genesis.ts';
+import type { Known } from './known.ts';
+import { activate, cancel, finish, rollBack, stage } from './model/authority-keys.ts';
+import { ask, pick } from './operator-requests.ts';
+import { AUTHORITY, NEXT_KEYS, NODES, OPERATORS, ROOT } from './requests.ts';
+import type { OperatorStep, Request } from './steps.ts';
+import { type MadeSuccession, madeSuccession } from './successions.ts';
+import type { Sent, World } from './world.ts';
+
+type Step<Name extends Request['do']> = Extract<Request, { do: Name }>;
+type Name = 'stage' | 'cancel' | 'activate' | 'rollBack' | 'finish';
+
+export const SUCCESSION_REQUESTS: {
+  readonly [Each in Name]: (
+    step: Step<Each>,
+    known: Known,
+    world: World,
+  ) => (step: OperatorStep) => Sent;
+} = {
+  stage(step, known, world) {
+    const { signed, offer } =
+      (step.again < 0 ? undefined : pick(known.successions, step.again)) ??
+      prepared(step, known, world);
+    return ask(world, {
+      name: 'stageSuccession',
+      tier: 'privileged',
+      given: { succession: signed },
+      decide: (moment) => stage(moment, offer),
+    });
+  },
+  cancel: (_step, _known, world) =>
+    ask(world, { name: 'cancelSuccession', tier: 'privileged', given: null, decide: cancel }),
+  activate: (_step, _known, world) =>
+    ask(world, { name: 'activateSuccession', tier: 'privileged', given: null, decide: activate }),
+  rollBack: (_step, _known, world) =>
+    ask(world, { name: 'rollBackAuthorityKey', tier: 'privileged', given: null, decide: rollBack }),
+  finish(step, known, world) {
+    const despite = step.despite === 'told' ? known.laggards : step.despite;
+    return ask(world, {
+      name: 'finishSuccession',
+      tier: 'privileged',
+      given: { despite },
+      decide: (moment) => finish(moment, despite),
+      refused(details) {
+        if (typeof details.count === 'number') known.laggards = details.count;
+      },
+    });
+  },
+};
+
+/** A new one from what is published, with its key in place unless that is elsewhere. */
+function prepared(step: Step<'stage'>, known: Known, world: World): MadeSuccession {
+  const { documents, now, runtime, folder } = world;
+  const to = nextKeyOf(step, known);
+  const made = madeSuccession(
+    {
+      genesis: documents.current('genesis') as unknown as GenesisBlock,
+      document: documents.current('authority_keys') as unknown as AuthorityKeys,
+      now,
+      uuid: runtime.uuid,
+    },
+    { ...step, to, flaw: step.altered },
+  );
+  if (step.isHeld) folder.put(to);
+  known.successions.push(made);
+  return made;
+}
+
+function nextKeyOf({ key }: Step<'stage'>, { successions }: Known) {
+  switch (key) {
+    case 'new':
+      return NEXT_KEYS[successions.length % NEXT_KEYS.length] ?? AUTHORITY;
+    case 'root':
+      return ROOT;
+    case 'operator':
+      return OPERATORS[0]?.key ?? ROOT;
+    case 'node':
+      return NODES[0] ?? ROOT;
+    case 'first':
+      return AUTHORITY;
+  }
+}
