@@ -9,6 +9,7 @@ import { keyFileText } from '../src/base/keys/key-file.ts';
 import { followChain } from '../src/protocol/records/authority-chain.ts';
 import { type GenesisBlock, genesisDigest } from '../src/protocol/records/genesis.ts';
 import { entriesDigest } from '../src/protocol/records/revocation-list-delta.ts';
+import { signedText } from '../src/protocol/records/signed-record.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { TOOLS } from './support/authority-chain.ts';
 import { HOUR, MINUTE } from './support/clock.ts';

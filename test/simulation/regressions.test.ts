@@ -183,3 +183,27 @@ for (const [minutes, between] of CRASHES) {
     });
   });
 }
+
+test('a policy of before a clock was set back is signed by the key that takes over after that', async () => {
+  await play({
+    enrolled: 0,
+    steps: [
+      { do: 'setClock', ms: -4 * MINUTE },
+      { do: 'publishPolicy', ...byOperator, policy: 1, isHeld: false },
+      { do: 'wait', ms: 30_000 },
+      {
+        do: 'stage',
+        ...byOperator,
+        again: -1,
+        kind: 'compromise',
+        key: 'new',
+        hasKey: true,
+        activatesIn: 0,
+        overlap: 0,
+        altered: 'none',
+        isHeld: false,
+      },
+      { do: 'keepKeys' },
+    ],
+  });
+});

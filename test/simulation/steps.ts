@@ -86,7 +86,7 @@ export type Request =
       readonly kind: 'planned' | 'compromise';
       readonly key: 'new' | 'first' | 'root' | 'operator' | 'node';
       /** Whether the authority has the private key. */
-      readonly isHeld: boolean;
+      readonly hasKey: boolean;
       readonly activatesIn: number;
       readonly overlap: number;
       readonly altered: OfferFlaw;
@@ -248,7 +248,7 @@ const successions: readonly Draw<Step>[] = [
       { weight: 12, arbitrary: fc.constant('new' as const) },
       { weight: 1, arbitrary: fc.constantFrom('first', 'root', 'operator', 'node') },
     ),
-    isHeld: fc.oneof(
+    hasKey: fc.oneof(
       { weight: 5, arbitrary: fc.constant(true) },
       { weight: 1, arbitrary: fc.constant(false) },
     ),

@@ -63,7 +63,7 @@ function prepared(step: Step<'stage'>, known: Known, world: World): MadeSuccessi
     },
     { ...step, to, flaw: step.altered },
   );
-  if (step.isHeld) folder.put(to);
+  if (step.hasKey) folder.put(to);
   known.successions.push(made);
   return made;
 }

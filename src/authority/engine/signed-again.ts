@@ -9,11 +9,14 @@ import type { Authority } from './authority.ts';
 type Signed = JsonObject & { readonly issued_by: string } & SignedRecord;
 type Keys = Pick<Authority, 'authorityKeys' | 'signer'>;
 
+/** By how much the clock may have been set back between a record and a change of the keys. */
+const SET_BACK_MS = 3_600_000;
+
 /** Whether other keys may have signed when a record was issued, in milliseconds since the epoch. */
 function isOfEarlierKeys({ authorityKeys }: Keys, issuedAt: number): boolean {
   const now = authorityKeys.chain().terms.at(-1);
-  // Within one millisecond either; signing again then changes nothing, because signatures are deterministic.
-  return now !== undefined && issuedAt <= now.from;
+  // For a later record, signing again changes nothing, because signatures are deterministic.
+  return now !== undefined && issuedAt <= now.from + SET_BACK_MS;
 }
 
 /** The record with the signatures of the keys that sign now; unchanged if these are unavailable. */

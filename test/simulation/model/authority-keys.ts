@@ -160,7 +160,7 @@ export function cancel(moment: Moment): Outcome {
   const { staged } = moment.state.authority;
   if (staged === null) return refused('succession_not_staged');
   const answer = answerTo(moment, staged.statement, 'absent');
-  return stored('authority_succession_cancelled', changing(withoutStaged), answer);
+  return stored('authority_succession_canceled', changing(withoutStaged), answer);
 }
 
 export function activate(moment: Moment): Outcome {
@@ -211,12 +211,12 @@ export function rollBack(moment: Moment): Outcome {
   const answer = answerTo(moment, wayBack, 'current');
   const outcome = stored('authority_key_rolled_back', change, answer);
   if (staged === null) return { ...outcome, changesSigners: true };
-  const { change: cancelled } = stored('authority_succession_cancelled', () => undefined);
+  const { change: canceled } = stored('authority_succession_canceled', () => undefined);
   return {
     ...outcome,
     changesSigners: true,
     change(next, made) {
-      cancelled?.(next, made);
+      canceled?.(next, made);
       outcome.change?.(next, made);
     },
   };
