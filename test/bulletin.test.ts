@@ -118,7 +118,7 @@ test('heartbeats are spread evenly, less often the more nodes there are, and aft
 test('renewals are spread evenly over their window', () => {
   const issuedAt = Date.parse('2026-01-01T00:00:00Z');
   const life = { issuedAt, expiresAt: issuedAt + 168 * HOUR };
-  const firstKey = { since: 0, overlapUntil: null };
+  const firstKey = { since: 0, overlapUntil: null, isPlanned: false };
   const bins = new Array<number>(20).fill(0);
   for (let node = 0; node < 10_000; node += 1) {
     const place = renewAfter(sha256Hex(`node ${node}`), life, firstKey) - issuedAt;
@@ -135,15 +135,18 @@ test('a certificate that an earlier key of the authority signed is renewed early
   const life = { issuedAt, expiresAt: issuedAt + 168 * HOUR };
   const middle = '80000000';
   const since = issuedAt + 1;
-  const placeIn = (overlapHours: number | null) => {
+  const placeIn = (overlapHours: number | null, isPlanned = overlapHours !== null) => {
     const overlapUntil = overlapHours === null ? null : since + overlapHours * HOUR;
-    return (renewAfter(middle, life, { since, overlapUntil }) - since) / HOUR;
+    return (renewAfter(middle, life, { since, overlapUntil, isPlanned }) - since) / HOUR;
   };
   assert.equal(placeIn(null), 1 / 2);
   assert.equal(placeIn(40), (40 * 0.75) / 2);
-  const due = (renewAfter(middle, life, { since: 0, overlapUntil: null }) - since) / HOUR;
-  assert.equal(placeIn(14 * 24), due, 'not later than otherwise');
-  const signedByBoth = { since: issuedAt, overlapUntil: issuedAt + HOUR };
+  const firstKey = { since: 0, overlapUntil: null, isPlanned: false };
+  const due = (renewAfter(middle, life, firstKey) - since) / HOUR;
+  assert.equal(placeIn((due / 0.75) * 1.01), due, 'due within the window');
+  assert.equal(placeIn(14 * 24), due);
+  assert.equal(placeIn(null, true), due, 'what an earlier key signed still counts');
+  const signedByBoth = { since: issuedAt, overlapUntil: issuedAt + HOUR, isPlanned: true };
   assert.equal((renewAfter(middle, life, signedByBoth) - since) / HOUR, due);
 });
 

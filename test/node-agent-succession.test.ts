@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { SHA256 } from '../src/base/crypto/digest.ts';
 import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
+import { formatInstant } from '../src/base/timestamp.ts';
 import type { AgentRecord } from '../src/client/agent-storage.ts';
 import type { SigningKey } from '../src/client/keys.ts';
 import {
@@ -21,6 +22,7 @@ import {
   FIRST,
   HOUR,
   ROOT,
+  START,
   type Step,
   signedStatement,
   termsOf,
@@ -78,9 +80,18 @@ function newKey(): SigningKey {
   return { publicKey, sign: (bytes) => Buffer.from(sign(bytes), 'base64') };
 }
 
+/** Until the next renewal, the authority advises a time that has passed, as if the node had been away then. */
+function adviseRenewal(na: SuccessionAuthority): void {
+  const renewals = asked(na, '/renew').length;
+  na.instead.set('/heartbeat', () => ({
+    ...na.answers['/heartbeat']?.({}),
+    ...(asked(na, '/renew').length === renewals && { renew_after: formatInstant(START) }),
+  }));
+}
+
 /** Takes turns as they are due, until this many hours after the start. */
 async function runUntil({ agent }: Member, na: SuccessionAuthority, hours: number): Promise<void> {
-  const end = Date.parse('2026-01-01T00:00:00Z') + hours * HOUR;
+  const end = START + hours * HOUR;
   for (;;) {
     const next = await agent.turn();
     assert.equal(typeof next, 'number', JSON.stringify(next));
@@ -151,7 +162,7 @@ test('an agent does not renew early when its certificate is due within the overl
   await using na = await startSuccessionAuthority();
   na.instead.set('/join', () => na.certificate(key.publicKey, 30));
   const key = newKey();
-  const member = await memberOf(na, { key });
+  const member = await memberOf(na, { key, random: () => 0.01 });
   await runUntil(member, na, 1);
   na.successions = chain(PLANNED);
   const due = Date.parse(member.agent.state().renew_after ?? '');
@@ -161,6 +172,41 @@ test('an agent does not renew early when its certificate is due within the overl
   assert.equal(asked(na, '/renew').length, 1);
   const { issued_at } = JSON.parse(member.files.get('certificate') ?? '{}');
   assert.ok(Date.parse(issued_at) - due < 5 * MINUTE);
+});
+
+test('the agents of a network renew at times that are spread over the overlap, whatever the authority advises', async () => {
+  await using na = await startSuccessionAuthority();
+  const member = await memberOf(na, { random: () => 0.01 });
+  await runUntil(member, na, 1);
+  na.successions = chain(PLANNED);
+  await runUntil(member, na, 10);
+  adviseRenewal(na);
+  await runUntil(member, na, 24);
+  assert.equal(asked(na, '/renew').length, 0);
+  await runUntil(member, na, 27);
+  assert.equal(asked(na, '/renew').length, 1);
+  assert.deepEqual(complaints(member), []);
+});
+
+test('agents that return after an overlap renew at random times, within as long as all others had', async () => {
+  await using na = await startSuccessionAuthority();
+  const members = await Promise.all(
+    [0.1, 0.9].map((place) => memberOf(na, { random: () => place })),
+  );
+  for (const member of members) await member.agent.turn();
+  na.successions = chain(PLANNED);
+  na.clock.advance(51 * HOUR);
+  const begun = na.clock.now();
+  for (const [index, hours] of [3, 27].entries()) {
+    na.clock.step(begun - na.clock.now());
+    const back = await members[index]?.again();
+    assert.ok(back);
+    adviseRenewal(na);
+    await runUntil(back, na, 51 + 30);
+    const { issued_at } = JSON.parse(back.files.get('certificate') ?? '{}');
+    assert.ok(Math.abs((Date.parse(issued_at) - begun) / HOUR - hours) < 0.1, issued_at);
+    assert.deepEqual(complaints(back), []);
+  }
 });
 
 test('an agent follows a roll-back, and needs no other certificate for it', async () => {
@@ -264,7 +310,7 @@ for (const [what, steps, key] of [
       na.successions = chain(...steps);
       na.clock.advance(79 * HOUR);
       const back = await member.again();
-      await runUntil(back, na, 81);
+      await runUntil(back, na, 128);
       assert.equal(back.agent.state().authority_key, countedKey(key).publicKey);
       assert.deepEqual(followed(back), [`${steps.at(-1)?.kind} in force`]);
       assert.equal(asked(na, '/join').length, 1);
@@ -274,7 +320,7 @@ for (const [what, steps, key] of [
       // What was followed survives: the next start asks for nothing.
       const before = asked(na, '/authority-keys').length;
       const again = await back.again();
-      await runUntil(again, na, 82);
+      await runUntil(again, na, 129);
       assert.equal(asked(na, '/authority-keys').length, before);
       assert.equal(lastBeat(na).authority_keys_digest, authorityKeysDigest(na.successions, SHA256));
       assert.deepEqual(complaints(again), []);

@@ -36,6 +36,7 @@ const UNAFFECTED_NAMES = new Set([
   'altered-records',
   'deploy',
   'first-use',
+  'fleet-succession',
   'key-file',
   'lists',
   'native-parts',

@@ -190,7 +190,8 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
     if (plan.key !== current || plan.certId !== certId) {
       const isSigned = isSignedByAny(certificate, [current], verify);
       const change = authority.lastChange();
-      const at = isSigned ? Infinity : renewalAfter(change, { spreadMs, now, random });
+      const held = { certId, due: renewAt };
+      const at = isSigned ? Infinity : renewalAfter(change, held, { spreadMs, now, random });
       plan = { certId, key: current, at };
     }
     return Math.min(renewAt, plan.at);
@@ -261,7 +262,9 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
     if (bulletin !== null) await network.follow(bulletin);
     const life = lifeOf(held);
     const advised = answer.renew_after === undefined ? Number.NaN : Date.parse(answer.renew_after);
-    if (Number.isFinite(advised)) renewAt = boundedRenewal(advised, life);
+    // The authority does not know who was away: by its advice, all that return would renew at the same time.
+    const isPlanned = renewalDue() !== null && plan.at !== Infinity;
+    if (Number.isFinite(advised) && !isPlanned) renewAt = boundedRenewal(advised, life);
     const seconds = answer.next_heartbeat_seconds ?? DEFAULT_INTERVAL_S * (0.9 + 0.2 * random());
     return Math.min(Math.max(seconds, 1), LONGEST_INTERVAL_S);
   }

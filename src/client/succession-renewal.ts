@@ -1,6 +1,6 @@
 import type { AuthoritySuccession } from '../protocol/records/authority-succession.ts';
 import { instantOf } from '../protocol/records/record.ts';
-import { SHARE_OF_OVERLAP } from '../protocol/records/renewal-window.ts';
+import { renewalWithin, windowOfOverlap } from '../protocol/records/renewal-window.ts';
 
 export interface RenewalPlan {
   /** Milliseconds over which the nodes of a network spread their renewals when there is no overlap. */
@@ -12,13 +12,18 @@ export interface RenewalPlan {
 
 /**
  * By when to renew a certificate that the current authority key has not signed [authority-keys-7-3], in milliseconds
- * since the epoch. The time is random, because every node of the network learns about the change at once.
+ * since the epoch. Every node of the network learns about the change at the same time, and many may return at the same
+ * time, so each has a time of its own.
  */
 export function renewalAfter(
   change: AuthoritySuccession | null,
+  { certId, due }: { readonly certId: string; readonly due: number },
   { spreadMs, now, random }: RenewalPlan,
 ): number {
-  const overlapMs = change === null ? 0 : instantOf(change.overlap_until) - now();
-  const windowMs = overlapMs > 0 ? SHARE_OF_OVERLAP * overlapMs : spreadMs;
-  return now() + random() * windowMs;
+  if (change === null || change.kind === 'compromise') return now() + random() * spreadMs;
+  const since = instantOf(change.activates_at);
+  const window = windowOfOverlap(certId, since, instantOf(change.overlap_until));
+  const at = renewalWithin(due, window);
+  // A node that was away at its time is not in a hurry: what the earlier key has signed still counts.
+  return at > now() ? at : renewalWithin(due, { ...window, from: now(), place: random() });
 }

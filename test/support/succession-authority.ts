@@ -33,6 +33,8 @@ export interface SuccessionAuthority extends AsyncDisposable {
   crlSequence: number;
   /** Answers in place of its own, by path; one with an error is a 401. */
   readonly instead: Map<string, () => JsonObject>;
+  /** Its own answers to a body, by path. */
+  readonly answers: Readonly<Record<string, (body: JsonObject) => JsonObject>>;
   /** Every request: path and body. */
   readonly asked: { readonly path: string; readonly body: JsonObject }[];
   genesis(): GenesisBlock;
@@ -134,7 +136,8 @@ export async function startSuccessionAuthority(): Promise<SuccessionAuthority> {
 
   function certificate(node_public_key: string, validHours = 168): JsonObject {
     return signedByAll({
-      cert_id: randomUUID(),
+      // Nodes renew at a point of an overlap that is derived from the id: all of these in the middle.
+      cert_id: `${randomUUID().slice(0, -8)}80000000`,
       node_public_key,
       network_name: NETWORK,
       roles: [],
@@ -144,7 +147,7 @@ export async function startSuccessionAuthority(): Promise<SuccessionAuthority> {
     });
   }
 
-  const answers: Readonly<Record<string, (body: JsonObject) => JsonObject>> = {
+  const answers: SuccessionAuthority['answers'] = {
     '/genesis': genesis,
     '/authority-keys': () => ({
       network_name: NETWORK,
@@ -193,6 +196,7 @@ export async function startSuccessionAuthority(): Promise<SuccessionAuthority> {
     successions: [],
     crlSequence: 1,
     instead: new Map(),
+    answers,
     asked: [],
     genesis,
     certificate,

@@ -115,6 +115,7 @@ function advised(na: Authority, unit: UnitOfWork, certId: string) {
   na.bulletin.keepCurrent(unit.at);
   const certificate = unit.existing('certificate', certId);
   const chain = na.authorityKeys.chain();
+  const change = chain.inForce.at(-1);
   return {
     ack: true,
     server_time: formatInstant(unit.at),
@@ -123,6 +124,7 @@ function advised(na: Authority, unit: UnitOfWork, certId: string) {
       renewAfter(certId, certificate, {
         since: currentSince(chain, na.settings.genesis),
         overlapUntil: chain.previous?.overlapUntil ?? null,
+        isPlanned: change !== undefined && change.kind !== 'compromise',
       }),
     ),
     notices: noticesOf(certificate, unit.at),

@@ -7,8 +7,9 @@ import {
   type Lifetime,
   placeOf,
   renewalOf,
-  SHARE_OF_OVERLAP,
+  renewalWithin,
   windowEnd,
+  windowOfOverlap,
 } from '../../protocol/records/renewal-window.ts';
 
 /** The most heartbeats per second that an authority should receive. */
@@ -58,21 +59,24 @@ export interface CurrentKeyPeriod {
   readonly since: number;
   /** Until when the previous key signs together with it; null if none does. */
   readonly overlapUntil: number | null;
+  /** Whether certificates that only an earlier key signed still count. */
+  readonly isPlanned: boolean;
 }
 
 /**
  * When to renew a certificate: within its renewal window or, if an earlier key of the authority signed it, before most of
- * the overlap has passed; without an overlap, within an hour after the current key took over.
+ * the overlap has passed; if that key is not trusted any more, within an hour after the current key took over.
  */
 export function renewAfter(
   certId: string,
   life: Lifetime,
-  { since, overlapUntil }: CurrentKeyPeriod,
+  { since, overlapUntil, isPlanned }: CurrentKeyPeriod,
 ): number {
   const due = renewalOf(certId, life);
   if (life.issuedAt >= since) return due;
-  if (overlapUntil === null) return since + placeOf(certId) * HOUR;
-  return Math.min(due, since + placeOf(certId) * SHARE_OF_OVERLAP * (overlapUntil - since));
+  if (overlapUntil !== null)
+    return renewalWithin(due, windowOfOverlap(certId, since, overlapUntil));
+  return isPlanned ? due : since + placeOf(certId) * HOUR;
 }
 
 /** Notices for the node as short codes, in a fixed order. There are almost never any. */

@@ -2,11 +2,8 @@
 const FROM = 0.5;
 const UNTIL = 0.75;
 
-/**
- * After a planned change of the authority's key, nodes renew within this fraction of the overlap [authority-keys-7-3],
- * which leaves time for those that fail at first.
- */
-export const SHARE_OF_OVERLAP = 0.75;
+/** Nodes renew within this fraction of an overlap, which leaves time for those that fail at first. */
+const SHARE_OF_OVERLAP = 0.75;
 
 /** Instants are milliseconds since the epoch. */
 export interface Lifetime {
@@ -27,6 +24,27 @@ export function placeOf(certId: string): number {
 export function renewalOf(certId: string, { issuedAt, expiresAt }: Lifetime): number {
   const share = FROM + placeOf(certId) * (UNTIL - FROM);
   return issuedAt + Math.floor(share * (expiresAt - issuedAt));
+}
+
+/** A period in which nodes renew certificates that the current authority key has not signed [authority-keys-7-3]. */
+export interface ChangeWindow {
+  /** Milliseconds since the epoch. */
+  readonly from: number;
+  readonly durationMs: number;
+  /** From 0 to 1, of this node. */
+  readonly place: number;
+}
+
+/** After a planned change of the authority's key: from when it took over until when both keys sign, for this certificate. */
+export function windowOfOverlap(certId: string, since: number, overlapUntil: number): ChangeWindow {
+  // Other digits than for the renewal: only late renewals are moved, and would all be moved to the end of the window.
+  const place = placeOf(certId.slice(-8));
+  return { from: since, durationMs: SHARE_OF_OVERLAP * (overlapUntil - since), place };
+}
+
+/** When it is due, if that is within the window, so that the change causes no renewal that is not needed. */
+export function renewalWithin(due: number, { from, durationMs, place }: ChangeWindow): number {
+  return due <= from + durationMs ? due : from + place * durationMs;
 }
 
 /** When the renewal window of every certificate with this lifetime ends. */
