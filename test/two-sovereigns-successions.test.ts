@@ -50,71 +50,88 @@ async function verdict(na: TestAuthority, attestation: JsonObject, treaty: JsonO
   return (await post(na, '/attestations/verify-with-treaty', { attestation, treaty })).body.reason;
 }
 
-test('a planned change is followed, and attestations verify both ways at each instant', async () => {
-  const clock = testClock();
-  await using betaFolder = networkFolder('beta');
-  await using alpha = await startTestAuthority({ clock });
-  await using beta = await startTestAuthority({ clock, dataDir: betaFolder.path });
-  const terms = { validity_hours: 2000 };
-  let ofAlpha = await issued(recognize(alpha, { ...terms, subject_public_keys: [beta.audience] }));
-  const ofBeta = await issued(
-    recognize(beta, {
-      ...terms,
-      subject_sovereign_id: 'alpha',
-      subject_public_keys: [alpha.audience],
-    }),
-  );
-  const early = await issued(attest(beta, terms));
-  const ofAlphas = await issued(attest(alpha, terms));
-  let operated = beta;
-  let feeds = 0;
+for (const isRolledBack of [false, true]) {
+  test(`a planned change is followed${isRolledBack ? ', and rolled back' : ''}, and attestations verify both ways at each instant`, async () => {
+    const clock = testClock();
+    await using betaFolder = networkFolder('beta');
+    await using alpha = await startTestAuthority({ clock });
+    await using beta = await startTestAuthority({ clock, dataDir: betaFolder.path });
+    const terms = { validity_hours: 2000 };
+    let ofAlpha = await issued(
+      recognize(alpha, { ...terms, subject_public_keys: [beta.audience] }),
+    );
+    const ofBeta = await issued(
+      recognize(beta, {
+        ...terms,
+        subject_sovereign_id: 'alpha',
+        subject_public_keys: [alpha.audience],
+      }),
+    );
+    const early = await issued(attest(beta, terms));
+    const ofAlphas = await issued(attest(alpha, terms));
+    let operated = beta;
+    let feeds = 0;
 
-  /** What was issued before the change, what is issued now, and what the other side issued; and the feed. */
-  async function assertTrusted(instant: string, copy: JsonObject): Promise<void> {
-    const treaty = await servedTreaty(alpha, ofAlpha);
-    const now = await issued(attest(operated, terms));
-    assert.equal(await verdict(alpha, copy, treaty), 'accepted', `${instant}: of before`);
-    assert.equal(await verdict(alpha, now, treaty), 'accepted', `${instant}: of now`);
-    const back = await servedTreaty(beta, ofBeta);
-    assert.equal(await verdict(beta, ofAlphas, back), 'accepted', `${instant}: of the other side`);
-    assert.equal(outcome(await revokeAttestation(operated, now.attestation_id)), '200');
-    const feed = parsed(await get(beta, '/sovereign-revocation-feed'));
-    assert.ok(Number(feed.sequence) > feeds, instant);
-    feeds = Number(feed.sequence);
-    assert.equal(outcome(await importFeed(alpha, feed)), '200', instant);
-    assert.equal(outcome(await importFeed(alpha, feed)), '409 stale_sequence', instant);
-    assert.equal(await verdict(alpha, now, treaty), 'attestation_locally_revoked', instant);
-  }
+    /** What was issued before the change, what is issued now, and what the other side issued; and the feed. */
+    async function assertTrusted(instant: string, copy: JsonObject): Promise<void> {
+      const treaty = await servedTreaty(alpha, ofAlpha);
+      const now = await issued(attest(operated, terms));
+      assert.equal(await verdict(alpha, copy, treaty), 'accepted', `${instant}: of before`);
+      assert.equal(await verdict(alpha, now, treaty), 'accepted', `${instant}: of now`);
+      const back = await servedTreaty(beta, ofBeta);
+      assert.equal(
+        await verdict(beta, ofAlphas, back),
+        'accepted',
+        `${instant}: of the other side`,
+      );
+      assert.equal(outcome(await revokeAttestation(operated, now.attestation_id)), '200');
+      const feed = parsed(await get(beta, '/sovereign-revocation-feed'));
+      assert.ok(Number(feed.sequence) > feeds, instant);
+      feeds = Number(feed.sequence);
+      assert.equal(outcome(await importFeed(alpha, feed)), '200', instant);
+      assert.equal(outcome(await importFeed(alpha, feed)), '409 stale_sequence', instant);
+      assert.equal(await verdict(alpha, now, treaty), 'attestation_locally_revoked', instant);
+    }
 
-  await assertTrusted('before', early);
-  const signed = await succession(beta, { activatesIn: HOUR, overlap: DAY });
-  const { to_key: next, activates_at } = signed.statement;
-  assert.equal(outcome(await stage(beta, signed)), '200');
-  const tooEarly = await follow(alpha, ofAlpha, beta);
-  assert.equal(outcome(tooEarly), '409 nothing_to_follow');
-  assert.equal(tooEarly.body.error.details.activates_at, activates_at);
-  await assertTrusted('staged', early);
+    await assertTrusted('before', early);
+    const signed = await succession(beta, { activatesIn: HOUR, overlap: DAY });
+    const { to_key: next, activates_at } = signed.statement;
+    assert.equal(outcome(await stage(beta, signed)), '200');
+    const tooEarly = await follow(alpha, ofAlpha, beta);
+    assert.equal(outcome(tooEarly), '409 nothing_to_follow');
+    assert.equal(tooEarly.body.error.details.activates_at, activates_at);
+    await assertTrusted('staged', early);
 
-  clock.advance(HOUR);
-  assert.equal(outcome(await step(beta, 'activate')), '200');
-  await assertTrusted('activated, not followed', early);
+    clock.advance(HOUR);
+    assert.equal(outcome(await step(beta, 'activate')), '200');
+    await assertTrusted('activated, not followed', early);
 
-  ofAlpha = await issued(follow(alpha, ofAlpha, beta));
-  assert.deepEqual(ofAlpha.subject_public_keys, [next, beta.audience]);
-  assert.equal(outcome(await follow(alpha, ofAlpha, beta)), '409 nothing_to_follow');
-  await assertTrusted('followed', early);
+    ofAlpha = await issued(follow(alpha, ofAlpha, beta));
+    assert.deepEqual(ofAlpha.subject_public_keys, [next, beta.audience]);
+    assert.equal(outcome(await follow(alpha, ofAlpha, beta)), '409 nothing_to_follow');
+    await assertTrusted('followed', early);
 
-  clock.advance(DAY);
-  operated = { ...beta, audience: next };
-  assert.equal(outcome(await step(operated, 'finish', { despite: 0 })), '200');
-  await alpha.renewLists();
-  const { lifecycle } = (await get(alpha, `/recognition-treaties/${ofAlpha.treaty_id}`)).body;
-  ofAlpha = { treaty_id: lifecycle.replacement_treaty_id };
-  const last = await servedTreaty(alpha, ofAlpha);
-  assert.deepEqual(last.subject_public_keys, [next]);
-  assert.equal(await verdict(alpha, early, last), 'attestation_invalid_signature');
-  await assertTrusted('finished', await servedAttestation(beta, early));
-});
+    if (isRolledBack) {
+      assert.equal(outcome(await step(beta, 'roll-back')), '200');
+      await assertTrusted('rolled back, not followed', early);
+      ofAlpha = await issued(follow(alpha, ofAlpha, beta));
+      assert.deepEqual(ofAlpha.subject_public_keys, [beta.audience, next]);
+      await assertTrusted('rolled back, followed', early);
+    }
+
+    clock.advance(DAY);
+    operated = { ...beta, audience: isRolledBack ? beta.audience : next };
+    assert.equal(outcome(await step(operated, 'finish', { despite: 0 })), '200');
+    await alpha.renewLists();
+    const { lifecycle } = (await get(alpha, `/recognition-treaties/${ofAlpha.treaty_id}`)).body;
+    ofAlpha = { treaty_id: lifecycle.replacement_treaty_id };
+    const last = await servedTreaty(alpha, ofAlpha);
+    assert.deepEqual(last.subject_public_keys, [operated.audience]);
+    const ofEarly = isRolledBack ? 'accepted' : 'attestation_invalid_signature';
+    assert.equal(await verdict(alpha, early, last), ofEarly);
+    await assertTrusted('finished', await servedAttestation(beta, early));
+  });
+}
 
 test('a change that is due but waits for its key counts nowhere, so taking it back forks nothing', async () => {
   const clock = testClock();

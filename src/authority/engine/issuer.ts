@@ -15,6 +15,7 @@ export function issuerOf(
     keyId: signer.keyId,
     signer,
     previous: signer.previous,
+    isRolledBack: signer.isRolledBack ?? false,
     ...(current !== null && { trusted }),
     sha256: SHA256,
     now: at,

@@ -26,6 +26,8 @@ export interface LabeledSigner extends Signer {
 export interface RecordSigner extends LabeledSigner {
   /** The key before this one, which signs as well until everyone who knows only that key has followed. */
   readonly previous: LabeledSigner | null;
+  /** Whether the previous key is the younger one: it had taken over, and was rolled back. */
+  readonly isRolledBack?: boolean;
 }
 
 /** SHA-256 of bytes, or of a text as UTF-8. */

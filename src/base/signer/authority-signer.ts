@@ -93,7 +93,7 @@ function keyNamed(publicKey: string, first: SigningTerm, configured: LabeledKey)
 
 /** Signs with one key until terms are set. `configured` labels the key that the authority was founded with. */
 export function createAuthoritySigner(holder: KeyHolder, configured: LabeledKey): AuthoritySigner {
-  let now = signerWith(holder, { current: configured, previous: null });
+  let now: RecordSigner = signerWith(holder, { current: configured, previous: null });
   let since = -Infinity;
   let earlier: readonly { readonly from: number; readonly signer: RecordSigner }[] = [];
 
@@ -110,6 +110,9 @@ export function createAuthoritySigner(holder: KeyHolder, configured: LabeledKey)
     get previous() {
       return now.previous;
     },
+    get isRolledBack() {
+      return now.isRolledBack ?? false;
+    },
     holds: (publicKey) => holder.keyOf(publicKey) !== null,
     held: holder.held,
     use(terms) {
@@ -117,11 +120,14 @@ export function createAuthoritySigner(holder: KeyHolder, configured: LabeledKey)
       if (first === undefined || last === undefined) throw new Error('No key is to sign');
       const named = (publicKey: string) => keyNamed(publicKey, first, configured);
       const signing = keysOf(last);
-      const signerOf = ([current = last.current, previous]: readonly string[]) =>
-        signerWith(holder, {
+      const ageOf = (publicKey: string) => terms.findIndex(({ current }) => current === publicKey);
+      const signerOf = ([current = last.current, previous]: readonly string[]) => ({
+        ...signerWith(holder, {
           current: named(current),
           previous: previous === undefined ? null : named(previous),
-        });
+        }),
+        isRolledBack: previous !== undefined && ageOf(previous) > ageOf(current),
+      });
       now = signerOf(signing);
       since = last.from;
       earlier = terms.slice(0, -1).map((term) => {

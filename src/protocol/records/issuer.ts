@@ -8,6 +8,8 @@ export interface Issuer {
   readonly signer: Signer;
   /** The key before this one, if it signs as well. */
   readonly previous?: LabeledSigner | null;
+  /** Whether that key is the younger one. */
+  readonly isRolledBack?: boolean;
   /** All keys of the issuer whose signatures count; by default those that sign. */
   readonly trusted?: readonly string[];
   readonly sha256: Sha256;
@@ -17,8 +19,10 @@ export interface Issuer {
 }
 
 /** The keys with which the issuer signs records. */
-export function keysOf({ signer, keyId, previous = null }: Issuer): RecordSigner {
-  return { publicKey: signer.publicKey, keyId, sign: (text) => signer.sign(text), previous };
+export function keysOf(issuer: Issuer): RecordSigner {
+  const { signer, keyId, previous = null, isRolledBack = false } = issuer;
+  const sign = (text: string | Uint8Array) => signer.sign(text);
+  return { publicKey: signer.publicKey, keyId, sign, previous, isRolledBack };
 }
 
 /** The keys under which records of this issuer verify. */

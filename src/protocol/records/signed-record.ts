@@ -33,9 +33,9 @@ export function labeledByKey({ publicKey, sign, previous }: RecordSigner): Recor
   return { publicKey, keyId: publicKey, sign, previous: other };
 }
 
-/** The key of records that have room for one signature: the one that everyone knows. */
+/** The key of records that have room for one signature: the older one, because others may not be known to all readers. */
 export function singleKeyOf(signer: RecordSigner): LabeledSigner {
-  return signer.previous ?? signer;
+  return signer.isRolledBack ? signer : (signer.previous ?? signer);
 }
 
 /** The record with a signature by each key. */
