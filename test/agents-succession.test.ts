@@ -16,7 +16,7 @@ import { createPublicClient } from '../src/client/public-client.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
 import { auditEvents, get, invite, operate } from './support/requests.ts';
-import { DAY, type Draft, stage, step, succession } from './support/successions.ts';
+import { activate, DAY, type Draft, stage, step, succession } from './support/successions.ts';
 
 interface Member {
   readonly agent: NodeAgent;
@@ -143,7 +143,7 @@ test('agents follow a planned change and its end, while clients that pinned the 
   assert.deepEqual(await reasons(old), new Set(['valid']));
 
   na.clock.advance(5 * HOUR);
-  await done(place, 'activate');
+  await activate(na);
   assert.equal(trust.follow(await client.authorityKeys()).refusal, null);
   for (const days of [0.5, 1, 2]) {
     await pass(place, days * DAY, members);
@@ -183,7 +183,7 @@ test('agents follow a roll-back, across restarts of both sides', async () => {
   await pass(place, HOUR / 2, [member]);
   await restart();
   place.na.clock.advance(HOUR);
-  await done(place, 'activate');
+  await activate(place.na);
   await restart();
   await pass(place, 2 * HOUR, [member]);
   assert.equal(member.agent.state().authority_key, next);
@@ -207,7 +207,7 @@ test('after a compromise, agents renew at once, and still learn about revocation
   await pass(place, HOUR, members);
   const next = await staged(place, { kind: 'compromise' });
   na.clock.advance(MINUTE);
-  await done(place, 'activate');
+  await activate(na);
   // Each learns about it with its next heartbeat.
   await pass(place, HOUR, members);
   for (const member of members) {
@@ -235,12 +235,12 @@ for (const proof of ['body', 'header'] as const) {
     await pass(place, HOUR, [member]);
     await staged(place, { overlap: HOUR });
     na.clock.advance(MINUTE);
-    await done(place, 'activate');
+    await activate(na);
     na.clock.advance(DAY);
     await done(place, 'finish').catch(() => undefined);
     const last = await staged(place, { kind: 'compromise' });
     na.clock.advance(MINUTE);
-    await done(place, 'activate');
+    await activate(na);
     na.clock.advance(DAY);
     const back = await member.again();
     await pass(place, HOUR, [back]);
