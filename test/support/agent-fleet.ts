@@ -86,7 +86,8 @@ export async function createAgentFleet(
     if (agent === null) return;
     const wait = await agent.turn();
     assert.ok(typeof wait === 'number', JSON.stringify(wait));
-    assert.ok(Date.parse(certificateOf(files).expires_at) > na.clock.now(), 'no valid certificate');
+    const isEnrolled = Date.parse(certificateOf(files).expires_at) > na.clock.now();
+    assert.ok(isEnrolled, agent.state().problem ?? 'without a valid certificate');
     plan(member, minute + Math.max(1, Math.ceil(wait / MINUTE)));
   }
 
