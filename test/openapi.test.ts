@@ -124,7 +124,7 @@ for (const route of ROUTES) {
     assert.equal(described['x-mesh-access'], route.access);
     assert.equal(described['x-mesh-rate-limit'], route.limit);
     assert.equal(typeof described['x-mesh-auth-hint'], 'string');
-    assert.deepEqual(described.security, securityOf(route.access));
+    assert.deepEqual(described.security, securityOf(route.access, route.path));
     assert.equal(described.tags.length, 1);
 
     const statuses = Object.keys(described.responses);
@@ -167,8 +167,9 @@ const OPERATOR = {
   OperatorRequestSignature: [],
 };
 
-function securityOf(access: string): unknown[] {
-  if (access === 'node') return [{}, { NodeProof: [] }];
+function securityOf(access: string, path: string): unknown[] {
+  const session = path === '/heartbeat' ? [{ HeartbeatSession: [] }] : [];
+  if (access === 'node') return [{}, { NodeProof: [] }, ...session];
   if (access === 'public-or-operator') return [{}, OPERATOR];
   return access.startsWith('operator') ? [OPERATOR] : [];
 }
@@ -190,6 +191,7 @@ test('the security schemes are the headers that clients send', () => {
     ['OperatorRequestSignature', 'apiKey', 'header', 'X-Admin-Signature'],
     ['OperatorSignature', 'apiKey', 'header', 'X-Mesh-Operator-Signature'],
     ['NodeProof', 'apiKey', 'header', 'X-Mesh-Node-Proof'],
+    ['HeartbeatSession', 'apiKey', 'header', 'X-Mesh-Session'],
   ]);
 });
 

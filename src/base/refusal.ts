@@ -182,6 +182,8 @@ export const REFUSALS = {
       'node_auth_failed',
       'Node authentication failed: the signature is not valid',
     ),
+    session_ended:
+      'The heartbeat session has ended, or this heartbeat does not belong to it: sign the heartbeat',
     descriptor_signature_required: 'The descriptor must be signed by its node key',
     invalid_agent_signature: coded(
       'invalid_signature',

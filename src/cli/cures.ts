@@ -163,6 +163,8 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   node_nonce_replay: SIGN_AGAIN,
   node_invalid_signature:
     'Sign the canonical JSON of the body without `signature`, using the key in `node_public_key`.',
+  session_ended:
+    'Sign this heartbeat, with `session_public_key` for [another session](wire/core.md#core-3-4).',
   descriptor_signature_required: 'Sign the descriptor with the key of the node.',
   invalid_agent_signature: 'Sign with the key in `node_public_key`.',
   delete_signature_required: 'Send `signed_at` and `signature`, or the header `X-Mesh-Node-Proof`.',

@@ -16,6 +16,7 @@ import { isSignedByAny } from '../protocol/records/signed-record.ts';
 import { type NetworkRecord, openAgentNetwork } from './agent-network.ts';
 import type { AgentStorage } from './agent-storage.ts';
 import { AuthorityError, isUnreachable } from './authority-error.ts';
+import { createHeartbeatSessions } from './heartbeat-sessions.ts';
 import { createKeptRequests, type SameStamp } from './kept-request.ts';
 import { verifyText } from './keys.ts';
 import { certificateProblem, certificateReason } from './network-trust.ts';
@@ -27,7 +28,7 @@ import { createRecordKeeper } from './record-keeper.ts';
 import { pause } from './retry.ts';
 import { renewalAfter } from './succession-renewal.ts';
 
-export interface NodeAgentOptions extends NodeClientOptions {
+export interface NodeAgentOptions extends Omit<NodeClientOptions, 'sessions'> {
   readonly storage: AgentStorage;
   /** The root key of the network: everything accepted must be anchored in it. */
   readonly rootKey: string;
@@ -127,6 +128,7 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
   });
   const { authority } = network;
   const sendKept = createKeptRequests(options);
+  const sessions = createHeartbeatSessions();
   let certificate = await heldCertificate(storage, authority.genesis(), key.publicKey);
   let renewAt = certificate === null ? null : renewalOf(certificate.cert_id, lifeOf(certificate));
   /** By when to renew this certificate so that this authority key has signed it. */
@@ -147,7 +149,7 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
   function clientOf(stamp?: SameStamp): NodeClient {
     const audience = authority.currentKey();
     if (audience === null) throw new Error(problem ?? 'The network is not known yet');
-    return createNodeClient({ ...options, ...stamp, audience, retries: 0 });
+    return createNodeClient({ ...options, ...stamp, audience, sessions, retries: 0 });
   }
 
   /** The authority issues each certificate only once, so a turn whose answer was lost is followed by the same request. */

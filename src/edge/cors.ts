@@ -25,6 +25,7 @@ const REQUEST_HEADERS = [
   'Content-Type',
   'X-Request-Id',
   'X-Mesh-Node-Proof',
+  'X-Mesh-Session',
   'X-Mesh-Retry',
   'X-Admin-Key-Id',
   'X-Admin-Timestamp',

@@ -36,6 +36,8 @@ export interface EdgeConfig {
   readonly naPublicKey: string;
   /** Milliseconds. */
   readonly clockTolerance: number;
+  /** How long a heartbeat session lasts, in milliseconds; null if there are none. */
+  readonly heartbeatSession: number | null;
   readonly rateLimits: RateLimitSettings;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;

@@ -14,6 +14,7 @@ import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import type { RouteDescription } from '../protocol/route-description.ts';
 import type { NodeAuthSettings } from './auth/node.ts';
 import type { OperatorAuthSettings } from './auth/operator.ts';
+import type { HeartbeatSessions } from './auth/session.ts';
 import type { KnownAuthorityKeys } from './authority-keys.ts';
 import type { RoleRule } from './body.ts';
 import type { EventReaders } from './event-readers.ts';
@@ -58,6 +59,7 @@ export interface Edge {
   /** The end offsets of the versions of the revocation list. */
   readonly revisionEnds: RevisionEnds;
   readonly limits: RateLimits;
+  readonly sessions: HeartbeatSessions;
   readonly unprovenBodies: UnprovenBodies;
   readonly liveRenderers: LiveRenderers;
   /** The page for a path that does not exist; null if there is none. */

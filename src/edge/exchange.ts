@@ -35,6 +35,8 @@ export interface Exchange {
   readonly match: Match | 'undecodable';
   readonly operatorHeaders: OperatorHeaders | null;
   readonly nodeProof: string;
+  /** The header of a heartbeat session; empty if there is none. */
+  readonly session: string;
   /** Whether the request may have arrived before, and its answer is kept. */
   readonly isRepeat: boolean;
   readonly ifNoneMatch: string;
@@ -95,6 +97,7 @@ export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): 
     match,
     operatorHeaders: route === null ? null : operatorHeadersOf(route, head),
     nodeProof: route?.access === 'node' ? head.header('x-mesh-node-proof') : '',
+    session: route?.hasSessions === true ? head.header('x-mesh-session') : '',
     isRepeat: route?.keepsAnswer === true && head.header('x-mesh-retry') === '1',
     ifNoneMatch: isRead ? head.header('if-none-match') : '',
     acceptsGzip: isRead && acceptsGzip(head.header('accept-encoding')),

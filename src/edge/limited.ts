@@ -57,6 +57,11 @@ export function withProof(
   answer: (node: NodeClaim) => Reply | Promise<Reply>,
 ): Reply | Promise<Reply> {
   if (node === null) throw new Error('A node route was reached without a claim');
+  // Decided by what the edge knows, so that strangers do not reach the authority with it.
+  if (node.verdict === 'session_ended') {
+    edge.metrics.session('ended');
+    return refusalReply('session_ended');
+  }
   const failureKey = () => `${addressBlock(remoteAddr)} ${node.publicKey.slice(0, MAX_KEY_LENGTH)}`;
   if (node.verdict !== 'valid') {
     // Counted before it is answered: parallel forgeries must not all pass.

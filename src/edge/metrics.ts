@@ -15,6 +15,10 @@ export interface EdgeMetrics {
   /** Counts a node's request that was refused because it had waited too long. */
   shed(): void;
   verified(what: string, accepted: boolean): void;
+  /** Counts an accepted heartbeat. */
+  heartbeat(isSigned: boolean): void;
+  /** Counts what happened to a heartbeat session. */
+  session(event: 'begun' | 'withheld' | 'ended'): void;
   /** Call when the number of event readers changes. */
   eventReaders(difference: 1 | -1): void;
   /** Counts an event reader that was ended because it stalled. */
@@ -55,6 +59,20 @@ export function createEdgeMetrics(): EdgeMetrics {
     labelNames: ['event', 'accepted'] as const,
     registers,
   });
+  const heartbeats = new Counter({
+    name: 'mesh_na_heartbeats_total',
+    help: 'Heartbeats accepted, by their proof: a signature or a session',
+    labelNames: ['proof'] as const,
+    registers,
+  });
+  const sessions = new Counter({
+    name: 'mesh_na_heartbeat_sessions_total',
+    help: 'Heartbeat sessions that began or were withheld, and heartbeats refused because theirs had ended',
+    labelNames: ['event'] as const,
+    registers,
+  });
+  const signed = { counter: heartbeats.labels('signature'), pending: 0 };
+  const inSession = { counter: heartbeats.labels('session'), pending: 0 };
 
   const eventReaders = new Gauge({
     name: 'mesh_na_event_readers',
@@ -93,10 +111,16 @@ export function createEdgeMetrics(): EdgeMetrics {
         tallyOf(tallies, event, verifications.labels(event, String(accepted)));
       tally.pending += 1;
     },
+    heartbeat(isSigned) {
+      const tally = isSigned ? signed : inSession;
+      tally.pending += 1;
+    },
+    session: (event) => sessions.inc({ event }),
     eventReaders: (difference) => eventReaders.inc(difference),
     eventReaderCut: () => eventReadersCut.inc(),
     report() {
-      for (const tallies of [answers, acceptances, rejections]) report(tallies);
+      for (const tallies of [answers, acceptances, rejections]) report(tallies.values());
+      report([signed, inSession]);
       return registry.getMetricsAsJSON();
     },
   };
@@ -114,8 +138,8 @@ function tallyOf(tallies: Map<string, Tally>, key: string, counter: Counter.Inte
   return tally;
 }
 
-function report(tallies: ReadonlyMap<string, Tally>): void {
-  for (const tally of tallies.values()) {
+function report(tallies: Iterable<Tally>): void {
+  for (const tally of tallies) {
     tally.counter.inc(tally.pending);
     tally.pending = 0;
   }

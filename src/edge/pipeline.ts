@@ -156,17 +156,21 @@ function parse(_edge: Edge, { exchange, route, body, request }: Received): null 
   return null;
 }
 
-/** Only checks which key has signed. The authority decides what that key may do, because it knows what was revoked. */
+/** Only checks which key has signed, or has begun the session. The authority decides what that key may do, because it knows what was revoked. */
 function proveNode(edge: Edge, received: Received): null {
   const { exchange, route, body, request } = received;
-  const { nodeProof, isRepeat, takesBody } = exchange;
+  const { nodeProof, session, isRepeat, takesBody } = exchange;
+  const { nodeAuth } = edge.settings;
   received.body = NO_BYTES;
   if (route.proof === undefined || !takesBody || body === 'too_large') return null;
   const { keyOf, form } = route.proof;
   const key = keyOf(request);
   if (key === null || (nodeProof === '' && form === 'header if sent')) return null;
   const repeat = route.keepsAnswer ? isRepeat : null;
-  request.node = judgeNode(key, nodeProof, request, repeat, body, edge.settings.nodeAuth);
+  request.node =
+    session === ''
+      ? judgeNode(key, nodeProof, request, repeat, body, nodeAuth)
+      : edge.sessions.judge(key, session, request, body, nodeAuth.toleranceMs);
   return null;
 }
 

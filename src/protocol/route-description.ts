@@ -68,6 +68,8 @@ export interface RouteDescription {
   readonly answer: TSchema | { readonly contentType: string };
   /** Refusals of this route in addition to those of its access class. */
   readonly refusals: readonly RefusalName[];
+  /** A heartbeat session may prove the request in place of a signature [core-3-4]. */
+  readonly hasSessions?: true;
   /** Whether success is 201: always, or as MESH_CREATED_STATUS says on six of the routes. */
   readonly created?: 'always' | 'as_configured';
   /** Whether a repeated request, marked as such, gets its first answer [core-2-5]. */

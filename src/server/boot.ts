@@ -28,12 +28,16 @@ import { type AuthorityMetrics, createAuthorityMetrics } from './metrics/authori
 import type { AuthorityCounts } from './metrics/state.ts';
 import { type Role, STARTING } from './role.ts';
 import { openServiceSigner } from './service-signer.ts';
+import { followSessionSecret } from './session-secrets.ts';
 import { AUTHORITY_SLOT, createBeats, startBeating } from './threads/beats.ts';
 import type { EdgeHost, EdgeThread } from './threads/edge-threads.ts';
 import type { StartWatchdog } from './threads/watchdog.ts';
 import { beginUpkeep } from './upkeep.ts';
 import { waitForTurn } from './waiting.ts';
 import { openWriter, type StateContext, type Writer } from './writer.ts';
+
+/** How soon heartbeat sessions are possible again after a signer was unavailable when another key became current. */
+const SESSION_SECRET_MS = 10_000;
 
 export interface BootOptions {
   /** Its time comes from the clocks below. */
@@ -290,6 +294,12 @@ export async function startAuthority(
     });
     silencers.push(serving.abandon);
     frontOpened(serving);
+    if (config.heartbeatSession !== null) {
+      const { genesis } = config;
+      const use = serving.useSessionSecret;
+      const derive = followSessionSecret({ signer, genesis, publisher, use });
+      background.start('session_secret', SESSION_SECRET_MS, derive);
+    }
     const stopBeating = startBeating(beats, AUTHORITY_SLOT);
     lifecycle.enter('serving');
     const upkeep = beginUpkeep(background, {

@@ -70,6 +70,7 @@ function serveHere(
     abandon: async () => edge.close(),
     reports: async () => [await edge.report()],
     useTls: edge.useTls,
+    useSessionSecret: edge.useSessionSecret,
     settle: () => Promise.resolve(),
     barrier: edge.barrier,
   };
@@ -95,6 +96,7 @@ function edgeConfigOf(config: Config, instance: Instance, commands: CommandRefer
     acceptSignatureV1: config.acceptSignatureV1,
     naPublicKey: config.publicKey,
     clockTolerance: config.clockTolerance,
+    heartbeatSession: config.heartbeatSession,
     rateLimits: config.rateLimits,
     logLevel: config.logLevel,
     logFormat: config.logFormat,

@@ -1,6 +1,6 @@
 /**
  * Completes the edge's verdict on a node's proof: checks whether the nonce was used before [core-3-1-4], [core-3-1-6],
- * and spends it.
+ * and spends it. A heartbeat of a session has no nonce: its instant must be later than before [core-3-4].
  */
 
 import type { Writable } from '../../base/json/write.ts';
@@ -57,7 +57,7 @@ export function withNodeProof(
   const repeated =
     node.verdict === 'valid' ? repeatedAnswer(na, unit, rule, node.publicKey, node) : null;
   if (repeated !== null) return repeated;
-  const proof = judgeNonce(na, node, rule);
+  const proof = judgeNonce(na, request, rule);
   try {
     if (rule.first) {
       if (proof !== 'valid') throw new Refusal('node_auth_failed');
@@ -76,14 +76,23 @@ export function withNodeProof(
 
 /** Names the check that failed [core-3-1]; all of these refusals have the same code. */
 function failedProof(proof: NodeProofVerdict): Refusal {
+  if (proof === 'session_ended') return new Refusal(proof);
   return new Refusal(proof === 'valid' ? 'node_auth_failed' : `node_${proof}`);
 }
 
 /** The nonce is checked after the timestamp and before the signature. */
-function judgeNonce(na: Authority, node: NodeClaim, rule: NodeProofRule): NodeProofVerdict {
-  const { verdict, publicKey } = node;
+function judgeNonce(
+  na: Authority,
+  { node, certId = '' }: ProvenRequest,
+  rule: NodeProofRule,
+): NodeProofVerdict {
+  const { verdict, publicKey, nonce, signedAt } = node;
+  if (nonce === null) {
+    const isNew = na.replay.isNewInstant(signedAt, na.liveness.newestSignedAt(certId));
+    return isNew ? verdict : 'session_ended';
+  }
   if (verdict !== 'valid' && verdict !== 'invalid_signature') return verdict;
-  const found = na.replay.check(rule, publicKey, node, verdict === 'valid');
+  const found = na.replay.check(rule, publicKey, { nonce, signedAt }, verdict === 'valid');
   return found === 'fresh' ? verdict : found;
 }
 
@@ -120,6 +129,7 @@ function settleRefusal(
   refusal: RefusalName,
 ): void {
   const { node } = request;
+  if (proof === 'session_ended') return;
   if (refusal === 'node_auth_failed') {
     auditRefusal(na, unit, 'node_auth_failed', {
       scope: scopeOf(rule, node.publicKey),

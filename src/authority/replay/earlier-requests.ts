@@ -17,6 +17,8 @@ export interface EarlierRequests {
   begin(startedAt: number, lastContactAt: number): void;
   /** Requests that the node signed up to this instant are refused. Applies until the node has a nonce window. */
   floorOf(nodeKey: string): number;
+  /** Everything made up to this instant is refused because of a crash; 0 if there was none. */
+  crashFloor(): number;
   /** Whether a crashed process may have accepted a heartbeat signed at this time. */
   mayBeLost(signedAt: number): boolean;
   /**
@@ -78,6 +80,7 @@ export function createEarlierRequests(options: EarlierRequestsOptions): EarlierR
       if (newest > now() + toleranceMs) return latestAccepted;
       return Math.max(crashFloor, newest);
     },
+    crashFloor: () => crashFloor,
     mayBeLost: (signedAt) => lostTimes.has(signedAt),
     restoredUntil() {
       // A crash loses the signing times of a few seconds; a restore loses all earlier ones [backup-6].

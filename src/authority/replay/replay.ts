@@ -17,6 +17,9 @@
  * within the range is then refused. A request that is refused because of its signing time never becomes acceptable by
  * setting back a clock.
  *
+ * A heartbeat of a session has no nonce [core-3-4]. It must be made later than everything that its node made with the
+ * certificate before; after a crash, which may have lost that instant, also later than the start.
+ *
  * A genuine request that is sent again byte for byte, and is marked as a repeat, gets its first answer; nothing is
  * decided again.
  */
@@ -50,7 +53,9 @@ export interface SignedRequest {
   readonly signedAt: number;
 }
 
-interface SentRequest extends SignedRequest {
+interface SentRequest extends Omit<SignedRequest, 'nonce'> {
+  /** Null for a heartbeat of a session. */
+  readonly nonce: string | null;
   /** Null if no answer is kept. */
   readonly sending: RequestIdentity | null;
 }
@@ -77,7 +82,12 @@ export interface Replay {
     request: SignedRequest,
     isGenuine: boolean,
   ): WindowVerdict;
-  /** Spends the nonce of a genuine request, and adds it to the unit if it must be stored. */
+  /**
+   * Whether a heartbeat of a session that was made at this instant may be accepted; `newest` is the newest instant of
+   * its certificate. Throws `restored_recently` like `check`.
+   */
+  isNewInstant(madeAt: number, newest: number): boolean;
+  /** Spends the nonce of a genuine request, if it has one, and adds it to the unit if it must be stored. */
   spend(unit: UnitOfWork, rule: ReplayRule, signer: string, request: SentRequest): void;
   /** The first answer to a genuine request that is sent again; null if none is known. */
   answerTo(rule: ReplayRule, signer: string, request: SentRequest): FoundAnswer | null;
@@ -132,6 +142,15 @@ export function createReplay(options: ReplayOptions): Replay {
   const windows = createNonceWindows(toleranceMs, earlier.floorOf);
   const unstored = createUnstoredTimes({ toleranceMs, reserveMs, lostTimes: earlier.lostTimes });
 
+  function refuseRestored(signedAt: number): void {
+    const restoredUntil = earlier.restoredUntil();
+    if (restoredUntil === null || signedAt > restoredUntil) return;
+    throw new Refusal('restored_recently', {
+      accepts_signed_after: formatInstant(restoredUntil),
+      retry_after: Math.max(1, Math.floor((restoredUntil - now()) / 1000) + 1),
+    });
+  }
+
   return {
     async restore(stored) {
       ledger.restoreForgotten(stored.forgottenTimes);
@@ -150,13 +169,7 @@ export function createReplay(options: ReplayOptions): Replay {
     },
 
     check(rule, signer, { nonce, signedAt }, isGenuine) {
-      const restoredUntil = earlier.restoredUntil();
-      if (isGenuine && restoredUntil !== null && signedAt <= restoredUntil) {
-        throw new Refusal('restored_recently', {
-          accepts_signed_after: formatInstant(restoredUntil),
-          retry_after: Math.max(1, Math.floor((restoredUntil - now()) / 1000) + 1),
-        });
-      }
+      if (isGenuine) refuseRestored(signedAt);
       if (rule.window) {
         const found = windows.check(signer, nonce, signedAt);
         if (found !== 'fresh') return found;
@@ -166,16 +179,21 @@ export function createReplay(options: ReplayOptions): Replay {
       if (ledger.isForgotten(signedAt)) return 'stale_timestamp';
       return ledger.isSpent(scopeOf(rule, signer), nonce) ? 'nonce_replay' : 'fresh';
     },
+    isNewInstant(madeAt, newest) {
+      refuseRestored(madeAt);
+      return madeAt > Math.max(newest, earlier.crashFloor()) && !earlier.mayBeLost(madeAt);
+    },
     spend(unit, rule, signer, { nonce, signedAt, sending }) {
       if (rule.window) {
         unstored.noteAccepted(signedAt);
-        windows.claim(signer, nonce, signedAt, unit.at);
+        if (nonce !== null) windows.claim(signer, nonce, signedAt, unit.at);
       }
+      if (nonce === null) return;
       if (!rule.durable && unstored.covers(signedAt)) return;
       unit.spend(ledger.spend(scopeOf(rule, signer), nonce, signedAt), sending);
     },
     answerTo(rule, signer, { nonce, sending }) {
-      if (sending?.isRepeat !== true) return null;
+      if (nonce === null || sending?.isRepeat !== true) return null;
       const text = answers.find(nonceDigest(scopeOf(rule, signer), nonce), sending.request);
       return text === undefined ? null : foundAnswer(text);
     },

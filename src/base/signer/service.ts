@@ -164,6 +164,7 @@ const MOST_WAITING = 1024 ** 2;
 const BEGINNINGS: readonly (readonly [kind: string, beginning: RegExp])[] = [
   ['challenge', /^mesh-na signer 1\n/],
   ['link', /^mesh-na link 1\n/],
+  ['heartbeat_sessions', /^mesh-na session (?:box )?1\n/],
   ['key_possession', /^mesh-na authority key 1\n/],
   ['succession', /^\{"activates_at":/],
   ['succession_request', /^\{"format":"mesh-na-succession-request"/],

@@ -21,6 +21,7 @@ export type { Authority, AuthoritySigners } from '../authority-signers.ts';
 export * from '../event-chain.ts';
 export type { EventOptions } from '../events.ts';
 export * from '../followed-keys.ts';
+export { createHeartbeatSessions, type HeartbeatSessions } from '../heartbeat-sessions.ts';
 export {
   keyFromSeed,
   newKey,

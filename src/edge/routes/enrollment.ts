@@ -1,5 +1,7 @@
 /** Node routes: join, heartbeat, renew [core-4-3] to [core-4-5]. */
 import Type from 'typebox';
+import { isPublicKey } from '../../base/crypto/ed25519.ts';
+import { jsonText } from '../../base/json/write.ts';
 import { Acknowledgement } from '../../protocol/answers/enrollment.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import { documentText, type PublishedDocument } from '../../protocol/contract/documents.ts';
@@ -10,15 +12,34 @@ import { type Edge, withAnswer } from '../edge.ts';
 import { countedFailure, withProof } from '../limited.ts';
 import { answerReply, refusalReply } from '../reply.ts';
 import { addressBlock } from '../request-head.ts';
-import { BODY_KEY_PROOF, type RouteEntry } from '../route.ts';
+import { BODY_KEY_PROOF, type RouteEntry, type RouteRequest } from '../route.ts';
 import { cachedBySource } from './cached-by-source.ts';
 import { Filled, hours, judgedElsewhere, NodeProofMembers } from './scalars.ts';
 
-/** Adds the published bulletin, the same text for all nodes, as the last member of the answer to a heartbeat. */
-function withBulletin(answer: Answer, { documents }: Edge): Answer {
+type Accepted = Extract<Answer, { readonly ok: true }>;
+
+/** Adds the published bulletin, the same text for all nodes, to the answer to a heartbeat. */
+function withBulletin(answer: Accepted, { documents }: Edge): Accepted {
   const bulletin = documents.latest('bulletin');
-  if (!answer.ok || bulletin === undefined) return answer;
-  return { ...answer, json: `${answer.json.slice(0, -1)}${memberOf(bulletin)}` };
+  return bulletin === undefined ? answer : withMember(answer, memberOf(bulletin));
+}
+
+/** Adds the session that begins with a signed heartbeat; the answer is unchanged if none can begin now. */
+function withSession(
+  answer: Accepted,
+  { sessions, metrics }: Edge,
+  { now, body }: RouteRequest,
+  sessionKey: string,
+): Accepted {
+  const { cert_id, node_public_key } = body;
+  const node = { nodePublicKey: String(node_public_key), certId: String(cert_id) };
+  const session = sessions.begin(node, sessionKey, now);
+  metrics.session(session === null ? 'withheld' : 'begun');
+  return session === null ? answer : withMember(answer, `,"session":${jsonText(session)}}`);
+}
+
+function withMember(answer: Accepted, member: string): Accepted {
+  return { ...answer, json: `${answer.json.slice(0, -1)}${member}` };
 }
 
 const memberOf = cachedBySource(
@@ -71,6 +92,15 @@ const heartbeatBody = bodyReader(
         pattern: '^[0-9a-f]{64}$',
         description: 'Which chain of authority keys the node has followed, as in the bulletin',
       }),
+    ),
+    session_public_key: Type.Optional(
+      Type.Refine(
+        Type.String({
+          pattern: '^[A-Za-z0-9+/]{43}=$',
+          description: 'Base64 X25519 public key: asks for a heartbeat session',
+        }),
+        isPublicKey,
+      ),
     ),
     ...NodeProofMembers,
   }),
@@ -156,21 +186,34 @@ export const enrollmentRoutes: readonly RouteEntry[] = [
     call: 'heartbeat',
     limit: 'HEARTBEAT',
     proof: BODY_KEY_PROOF,
+    hasSessions: true,
     summary: 'Record a heartbeat of a node',
     body: heartbeatBody.schema,
     exampleNeeds: OWN_CERTIFICATE,
     answer: Acknowledgement,
-    refusals: CERTIFICATE_REFUSALS,
+    refusals: [...CERTIFICATE_REFUSALS, 'session_ended'],
     handle(request, edge) {
       const input = heartbeatBody.read(request.body);
       if (!input.ok) return refusalReply(input.refusal, input.details);
       const { cert_id: certId, status = 'unknown', bulletin: wantsBulletin = false } = input.value;
       const authorityKeysDigest = input.value.authority_keys_digest ?? null;
+      const sessionKey = input.value.session_public_key;
       return withProof(request, edge, (node) => {
         const beat = { node, certId, status, wantsBulletin, authorityKeysDigest };
-        return withAnswer(edge.call('heartbeat', beat), (answer) =>
-          answerReply(wantsBulletin ? withBulletin(answer, edge) : answer),
-        );
+        const isSigned = node.nonce !== null;
+        return withAnswer(edge.call('heartbeat', beat), (answer) => {
+          if (!answer.ok) {
+            if (answer.refusal === 'session_ended') edge.metrics.session('ended');
+            return answerReply(answer);
+          }
+          edge.metrics.heartbeat(isSigned);
+          const informed = wantsBulletin ? withBulletin(answer, edge) : answer;
+          return answerReply(
+            isSigned && sessionKey !== undefined
+              ? withSession(informed, edge, request, sessionKey)
+              : informed,
+          );
+        });
       });
     },
   },

@@ -172,6 +172,10 @@ const SECURITY_SCHEMES = {
     'X-Mesh-Node-Proof',
     'Proof of possession of a node key, in place of the signed members of the body',
   ),
+  HeartbeatSession: inHeader(
+    'X-Mesh-Session',
+    'Proof of a heartbeat in a session, in place of a signature',
+  ),
 };
 
 const BY_OPERATOR = Object.fromEntries(Object.keys(OPERATOR_SCHEMES).map((name) => [name, []]));
@@ -185,6 +189,10 @@ const SECURITY: Readonly<Record<RouteDescription['access'], readonly JsonObject[
   'operator-privileged': [BY_OPERATOR],
   'public-or-operator': [{}, BY_OPERATOR],
 };
+
+function securityOf({ access, hasSessions }: RouteDescription): readonly JsonObject[] {
+  return hasSessions === true ? [...SECURITY[access], { HeartbeatSession: [] }] : SECURITY[access];
+}
 
 interface PathItems {
   [path: string]: { [method: string]: JsonValue };
@@ -221,7 +229,7 @@ function operationOf(
     ...parametersOf(route, schemas),
     ...requestBodyOf(route, schemas, networkName),
     responses: responsesOf(route, schemas, networkName),
-    security: SECURITY[route.access],
+    security: securityOf(route),
     'x-mesh-access': route.access,
     'x-mesh-auth-hint': AUTH_HINTS[route.access],
     'x-mesh-rate-limit': route.limit,

@@ -6,6 +6,18 @@ import { NextCursor, Timestamp } from './scalars.ts';
 
 const OF_BULLETIN = 'With `bulletin` in the request';
 
+/** A heartbeat session that begins [core-3-4]. */
+export const SessionOffer = Type.Object(
+  {
+    key_box: Type.String({ description: 'Base64 of the session key, in a `crypto_box` of NaCl' }),
+    nonce: Type.String({ description: 'Base64 of the nonce of the box' }),
+    public_key: Type.String({ description: 'Base64 X25519 public key of the authority' }),
+    expires_at: Timestamp,
+    signature: Type.String({ description: 'Base64 signature of the authority on `public_key`' }),
+  },
+  { description: 'With `session_public_key` in the request, if a session can begin' },
+);
+
 export const Acknowledgement = Type.Object({
   ack: Type.Boolean(),
   server_time: Timestamp,
@@ -13,6 +25,7 @@ export const Acknowledgement = Type.Object({
   renew_after: Type.Optional(Timestamp),
   notices: Type.Optional(Type.Array(Type.String(), { description: OF_BULLETIN })),
   bulletin: Type.Optional(Bulletin),
+  session: Type.Optional(SessionOffer),
 });
 
 export const AgentRegistered = Type.Object({
@@ -30,6 +43,7 @@ export const AgentList = Type.Object({
   next_cursor: NextCursor,
 });
 
+export type SessionOffer = Static<typeof SessionOffer>;
 export type Acknowledgement = Static<typeof Acknowledgement>;
 export type AgentRegistered = Static<typeof AgentRegistered>;
 export type AgentUnregistered = Static<typeof AgentUnregistered>;

@@ -31,14 +31,17 @@ export type NodeProofVerdict =
   | 'invalid_timestamp'
   | 'stale_timestamp'
   | 'nonce_replay'
-  | 'invalid_signature';
+  | 'invalid_signature'
+  /** A heartbeat that does not count for its session [core-3-4]; it says nothing about the key. */
+  | 'session_ended';
 
 /** A node's proof of possession, as checked by the edge. */
 export interface NodeClaim {
   readonly publicKey: string;
   /** Milliseconds since the epoch; 0 if the timestamp is missing or unreadable. */
   readonly signedAt: number;
-  readonly nonce: string;
+  /** Null in a session, where `signedAt` must be later than before instead. */
+  readonly nonce: string | null;
   readonly verdict: NodeProofVerdict;
   readonly remoteAddr: string;
   /** Null if no answer is kept. */

@@ -23,6 +23,7 @@ export function agreedSettings(config: Config): Readonly<Record<string, string>>
     MESH_ACTIVE_NODE_WINDOW_SECONDS: config.activeNodeWindow,
     MESH_CLOCK_TOLERANCE_SECONDS: config.clockTolerance,
     RENEWAL_GRACE_SECONDS: config.renewalGrace,
+    MESH_HEARTBEAT_SESSION: config.heartbeatSession,
     MESH_ROLE_PREFIXES: rolePrefixes?.toSorted() ?? null,
     MESH_FOREIGN_ISSUER: config.refuseForeignIssuers,
     MESH_COMMIT_SUBSET: config.commitWithinAgreement,

@@ -108,6 +108,16 @@ export function durationOf(text: string): number {
   return Number(count) * (UNITS[unit as keyof typeof UNITS] ?? 0);
 }
 
+/** A duration up to a day, or off. */
+export const SHORT_DURATION_OR_OFF = {
+  schema: Type.Refine(
+    Type.String({ pattern: `^(off|${DURATION.source.slice(1, -1)})$` }),
+    (text) => text === 'off' || (durationOf(text) > 0 && durationOf(text) <= UNITS.d),
+  ),
+  wanted: 'a duration from 1m to 24h, or off',
+  read: asIs,
+};
+
 export const DURATION_TEXT = {
   schema: Type.Refine(
     Type.String({ pattern: DURATION.source }),

@@ -93,6 +93,8 @@ export interface Config extends SigningKey {
   readonly activeNodeWindow: number;
   readonly clockTolerance: number;
   readonly renewalGrace: number | null;
+  /** How long a heartbeat session lasts; null if there are none. */
+  readonly heartbeatSession: number | null;
   readonly rolePrefixes: readonly string[] | null;
   readonly refuseForeignIssuers: boolean;
   readonly commitWithinAgreement: boolean;
@@ -208,6 +210,7 @@ export function checkConfig(
     activeNodeWindow: setting('activeNodeWindow') * 1000,
     clockTolerance: setting('clockTolerance') * 1000,
     renewalGrace: inSeconds(setting('renewalGrace')),
+    heartbeatSession: durationOf(setting('heartbeatSession')) || null,
     rolePrefixes: setting('rolePrefixes'),
     commitWithinAgreement: setting('commitSubset') === 'on',
     refuseForeignIssuers: setting('foreignIssuer') === 'refuse',

@@ -13,6 +13,7 @@ import {
   type Kind,
   list,
   oneOf,
+  SHORT_DURATION_OR_OFF,
   STRINGS_BY_NAME,
   SWITCH,
   TEXT,
@@ -269,6 +270,11 @@ export const GROUPS = {
       wholeOrOff(0, 31_536_000),
       { variable: 'RENEWAL_GRACE_SECONDS', fallback: '900' },
       'how many seconds a certificate stays usable after its renewal, while its key has at most 16 live certificates; with `off`, until it expires',
+    ),
+    heartbeatSession: option(
+      SHORT_DURATION_OR_OFF,
+      { variable: 'MESH_HEARTBEAT_SESSION', fallback: '1h' },
+      'how long a node may prove its heartbeats with a session key after it has signed one; with `off`, it signs all of them',
     ),
     rolePrefixes: option(
       list(/,/, 'a list of prefixes'),

@@ -1,16 +1,14 @@
 /** The secrets of the link between instances, which each authority key gives its own [link-2]. */
-import { hkdfSync } from 'node:crypto';
 import Type from 'typebox';
 import Value from 'typebox/value';
-import { sha256Hex } from '../../base/crypto/digest.ts';
 import type { LabeledSigner, Signer } from '../../base/crypto/primitives.ts';
-import { canonicalJson } from '../../base/json/write.ts';
 import { isSignerUnavailable } from '../../base/refusal.ts';
 import type { AuthoritySigner } from '../../base/signer/authority-signer.ts';
 import { documentText, type PublishedDocument } from '../../protocol/contract/documents.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
 import { type AuthorityKey, AuthorityKeys } from '../../protocol/records/authority-chain.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
+import { derivedSecret, networkDigest } from '../derived-secret.ts';
 
 export interface LinkKey {
   /** The authority key that the secret is derived from, which names it. */
@@ -35,14 +33,10 @@ export interface WatchedLinkKeys extends LinkKeys {
   nextKey(): string | null;
 }
 
-/** No record begins with this text, so the signature is useless elsewhere. */
 const LABEL = 'mesh-na link 1';
-const SECRET_BYTES = 32;
 
-/** Ed25519 signatures are deterministic, so every instance with the key derives the same secret. */
-export function linkSecret(key: Pick<Signer, 'sign'>, networkDigest: string): Buffer {
-  const signature = Buffer.from(key.sign(`${LABEL}\n${networkDigest}`), 'base64');
-  return Buffer.from(hkdfSync('sha256', signature, networkDigest, LABEL, SECRET_BYTES));
+export function linkSecret(key: Pick<Signer, 'sign'>, network: string): Buffer {
+  return derivedSecret(key, network, LABEL);
 }
 
 /** How often an instance looks whether it holds a staged key, which may be put into its place at any time. */
@@ -59,11 +53,11 @@ export interface LinkKeysOptions {
 
 export function createLinkKeys({
   signer,
-  genesis: { network_name, root_public_key },
+  genesis,
   publisher,
   elapsed,
 }: LinkKeysOptions): WatchedLinkKeys {
-  const network = sha256Hex(canonicalJson({ network_name, root_public_key }));
+  const network = networkDigest(genesis);
   const secrets = new Map<string, Buffer>();
   /** The keys as last published, by this instance or by the writer. */
   let published: readonly AuthorityKey[] = [];

@@ -5,6 +5,7 @@ import type { ClockAnchor } from '../../base/clock.ts';
 import { problemText } from '../../base/log/problem.ts';
 import type { ManualTime } from '../../base/runtime.ts';
 import type { TlsFiles } from '../../base/tls/pair.ts';
+import type { SessionSecret } from '../../edge/auth/session.ts';
 import type { EdgeConfig } from '../../edge/edge-config.ts';
 import type { MetricsReport } from '../../edge/metrics.ts';
 import type { RateLimits } from '../../edge/rate-limit.ts';
@@ -86,6 +87,8 @@ export interface Edges {
   reports(): Promise<readonly MetricsReport[]>;
   /** Makes new connections use this pair on every edge; rejects if an edge cannot use it. */
   useTls(files: TlsFiles): Promise<void>;
+  /** Makes every edge use this secret for heartbeat sessions; null while there is none. */
+  useSessionSecret(secret: SessionSecret | null): void;
   /** Resolves when no edge reads a document that was replaced before this call. */
   barrier(): Promise<void>;
 }
@@ -114,7 +117,7 @@ export async function serveOnThreads(
     return Promise.all(edges.map((edge) => edge.call('report')));
   }
   async function onAll(
-    name: Exclude<keyof EdgeProcedures, 'serve' | 'report' | 'useTls'>,
+    name: Exclude<keyof EdgeProcedures, 'serve' | 'report' | 'useTls' | 'useSessionSecret'>,
   ): Promise<void> {
     await Promise.all(edges.map((edge) => edge.call(name)));
   }
@@ -145,6 +148,9 @@ export async function serveOnThreads(
     reports,
     async useTls(files) {
       await Promise.all(edges.map((edge) => edge.call('useTls', files)));
+    },
+    useSessionSecret(secret) {
+      for (const edge of edges) void edge.call('useSessionSecret', secret);
     },
     settle: () => onAll('flush'),
     async barrier() {

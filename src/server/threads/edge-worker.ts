@@ -39,6 +39,7 @@ const PROCEDURES: EdgeProcedures = {
     current = null;
   },
   useTls: (files) => serving().edge.useTls(files),
+  useSessionSecret: (secret) => current?.edge.useSessionSecret(secret),
   report: () => serving().edge.report(),
   flush: () => serving().link.flush(),
   barrier: () => serving().edge.barrier(),

@@ -5,6 +5,7 @@
 import type { ClockAnchor } from '../../base/clock.ts';
 import type { ManualTime } from '../../base/runtime.ts';
 import type { TlsFiles } from '../../base/tls/pair.ts';
+import type { SessionSecret } from '../../edge/auth/session.ts';
 import type { EdgeConfig } from '../../edge/edge-config.ts';
 import type { MetricsReport } from '../../edge/metrics.ts';
 import type { InstanceStatusMemory } from '../../protocol/contract/instance-status.ts';
@@ -55,6 +56,8 @@ export type EdgeProcedures = {
   flush(): void;
   /** Makes new connections use this pair. */
   useTls(files: TlsFiles): Promise<void>;
+  /** Uses this secret for heartbeat sessions; null while there is none. */
+  useSessionSecret(secret: SessionSecret | null): void;
   /** Returns when every answer begun before this call has been sent. */
   barrier(): Promise<void>;
 };

@@ -35,7 +35,7 @@ export function unpackHeartbeat(list: readonly unknown[], start: number): Heartb
     node: {
       publicKey: list[start + 3] as string,
       signedAt: list[start + 4] as number,
-      nonce: list[start + 5] as string,
+      nonce: list[start + 5] as string | null,
       verdict: list[start + 6] as NodeProofVerdict,
       remoteAddr: list[start + 7] as string,
       sending: null,

@@ -1,5 +1,6 @@
 /** A serving edge, on the authority's thread or its own. */
 import type { TlsFiles } from '../../base/tls/pair.ts';
+import { createHeartbeatSessions, type SessionSecret } from '../../edge/auth/session.ts';
 import type { DrainState, Edge } from '../../edge/edge.ts';
 import { type EdgeConfig, edgeSettings } from '../../edge/edge-config.ts';
 import { eventReadersOf } from '../../edge/event-readers.ts';
@@ -29,6 +30,8 @@ export interface ServingEdge {
   close(): void;
   /** Makes new connections use this pair. */
   useTls(files: TlsFiles): Promise<void>;
+  /** Uses this secret for heartbeat sessions; null while there is none. */
+  useSessionSecret(secret: SessionSecret | null): void;
   /** Resolves when no request reads a document that was replaced before this call. */
   barrier(): Promise<void>;
   report(): Promise<MetricsReport>;
@@ -55,9 +58,12 @@ export function serveEdge(
   const metrics = createEdgeMetrics();
   const draining: DrainState = { isAnnounced: false, refusesWork: false };
   const settings = edgeSettings(config, rest.documents);
+  const { runtime } = rest;
+  const sessions = createHeartbeatSessions({ lastsMs: config.heartbeatSession, runtime });
   const edge: Edge = {
     ...rest,
     settings,
+    sessions,
     unprovenBodies: createUnprovenBodies(),
     liveRenderers: LIVE_RENDERERS,
     notFoundPage: notFoundPages(settings.genesis.network_name),
@@ -88,6 +94,7 @@ export function serveEdge(
     cut: server.dropUploads,
     close: server.close,
     useTls: server.useTls,
+    useSessionSecret: sessions.use,
     barrier: server.barrier,
     report: metrics.report,
   };
