@@ -8,6 +8,8 @@ export type Settings = {
   readonly connections: number | null;
   /** Requests per second of the open loop; null means the closed loop. */
   readonly rate: number | null;
+  /** Whether to measure heartbeats in sessions, too. */
+  readonly sessions: boolean;
   /** Nodes of the fleet that sends heartbeats. */
   readonly nodes: number;
   /** Nodes of the fleet that returns all at once. */

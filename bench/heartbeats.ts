@@ -9,6 +9,8 @@ import { type AuthorityProcess, OTHER, startAuthority, startBare, startOther } f
 const TARGET = 0.8;
 /** The target for heartbeats that request the bulletin, compared to those that do not. */
 const BULLETIN_TARGET = 0.95;
+/** The target for heartbeats in sessions, compared to the bare server that verifies signatures. */
+const SESSION_TARGET = 3;
 const CONNECTIONS = 64;
 const ENROL_CONNECTIONS = 32;
 const ENROL_SECONDS = 600;
@@ -16,7 +18,7 @@ const ENROL_SECONDS = 600;
 const HEADROOM = 1.3;
 
 export async function benchHeartbeats(load: Load, settings: Settings): Promise<Report> {
-  const { nodes, rate, cpuProf, threads } = settings;
+  const { nodes, rate, cpuProf, threads, sessions } = settings;
   const connections = settings.connections ?? CONNECTIONS;
   const profiles = cpuProf === null ? null : join(cpuProf, 'heartbeats');
   await using na = await startAuthority(profiles, threads);
@@ -25,19 +27,25 @@ export async function benchHeartbeats(load: Load, settings: Settings): Promise<R
   // Each fleet is enrolled in only one network.
   await using otherLoad = other && startLoad();
   await using bulletinLoad = startLoad();
+  await using sessionLoad = sessions ? startLoad() : null;
 
   await enroll(load, na, nodes);
   await enroll(bulletinLoad, na, nodes);
   if (other && otherLoad) await enroll(otherLoad, other, nodes);
+  if (sessionLoad !== null) {
+    await enroll(sessionLoad, na, nodes);
+    await sessionLoad.ask('sessions', { target: na, connections: ENROL_CONNECTIONS });
+  }
 
   function beat(from: Load, target: Target) {
     return (seconds: number) => from.ask('heartbeats', { target, connections, rate, seconds });
   }
-  const [ours, theirs, informed, others] = (await contest(
+  const [ours, theirs, informed, ...further] = (await contest(
     [
       { name: 'NA', run: beat(load, na) },
       { name: 'bare', run: beat(load, bare) },
       { name: 'NA with bulletins', run: beat(bulletinLoad, na) },
+      ...(sessionLoad ? [{ name: 'NA with sessions', run: beat(sessionLoad, na) }] : []),
       ...(other && otherLoad ? [{ name: OTHER, run: beat(otherLoad, other) }] : []),
     ],
     settings,
@@ -48,11 +56,14 @@ export async function benchHeartbeats(load: Load, settings: Settings): Promise<R
         load.ask('sign', { count }),
         bulletinLoad.ask('sign', { count, bulletin: true }),
         otherLoad?.ask('sign', { count }),
+        sessionLoad?.ask('sign', { count }),
       ]);
     },
-  )) as [Measured, Measured, Measured, Measured | undefined];
+  )) as [Measured, Measured, Measured, ...Measured[]];
 
-  const all = [ours, theirs, informed, ...(others ? [others] : [])];
+  const all = [ours, theirs, informed, ...further];
+  const inSessions = sessionLoad ? further[0] : undefined;
+  const others = other ? further.at(-1) : undefined;
   const loop = rate === null ? 'closed loop' : `open loop at ${rate} requests/s`;
   return {
     benchmark: 'heartbeats',
@@ -61,6 +72,9 @@ export async function benchHeartbeats(load: Load, settings: Settings): Promise<R
     comparisons: [
       compare(ours, theirs, TARGET),
       compare(informed, ours, BULLETIN_TARGET),
+      ...(inSessions
+        ? [compare(inSessions, theirs, SESSION_TARGET), compare(inSessions, ours, null)]
+        : []),
       ...(others ? [compare(ours, others, null)] : []),
     ],
     // The open loop spins to keep its pace, so its CPU share is meaningless.

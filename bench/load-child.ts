@@ -1,5 +1,6 @@
 /** Entry of the load generator's process: executes one order at a time. */
 import { prepareReturn } from '../src/load/returning-fleet.ts';
+import { openSessions } from '../src/load/sessions.ts';
 import { cpuSecondsOf } from './cpu.ts';
 import {
   type FleetNode,
@@ -11,6 +12,7 @@ import {
   type Network,
   newKeys,
   renewalRequest,
+  SITE,
 } from './fleet.ts';
 import type { Reply, Work } from './load.ts';
 import { assertAccepted, type RoundPlan, type RoundResult, runRound } from './round.ts';
@@ -39,6 +41,16 @@ const doing: Doing = {
   },
   async sign({ count, ...further }) {
     heartbeats = signHeartbeats(count, further);
+    return null;
+  },
+  async sessions({ target, connections }) {
+    const signed = enrolled.map(({ key, certId }) => ({ key, certId }));
+    const sessions = await openSessions(signed, { target, site: SITE }, connections);
+    enrolled = signed.map((node, index) => {
+      const session = sessions[index];
+      return session === undefined ? node : { ...node, session };
+    });
+    signHeartbeats = heartbeatSigner(enrolled);
     return null;
   },
   async return(plan) {

@@ -78,6 +78,7 @@ interface BenchOptions {
   readonly threads: number;
   readonly cpuProf?: string;
   readonly against?: string;
+  readonly sessions?: boolean;
   readonly json?: boolean;
 }
 
@@ -147,6 +148,7 @@ const program = new Command('bench')
     '--against <folder>',
     'heartbeats, enrollments, documents, verifications, overload, viewers: also measure the build in another checkout',
   )
+  .option('--sessions', 'heartbeats: also measure those of nodes in sessions')
   .addOption(jsonOption())
   .action(run);
 
@@ -178,6 +180,7 @@ async function run(benchmark: Benchmark | 'all', options: BenchOptions): Promise
     rounds: options.rounds,
     connections: options.connections ?? null,
     rate: options.rate ?? null,
+    sessions: options.sessions === true,
     nodes: options.nodes ?? 1000,
     returning: options.nodes ?? 100_000,
     readers: options.readers,

@@ -225,6 +225,7 @@ function plan(port: number, given: Partial<RunPlan> = {}): RunPlan {
     fleet: { network: { version: 1, ...network }, nodes, certificates: 2 },
     mix: { heartbeat: 1 },
     bulletins: false,
+    sessions: false,
     rate: 20,
     seconds: 1,
     warmUpSeconds: 0,

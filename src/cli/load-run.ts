@@ -33,6 +33,7 @@ interface MeasuringOptions extends GuardOptions {
   readonly fleet: string;
   readonly mix: string;
   readonly bulletins?: boolean;
+  readonly sessions?: boolean;
   readonly connections: number;
   readonly for: number;
   readonly warmUp: number;
@@ -188,13 +189,14 @@ async function measured(
   stopped: AbortSignal,
 ): Promise<RunReport> {
   const fleet = fleetIn(options.fleet);
-  const { mix, bulletins = false, signingThreads = defaultThreads() } = options;
+  const { mix, bulletins = false, sessions = false, signingThreads = defaultThreads() } = options;
   const report = await measure({
     url: options.url,
     place,
     fleet,
     mix: mixOf(mix),
     bulletins,
+    sessions,
     rate,
     seconds: options.for / 1000,
     warmUpSeconds: options.warmUp / 1000,

@@ -112,6 +112,10 @@ function addMeasuring(
     .addOption(caOption())
     .addOption(mixOption())
     .option('--bulletins', 'heartbeats ask for the bulletin')
+    .option(
+      '--sessions',
+      'each node begins a session before the run, and makes its heartbeats in it',
+    )
     .option('--connections <count>', 'keep-alive connections', wholeNumber(60_000), 64)
     .addOption(durationOption('--for <duration>', 'how long to measure', times.for))
     .addOption(

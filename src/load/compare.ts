@@ -28,7 +28,15 @@ export function compareRuns(first: RunReport, second: RunReport): Difference[] {
 
 /** Settings that differ, because then the comparison is of more than the service. */
 export function differingSettings(first: RunReport, second: RunReport): string[] {
-  const settings = ['rate_asked', 'mix', 'nodes', 'connections', 'bulletins', 'seconds'] as const;
+  const settings = [
+    'rate_asked',
+    'mix',
+    'nodes',
+    'connections',
+    'bulletins',
+    'sessions',
+    'seconds',
+  ] as const;
   return settings.flatMap((name) =>
     first[name] === second[name] ? [] : [`${name}: ${first[name]}, ${second[name]}`],
   );

@@ -9,7 +9,13 @@ import type { SignedBatch, SigningTask, ToSigner } from './signing-threads.ts';
 const port = parentPort;
 if (port === null) throw new Error('Requests are signed on a worker thread');
 const { nodes, options, site } = workerData as SigningTask;
-const requests = mixedRequests(nodes.map(signingNode), options);
+const requests = mixedRequests(
+  nodes.map((node) => ({
+    ...signingNode(node),
+    ...(node.session !== undefined && { session: node.session }),
+  })),
+  options,
+);
 
 /** Requests without a signature, which are always the same. */
 const unsigned = new Map<Kind, Buffer>();

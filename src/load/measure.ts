@@ -5,13 +5,14 @@ import { errorCode, textIn } from './answer.ts';
 import { type Address, openConnection } from './connection.ts';
 import { drive, type Sent } from './drive.ts';
 import { evidenceAbout, issuerNamed, verificationBody } from './evidence.ts';
-import type { Fleet, StoredNode } from './fleet-folder.ts';
+import { type Fleet, type StoredNode, signingNode } from './fleet-folder.ts';
 import { type Latencies, newLatencies } from './latency.ts';
 import { KINDS, type Mix, mixText } from './mix.ts';
 import type { Place, Site } from './requests.ts';
 import type { RunReport } from './run-report.ts';
 import { openMetrics, type ServiceMetrics, serviceUse } from './service-metrics.ts';
-import { type SignedRequest, startSigningThreads } from './signing-threads.ts';
+import { openSessions } from './sessions.ts';
+import { type LoadNode, type SignedRequest, startSigningThreads } from './signing-threads.ts';
 
 export interface RunPlan {
   readonly url: string;
@@ -19,6 +20,8 @@ export interface RunPlan {
   readonly fleet: Fleet;
   readonly mix: Mix;
   readonly bulletins: boolean;
+  /** Whether nodes make their heartbeats in sessions. */
+  readonly sessions: boolean;
   readonly rate: number;
   readonly seconds: number;
   readonly warmUpSeconds: number;
@@ -47,8 +50,9 @@ export async function measure(plan: RunPlan): Promise<RunReport | null> {
   const evidence = verificationBody(issuer, evidenceAbout(issuer, 'load'));
   const { validity_hours: validityHours } = fleet.network;
   const failure = new AbortController();
+  const nodes = plan.sessions ? await withSessions(plan) : fleet.nodes;
   const signing = startSigningThreads(
-    { nodes: fleet.nodes, options: { mix, bulletins, evidence, validityHours }, site },
+    { nodes, options: { mix, bulletins, evidence, validityHours }, site },
     { threads: plan.signingThreads, rate },
     (cause) => failure.abort(cause),
   );
@@ -113,6 +117,14 @@ export async function measure(plan: RunPlan): Promise<RunReport | null> {
     if (renewals.length > 0) plan.renewed(renewals);
     await signing.close();
   }
+}
+
+async function withSessions({ fleet, place, connections }: RunPlan): Promise<LoadNode[]> {
+  const sessions = await openSessions(fleet.nodes.map(signingNode), place, connections);
+  return fleet.nodes.flatMap((node, index) => {
+    const session = sessions[index];
+    return session === undefined ? [] : [{ ...node, session }];
+  });
 }
 
 /** Reads the metrics when the warm-up ends and when the run ends. */
@@ -215,6 +227,7 @@ function countsOf(patienceMs: number) {
         nodes: plan.fleet.nodes.length,
         connections: plan.connections,
         bulletins: plan.bulletins,
+        sessions: plan.sessions,
         seconds: plan.seconds,
         rate_asked: plan.rate,
         rate_reached: reached,

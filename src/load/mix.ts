@@ -95,7 +95,8 @@ export function mixedRequests(nodes: readonly FleetNode[], options: MixOptions) 
     /** From now on, the node uses this certificate. */
     renewed(index: number, certId: string): void {
       const node = current[index];
-      if (node !== undefined) current[index] = { ...node, certId };
+      // A session is that of one certificate.
+      if (node !== undefined) current[index] = { key: node.key, certId };
     },
   };
 }

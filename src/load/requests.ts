@@ -1,9 +1,12 @@
 /** The requests of a fleet's nodes, signed: joins, heartbeats and renewals. */
 import { SEED_BYTES, signerFromSeed } from '../base/crypto/ed25519.ts';
+import { HMAC_BYTES, hmacSha256Into } from '../base/crypto/hmac.ts';
 import type { Signer } from '../base/crypto/primitives.ts';
 import type { JsonObject } from '../base/json/value.ts';
+import { jsonText } from '../base/json/write.ts';
 import { systemRuntime } from '../base/runtime.ts';
 import { nodeBodyText } from '../client/sign-node.ts';
+import { beatText, SESSION_HEADER, sessionHeader } from '../protocol/heartbeat-session.ts';
 import type { Address } from './connection.ts';
 
 export interface LoadRequest {
@@ -26,9 +29,17 @@ export interface Place {
   readonly site: Site;
 }
 
+/** A heartbeat session; a plain value that can be sent to another thread. */
+export interface LoadSession {
+  readonly key: Uint8Array;
+  readonly expiresAt: string;
+}
+
 export interface FleetNode {
   readonly key: Signer;
   readonly certId: string;
+  /** Set if its heartbeats are made in a session; otherwise they are signed. */
+  readonly session?: LoadSession;
 }
 
 interface Stamp {
@@ -59,11 +70,14 @@ export function renewalRequest(
 }
 
 export function heartbeatRequest(
-  { key, certId }: FleetNode,
+  { key, certId, session }: FleetNode,
   signedAt: number,
   further: JsonObject = {},
 ): LoadRequest {
   const body = { cert_id: certId, status: 'healthy', ...further };
+  if (session !== undefined) {
+    return sessionBeat(session, { node_public_key: key.publicKey, ...body }, signedAt);
+  }
   return signedRequest('/heartbeat', key, body, newStamp(signedAt));
 }
 
@@ -79,6 +93,21 @@ function signedRequest(path: string, key: Signer, body: JsonObject, stamp: Stamp
   const text = nodeBodyText({ node_public_key: key.publicKey, ...body, ...stamp });
   // Cheaper than writing the whole body again with its signature.
   return postRequest(path, `${text.slice(0, -1)},"signature":"${key.sign(text)}"}`);
+}
+
+const MAC = Buffer.alloc(HMAC_BYTES);
+
+function sessionBeat(
+  { key, expiresAt }: LoadSession,
+  members: JsonObject,
+  madeAt: number,
+): LoadRequest {
+  const body = jsonText(members);
+  const instant = new Date(madeAt).toISOString();
+  hmacSha256Into(MAC, Buffer.from(key), Buffer.from(beatText(instant) + body));
+  const header = sessionHeader({ expiresAt, instant, mac: MAC.toString('base64') });
+  const { method, path, headers } = postRequest('/heartbeat', body);
+  return { method, path, headers: { ...headers, [SESSION_HEADER]: header }, body };
 }
 
 export function newStamp(at = systemRuntime.now()): Stamp {

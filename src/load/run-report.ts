@@ -22,6 +22,7 @@ export const RunReport = Type.Object({
   nodes: Type.Integer(),
   connections: Type.Integer(),
   bulletins: Type.Boolean(),
+  sessions: Type.Boolean(),
   /** Without the warm-up, which nothing below counts. */
   seconds: Type.Number(),
   rate_asked: Type.Number(),

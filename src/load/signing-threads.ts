@@ -4,14 +4,18 @@ import { messageOf } from '../base/error-message.ts';
 import { workerEntry } from '../base/worker-entry.ts';
 import type { StoredNode } from './fleet-folder.ts';
 import type { MixOptions } from './mix.ts';
-import type { Site } from './requests.ts';
+import type { LoadSession, Site } from './requests.ts';
 
 /** What a thread gets when it starts. */
 export interface SigningTask {
   /** Its part of the fleet: all requests of a node are signed in order, by one thread. */
-  readonly nodes: readonly StoredNode[];
+  readonly nodes: readonly LoadNode[];
   readonly options: MixOptions;
   readonly site: Site;
+}
+
+export interface LoadNode extends StoredNode {
+  readonly session?: LoadSession;
 }
 
 export type ToSigner =
@@ -124,7 +128,7 @@ export function startSigningThreads(
         const stored = signer.part[node];
         if (stored === undefined) return null;
         post(signer, { type: 'renewed', node, certId });
-        return { ...stored, cert_id: certId };
+        return { seed: stored.seed, cert_id: certId };
       },
     };
   }

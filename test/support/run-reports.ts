@@ -15,6 +15,7 @@ export function runReport(given: Partial<RunReport> = {}): RunReport {
     nodes: 10,
     connections: 64,
     bulletins: false,
+    sessions: false,
     seconds: 10,
     rate_asked: 100,
     rate_reached: 100,

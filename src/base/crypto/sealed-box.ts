@@ -3,7 +3,7 @@ import sodium from 'sodium-native';
 
 export const BOX_KEY_BYTES = 32;
 export const BOX_NONCE_BYTES = 24;
-const MAC_BYTES = 16;
+export const BOX_MAC_BYTES = 16;
 
 export interface BoxKeys {
   readonly publicKey: Buffer;
@@ -24,7 +24,7 @@ export function sealBox(
   recipient: Buffer,
   secretKey: Buffer,
 ): Buffer | null {
-  const box = Buffer.alloc(MAC_BYTES + text.length);
+  const box = Buffer.alloc(BOX_MAC_BYTES + text.length);
   try {
     sodium.crypto_box_easy(box, text, nonce, recipient, secretKey);
     return box;
@@ -40,6 +40,6 @@ export function openBox(
   sender: Buffer,
   secretKey: Buffer,
 ): Buffer | null {
-  const text = Buffer.alloc(box.length - MAC_BYTES);
+  const text = Buffer.alloc(box.length - BOX_MAC_BYTES);
   return sodium.crypto_box_open_easy(text, box, nonce, sender, secretKey) ? text : null;
 }
