@@ -21,7 +21,7 @@ import {
   type Place,
 } from './requests.ts';
 
-/** The authority begins only so many sessions a second. */
+/** The authority limits how many sessions begin in a second. */
 const TRIES = 60;
 const PAUSE_MS = 1000;
 
