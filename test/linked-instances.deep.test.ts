@@ -1,7 +1,9 @@
 /** Instances that answer side by side, as real processes on one PostgreSQL with real links between them. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
+import { formatInstant } from '../src/base/timestamp.ts';
 import { startBrowser, type TestBrowser } from './support/browser.ts';
 import type { ChildServer } from './support/child-server.ts';
 import { cuttableProxy, type Place, placeOf, testInstances, until } from './support/instances.ts';
@@ -16,6 +18,7 @@ import {
   operatorRequest,
   outcome,
 } from './support/requests.ts';
+import { beat, openSession } from './support/sessions.ts';
 
 const cluster = await startCluster();
 after(() => cluster[Symbol.asyncDispose]());
@@ -156,6 +159,34 @@ test('the history has what every instance counted, and keeps it through a change
     count.reduce((sum, each) => (sum ?? 0) + (each ?? 0), 0),
   );
   assert.deepEqual(sums, [5 + 7 + 3 + 2, 1]);
+});
+
+test('a heartbeat session counts on every instance, once for each heartbeat, and through a change of the writer', async () => {
+  await using instances = await testInstances(cluster);
+  const first = await instances.start(LINKED);
+  const second = await instances.start(LINKED);
+  await until(async () => (await placeOf(second)).ready);
+  const node = await joinedNode(second.na);
+  const session = await openSession(second.na, node);
+  const next = () => setTimeout(2);
+  await next();
+  assert.equal(outcome(await beat(second.na, session)), '200');
+  await next();
+  const instant = formatInstant(Date.now());
+  assert.equal(outcome(await beat(first.na, session, { instant })), '200');
+  assert.equal(outcome(await beat(second.na, session, { instant })), '401 session_ended');
+
+  await first.end('SIGKILL');
+  await until(async () => {
+    const { role, ready } = await placeOf(second);
+    return role === 'writer' && ready;
+  });
+  assert.equal(outcome(await beat(second.na, session, { instant })), '401 session_ended');
+  await next();
+  assert.equal(outcome(await beat(second.na, session)), '200');
+  await operate(second.na, '/admin/revoke', { cert_id: node.certId });
+  await next();
+  assert.equal(outcome(await beat(second.na, session)), '403 certificate_revoked');
 });
 
 test('a batch of invites is the same through every instance, and for the one that writes next', async () => {

@@ -121,7 +121,19 @@ function signed(
     timestamp,
     nonce: freshNonce(),
   });
-  return { body: jsonText(signedBody) };
+  const isInSession = route.hasSessions === true && random.next() < 0.3;
+  return {
+    body: jsonText(signedBody),
+    ...(isInSession && { headers: { 'X-Mesh-Session': sessionClaim(timestamp, random) } }),
+  };
+}
+
+/** Three headers of four have the right form. */
+function sessionClaim(timestamp: string, random: Random): string {
+  const mac = `${'A'.repeat(43)}=`;
+  const parts = ['v1', timestamp.replace('20', '21'), timestamp, mac];
+  if (random.next() < 0.25) parts[Math.floor(random.next() * 4)] = random.one(PATH_VALUES);
+  return parts.join(' ');
 }
 
 const PATH_VALUES = [
