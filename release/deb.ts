@@ -68,7 +68,7 @@ export function writeDeb(root: string, program: string, folder: string, file: st
   }
   // It may have the password of a database.
   execFileSync('chmod', ['640', join(folder, 'etc/mesh-na/environment')]);
-  execFileSync('dpkg-deb', ['--root-owner-group', '-Zxz', '--build', folder, file]);
+  execFileSync('dpkg-deb', ['--root-owner-group', '-Zzstd', '--build', folder, file]);
 }
 
 /**
