@@ -111,8 +111,8 @@ function installed(unit: string): string {
 function serviceUnit(unit: string): string {
   return replaced(installed(unit), [
     [/^Documentation=/m, 'Documentation=man:mesh-na(1) '],
-    [/(?<=^ExecStart=.* serve)$/m, ' --create --network-name $MESH_NETWORK_NAME'],
-    [/^(?=Environment=)/m, 'Environment=MESH_NETWORK_NAME=local-mesh\n'],
+    [/(?<=^ExecStart=.* serve)$/m, ' --create --network-name $NETWORK_NAME'],
+    [/^(?=Environment=)/m, 'Environment=NETWORK_NAME=local-mesh\n'],
     [/^DynamicUser=yes$/m, 'User=mesh-na\nGroup=mesh-na'],
   ]);
 }

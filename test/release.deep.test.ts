@@ -32,6 +32,9 @@ const machine = debianRoot(PROJECT_PATH, 'machine');
 const node24 = imageNode(PROJECT_PATH);
 const NODE = ['/usr/bin/node', '--no-allocation-site-pretenuring'];
 
+/** Servers of other tests would share the port, if they took it while this service restarts. */
+const apartPort = async () => (await ownPort()) - 10_000;
+
 type MeshNa = (...args: readonly string[]) => Promise<string>;
 
 /** A node is invited, joins and sends a heartbeat; `folder` is where it and its token are kept. */
@@ -108,7 +111,7 @@ suite('in a clean Debian 13', () => {
     cpSync(join(release, name), join(root.path, 'opt', name));
     const install = ['install', '--global', '--offline', '--no-audit', '--no-fund', `/opt/${name}`];
     await root.run(['/usr/bin/node', '/opt/npm/bin/npm-cli.js', ...install]);
-    const port = await ownPort();
+    const port = await apartPort();
     const environment = { MESH_URL: `http://127.0.0.1:${port}`, PORT: String(port) };
     const meshNa: MeshNa = (...args) => root.run(['mesh-na', ...args], { environment });
     assert.equal((await meshNa('--version')).trim(), version);
@@ -123,8 +126,8 @@ suite('in a clean Debian 13', () => {
     cpSync(join(release, name), join(root.path, 'opt', name));
     const apt = ['env', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', '--yes'];
     await root.run([...apt, 'install', '--no-install-recommends', `/opt/${name}`]);
-    const port = await ownPort();
-    const settings = `MESH_NETWORK_NAME=alpha\nPORT=${port}\nMESH_DRAIN_SECONDS=0\n`;
+    const port = await apartPort();
+    const settings = `NETWORK_NAME=alpha\nPORT=${port}\nMESH_DRAIN_SECONDS=0\n`;
     appendFileSync(join(root.path, 'etc/mesh-na/environment'), settings);
     const units = Object.fromEntries(
       ['mesh-na.service', 'mesh-na-signer.service'].map((unit) => [
@@ -181,7 +184,7 @@ test('the image has what it says, and serves without a shell and as no one in pa
 
   using root = unpackRoot(layers.map(({ digest }) => blob(digest)));
   assert.ok(!existsSync(join(root.path, 'usr/bin/sh')));
-  const port = await ownPort();
+  const port = await apartPort();
   const own = Object.fromEntries(config.Env.map((line: string) => line.split('=')));
   const environment = {
     ...own,
