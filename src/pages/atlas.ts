@@ -18,7 +18,7 @@ import { graphSection } from './graph-section.ts';
 import { GRAPH_STYLE } from './graph-style.ts';
 import { badge, blastRadiusTable, edgesTable, stateBadge, stateField } from './graph-tables.ts';
 import { type Content, type Html, html, NO_HTML } from './html.ts';
-import { inlineCode } from './inline-code.ts';
+import { inlineStyle } from './inline-code.ts';
 import { PATH_DRAWING_STYLE, pathDrawing } from './path-drawing.ts';
 import { type Column, type RowPage, rowPage, TABLE_STYLE, table } from './table.ts';
 import { trustLink } from './trust-form.ts';
@@ -47,7 +47,7 @@ export interface AtlasAnswer {
   readonly graphDigest: string;
 }
 
-const STYLE = inlineCode(GRAPH_STYLE + TABLE_STYLE + ATLAS_STYLE + PATH_DRAWING_STYLE);
+const STYLE = inlineStyle(GRAPH_STYLE + TABLE_STYLE + ATLAS_STYLE + PATH_DRAWING_STYLE);
 const SCRIPT = browserScript('atlas');
 
 const MOST_LISTED = 100;

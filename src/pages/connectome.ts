@@ -17,14 +17,14 @@ import {
   stateField,
 } from './graph-tables.ts';
 import { type Html, html, keyed } from './html.ts';
-import { inlineCode } from './inline-code.ts';
+import { inlineStyle } from './inline-code.ts';
 import type { LivePageContent } from './live-content.ts';
 import { LIVE_STATUS, LIVE_STYLE, liveRegion, liveView } from './live-region.ts';
 import { STAT_STYLE, stats } from './stat.ts';
 import { pager, rowPage, TABLE_STYLE } from './table.ts';
 import { EVERY_TREATY, foundTreaties, parametersOf, type TreatyQuery } from './treaty-query.ts';
 
-const STYLE = inlineCode(STAT_STYLE + GRAPH_STYLE + TABLE_STYLE + LIVE_STYLE);
+const STYLE = inlineStyle(STAT_STYLE + GRAPH_STYLE + TABLE_STYLE + LIVE_STYLE);
 const SCRIPT = browserScript('connectome');
 
 const COUNTS = [

@@ -26,7 +26,7 @@ import { type DrawnHistory, HISTORY_PLACE, withHistory } from './history-section
 import { HISTORY_STYLE } from './history-style.ts';
 import { WEEK_STYLE, weekSection } from './horizon-week.ts';
 import { type Html, html, keyed } from './html.ts';
-import { inlineCode } from './inline-code.ts';
+import { inlineStyle } from './inline-code.ts';
 import { instancesSection } from './instances-table.ts';
 import type { LivePageContent } from './live-content.ts';
 import { LIVE_STATUS, LIVE_STYLE, liveRegion } from './live-region.ts';
@@ -35,7 +35,7 @@ import { capital, STAT_STYLE, type Stat, stats, type Tone } from './stat.ts';
 import { type Column, shortKey, TABLE_STYLE, table } from './table.ts';
 import { attestationLink, sovereignLink, timeText, treatyLink } from './values.ts';
 
-const STYLE = inlineCode(
+const STYLE = inlineStyle(
   POSTURE_STYLE +
     STAT_STYLE +
     DASHBOARD_STYLE +

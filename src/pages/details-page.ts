@@ -5,10 +5,10 @@ import type { HtmlPage } from './frame.ts';
 import { type PageParts, renderPage } from './frame.ts';
 import { GRAPH_STYLE } from './graph-style.ts';
 import { type Content, type Html, html } from './html.ts';
-import { inlineCode } from './inline-code.ts';
+import { inlineStyle } from './inline-code.ts';
 import { TABLE_STYLE } from './table.ts';
 
-const STYLE = inlineCode(`${GRAPH_STYLE}${TABLE_STYLE}
+const STYLE = inlineStyle(`${GRAPH_STYLE}${TABLE_STYLE}
 .plain { display: grid; gap: 0.25rem; padding: 0; list-style: none; }
 .history { display: grid; gap: 0.5rem; padding-inline-start: 1.25rem; }
 `);

@@ -10,7 +10,7 @@ import { fleetLine } from './fleet-section.ts';
 import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
 import { type Content, type Html, html, NO_HTML } from './html.ts';
-import { inlineCode } from './inline-code.ts';
+import { inlineStyle } from './inline-code.ts';
 import { POSTURE_STYLE, postureSection } from './posture-section.ts';
 import { anchorOf, type RouteGroup, routeGroups } from './reference/route-groups.ts';
 import { nothingFits } from './reference-contents.ts';
@@ -160,7 +160,7 @@ ${links.map(
 `;
 }
 
-const HOME_STYLE = inlineCode(`${POSTURE_STYLE}
+const HOME_STYLE = inlineStyle(`${POSTURE_STYLE}
 .identity { grid-template-columns: repeat(auto-fit, minmax(min(100%, 15rem), 1fr)); gap: 0.5rem 1.5rem; }
 .identity dt { font-size: 0.8125rem; color: var(--muted); }
 .starts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1.25rem; }

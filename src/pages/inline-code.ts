@@ -13,3 +13,13 @@ export function inlineCode(text: string): InlineCode {
     throw new Error('Inline code must not close its element');
   return { text, source: `'sha256-${createHash('sha256').update(text).digest('base64')}'` };
 }
+
+/** A style sheet without the spaces and line breaks that only readers of the source need. */
+export function inlineStyle(css: string): InlineCode {
+  const compact = css
+    .replace(/\s+/g, ' ')
+    .replace(/ ?([{};,]) ?/g, '$1')
+    .replaceAll(': ', ':')
+    .replaceAll(';}', '}');
+  return inlineCode(compact.trim());
+}

@@ -1,7 +1,7 @@
-import { inlineCode } from './inline-code.ts';
+import { inlineStyle } from './inline-code.ts';
 
 /** Style of the two references, in addition to the shared style: a sidebar, and entries with fields. */
-export const REFERENCE_STYLE = inlineCode(`
+export const REFERENCE_STYLE = inlineStyle(`
 .reference { display: grid; grid-template-columns: 17rem minmax(0, 1fr); gap: 3rem; align-items: start; }
 .contents { position: sticky; top: 4.75rem; display: grid; gap: 1rem; max-height: calc(100vh - 6rem); overflow-y: auto; margin-inline-start: -0.25rem; padding: 0.25rem 0.75rem 1rem 0.25rem; font-size: 0.875rem; }
 .contents h2 { font-size: 0.8125rem; color: var(--muted); font-weight: 600; letter-spacing: 0; margin-bottom: 0.25rem; }

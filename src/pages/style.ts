@@ -2,7 +2,7 @@
  * The shared style of all pages. Colors come in light and dark pairs; every text color has a contrast of at least
  * 4.5 to 1 on its surfaces. Pages use system fonts.
  */
-import { inlineCode } from './inline-code.ts';
+import { inlineStyle } from './inline-code.ts';
 
 const COLOURS = `
 :root {
@@ -198,4 +198,4 @@ const FORMS = `
 `;
 
 /** Classes are in the order in which a page uses them: frame, sections, parts. */
-export const STYLE = inlineCode([COLOURS, TEXT, LAYOUT, PARTS, FORMS].join(''));
+export const STYLE = inlineStyle([COLOURS, TEXT, LAYOUT, PARTS, FORMS].join(''));

@@ -17,7 +17,7 @@ import { counted } from './graph-drawing.ts';
 import { nameInCell } from './graph-names.ts';
 import { badge, stateBadge } from './graph-tables.ts';
 import { type Html, html, NO_HTML } from './html.ts';
-import { inlineCode } from './inline-code.ts';
+import { inlineStyle } from './inline-code.ts';
 import { PATH_DRAWING_STYLE, pathDrawing } from './path-drawing.ts';
 import { POSTURE_STYLE } from './posture-section.ts';
 import { candidatesSection } from './trust-candidates.ts';
@@ -37,7 +37,7 @@ const TRUST_STYLE = `
 /** The answer, or why there is none; null when nothing was asked. */
 export type TrustPageAnswer = ExplainedTrust | { readonly problem: string } | null;
 
-const STYLE = inlineCode(POSTURE_STYLE + ATLAS_STYLE + PATH_DRAWING_STYLE + TRUST_STYLE);
+const STYLE = inlineStyle(POSTURE_STYLE + ATLAS_STYLE + PATH_DRAWING_STYLE + TRUST_STYLE);
 
 /** Longer paths are truncated on the page; the JSON has all treaties. */
 const MOST_STEPS = 64;
