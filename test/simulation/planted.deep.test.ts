@@ -105,7 +105,13 @@ const DEFECTS: readonly (readonly [string, Defect])[] = [
 
 for (const [name, defect] of DEFECTS) {
   test(`the simulation finds ${name}`, async () => {
-    const draw = { histories: HISTORIES, seed: 1, clocks: 'right', shrinks: false } as const;
+    const draw = {
+      histories: HISTORIES,
+      seed: 1,
+      clocks: 'right',
+      successions: 0,
+      shrinks: false,
+    } as const;
     const finding = await simulate(draw, defect);
     assert.ok(finding !== null, `${HISTORIES} histories hold with it`);
   });

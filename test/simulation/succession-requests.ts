@@ -1,4 +1,5 @@
 /** What operators ask for to replace the key of the authority: each step becomes a signed request. */
+import type { Signer } from '../../src/base/crypto/primitives.ts';
 import type { AuthorityKeys } from '../../src/protocol/records/authority-chain.ts';
 import type { GenesisBlock } from '../../src/protocol/records/genesis.ts';
 import type { Known } from './known.ts';
@@ -53,7 +54,7 @@ export const SUCCESSION_REQUESTS: {
 /** A new one from what is published, with its key in place unless that is elsewhere. */
 function prepared(step: Step<'stage'>, known: Known, world: World): MadeSuccession {
   const { documents, now, runtime, folder } = world;
-  const to = nextKeyOf(step, known);
+  const to = nextKeyOf(step, known, world);
   const made = madeSuccession(
     {
       genesis: documents.current('genesis') as unknown as GenesisBlock,
@@ -64,11 +65,14 @@ function prepared(step: Step<'stage'>, known: Known, world: World): MadeSuccessi
     { ...step, to, flaw: step.altered },
   );
   if (step.hasKey) folder.put(to);
-  known.successions.push(made);
+  // The key of a node is free again once its certificates are forgotten.
+  if (step.key !== 'node') known.successions.push(made);
   return made;
 }
 
-function nextKeyOf({ key }: Step<'stage'>, { successions }: Known) {
+function nextKeyOf({ key }: Step<'stage'>, { successions }: Known, { decided }: World) {
+  const nodes = [...decided.certificates.values()].map(({ nodeKey }) => nodeKey);
+  const isEnrolled = ({ publicKey }: Signer) => nodes.includes(publicKey);
   switch (key) {
     case 'new':
       return NEXT_KEYS[successions.length % NEXT_KEYS.length] ?? AUTHORITY;
@@ -77,7 +81,7 @@ function nextKeyOf({ key }: Step<'stage'>, { successions }: Known) {
     case 'operator':
       return OPERATORS[0]?.key ?? ROOT;
     case 'node':
-      return NODES[0] ?? ROOT;
+      return NODES.find(isEnrolled) ?? ROOT;
     case 'first':
       return AUTHORITY;
   }
