@@ -53,12 +53,16 @@ export function operatorOf({ dataDir, network, url }: AuthorityProcess, audience
   };
 }
 
-export async function read({ url }: AuthorityProcess, path: string): Promise<JsonObject> {
+export async function read(na: AuthorityProcess, path: string): Promise<JsonObject> {
+  return parseJson(await readText(na, path)) as JsonObject;
+}
+
+export async function readText({ url }: AuthorityProcess, path: string): Promise<string> {
   const headers = { 'Accept-Encoding': 'identity' };
   const { status, bytes } = await exchange(url + path, { method: 'GET', headers });
   const text = bytes.toString();
   if (status !== 200) throw new Error(`${path} was answered ${status}: ${text}`);
-  return parseJson(text) as JsonObject;
+  return text;
 }
 
 /** Stages a succession to a new key. */

@@ -142,7 +142,7 @@ export async function openAuthority(
   const keepDueKeys = keeperOfKeys(na);
   let sealed = false;
   try {
-    startWithKeys(na);
+    await startWithKeys(na);
     na.revocations.list.endLoading();
     na.feeds.endLoading();
     na.attestations.items();
@@ -286,7 +286,7 @@ function preparation(na: Authority, name: CallName): Promise<unknown> | null {
 }
 
 /** Another start may find another key in the state than the configuration names. */
-function startWithKeys(na: Authority): void {
+function startWithKeys(na: Authority): Promise<void> | undefined {
   const { current, previous } = na.authorityKeys.chain();
   if (current !== null && !na.signer.holds(current.publicKey)) {
     throw new Error(
@@ -298,7 +298,7 @@ function startWithKeys(na: Authority): void {
       `The private key of the previous authority key ${previous.publicKey} is not here, although it signs until ${formatInstant(previous.overlapUntil)}: put its file back`,
     );
   }
-  useKeys(na);
+  return useKeys(na);
 }
 
 /** How often the log repeats that a due key is not held. */
@@ -360,7 +360,7 @@ function authorityOn(
   return {
     ...options,
     ...held,
-    keysSettled: options.keysSettled ?? (() => undefined),
+    keysSettled: options.keysSettled ?? (() => Promise.resolve()),
     hostStatus: options.hostStatus ?? (() => NOTHING_KNOWN),
     failures,
     countRefusal(event, reason) {

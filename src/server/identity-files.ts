@@ -3,9 +3,9 @@
  * the state says which key signs, and the next start continues here.
  */
 import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { open, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { signerFromSeed } from '../base/crypto/ed25519.ts';
-import { replaceFile, syncFolder } from '../base/durable-file.ts';
 import { messageOf } from '../base/error-message.ts';
 import { parseJson } from '../base/json/parse.ts';
 import { canonicalJson } from '../base/json/write.ts';
@@ -21,17 +21,31 @@ export interface IdentityFilesOptions {
   readonly logger: Pick<Logger, 'write'>;
 }
 
-/** Call when only the key that the block names signs any more; `former` are the keys that signed before. */
+let settled: Promise<void> = Promise.resolve();
+
+/**
+ * Call when only the key that the block names signs any more; `former` are the keys that signed before. Calls run one
+ * after another, because they write to the same files. The thread is not held while the disk writes.
+ */
 export function settleIdentityFiles(
   genesis: GenesisBlock,
   former: readonly string[],
   options: IdentityFilesOptions,
-): void {
+): Promise<void> {
+  settled = settled.then(() => settle(genesis, former, options));
+  return settled;
+}
+
+async function settle(
+  genesis: GenesisBlock,
+  former: readonly string[],
+  options: IdentityFilesOptions,
+): Promise<void> {
   const { files, logger } = options;
   try {
     // Otherwise, the next start needs the earlier key, which the configured block names.
-    if (settleGenesis(genesis, options)) {
-      settleKey(genesis.network_authority.public_key, former, options);
+    if (await settleGenesis(genesis, options)) {
+      await settleKey(genesis.network_authority.public_key, former, options);
     }
   } catch (cause) {
     const what = `${files.genesis ?? 'the genesis block'} or ${files.key ?? 'the key file'}`;
@@ -47,10 +61,10 @@ export function settleIdentityFiles(
  * The block comes first: with it, either key file is accepted at a start. Returns whether the next start will find the
  * block.
  */
-function settleGenesis(
+async function settleGenesis(
   genesis: GenesisBlock,
   { files, configured, logger }: IdentityFilesOptions,
-): boolean {
+): Promise<boolean> {
   const path = files.genesis;
   if (path === null) {
     const { public_key: publicKey } = genesis.network_authority;
@@ -64,16 +78,20 @@ function settleGenesis(
   }
   const stored = parseJson(readFileSync(path, 'utf8'));
   if (canonicalJson(stored) === canonicalJson(genesis)) return true;
-  replaceFile(path, `${JSON.stringify(genesis, null, 2)}\n`, 0o644);
+  const fresh = `${path}.new`;
+  const text = `${JSON.stringify(genesis, null, 2)}\n`;
+  await writeFile(fresh, text, { mode: 0o644, flush: true });
+  await rename(fresh, path);
+  await syncFolder(dirname(path));
   logger.write('INFO', 'succession', `${path} has the genesis block of the current key`);
   return true;
 }
 
-function settleKey(
+async function settleKey(
   publicKey: string,
   former: readonly string[],
   { files, configured, logger }: IdentityFilesOptions,
-): void {
+): Promise<void> {
   const path = files.key;
   if (path === null) {
     if (configured.network_authority.public_key === publicKey) return;
@@ -94,8 +112,17 @@ function settleKey(
     rmSync(next);
     rmSync(publicFile(next), { force: true });
   } else return;
-  syncFolder(dirname(path));
+  await syncFolder(dirname(path));
   logger.write('INFO', 'succession', `${path} has the current key; the earlier one is destroyed`);
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
 }
 
 function publicFile(keyFile: string): string {

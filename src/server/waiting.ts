@@ -95,6 +95,7 @@ function keysSettler({ config, logger }: StateContext): (chain: KeyChain) => voi
     const former = formerKeys(chain);
     if (former === null) return;
     const { identityFiles: files, genesis: configured } = config;
-    settleIdentityFiles(genesisInForce(chain, configured), former, { files, configured, logger });
+    const genesis = genesisInForce(chain, configured);
+    void settleIdentityFiles(genesis, former, { files, configured, logger });
   };
 }

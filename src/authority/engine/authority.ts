@@ -128,7 +128,7 @@ export interface Authority extends HeldState {
    * Called when only the current key signs any more, and at each start after that: its genesis block and key file may be
    * put in place. `former` are the keys that signed before.
    */
-  readonly keysSettled: (genesis: GenesisBlock, former: readonly string[]) => void;
+  readonly keysSettled: (genesis: GenesisBlock, former: readonly string[]) => Promise<void>;
   /** Ends the process, because memory and disk no longer agree. `where` names what failed. */
   readonly fatal: (where: string, cause: unknown) => void;
 }

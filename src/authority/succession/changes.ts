@@ -129,12 +129,12 @@ function changeKeys(na: Authority, unit: UnitOfWork, issuer: string): void {
   for (const feed of na.feeds.all()) feed.issue(unit);
 }
 
-/** Signs with the keys that the state says, and publishes what names them. */
-export function useKeys(na: Authority): void {
+/** Signs with the keys that the state says, and publishes what names them. Resolves when their files are in place. */
+export function useKeys(na: Authority): Promise<void> | undefined {
   const chain = na.authorityKeys.chain();
   if (chain.terms.length > 0) na.signer.use(chain.terms);
   const genesis = publishAuthorityKeys(na);
   publishActivePolicy(na);
   const former = formerKeys(chain);
-  if (former !== null) na.keysSettled(genesis, former);
+  return former === null ? undefined : na.keysSettled(genesis, former);
 }
