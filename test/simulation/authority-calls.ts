@@ -61,7 +61,7 @@ export async function open(
     store,
     log: () => undefined,
     countRefusal: () => undefined,
-    keysSettled: (genesis: GenesisBlock, former: readonly string[]) =>
+    keysSettled: async (genesis: GenesisBlock, former: readonly string[]) =>
       folder.settle(genesis, former),
     fatal,
   };
