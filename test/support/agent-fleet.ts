@@ -108,7 +108,9 @@ export async function createAgentFleet(
         timeoutMs: PATIENCE_MS,
         fetch(url, init) {
           count(new URL(url).pathname);
-          return fetch(url.replace(URL_OF_NA, na.url), init);
+          const ask = () => fetch(url.replace(URL_OF_NA, na.url), init);
+          // A busy machine uses connections that the server has closed in the meantime, because they were idle.
+          return ask().catch(ask);
         },
         key,
         rootKey,
