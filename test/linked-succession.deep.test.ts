@@ -3,12 +3,15 @@ import assert from 'node:assert/strict';
 import { cpSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import type { JsonObject } from '../src/base/json/value.ts';
+import { chainAt, FIRST } from './support/authority-chain.ts';
 import type { ChildServer } from './support/child-server.ts';
 import { scratchFolder } from './support/folders.ts';
 import { placeOf, testInstances, until } from './support/instances.ts';
 import { startCluster } from './support/postgresql.ts';
-import { get, heartbeat, joinedNode, outcome } from './support/requests.ts';
+import { get, heartbeat, joinedNode, operate, outcome } from './support/requests.ts';
 import { keyIn, stage, step, succession } from './support/successions.ts';
+import { issued, recognize } from './support/trust.ts';
 
 const cluster = await startCluster();
 after(() => cluster[Symbol.asyncDispose]());
@@ -42,6 +45,7 @@ test('a key is activated once every linked instance holds it, signs everywhere a
     'known where it was not activated',
   );
   assert.equal(outcome(await heartbeat(follower.na, node)), '200');
+  await assertAnswersAsWriter(follower, writer);
 
   // The instance that takes over finds the key in the state.
   await writer.end('SIGKILL');
@@ -92,6 +96,28 @@ test('a stolen key opens no link from the activation on, and each instance destr
     assert.match(outcome(await heartbeat(returned.na, node)), /^503/);
   }
 });
+
+/** Who has followed, and a treaty that follows its subject, asked of an instance that does not write. */
+async function assertAnswersAsWriter(follower: ChildServer, writer: ChildServer): Promise<void> {
+  const path = '/admin/authority-keys/adoption';
+  const counted = await Promise.all(
+    [follower, writer].map(({ na }) => operate(na, path, {}, { method: 'GET' })),
+  );
+  for (const answer of counted) {
+    assert.equal(outcome(answer), '200');
+    const { succession: followed, nodes } = answer.body;
+    assert.deepEqual([followed.state, nodes.active, nodes.laggards], ['overlap', 1, 1]);
+  }
+  const terms = { subject_sovereign_id: 'harbor', subject_public_keys: [FIRST.publicKey] };
+  const { treaty_id } = await issued(recognize(follower.na, terms));
+  const successions = chainAt(Date.now(), 'harbor', [{ kind: 'planned', at: -1, overlap: 10 }]);
+  const body = { authority_keys: { successions } as unknown as JsonObject };
+  const follow = `/admin/recognition-treaties/${treaty_id}/follow`;
+  const successor = await issued(operate(follower.na, follow, body));
+  assert.deepEqual(successor.subject_public_keys, [successions[0]?.to_key, FIRST.publicKey]);
+  const { lifecycle } = (await get(writer.na, `/recognition-treaties/${treaty_id}`)).body;
+  assert.equal(lifecycle.replacement_treaty_id, successor.treaty_id);
+}
 
 /** The service activates a succession by itself, too. */
 async function activated(server: ChildServer, publicKey: string): Promise<void> {
