@@ -106,6 +106,9 @@ test('every page is sound', async () => {
     await page.goto(new URL(`.${path}`, page.url()).href);
     await assertSound(visit);
   }
+  await page.goto(new URL('./contacts?status=any&group=a', page.url()).href);
+  assert.ok((await page.locator('.cells rect').count()) > 0);
+  await assertSound(visit);
   await page.goto(new URL('./invites', page.url()).href);
   await page.click('text=Create…');
   await page.click('button:has-text("Create")');

@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { parseJson } from '../src/base/json/parse.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
+import type { Context } from '../src/console/context.ts';
 import { indentedJson } from '../src/console/json-text.ts';
+import { CONTACTS } from '../src/console/pages/contacts.ts';
 import { searchesFor } from '../src/console/pages/node-filter.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
@@ -162,6 +164,51 @@ suite('nodes', () => {
     assert.match((await console.page(`node?${unknown}`)).text, /No certificate of this key/);
     const refused = await console.page('node?key=wrong');
     assert.match(refused.text, /role="alert">The authority refused: /);
+  });
+
+  test('each has a cell of its last contact, grouped by a label', async () => {
+    const na = await authority();
+    const node = await joinedNode(na, { name: 'cell-1', labels: { rack: 'r<1>' } });
+    await joinedNode(na, { name: 'cell-2', labels: { rack: 'r2' } });
+    await using console = await opened();
+    const { text } = await console.page('contacts?q=cell&group=rack');
+    assert.equal(text.match(/<title>cell-/g)?.length, 2);
+    assert.match(text, /Active: 2/);
+    assert.match(text, /r&lt;1&gt;.*cell-1: active.*<h2>r2<.*cell-2/s);
+    assert.ok(text.includes(`./node?${new URLSearchParams({ key: node.key.publicKey })}`));
+    assert.match((await console.page('contacts?q=none-like-it')).text, /No node matches/);
+  });
+
+  test('of a network with too many cells, only the silent ones have one', async () => {
+    const row = (id: number, status: string) => ({
+      cert_id: String(id),
+      node_public_key: `key-${id}`,
+      roles: [],
+      status,
+      last_contact: '2026-11-01T00:00:00.000000Z',
+      node_status: 'healthy',
+      remote_addr: '127.0.0.1',
+    });
+    const asked: object[] = [];
+    const client = {
+      async certificates(filters: { status: string; limit: number; cursor?: string }) {
+        asked.push(filters);
+        const isSilent = filters.status === 'silent';
+        const count = isSilent ? 2 : filters.limit;
+        const certificates = Array.from({ length: count }, (_, id) => row(id, filters.status));
+        return {
+          count,
+          certificates,
+          ...((!isSilent || asked.length < 5) && { next_cursor: 'c' }),
+        };
+      },
+    };
+    const now = () => Date.parse('2026-11-04T00:00:00Z');
+    const context = { client, now } as unknown as Context;
+    const content = await CONTACTS.show(context, new URLSearchParams());
+    assert.equal(asked.length, 5, 'two pages of all, and three of the silent ones');
+    assert.match(content.lede ?? '', /more than 2,000 nodes/);
+    assert.match(content.body.text, /Less than a week: 6/);
   });
 
   test('what a search can mean', () => {

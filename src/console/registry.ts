@@ -2,6 +2,7 @@
 import type { Page } from './page.ts';
 import { ATTESTATIONS } from './pages/attestations.ts';
 import { AUDIT } from './pages/audit.ts';
+import { CONTACTS } from './pages/contacts.ts';
 import { FEEDS } from './pages/feeds.ts';
 import { HEALTH } from './pages/health.ts';
 import { HORIZON } from './pages/horizon.ts';
@@ -16,6 +17,7 @@ import { TREATIES } from './pages/treaties.ts';
 export const PAGES: readonly Page[] = [
   NODES,
   NODE,
+  CONTACTS,
   INVITES,
   OPERATORS,
   TREATIES,

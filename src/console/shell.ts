@@ -124,6 +124,15 @@ export const STYLE_TEXT = `${STYLE.text}${TABLE_STYLE}
 .codes { display: grid; grid-template-columns: repeat(auto-fill, minmax(10rem, 1fr)); gap: 1rem; padding: 0; list-style: none; }
 .codes li { display: grid; justify-items: center; gap: 0.25rem; }
 .qr { width: 100%; max-width: 14rem; }
+.ages { display: flex; flex-wrap: wrap; gap: 0.25rem 1.5rem; padding: 0; list-style: none; font-size: 0.875rem; }
+.cells { display: grid; gap: 0.5rem; }
+.cells svg { width: 100%; max-width: 60rem; }
+.cells a:hover rect { stroke: var(--ink); }
+.age0 { fill: var(--ok); }
+.age1 { fill: var(--warn); fill-opacity: 0.5; }
+.age2 { fill: var(--warn); }
+.age3 { fill: var(--danger); fill-opacity: 0.6; }
+.age4 { fill: var(--danger); }
 tr[data-current] > * { background: var(--accent-soft); }
 .keys { color: var(--ink); background: var(--surface); border: 1px solid var(--line-strong); border-radius: var(--radius); padding: 1.5rem; }
 .keys::backdrop { background: rgb(0 0 0 / 0.4); }

@@ -82,7 +82,7 @@ async function sortedRows(
 }
 
 /** Numbers in names count as numbers: web-2 comes before web-10. */
-const COLLATOR = new Intl.Collator('en', { numeric: true });
+export const COLLATOR = new Intl.Collator('en', { numeric: true });
 
 const VALUES = {
   name: (row: CertificateRow) => row.name ?? row.hostname ?? row.node_public_key,

@@ -79,7 +79,7 @@ function listing(query: NodeQuery, { rows, nextCursor, isUnsorted }: FoundNodes)
     path: './nodes',
     query: parametersOf(query),
     nextCursor,
-    also: html`<a href="./nodes.csv?${parametersOf(query, { cursor: '', sort: null }).toString()}">All as CSV</a>`,
+    also: html`<a href="./nodes.csv?${parametersOf(query, { cursor: '', sort: null }).toString()}">All as CSV</a><a href="./contacts?${parametersOf(query, { cursor: '', sort: null }).toString()}">Last contact of each</a>`,
   })}</div>
 `;
 }
