@@ -6,7 +6,8 @@ import { canonicalJson } from '../src/base/json/write.ts';
 import type { Context } from '../src/console/context.ts';
 import { indentedJson } from '../src/console/json-text.ts';
 import { CONTACTS } from '../src/console/pages/contacts.ts';
-import { searchesFor } from '../src/console/pages/node-filter.ts';
+import { nodeQuery, parametersOf, searchesFor } from '../src/console/pages/node-filter.ts';
+import { findNodes } from '../src/console/pages/node-rows.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 import { changeIn, startTestConsole, type TestConsole } from './support/console.ts';
@@ -209,6 +210,26 @@ suite('nodes', () => {
     assert.equal(asked.length, 5, 'two pages of all, and three of the silent ones');
     assert.match(content.lede ?? '', /more than 2,000 nodes/);
     assert.match(content.body.text, /Less than a week: 6/);
+  });
+
+  test('a search goes on with the meaning that has found something', async () => {
+    const asked: Record<string, unknown>[] = [];
+    const client = {
+      async certificates(filters: Record<string, unknown>) {
+        asked.push(filters);
+        if (filters.hostname === undefined) return { count: 0, certificates: [] };
+        const certificates = Array.from({ length: Number(filters.limit) }, () => ({}));
+        return { count: certificates.length, certificates, next_cursor: 'c' };
+      },
+    };
+    const context = { client, now: () => 0 } as unknown as Context;
+    const first = nodeQuery(new URLSearchParams({ q: 'webserver', status: 'any' }));
+    const { meaning, nextCursor } = await findNodes(context, first);
+    assert.deepEqual([meaning, nextCursor], [1, 'c']);
+    asked.length = 0;
+    const next = parametersOf(first, { meaning, cursor: nextCursor ?? '' });
+    assert.equal((await findNodes(context, nodeQuery(next))).meaning, 1);
+    assert.deepEqual(asked, [{ hostname: '*webserver*', limit: 50, cursor: 'c' }]);
   });
 
   test('what a search can mean', () => {

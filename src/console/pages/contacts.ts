@@ -46,7 +46,7 @@ export const CONTACTS = definePage({
     const silent = all.isAll
       ? null
       : await cellsOf(context, { ...filters, status: 'silent' }, MOST_REQUESTS);
-    const parameters = parametersOf(query, { cursor: '', sort: null });
+    const parameters = parametersOf(query, { meaning: 0, cursor: '', sort: null });
     const group = (given.get('group') ?? '').trim();
     return { cells: silent ?? all, isLarge: silent !== null, group, parameters };
   },

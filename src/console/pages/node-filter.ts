@@ -20,6 +20,8 @@ export interface NodeQuery {
   readonly lapsing: string;
   readonly sort: (typeof SORTS)[number] | null;
   readonly isDescending: boolean;
+  /** Which meaning of the searched text the cursor belongs to. */
+  readonly meaning: number;
   readonly cursor: string;
 }
 
@@ -39,6 +41,7 @@ export function nodeQuery(query: URLSearchParams): NodeQuery {
     lapsing: text('lapsing'),
     sort: SORTS.find((each) => each === sort.replace(/^-/, '')) ?? null,
     isDescending: sort.startsWith('-'),
+    meaning: /^\d$/.test(text('meaning')) ? Number(text('meaning')) : 0,
     cursor: query.get('cursor') ?? '',
   };
 }
@@ -51,11 +54,12 @@ function statusIn(text: string | null): CertificateStatusFilter | null {
 
 /** The parameters of the URL for a query, without the default ones. */
 export function parametersOf(query: NodeQuery, changed: Partial<NodeQuery> = {}): URLSearchParams {
-  const { search, status, sort, isDescending, ...others } = { ...query, ...changed };
+  const { search, status, sort, isDescending, meaning, ...others } = { ...query, ...changed };
   const all = {
     q: search,
     status: status === 'in_use' ? '' : (status ?? 'any'),
     ...others,
+    meaning: meaning === 0 ? '' : String(meaning),
     sort: sort === null ? '' : `${isDescending ? '-' : ''}${sort}`,
   };
   const given = Object.entries(all).filter(([, value]) => value !== '');

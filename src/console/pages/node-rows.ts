@@ -19,28 +19,33 @@ export interface FoundNodes {
   readonly rows: readonly CertificateRow[];
   /** Null at the end of the list. */
   readonly nextCursor: string | null;
+  /** Which meaning of the searched text the rows have. */
+  readonly meaning: number;
   /** Whether there were too many rows to sort. */
   readonly isUnsorted: boolean;
 }
 
-/** The rows of one page. */
+type Found = Omit<FoundNodes, 'meaning'>;
+
+/** The rows of one page, of the first meaning that has any. */
 export async function findNodes(context: Context, query: NodeQuery): Promise<FoundNodes> {
-  let found: FoundNodes = { rows: [], nextCursor: null, isUnsorted: false };
-  for (const filters of filtersFor(query, context.now())) {
-    found =
+  const meanings = filtersFor(query, context.now());
+  for (let { meaning, cursor } = query; ; meaning += 1, cursor = '') {
+    const filters = meanings[meaning];
+    if (filters === undefined) return { rows: [], nextCursor: null, isUnsorted: false, meaning };
+    const found =
       query.sort === null
-        ? await pageOf(context, filters, query.cursor)
-        : await sortedRows(context, filters, query);
-    if (found.rows.length > 0 || query.cursor !== '') return found;
+        ? await pageOf(context, filters, cursor)
+        : await sortedRows(context, filters, { ...query, cursor });
+    if (found.rows.length > 0 || found.nextCursor !== null) return { ...found, meaning };
   }
-  return found;
 }
 
 async function pageOf(
   { client }: Context,
   filters: CertificateFilters,
   cursor: string,
-): Promise<FoundNodes> {
+): Promise<Found> {
   const rows: CertificateRow[] = [];
   let next = cursor;
   for (let searches = 0; searches < MOST_SEARCHES; searches += 1) {
@@ -61,7 +66,7 @@ async function sortedRows(
   context: Context,
   filters: CertificateFilters,
   query: NodeQuery,
-): Promise<FoundNodes> {
+): Promise<Found> {
   const rows: CertificateRow[] = [];
   for await (const row of eachNode(context, filters)) {
     if (rows.length === MOST_SORTED) {

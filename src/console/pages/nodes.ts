@@ -34,7 +34,7 @@ export const NODES = definePage({
     return { query, found: await findNodes(context, query) };
   },
   render({ query, found }, context) {
-    const filter = parametersOf(query, { cursor: '', sort: null });
+    const filter = parametersOf(query, { meaning: 0, cursor: '', sort: null });
     const bulk =
       filter.size > 0 && found.rows.length > 0 && isOffered(REVOKE_MATCHING, context)
         ? html`<p class="actions">${actionLink(REVOKE_MATCHING, Object.fromEntries(filter))}</p>
@@ -59,7 +59,8 @@ export const NODES = definePage({
   ],
 });
 
-function listing(query: NodeQuery, { rows, nextCursor, isUnsorted }: FoundNodes): Html {
+function listing(query: NodeQuery, found: FoundNodes): Html {
+  const { rows, nextCursor, isUnsorted, meaning } = found;
   const note = isUnsorted
     ? html`<p class="notice">More than ${MOST_SORTED} certificates match, too many to sort: they are in the order of their ids. Narrow the list to sort it.</p>
 `
@@ -77,9 +78,9 @@ function listing(query: NodeQuery, { rows, nextCursor, isUnsorted }: FoundNodes)
   return html`<div class="listing">${note}${shown}${cursorPager({
     label: 'Pages of nodes',
     path: './nodes',
-    query: parametersOf(query),
+    query: parametersOf(query, { meaning }),
     nextCursor,
-    also: html`<a href="./nodes.csv?${parametersOf(query, { cursor: '', sort: null }).toString()}">All as CSV</a><a href="./contacts?${parametersOf(query, { cursor: '', sort: null }).toString()}">Last contact of each</a>`,
+    also: html`<a href="./nodes.csv?${parametersOf(query, { meaning: 0, cursor: '', sort: null }).toString()}">All as CSV</a><a href="./contacts?${parametersOf(query, { meaning: 0, cursor: '', sort: null }).toString()}">Last contact of each</a>`,
   })}</div>
 `;
 }
@@ -91,6 +92,7 @@ function columns(query: NodeQuery): Column<CertificateRow>[] {
       href: address(query, {
         sort,
         isDescending: query.sort === sort && !query.isDescending,
+        meaning: 0,
         cursor: '',
       }),
       now: query.sort !== sort ? null : query.isDescending ? 'descending' : 'ascending',

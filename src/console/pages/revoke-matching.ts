@@ -64,7 +64,7 @@ export const REVOKE_MATCHING: Action = {
 };
 
 async function matching(context: Context, query: NodeQuery) {
-  if (parametersOf(query, { cursor: '', sort: null, status: 'in_use' }).size === 0) {
+  if (parametersOf(query, { meaning: 0, cursor: '', sort: null, status: 'in_use' }).size === 0) {
     throw new FormProblem('Give a filter: this would revoke every node.');
   }
   // A certificate that was renewed is accepted for a while, and has to end with its successor.
