@@ -133,6 +133,7 @@ export const STYLE_TEXT = `${STYLE.text}${TABLE_STYLE}
 .age2 { fill: var(--warn); }
 .age3 { fill: var(--danger); fill-opacity: 0.6; }
 .age4 { fill: var(--danger); }
+td code { overflow-wrap: anywhere; }
 tr[data-current] > * { background: var(--accent-soft); }
 .keys { color: var(--ink); background: var(--surface); border: 1px solid var(--line-strong); border-radius: var(--radius); padding: 1.5rem; }
 .keys::backdrop { background: rgb(0 0 0 / 0.4); }

@@ -97,7 +97,8 @@ function chain(rows: readonly CertificateRow[], context: Context): Html {
     keyOf: ({ cert_id: id }) => id,
     rows,
     columns: [
-      ...CERTIFICATE_COLUMNS,
+      // Of the others, the facts above show the newest values.
+      ...CERTIFICATE_COLUMNS.filter(({ head }) => head !== 'Health' && head !== 'Address'),
       { head: 'Issued', cell: (row) => timeText(row.issued_at) },
       { head: 'Renews', cell: (row) => row.renewed_from?.slice(0, 8) ?? '' },
       {
