@@ -104,6 +104,7 @@ export const SCRIPT_TEXT = browserScript('console').text;
 
 export const STYLE_TEXT = `${STYLE.text}${TABLE_STYLE}
 .pages ul { flex-wrap: wrap; }
+@media (max-width: 30rem) { .pages ul { display: flex; } }
 .ask input[type="number"], .ask textarea, .confirm input {
   width: 100%; padding: 0.5rem 0.75rem; font: inherit; color: inherit;
   background: var(--surface); border: 1px solid var(--line-strong); border-radius: 6px;
