@@ -116,7 +116,8 @@ test(`${AGENTS} agents follow a planned change under load while a third of them 
   const refused = await step(na, 'finish');
   assert.equal(outcome(refused), '409 nodes_have_not_followed');
   const { count } = refused.body.error.details;
-  assertAbout(count, roaming.length, 'laggards');
+  // Those that left the longest ago are silent by now, and are not waited for.
+  assert.ok(count > 0 && count <= roaming.length + AGENTS / 1000, `${count} laggards`);
   assert.equal(outcome(await step(na, 'finish', { despite: count })), '200');
   await fleet.pass(AN_HOUR / 2, load);
 
