@@ -21,6 +21,7 @@ import {
 } from './operator-connection.ts';
 import { HIGHEST_PORT } from './options.ts';
 import { printResult } from './output.ts';
+import { DEFAULT_PROFILE } from './profiles.ts';
 import { awaitStop } from './stop-request.ts';
 
 interface ConsoleOptions extends OperatorOptions {
@@ -28,6 +29,7 @@ interface ConsoleOptions extends OperatorOptions {
   readonly open: boolean;
   readonly readOnly?: boolean;
   readonly profile?: string;
+  readonly agentKey?: string;
 }
 
 export function addConsoleCommand(program: Command): void {
@@ -111,11 +113,20 @@ function connectionOf(options: ConsoleOptions): Connection {
 }
 
 /** The options that lead another command to the same authority, with the same key. */
-function placeOf({ profile, url, keyId, keyFile, dataDir }: ConsoleOptions): string[] {
-  if (profile !== undefined) return ['--profile', profile];
+function placeOf(options: ConsoleOptions): string[] {
+  const { profile, authorityKey, url, ca, keyId, keyFile, dataDir, agentSigner, agentKey } =
+    options;
+  const agent = [
+    ...(agentSigner === undefined ? [] : ['--agent']),
+    ...(agentKey === undefined ? [] : ['--agent-key', agentKey]),
+  ];
+  // Without a data folder, the default profile is used.
+  if (authorityKey !== undefined) return ['--profile', profile ?? DEFAULT_PROFILE, ...agent];
   return [
     ...['--url', url, '--key-id', keyId],
     ...(keyFile === undefined ? ['--data-dir', dataDir] : ['--key-file', keyFile]),
+    ...agent,
+    ...(ca === undefined ? [] : ['--ca', ca]),
   ];
 }
 
