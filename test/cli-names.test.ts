@@ -13,6 +13,7 @@ const ALONE = [
   'connect',
   'doctor',
   'completion',
+  'console',
   'events',
   'history',
   'horizon',
