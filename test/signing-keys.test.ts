@@ -365,7 +365,9 @@ suite('a signer with two keys', () => {
     assert.deepEqual(keyIds(signRecord({ a: 1 }, authority)), [next.publicKey, old.publicKey]);
     // Both keys sign now, so one of them alone is not enough.
     await restart(nextFile);
-    await until(() => problems.some((problem) => problem.endsWith(`key ${old.publicKey}`)));
+    await until(() =>
+      problems.some((problem) => problem.includes(`not the authority’s key ${old.publicKey}`)),
+    );
     assert.throws(() => authority.assertAvailable(), { refusal: 'signer_unavailable' });
     authority.use(terms);
     await until(() => authority.isAvailable());

@@ -213,14 +213,14 @@ refuses('an authority key that is', [
   [
     'NA_PRIVATE_KEY and another',
     variable('NA_PRIVATE_KEY', Buffer.alloc(32, 9).toString('base64')),
-    /not the one the genesis block names$/,
+    /which the genesis block names: restore that key, or configure the genesis block /,
   ],
   [
     'fitting, for a genesis that names another authority',
     genesisWith(({ genesis }) => ({
       network_authority: { ...genesis.network_authority, public_key: newKey().publicKey },
     })),
-    /not the one the genesis block names$/,
+    /which the genesis block names: restore that key, or configure the genesis block /,
   ],
 ]);
 
