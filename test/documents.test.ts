@@ -547,7 +547,9 @@ test('no id, key, token or raw path is in the metrics', async () => {
   }
   const labels = new Set([...text.matchAll(/[{,](\w+)="/g)].map(([, label]) => label));
   const known =
-    'bucket event job kind le method reason role route rule state status version work'.split(' ');
+    'bucket event job kind le method proof reason role route rule state status version work'.split(
+      ' ',
+    );
   for (const label of labels) {
     const isOwn = known.includes(label ?? '');
     assert.ok(isOwn || ownsNothing(text, label ?? ''), label);

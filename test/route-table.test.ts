@@ -61,6 +61,7 @@ const CONTRACT: readonly ContractRoute[] = [
     '/sovereign',
     '/attestation',
     '/capability',
+    '/search',
     '/recognition-treaties',
     '/recognition-treaties/{}',
     '/recognition-policy',

@@ -5,7 +5,13 @@
 import { verifySignature } from '../../src/base/crypto/ed25519.ts';
 import type { JsonObject, JsonValue } from '../../src/base/json/value.ts';
 import { canonicalJson } from '../../src/base/json/write.ts';
-import { type AuthorityKeys, keysOf, signingNow, signingSince } from './model/authority-keys.ts';
+import {
+  type AuthorityKeys,
+  keysOf,
+  oldestSigning,
+  signingNow,
+  signingSince,
+} from './model/authority-keys.ts';
 import { AUTHORITY, FIRST_KEY_ID, NEXT_KEYS } from './requests.ts';
 import { insist } from './violation.ts';
 
@@ -75,11 +81,10 @@ export class SignatureChecks {
 
 /** Readers of one signature cannot find a second: it is that of the key that everyone knows. */
 function wantedOf(record: JsonObject, keys: AuthorityKeys): readonly string[] {
-  const now = keysOf(signingNow(keys));
-  if ('signature' in record) return now.slice(-1);
+  if ('signature' in record) return [oldestSigning(keys)];
   return typeof record.cert_id === 'string'
     ? signingSince(keys, Date.parse(String(record.issued_at)))
-    : now;
+    : keysOf(signingNow(keys));
 }
 
 function itemsOf({ signature, signatures }: JsonObject): readonly Item[] {

@@ -69,7 +69,7 @@ ${rows.length === 0 ? emptyState(isLarge ? 'No node is silent.' : 'No node match
   },
 });
 
-/** Rows of at most so many requests, and of at most as many cells as can be told apart. */
+/** Reads no more rows than a few requests return, and than cells that a reader can distinguish. */
 async function cellsOf(
   { client }: Context,
   filters: CertificateFilters,

@@ -95,6 +95,12 @@ export function keysOf({ current, previous }: Term): readonly string[] {
   return previous === null ? [current] : [current, previous];
 }
 
+/** Of the keys that sign now, the one that became an authority key first. */
+export function oldestSigning({ states, terms }: AuthorityKeys): string {
+  const now = keysOf(terms.at(-1) ?? terms[0]);
+  return [...states.keys()].find((key) => now.includes(key)) ?? '';
+}
+
 /** Whom a request may be signed for: the current key, the one that it replaced, and the next one. */
 export function audiencesOf({ inForce, staged, terms }: AuthorityKeys): readonly string[] {
   const { current } = terms.at(-1) ?? terms[0];
