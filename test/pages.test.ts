@@ -150,7 +150,7 @@ for (const path of REFERENCES) {
     assert.ok(count > 0 && count < all);
     assert.equal(await outcomes.textContent(), `${count} of ${all}`);
     for (const text of await shown.allTextContents()) assert.match(text, /revoke/i);
-    assert.equal(await page.locator('[data-link-to]:visible').count(), count);
+    assert.equal(await page.locator('.contents li:visible').count(), count);
     await page.getByRole('searchbox').fill('no such thing anywhere');
     assert.equal(await page.getByText('No matches.').isVisible(), true);
     await page.keyboard.press('Escape');

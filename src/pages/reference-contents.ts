@@ -34,7 +34,7 @@ ${links.map(
     anchor,
     mark,
     label,
-  }) => html`<li data-link-to="${anchor}"><a href="#${anchor}">${mark === '' ? '' : html`<span class="verb">${mark}</span> `}${label}</a></li>
+  }) => html`<li><a href="#${anchor}">${mark === '' ? '' : html`<span class="verb">${mark}</span> `}${label}</a></li>
 `,
 )}</ul>
 </div>

@@ -40,7 +40,7 @@ function entryOf(element: HTMLElement): Entry {
   return {
     element,
     text: parts.join(' ').toLowerCase(),
-    link: document.querySelector<HTMLElement>(`[data-link-to="${element.id}"]`),
+    link: document.querySelector(`.contents a[href="#${element.id}"]`)?.closest('li') ?? null,
   };
 }
 
@@ -56,7 +56,7 @@ function show(entries: readonly Entry[], search: string): void {
     if (link !== null) link.hidden = !fits;
     if (fits) shown += 1;
   }
-  const remaining = '[data-entry]:not([hidden]), [data-link-to]:not([hidden])';
+  const remaining = '[data-entry]:not([hidden]), .contents li:not([hidden])';
   for (const group of document.querySelectorAll<HTMLElement>('[data-group]')) {
     group.hidden = group.querySelector(remaining) === null;
   }

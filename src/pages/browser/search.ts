@@ -60,6 +60,11 @@ function searchBox(address: string): HTMLDialogElement {
     first.click();
   });
   box.addEventListener('keydown', (event) => {
+    // Otherwise the first Escape only empties a field that has text.
+    if (event.key === 'Escape') {
+      event.preventDefault();
+      box.close();
+    }
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step === undefined) return;
     const stops = [field, ...found.querySelectorAll('a')];
