@@ -66,9 +66,10 @@ export function atlasMain(model: DrawnGraph, question: AtlasQuestion, answer: At
   const isEmpty = model.nodes.length === 0;
   const selected = sovereignNamed(model, question.sovereign);
   const found = model.nodes.filter((node) => isFound(node, question));
+  const isUnknown = question.sovereign !== '' && selected === undefined;
   return html`<section class="section" aria-labelledby="explore-heading">
 <h2 id="explore-heading">Explore</h2>
-${isEmpty ? '' : searchForm(question, found.length, model.nodes.length)}${graphSection(model, emphasisOf(model, question, answer, selected, found), selected ?? model.node(model.ownName) ?? model.nodes[0])}</section>
+${isEmpty ? '' : searchForm(question, found.length, model.nodes.length)}${isUnknown && isTooLarge(model) ? '' : graphSection(model, emphasisOf(model, question, answer, selected, found), selected ?? model.node(model.ownName) ?? model.nodes[0])}</section>
 ${selectedSection(model, question, selected)}${
   isEmpty
     ? ''
