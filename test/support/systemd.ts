@@ -87,6 +87,8 @@ mount --rbind /sys sys
 umount -R sys/fs/cgroup
 mount -t cgroup2 none sys/fs/cgroup
 mount --rbind /dev dev
+# With RemoveIPC, systemd removes the files of a stopped service's user from there, and the root may be in the outer one.
+mount -t tmpfs -o mode=1777 none dev/shm
 mount -t tmpfs -o mode=0755 none run
 mount --bind "$FOLDER/console" dev/console
 mount --bind "$FOLDER/units" mnt
