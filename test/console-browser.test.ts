@@ -37,9 +37,10 @@ async function tabTo(page: Page, text: string): Promise<void> {
   assert.fail(`Tab does not lead to ${text}`);
 }
 
-async function press(page: Page, key: string, title: string): Promise<void> {
+/** Leads to a page with this heading; waits until it is complete, because leaving it earlier would fail requests. */
+async function press(page: Page, key: string, heading: string): Promise<void> {
   await page.keyboard.press(key);
-  await page.waitForFunction(`document.title.startsWith(${JSON.stringify(title)})`);
+  await page.locator('h1', { hasText: new RegExp(`^\\s*${heading}`) }).waitFor();
   await page.waitForLoadState();
 }
 
@@ -60,6 +61,7 @@ test('an operator opens the console, finds a node and revokes it by keyboard alo
   await page.keyboard.type('edge-7');
   await page.keyboard.press('Enter');
   await page.waitForURL(/q=edge-7/);
+  await page.waitForLoadState();
   assert.equal(await page.locator('tbody tr').count(), 1);
   await page.keyboard.press('j');
   await press(page, 'Enter', 'edge-7');
@@ -111,8 +113,11 @@ test('every page is sound', async () => {
   await assertSound(visit);
   await page.goto(new URL('./invites', page.url()).href);
   await page.click('text=Create…');
+  await page.locator('h1', { hasText: 'Confirm' }).waitFor();
+  await page.waitForLoadState();
   await page.click('button:has-text("Create")');
-  assert.equal(await page.locator('.qr').count(), 1);
+  await page.locator('.qr').waitFor();
+  await page.waitForLoadState();
   await assertSound(visit);
 });
 
