@@ -1,6 +1,6 @@
 /** Files whose contents survive a crash of the machine. */
 import { closeSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { open, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** Replaces a file atomically; the new contents are on disk when this returns. */
@@ -21,7 +21,19 @@ export function syncFolder(path: string): void {
   }
 }
 
-/** The same without blocking the thread. */
+/** Like `replaceFile`, without holding the thread while the disk writes. */
+export async function replaceFileAsync(
+  path: string,
+  contents: string,
+  mode: number,
+): Promise<void> {
+  const fresh = `${path}.new`;
+  await writeFile(fresh, contents, { mode, flush: true });
+  await rename(fresh, path);
+  await syncFolderAsync(dirname(path));
+}
+
+/** Like `syncFolder`, without holding the thread. */
 export async function syncFolderAsync(path: string): Promise<void> {
   const folder = await open(path, 'r');
   try {

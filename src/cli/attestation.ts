@@ -1,9 +1,10 @@
 /** `mesh-na attestation`: signed evidence of membership. */
 import { type Command, Option } from 'commander';
 import type { JsonObject } from '../base/json/value.ts';
+import { pagesOf } from '../client/list-pages.ts';
 import { usageFailure } from './exit-codes.ts';
 import { readJsonFile } from './json-file.ts';
-import { eachOf, pagesOf, printList } from './listing.ts';
+import { eachOf, printList } from './listing.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import {
   addPublicOptions,

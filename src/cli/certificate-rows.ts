@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander';
 import { isInHealth } from '../authority/views/posture.ts';
 import { parseRequestTimestamp } from '../base/timestamp.ts';
+import { pagesOf } from '../client/list-pages.ts';
 import type { OperatorClient } from '../client/operator-client.ts';
 import { descriptionTest } from '../protocol/description-filter.ts';
 import {
@@ -15,7 +16,7 @@ import {
   type DescriptionFilter,
   descriptionColumns,
 } from './descriptions.ts';
-import { eachOf, pagesOf } from './listing.ts';
+import { eachOf } from './listing.ts';
 import { timeAgo, timeAhead } from './options.ts';
 import { wholeId, wholeKey } from './short-id.ts';
 import { type Column, column, idColumn, timeColumn } from './table.ts';

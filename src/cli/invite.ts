@@ -1,5 +1,6 @@
 /** `mesh-na invite`: creates, lists and withdraws invites for nodes. */
 import { type Command, InvalidArgumentError } from 'commander';
+import { pagesOf } from '../client/list-pages.ts';
 import type { OperatorClient } from '../client/operator-client.ts';
 import type { Invite } from '../protocol/answers/operators.ts';
 import {
@@ -18,7 +19,7 @@ import {
 } from './descriptions.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
 import { addListOptions, type ListOptions } from './list-order.ts';
-import { eachOf, pagesOf, printList, rowsOf } from './listing.ts';
+import { eachOf, printList, rowsOf } from './listing.ts';
 import { assertMeant, type Many, printDryRun } from './many.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { collect, publicKey, statusOption, wholeNumber } from './options.ts';

@@ -5,26 +5,6 @@ import { asJson, type OutputOptions, printJsonList, printText } from './output.t
 import { countedParts } from './progress.ts';
 import { type Column, openTable } from './table.ts';
 
-const ROWS_OF_A_PAGE = 1000;
-
-interface PageQuery {
-  readonly limit: number;
-  readonly cursor?: string;
-}
-
-/** Yields the rows of a list page by page; `read` requests one page. */
-export async function* pagesOf<Page extends { readonly next_cursor?: string }, Row>(
-  read: (query: PageQuery) => Promise<Page>,
-  rowsIn: (page: Page) => readonly Row[],
-): AsyncGenerator<readonly Row[], void> {
-  let cursor: string | undefined;
-  do {
-    const page = await read({ limit: ROWS_OF_A_PAGE, ...(cursor !== undefined && { cursor }) });
-    yield rowsIn(page);
-    cursor = page.next_cursor;
-  } while (cursor !== undefined);
-}
-
 /** Yields one value per row, for searching a whole list, and shows progress. */
 export async function* eachOf<Row, Value>(
   what: string,

@@ -1,7 +1,9 @@
 /** The treaties of an authority, page by page. */
+
+import { pagesOf } from '../client/list-pages.ts';
 import type { PublicClient } from '../client/public-client.ts';
 import type { TreatyFilters } from '../client/public-trust.ts';
-import { eachOf, pagesOf } from './listing.ts';
+import { eachOf } from './listing.ts';
 import { wholeId } from './short-id.ts';
 
 export function treatyPages(client: PublicClient, filters: TreatyFilters) {

@@ -53,8 +53,32 @@ export async function lastActs(context: Context): Promise<ReadonlyMap<string, st
   return acts;
 }
 
-async function* lastEntries({ client, publicClient }: Context): AsyncGenerator<LoggedEvent, void> {
+async function* lastEntries(context: Context): AsyncGenerator<LoggedEvent, void> {
+  const { after } = await reachOf(context);
+  // Also what was logged since the bulletin was issued.
+  yield* entriesIn(context, { after, last: Infinity });
+}
+
+/** Entries of the log: those after an index, up to another one. */
+export interface LogReach {
+  readonly after: number;
+  readonly last: number;
+}
+
+/** As many entries as a page looks at, up to this index; the newest ones unless it is given. */
+export async function reachOf({ publicClient }: Context, upTo = Infinity): Promise<LogReach> {
   const { log_size: size } = await publicClient.bulletin();
-  const after = Math.max(0, size - ENTRIES_LOOKED_AT);
-  yield* client.events({ after, follow: false });
+  const last = Math.min(upTo, size);
+  return { after: Math.max(0, last - ENTRIES_LOOKED_AT), last };
+}
+
+export async function* entriesIn(
+  { client }: Context,
+  { after, last }: LogReach,
+): AsyncGenerator<LoggedEvent, void> {
+  if (last === after) return;
+  for await (const event of client.events({ after, follow: false })) {
+    yield event;
+    if (event.index >= last) return;
+  }
 }

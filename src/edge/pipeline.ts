@@ -156,7 +156,10 @@ function parse(_edge: Edge, { exchange, route, body, request }: Received): null 
   return null;
 }
 
-/** Only checks which key has signed, or has begun the session. The authority decides what that key may do, because it knows what was revoked. */
+/**
+ * Only checks which key has signed, or has begun the session. The authority decides what that key may do, because it
+ * knows what was revoked.
+ */
 function proveNode(edge: Edge, received: Received): null {
   const { exchange, route, body, request } = received;
   const { nodeProof, session, isRepeat, takesBody } = exchange;

@@ -1,7 +1,7 @@
 /**
  * The frame of all pages: head, navigation, landmarks, one style sheet, and, for those of the service, a policy that
- * allows nothing else to load. Links are relative, so that pages also work behind a proxy with a path prefix; for that, all routed pages
- * are one segment deep.
+ * allows nothing else to load. Links are relative, so that pages also work behind a proxy with a path prefix; for that,
+ * all routed pages are one segment deep.
  */
 import type { PublishedDocument } from '../protocol/contract/documents.ts';
 import { ownDocument } from '../protocol/contract/documents.ts';

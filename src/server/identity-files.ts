@@ -3,9 +3,9 @@
  * the state says which key signs, and the next start continues here.
  */
 import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { open, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { signerFromSeed } from '../base/crypto/ed25519.ts';
+import { replaceFileAsync, syncFolderAsync } from '../base/durable-file.ts';
 import { messageOf } from '../base/error-message.ts';
 import { parseJson } from '../base/json/parse.ts';
 import { canonicalJson } from '../base/json/write.ts';
@@ -78,11 +78,7 @@ async function settleGenesis(
   }
   const stored = parseJson(readFileSync(path, 'utf8'));
   if (canonicalJson(stored) === canonicalJson(genesis)) return true;
-  const fresh = `${path}.new`;
-  const text = `${JSON.stringify(genesis, null, 2)}\n`;
-  await writeFile(fresh, text, { mode: 0o644, flush: true });
-  await rename(fresh, path);
-  await syncFolder(dirname(path));
+  await replaceFileAsync(path, `${JSON.stringify(genesis, null, 2)}\n`, 0o644);
   logger.write('INFO', 'succession', `${path} has the genesis block of the current key`);
   return true;
 }
@@ -112,17 +108,8 @@ async function settleKey(
     rmSync(next);
     rmSync(publicFile(next), { force: true });
   } else return;
-  await syncFolder(dirname(path));
+  await syncFolderAsync(dirname(path));
   logger.write('INFO', 'succession', `${path} has the current key; the earlier one is destroyed`);
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
 }
 
 function publicFile(keyFile: string): string {

@@ -1,16 +1,12 @@
 /** Gives the edges the secret of heartbeat sessions, which the current key of the authority determines [core-3-4]. */
-import Type from 'typebox';
-import Value from 'typebox/value';
 import type { Signer } from '../base/crypto/primitives.ts';
 import { isSignerUnavailable } from '../base/refusal.ts';
 import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
 import { type SessionSecret, sessionBoxKeys } from '../edge/auth/session.ts';
-import { documentText, type PublishedDocument } from '../protocol/contract/documents.ts';
 import type { DocumentPublisher } from '../protocol/contract/publications.ts';
 import { SESSION_LABEL, sessionBoxText } from '../protocol/heartbeat-session.ts';
-import { AuthorityKeys } from '../protocol/records/authority-chain.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
-import { derivedSecret, networkDigest } from './derived-secret.ts';
+import { derivedSecret, keysIn, networkDigest } from './derived-secret.ts';
 
 export interface SessionSecretsOptions {
   readonly signer: Pick<AuthoritySigner, 'held'>;
@@ -45,7 +41,7 @@ export function followSessionSecret({
 
   publisher.follow(({ name, document }) => {
     if (name !== 'authority_keys') return;
-    current = currentKeyIn(document);
+    current = keysIn(document).find(({ state }) => state === 'current')?.public_key ?? null;
     derive();
   });
   return derive;
@@ -61,12 +57,4 @@ function sessionSecret(key: Signer, network: string): SessionSecret | null {
     if (isSignerUnavailable(cause)) return null;
     throw cause;
   }
-}
-
-const Keys = Type.Pick(AuthorityKeys, ['keys']);
-
-function currentKeyIn(document: PublishedDocument): string | null {
-  const value: unknown = JSON.parse(documentText(document));
-  if (!Value.Check(Keys, value)) return null;
-  return value.keys.find(({ state }) => state === 'current')?.public_key ?? null;
 }

@@ -111,21 +111,9 @@ export function storedChain(stored: readonly StoredSubject[]): KeyChain {
   return keyChain(stored.map((subject) => [subject.id, toSubject(subject) as KeySubject]));
 }
 
-type HeldKey = readonly [string, KeySubject];
-
-const derivedOf = new WeakMap<Subjects, { keys: readonly HeldKey[]; chain: KeyChain }>();
-
-/** The chain of the committed keys; derived again only after one of them has changed. */
+/** The chain of the committed keys. */
 export function committedChain({ subjects }: { readonly subjects: Subjects }): KeyChain {
-  const keys = [...subjects.allCommitted('authority-key')];
-  const last = derivedOf.get(subjects);
-  const isSame =
-    last?.keys.length === keys.length &&
-    last.keys.every(([id, key], index) => id === keys[index]?.[0] && key === keys[index]?.[1]);
-  if (last !== undefined && isSame) return last.chain;
-  const chain = keyChain(keys);
-  derivedOf.set(subjects, { keys, chain });
-  return chain;
+  return keyChain(subjects.allCommitted('authority-key'));
 }
 
 function keyChain(subjects: Iterable<readonly [string, KeySubject]>): KeyChain {

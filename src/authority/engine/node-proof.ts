@@ -86,14 +86,19 @@ function judgeNonce(
   { node, certId = '' }: ProvenRequest,
   rule: NodeProofRule,
 ): NodeProofVerdict {
-  const { verdict, publicKey, nonce, signedAt } = node;
-  if (nonce === null) {
-    const isNew = na.replay.isNewInstant(signedAt, na.liveness.newestSignedAt(certId));
+  const { verdict, publicKey } = node;
+  if (!hasNonce(node)) {
+    const isNew = na.replay.isNewInstant(node.signedAt, na.liveness.newestSignedAt(certId));
     return isNew ? verdict : 'session_ended';
   }
   if (verdict !== 'valid' && verdict !== 'invalid_signature') return verdict;
-  const found = na.replay.check(rule, publicKey, { nonce, signedAt }, verdict === 'valid');
+  const found = na.replay.check(rule, publicKey, node, verdict === 'valid');
   return found === 'fresh' ? verdict : found;
+}
+
+/** Only a heartbeat of a session has none. */
+function hasNonce(node: NodeClaim): node is NodeClaim & { readonly nonce: string } {
+  return node.nonce !== null;
 }
 
 function spendNonce(

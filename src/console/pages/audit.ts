@@ -4,7 +4,8 @@ import { emptyState } from '../../pages/empty-state.ts';
 import { type Html, html, NO_HTML } from '../../pages/html.ts';
 import { AUDIT_EVENTS } from '../../protocol/rows/audit-event.ts';
 import type { Context } from '../context.ts';
-import { detailsText, ENTRIES_LOOKED_AT, entriesTable } from '../entries.ts';
+import { detailsText, entriesIn, entriesTable, type LogReach, reachOf } from '../entries.ts';
+import { textIn } from '../fields.ts';
 import { definePage } from '../page.ts';
 
 interface AuditQuery {
@@ -63,7 +64,7 @@ ${listing(entries, after, last)}<nav class="pager" aria-label="Pages of the audi
 });
 
 function auditQuery(given: URLSearchParams): AuditQuery {
-  const text = (name: string) => (given.get(name) ?? '').trim().slice(0, LONGEST);
+  const text = (name: string) => textIn(given, name).slice(0, LONGEST);
   return {
     type: AUDIT_EVENTS.find((event) => event === text('type')) ?? '',
     actor: text('actor'),
@@ -76,29 +77,18 @@ function indexIn(text: string | null): number | null {
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null;
 }
 
-interface FoundEntries {
+interface FoundEntries extends LogReach {
   /** The newest first. */
   readonly entries: readonly LoggedEvent[];
-  /** The index before the first entry that was looked at, and that of the last one. */
-  readonly after: number;
-  readonly last: number;
 }
 
-async function entriesFor(
-  { client, publicClient }: Context,
-  query: AuditQuery,
-): Promise<FoundEntries> {
-  const { log_size: size } = await publicClient.bulletin();
-  const last = Math.min(query.upTo ?? size, size);
-  const after = Math.max(0, last - ENTRIES_LOOKED_AT);
+async function entriesFor(context: Context, query: AuditQuery): Promise<FoundEntries> {
+  const reach = await reachOf(context, query.upTo ?? undefined);
   const entries: LoggedEvent[] = [];
-  if (last > after) {
-    for await (const event of client.events({ after, follow: false })) {
-      if (passes(event, query)) entries.push(event);
-      if (event.index >= last) break;
-    }
+  for await (const event of entriesIn(context, reach)) {
+    if (passes(event, query)) entries.push(event);
   }
-  return { entries: entries.reverse(), after, last };
+  return { entries: entries.reverse(), ...reach };
 }
 
 function passes({ entry }: LoggedEvent, { type, actor, subject }: AuditQuery): boolean {

@@ -9,6 +9,7 @@ import { nameInCell } from '../../pages/graph-names.ts';
 import { type Html, html, NO_HTML } from '../../pages/html.ts';
 import type { CertificateRow } from '../../protocol/rows/certificate.ts';
 import type { Context } from '../context.ts';
+import { textIn } from '../fields.ts';
 import { definePage } from '../page.ts';
 import { filtersFor, nodeQuery, parametersOf } from './node-filter.ts';
 import { COLLATOR, nodeAddress, nodeTitle } from './node-rows.ts';
@@ -47,7 +48,7 @@ export const CONTACTS = definePage({
       ? null
       : await cellsOf(context, { ...filters, status: 'silent' }, MOST_REQUESTS);
     const parameters = parametersOf(query, { meaning: 0, cursor: '', sort: null });
-    const group = (given.get('group') ?? '').trim();
+    const group = textIn(given, 'group');
     return { cells: silent ?? all, isLarge: silent !== null, group, parameters };
   },
   render({ cells, isLarge, group, parameters }, { now }) {

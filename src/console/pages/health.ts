@@ -1,6 +1,7 @@
 /** *Health*: what is wrong with the authority, as it says itself and as it looks from this machine. */
 import { section } from '../../pages/details-page.ts';
 import { emptyState } from '../../pages/empty-state.ts';
+import { badge } from '../../pages/graph-tables.ts';
 import { type Html, html } from '../../pages/html.ts';
 import { instancesSection } from '../../pages/instances-table.ts';
 import { table } from '../../pages/table.ts';
@@ -37,7 +38,7 @@ function posture(dashboard: Dashboard | null): Html {
   const { findings, unknown } = dashboard.posture;
   const sentences = [...findings, ...unknown].map(({ sentence }) => sentence);
   if (sentences.length === 0)
-    return html`<p><span class="badge ok">ok</span> All is well.</p>
+    return html`<p>${badge({ tone: 'ok', word: 'ok' })} All is well.</p>
 `;
   return html`<ul class="effects">
 ${sentences.map(
@@ -65,7 +66,7 @@ function checksTable(found: readonly Check[]): Html {
       { head: 'Check', isHead: true, cell: ({ check }) => check.replaceAll('_', ' ') },
       {
         head: 'Outcome',
-        cell: ({ outcome }) => html`<span class="badge ${TONES[outcome]}">${outcome}</span>`,
+        cell: ({ outcome }) => badge({ tone: TONES[outcome], word: outcome }),
       },
       { head: 'Found', kind: 'first', cell: ({ found: sentence }) => sentence },
       { head: 'What to do', kind: 'first', cell: ({ cure }) => cure ?? '' },

@@ -1,6 +1,7 @@
 /** Creating and withdrawing invites. */
 
 import { Value } from 'typebox/value';
+import { pagesOf } from '../../client/list-pages.ts';
 import type { InviteRequest } from '../../client/operator-client.ts';
 import { shownCount } from '../../pages/counts.ts';
 import { type Html, html } from '../../pages/html.ts';
@@ -89,7 +90,7 @@ function inviteIn(form: URLSearchParams): InviteRequest {
   if (batch !== '' && !isBatchLabel(batch)) {
     throw new FormProblem('A batch is 1 to 64 printable ASCII characters.');
   }
-  const labels = labelsIn(text('labels'));
+  const labels = labelsIn(form, 'labels');
   const expiry = wholeIn(form, 'expiry', 'The hours of a token');
   const validity = wholeIn(form, 'validity', 'The hours of a certificate');
   return {
@@ -127,7 +128,7 @@ export const WITHDRAW_INVITE: Action = {
   tier: 'standard',
   fields: [{ name: 'fingerprint', label: 'Fingerprint', kind: 'text', isRequired: true }],
   async plan(_context, form) {
-    const fingerprint = (form.get('fingerprint') ?? '').trim();
+    const fingerprint = textIn(form, 'fingerprint');
     return {
       sentence: `Withdraw the invite ${fingerprint}.`,
       requests: [{ path: `/admin/invites/${encodeURIComponent(fingerprint)}/withdraw`, body: {} }],
@@ -152,7 +153,7 @@ export const WITHDRAW_BATCH: Action = {
   tier: 'standard',
   fields: [{ name: 'batch', label: 'Batch', kind: 'text', isRequired: true }],
   async plan(context, form) {
-    const batch = (form.get('batch') ?? '').trim();
+    const batch = textIn(form, 'batch');
     const count = await unusedIn(context, batch);
     if (count === 0) throw new FormProblem(`The batch ${batch} has no unused invite.`);
     const request = { path: '/admin/invites/withdraw', body: { batch } };
@@ -175,17 +176,11 @@ export const WITHDRAW_BATCH: Action = {
 async function unusedIn({ client }: Context, batch: string): Promise<number> {
   let count = 0;
   for (const status of ['unused', 'expired'] as const) {
-    let cursor: string | undefined;
-    do {
-      const page = await client.invites({
-        batch,
-        status,
-        limit: 1000,
-        ...(cursor !== undefined && { cursor }),
-      });
-      count += page.invites.length;
-      cursor = page.next_cursor;
-    } while (cursor !== undefined);
+    const pages = pagesOf(
+      (page) => client.invites({ batch, status, ...page }),
+      ({ invites }) => invites,
+    );
+    for await (const rows of pages) count += rows.length;
   }
   return count;
 }

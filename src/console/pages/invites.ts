@@ -3,6 +3,7 @@
 import { section } from '../../pages/details-page.ts';
 import { emptyState } from '../../pages/empty-state.ts';
 import { nameInCell } from '../../pages/graph-names.ts';
+import { badge } from '../../pages/graph-tables.ts';
 import { type Content, type Html, html, NO_HTML } from '../../pages/html.ts';
 import { table } from '../../pages/table.ts';
 import { idText, timeText } from '../../pages/values.ts';
@@ -10,6 +11,7 @@ import { INVITE_STATUSES, type InviteRow } from '../../protocol/rows/invite.ts';
 import { labelTexts } from '../../protocol/rows/node-description.ts';
 import { isOffered } from '../action.ts';
 import type { Context } from '../context.ts';
+import { textIn } from '../fields.ts';
 import { actionForm, actionLink } from '../form-view.ts';
 import { definePage } from '../page.ts';
 import { cursorPager } from '../pager.ts';
@@ -23,7 +25,7 @@ export const INVITES = definePage({
   isInNavigation: true,
   tier: 'standard',
   async load({ client }, query) {
-    const text = (name: string) => (query.get(name) ?? '').trim();
+    const text = (name: string) => textIn(query, name);
     const status = INVITE_STATUSES.find((each) => each === text('status'));
     const [batch, cursor] = [text('batch'), text('cursor')];
     const { invites, next_cursor: next = null } = await client.invites({
@@ -89,7 +91,7 @@ function columns(context: Context) {
     },
     {
       head: 'Status',
-      cell: ({ status }: InviteRow) => html`<span class="badge ${TONES[status]}">${status}</span>`,
+      cell: ({ status }: InviteRow) => badge({ tone: TONES[status], word: status }),
     },
     {
       head: 'Node',

@@ -10,6 +10,7 @@ import {
 } from '../../protocol/rows/node-description.ts';
 import { type Action, type Field, FormProblem, type Plan } from '../action.ts';
 import type { Context } from '../context.ts';
+import { linesIn, textIn } from '../fields.ts';
 import { agentOf, certificatesOf, isAccepted } from './node-facts.ts';
 import { nodeAddress, nodeTitle } from './node-rows.ts';
 
@@ -136,12 +137,12 @@ export const DESCRIBE_NODE: Action = {
     const rows = await certificatesOf(context, key);
     const [before] = rows;
     const title = titleOf(rows);
-    const name = (form.get('name') ?? '').trim();
+    const name = textIn(form, 'name');
     if (name !== '' && !isNodeName(name)) {
       throw new FormProblem('A name is 1 to 64 printable characters.');
     }
     const old = before?.labels ?? {};
-    const labels = labelsIn(form.get('labels') ?? '');
+    const labels = labelsIn(form, 'labels');
     const gone = Object.keys(old).filter((each) => !Object.hasOwn(labels, each));
     const added = Object.entries(labels).filter(([each, value]) => old[each] !== value);
     const isRenamed = name !== (before?.name ?? '');
@@ -185,19 +186,16 @@ export const DESCRIBE_NODE: Action = {
 };
 
 /** Labels from lines of `key=value`. */
-export function labelsIn(lines: string): Readonly<Record<string, string>> {
-  const given = lines.split('\n').map((line) => line.trim());
+export function labelsIn(form: URLSearchParams, name: string): Readonly<Record<string, string>> {
   return Object.fromEntries(
-    given
-      .filter((line) => line !== '')
-      .map((line) => {
-        const mark = line.indexOf('=');
-        if (mark < 1 || !isLabel(line)) {
-          throw new FormProblem(
-            `${line} is not a label: key=value, with 1 to 63 of a-z 0-9 . _ / - before the sign.`,
-          );
-        }
-        return [line.slice(0, mark), line.slice(mark + 1)];
-      }),
+    linesIn(form, name).map((line) => {
+      const mark = line.indexOf('=');
+      if (mark < 1 || !isLabel(line)) {
+        throw new FormProblem(
+          `${line} is not a label: key=value, with 1 to 63 of a-z 0-9 . _ / - before the sign.`,
+        );
+      }
+      return [line.slice(0, mark), line.slice(mark + 1)];
+    }),
   );
 }

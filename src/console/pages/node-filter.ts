@@ -5,6 +5,7 @@ import {
   CERTIFICATE_STATUS_FILTERS,
   type CertificateStatusFilter,
 } from '../../protocol/rows/certificate.ts';
+import { textIn } from '../fields.ts';
 
 export const SORTS = ['name', 'contact', 'expires'] as const;
 
@@ -29,7 +30,7 @@ const LONGEST = 256;
 
 /** Parameters that are not valid are ignored, or refused by the authority, in its words. */
 export function nodeQuery(query: URLSearchParams): NodeQuery {
-  const text = (name: string) => (query.get(name) ?? '').trim().slice(0, LONGEST);
+  const text = (name: string) => textIn(query, name).slice(0, LONGEST);
   const sort = text('sort');
   return {
     search: text('q'),

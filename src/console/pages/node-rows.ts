@@ -1,7 +1,9 @@
 /** The rows of nodes, which are their certificates, read from the authority by cursor. */
+import { pagesOf } from '../../client/list-pages.ts';
 import type { CertificateFilters } from '../../client/operator-client.ts';
 import { nameInCell } from '../../pages/graph-names.ts';
-import { type Html, html } from '../../pages/html.ts';
+import { badge } from '../../pages/graph-tables.ts';
+import type { Html } from '../../pages/html.ts';
 import type { Column } from '../../pages/table.ts';
 import { idText, timeText } from '../../pages/values.ts';
 import type { CertificateRow } from '../../protocol/rows/certificate.ts';
@@ -9,7 +11,6 @@ import type { Context } from '../context.ts';
 import { filtersFor, type NodeQuery } from './node-filter.ts';
 
 export const ROWS_OF_PAGE = 50;
-const ROWS_READ = 1000;
 /** A page of the authority can be empty after a long search; this is the most that are asked for at once. */
 const MOST_SEARCHES = 5;
 /** A sorted list is read as a whole, up to this many rows. */
@@ -100,16 +101,11 @@ export async function* eachNode(
   { client }: Context,
   filters: CertificateFilters,
 ): AsyncGenerator<CertificateRow, void> {
-  let cursor: string | undefined;
-  do {
-    const page = await client.certificates({
-      ...filters,
-      limit: ROWS_READ,
-      ...(cursor !== undefined && { cursor }),
-    });
-    yield* page.certificates;
-    cursor = page.next_cursor;
-  } while (cursor !== undefined);
+  const pages = pagesOf(
+    (page) => client.certificates({ ...filters, ...page }),
+    ({ certificates }) => certificates,
+  );
+  for await (const rows of pages) yield* rows;
 }
 
 /** All rows of the first meaning of the search that has any. */
@@ -147,7 +143,7 @@ const TONES: Readonly<Record<CertificateRow['status'], string>> = {
 };
 
 export function statusBadge({ status }: CertificateRow): Html {
-  return html`<span class="badge ${TONES[status]}">${status}</span>`;
+  return badge({ tone: TONES[status], word: status });
 }
 
 export const CERTIFICATE_COLUMNS: readonly Column<CertificateRow>[] = [

@@ -1,5 +1,6 @@
 /** *Operators*: who may sign, with which tier, and what they have done lately. */
 import { section } from '../../pages/details-page.ts';
+import { badge } from '../../pages/graph-tables.ts';
 import { html, NO_HTML } from '../../pages/html.ts';
 import { type Column, table } from '../../pages/table.ts';
 import { idText, timeText } from '../../pages/values.ts';
@@ -7,6 +8,7 @@ import { type OperatorKeyRow, TIERS } from '../../protocol/rows/operator-key.ts'
 import { type Action, type Field, FormProblem, isOffered } from '../action.ts';
 import type { Context } from '../context.ts';
 import { ENTRIES_LOOKED_AT, lastActs } from '../entries.ts';
+import { textIn } from '../fields.ts';
 import { actionForm, actionLink } from '../form-view.ts';
 import { definePage } from '../page.ts';
 
@@ -27,7 +29,7 @@ const REVOKE_KEY: Action = {
   fields: [KEY_ID, { name: 'reason', label: 'Reason', kind: 'text' }],
   async plan(context, form) {
     const id = form.get('key_id') ?? '';
-    const reason = (form.get('reason') ?? '').trim();
+    const reason = textIn(form, 'reason');
     const { operator_keys: keys } = await context.client.operatorKeys();
     const row = keys.find(({ key_id: each }) => each === id);
     if (row === undefined) throw new FormProblem(`There is no operator key ${id}.`);
@@ -71,7 +73,7 @@ const ADD_KEY: Action = {
     TIER,
   ],
   async plan(_context, form) {
-    const text = (name: string) => (form.get(name) ?? '').trim();
+    const text = (name: string) => textIn(form, name);
     const [id, key, tier] = [text('key_id'), text('public_key'), tierIn(form)];
     return {
       sentence: `Add the operator key ${id}, with the tier ${tier}.`,
@@ -154,8 +156,7 @@ function columns(acts: ReadonlyMap<string, string>, context: Context): Column<Op
     { head: 'Tier', cell: ({ tier }) => tier },
     {
       head: 'Status',
-      cell: ({ status }) =>
-        html`<span class="badge ${status === 'usable' ? 'ok' : 'danger'}">${status}</span>`,
+      cell: ({ status }) => badge({ tone: status === 'usable' ? 'ok' : 'danger', word: status }),
     },
     {
       head: 'Last change',

@@ -3,6 +3,7 @@
 import { section } from '../../pages/details-page.ts';
 import { emptyState } from '../../pages/empty-state.ts';
 import { nameInCell } from '../../pages/graph-names.ts';
+import { badge } from '../../pages/graph-tables.ts';
 import { type Html, html, NO_HTML } from '../../pages/html.ts';
 import { table } from '../../pages/table.ts';
 import { timeText } from '../../pages/values.ts';
@@ -61,7 +62,7 @@ function versionsTable(versions: readonly Version[], context: Context): Html {
       { head: 'Policy', isHead: true, kind: 'first', cell: ({ policy_id: id }) => nameInCell(id) },
       {
         head: 'State',
-        cell: ({ active }) => (active ? html`<span class="badge ok">active</span>` : ''),
+        cell: ({ active }) => (active ? badge({ tone: 'ok', word: 'active' }) : ''),
       },
       { head: 'Published', cell: ({ created_at }) => timeText(created_at) },
       ...MEMBERS.map(([head, read]) => ({ head, cell: (row: Version) => read(row.policy) })),

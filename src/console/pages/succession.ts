@@ -3,6 +3,7 @@ import { shownCount } from '../../pages/counts.ts';
 import { facts, section } from '../../pages/details-page.ts';
 import { emptyState } from '../../pages/empty-state.ts';
 import { nameInCell } from '../../pages/graph-names.ts';
+import { badge } from '../../pages/graph-tables.ts';
 import { type Html, html, NO_HTML } from '../../pages/html.ts';
 import { type Column, table } from '../../pages/table.ts';
 import { idText, timeText } from '../../pages/values.ts';
@@ -64,7 +65,7 @@ function keysTable(keys: readonly AuthorityKey[]): Html {
       { head: 'Key', kind: 'id', isHead: true, cell: (key) => idText(key.public_key) },
       {
         head: 'State',
-        cell: ({ state }) => html`<span class="badge ${TONES[state]}">${state}</span>`,
+        cell: ({ state }) => badge({ tone: TONES[state], word: state }),
       },
       { head: 'Since', cell: ({ since }) => (since === null ? 'the beginning' : timeText(since)) },
       { head: 'Signs until', cell: ({ signs_until: end }) => (end === null ? '' : timeText(end)) },
@@ -157,7 +158,7 @@ function partnersSection(rows: readonly PartnerAdoption[]): Html {
       {
         head: 'Stolen key',
         cell: ({ accepts_stolen_key: accepts }) =>
-          accepts ? html`<span class="badge danger">accepted</span>` : '',
+          accepts ? badge({ tone: 'danger', word: 'accepted' }) : '',
       },
     ],
   });

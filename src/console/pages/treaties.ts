@@ -10,6 +10,7 @@ import type { TreatyRow } from '../../protocol/rows/treaty.ts';
 import { TreatyStatus } from '../../protocol/rows/treaty.ts';
 import { isOffered } from '../action.ts';
 import type { Context } from '../context.ts';
+import { textIn } from '../fields.ts';
 import { actionForm, actionLink } from '../form-view.ts';
 import { definePage } from '../page.ts';
 import { cursorPager } from '../pager.ts';
@@ -23,7 +24,7 @@ export const TREATIES = definePage({
   isInNavigation: true,
   tier: 'standard',
   async load({ publicClient }, query) {
-    const text = (name: string) => (query.get(name) ?? '').trim();
+    const text = (name: string) => textIn(query, name);
     const [subject, cursor] = [text('subject'), text('cursor')];
     const status = TreatyStatus.enum.find((each) => each === text('status'));
     const list = await publicClient.treaties({

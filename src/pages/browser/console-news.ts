@@ -1,3 +1,4 @@
+import { fetchedPage } from './fetched-page.ts';
 import { becomeInside } from './patch.ts';
 
 /** News that arrive together lead to one request. */
@@ -20,11 +21,9 @@ export function followNews(): void {
 }
 
 async function refresh(region: HTMLElement): Promise<void> {
-  const answer = await fetch(location.href).catch(() => null);
-  if (!answer?.ok) return;
-  const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
-  const fresh = page.querySelector('[data-news]');
-  if (fresh === null) return;
+  const page = await fetchedPage(location.href);
+  const fresh = page?.querySelector('[data-news]');
+  if (!fresh) return;
   becomeInside(region, fresh);
   document.dispatchEvent(new Event('live-update'));
 }

@@ -1,4 +1,5 @@
 /** Shows the values under the pointer, and fetches all drawings again every minute. They are complete without it. */
+import { fetchedPage } from './fetched-page.ts';
 import { becomeInside } from './patch.ts';
 
 /** A minute is recorded up to two seconds after it has ended. */
@@ -57,20 +58,15 @@ function clear(place: HTMLElement): void {
 /** On failure, the next attempt follows in a minute. */
 async function renew(place: HTMLElement): Promise<void> {
   if (document.hidden) return;
-  try {
-    const answer = await fetch(location.href, { cache: 'no-cache' });
-    if (!answer.ok) return;
-    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
-    const fresh = page.getElementById('history');
-    if (fresh === null) return;
-    const isOpen = place.querySelector('details')?.open === true;
-    fresh.querySelector('details')?.toggleAttribute('open', isOpen);
-    becomeInside(place, fresh);
-    const sparks = page.querySelectorAll('.spark');
-    for (const [index, spark] of document.querySelectorAll('.spark').entries()) {
-      spark.replaceChildren(...(sparks[index]?.childNodes ?? []));
-    }
-  } catch {
-    // The page says by itself that the connection is lost.
+  // Without an answer, the page says by itself that the connection is lost.
+  const page = await fetchedPage(location.href, 'no-cache');
+  const fresh = page?.getElementById('history');
+  if (!page || !fresh) return;
+  const isOpen = place.querySelector('details')?.open === true;
+  fresh.querySelector('details')?.toggleAttribute('open', isOpen);
+  becomeInside(place, fresh);
+  const sparks = page.querySelectorAll('.spark');
+  for (const [index, spark] of document.querySelectorAll('.spark').entries()) {
+    spark.replaceChildren(...(sparks[index]?.childNodes ?? []));
   }
 }

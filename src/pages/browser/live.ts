@@ -3,6 +3,7 @@
  * missed one. The page is complete without this script.
  */
 import type { LiveMessage } from '../live-operations.ts';
+import { fetchedPage } from './fetched-page.ts';
 import { applyPatch, becomeInside } from './patch.ts';
 
 const SILENCE_MS = 25_000;
@@ -93,14 +94,8 @@ function updated(): void {
 
 /** Null when the page is unavailable: the next message triggers another attempt. */
 async function fetchRegion(): Promise<HTMLElement | null> {
-  try {
-    const answer = await fetch(location.href, { cache: 'no-cache' });
-    if (!answer.ok) return null;
-    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
-    return page.querySelector<HTMLElement>('[data-live]');
-  } catch {
-    return null;
-  }
+  const page = await fetchedPage(location.href, 'no-cache');
+  return page?.querySelector<HTMLElement>('[data-live]') ?? null;
 }
 
 /** Shows whether the page is live: at its top and, once the connection is lost, wherever it would mislead. */

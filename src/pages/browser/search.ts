@@ -2,6 +2,8 @@
  * Opens the search over the page with `/` or Ctrl-K. The arrow keys move through what was found, Enter opens it, and
  * Escape closes the search. Without scripts, the link leads to the page of the search.
  */
+import { fetchedPage } from './fetched-page.ts';
+
 const PAUSE_MS = 150;
 
 export function offerSearch(): void {
@@ -80,16 +82,11 @@ function searchBox(address: string): HTMLDialogElement {
 
 /** Null if the server does not answer: the next key asks again. */
 async function answerTo(address: string, asked: string): Promise<Element[] | null> {
-  try {
-    const answer = await fetch(`${address}?q=${encodeURIComponent(asked)}`);
-    if (!answer.ok) return null;
-    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
-    // Their addresses are relative to the page of the search.
-    for (const each of page.querySelectorAll<HTMLAnchorElement>('#found a')) {
-      each.href = new URL(each.getAttribute('href') ?? '', address).href;
-    }
-    return [...(page.getElementById('found')?.children ?? [])];
-  } catch {
-    return null;
+  const page = await fetchedPage(`${address}?q=${encodeURIComponent(asked)}`);
+  if (page === null) return null;
+  // Their addresses are relative to the page of the search.
+  for (const each of page.querySelectorAll<HTMLAnchorElement>('#found a')) {
+    each.href = new URL(each.getAttribute('href') ?? '', address).href;
   }
+  return [...(page.getElementById('found')?.children ?? [])];
 }

@@ -1,14 +1,11 @@
 /** The secrets of the link between instances, which each authority key gives its own [link-2]. */
-import Type from 'typebox';
-import Value from 'typebox/value';
 import type { LabeledSigner, Signer } from '../../base/crypto/primitives.ts';
 import { isSignerUnavailable } from '../../base/refusal.ts';
 import type { AuthoritySigner } from '../../base/signer/authority-signer.ts';
-import { documentText, type PublishedDocument } from '../../protocol/contract/documents.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
-import { type AuthorityKey, AuthorityKeys } from '../../protocol/records/authority-chain.ts';
+import type { AuthorityKey } from '../../protocol/records/authority-chain.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
-import { derivedSecret, networkDigest } from '../derived-secret.ts';
+import { derivedSecret, keysIn, networkDigest } from '../derived-secret.ts';
 
 export interface LinkKey {
   /** The authority key that the secret is derived from, which names it. */
@@ -41,8 +38,6 @@ export function linkSecret(key: Pick<Signer, 'sign'>, network: string): Buffer {
 
 /** How often an instance looks whether it holds a staged key, which may be put into its place at any time. */
 const LOOK_MS = 1000;
-
-const Keys = Type.Pick(AuthorityKeys, ['keys']);
 
 export interface LinkKeysOptions {
   readonly signer: AuthoritySigner;
@@ -127,9 +122,4 @@ export function createLinkKeys({
       return heldNext;
     },
   };
-}
-
-function keysIn(document: PublishedDocument): readonly AuthorityKey[] {
-  const value: unknown = JSON.parse(documentText(document));
-  return Value.Check(Keys, value) ? value.keys : [];
 }
