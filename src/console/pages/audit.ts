@@ -84,11 +84,16 @@ interface FoundEntries extends LogReach {
 
 async function entriesFor(context: Context, query: AuditQuery): Promise<FoundEntries> {
   const reach = await reachOf(context, query.upTo ?? undefined);
+  const { after } = reach;
+  let { last } = reach;
   const entries: LoggedEvent[] = [];
-  for await (const event of entriesIn(context, reach)) {
+  // Also what was logged since the bulletin was issued.
+  const wanted = query.upTo === null ? { after, last: Infinity } : reach;
+  for await (const event of entriesIn(context, wanted)) {
+    last = event.index;
     if (passes(event, query)) entries.push(event);
   }
-  return { entries: entries.reverse(), ...reach };
+  return { entries: entries.reverse(), after, last };
 }
 
 function passes({ entry }: LoggedEvent, { type, actor, subject }: AuditQuery): boolean {
