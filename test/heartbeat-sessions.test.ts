@@ -311,11 +311,17 @@ test('a node client uses a session, and signs when it has ended', async () => {
     return kinds.join(' ');
   }
   assert.equal(await kindsOf(3), 'signed session session');
-  na.clock.advance(54 * MINUTE);
+  na.clock.advance(27 * MINUTE);
+  assert.equal(await kindsOf(1), 'session');
+  na.clock.advance(27 * MINUTE);
   assert.equal(await kindsOf(2), 'signed session', 'a new one before the old one ends');
   na.clock.advance(-MINUTE);
   assert.equal(await kindsOf(2), 'session session', 'on a clock that was set back a little');
-  na.clock.advance(2 * HOUR);
+  for (const gap of [2 * HOUR, 31 * MINUTE]) {
+    na.clock.advance(gap);
+    assert.equal(await kindsOf(1), 'signed', 'a session for each heartbeat would cost more');
+  }
+  na.clock.advance(29 * MINUTE);
   assert.equal(await kindsOf(2), 'signed session');
 });
 

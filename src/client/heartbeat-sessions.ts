@@ -5,6 +5,7 @@
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import nacl from 'tweetnacl';
+import type { VerifySignature } from '../base/crypto/primitives.ts';
 import type { SessionOffer } from '../protocol/answers/enrollment.ts';
 import {
   beatText,
@@ -21,7 +22,7 @@ export interface HeartbeatSessions {
   isOpen(certId: string, now: number): boolean;
   /** The value of the header `X-Mesh-Session` for a body, while a session is open. */
   proof(body: string, now: number): string;
-  /** The `session_public_key` for a signed heartbeat; null if it should not ask for a session. */
+  /** Call for each signed heartbeat: its `session_public_key`, or null if it should not ask for a session. */
   ask(now: number): string | null;
   /** Takes the answer to the last `ask`. What the authority's key did not sign is ignored. */
   begin(
@@ -35,6 +36,7 @@ export interface HeartbeatSessions {
 }
 
 interface Session extends SessionName {
+  readonly lastsMs: number;
   readonly endsAt: number;
   readonly key: Uint8Array;
   /** How many heartbeats were made in it. */
@@ -45,15 +47,25 @@ const KEY_BYTES = 32;
 /** With this share of a session left, the next heartbeat is signed and asks for another. */
 const SHARE_LEFT = 0.1;
 const ASK_AGAIN_MS = 60_000;
+/** Of a node whose heartbeats are further apart than this share of a session, sessions would cost more than they save. */
+const LARGEST_GAP = 0.5;
 /** If not even the first heartbeat of a session counts, something is wrong that another session does not mend. */
 const GIVE_UP_MS = 600_000;
 
-export function createHeartbeatSessions(): HeartbeatSessions {
+export interface HeartbeatSessionsOptions {
+  /** Defaults to portable code; a native implementation is faster. */
+  readonly verify?: VerifySignature;
+}
+
+export function createHeartbeatSessions({
+  verify = verifyText,
+}: HeartbeatSessionsOptions = {}): HeartbeatSessions {
   let session: Session | null = null;
   let asked: { readonly keys: nacl.BoxKeyPair; readonly at: number } | null = null;
   let replaceAt = -Infinity;
   let askAfter = -Infinity;
   let lastInstant = -Infinity;
+  let lastBeat = -Infinity;
 
   return {
     isOpen(certId, now) {
@@ -64,12 +76,16 @@ export function createHeartbeatSessions(): HeartbeatSessions {
       if (session === null) throw new Error('There is no heartbeat session');
       const { expiresAt, key } = session;
       session.beats += 1;
+      lastBeat = now;
       lastInstant = Math.max(now, lastInstant + 1);
       const instant = new Date(lastInstant).toISOString();
       const text = new TextEncoder().encode(`${beatText(instant)}${body}`);
       return sessionHeader({ expiresAt, instant, mac: encodeBase64(hmac(sha256, key, text)) });
     },
     ask(now) {
+      const gap = now - lastBeat;
+      lastBeat = now;
+      if (session !== null && gap > LARGEST_GAP * session.lastsMs) return null;
       // A clock that was set back does not put it off for longer.
       if (now < askAfter && askAfter - now <= GIVE_UP_MS) return null;
       askAfter = now + ASK_AGAIN_MS;
@@ -84,9 +100,10 @@ export function createHeartbeatSessions(): HeartbeatSessions {
       const key = opened(offer, keys.secretKey);
       const endsAt = Date.parse(expiresAt);
       if (key === null || !(endsAt > at)) return;
-      if (!verifyText(authorityKey, sessionBoxText(publicKey), signature)) return;
-      session = { ...node, expiresAt, endsAt, key, beats: 0 };
-      replaceAt = endsAt - SHARE_LEFT * (endsAt - at);
+      if (!verify(authorityKey, sessionBoxText(publicKey), signature)) return;
+      const lastsMs = endsAt - at;
+      session = { ...node, expiresAt, lastsMs, endsAt, key, beats: 0 };
+      replaceAt = endsAt - SHARE_LEFT * lastsMs;
       askAfter = -Infinity;
       // The signed heartbeat was made in this millisecond at the latest.
       lastInstant = now;

@@ -128,7 +128,7 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
   });
   const { authority } = network;
   const sendKept = createKeptRequests(options);
-  const sessions = createHeartbeatSessions();
+  const sessions = createHeartbeatSessions({ verify });
   let certificate = await heldCertificate(storage, authority.genesis(), key.publicKey);
   let renewAt = certificate === null ? null : renewalOf(certificate.cert_id, lifeOf(certificate));
   /** By when to renew this certificate so that this authority key has signed it. */
