@@ -16,7 +16,8 @@ export function makeNetworkFolder(
     dataDir: folder,
     networkName,
     networkVersion: 'v0.1',
-    now: systemRuntime.now(),
+    // A clock that starts later is later, even within the same millisecond: a succession needs that.
+    now: systemRuntime.now() - 1,
     randomSeed: () => systemRuntime.randomBytes(32),
     ...given,
   });
