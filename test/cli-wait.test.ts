@@ -1,7 +1,7 @@
 /** What a command does when the authority limits requests. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { inWords } from '../src/cli/duration.ts';
+import { inWords } from '../src/base/duration.ts';
 import { EXIT, outcomeOf } from '../src/cli/exit-codes.ts';
 import { AuthorityError } from '../src/client/authority-error.ts';
 import { withRetries } from '../src/client/retry.ts';

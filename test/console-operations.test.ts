@@ -2,7 +2,14 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { changeIn, startTestConsole, type TestConsole } from './support/console.ts';
-import { auditEvents, joinedNode } from './support/requests.ts';
+import {
+  auditEvents,
+  heartbeat,
+  joinedNode,
+  newKey,
+  nodeRequest,
+  operate,
+} from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
 import { activate, DAY, keyStates, stage, succession } from './support/successions.ts';
 
@@ -76,6 +83,8 @@ test('health shows the posture and the checks from outside, the worst first', as
   for (const part of ['What the authority says', 'reachable', 'clock skew', 'forwarded']) {
     assert.ok(text.includes(part), part);
   }
+  assert.match(text, /<h2 id="history-heading">History.*Heartbeats a minute: .*Joins: .*Failed/s);
+  assert.ok(text.includes(`href="${na.url}/dashboard?range=7d"`));
   await using lost = await startTestConsole(na, { url: 'http://127.0.0.1:1' });
   const answer = await lost.page('health');
   assert.match(answer.text, /The authority does not answer/);
@@ -109,10 +118,16 @@ suite('succession', () => {
     await confirmed(console, 'cancel-succession');
     assert.deepEqual(await keyStates(na), [[na.audience, 'current']]);
 
+    const key = newKey();
+    const { token_id } = (await operate(na, '/admin/invite')).body;
+    const named = { invite_token: token_id, hostname: 'late-host' };
+    const { body: late } = await nodeRequest(na, '/join', key, named);
+    await heartbeat(na, { key, certId: late.cert_id });
     await stage(na, await succession(na));
     await activate(na);
     await joinedNode(na);
     const overlap = await console.page('succession');
+    assert.match(overlap.text, /Laggards.*<bdi>\(late-host\)<\/bdi>/s);
     assert.match(overlap.text, /In force; the key before signs as well/);
     assert.match(overlap.text, /Finish….*Roll back…/s);
     await confirmed(console, 'roll-back-key');

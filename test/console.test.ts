@@ -129,6 +129,7 @@ suite('nodes', () => {
       [{ health: 'joined' }, [false, true]],
       [{ lapsing: '1m' }, [false, false]],
       [{ silent: '1m' }, [false, false]],
+      [{ lapsing: '9999w1h' }, [true, true]],
       [{ sort: '-name' }, [true, true]],
     ] as const) {
       assert.deepEqual(await rowsFor(query), found, JSON.stringify(query));
@@ -141,6 +142,25 @@ suite('nodes', () => {
     assert.match(head ?? '', /^cert_id,node_public_key,name,/);
     assert.match(row ?? '', new RegExp(`^${node.certId},.*,web-1,env=prod,`));
     assert.equal(end, '');
+  });
+
+  test('a wrong duration is refused, and matches nothing that could be revoked', async () => {
+    await using console = await opened();
+    const problem = /role="alert">Silent for must be a duration such as 7d or 1h30m\./;
+    const listed = await console.page('nodes?silent=soon&role=role:client');
+    assert.match(listed.text, problem);
+    assert.match(listed.text, /value="role:client"/);
+    for (const path of ['contacts?silent=soon', 'nodes.csv?silent=soon']) {
+      const { status, text } = await console.page(path);
+      assert.equal(status, 422);
+      assert.match(text, problem);
+    }
+    const revoking = await console.submit('do?action=revoke-matching', {
+      silent: 'soon',
+      reason: 'superseded',
+    });
+    assert.equal(revoking.status, 422);
+    assert.match(revoking.text, problem);
   });
 
   test('a node shows its certificates, facts and audit entries', async () => {

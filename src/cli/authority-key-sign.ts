@@ -1,5 +1,6 @@
 /** `mesh-na authority-key sign`: signs the request for the next authority key with the root key, offline. */
 import type { Command } from 'commander';
+import { fromNow } from '../base/duration.ts';
 import { systemRuntime } from '../base/runtime.ts';
 import { verifyText } from '../client/keys.ts';
 import { portableSha256 } from '../client/sha256.ts';
@@ -16,7 +17,6 @@ import {
   successionProblem,
 } from '../protocol/records/succession-request.ts';
 import { isConfirmed, isTerminal } from './confirm.ts';
-import { fromNow } from './duration.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { notHolding, readJsonFile } from './json-file.ts';
 import { addLocalOptions } from './options.ts';

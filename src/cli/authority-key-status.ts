@@ -1,6 +1,7 @@
 /** `mesh-na authority-key status`: the keys of the authority, and which nodes and treaties have followed a change. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
+import { fromNow } from '../base/duration.ts';
 import { systemRuntime } from '../base/runtime.ts';
 import { publicCalls } from '../client/calls.ts';
 import { type AuthorityKey, AuthorityKeys } from '../protocol/records/authority-chain.ts';
@@ -13,7 +14,6 @@ import type {
   PartnerAdoption,
 } from '../protocol/rows/adoption.ts';
 import { descriptionColumns } from './descriptions.ts';
-import { fromNow } from './duration.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { asJson, printResult } from './output.ts';
 import type { Line } from './printable.ts';

@@ -1,9 +1,9 @@
 /** Audit log entries on the command line: which ones are wanted, and one line for each. */
 import { type Command, Option } from 'commander';
+import { fromNow } from '../base/duration.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../base/json/value.ts';
 import { systemRuntime } from '../base/runtime.ts';
 import { parseRequestTimestamp } from '../base/timestamp.ts';
-import { fromNow } from './duration.ts';
 import { eventTypeOption, timeAgo } from './options.ts';
 import { type Line, printable, printableJson } from './printable.ts';
 import { isNamedBy, shortForms } from './short-id.ts';

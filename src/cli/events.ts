@@ -1,8 +1,8 @@
 /** `mesh-na events`: shows the events of an authority from its audit log. */
 import { type Command, InvalidArgumentError } from 'commander';
+import { inWords } from '../base/duration.ts';
 import type { JsonObject } from '../base/json/value.ts';
 import { EventChainError } from '../client/event-chain.ts';
-import { inWords } from './duration.ts';
 import { addEventFilters, type EventFilter, eventLine, isWanted } from './event-lines.ts';
 import { EXIT, failure } from './exit-codes.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';

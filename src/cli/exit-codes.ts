@@ -1,12 +1,12 @@
 /** Exit codes of commands, and the code and one-sentence message of an error. */
 
 import { CommanderError } from 'commander';
+import { inWords } from '../base/duration.ts';
 import { messageOf } from '../base/error-message.ts';
 import type { JsonObject } from '../base/json/value.ts';
 import { systemRuntime } from '../base/runtime.ts';
 import { AuthorityError, isUnreachable } from '../client/authority-error.ts';
 import { cureOf, cureOfSilence, cureOfSystemError } from './cures.ts';
-import { inWords } from './duration.ts';
 import { wrongClock, wrongOperatorKey } from './refused-proof.ts';
 
 export const EXIT = {

@@ -1,5 +1,6 @@
 /** `mesh-na history`: shows what the service counted and measured over time. */
 import { type Command, Option } from 'commander';
+import { inWords } from '../base/duration.ts';
 import {
   type History,
   type HistorySeries,
@@ -8,7 +9,6 @@ import {
   type SeriesName,
   STEP_NAMES,
 } from '../protocol/rows/history.ts';
-import { inWords } from './duration.ts';
 import { addPublicOptions, collectAs, type PublicOptions, timeAgo } from './options.ts';
 import { asJson, printLines, printResult } from './output.ts';
 import { publicClient } from './server.ts';

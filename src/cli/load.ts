@@ -1,6 +1,6 @@
 /** `mesh-na load`: its commands. The implementation is loaded on demand, because only it needs the native modules. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { parseDuration } from './duration.ts';
+import { parseDuration } from '../base/duration.ts';
 import { addOperatorOptions } from './operator-connection.ts';
 import { addLocalOptions, examples, urlOption, wholeNumber } from './options.ts';
 import { caOption } from './server.ts';

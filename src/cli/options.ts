@@ -1,5 +1,6 @@
 /** Options that several commands share. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { parseDuration } from '../base/duration.ts';
 import { parseJson } from '../base/json/parse.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../base/json/value.ts';
 import { publicKeyProblem, saysPrivate } from '../base/keys/public-key.ts';
@@ -8,7 +9,6 @@ import { formatInstant, parseRequestTimestamp } from '../base/timestamp.ts';
 import { decodeBase64 } from '../client/base64.ts';
 import type { ProofForm } from '../client/node-client.ts';
 import { AUDIT_EVENTS, type AuditEvent } from '../protocol/rows/audit-event.ts';
-import { parseDuration } from './duration.ts';
 import { usageFailure } from './exit-codes.ts';
 import type { OutputOptions } from './output.ts';
 import { caOption, type Reach, waitOption } from './server.ts';

@@ -1,10 +1,10 @@
 /** Finds out locally why a proof was refused, because the authority never says which check failed. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { inWords } from '../base/duration.ts';
 import type { AuthorityError } from '../client/authority-error.ts';
 import { readConfigFile } from '../server/config/config-file.ts';
 import { FILES } from '../server/config/data-folder.ts';
-import { inWords } from './duration.ts';
 
 /** Differences beyond this are reported; authorities tolerate a few minutes. */
 const ODD_MS = 60_000;

@@ -1,8 +1,8 @@
 /** How commands reach the authority, and how long they wait for it. */
 import { Option } from 'commander';
+import { inWords } from '../base/duration.ts';
 import type { Fetch, ServerOptions } from '../client/options.ts';
 import { createPublicClient, type PublicClient } from '../client/public-client.ts';
-import { inWords } from './duration.ts';
 import { httpFetch } from './http-fetch.ts';
 import { type OutputOptions, printNotice } from './output.ts';
 import { whileWaiting } from './progress.ts';

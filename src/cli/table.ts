@@ -1,9 +1,9 @@
 /** Tables: plain and complete in pipes and files; on a terminal colored, fitted to its width, with short ids and times. */
 import type { Command } from 'commander';
 import stringWidth from 'string-width';
+import { fromNow } from '../base/duration.ts';
 import { systemRuntime } from '../base/runtime.ts';
 import { parseRequestTimestamp } from '../base/timestamp.ts';
-import { fromNow } from './duration.ts';
 import { type Line, printable, type StyledLine } from './printable.ts';
 import { shortForms } from './short-id.ts';
 import { painted, type Style } from './style.ts';

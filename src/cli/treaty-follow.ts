@@ -1,5 +1,6 @@
 /** `mesh-na treaty follow`: replaces a treaty after its subject has replaced its authority key. */
 import { type Command, Option } from 'commander';
+import { fromNow } from '../base/duration.ts';
 import { isJsonObject, type JsonObject } from '../base/json/value.ts';
 import { readPublicKey } from '../base/keys/public-key.ts';
 import { systemRuntime } from '../base/runtime.ts';
@@ -17,7 +18,6 @@ import { instantOf } from '../protocol/records/record.ts';
 import { acceptedKeys, followForTreaty, rootKeyIn } from '../protocol/records/treaty-chain.ts';
 import type { TreatyRow } from '../protocol/rows/treaty.ts';
 import { isConfirmed, isTerminal } from './confirm.ts';
-import { fromNow } from './duration.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { notHolding, readJsonFile } from './json-file.ts';
 import { type ReadingBounds, readJsonUrl } from './json-url.ts';

@@ -58,8 +58,7 @@ export function createRooms(
         asked,
       );
     } catch (error) {
-      const body = problemLine(await context.problemOf(error));
-      return shown(502, { title, path, body }, context, asked);
+      return shown(...(await failed(error, { title, path }, context)), context, asked);
     }
   }
 
@@ -73,8 +72,8 @@ export function createRooms(
       };
       return { status: 200, type, body: continued(first, pieces), headers: { ...disposition } };
     } catch (error) {
-      const body = problemLine(await context.problemOf(error));
-      return shown(502, { title: 'Not available', path: '', body }, context, asked);
+      const of = { title: 'Not available', path: '' };
+      return shown(...(await failed(error, of, context)), context, asked);
     }
   }
 
@@ -91,7 +90,7 @@ export function createRooms(
       const change = await changes.propose(action, form, context);
       return shown(200, proposedPage(change, context, null), context, asked);
     } catch (error) {
-      const problem = error instanceof FormProblem ? error.message : await context.problemOf(error);
+      const problem = await problemIn(error, context);
       return shown(422, formPage(action, form, problem), context, asked);
     }
   }
@@ -148,6 +147,20 @@ export function createRooms(
     if (stream !== undefined && isRead) return startStream(stream, context, asked);
     return shown(404, refused('There is nothing at this address.'), context, asked);
   };
+}
+
+async function problemIn(error: unknown, context: Context): Promise<string> {
+  return error instanceof FormProblem ? error.message : context.problemOf(error);
+}
+
+/** The status and the page, or what would have been one, with what went wrong in one line. */
+async function failed(
+  error: unknown,
+  parts: Omit<ShellParts, 'body'>,
+  context: Context,
+): Promise<[status: number, ShellParts]> {
+  const status = error instanceof FormProblem ? 422 : 502;
+  return [status, { ...parts, body: problemLine(await problemIn(error, context)) }];
 }
 
 function formPage(action: Action, values: URLSearchParams, problem: string | null): ShellParts {

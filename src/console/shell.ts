@@ -2,6 +2,7 @@
 
 import { browserScript } from '../pages/browser-script.ts';
 import { type FramedParts, framed, type Site } from '../pages/frame.ts';
+import { HISTORY_STYLE } from '../pages/history-style.ts';
 import { type Html, html, NO_HTML } from '../pages/html.ts';
 import { STYLE } from '../pages/style.ts';
 import { TABLE_STYLE } from '../pages/table.ts';
@@ -102,7 +103,7 @@ const KEYS = html`<dialog class="keys" aria-labelledby="keys-heading" data-keys>
 
 export const SCRIPT_TEXT = browserScript('console').text;
 
-export const STYLE_TEXT = `${STYLE.text}${TABLE_STYLE}
+export const STYLE_TEXT = `${STYLE.text}${TABLE_STYLE}${HISTORY_STYLE}
 .pages ul { flex-wrap: wrap; }
 @media (max-width: 30rem) { .pages ul { display: flex; } }
 .ask input[type="number"], .ask textarea, .confirm input {

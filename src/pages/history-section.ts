@@ -77,30 +77,35 @@ export interface DrawnHistory {
   readonly sparks: ReadonlyMap<string, Html>;
 }
 
-export function drawnHistory(range: HistoryRange, history: History | null): DrawnHistory {
+/** `authority` is where the links lead, for pages that it does not serve itself. */
+export function drawnHistory(
+  range: HistoryRange,
+  history: History | null,
+  authority = '.',
+): DrawnHistory {
   const sparks = (history?.series ?? []).map(({ name, count, mean }) => {
     return [name, sparkline(mean ?? count ?? [])] as const;
   });
-  return { section: historySection(range, history), sparks: new Map(sparks) };
+  return { section: historySection(range, history, authority), sparks: new Map(sparks) };
 }
 
 /** `history` is null if the authority could not be asked. */
-function historySection(range: HistoryRange, history: History | null): Html {
+function historySection(range: HistoryRange, history: History | null, authority: string): Html {
   return html`<section class="section" aria-labelledby="history-heading">
-<div class="section-head"><h2 id="history-heading">History</h2>${rangeLinks(range)}</div>
-${history === null ? emptyState('The history cannot be read at the moment.') : drawings(range, history)}</section>
+<div class="section-head"><h2 id="history-heading">History</h2>${rangeLinks(range, authority)}</div>
+${history === null ? emptyState('The history cannot be read at the moment.') : drawings(range, history, authority)}</section>
 `;
 }
 
-function rangeLinks(range: HistoryRange): Html {
+function rangeLinks(range: HistoryRange, authority: string): Html {
   const links = RANGE_NAMES.map((name) => {
     const current = name === range ? html` aria-current="true"` : NO_HTML;
-    return html`<li><a href="./dashboard?range=${name}"${current}>${HISTORY_RANGES[name].words}</a></li>`;
+    return html`<li><a href="${authority}/dashboard?range=${name}"${current}>${HISTORY_RANGES[name].words}</a></li>`;
   });
   return html`<nav aria-label="Time of the history"><ul class="ranges">${links}</ul></nav>`;
 }
 
-function drawings(range: HistoryRange, history: History): Html {
+function drawings(range: HistoryRange, history: History, authority: string): Html {
   const steps = stepsOf(history);
   const panels = panelsOf(history);
   const decisions = decisionsIn(history, steps);
@@ -111,7 +116,8 @@ function drawings(range: HistoryRange, history: History): Html {
     history,
     steps,
     panels.flatMap(({ curves }) => curves),
-  )}`;
+  )}<p class="small muted">Raw data: <a href="${authority}/history.json?series=heartbeats,active_nodes">history.json</a>. Gray areas were not recorded. All times are in UTC.</p>
+`;
 }
 
 interface Panel {
@@ -219,7 +225,6 @@ function numbers(
 </table>
 </div>
 </details>
-<p class="small muted">Raw data: <a href="./history.json?series=heartbeats,active_nodes">history.json</a>. Gray areas were not recorded. All times are in UTC.</p>
 `;
 }
 

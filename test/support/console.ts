@@ -46,8 +46,13 @@ export interface TestConsole extends RunningConsole {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** The authority, which may run in another process. */
+export type ConsoleTarget = Pick<TestAuthority, 'url' | 'audience' | 'privileged'> & {
+  readonly clock: Pick<TestAuthority['clock'], 'now'>;
+};
+
 export async function startTestConsole(
-  na: TestAuthority,
+  na: ConsoleTarget,
   options: ConsoleOptions = {},
 ): Promise<TestConsole> {
   const { operator = na.privileged, url = na.url, isReadOnly = false, ...rest } = options;

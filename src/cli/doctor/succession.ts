@@ -1,6 +1,6 @@
 /** Whether the keys of a succession are where they have to be [authority-keys-8]. */
 import type { KeyChain } from '../../authority/derived/authority-keys.ts';
-import { fromNow } from '../duration.ts';
+import { fromNow } from '../../base/duration.ts';
 import { type Finding, fine, warning, wrong } from './finding.ts';
 
 export interface KeysHere {

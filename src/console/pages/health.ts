@@ -1,12 +1,15 @@
 /** *Health*: what is wrong with the authority, as it says itself and as it looks from this machine. */
+import { formatInstant } from '../../base/timestamp.ts';
 import { section } from '../../pages/details-page.ts';
 import { emptyState } from '../../pages/empty-state.ts';
 import { badge } from '../../pages/graph-tables.ts';
+import { DRAWN_SERIES, drawnHistory, HISTORY_RANGES } from '../../pages/history-section.ts';
 import { type Html, html } from '../../pages/html.ts';
 import { instancesSection } from '../../pages/instances-table.ts';
 import { table } from '../../pages/table.ts';
 import { Dashboard } from '../../protocol/rows/dashboard.ts';
-import type { Check } from '../context.ts';
+import { type History, MOST_SERIES, type SeriesName } from '../../protocol/rows/history.ts';
+import type { Check, Context } from '../context.ts';
 import { definePage } from '../page.ts';
 
 export const HEALTH = definePage({
@@ -14,24 +17,36 @@ export const HEALTH = definePage({
   title: 'Health',
   isInNavigation: true,
   tier: 'standard',
-  async load({ checks, publicCalls }) {
-    const [found, dashboard] = await Promise.all([
+  async load(context) {
+    const { checks, publicCalls } = context;
+    const [found, dashboard, history] = await Promise.all([
       checks(),
       publicCalls.get(Dashboard, '/dashboard.json').catch(() => null),
+      historyOfDay(context).catch(() => null),
     ]);
-    return { found, dashboard };
+    return { found, dashboard, history };
   },
-  render({ found, dashboard }, { url }) {
+  render({ found, dashboard, history }, { url }) {
     return {
       body: html`${section('posture', 'What the authority says', posture(dashboard))}${section(
         'checks',
         'What this machine sees',
         checksTable(found),
-      )}${instancesSection(dashboard?.instances)}<p class="small muted">History, as drawings: <a href="${url}/dashboard">the dashboard of the authority</a>.</p>
-`,
+      )}${instancesSection(dashboard?.instances)}${drawnHistory('24h', history, url).section}`,
     };
   },
 });
+
+/** What the dashboard draws; one answer has only some of its series. */
+async function historyOfDay({ publicClient, now }: Context): Promise<History> {
+  const period = { step: HISTORY_RANGES['24h'].step, to: formatInstant(now()) };
+  const read = (series: readonly SeriesName[]) => publicClient.history({ series, ...period });
+  const [history, rest] = await Promise.all([
+    read(DRAWN_SERIES.slice(0, MOST_SERIES)),
+    read(DRAWN_SERIES.slice(MOST_SERIES)),
+  ]);
+  return { ...history, series: [...history.series, ...rest.series] };
+}
 
 function posture(dashboard: Dashboard | null): Html {
   if (dashboard === null) return emptyState('The authority does not answer.');

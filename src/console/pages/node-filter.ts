@@ -1,10 +1,12 @@
 /** Which nodes are wanted: the state of the table of nodes in its URL, and as filters of the authority. */
+import { parseDuration } from '../../base/duration.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { CertificateFilters } from '../../client/operator-client.ts';
 import {
   CERTIFICATE_STATUS_FILTERS,
   type CertificateStatusFilter,
 } from '../../protocol/rows/certificate.ts';
+import { FormProblem } from '../action.ts';
 import { textIn } from '../fields.ts';
 
 export const SORTS = ['name', 'contact', 'expires'] as const;
@@ -16,7 +18,7 @@ export interface NodeQuery {
   readonly role: string;
   readonly health: string;
   readonly label: string;
-  /** A duration such as `7d`. */
+  /** A duration such as `7d` or `1h30m`. */
   readonly silent: string;
   readonly lapsing: string;
   readonly sort: (typeof SORTS)[number] | null;
@@ -69,7 +71,7 @@ export function parametersOf(query: NodeQuery, changed: Partial<NodeQuery> = {})
 
 /**
  * Filters of the authority, for each meaning that the searched text can have, the likeliest first. A meaning that
- * contradicts another filter is left out.
+ * contradicts another filter is left out. Throws a `FormProblem` for a wrong duration.
  */
 export function filtersFor(query: NodeQuery, now: number): readonly CertificateFilters[] {
   const filters = filtersOf(query, now);
@@ -94,8 +96,8 @@ function given(filters: CertificateFilters, name: string): unknown {
 /** The filters for everything but the text that is searched. */
 function filtersOf(query: NodeQuery, now: number): CertificateFilters {
   const { status, role, health, label, silent, lapsing } = query;
-  const silentMs = durationMs(silent);
-  const lapsingMs = durationMs(lapsing);
+  const silentMs = durationMs(silent, 'Silent for');
+  const lapsingMs = durationMs(lapsing, 'Expires within');
   return {
     ...(status !== null && { status }),
     ...(role !== '' && { role }),
@@ -128,10 +130,11 @@ const KEY = /^[A-Za-z0-9+/]{43}=$/;
 const KEY_BEGINNING = /^[A-Za-z0-9+/]{8,43}$/;
 const HOST = /^[A-Za-z0-9._*-]+$/;
 
-const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
-
-/** Milliseconds; null for other text. */
-function durationMs(text: string): number | null {
-  const [, count, unit] = /^(\d{1,4})([mhdw])$/.exec(text) ?? [];
-  return count === undefined ? null : Number(count) * UNITS[unit as keyof typeof UNITS];
+/** Milliseconds; null if the field is empty. */
+function durationMs(text: string, what: string): number | null {
+  if (text === '') return null;
+  const parsed = parseDuration(text);
+  if (parsed !== null) return parsed;
+  // Without it, more would match than was meant, and could be revoked.
+  throw new FormProblem(`${what} must be a duration such as 7d or 1h30m.`);
 }

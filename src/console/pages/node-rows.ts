@@ -123,8 +123,10 @@ export async function* eachFound(
   }
 }
 
+type Titled = Pick<CertificateRow, 'name' | 'hostname' | 'node_public_key'>;
+
 /** A host name is in parentheses: a node must not look as if operators had named it. */
-export function nodeTitle({ name, hostname, node_public_key: key }: CertificateRow): string {
+export function nodeTitle({ name, hostname, node_public_key: key }: Titled): string {
   if (name !== undefined) return nameInCell(name);
   return hostname === undefined ? `${key.slice(0, 12)}…` : `(${nameInCell(hostname)})`;
 }

@@ -8,10 +8,11 @@ import {
   type CertificateRow,
 } from '../../protocol/rows/certificate.ts';
 import { labelTexts } from '../../protocol/rows/node-description.ts';
-import { isOffered } from '../action.ts';
+import { FormProblem, isOffered } from '../action.ts';
 import { actionLink } from '../form-view.ts';
 import { definePage } from '../page.ts';
 import { cursorPager } from '../pager.ts';
+import { problemLine } from '../shell.ts';
 import { type NodeQuery, nodeQuery, parametersOf } from './node-filter.ts';
 import {
   CERTIFICATE_COLUMNS,
@@ -31,9 +32,16 @@ export const NODES = definePage({
   tier: 'standard',
   async load(context, given) {
     const query = nodeQuery(given);
-    return { query, found: await findNodes(context, query) };
+    const found = await findNodes(context, query).catch((error: unknown) => {
+      if (error instanceof FormProblem) return error;
+      throw error;
+    });
+    return { query, found };
   },
   render({ query, found }, context) {
+    if (found instanceof FormProblem) {
+      return { body: html`${problemLine(found.message)}${filterForm(query)}` };
+    }
     const filter = parametersOf(query, { meaning: 0, cursor: '', sort: null });
     const bulk =
       filter.size > 0 && found.rows.length > 0 && isOffered(REVOKE_MATCHING, context)
@@ -49,9 +57,12 @@ export const NODES = definePage({
       type: 'text/csv; charset=utf-8',
       fileName: 'nodes.csv',
       async *pieces(context, given) {
-        const query = nodeQuery(given);
+        const rows = eachFound(context, nodeQuery(given));
+        // Read first, because what goes wrong can be said only before anything is sent.
+        let next = await rows.next();
         yield csvLine(CSV_COLUMNS);
-        for await (const row of eachFound(context, query)) {
+        for (; !next.done; next = await rows.next()) {
+          const { value: row } = next;
           yield csvLine(CSV_COLUMNS.map((column) => csvValue(row, column)));
         }
       },

@@ -18,7 +18,7 @@ import { type Action, isOffered } from '../action.ts';
 import type { Context } from '../context.ts';
 import { actionForm, actionLink } from '../form-view.ts';
 import { definePage } from '../page.ts';
-import { nodeAddress } from './node-rows.ts';
+import { nodeAddress, nodeTitle } from './node-rows.ts';
 import { ACTIVATE, CANCEL, FINISH, ROLL_BACK, STAGE } from './succession-actions.ts';
 
 export const SUCCESSION = definePage({
@@ -126,8 +126,8 @@ function laggardsSection(rows: readonly LaggardRow[], { laggards }: AdoptionTall
         head: 'Node',
         isHead: true,
         kind: 'first',
-        cell: ({ name, node_public_key: key }) =>
-          html`<a href="${nodeAddress(key)}"><bdi>${name === undefined ? `${key.slice(0, 12)}…` : nameInCell(name)}</bdi></a>`,
+        cell: (row) =>
+          html`<a href="${nodeAddress(row.node_public_key)}"><bdi>${nodeTitle(row)}</bdi></a>`,
       },
       { head: 'Roles', cell: ({ roles }) => roles.join(', ') },
       { head: 'Issued', cell: ({ issued_at }) => timeText(issued_at) },
