@@ -8,6 +8,7 @@ import { Argument, Command, Option } from 'commander';
 import { jsonOption, wholeNumber } from '../src/cli/options.ts';
 import { printResult } from '../src/cli/output.ts';
 import { benchBackup } from './backup.ts';
+import { benchConsole } from './console.ts';
 import type { Settings } from './contest.ts';
 import { benchCrl } from './crl.ts';
 import { benchDocuments } from './documents.ts';
@@ -45,6 +46,7 @@ const BENCHMARKS = [
   'crl',
   'scale',
   'rosters',
+  'console',
   'overload',
   'storm',
   'viewers',
@@ -104,6 +106,7 @@ const RUN: {
   'take-over': benchTakeOver,
   succession: benchSuccession,
   rosters: benchRosters,
+  console: benchConsole,
   backup: benchBackup,
   'store-move': benchStoreMove,
   soak: benchSoak,
@@ -126,7 +129,7 @@ const program = new Command('bench')
   )
   .option(
     '--nodes <count>',
-    'heartbeats, forwarding, memory, years: nodes of the fleet (1000); storm: of the fleet (100000); backup, scale, rosters, store-move, succession, take-over: nodes of the network (1000000)',
+    'heartbeats, forwarding, memory, years: nodes of the fleet (1000); storm: of the fleet (100000); backup, console, scale, rosters, store-move, succession, take-over: nodes of the network (1000000)',
     wholeNumber(10_000_000),
   )
   .option(
@@ -140,7 +143,7 @@ const program = new Command('bench')
   .option('--heap-snapshots <folder>', 'memory: write one there at each collection')
   .option(
     '--data-dir <folder>',
-    'backup, scale, rosters, succession: a folder made by `npm run seed`; it will be changed; store-move: the same, copied; years: a folder to continue in',
+    'backup, console, scale, rosters, succession: a folder made by `npm run seed`; it will be changed; store-move: the same, copied; years: a folder to continue in',
   )
   .option('--threads <count>', 'threads of the authority that serve HTTP', wholeNumber(64), 1)
   .option('--cpu-prof <folder>', 'write CPU profiles of the authority below this folder')

@@ -12,11 +12,11 @@ import { sharedAuthority } from './support/shared-authority.ts';
 
 const authority = sharedAuthority();
 
-type Trouble = 'none' | 'silent' | 'lost' | 'limited' | 'stopping' | 'foreign';
+type Trouble = 'none' | 'silent' | 'lost' | 'replaced' | 'limited' | 'stopping' | 'foreign';
 
 /** A proxy in front of the authority that does what is wrong with it. */
 async function startProxy(na: TestAuthority) {
-  const held = { trouble: 'none' as Trouble };
+  const held = { trouble: 'none' as Trouble, behind: na };
   const server = createServer(async (request, response) => {
     const body = (await request.setEncoding('utf8').toArray()).join('');
     const { trouble } = held;
@@ -40,8 +40,13 @@ async function startProxy(na: TestAuthority) {
         .filter(([name]) => !['host', 'connection', 'content-length'].includes(name))
         .map(([name, value]): [string, string] => [name, String(value)]),
     );
-    const answer = await exchange(na.url + url, { method, headers, ...(body !== '' && { body }) });
+    const answer = await exchange(held.behind.url + url, {
+      method,
+      headers,
+      ...(body !== '' && { body }),
+    });
     if (trouble === 'lost' && method === 'POST') return response.destroy();
+    if (trouble === 'replaced' && method === 'POST') return response.end('<html>');
     response.writeHead(answer.status, {
       'content-type': answer.headers.get('content-type') ?? 'application/json',
     });
@@ -69,48 +74,58 @@ for (const [trouble, sentence] of [
   ['stopping', /role="alert">The authority failed: The authority is shutting down/],
   ['foreign', /role="alert">The answer did not come from a network authority/],
 ] as const) {
-  test(`a ${trouble} authority is one line on the page, and a form keeps its contents`, async () => {
+  test(`a ${trouble} authority is one line on the page, and neither a form nor a change is lost`, async () => {
     const na = await authority();
     const node = await joinedNode(na);
     await using proxy = await startProxy(na);
     await using console = await startTestConsole(na, { url: proxy.url, timeoutMs: 2000 });
     assert.equal((await console.page('nodes')).status, 200);
     proxy.held.trouble = trouble;
-    const page = await console.page('nodes');
-    assert.equal(page.status, 502);
-    assert.match(page.text, sentence);
+    for (const path of ['nodes', 'nodes.csv', 'contacts', 'audit', 'succession']) {
+      const page = await console.page(path);
+      assert.equal(page.status, 502, path);
+      assert.match(page.text, sentence);
+    }
     const form = { key: node.key.publicKey, name: 'kept', labels: 'env=kept' };
     const refused = await console.submit('do?action=describe-node', form);
     assert.match(refused.text, sentence);
     assert.match(refused.text, /value="kept"/);
     assert.match(refused.text, />env=kept<\/textarea>/);
     proxy.held.trouble = 'none';
-    const proposed = await console.submit('do?action=describe-node', form);
-    assert.match(
-      (await console.submit('confirm', { id: changeIn(proposed) })).text,
-      /node_described/,
-    );
+    const id = changeIn(await console.submit('do?action=describe-node', form));
+    proxy.held.trouble = trouble;
+    const failed = await console.submit('confirm', { id });
+    assert.match(failed.text, sentence);
+    assert.match(failed.text, /<title>Not done.*Try again/s);
+    proxy.held.trouble = 'none';
+    assert.match((await console.submit('confirm', { id })).text, /<title>Done.*node_described/s);
   });
 }
 
-test('a change whose answer is lost is sent again, and happens once', async () => {
-  const na = await authority();
-  const node = await joinedNode(na);
-  await using proxy = await startProxy(na);
-  await using console = await startTestConsole(na, { url: proxy.url });
-  const fields = { key: node.key.publicKey, reason: 'superseded' };
-  const id = changeIn(await console.submit('do?action=revoke-node', fields));
-  proxy.held.trouble = 'lost';
-  const lost = await console.submit('confirm', { id });
-  assert.match(lost.text, /Not done.*No answer from the authority.*Try again/s);
-  proxy.held.trouble = 'none';
-  const done = await console.submit('confirm', { id });
-  assert.match(done.text, /Done.*"crl_sequence".*certificate_revoked/s);
-  const events = auditEvents(na).filter(
-    ({ type, details }) => type === 'certificate_revoked' && details.cert_id === node.certId,
-  );
-  assert.equal(events.length, 1);
-});
+for (const [trouble, sentence] of [
+  ['lost', /No answer from the authority/],
+  ['replaced', /The answer did not come from a network authority/],
+] as const) {
+  test(`a change whose answer is ${trouble} is sent again, and happens once`, async () => {
+    const na = await authority();
+    const node = await joinedNode(na);
+    await using proxy = await startProxy(na);
+    await using console = await startTestConsole(na, { url: proxy.url });
+    const fields = { key: node.key.publicKey, reason: 'superseded' };
+    const id = changeIn(await console.submit('do?action=revoke-node', fields));
+    proxy.held.trouble = trouble;
+    const lost = await console.submit('confirm', { id });
+    assert.match(lost.text, sentence);
+    assert.match(lost.text, /<title>Not done.*Try again/s);
+    proxy.held.trouble = 'none';
+    const done = await console.submit('confirm', { id });
+    assert.match(done.text, /Done.*"crl_sequence".*certificate_revoked/s);
+    const events = auditEvents(na).filter(
+      ({ type, details }) => type === 'certificate_revoked' && details.cert_id === node.certId,
+    );
+    assert.equal(events.length, 1);
+  });
+}
 
 test('an answer that was lost long ago is not asked for again', async () => {
   const na = await authority();
@@ -139,4 +154,14 @@ test('another network at the address is named as such', async () => {
   assert.equal(status, 502);
   assert.match(text, /role="alert">Another authority answers at/);
   assert.ok(text.includes(other.audience) && text.includes(na.audience));
+
+  await using moved = await startProxy(na);
+  await using before = await startTestConsole(na, { url: moved.url });
+  const fields = { count: '1', batch: 'elsewhere' };
+  const id = changeIn(await before.submit('do?action=create-invites', fields));
+  moved.held.behind = other;
+  const refused = await before.submit('confirm', { id });
+  assert.match(refused.text, /<title>Not done/);
+  assert.match(refused.text, /role="alert">Another authority answers at/);
+  for (const { logLines } of [na, other]) assert.doesNotMatch(logLines.join(), /elsewhere/);
 });

@@ -60,7 +60,7 @@ export function createKeptRequests(options: Pick<SigningOptions, 'now' | 'nonce'
 }
 
 /** Whether the request may have been carried out despite the error. */
-function isLost(error: unknown): boolean {
+export function isLost(error: unknown): error is AuthorityError {
   return error instanceof AuthorityError && (isUnreachable(error) || error.retryable);
 }
 

@@ -1,9 +1,8 @@
 /** Changes from proposal to account: a plan is shown, confirmed, carried out request by request, and reported. */
 import type { JsonObject } from '../base/json/value.ts';
 import type { Runtime } from '../base/runtime.ts';
-import { AuthorityError } from '../client/authority-error.ts';
 import type { LoggedEvent } from '../client/event-chain.ts';
-import { createKeptRequests, type SendKept } from '../client/kept-request.ts';
+import { createKeptRequests, isLost, type SendKept } from '../client/kept-request.ts';
 import { CLOCK_TOLERANCE_MS } from '../client/network-trust.ts';
 import type { Action, Plan } from './action.ts';
 import type { Context } from './context.ts';
@@ -60,8 +59,7 @@ export function createChanges(runtime: Runtime): Changes {
       change.state = 'done';
     } catch (error) {
       change.problem = await context.problemOf(error);
-      const isOpen = error instanceof AuthorityError && error.retryable;
-      change.unansweredAt = isOpen ? context.now() : null;
+      change.unansweredAt = isLost(error) ? context.now() : null;
       change.state = 'failed';
     }
   }

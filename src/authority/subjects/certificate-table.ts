@@ -46,6 +46,8 @@ class Block {
 }
 
 export interface CertificateTable extends SubjectTable<'certificate'> {
+  /** The node key of the certificate; empty if there is none. */
+  keyOf(id: string): string;
   /**
    * When the certificates that are neither revoked nor renewed expire, in milliseconds since the epoch, a few thousand
    * at a time. Because the other columns are not read, a million certificates take a few milliseconds.
@@ -159,6 +161,10 @@ export function createCertificateTable(
       numbers.release(number);
       size -= 1;
       return true;
+    },
+    keyOf(id) {
+      const number = numbers.find(id);
+      return isHeld(number) ? readKey(blockOf(number), number) : '';
     },
     *entries() {
       for (let number = 1; number <= numbers.highest; number += 1) {

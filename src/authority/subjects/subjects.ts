@@ -25,6 +25,8 @@ export interface Subjects {
   committed<Kind extends SubjectKind>(kind: Kind, id: string): Subject<Kind> | undefined;
   allCommitted<Kind extends SubjectKind>(kind: Kind): IterableIterator<[string, Subject<Kind>]>;
   countCommitted(kind: SubjectKind): number;
+  /** The node key of a committed certificate, without reading the rest of it; empty if there is none. */
+  keyOfCertificate(id: string): string;
   /** When the committed certificates that are neither revoked nor renewed expire, a few thousand at a time. */
   certificateEnds(): IterableIterator<readonly number[]>;
   /** Adds a subject from the store or from the configuration as committed. */
@@ -74,6 +76,7 @@ export function createSubjects(numbers: CertificateNumbers): Subjects {
     committed: (kind, id) => ofKind(kind).get(id),
     allCommitted: (kind) => ofKind(kind).entries(),
     countCommitted: (kind) => ofKind(kind).size,
+    keyOfCertificate: certificates.keyOf,
     certificateEnds: certificates.ends,
     restore(kind, id, subject) {
       ofKind(kind).set(id, subject);

@@ -78,7 +78,11 @@ function listing(query: NodeQuery, found: FoundNodes): Html {
     : NO_HTML;
   const shown =
     rows.length === 0
-      ? emptyState(nextCursor === null ? 'No certificate matches.' : 'None matches so far.')
+      ? emptyState(
+          nextCursor === null
+            ? 'No certificate matches.'
+            : 'None matches so far: the next page searches on.',
+        )
       : table({
           id: 'nodes',
           caption: `${rows.length} certificates on this page`,

@@ -1,0 +1,136 @@
+/** `mesh-na console` in Chromium, through the writer and through a follower of three linked instances. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { PAGES } from '../src/console/registry.ts';
+import { startBrowser, type TestBrowser } from './support/browser.ts';
+import type { ChildServer } from './support/child-server.ts';
+import { startTestConsole } from './support/console.ts';
+import { placeOf, testInstances, until } from './support/instances.ts';
+import { startCluster } from './support/postgresql.ts';
+import { get, joinedNode, type TestNode } from './support/requests.ts';
+
+const LINKED = { MESH_LINK: '127.0.0.1:0' };
+
+const cluster = await startCluster();
+after(() => cluster[Symbol.asyncDispose]());
+
+let browser: TestBrowser;
+before(async () => {
+  browser = await startBrowser();
+});
+after(() => browser.close());
+
+test('every page and a revocation, through the writer and a follower, and while another begins to write', async () => {
+  await using instances = await testInstances(cluster);
+  const first = await instances.start(LINKED);
+  const [second, third] = await Promise.all([instances.start(LINKED), instances.start(LINKED)]);
+  const all = [first, second, third];
+  await until(async () => (await Promise.all(all.map(placeOf))).every(({ ready }) => ready));
+  const ids = await Promise.all(all.map(idOf));
+  const describedNode = await joinedNode(first.na, { name: 'seen-1', labels: { rack: 'r1' } });
+
+  for (const { na } of [first, second]) {
+    await using console = await startTestConsole(na);
+    await using visit = await browser.visit(console.url, { isApart: true });
+    const { page } = visit;
+    await page.waitForURL(/\/nodes$/);
+    for (const path of pathsFor(describedNode)) {
+      const answer = await page.goto(new URL(`.${path}`, page.url()).href);
+      assert.equal(answer?.status(), 200, path);
+      assert.equal(await page.locator('[role="alert"]').count(), 0, path);
+    }
+    await page.goto(new URL('./health', page.url()).href);
+    for (const id of ids) assert.equal(await page.locator(`#instances [title="${id}"]`).count(), 1);
+    assert.deepEqual(
+      (await page.locator('#instances tbody tr').allInnerTexts()).map((row) => /writer/i.test(row)),
+      [true, false, false],
+    );
+    assert.deepEqual(visit.problems, []);
+
+    const node = await joinedNode(third.na);
+    await propose(page, node);
+    await confirmed(page);
+    await assertRevokedOnce(page, node, all);
+  }
+
+  await using console = await startTestConsole(second.na);
+  await using visit = await browser.visit(console.url, { isApart: true });
+  const { page } = visit;
+  await page.waitForURL(/\/nodes$/);
+  const stopped = await joinedNode(third.na);
+  await propose(page, stopped);
+  await first.end('SIGTERM');
+  await confirmed(page);
+  await assertRevokedOnce(page, stopped, [second, third]);
+
+  const fourth = await instances.start(LINKED);
+  const left = [second, third, fourth];
+  await until(async () => (await Promise.all(left.map(placeOf))).every(({ ready }) => ready));
+  const roles = await Promise.all(left.map(placeOf));
+  const writer = left[roles.findIndex(({ role }) => role === 'writer')] as ChildServer;
+  const follower = left[roles.findIndex(({ role }) => role === 'follower')] as ChildServer;
+  await using other = await startTestConsole(follower.na);
+  await using later = await browser.visit(other.url, { isApart: true });
+  await later.page.waitForURL(/\/nodes$/);
+  const killed = await joinedNode(follower.na);
+  await propose(later.page, killed);
+  await writer.end('SIGKILL');
+  await confirmed(later.page);
+  await assertRevokedOnce(
+    later.page,
+    killed,
+    left.filter((each) => each !== writer),
+  );
+});
+
+function pathsFor({ key }: TestNode): string[] {
+  return [
+    ...PAGES.filter(({ isInNavigation }) => isInNavigation).map(({ path }) => path),
+    '/contacts?group=rack',
+    `/node?${new URLSearchParams({ key: key.publicKey })}`,
+  ];
+}
+
+async function idOf({ na }: ChildServer): Promise<string> {
+  return (await get(na, '/readyz')).body.instance;
+}
+
+/** Leads to the page that shows what would be signed. */
+async function propose(page: Page, { key }: TestNode): Promise<void> {
+  const fields = new URLSearchParams({ action: 'revoke-node', key: key.publicKey });
+  await page.goto(new URL(`./do?${fields}`, page.url()).href);
+  await page.click('button:has-text("Revoke…")');
+  await heading(page, /Confirm/);
+}
+
+/** Confirms, and tries again while nobody writes, as the page offers it. */
+async function confirmed(page: Page): Promise<void> {
+  await page.click('form.confirm button');
+  for (;;) {
+    const shown = await heading(page, /^\s*(Done|Not done)/);
+    if (!shown.includes('Not done')) return;
+    await page.click('button:has-text("Try again")');
+    await page.waitForLoadState();
+  }
+}
+
+async function heading(page: Page, wanted: RegExp): Promise<string> {
+  const found = page.locator('h1', { hasText: wanted });
+  await found.waitFor();
+  await page.waitForLoadState();
+  return found.innerText();
+}
+
+async function assertRevokedOnce(
+  page: Page,
+  { certId }: TestNode,
+  servers: readonly ChildServer[],
+): Promise<void> {
+  const outcome = await page.innerText('main');
+  assert.ok(outcome.includes('certificate_revoked') && outcome.includes(certId));
+  for (const { na } of servers) assert.ok((await get(na, '/crl')).text.includes(certId));
+  const query = new URLSearchParams({ type: 'certificate_revoked', q: certId });
+  await page.goto(new URL(`./audit?${query}`, page.url()).href);
+  assert.match(await page.innerText('main'), /: 1 match/);
+}
