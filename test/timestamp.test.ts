@@ -136,6 +136,8 @@ for (const [instant, text] of [
   [Date.UTC(2026, 2, 1, 10, 0, 0, 120), '2026-03-01T10:00:00.120000Z'],
   [Date.UTC(2026, 2, 1, 10) + 0.001, '2026-03-01T10:00:00.000001Z'],
   [Date.UTC(2026, 2, 1, 10) + 999.999, '2026-03-01T10:00:00.999999Z'],
+  [Date.UTC(2026, 2, 1, 10) + 0.9996, '2026-03-01T10:00:00.001000Z'],
+  [Date.UTC(2026, 2, 1, 10) - 0.0004, '2026-03-01T10:00:00Z'],
   [0, '1970-01-01T00:00:00Z'],
   [-0.5, '1969-12-31T23:59:59.999500Z'],
 ] as const) {
@@ -146,7 +148,7 @@ for (const [instant, text] of [
 const microseconds = fc
   .tuple(
     fc.integer({ min: Date.UTC(1950, 0, 1), max: Date.UTC(2100, 0, 1) }),
-    fc.integer({ min: 0, max: 999 }),
+    fc.oneof(fc.integer({ min: 0, max: 999 }), fc.double({ min: 999, max: 1000, noNaN: true })),
   )
   .map(([whole, micros]) => whole + micros / 1000);
 

@@ -76,9 +76,10 @@ let last = { instant: Number.NaN, text: '' };
 let other = last;
 
 function textOf(instant: number): string {
-  const whole = Math.floor(instant);
+  const floor = Math.floor(instant);
+  const rounded = Math.round((instant - floor) * 1000);
+  const [whole, micros] = rounded === 1000 ? [floor + 1, 0] : [floor, rounded];
   const iso = new Date(whole).toISOString();
-  const micros = Math.round((instant - whole) * 1000);
   const fraction = iso.slice(20, 23) + String(micros).padStart(3, '0');
   return fraction === '000000' ? `${iso.slice(0, 19)}Z` : `${iso.slice(0, 19)}.${fraction}Z`;
 }

@@ -76,7 +76,7 @@ export function renewAfter(
   if (life.issuedAt >= since) return due;
   if (overlapUntil !== null)
     return renewalWithin(due, windowOfOverlap(certId, since, overlapUntil));
-  return isPlanned ? due : since + placeOf(certId) * HOUR;
+  return isPlanned ? due : since + Math.floor(placeOf(certId) * HOUR);
 }
 
 /** Notices for the node as short codes, in a fixed order. There are almost never any. */

@@ -44,7 +44,7 @@ export function windowOfOverlap(certId: string, since: number, overlapUntil: num
 
 /** When it is due, if that is within the window, so that the change causes no renewal that is not needed. */
 export function renewalWithin(due: number, { from, durationMs, place }: ChangeWindow): number {
-  return due <= from + durationMs ? due : from + place * durationMs;
+  return due <= from + durationMs ? due : from + Math.floor(place * durationMs);
 }
 
 /** When the renewal window of every certificate with this lifetime ends. */
