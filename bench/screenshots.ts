@@ -1,21 +1,25 @@
 /**
- * `npm run screenshots [-- <folder>]`: pictures of every page in both themes and three widths, from real authorities of
- * several networks: an empty one, a usual one, one of 10,000 nodes, one of 400 sovereigns, and one with long names.
+ * `npm run screenshots [-- <folder>]`: pictures of every page, of the service and of its console, in both themes and
+ * three widths, from real authorities of several networks: an empty one, a usual one, one of 10,000 nodes, one of 400
+ * sovereigns, and one with long names.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command, Option } from 'commander';
+import type { Page } from 'playwright-core';
 import { systemRuntime } from '../src/base/runtime.ts';
 import { commandReference } from '../src/cli/command-reference.ts';
 import { wholeNumber } from '../src/cli/options.ts';
 import { buildProgram } from '../src/cli/program.ts';
+import { PAGES } from '../src/console/registry.ts';
 import { startTestAuthority, type TestAuthority } from '../test/support/authority.ts';
 import { NARROW, startBrowser, type TestBrowser } from '../test/support/browser.ts';
 import { MINUTE, testClock } from '../test/support/clock.ts';
+import { startTestConsole } from '../test/support/console.ts';
 import { makeNetworkFolder } from '../test/support/folders.ts';
 import { type PageAddress, pageAddresses } from '../test/support/page-addresses.ts';
-import { get } from '../test/support/requests.ts';
+import { get, operate } from '../test/support/requests.ts';
 import {
   fillNetwork,
   foundingTime,
@@ -34,17 +38,6 @@ interface FilledNetwork extends AsyncDisposable {
   readonly na: TestAuthority;
   readonly subjects: SampleSubjects;
 }
-
-/** Pages of one address; their names are those of their pictures. */
-interface PictureSite {
-  readonly url: string;
-  readonly addresses: readonly PageAddress[];
-}
-
-/** What is taken pictures of in each network. */
-const SITES: readonly ((network: FilledNetwork) => PictureSite | Promise<PictureSite>)[] = [
-  ({ na, subjects }) => ({ url: na.url, addresses: pageAddresses(subjects) }),
-];
 
 const NETWORKS: readonly { readonly name: string; filled(): Promise<FilledNetwork> }[] = [
   ...SAMPLE_NETWORKS.map((sample) => ({ name: sample.name, filled: () => filledSample(sample) })),
@@ -78,28 +71,58 @@ async function drawAll(folder: string, { height, network }: Options): Promise<vo
       const target = join(folder, name);
       mkdirSync(target, { recursive: true });
       await using held = await filled();
-      for (const site of SITES) await drawSite(browser, await site(held), target, height);
+      const { na, subjects } = held;
+      await drawSite(browser, na.url, pageAddresses(subjects), target, height);
+      await using console = await startTestConsole(na);
+      await drawSite(browser, console.url, await consoleAddresses(na), target, height);
     }
   } finally {
     await browser.close();
   }
 }
 
+/** The pages below the address; the one of the console admits the browser first. */
 async function drawSite(
   browser: TestBrowser,
-  { url, addresses }: PictureSite,
+  url: string,
+  addresses: readonly PageAddress[],
   target: string,
   most: number,
 ): Promise<void> {
+  await using visit = await browser.visit(url, { isApart: true });
+  const { page } = visit;
+  if (new URL(url).hash !== '') await page.waitForURL(/\/nodes$/);
+  const root = new URL('.', page.url());
   for (const { name, path } of addresses) {
+    const address = new URL(`.${path}`, root).href;
     for (const theme of THEMES) {
       for (const width of WIDTHS) {
         const file = join(target, `${name}-${theme}-${width}.png`);
-        await draw(browser, url + path, { theme, width }, file, most);
+        await draw(page, address, { theme, width }, file, most);
         process.stdout.write(`${file}\n`);
       }
     }
   }
+}
+
+/** Every page of the console, a node, and the form of each change that a page has no room for. */
+async function consoleAddresses(na: TestAuthority): Promise<PageAddress[]> {
+  const first = await operate(na, '/admin/certificates?limit=1', {}, { method: 'GET' });
+  const [row] = first.body.certificates as readonly { node_public_key: string }[];
+  const key = row && encodeURIComponent(row.node_public_key);
+  const pages = PAGES.filter(({ path }) => path !== '/node').map(({ path }) => [path, path]);
+  const further = [
+    ['/nodes-none', '/nodes?q=nothing-like-it'],
+    ['/contacts-grouped', '/contacts?group=rack'],
+    ['/audit-check', '/audit-check'],
+  ];
+  const ofNode = [
+    ['/node', `/node?key=${key}`],
+    ['/revoke-node', `/do?action=revoke-node&key=${key}`],
+  ];
+  return [...pages, ...further, ...(key === undefined ? [] : ofNode)].map(
+    ([name = '', path = '']) => ({ name: `console${name.replace('/', '-')}`, path }),
+  );
 }
 
 async function filledSample(sample: SampleNetwork): Promise<FilledNetwork> {
@@ -137,14 +160,15 @@ function whenDone(na: TestAuthority, dataDir: string): AsyncDisposable {
 
 /** The full page, unless it is very long; at least one screen. */
 async function draw(
-  browser: TestBrowser,
+  page: Page,
   url: string,
   { theme, width }: { readonly theme: (typeof THEMES)[number]; readonly width: number },
   file: string,
   most: number,
 ): Promise<void> {
-  await using visit = await browser.visit(url, { theme, width, height: Math.min(most, 800) });
-  const { page } = visit;
+  await page.setViewportSize({ width, height: Math.min(most, 800) });
+  await page.emulateMedia({ colorScheme: theme });
+  await page.goto(url, { waitUntil: 'load' });
   const whole = await page.evaluate<number>('document.documentElement.scrollHeight');
   const clip = { x: 0, y: 0, width, height: Math.min(most, whole) };
   await page.screenshot({ path: file, fullPage: true, clip });

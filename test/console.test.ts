@@ -200,10 +200,11 @@ suite('nodes', () => {
     assert.match((await console.page('contacts?q=none-like-it')).text, /No node matches/);
   });
 
-  test('of a network with too many cells, only the silent ones have one', async () => {
+  test('of a network with too many cells, only the silent ones have one, or are counted by a label', async () => {
     const row = (id: number, status: string) => ({
       cert_id: String(id),
       node_public_key: `key-${id}`,
+      ...(id > 0 && { labels: { rack: `r${id}` } }),
       roles: [],
       status,
       last_contact: '2026-11-01T00:00:00.000000Z',
@@ -230,6 +231,15 @@ suite('nodes', () => {
     assert.equal(asked.length, 5, 'two pages of all, and three of the silent ones');
     assert.match(content.lede ?? '', /more than 2,000 nodes/);
     assert.match(content.body.text, /Less than a week: 6/);
+
+    asked.length = 0;
+    const grouped = await CONTACTS.show(context, new URLSearchParams({ group: 'rack' }));
+    assert.match(grouped.lede ?? '', /only the silent ones are counted, by the label rack/);
+    const filter = new URLSearchParams({ status: 'silent', label: 'rack=r1' });
+    const { text } = grouped.body;
+    const href = `./nodes?${filter}`.replace('&', '&amp;');
+    assert.ok(text.includes(`<a href="${href}"><bdi>r1</bdi></a>: 3<svg`), text);
+    assert.match(text, /<li>without it: 3<svg.*?<rect class="age3" width="100\.0"/);
   });
 
   test('a search goes on with the meaning that has found something', async () => {

@@ -112,6 +112,8 @@ export const STYLE_TEXT = `${STYLE.text}${TABLE_STYLE}${HISTORY_STYLE}
 }
 .ask textarea { min-height: 8rem; font-family: var(--mono); font-size: 0.875rem; }
 .ask .wide { grid-column: 1 / -1; }
+.ask[data-changes] { align-items: start; }
+summary { cursor: pointer; padding-block: 0.375rem; }
 .field .hint { font-size: 0.8125rem; color: var(--muted); }
 .confirm { display: grid; gap: 1rem; max-width: 34rem; }
 .confirm button, .button {
@@ -119,7 +121,10 @@ export const STYLE_TEXT = `${STYLE.text}${TABLE_STYLE}${HISTORY_STYLE}
   color: var(--surface); background: var(--accent); border: 1px solid var(--accent); border-radius: 6px; text-decoration: none;
 }
 .confirm button { background: var(--danger); border-color: var(--danger); }
+td .button { min-height: 0; padding: 0.25rem 0.75rem; font-size: 0.875rem; color: var(--accent); background: none; }
+td .button:hover { background: var(--accent-soft); }
 .actions { display: flex; flex-wrap: wrap; align-items: center; gap: 0.75rem; }
+td .actions { flex-wrap: nowrap; gap: 0.25rem; }
 .actions > a:not(.button) { padding-block: 0.5rem; }
 .plain { display: grid; gap: 0.25rem; padding: 0; list-style: none; }
 .effects { display: grid; gap: 0.25rem; padding-inline-start: 1.25rem; }
@@ -130,12 +135,19 @@ export const STYLE_TEXT = `${STYLE.text}${TABLE_STYLE}${HISTORY_STYLE}
 .cells { display: grid; gap: 0.5rem; }
 .cells svg { width: 100%; max-width: 60rem; }
 .cells a:hover rect { stroke: var(--ink); }
+.bars { display: grid; grid-template-columns: repeat(auto-fill, minmax(9rem, 1fr)); gap: 0.5rem 1.5rem; padding: 0; list-style: none; font-size: 0.875rem; }
+.bars svg { display: block; width: 100%; height: 0.5rem; background: var(--sunken); }
 .age0 { fill: var(--ok); }
 .age1 { fill: var(--warn); fill-opacity: 0.5; }
 .age2 { fill: var(--warn); }
 .age3 { fill: var(--danger); fill-opacity: 0.6; }
 .age4 { fill: var(--danger); }
 td code { overflow-wrap: anywhere; }
+@media (max-width: 60rem) {
+  .table-box td { overflow-wrap: anywhere; }
+  .table-box tbody tr > td:empty { display: none; }
+  .table-box td:has(> code:only-child):not(.id) { grid-column: 1 / -1; }
+}
 tr[data-current] > * { background: var(--accent-soft); }
 .keys { color: var(--ink); background: var(--surface); border: 1px solid var(--line-strong); border-radius: var(--radius); padding: 1.5rem; }
 .keys::backdrop { background: rgb(0 0 0 / 0.4); }

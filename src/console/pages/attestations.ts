@@ -2,6 +2,7 @@
 import { section } from '../../pages/details-page.ts';
 import { emptyState } from '../../pages/empty-state.ts';
 import { nameInCell } from '../../pages/graph-names.ts';
+import { badge } from '../../pages/graph-tables.ts';
 import { type Html, html, NO_HTML } from '../../pages/html.ts';
 import { table } from '../../pages/table.ts';
 import { idText, timeText } from '../../pages/values.ts';
@@ -128,6 +129,11 @@ ${isOffered(ISSUE, context) ? section('issue', 'Attest a membership', actionForm
   actions: [ISSUE, REVOKE],
 });
 
+const TONES: Readonly<Record<AttestationRow['status'], string>> = {
+  active: 'ok',
+  revoked: 'danger',
+};
+
 function attestationsTable(rows: readonly AttestationRow[], context: Context): Html {
   return table({
     id: 'attestations',
@@ -143,9 +149,12 @@ function attestationsTable(rows: readonly AttestationRow[], context: Context): H
       },
       { head: 'Subject', cell: ({ attestation }) => nameInCell(attestation.subject_id) },
       { head: 'Roles', cell: ({ attestation }) => attestation.roles.join(', ') },
-      { head: 'Status', cell: ({ status }) => status },
+      { head: 'Status', cell: ({ status }) => badge({ tone: TONES[status], word: status }) },
       { head: 'Expires', cell: ({ attestation }) => timeText(attestation.expires_at) },
-      { head: 'Reason', cell: ({ revocation_reason: reason }) => nameInCell(reason ?? '') },
+      {
+        head: 'Reason',
+        cell: ({ revocation_reason: reason }) => (reason ? nameInCell(reason) : ''),
+      },
       ...(isOffered(REVOKE, context)
         ? [
             {

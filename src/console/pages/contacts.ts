@@ -1,6 +1,7 @@
 /**
  * *Last contact*: one cell for each node, so that machines that fell silent together are seen as a shape. In a large
- * network, the authority finds the silent ones, and only they have cells.
+ * network, the authority finds the silent ones, and only they have cells; grouped by a label, a bar for each group.
+ * What the others do is not read: a million rows would take a minute.
  */
 import type { CertificateFilters } from '../../client/operator-client.ts';
 import { shownCount } from '../../pages/counts.ts';
@@ -15,6 +16,8 @@ import { filtersFor, nodeQuery, parametersOf } from './node-filter.ts';
 import { COLLATOR, nodeAddress, nodeTitle } from './node-rows.ts';
 
 export const MOST_CELLS = 2000;
+/** Bars have room for more nodes than cells; reading these takes about half a second. */
+const MOST_COUNTED = 10_000;
 const ROWS_READ = 1000;
 /** A request searches some 40,000 certificates, so this is enough for two million. */
 const MOST_REQUESTS = 50;
@@ -43,19 +46,28 @@ export const CONTACTS = definePage({
   async load(context, given) {
     const query = nodeQuery(given);
     const [filters = {}] = filtersFor(query, context.now());
-    const all = await cellsOf(context, filters, MOST_CELLS / ROWS_READ);
+    const group = textIn(given, 'group');
+    const all = await cellsOf(context, filters, {
+      rows: MOST_CELLS,
+      requests: MOST_CELLS / ROWS_READ,
+    });
     const silent = all.isAll
       ? null
-      : await cellsOf(context, { ...filters, status: 'silent' }, MOST_REQUESTS);
+      : await cellsOf(
+          context,
+          { ...filters, status: 'silent' },
+          { rows: group === '' ? MOST_CELLS : MOST_COUNTED, requests: MOST_REQUESTS },
+        );
     const parameters = parametersOf(query, { meaning: 0, cursor: '', sort: null });
-    const group = textIn(given, 'group');
     return { cells: silent ?? all, isLarge: silent !== null, group, parameters };
   },
   render({ cells, isLarge, group, parameters }, { now }) {
     const { rows, isAll } = cells;
     const ages = rows.map((row) => ageOf(row, now()));
+    const groups = groupsOf(rows, group);
+    const areBars = isLarge && group !== '';
     const lede = isLarge
-      ? `There are more than ${shownCount(MOST_CELLS)} nodes, so only the silent ones have cells.`
+      ? `There are more than ${shownCount(MOST_CELLS)} nodes, so only the silent ones ${areBars ? `are counted, by the label ${group}` : 'have cells; group them by a label to count more'}.`
       : 'Each cell is a node.';
     return {
       lede: isAll
@@ -65,7 +77,11 @@ export const CONTACTS = definePage({
 ${[...parameters].map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}<p class="field"><label for="q">Grouped by the label</label><input type="search" id="q" name="group" value="${group}" autocomplete="off" spellcheck="false"></p>
 <p class="field"><button type="submit">Group</button> <a href="./nodes?${parameters.toString()}">As a table</a></p>
 </form>
-${rows.length === 0 ? emptyState(isLarge ? 'No node is silent.' : 'No node matches.') : legend(ages, isLarge)}${groupsOf(rows, group).map(([name, members]) => drawing(name, members, now()))}`,
+${rows.length === 0 ? emptyState(isLarge ? 'No node is silent.' : 'No node matches.') : legend(ages, isLarge)}${
+  areBars
+    ? bars(groups, parameters, group, now())
+    : groups.map(([name, members]) => drawing(name, members, now()))
+}`,
     };
   },
 });
@@ -74,12 +90,12 @@ ${rows.length === 0 ? emptyState(isLarge ? 'No node is silent.' : 'No node match
 async function cellsOf(
   { client }: Context,
   filters: CertificateFilters,
-  mostRequests: number,
+  most: { readonly rows: number; readonly requests: number },
 ): Promise<Cells> {
   const rows: CertificateRow[] = [];
   let cursor: string | undefined;
-  for (let requests = 0; requests < mostRequests && rows.length < MOST_CELLS; requests += 1) {
-    const limit = Math.min(ROWS_READ, MOST_CELLS - rows.length);
+  for (let requests = 0; requests < most.requests && rows.length < most.rows; requests += 1) {
+    const limit = Math.min(ROWS_READ, most.rows - rows.length);
     const page = await client.certificates({
       ...filters,
       limit,
@@ -110,7 +126,7 @@ ${AGES.map(({ text }, age) => {
 }
 
 /** By the value of the label, the nodes in each by name; all in one group without a label. */
-function groupsOf(rows: readonly CertificateRow[], label: string) {
+function groupsOf(rows: readonly CertificateRow[], label: string): Group[] {
   const groups = new Map<string, CertificateRow[]>();
   for (const row of rows) {
     const name = label === '' ? '' : (row.labels?.[label] ?? 'without it');
@@ -123,6 +139,33 @@ function groupsOf(rows: readonly CertificateRow[], label: string) {
     group.sort((a, b) => COLLATOR.compare(titled(a), titled(b)));
   }
   return [...groups].sort(([a], [b]) => COLLATOR.compare(a, b));
+}
+
+type Group = readonly [name: string, rows: readonly CertificateRow[]];
+
+/** As long as the group has silent nodes, and in the color of the one that is silent the longest. */
+function bars(
+  groups: readonly Group[],
+  parameters: URLSearchParams,
+  label: string,
+  now: number,
+): Html {
+  const largest = Math.max(...groups.map(([, rows]) => rows.length));
+  return html`<ul class="bars">
+${groups.slice(0, MOST_CELLS).map(([name, rows]) => {
+  const age = Math.max(...rows.map((row) => ageOf(row, now)));
+  const width = ((100 * rows.length) / largest).toFixed(1);
+  const query = new URLSearchParams(parameters);
+  query.set('status', 'silent');
+  query.set('label', `${label}=${name}`);
+  const named =
+    rows[0]?.labels?.[label] === undefined
+      ? name
+      : html`<a href="./nodes?${query.toString()}"><bdi>${nameInCell(name)}</bdi></a>`;
+  return html`<li>${named}: ${shownCount(rows.length)}<svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true" focusable="false"><rect class="age${age.toString()}" width="${width}" height="8"/></svg></li>
+`;
+})}</ul>
+`;
 }
 
 const CELLS_OF_ROW = 50;

@@ -83,8 +83,8 @@ function checksTable(found: readonly Check[]): Html {
         head: 'Outcome',
         cell: ({ outcome }) => badge({ tone: TONES[outcome], word: outcome }),
       },
-      { head: 'Found', kind: 'first', cell: ({ found: sentence }) => sentence },
-      { head: 'What to do', kind: 'first', cell: ({ cure }) => cure ?? '' },
+      { head: 'Found', cell: ({ found: sentence }) => sentence },
+      { head: 'What to do', cell: ({ cure }) => cure ?? '' },
     ],
   });
 }

@@ -139,17 +139,21 @@ function labels({ labels: given = {} }: CertificateRow): Html {
 }
 
 function filterForm(query: NodeQuery): Html {
+  const { role, health, label, silent, lapsing } = query;
+  const isNarrowed = [role, health, label, silent, lapsing].some((text) => text !== '');
   return html`<form class="ask" method="get" action="./nodes" role="search">
-<p class="field"><label for="q">Id, key, name, host name, address, label or role</label><input type="search" id="q" name="q" value="${query.search}" autocomplete="off" spellcheck="false"></p>
+<p class="field"><label for="q">Name, id, key, address, label or role</label><input type="search" id="q" name="q" value="${query.search}" autocomplete="off" spellcheck="false"></p>
 <p class="field"><label for="status">Status</label><select id="status" name="status"><option value="any">any</option>${CERTIFICATE_STATUS_FILTERS.map(
     (status) =>
       html`<option value="${status}"${status === query.status ? html` selected` : NO_HTML}>${status === 'in_use' ? 'in use' : status}</option>`,
   )}</select></p>
-${textFilter('role', 'Role', query.role)}${textFilter('health', 'Health, such as unwell', query.health)}${textFilter('label', 'Label, such as env=prod', query.label)}${textFilter('silent', 'Silent for, such as 7d', query.silent)}${textFilter('lapsing', 'Expires within, such as 7d', query.lapsing)}${
+${
   query.sort === null
     ? NO_HTML
     : html`<input type="hidden" name="sort" value="${parametersOf(query).get('sort') ?? ''}">`
 }<p class="field"><button type="submit">Find</button> <a href="./nodes">All</a></p>
+<details class="wide"${isNarrowed ? html` open` : NO_HTML}><summary>More filters</summary><div class="ask">
+${textFilter('role', 'Role', role)}${textFilter('health', 'Health, such as unwell', health)}${textFilter('label', 'Label, such as env=prod', label)}${textFilter('silent', 'Silent for, such as 7d', silent)}${textFilter('lapsing', 'Expires within, such as 7d', lapsing)}</div></details>
 </form>
 `;
 }

@@ -69,14 +69,17 @@ function treatiesTable(rows: readonly TreatyRow[], context: Context): Html {
       { head: 'State', cell: ({ lifecycle }) => badge(stateBadge(lifecycle.state)) },
       { head: 'Roles', cell: ({ treaty }) => treaty.scope.allowed_roles.join(', ') || 'any' },
       { head: 'Ends', cell: ({ treaty }) => timeText(treaty.expires_at) },
-      { head: 'Reason', cell: ({ revocation_reason: reason }) => nameInCell(reason ?? '') },
+      {
+        head: 'Reason',
+        cell: ({ revocation_reason: reason }) => (reason ? nameInCell(reason) : ''),
+      },
       ...(isOffered(REVOKE_TREATY, context)
         ? [
             {
               head: 'Action',
               cell: ({ treaty: { treaty_id }, status }: TreatyRow) =>
                 status === 'active'
-                  ? html`${actionLink(FOLLOW_TREATY, { treaty_id })} ${actionLink(REVOKE_TREATY, { treaty_id })}`
+                  ? html`<span class="actions">${actionLink(FOLLOW_TREATY, { treaty_id })} ${actionLink(REVOKE_TREATY, { treaty_id })}</span>`
                   : '',
             },
           ]
