@@ -101,18 +101,14 @@ function sizeOf(folder: string): number {
 
 /** The unit with the paths of the package. */
 function installed(unit: string): string {
-  return replaced(unit, [
-    [/^(?:#.*\n)+(?=\[Unit\])/m, ''],
-    [/\/opt\/mesh-na/g, `/${HOME}`],
-  ]);
+  return replaced(unit, [[/\/opt\/mesh-na/g, `/${HOME}`]]);
 }
 
-/** The unit of the service: it creates the network that `/etc/mesh-na/environment` names, and has a user with a name. */
+/** The unit of the service, which has a user with a name. */
 function serviceUnit(unit: string): string {
   return replaced(installed(unit), [
+    [/^(?:#.*\n)+(?=\[Unit\])/m, ''],
     [/^Documentation=/m, 'Documentation=man:mesh-na(1) '],
-    [/(?<=^ExecStart=.* serve)$/m, ' --create --network-name $NETWORK_NAME'],
-    [/^(?=Environment=)/m, 'Environment=NETWORK_NAME=local-mesh\n'],
     [/^DynamicUser=yes$/m, 'User=mesh-na\nGroup=mesh-na'],
   ]);
 }

@@ -62,7 +62,7 @@ export function imageOf({ debian, node, program }: ImageParts, folder: string, s
       ExposedPorts: { '8443/tcp': {} },
       Env: ['PATH=/usr/bin', 'MESH_DATA_DIR=/data', 'HOST=0.0.0.0', 'MESH_LOG_FORMAT=json'],
       Entrypoint: ['/usr/bin/tini', '--', ...NODE, '/usr/lib/mesh-na/dist/src/main.js'],
-      Cmd: ['serve', '--create'],
+      Cmd: ['serve'],
       Volumes: { '/data': {} },
       WorkingDir: '/data',
     },

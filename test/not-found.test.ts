@@ -53,7 +53,7 @@ test('for everybody else it is the envelope, byte for byte', async () => {
     'text/html;q=0.5, */*',
     'image/png',
     'nonsense',
-    `text/html, ${'a/b,'.repeat(2000)}c/d`,
+    `text/html, ${'a/b,'.repeat(900)}c/d`,
   ];
   for (const accept of accepted) {
     const answer = await asked('GET', '/nowhere', accept);

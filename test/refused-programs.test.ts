@@ -1,8 +1,9 @@
 /** What the program itself ends with when it does not start, or only looks at its settings. */
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { hostname } from 'node:os';
+import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { startTestAuthority } from './support/authority.ts';
 import { type Ended, REAL_TIME, runProgram, startChildServer } from './support/child-server.ts';
@@ -36,6 +37,13 @@ suite('the program itself ends with 3 and says why', { concurrency: 2 }, () => {
 
   for (const [what, prepare, message] of [
     ['a missing genesis', remove('genesis.json'), /genesis file .* cannot be read/],
+    [
+      'an empty folder',
+      ({ folder }) => {
+        for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true });
+      },
+      /for a new network run mesh-na init .*if there was one, mount its volume, or restore/,
+    ],
     ['a missing key', remove('keys/na.key'), /key file .*na\.key cannot be read/],
     [
       'an unsigned genesis',

@@ -7,8 +7,10 @@ import {
   cpSync,
   existsSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   realpathSync,
+  writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +24,7 @@ import { ownPort } from './support/own-port.ts';
 import { childrenOf } from './support/processes.ts';
 import { PROJECT_PATH } from './support/project.ts';
 import { makeRelease } from './support/released.ts';
-import { startSystemd } from './support/systemd.ts';
+import { signerDropIn, startSystemd } from './support/systemd.ts';
 
 const run = promisify(execFile);
 const version = packageVersion();
@@ -31,6 +33,16 @@ const release = made ?? makeRelease();
 const machine = debianRoot(PROJECT_PATH, 'machine');
 const node24 = imageNode(PROJECT_PATH);
 const NODE = ['/usr/bin/node', '--no-allocation-site-pretenuring'];
+/** Where the Debian package keeps it. */
+const STATE = '/var/lib/mesh-na';
+
+/** A command that the manual has for the Debian package, without `sudo`. */
+function documented(form: RegExp): string {
+  const manual = readFileSync(join(PROJECT_PATH, 'docs/install.md'), 'utf8');
+  const [, command] = form.exec(manual) ?? [];
+  assert.ok(command !== undefined);
+  return command;
+}
 
 /** Servers of other tests would share the port, if they took it while this service restarts. */
 const apartPort = async () => (await ownPort()) - 10_000;
@@ -120,14 +132,14 @@ suite('in a clean Debian 13', () => {
     await serveIn(root, serve, meshNa, given);
   });
 
-  test('apt installs the Debian package, its unit serves, and no removal takes the keys', async () => {
+  test('apt installs the Debian package, its units serve, and no removal takes the keys', async (t) => {
     using root = unpackRoot([machine]);
     const name = `mesh-na_${version}_amd64.deb`;
     cpSync(join(release, name), join(root.path, 'opt', name));
     const apt = ['env', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', '--yes'];
     await root.run([...apt, 'install', '--no-install-recommends', `/opt/${name}`]);
     const port = await apartPort();
-    const settings = `NETWORK_NAME=alpha\nPORT=${port}\nMESH_DRAIN_SECONDS=0\n`;
+    const settings = `PORT=${port}\nMESH_DRAIN_SECONDS=0\n`;
     appendFileSync(join(root.path, 'etc/mesh-na/environment'), settings);
     const units = Object.fromEntries(
       ['mesh-na.service', 'mesh-na-signer.service'].map((unit) => [
@@ -141,29 +153,94 @@ suite('in a clean Debian 13', () => {
       binds: [],
       prepare: '',
     });
-    await systemd.systemctl('start', 'mesh-na');
+    const { systemctl } = systemd;
     const address = `MESH_URL=http://127.0.0.1:${port}`;
     const meshNa: MeshNa = (...args) => systemd.run('env', address, 'mesh-na', ...args);
-    await mainJob(meshNa, '/var/lib/mesh-na', '/srv');
-    const state = await systemd.run('stat', '--format=%U %a', '/var/lib/mesh-na/keys/na.key');
-    assert.match(state, /^mesh-na [46]00$/);
-    const manual = 'usr/share/man/man1/mesh-na.1.gz';
-    assert.ok(existsSync(join(root.path, manual)));
+    const sh = (script: string) => systemd.run('sh', '-ec', script);
+    const refusedStart = async () => {
+      writeFileSync(systemd.path('/run/output'), '');
+      await assert.rejects(systemctl('start', 'mesh-na'));
+      // It would try again and again.
+      await systemctl('stop', 'mesh-na');
+      return readFileSync(systemd.path('/run/output'), 'utf8');
+    };
 
-    const mainPid = () => systemd.systemctl('show', 'mesh-na', '--property=MainPID', '--value');
-    const before = await mainPid();
-    await systemd.run('dpkg', '--install', `/opt/${name}`);
-    await ready(port);
-    assert.notEqual(await mainPid(), before, 'an upgrade restarts the service');
-    assert.match(readFileSync(join(root.path, 'etc/mesh-na/environment'), 'utf8'), /=alpha$/m);
-    assert.match(await meshNa('node', 'heartbeat', '--node-dir', '/srv/node'), /acknowledged/);
+    await t.test('a service without a network says how to get one, and serves it', async () => {
+      assert.match(await refusedStart(), /for a new network run mesh-na init --data-dir \S+;/);
+      await sh(documented(/^sudo (mesh-na init [^#]*)/m));
+      await systemctl('start', 'mesh-na');
+      await mainJob(meshNa, STATE, '/srv');
+      const state = await systemd.run('stat', '--format=%U %a', `${STATE}/keys/na.key`);
+      assert.match(state, /^mesh-na [46]00$/);
+      assert.ok(existsSync(join(root.path, 'usr/share/man/man1/mesh-na.1.gz')));
+    });
 
-    await systemd.run(...apt, 'purge', 'mesh-na');
-    const left = () => systemd.systemctl('is-active', 'mesh-na');
-    await assert.rejects(left, 'the service has stopped');
-    assert.ok(!existsSync(join(root.path, 'usr/lib/mesh-na')));
-    assert.ok(!existsSync(join(root.path, 'etc/mesh-na/environment')));
-    assert.ok(existsSync(join(root.path, 'var/lib/mesh-na/keys/root.key')));
+    await t.test('an upgrade restarts it, and keeps settings and state', async () => {
+      const mainPid = () => systemctl('show', 'mesh-na', '--property=MainPID', '--value');
+      const before = await mainPid();
+      await systemd.run('dpkg', '--install', `/opt/${name}`);
+      await ready(port);
+      assert.notEqual(await mainPid(), before);
+      const kept = readFileSync(join(root.path, 'etc/mesh-na/environment'), 'utf8');
+      assert.ok(kept.endsWith(settings));
+      assert.match(await meshNa('node', 'heartbeat', '--node-dir', '/srv/node'), /acknowledged/);
+    });
+
+    await t.test(
+      'a lost state is an error, and a backup that root restores is served',
+      async () => {
+        await meshNa('backup', 'create', '--data-dir', STATE, '--to', '/srv/backup');
+        await sh(`systemctl stop mesh-na
+        mkdir /srv/lost
+        mv ${STATE}/keys ${STATE}/genesis.json ${STATE}/mesh-na.json /srv/lost
+        rm -r ${STATE} ${STATE}-head`);
+        assert.match(
+          await refusedStart(),
+          /if there was one, mount its volume, or restore its keys/,
+        );
+        assert.deepEqual(readdirSync(systemd.path(STATE)), []);
+        await sh(`cp -r /srv/lost/* ${STATE}`);
+        const from = ['--backup', '/srv/backup', '--data-dir', STATE];
+        const plan = await meshNa('restore', 'plan', ...from.slice(0, 2));
+        const [, loss = ''] = /--accept-loss (\S+)/.exec(plan) ?? [];
+        await meshNa('restore', 'apply', ...from, '--accept-loss', loss);
+        assert.match(await refusedStart(), /start once with --new-head/);
+        const once = sh(`echo $$ > /run/once
+        exec ${documented(/`sudo (mesh-na serve [^`]*)`/)} --port ${port}`);
+        await Promise.race([once, ready(port)]);
+        await sh('kill -INT $(cat /run/once)');
+        await once;
+        await systemctl('start', 'mesh-na');
+        await ready(port);
+      },
+    );
+
+    await t.test(
+      'the signer of the package signs, and the service never sees the key',
+      async () => {
+        await sh(`install -d -m 700 /etc/mesh-na-signer
+        mv ${STATE}/keys/na.key /etc/mesh-na-signer/na.key
+        mkdir /mnt/mesh-na.service.d`);
+        const dropIn = signerDropIn(units['mesh-na-signer.service'] ?? '');
+        writeFileSync(systemd.path('/mnt/mesh-na.service.d/signer.conf'), dropIn);
+        await systemctl('daemon-reload');
+        await systemctl('restart', 'mesh-na');
+        await systemctl('is-active', 'mesh-na-signer');
+        const answer = await fetch(`http://127.0.0.1:${port}/readyz`);
+        assert.equal(JSON.parse(await answer.text()).enrollment, 'open');
+      },
+    );
+
+    await t.test('a purge stops all, and leaves the keys', async () => {
+      await systemd.run(...apt, 'purge', 'mesh-na');
+      for (const unit of ['mesh-na', 'mesh-na-signer']) {
+        await assert.rejects(systemctl('is-active', unit), `${unit} has stopped`);
+      }
+      assert.ok(!existsSync(join(root.path, 'usr/lib/mesh-na')));
+      assert.ok(!existsSync(join(root.path, 'etc/mesh-na/environment')));
+      assert.ok(existsSync(join(root.path, STATE, 'keys/root.key')));
+      assert.ok(existsSync(join(root.path, 'etc/mesh-na-signer/na.key')));
+    });
   });
 });
 
@@ -195,6 +272,7 @@ test('the image has what it says, and serves without a shell and as no one in pa
   const given = { environment, as: config.User };
   const meshNa: MeshNa = (...args) => root.run([...NODE, '/usr/bin/mesh-na', ...args], given);
   assert.equal((await root.run(['/usr/bin/mesh-na', '--version'], given)).trim(), version);
+  await meshNa('init', '--network-name', 'alpha');
   const serve = [...config.Entrypoint, ...config.Cmd];
   await serveIn(root, serve, meshNa, { ...given, port, dataDir: '/data', folder: '/data' });
 });

@@ -21,7 +21,7 @@ import { httpFetch } from '../src/cli/http-fetch.ts';
 import { makeCheckout } from './support/checkout.ts';
 import { ownPort } from './support/own-port.ts';
 import { PROJECT, PROJECT_PATH } from './support/project.ts';
-import { lacksSystemd, type Systemd, startSystemd } from './support/systemd.ts';
+import { lacksSystemd, type Systemd, signerDropIn, startSystemd } from './support/systemd.ts';
 import { makeTlsPair } from './support/tls-files.ts';
 
 const lacking = await lacksSystemd();
@@ -33,15 +33,6 @@ const deployed = (name: string) =>
 /** Where the Node.js of this machine is for the services. */
 const NODE = '/opt/node';
 const STATE = '/var/lib/private/mesh-na';
-
-/** What the unit of the signer says to add to that of the authority. */
-function signerDropIn(): string {
-  const lines = deployed('mesh-na-signer.service').split('\n');
-  const from = lines.indexOf('#   [Unit]');
-  const own = lines.slice(from, lines.indexOf('[Unit]'));
-  assert.ok(from > 0 && own.every((line) => line.startsWith('#   ')));
-  return own.map((line) => line.slice(4)).join('\n');
-}
 
 /** The command of the manual that makes the network, as root. */
 function documentedInit(): string {
@@ -71,7 +62,7 @@ async function start(port: number): Promise<Systemd> {
     units: {
       'mesh-na.service': deployed('mesh-na.service'),
       'mesh-na-signer.service': deployed('mesh-na-signer.service'),
-      'mesh-na.service.d/signer.conf': signerDropIn(),
+      'mesh-na.service.d/signer.conf': signerDropIn(deployed('mesh-na-signer.service')),
     },
     binds: [
       [checkout, '/opt/mesh-na'],

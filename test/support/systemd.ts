@@ -1,4 +1,5 @@
 /** A separate systemd for tests: the first process of a namespace, which sees only the units that it is given. */
+import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -43,6 +44,15 @@ export interface Systemd extends AsyncDisposable {
   systemctl(...args: readonly string[]): Promise<string>;
   /** The path at which this process can reach a path of the namespace. */
   path(inside: string): string;
+}
+
+/** What the unit of the signer says to add to that of the authority. */
+export function signerDropIn(unit: string): string {
+  const lines = unit.split('\n');
+  const from = lines.indexOf('#   [Unit]');
+  const own = lines.slice(from, lines.indexOf('[Unit]'));
+  assert.ok(from > 0 && own.every((line) => line.startsWith('#   ')));
+  return own.map((line) => line.slice(4)).join('\n');
 }
 
 /** The output of the services, because there is no journal. */

@@ -65,9 +65,11 @@ function genesisSource(setting: Setting, dataDir: string): GenesisSource {
 function readingCure(code: string | undefined, dataDir: string | null): string {
   if (code === 'EACCES') return '; let the user of this process read it';
   if (code !== 'ENOENT') return '';
-  const trace = dataDir === null ? null : traceOfNetwork(dataDir);
-  if (trace === null)
-    return dataDir === null ? '; name the file of your network' : '; create one with mesh-na init';
+  if (dataDir === null) return '; name the file of your network';
+  const trace = traceOfNetwork(dataDir);
+  if (trace === null) {
+    return `: for a new network run mesh-na init --data-dir ${dataDir}; if there was one, mount its volume, or restore its keys and a backup`;
+  }
   return `, although ${trace} belongs to a network: restore its ${FILES.genesis}, ${FILES.config} and ${FILES.keys}/`;
 }
 
