@@ -20,6 +20,7 @@ import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE, SECOND } from './support/clock.ts';
 import { scratchFolder } from './support/folders.ts';
 import { get, heartbeat, joinedNode, operate, outcome } from './support/requests.ts';
+import { beat, openSession } from './support/sessions.ts';
 import { LMDB_ONLY, sourceOf } from './support/test-stores.ts';
 
 const HISTORIES = 30;
@@ -38,9 +39,6 @@ test(
     await using lost = await startTestAuthority();
     const node = await joinedNode(lost, { name: 'web-1' });
     const dataDir = await restoredFrom(lost, folder.path);
-    for (const name of ['keys', 'mesh-na.json']) {
-      cpSync(join(lost.dataDir, name), join(dataDir, name), { recursive: true });
-    }
     const until = formatInstant(lost.clock.now() + 5 * MINUTE);
     lost.clock.advance(MINUTE);
     await using na = await startTestAuthority({ dataDir, clock: lost.clock });
@@ -72,6 +70,46 @@ test(
   },
 );
 
+test(
+  'a heartbeat session continues after a restore, in which nothing that was made before counts',
+  LMDB_ONLY,
+  async () => {
+    await using folder = scratchFolder();
+    await using lost = await startTestAuthority();
+    const { clock } = lost;
+    const [quiet, alive] = [await joinedNode(lost), await joinedNode(lost)];
+    const sessions = [await openSession(lost, quiet), await openSession(lost, alive)] as const;
+    const [ofQuiet, ofAlive] = sessions;
+    const dataDir = await restoredFrom(lost, folder.path);
+    const late = await joinedNode(lost);
+    const ofLate = await openSession(lost, late);
+    // By clocks that are ahead, and accepted by the state that is lost.
+    const before = { instant: formatInstant(clock.now() + 4 * MINUTE) };
+    for (const session of [...sessions, ofLate]) {
+      assert.equal(outcome(await beat(lost, session, before)), '200');
+    }
+    clock.advance(MINUTE);
+    await using na = await startTestAuthority({ dataDir, clock });
+    for (const session of sessions) {
+      assert.equal(outcome(await beat(na, session, before)), '503 restored_recently');
+      assert.equal(outcome(await beat(na, session)), '503 restored_recently');
+    }
+    clock.advance(4 * MINUTE + SECOND);
+    for (const session of sessions) {
+      assert.equal(outcome(await beat(na, session, before)), '503 restored_recently');
+    }
+    assert.equal(outcome(await beat(na, ofAlive)), '200');
+    assert.equal(outcome(await beat(na, ofLate)), '403 certificate_not_found');
+
+    // Long after the restore, which the next start need not know about, the clock is set back.
+    clock.advance(10 * MINUTE);
+    await na.stop();
+    clock.advance(-12 * MINUTE);
+    await using again = await startTestAuthority({ dataDir, clock });
+    assert.equal(outcome(await beat(again, ofQuiet, before)), '401 session_ended');
+  },
+);
+
 /** A folder with the state that was restored from a backup of this authority, after which nothing came. */
 async function restoredFrom(na: TestAuthority, folder: string): Promise<string> {
   await na.flush();
@@ -97,6 +135,8 @@ async function restoredFrom(na: TestAuthority, folder: string): Promise<string> 
     runtime: { ...systemRuntime, now: na.clock.now },
     clockTolerance: 5 * MINUTE,
   });
-  cpSync(join(na.dataDir, 'genesis.json'), join(dataDir, 'genesis.json'));
+  for (const name of ['keys', 'mesh-na.json', 'genesis.json']) {
+    cpSync(join(na.dataDir, name), join(dataDir, name), { recursive: true });
+  }
   return dataDir;
 }

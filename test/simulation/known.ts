@@ -1,4 +1,5 @@
 /** What clients have learned from answers, and may name in later requests. */
+import type { KnownSession } from './session-requests.ts';
 import type { MadeSuccession } from './successions.ts';
 
 export interface Known {
@@ -8,6 +9,8 @@ export interface Known {
     readonly nodeKey: string;
     readonly roles: readonly string[];
   }[];
+  /** Of heartbeats. */
+  readonly sessions: KnownSession[];
   readonly attestations: string[];
   readonly treaties: string[];
   readonly successions: MadeSuccession[];
@@ -25,6 +28,7 @@ export function nothingKnown(): Known {
   return {
     invites: [],
     certificates: [],
+    sessions: [],
     attestations: [],
     treaties: [],
     successions: [],

@@ -6,12 +6,13 @@ import { readAgentDescriptor } from '../../src/protocol/records/agent-descriptor
 import { signRecord, soleSigner } from '../../src/protocol/records/signed-record.ts';
 import { call } from './authority-calls.ts';
 import type { Known, KnownInvite } from './known.ts';
-import { TOLERANCE } from './model/access.ts';
+import { type Proof, TOLERANCE } from './model/access.ts';
 import { heartbeat, join, renew } from './model/enrollment.ts';
 import { registerAgent, removeAgentByEnvelope, removeAgentByProof } from './model/recognition.ts';
 import type { Made } from './model/state.ts';
 import { pick } from './operator-requests.ts';
 import { FORGER, NETWORK, NODES, type NodeRequest, signAsNode } from './requests.ts';
+import { learnSession, SESSION_PUBLIC_KEY } from './session-requests.ts';
 import type { Request } from './steps.ts';
 import type { Sent, World } from './world.ts';
 
@@ -46,7 +47,8 @@ export function joinRequest(step: Step<'join'>, known: Known, world: World): Sen
 export function heartbeatRequest(step: Step<'heartbeat'>, known: Known, world: World): Sent {
   const key = holderOf(known, step.node);
   const certId = certificateFor(known, key.publicKey, step.certificate);
-  const signed = signAsNode(key, '/heartbeat', { cert_id: certId }, world.stamp(), step.flaw);
+  const body = { cert_id: certId, session_public_key: SESSION_PUBLIC_KEY };
+  const signed = signAsNode(key, '/heartbeat', body, world.stamp(), step.flaw);
   return {
     label: `heartbeat of node ${step.node}`,
     isSigned: true,
@@ -59,11 +61,15 @@ export function heartbeatRequest(step: Step<'heartbeat'>, known: Known, world: W
         authorityKeysDigest: null,
       }),
     proof: signed.proof,
-    predict: (moment) => heartbeat(moment, { proof: signed.proof, certId }),
+    predict: (moment) => {
+      noteUse(world, signed, certId);
+      return heartbeat(moment, { proof: signed.proof, certId });
+    },
     begun: () => world.contacts.mayBeHeardOf(certId, world.now),
     learn: (_value, _made, decidedAt) => {
       world.contacts.heardOf(certId, decidedAt, world.now);
-      noteAccepted(world, signed);
+      noteAccepted(world, signed, certId);
+      learnSession({ certId, nodeKey: key.publicKey }, known, world);
     },
   };
 }
@@ -87,13 +93,16 @@ export function renewRequest(step: Step<'renew'>, known: Known, world: World): S
         roles,
       }),
     proof: signed.proof,
-    predict: (moment) => renew(moment, { proof, certId, validityHours: step.hours, roles }),
+    predict: (moment) => {
+      noteUse(world, signed, certId);
+      return renew(moment, { proof, certId, validityHours: step.hours, roles });
+    },
     begun: () => world.contacts.renewing(certId),
     learn: (value, made, decidedAt) => {
       const successor = learnCertificate(value, made, known, key.publicKey);
       world.contacts.renewed(certId);
       world.contacts.heardOf(successor, decidedAt, world.now);
-      noteAccepted(world, signed);
+      noteAccepted(world, signed, certId);
     },
   };
 }
@@ -234,6 +243,15 @@ function learnCertificate(value: unknown, made: Made, known: Known, nodeKey: str
   return id;
 }
 
-function noteAccepted(world: World, { proof }: NodeRequest): void {
+function noteUse({ instants }: World, { proof }: NodeRequest, certId: string): void {
+  if (proof.isGenuine) instants.mayBeUsed(usedBy(proof, certId));
+}
+
+function noteAccepted(world: World, { proof }: NodeRequest, certId: string | null = null): void {
   world.noteAccepted(`node:${proof.holder}`, proof.nonce);
+  if (certId !== null) world.instants.accepted(usedBy(proof, certId));
+}
+
+function usedBy({ holder, signedAt }: Proof, certId: string) {
+  return { certId, nodeKey: holder, instant: signedAt };
 }

@@ -15,6 +15,7 @@ import {
   renewRequest,
 } from './node-requests.ts';
 import { OPERATOR_REQUESTS, pick, readAsOperator } from './operator-requests.ts';
+import { beatRequest } from './session-requests.ts';
 import type { History, OperatorStep, Request, Step } from './steps.ts';
 import { SUCCESSION_REQUESTS } from './succession-requests.ts';
 import { keyOfAuthority } from './successions.ts';
@@ -152,12 +153,14 @@ function requestOf(
   step: Exclude<Request, Reading | { do: 'replay' }>,
   world: World,
   known: Known,
-): Sent {
+): Sent | undefined {
   switch (step.do) {
     case 'join':
       return joinRequest(step, known, world);
     case 'heartbeat':
       return heartbeatRequest(step, known, world);
+    case 'beat':
+      return beatRequest(step, known, world);
     case 'renew':
       return renewRequest(step, known, world);
     case 'registerAgent':

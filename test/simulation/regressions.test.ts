@@ -207,3 +207,29 @@ test('a policy of before a clock was set back is signed by the key that takes ov
     ],
   });
 });
+
+const beat = { do: 'beat', session: 0, flaw: 'none', late: 0, isHeld: false } as const;
+const BEATS_BEFORE_A_CRASH: readonly (readonly [string, readonly Step[]])[] = [
+  ['by a clock that is ahead', [{ ...beat, instant: 'ahead' }]],
+  [
+    'after a long silence, before the clock is set back',
+    [
+      { do: 'wait', ms: 20 * MINUTE },
+      { ...beat, instant: 'now', isHeld: true },
+      { do: 'setClock', ms: -MINUTE },
+    ],
+  ],
+];
+for (const [made, steps] of BEATS_BEFORE_A_CRASH) {
+  test(`a heartbeat in a session that was made ${made} does not pass again after a crash`, async () => {
+    await play({
+      enrolled: 1,
+      steps: [
+        { do: 'heartbeat', certificate: 0, ...byNode, isHeld: false },
+        ...steps,
+        { do: 'crash', persisted: 0, again: false },
+        { do: 'replay', request: 0, late: 0, isHeld: false },
+      ],
+    });
+  });
+}

@@ -23,7 +23,17 @@ export interface NodeStep {
 export type Request =
   | ({ readonly do: 'invite'; readonly hours: number; readonly bound: number } & OperatorStep)
   | ({ readonly do: 'join'; readonly invite: number; readonly hours: number } & NodeStep)
+  /** Signed, and asks for a session. */
   | ({ readonly do: 'heartbeat'; readonly certificate: number } & NodeStep)
+  /** In a session. */
+  | {
+      readonly do: 'beat';
+      readonly session: number;
+      readonly instant: 'now' | 'earlier' | 'old' | 'stale' | 'ahead' | 'from_the_future';
+      /** Which part of it was not made so. */
+      readonly flaw: 'none' | 'certificate' | 'node' | 'end' | 'instant' | 'body' | 'key';
+      readonly late: number;
+    }
   | ({
       readonly do: 'renew';
       readonly certificate: number;
@@ -187,6 +197,22 @@ const requests: readonly Draw<Step>[] = [
   }),
   request('join', 8, { ...byNode, invite: small, hours: fc.constantFrom(1, 2, 100) }),
   request('heartbeat', 8, { ...byNode, certificate: small }),
+  request('beat', 12, {
+    session: small,
+    instant: fc.oneof(
+      { weight: 8, arbitrary: fc.constant('now' as const) },
+      { weight: 3, arbitrary: fc.constantFrom('earlier', 'old', 'ahead') },
+      { weight: 1, arbitrary: fc.constantFrom('stale', 'from_the_future') },
+    ),
+    flaw: fc.oneof(
+      { weight: 8, arbitrary: fc.constant('none' as const) },
+      {
+        weight: 1,
+        arbitrary: fc.constantFrom('certificate', 'node', 'end', 'instant', 'body', 'key'),
+      },
+    ),
+    late,
+  }),
   request('renew', 6, {
     ...byNode,
     certificate: small,

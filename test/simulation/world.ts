@@ -6,12 +6,15 @@ import { isDeepStrictEqual } from 'node:util';
 import type { JsonObject } from '../../src/base/json/value.ts';
 import type { AuthoritySigner } from '../../src/base/signer/authority-signer.ts';
 import type { NetworkTrust } from '../../src/client/followed-keys.ts';
+import { createHeartbeatSessions, type HeartbeatSessions } from '../../src/edge/auth/session.ts';
 import { type KnownAuthorityKeys, publishedAuthorityKeys } from '../../src/edge/authority-keys.ts';
 import { documentText } from '../../src/protocol/contract/documents.ts';
 import {
   createDocumentCache,
   createDocumentPublisher,
+  type DocumentPublisher,
 } from '../../src/protocol/contract/publications.ts';
+import { followSessionSecret } from '../../src/server/session-secrets.ts';
 import type { Store, Unit } from '../../src/store/store.ts';
 import {
   type CallName,
@@ -29,6 +32,7 @@ import { emptyDisk, type InFlight, type MemoryStore, openMemoryStore } from './m
 import { NONCES_HELD, type Proof, TOLERANCE } from './model/access.ts';
 import { type AuthorityKeys, dueNow, firstKeys } from './model/authority-keys.ts';
 import { Contacts, FLUSH_INTERVAL, type Snapshot } from './model/contacts.ts';
+import { Instants } from './model/instants.ts';
 import {
   type Agent,
   type Change,
@@ -42,6 +46,7 @@ import {
 import { PublishedDocuments } from './published-documents.ts';
 import { AUTHORITY, OPERATORS, ROOT, type Stamp } from './requests.ts';
 import { type SimulatedRuntime, simulatedRuntime } from './runtime.ts';
+import { SESSION_LASTS } from './session-requests.ts';
 import { SignatureChecks } from './signatures.ts';
 import { Understudy } from './understudy.ts';
 import { insist, Violation } from './violation.ts';
@@ -87,6 +92,7 @@ export interface Defect {
   readonly store?: (store: MemoryStore) => Store;
   readonly signer?: (signer: AuthoritySigner) => AuthoritySigner;
   readonly edge?: (keys: KnownAuthorityKeys) => KnownAuthorityKeys;
+  readonly sessions?: (sessions: HeartbeatSessions) => HeartbeatSessions;
   /** What readers get in place of a document. */
   readonly published?: (name: string, record: JsonObject) => JsonObject;
   /** A client that follows the keys. */
@@ -111,6 +117,9 @@ export class World {
   readonly disk = emptyDisk();
   readonly folder = new KeyFolder();
   readonly contacts = new Contacts();
+  readonly instants = new Instants();
+  /** Those of the edge. */
+  sessions!: HeartbeatSessions;
   /** All that was decided, and all that was answered for. */
   decided: State = emptyState(
     OPERATORS.map(({ keyId, tier }) => [keyId, tier]),
@@ -407,7 +416,11 @@ export class World {
       now: this.now,
       mayBeForgotten: (signedAt) => signedAt <= this.#latest - NONCES_HELD,
       forgottenUntil: (nodeKey) =>
-        Math.max(this.#signedBeforeStart, this.#forgottenUntil.get(nodeKey) ?? 0),
+        Math.max(
+          this.#signedBeforeStart,
+          this.#forgottenUntil.get(nodeKey) ?? 0,
+          this.instants.newestInSessions(nodeKey),
+        ),
       wasTried: (nonce) => this.#tried.has(nonce),
       wasAccepted: (scope, nonce) => this.#accepted.has(`${scope} ${nonce}`),
       isHeld: (publicKey) => this.folder.has(publicKey),
@@ -435,6 +448,7 @@ export class World {
       const record = JSON.parse(documentText(document)) as JsonObject;
       this.documents.take(name, this.#defect.published?.(name, record) ?? record);
     });
+    this.sessions = this.#newSessions(signer, documents);
     const surroundings = {
       signer,
       folder: this.folder,
@@ -448,6 +462,14 @@ export class World {
     const opening = open(surroundings, ready);
     opening.catch(() => undefined);
     return opening;
+  }
+
+  #newSessions(signer: AuthoritySigner, publisher: DocumentPublisher): HeartbeatSessions {
+    const created = createHeartbeatSessions({ lastsMs: SESSION_LASTS, runtime: this.runtime });
+    const sessions = this.#defect.sessions?.(created) ?? created;
+    const { genesis } = this.folder;
+    followSessionSecret({ signer, genesis, publisher, use: sessions.use });
+    return sessions;
   }
 
   #newSigner(): AuthoritySigner {
@@ -465,6 +487,7 @@ export class World {
     await this.#turn();
     this.contacts.restart(this.shown, this.now);
     this.#noteLost();
+    this.instants.start(this.now, this.#lost === null ? -Infinity : this.#signedBeforeStart);
     this.#noteTime();
   }
 
@@ -494,6 +517,7 @@ export class World {
     if (saved === true) this.#saveContacts();
     this.#store.crash();
     this.#lost = { until: Infinity, untilElapsed: Infinity };
+    this.instants.crash();
     this.#forgetMemory();
   }
 

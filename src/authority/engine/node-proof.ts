@@ -55,7 +55,9 @@ export function withNodeProof(
 ): Writable | Repeated {
   const { node } = request;
   const repeated =
-    node.verdict === 'valid' ? repeatedAnswer(na, unit, rule, node.publicKey, node) : null;
+    node.verdict === 'valid' && hasNonce(node)
+      ? repeatedAnswer(na, unit, rule, node.publicKey, node)
+      : null;
   if (repeated !== null) return repeated;
   const proof = judgeNonce(na, request, rule);
   try {
@@ -81,14 +83,11 @@ function failedProof(proof: NodeProofVerdict): Refusal {
 }
 
 /** The nonce is checked after the timestamp and before the signature. */
-function judgeNonce(
-  na: Authority,
-  { node, certId = '' }: ProvenRequest,
-  rule: NodeProofRule,
-): NodeProofVerdict {
+function judgeNonce(na: Authority, request: ProvenRequest, rule: NodeProofRule): NodeProofVerdict {
+  const { node, certId = '' } = request;
   const { verdict, publicKey } = node;
   if (!hasNonce(node)) {
-    const isNew = na.replay.isNewInstant(node.signedAt, na.liveness.newestSignedAt(certId));
+    const isNew = na.replay.isNewInstant(rule, request, na.liveness.newestSignedAt(certId));
     return isNew ? verdict : 'session_ended';
   }
   if (verdict !== 'valid' && verdict !== 'invalid_signature') return verdict;
@@ -104,10 +103,12 @@ function hasNonce(node: NodeClaim): node is NodeClaim & { readonly nonce: string
 function spendNonce(
   na: Authority,
   unit: UnitOfWork,
-  { node, certId }: ProvenRequest,
+  request: ProvenRequest,
   rule: NodeProofRule,
 ): void {
-  na.replay.spend(unit, rule, node.publicKey, node);
+  const { node, certId } = request;
+  if (hasNonce(node)) na.replay.spend(unit, rule, node.publicKey, node);
+  else na.replay.spendInstant(unit, rule, request);
   if (!rule.window) return;
   na.contactWriter.accepted(node.signedAt, unit.at);
   // Must come last: until now, the window started at the newest time the node signed before this request.

@@ -2,8 +2,7 @@
 
 import { jsonText } from '../../base/json/write.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
-import type { NodeClaim, OperatorClaim } from '../../protocol/contract/claims.ts';
-import type { ReplayRule } from '../replay/replay.ts';
+import type { ReplayRule, SentRequest } from '../replay/replay.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { Authority } from './authority.ts';
 import { storedCertificate } from './signed-certificate.ts';
@@ -26,7 +25,7 @@ export function repeatedAnswer(
   unit: UnitOfWork,
   rule: ReplayRule,
   signer: string,
-  request: NodeClaim | OperatorClaim,
+  request: SentRequest,
 ): Repeated | null {
   const found = na.replay.answerTo(rule, signer, request);
   if (found === null) return null;

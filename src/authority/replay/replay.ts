@@ -18,7 +18,8 @@
  * setting back a clock.
  *
  * A heartbeat of a session has no nonce [core-3-4]. It must be made later than everything that its node made with the
- * certificate before; after a crash, which may have lost that instant, also later than the start.
+ * certificate before; after a crash, which may have lost that instant, also later than the start. Outside of the stored
+ * range, its instant is stored in the place of a nonce.
  *
  * A genuine request that is sent again byte for byte, and is marked as a repeat, gets its first answer; nothing is
  * decided again.
@@ -53,9 +54,13 @@ export interface SignedRequest {
   readonly signedAt: number;
 }
 
-interface SentRequest extends Omit<SignedRequest, 'nonce'> {
-  /** Null for a heartbeat of a session. */
-  readonly nonce: string | null;
+/** A heartbeat of a session. */
+interface SessionBeat {
+  readonly certId?: string;
+  readonly node: { readonly publicKey: string; readonly signedAt: number };
+}
+
+export interface SentRequest extends SignedRequest {
   /** Null if no answer is kept. */
   readonly sending: RequestIdentity | null;
 }
@@ -83,11 +88,13 @@ export interface Replay {
     isGenuine: boolean,
   ): WindowVerdict;
   /**
-   * Whether a heartbeat of a session that was made at this instant may be accepted; `newest` is the newest instant of
-   * its certificate. Throws `restored_recently` like `check`.
+   * Whether a heartbeat of a session may be accepted; `newest` is the newest instant of its certificate. Throws
+   * `restored_recently` like `check`.
    */
-  isNewInstant(madeAt: number, newest: number): boolean;
-  /** Spends the nonce of a genuine request, if it has one, and adds it to the unit if it must be stored. */
+  isNewInstant(rule: ReplayRule, beat: SessionBeat, newest: number): boolean;
+  /** Adds the instant of a heartbeat of a session to the unit if it must be stored. */
+  spendInstant(unit: UnitOfWork, rule: ReplayRule, beat: SessionBeat): void;
+  /** Spends the nonce of a genuine request, and adds it to the unit if it must be stored. */
   spend(unit: UnitOfWork, rule: ReplayRule, signer: string, request: SentRequest): void;
   /** The first answer to a genuine request that is sent again; null if none is known. */
   answerTo(rule: ReplayRule, signer: string, request: SentRequest): FoundAnswer | null;
@@ -179,21 +186,31 @@ export function createReplay(options: ReplayOptions): Replay {
       if (ledger.isForgotten(signedAt)) return 'stale_timestamp';
       return ledger.isSpent(scopeOf(rule, signer), nonce) ? 'nonce_replay' : 'fresh';
     },
-    isNewInstant(madeAt, newest) {
-      refuseRestored(madeAt);
-      return madeAt > Math.max(newest, earlier.crashFloor()) && !earlier.mayBeLost(madeAt);
+    isNewInstant(rule, beat, newest) {
+      const { publicKey, signedAt } = beat.node;
+      refuseRestored(signedAt);
+      if (signedAt <= Math.max(newest, earlier.crashFloor())) return false;
+      if (earlier.mayBeLost(signedAt) || ledger.isForgotten(signedAt)) return false;
+      if (!ledger.isInDoubt(signedAt)) return true;
+      return !ledger.isSpent(scopeOf(rule, publicKey), instantNonce(beat));
+    },
+    spendInstant(unit, rule, beat) {
+      const { publicKey, signedAt } = beat.node;
+      unstored.noteAccepted(signedAt);
+      if (unstored.covers(signedAt)) return;
+      const scope = scopeOf(rule, publicKey);
+      unit.spend(ledger.spend(scope, instantNonce(beat), signedAt), null);
     },
     spend(unit, rule, signer, { nonce, signedAt, sending }) {
       if (rule.window) {
         unstored.noteAccepted(signedAt);
-        if (nonce !== null) windows.claim(signer, nonce, signedAt, unit.at);
+        windows.claim(signer, nonce, signedAt, unit.at);
       }
-      if (nonce === null) return;
       if (!rule.durable && unstored.covers(signedAt)) return;
       unit.spend(ledger.spend(scopeOf(rule, signer), nonce, signedAt), sending);
     },
     answerTo(rule, signer, { nonce, sending }) {
-      if (nonce === null || sending?.isRepeat !== true) return null;
+      if (sending?.isRepeat !== true) return null;
       const text = answers.find(nonceDigest(scopeOf(rule, signer), nonce), sending.request);
       return text === undefined ? null : foundAnswer(text);
     },
@@ -227,6 +244,10 @@ export function createReplay(options: ReplayOptions): Replay {
 /** The scope in which nonces must not repeat. */
 export function scopeOf({ scope }: ReplayRule, signer: string): string {
   return `${scope}:${signer}`;
+}
+
+function instantNonce({ certId = '', node }: SessionBeat): string {
+  return `session ${certId} ${node.signedAt}`;
 }
 
 /** The times that a restored state stores, so that everything signed up to `until` is refused. */

@@ -62,8 +62,12 @@ export function judgeNodeProof(moment: Moment, scope: string, proof: Proof): Pro
 }
 
 /** All that a proof allows: the request goes on, or is refused, or one of both. */
-export function withProof(verdict: ProofVerdict, go: () => Outcome): readonly Outcome[] {
-  const failed = refused('node_auth_failed');
+export function withProof(
+  verdict: ProofVerdict,
+  go: () => Outcome,
+  failure = 'node_auth_failed',
+): readonly Outcome[] {
+  const failed = refused(failure);
   if (verdict === 'invalid') return [failed];
   return verdict === 'valid' ? [go()] : [go(), failed];
 }

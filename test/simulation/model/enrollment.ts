@@ -2,7 +2,7 @@
  * Invites, certificates, operator keys and policies, as in the state tables of the contract
  * [service-states-and-transitions].
  */
-import { judgeNodeProof, nonceKey, type Proof, withProof } from './access.ts';
+import { judgeNodeProof, nonceKey, type Proof, type ProofVerdict, withProof } from './access.ts';
 import {
   also,
   answered,
@@ -109,7 +109,19 @@ export interface NodeRequest {
 }
 
 export function heartbeat(moment: Moment, request: NodeRequest): readonly Outcome[] {
-  return withCertificate(moment, request, () => answered(() => ({ ack: true })));
+  return withCertificate(moment, provenBy(moment, request), () => ACKNOWLEDGED);
+}
+
+const ACKNOWLEDGED = answered(() => ({ ack: true }));
+
+/** What the edge has found to be a heartbeat of a session; `verdict` is whether its instant is new [core-3-4]. */
+export function beatInSession(
+  moment: Moment,
+  { certId, nodeKey }: Pick<Proven, 'certId' | 'nodeKey'>,
+  verdict: ProofVerdict,
+): readonly Outcome[] {
+  const proven = { certId, nodeKey, verdict, failure: 'session_ended' };
+  return withCertificate(moment, proven, () => ACKNOWLEDGED);
 }
 
 export interface RenewRequest extends NodeRequest {
@@ -121,7 +133,7 @@ export interface RenewRequest extends NodeRequest {
 export function renew(moment: Moment, request: RenewRequest): readonly Outcome[] {
   const { now } = moment;
   const { certId, proof, validityHours, roles } = request;
-  return withCertificate(moment, request, (certificate) => {
+  return withCertificate(moment, provenBy(moment, request), (certificate) => {
     if (roles !== null && !isSameSet(roles, certificate.roles)) {
       return refused('renewal_role_change_forbidden');
     }
@@ -164,26 +176,43 @@ function supersedeOldest(
   }
 }
 
+interface Proven {
+  readonly certId: string;
+  readonly nodeKey: string;
+  readonly verdict: ProofVerdict;
+  /** How it is refused if the proof does not count. */
+  readonly failure: string;
+}
+
+function provenBy(moment: Moment, { proof, certId }: NodeRequest): Proven {
+  const { holder: nodeKey } = proof;
+  const verdict = judgeNodeProof(moment, `node:${nodeKey}`, proof);
+  return { certId, nodeKey, verdict, failure: 'node_auth_failed' };
+}
+
 /** What heartbeat and renewal share [core-4-4]: the certificate, then the proof, then the time. */
 function withCertificate(
   moment: Moment,
-  { proof, certId }: NodeRequest,
+  { certId, nodeKey, verdict, failure }: Proven,
   go: (certificate: Certificate) => Outcome,
 ): readonly Outcome[] {
   const { state, now } = moment;
   const certificate = state.certificates.get(certId);
   if (certificate === undefined) return [refused('unknown_certificate')];
-  if (certificate.nodeKey !== proof.holder) return [refused('certificate_key_mismatch')];
-  if (certificate.revocation !== null || isCompromised(state, proof.holder)) {
+  if (certificate.nodeKey !== nodeKey) return [refused('certificate_key_mismatch')];
+  if (certificate.revocation !== null || isCompromised(state, nodeKey)) {
     return [refused('certificate_revoked')];
   }
-  const verdict = judgeNodeProof(moment, `node:${proof.holder}`, proof);
-  return withProof(verdict, () => {
-    if (certificate.issuedAt > now) return refused('certificate_not_yet_valid');
-    if (certificate.expiresAt <= now) return refused('certificate_expired');
-    if ((certificate.supersededFrom ?? Infinity) <= now) return refused('certificate_superseded');
-    return go(certificate);
-  });
+  return withProof(
+    verdict,
+    () => {
+      if (certificate.issuedAt > now) return refused('certificate_not_yet_valid');
+      if (certificate.expiresAt <= now) return refused('certificate_expired');
+      if ((certificate.supersededFrom ?? Infinity) <= now) return refused('certificate_superseded');
+      return go(certificate);
+    },
+    failure,
+  );
 }
 
 function isSameSet(a: readonly string[], b: readonly string[]): boolean {

@@ -1,0 +1,101 @@
+/** As `planted.deep.test.ts`, with defects in heartbeat sessions. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { HeartbeatSessions } from '../../src/edge/auth/session.ts';
+import type { CallOf, OpenAuthority } from './authority-calls.ts';
+import type { MemoryStore } from './memory-store.ts';
+import { simulate } from './simulate.ts';
+import type { Defect } from './world.ts';
+
+const HISTORIES = 200;
+
+/** Each with what the finding says. */
+const DEFECTS: readonly (readonly [string, Defect, RegExp])[] = [
+  [
+    'an edge that does not check the MAC',
+    {
+      sessions: judging((judge, given) => ({ ...judge(...given), verdict: 'valid' })),
+    },
+    /valid at the edge instead of false/,
+  ],
+  [
+    'an edge for which sessions do not end',
+    {
+      sessions: judging((judge, [key, header, beat, ...given]) => {
+        const now = Date.parse(header.split(' ')[2] ?? '');
+        return judge(key, header, { ...beat, now }, ...given);
+      }),
+    },
+    /valid at the edge instead of false/,
+  ],
+  [
+    'sessions that outlast the key of the authority',
+    {
+      sessions: (sessions) => {
+        let isSet = false;
+        return {
+          ...sessions,
+          use(secret) {
+            if (!isSet) sessions.use(secret);
+            isSet = secret !== null;
+          },
+        };
+      },
+    },
+    /is not signed by|valid at the edge instead of false/,
+  ],
+  [
+    'an authority that takes every instant for a new one',
+    { authority: hurrying },
+    /ended otherwise than session_ended/,
+  ],
+  [
+    'instants that are not kept',
+    {
+      store: (store: MemoryStore) =>
+        Object.assign(Object.create(store) as MemoryStore, {
+          touchMany: (...[rows, times]: Parameters<MemoryStore['touchMany']>) =>
+            store.touchMany(
+              rows.map((row) => ({ ...row, newestSignedAt: 0 })),
+              times,
+            ),
+        }),
+    },
+    /in session .* ended otherwise than session_ended/,
+  ],
+];
+
+for (const [name, defect, finding] of DEFECTS) {
+  test(`the simulation finds ${name}`, async () => {
+    const found = await simulate(
+      { histories: HISTORIES, seed: 1, clocks: 'right', successions: 3, shrinks: false },
+      defect,
+    );
+    assert.ok(found !== null, `${HISTORIES} histories hold with it`);
+    assert.match(found.problem, finding);
+  });
+}
+
+type Judge = HeartbeatSessions['judge'];
+
+function judging(
+  other: (judge: Judge, given: Parameters<Judge>) => ReturnType<Judge>,
+): NonNullable<Defect['sessions']> {
+  return (sessions) => ({ ...sessions, judge: (...given) => other(sessions.judge, given) });
+}
+
+/** Each heartbeat in a session arrives with a later instant than the one before. */
+function hurrying(authority: OpenAuthority): OpenAuthority {
+  let beats = 0;
+  return {
+    ...authority,
+    call(name, given) {
+      if (name !== 'heartbeat') return authority.call(name, given);
+      const { node, ...further } = given as CallOf<'heartbeat'>;
+      if (node.nonce !== null) return authority.call(name, given);
+      beats += 1;
+      const later = { ...further, node: { ...node, signedAt: node.signedAt + beats } };
+      return authority.call(name, later as typeof given);
+    },
+  };
+}
