@@ -4,11 +4,12 @@ import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemRuntime } from '../base/runtime.ts';
 import { AuthorityError, isUnreachable } from '../client/authority-error.ts';
+import { createHeartbeatSessions } from '../client/heartbeat-sessions.ts';
 import { createNodeClient } from '../client/node-client.ts';
 import type { Acknowledgement } from '../protocol/answers/enrollment.ts';
 import { onLocalFiles, outcomeOf } from './exit-codes.ts';
 import { genesisPath, readCertificate, readNodeKey } from './node-folder.ts';
-import { heldDigest, pinnedAudience, updateNetwork } from './node-trust.ts';
+import { heldDigests, pinnedAudience, updateNetwork } from './node-trust.ts';
 import { LONGEST_INTERVAL_SECONDS, type NodeOptions } from './options.ts';
 import { type OutputOptions, printNotice, printResult } from './output.ts';
 import { serverOf } from './server.ts';
@@ -31,17 +32,22 @@ export async function runHeartbeat(options: HeartbeatOptions): Promise<void> {
 
 /** Sends one heartbeat per call, and follows the keys of the authority when they have changed [authority-keys-7-1]. */
 function heartbeats(options: HeartbeatOptions): () => Promise<Acknowledgement> {
-  const { nodeDir, status, proof } = options;
+  const { nodeDir, status, proof, every } = options;
   const key = onLocalFiles(() => readNodeKey(nodeDir));
   const server = serverOf(options);
+  const heldDigest = heldDigests(nodeDir);
+  const isPinned = () => existsSync(genesisPath(nodeDir));
+  // A single heartbeat does not need one.
+  const sessions = every === undefined ? null : createHeartbeatSessions();
   let waitUntil = -Infinity;
 
   // Read for every heartbeat, because a renewal or a succession may replace it during the loop.
   function send(): Promise<Acknowledgement> {
     const { cert_id } = onLocalFiles(() => readCertificate(nodeDir));
-    const digest = heldDigest(nodeDir);
-    const bound = proof === 'header' && { audience: pinnedAudience(nodeDir) };
-    return createNodeClient({ ...server, proof, key, ...bound }).heartbeat({
+    const digest = heldDigest();
+    const inSession = sessions !== null && isPinned() && { sessions };
+    const bound = (proof === 'header' || inSession) && { audience: pinnedAudience(nodeDir) };
+    return createNodeClient({ ...server, proof, key, ...bound, ...inSession }).heartbeat({
       cert_id,
       status,
       bulletin: true,
@@ -73,8 +79,7 @@ function heartbeats(options: HeartbeatOptions): () => Promise<Acknowledgement> {
   return async () => {
     const answer = await send().catch(again);
     const { authority_keys_digest: digest } = answer.bulletin ?? {};
-    const isPinned = existsSync(genesisPath(nodeDir));
-    if (isPinned && digest !== undefined && digest !== heldDigest(nodeDir)) await follow();
+    if (isPinned() && digest !== undefined && digest !== heldDigest()) await follow();
     return answer;
   };
 }

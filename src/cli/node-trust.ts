@@ -3,6 +3,7 @@
  * revocation list must be consistent with those in the node folder.
  */
 import type { Command } from 'commander';
+import { jsonText } from '../base/json/write.ts';
 import { publicKeyOf } from '../base/keys/public-key.ts';
 import { systemRuntime } from '../base/runtime.ts';
 import {
@@ -153,11 +154,22 @@ export function pinnedAudience(nodeDir: string): string {
   throw failure(EXIT.unusable, 'local_files', message);
 }
 
-/** Which succession statements the node folder has; null if none. */
-export function heldDigest(nodeDir: string): string | null {
-  const { genesis, authorityKeys } = onLocalFiles(() => readHeldAuthority(nodeDir));
-  if (genesis === null || authorityKeys === null) return null;
-  return followAuthority(genesis, { nodeDir, authorityKeys }, null).trust.digest();
+/**
+ * Which succession statements the node folder has; null if none. They are verified when they have changed since the last
+ * call.
+ */
+export function heldDigests(nodeDir: string): () => string | null {
+  let verified: { readonly text: string; readonly digest: string | null } | null = null;
+  return () => {
+    const { genesis, authorityKeys } = onLocalFiles(() => readHeldAuthority(nodeDir));
+    if (genesis === null || authorityKeys === null) return null;
+    const text = `${jsonText(genesis)}\n${authorityKeys}`;
+    if (verified?.text !== text) {
+      const { trust } = followAuthority(genesis, { nodeDir, authorityKeys }, null);
+      verified = { text, digest: trust.digest() };
+    }
+    return verified.digest;
+  };
 }
 
 /** The pin from the folder or the command line; null to pin on first use. */
