@@ -107,7 +107,7 @@ for (const [name, owners] of [
       'src/edge/viewers.ts',
     ],
   ],
-  ['sodium-native', ['src/base/crypto/ed25519.ts', 'src/base/crypto/sealed-box.ts']],
+  ['sodium-native', ['src/base/crypto/sodium.ts']],
   ['tweetnacl', ['src/base/crypto/strict-ed25519.ts', 'src/client/heartbeat-sessions.ts']],
   ['@noble/hashes/hmac.js', ['src/client/heartbeat-sessions.ts']],
   ['@noble/hashes/sha2.js', ['src/client']],

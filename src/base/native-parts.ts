@@ -1,4 +1,5 @@
 /** The native dependencies: the platforms their builds support, and an error message if one does not load. */
+import { createRequire } from 'node:module';
 
 const PARTS = ['uWebSockets.js', 'lmdb', 'sodium-native', 'fs-native-extensions'] as const;
 
@@ -41,10 +42,10 @@ export function hasGlibc({ glibcVersion }: Platform, leastMinor: number): boolea
 }
 
 /** Throws if one does not load. */
-export async function loadNativeParts(): Promise<void> {
+export function loadNativeParts(): void {
   for (const part of PARTS) {
     try {
-      await import(part);
+      createRequire(import.meta.url)(part);
     } catch (cause) {
       throw new Error(notLoaded(part, thisPlatform()), { cause });
     }

@@ -1,5 +1,6 @@
 /** `mesh-na serve`: its options. The implementation is loaded on demand, because only it needs the native modules. */
 import { type Command, Option } from 'commander';
+import { messageOf } from '../base/error-message.ts';
 import { loadNativeParts } from '../base/native-parts.ts';
 import { OPTIONS, type OptionEntry, plain } from '../server/config/options.ts';
 import { EXIT, failure } from './exit-codes.ts';
@@ -70,11 +71,11 @@ function variablesHelp(): string {
 
 async function runServe(options: ServeOptions, command: Command): Promise<void> {
   // Fail before creating a network that could not be served here.
-  await loadNativeParts().catch(refuseStart);
+  try {
+    loadNativeParts();
+  } catch (cause) {
+    throw failure(EXIT.unusable, 'start_refused', messageOf(cause));
+  }
   const { serveAuthority } = await import('./serve-authority.ts');
   await serveAuthority(options, command);
-}
-
-function refuseStart({ message }: Error): never {
-  throw failure(EXIT.unusable, 'start_refused', message);
 }

@@ -1,6 +1,6 @@
 /** Request bodies: from bytes to a JSON object, and from an object to a value that fits its schema. */
 import Type, { type Static, type TObject } from 'typebox';
-import { Compile } from 'typebox/compile';
+import { Compile, type Validator } from 'typebox/compile';
 import { parseJsonBytes } from '../base/json/bytes.ts';
 import { isJsonObject, JsonFloat, type JsonObject, type JsonValue } from '../base/json/value.ts';
 import { Refusal, type RefusalName } from '../base/refusal.ts';
@@ -45,16 +45,17 @@ export interface BodyReader<Schema extends TObject> {
   read(body: JsonObject, isAllowedRole?: RoleRule): Input<Static<Schema>>;
 }
 
-/** Compiles the reader of a body. Schemas are compiled at startup, never per request. */
+/** The reader of a body. Its schema is compiled for the first body: all of them would delay the start. */
 export function bodyReader<Schema extends TObject>(
   schema: Schema,
   { codes = {}, tests = {}, wholeNumbers = [] }: BodyRules = {},
 ): BodyReader<Schema> {
-  const shape = Compile(schema);
+  let shape: Validator | null = null;
   const order = Object.entries(codes);
   return {
     schema,
     read(body, isAllowedRole = () => true) {
+      shape ??= Compile(schema);
       let candidate = wholeNumbers.length === 0 ? body : withWholeNumbers(body, wholeNumbers);
       if (!shape.Check(candidate)) candidate = withoutNulls(candidate, schema);
       const errors = shape.Check(candidate) ? [] : shape.Errors(candidate).flatMap(describe);

@@ -5,8 +5,11 @@
  * CRC-32 of zlib costs 0.2 s for a million rows of 300 bytes, the key another 0.05 s; a table-driven
  * CRC-32C in JavaScript takes three times as long.
  */
+import { createRequire } from 'node:module';
 import { crc32 } from 'node:zlib';
-import { Packr } from 'msgpackr';
+
+/** Required, because LMDB requires it, so that it is loaded only once. */
+const { Packr }: typeof import('msgpackr') = createRequire(import.meta.url)('msgpackr');
 
 /** In the order of a full read; `meta` identifies the network of the other tables. */
 export const TABLES = [

@@ -31,15 +31,24 @@ export function createTextIndex(
   /** The number and hash of each slot, side by side. Uses open addressing and is at most half full. */
   let slots = new Int32Array(2 * firstSlots);
   let taken = 0;
+  /** The text looked up last, which is usually looked up again at once, its hash and its place. */
+  let lastText: string | null = null;
+  let lastHash = 0;
+  let lastPlace = 0;
 
   /** The index of the text's pair, or of the empty pair where it would be stored. */
-  function placeOf(text: string, hash: number): number {
+  function placeOf(text: string): number {
+    if (text === lastText) return lastPlace;
+    const hash = hashOf(text, seed);
     const mask = slots.length - 1;
     let place = (2 * hash) & mask;
     for (let held = slots[place]; held !== undefined && held !== NONE; held = slots[place]) {
       if (slots[place + 1] === hash && textOf(held) === text) break;
       place = (place + 2) & mask;
     }
+    lastText = text;
+    lastHash = hash;
+    lastPlace = place;
     return place;
   }
 
@@ -47,6 +56,7 @@ export function createTextIndex(
     const old = slots;
     const mask = 2 * old.length - 1;
     slots = new Int32Array(mask + 1);
+    lastText = null;
     for (let from = 0; from < old.length; from += 2) {
       const number = old[from] ?? NONE;
       if (number === NONE) continue;
@@ -69,22 +79,22 @@ export function createTextIndex(
       gap = next;
     }
     slots[gap] = NONE;
+    lastText = null;
   }
 
   return {
-    find: (text) => slots[placeOf(text, hashOf(text, seed))] ?? NONE,
+    find: (text) => slots[placeOf(text)] ?? NONE,
     put(text, number) {
-      const hash = hashOf(text, seed);
-      const place = placeOf(text, hash);
+      const place = placeOf(text);
       const before = slots[place] ?? NONE;
       slots[place] = number;
-      slots[place + 1] = hash;
+      slots[place + 1] = lastHash;
       if (before === NONE) taken += 1;
       if (4 * taken > slots.length) grow();
       return before;
     },
     remove(text) {
-      const place = placeOf(text, hashOf(text, seed));
+      const place = placeOf(text);
       const number = slots[place] ?? NONE;
       if (number === NONE) return NONE;
       clear(place);

@@ -3,9 +3,9 @@
  * small order, non-canonical encodings and scalars that are not reduced [core-1-5].
  */
 import { createPrivateKey, sign } from 'node:crypto';
-import sodium from 'sodium-native';
 import { decodeBase64Into } from './base64.ts';
 import type { Signer } from './primitives.ts';
+import { sodium } from './sodium.ts';
 
 export const PUBLIC_KEY_BYTES = 32;
 export const SIGNATURE_BYTES = 64;

@@ -1,5 +1,5 @@
 /** NaCl's `crypto_box` (X25519, XSalsa20, Poly1305) through libsodium. */
-import sodium from 'sodium-native';
+import { sodium } from './sodium.ts';
 
 export const BOX_KEY_BYTES = 32;
 export const BOX_NONCE_BYTES = 24;
