@@ -11,8 +11,7 @@ import type { AuthoritySuccession } from '../src/protocol/records/authority-succ
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { chainAt, FIRST, ROOT } from './support/authority-chain.ts';
 import { startBrowser } from './support/browser.ts';
-import { REAL_TIME } from './support/child-server.ts';
-import { HOUR, MINUTE, SECOND } from './support/clock.ts';
+import { HOUR, MINUTE, REAL_TIME, SECOND } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import {
   auditEvents,

@@ -13,7 +13,7 @@ import { answerExample, bodyExample } from '../src/pages/reference/route-example
 import { anchorOf } from '../src/pages/reference/route-groups.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { NARROW } from './support/browser.ts';
-import { REAL_TIME } from './support/child-server.ts';
+import { REAL_TIME } from './support/clock.ts';
 import { startPages } from './support/pages.ts';
 import { auditEvents, send, sendRaw } from './support/requests.ts';
 import { exampleRefusal, inExampleOrder } from './support/routes.ts';

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { type ListOptions, ordered, orderedRows } from '../src/cli/list-order.ts';
 import { type Column, column, timeColumn } from '../src/cli/table.ts';
 import { startTestAuthority } from './support/authority.ts';
-import { REAL_TIME } from './support/child-server.ts';
+import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { joinedNode, operate } from './support/requests.ts';
 import { openTerminal, programLine } from './support/terminal.ts';

@@ -9,7 +9,7 @@ import { readFleet } from '../src/load/fleet-folder.ts';
 import { measure, type RunPlan } from '../src/load/measure.ts';
 import { type RunReport, readRunReport } from '../src/load/run-report.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { REAL_TIME } from './support/child-server.ts';
+import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { networkFolder, scratchFolder } from './support/folders.ts';
 import { joinedNode } from './support/requests.ts';

@@ -19,7 +19,8 @@ import {
   START,
   type Step,
 } from './support/authority-chain.ts';
-import { REAL_TIME, runProgram } from './support/child-server.ts';
+import { runProgram } from './support/child-server.ts';
+import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { endOf } from './support/failed-command.ts';
 import { makeNetworkFolder } from './support/folders.ts';

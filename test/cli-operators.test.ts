@@ -12,7 +12,7 @@ import type { JsonObject } from '../src/base/json/value.ts';
 import { EXIT } from '../src/cli/exit-codes.ts';
 import { wholeId } from '../src/cli/short-id.ts';
 import { startTestAuthority } from './support/authority.ts';
-import { REAL_TIME } from './support/child-server.ts';
+import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { endOf } from './support/failed-command.ts';
 import { joinedNode, newKey, nodeRequest, operate } from './support/requests.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { startTestAuthority } from './support/authority.ts';
 import { chainOf, FIRST, HOUR, ROOT, START, type Step } from './support/authority-chain.ts';
-import { REAL_TIME } from './support/child-server.ts';
+import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { scratchFolder } from './support/folders.ts';
 import { outcome } from './support/requests.ts';

@@ -11,7 +11,7 @@ import { EXIT, outcomeOf } from '../src/cli/exit-codes.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import { readAgreementRecord, verifyAgreement } from '../src/protocol/records/agreement.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { REAL_TIME } from './support/child-server.ts';
+import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { networkFolder } from './support/folders.ts';
 import { PROGRAM } from './support/project.ts';

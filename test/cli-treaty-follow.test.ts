@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { AuthoritySuccession } from '../src/protocol/records/authority-succession.ts';
 import { chainAt, countedKey, FIRST, ROOT, type Step } from './support/authority-chain.ts';
-import { REAL_TIME } from './support/child-server.ts';
+import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { get } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';

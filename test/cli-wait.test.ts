@@ -6,7 +6,7 @@ import { EXIT, outcomeOf } from '../src/cli/exit-codes.ts';
 import { AuthorityError } from '../src/client/authority-error.ts';
 import { withRetries } from '../src/client/retry.ts';
 import { startTestAuthority } from './support/authority.ts';
-import { REAL_TIME } from './support/child-server.ts';
+import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { endOf } from './support/failed-command.ts';
 import { startHostileAuthority } from './support/hostile-authority.ts';

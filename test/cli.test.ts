@@ -8,13 +8,8 @@ import { suite, type TestContext, test } from 'node:test';
 import { verifyAuditChain } from '../src/authority/subjects/audit.ts';
 import { type AuditEntry, GENESIS_HASH } from '../src/store/store.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import {
-  type Ended,
-  NO_LIMITS,
-  REAL_TIME,
-  runProgram,
-  startChildServer,
-} from './support/child-server.ts';
+import { type Ended, NO_LIMITS, runProgram, startChildServer } from './support/child-server.ts';
+import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { get, heartbeat, joinedNode, operate, outcome } from './support/requests.ts';
 import { IN_DATABASE } from './support/test-stores.ts';

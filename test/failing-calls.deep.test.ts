@@ -15,10 +15,10 @@ import {
   type ChildServer,
   type Ended,
   NO_LIMITS,
-  REAL_TIME,
   runProgramBehind,
   startChildServer,
 } from './support/child-server.ts';
+import { REAL_TIME } from './support/clock.ts';
 import {
   type FailingCall,
   failFromNow,

@@ -7,7 +7,7 @@ import { after, before, suite, test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import { EXIT } from '../src/cli/exit-codes.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { REAL_TIME } from './support/child-server.ts';
+import { REAL_TIME } from './support/clock.ts';
 import { get, invite } from './support/requests.ts';
 import { openTerminal, programLine } from './support/terminal.ts';
 

@@ -17,7 +17,8 @@ import { pause } from '../src/client/retry.ts';
 import type { Bulletin } from '../src/protocol/records/bulletin.ts';
 import { loadConfig } from '../src/server/config/load.ts';
 import type { TestAuthority } from './support/authority.ts';
-import { type ChildEnvironment, type ChildServer, REAL_TIME } from './support/child-server.ts';
+import type { ChildEnvironment, ChildServer } from './support/child-server.ts';
+import { REAL_TIME } from './support/clock.ts';
 import { placeOf, type TestInstances, testInstances, until } from './support/instances.ts';
 import { startCluster } from './support/postgresql.ts';
 import {

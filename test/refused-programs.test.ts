@@ -6,7 +6,8 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { startTestAuthority } from './support/authority.ts';
-import { type Ended, REAL_TIME, runProgram, startChildServer } from './support/child-server.ts';
+import { type Ended, runProgram, startChildServer } from './support/child-server.ts';
+import { REAL_TIME } from './support/clock.ts';
 import {
   type Case,
   genesisWith,

@@ -11,7 +11,8 @@ import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import { parseOpensshKey } from '../src/base/keys/openssh-key.ts';
 import { agentKey } from '../src/cli/ssh-agent.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { REAL_TIME, runProgram } from './support/child-server.ts';
+import { runProgram } from './support/child-server.ts';
+import { REAL_TIME } from './support/clock.ts';
 import { endOf } from './support/failed-command.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'mesh-agent-'));

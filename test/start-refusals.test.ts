@@ -16,7 +16,7 @@ import {
   type OptionEntry,
   type OptionName,
 } from '../src/server/config/options.ts';
-import { REAL_TIME } from './support/child-server.ts';
+import { REAL_TIME } from './support/clock.ts';
 import {
   type Case,
   flag,

@@ -11,10 +11,10 @@ import { startTestAuthority } from './support/authority.ts';
 import {
   type ChildServer,
   NO_LIMITS,
-  REAL_TIME,
   runProgram,
   startChildServer,
 } from './support/child-server.ts';
+import { REAL_TIME } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import {
   get,

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { loadConfig } from '../src/server/config/load.ts';
-import { NO_LIMITS, REAL_TIME, startChildServer } from './support/child-server.ts';
+import { NO_LIMITS, startChildServer } from './support/child-server.ts';
+import { REAL_TIME } from './support/clock.ts';
 import { networkFolder } from './support/folders.ts';
 import { placeOf, testInstances, until } from './support/instances.ts';
 import { startCluster } from './support/postgresql.ts';

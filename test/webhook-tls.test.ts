@@ -5,12 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { loadConfig } from '../src/server/config/load.ts';
-import {
-  type ChildServer,
-  NO_LIMITS,
-  REAL_TIME,
-  startChildServer,
-} from './support/child-server.ts';
+import { type ChildServer, NO_LIMITS, startChildServer } from './support/child-server.ts';
+import { REAL_TIME } from './support/clock.ts';
 import { networkFolder } from './support/folders.ts';
 import { until } from './support/instances.ts';
 import { get, invite } from './support/requests.ts';

@@ -1,7 +1,8 @@
 /** Checks for a server whose disk fails while it is running. */
 import assert from 'node:assert/strict';
 import { startTestAuthority } from './authority.ts';
-import { type ChildServer, type Ended, REAL_TIME } from './child-server.ts';
+import type { ChildServer, Ended } from './child-server.ts';
+import { REAL_TIME } from './clock.ts';
 import { newKey, nodeRequest, operate, outcome } from './requests.ts';
 
 /**

@@ -7,9 +7,8 @@ import { createInterface } from 'node:readline';
 import { after } from 'node:test';
 import { signerFromSeed } from '../../src/base/crypto/ed25519.ts';
 import { readKeyFile } from '../../src/base/keys/key-file.ts';
-import { systemRuntime } from '../../src/base/runtime.ts';
 import type { TestAuthority, TestOperator } from './authority.ts';
-import type { TestClock } from './clock.ts';
+import { REAL_TIME } from './clock.ts';
 import { withoutSettings } from './isolation.ts';
 import { spawnNode } from './processes.ts';
 import { PROGRAM } from './project.ts';
@@ -63,18 +62,6 @@ export const NO_LIMITS: ChildEnvironment = {
   MESH_RATE_LIMIT_NODE_FAILURES: 'off',
   MESH_RATE_LIMIT_AUTH_FAILURES: 'off',
   MESH_TRUST_CYCLE_HOURS: '0',
-};
-
-function moveNothing(): never {
-  throw new Error('Nobody moves the real time');
-}
-
-/** The wall clock, for tests that involve another process. */
-export const REAL_TIME: TestClock = {
-  shared: null,
-  now: systemRuntime.now,
-  advance: moveNothing,
-  step: moveNothing,
 };
 
 /** Starts `mesh-na serve` on the folder; resolves when it is ready, rejects if it ends before that. */

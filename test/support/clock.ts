@@ -39,3 +39,15 @@ export function testClock(start = systemRuntime.now()): TestClock {
     },
   };
 }
+
+function moveNothing(): never {
+  throw new Error('Nobody moves the real time');
+}
+
+/** The wall clock, for tests that involve another process. */
+export const REAL_TIME: TestClock = {
+  shared: null,
+  now: systemRuntime.now,
+  advance: moveNothing,
+  step: moveNothing,
+};
