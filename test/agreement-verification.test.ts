@@ -16,7 +16,7 @@ import {
 } from './support/agreements.ts';
 import { HOUR } from './support/clock.ts';
 import { FORGED_SIGNATURE, WEAK_KEYS } from './support/hostile.ts';
-import { newKey, operate, outcome, send } from './support/requests.ts';
+import { newKey, operate } from './support/requests.ts';
 import { stateDigest } from './support/test-stores.ts';
 import {
   audited,
@@ -28,7 +28,6 @@ import {
   UUID,
 } from './support/trust.ts';
 import {
-  AT_THE_PUBLIC_DOOR,
   agreedTerms,
   agreementBetween,
   created,
@@ -42,6 +41,7 @@ import {
   resigned,
   signaturesOf,
   signedAgreement,
+  testPublicDoor,
   without,
 } from './support/trust-protocol.ts';
 
@@ -296,11 +296,7 @@ test('what is no agreement is refused', async (t) => {
       assert.equal(outcomeWithCause(await post(na, VERIFY, body)), expected);
     });
   }
-  for (const [name, expected, body] of AT_THE_PUBLIC_DOOR) {
-    await t.test(name, async () => {
-      assert.equal(outcome(await send(na, 'POST', VERIFY, { body })), expected);
-    });
-  }
+  await testPublicDoor(t, na, VERIFY);
 });
 
 /** Members no signature covers: anyone can change them, as long as they keep their type. */

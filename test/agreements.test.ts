@@ -32,7 +32,6 @@ import {
 } from './support/requests.ts';
 import { audited, post, startUnlimited, UUID, verifies } from './support/trust.ts';
 import {
-  AT_THE_OPERATORS_DOOR,
   agreedTerms,
   agreementSigners,
   type Change,
@@ -45,6 +44,7 @@ import {
   outcomeWithCause,
   set,
   signaturesOf,
+  testOperatorsDoor,
 } from './support/trust-protocol.ts';
 
 // Offers
@@ -615,11 +615,7 @@ for (const path of [OFFER, COUNTER, ACCEPT]) {
       [COUNTER]: termsRequest(now, { offer }),
       [ACCEPT]: { offer },
     }[path] as JsonObject;
-    for (const [name, expected, ask] of AT_THE_OPERATORS_DOOR) {
-      await t.test(name, async () => {
-        assert.equal(outcome(await ask(na, path, body)), expected);
-      });
-    }
+    await testOperatorsDoor(t, na, path, body);
   });
 }
 

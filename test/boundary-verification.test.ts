@@ -5,11 +5,9 @@ import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/val
 import { formatInstant } from '../src/base/timestamp.ts';
 import { HOUR } from './support/clock.ts';
 import { FORGED_SIGNATURE, WEAK_KEYS } from './support/hostile.ts';
-import { outcome, send } from './support/requests.ts';
 import { stateDigest } from './support/test-stores.ts';
 import { audited, misspellableKey, post, sovereign, startUnlimited } from './support/trust.ts';
 import {
-  AT_THE_PUBLIC_DOOR,
   decisionBy,
   eachOf,
   freshnessProof,
@@ -23,6 +21,7 @@ import {
   resigned,
   signaturesOf,
   singlySigned,
+  testPublicDoor,
   without,
 } from './support/trust-protocol.ts';
 
@@ -382,11 +381,7 @@ test('what is no decision is refused', async (t) => {
       assert.equal(outcomeWithCause(await post(na, VERIFY, body)), expected);
     });
   }
-  for (const [name, expected, body] of AT_THE_PUBLIC_DOOR) {
-    await t.test(name, async () => {
-      assert.equal(outcome(await send(na, 'POST', VERIFY, { body })), expected);
-    });
-  }
+  await testPublicDoor(t, na, VERIFY);
 });
 
 test('no member of a decision can be changed without being noticed', async () => {

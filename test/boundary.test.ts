@@ -19,7 +19,6 @@ import {
 } from './support/requests.ts';
 import { audited, post, sovereign, startUnlimited, UUID } from './support/trust.ts';
 import {
-  AT_THE_OPERATORS_DOOR,
   agreedTerms,
   agreementBetween,
   type Change,
@@ -41,6 +40,7 @@ import {
   signaturesOf,
   signedAgreement,
   singlyVerifies,
+  testOperatorsDoor,
   without,
 } from './support/trust-protocol.ts';
 
@@ -581,11 +581,7 @@ test('an agreement with 16 signatures and 4096 capabilities is read, beyond that
 test('the operator is known before the body is read', async (t) => {
   await using na = await startUnlimited();
   const body = { agreement: agreementOf(na), requested_capability: 'read' };
-  for (const [name, expected, ask] of AT_THE_OPERATORS_DOOR) {
-    await t.test(name, async () => {
-      assert.equal(outcome(await ask(na, DECIDE, body)), expected);
-    });
-  }
+  await testOperatorsDoor(t, na, DECIDE, body);
 });
 
 test('a refused request spends its nonce and leaves nothing else', async () => {

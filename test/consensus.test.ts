@@ -28,12 +28,10 @@ import {
 } from './support/consensus.ts';
 import { type Fault, faultsTogether } from './support/faults.ts';
 import { valuesExcept } from './support/hostile.ts';
-import { newKey, operate, outcome, send } from './support/requests.ts';
+import { newKey, operate, outcome } from './support/requests.ts';
 import { stateDigest } from './support/test-stores.ts';
 import { audited, post, startUnlimited, UUID } from './support/trust.ts';
 import {
-  AT_THE_OPERATORS_DOOR,
-  AT_THE_PUBLIC_DOOR,
   created,
   eachOf,
   inner,
@@ -43,6 +41,8 @@ import {
   type Party,
   singlySigned,
   singlyVerifies,
+  testOperatorsDoor,
+  testPublicDoor,
   without,
 } from './support/trust-protocol.ts';
 
@@ -595,25 +595,13 @@ test('no member of an operator request, spoiled, is an error of ours', async () 
 test('operators are known before any member of the body is read', async (t) => {
   await using na = await startUnlimited();
   const now = na.clock.now();
-  for (const [path, body] of [
-    [VOTE, { justification_proof: justification(now), vote: true }],
-    [ASSEMBLE, assembly(now)],
-  ] as [string, JsonObject][]) {
-    for (const [name, expected, ask] of AT_THE_OPERATORS_DOOR) {
-      await t.test(`${path}, ${name}: ${expected}`, async () => {
-        assert.equal(outcome(await ask(na, path, body)), expected);
-      });
-    }
-  }
+  await testOperatorsDoor(t, na, VOTE, { justification_proof: justification(now), vote: true });
+  await testOperatorsDoor(t, na, ASSEMBLE, assembly(now));
 });
 
 test('public requests are JSON objects of a bounded size', async (t) => {
   await using na = await startUnlimited();
-  for (const [name, expected, body] of AT_THE_PUBLIC_DOOR) {
-    await t.test(`${name}: ${expected}`, async () => {
-      assert.equal(outcome(await send(na, 'POST', VERIFY, { body })), expected);
-    });
-  }
+  await testPublicDoor(t, na, VERIFY);
 });
 
 test('both operator routes share the admin bucket, the public one has its own', async () => {

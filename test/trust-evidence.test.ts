@@ -31,8 +31,6 @@ import {
   verifies,
 } from './support/trust.ts';
 import {
-  AT_THE_OPERATORS_DOOR,
-  AT_THE_PUBLIC_DOOR,
   agreementBetween,
   type Change,
   combinationsOf,
@@ -51,6 +49,8 @@ import {
   resigned,
   set,
   signaturesOf,
+  testOperatorsDoor,
+  testPublicDoor,
   without,
 } from './support/trust-protocol.ts';
 
@@ -472,11 +472,7 @@ test('hostile decisions are refused or signed, and what is signed verifies', asy
 
 test('the operator is known before the body is read', async (t) => {
   await using na = await startUnlimited();
-  for (const [name, expected, ask] of AT_THE_OPERATORS_DOOR) {
-    await t.test(name, async () => {
-      assert.equal(outcome(await ask(na, BUILD, { decision: decision() })), expected);
-    });
-  }
+  await testOperatorsDoor(t, na, BUILD, { decision: decision() });
 });
 
 test('a refused request spends its nonce and leaves nothing else', async () => {
@@ -728,11 +724,7 @@ test('what is no evidence is refused', async (t) => {
       assert.equal(outcomeWithCause(await post(na, VERIFY, body)), expected);
     });
   }
-  for (const [name, expected, body] of AT_THE_PUBLIC_DOOR) {
-    await t.test(name, async () => {
-      assert.equal(outcome(await send(na, 'POST', VERIFY, { body })), expected);
-    });
-  }
+  await testPublicDoor(t, na, VERIFY);
 });
 
 test('no member of evidence can be changed without being noticed', async () => {

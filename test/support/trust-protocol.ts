@@ -6,6 +6,7 @@
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
+import type { TestContext } from 'node:test';
 import { signerFromSeed, verifySignature } from '../../src/base/crypto/ed25519.ts';
 import type { Signer } from '../../src/base/crypto/primitives.ts';
 import { JsonFloat, type JsonObject, type JsonValue } from '../../src/base/json/value.ts';
@@ -459,7 +460,7 @@ export function drop(...members: readonly string[]): Change {
 // The checks before any route's own [trust-1-4]
 
 /** Requests with the answers that an operator route gives before it reads any member of the body. */
-export const AT_THE_OPERATORS_DOOR: readonly (readonly [
+const AT_THE_OPERATORS_DOOR: readonly (readonly [
   string,
   string,
   (na: TestAuthority, path: string, body: JsonObject) => Promise<Received>,
@@ -540,7 +541,7 @@ export const AT_THE_OPERATORS_DOOR: readonly (readonly [
 ];
 
 /** The same for a public route, with bodies. */
-export const AT_THE_PUBLIC_DOOR: readonly (readonly [string, string, string])[] = [
+const AT_THE_PUBLIC_DOOR: readonly (readonly [string, string, string])[] = [
   ['no JSON', '400 invalid_json', '{"a":'],
   ['half a surrogate pair', '400 invalid_json', '{"a":"\\ud800"}'],
   ['a list', '400 invalid_json_object', '[]'],
@@ -548,3 +549,26 @@ export const AT_THE_PUBLIC_DOOR: readonly (readonly [string, string, string])[] 
   ['nested too deep', '400 invalid_json', '['.repeat(100) + ']'.repeat(100)],
   ['too large', '413 request_entity_too_large', ' '.repeat(2 ** 21 + 1)],
 ];
+
+/** Tests what an operator route answers before it reads any member of the body, which is one that it accepts. */
+export async function testOperatorsDoor(
+  t: TestContext,
+  na: TestAuthority,
+  path: string,
+  body: JsonObject,
+): Promise<void> {
+  for (const [name, expected, ask] of AT_THE_OPERATORS_DOOR) {
+    await t.test(`${path}, ${name}: ${expected}`, async () => {
+      assert.equal(outcome(await ask(na, path, body)), expected);
+    });
+  }
+}
+
+/** The same for a public route. */
+export async function testPublicDoor(t: TestContext, na: TestAuthority, path: string) {
+  for (const [name, expected, body] of AT_THE_PUBLIC_DOOR) {
+    await t.test(`${path}, ${name}: ${expected}`, async () => {
+      assert.equal(outcome(await send(na, 'POST', path, { body })), expected);
+    });
+  }
+}

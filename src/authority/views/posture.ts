@@ -90,8 +90,6 @@ export interface WebhookFacts {
   readonly waitingSince: number | null;
 }
 
-export type Severity = PostureFinding['severity'];
-
 type Judged = Pick<PostureFinding, 'severity' | 'sentence'>;
 type NotKnown = Omit<PostureUnknown, 'rule'>;
 
