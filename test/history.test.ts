@@ -130,10 +130,12 @@ for (const threads of ['1', '2']) {
       await na.checkClock();
       clock.advance(10 * SECOND);
       await na.checkClock();
+      // As the periodic work may do at any time from here on.
+      await na.recordHistory();
       await beat(3);
       await pass(MINUTE);
       const ahead = await counted('heartbeats', 140);
-      assert.equal(ahead[8], 5);
+      assert.deepEqual([ahead[8], ahead[128]], [2, 3]);
       assert.ok(ahead.slice(10, 120).every((count) => count === null));
       clock.step(-2 * HOUR);
       await na.checkClock();
