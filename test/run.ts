@@ -3,7 +3,15 @@
  * named `*.deep.test.ts`; with `MESH_TEST_THREADS` or `MESH_TEST_STORE` only those that threads or the store can affect.
  * `tsx --test FILE` runs a single file from its source.
  */
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { basename, join, relative, resolve } from 'node:path';
 import { run } from 'node:test';
@@ -12,8 +20,8 @@ import { parseArgs } from 'node:util';
 import { shareCluster } from './support/empty-stores.ts';
 import { IMPORTS_FILE, type Imports } from './support/imports.ts';
 
-/** Far longer than any file takes; it ends one that hangs. */
-const FILE_TIMEOUT_MS = 10 * 60_000;
+/** Far longer than any file or group takes; it ends one that hangs. */
+const FILE_TIMEOUT_MS = 20 * 60_000;
 
 const SHOWN_FILES = 20;
 
@@ -28,6 +36,12 @@ const AUTHORITY = 'test/support/authority.ts';
 const BROWSER = 'test/support/browser.ts';
 const LMDB_ONLY = 'test/support/lmdb-only.ts';
 const PROCESSES = 'test/support/processes.ts';
+
+/** How many files share a process: loading the modules and warming them up takes half of a process's time. */
+const GROUP_FILES = 12;
+/** What tests do that change or measure what a process has once. */
+const ALONE =
+  /\b(?:cpuUsage|memoryUsage|mock\.timers)\b|\bprocess\.env\.\w+ = |support\/(?:thread-)?cpu\.ts/;
 
 /** They start an authority, but neither threads nor the store affect them, or they bring their own store. */
 const UNAFFECTED =
@@ -115,6 +129,7 @@ const UNAFFECTED_BY_THREADS = new Set([
 ]);
 
 interface Counted {
+  readonly name: string;
   readonly nesting: number;
   readonly file?: string | undefined;
   readonly details: { readonly duration_ms: number };
@@ -143,11 +158,10 @@ const files = tests
   .filter(isChosen)
   .map((path) => join(TESTS, path))
   .sort();
+const shared = positionals.length > 0 || values.deep ? [] : files.filter(sharesProcess);
 // Files that start programs take longest and mostly wait, so they go first: otherwise, they would run alone at the end.
-const [waiting, others] = [
-  files.filter(startsPrograms),
-  files.filter((file) => !startsPrograms(file)),
-];
+const waiting = files.filter(startsPrograms);
+const others = files.filter((file) => !waiting.includes(file) && !shared.includes(file));
 
 function isChosen(path: string): boolean {
   const name = basename(path, '.test.js');
@@ -175,7 +189,13 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 /** More than there are cores, because files spend a third of their time waiting for processes, pages and disks. */
 const concurrency = availableParallelism() + 2;
 const took = new Map<string, number>();
-run({ files: [...waiting, ...others], concurrency, timeout: FILE_TIMEOUT_MS, signal: stop.signal })
+const groups = writeGroups();
+run({
+  files: [...waiting, ...others, ...groups],
+  concurrency,
+  timeout: FILE_TIMEOUT_MS,
+  signal: stop.signal,
+})
   .on('test:pass', count)
   .on('test:fail', (failed) => {
     process.exitCode = 1;
@@ -185,17 +205,17 @@ run({ files: [...waiting, ...others], concurrency, timeout: FILE_TIMEOUT_MS, sig
   .on('end', () => process.stdout.write(slowest()))
   .pipe(process.stdout, { end: false });
 
-/** Counts only top-level tests. */
-function count({ nesting, file = '', details }: Counted): void {
-  if (nesting === 0) took.set(file, (took.get(file) ?? 0) + details.duration_ms);
+/** Counts only top-level tests; those of a group are its files. */
+function count({ name, nesting, file = '', details }: Counted): void {
+  if (nesting > 0) return;
+  const counted = groups.includes(file) ? name : relative(PROJECT, file);
+  took.set(counted, (took.get(counted) ?? 0) + details.duration_ms);
 }
 
 /** The time for the whole run is limited, so the run says where it went. */
 function slowest(): string {
   const files = [...took].sort(([, one], [, other]) => other - one).slice(0, SHOWN_FILES);
-  const lines = files.map(
-    ([file, ms]) => `${(ms / 1000).toFixed(1).padStart(7)} s  ${relative(PROJECT, file)}\n`,
-  );
+  const lines = files.map(([file, ms]) => `${(ms / 1000).toFixed(1).padStart(7)} s  ${file}\n`);
   return `\nThe files that took longest:\n${lines.join('')}`;
 }
 
@@ -215,10 +235,39 @@ function startsPrograms(file: string): boolean {
   return modules.has(BROWSER) || modules.has(PROCESSES);
 }
 
+function sharesProcess(file: string): boolean {
+  return !startsPrograms(file) && !ALONE.test(readFileSync(join(PROJECT, sourceOf(file)), 'utf8'));
+}
+
+/**
+ * Writes a file for each group, which runs its members one after another, each in a suite, to which its hooks belong.
+ * Neighbors are alike, so each goes to another group.
+ */
+function writeGroups(): string[] {
+  const count = Math.ceil(shared.length / GROUP_FILES);
+  return Array.from({ length: count }, (_, group) => {
+    const members = shared.filter((_, index) => index % count === group);
+    const path = join(scratch, `group-${group + 1}.test.mjs`);
+    writeFileSync(
+      path,
+      `import { suite } from 'node:test';
+for (const [name, file] of ${JSON.stringify(members.map((file) => [sourceOf(file), file]))}) {
+  await suite(name, () => import(file));
+}
+`,
+    );
+    return path;
+  });
+}
+
+function sourceOf(file: string): string {
+  return relative(BUILD, file).replace(/\.js$/, '.ts');
+}
+
 /** The source of a compiled file and all own modules that it imports. */
 function modulesOf(file: string): ReadonlySet<string> {
   const reached = new Set<string>();
-  const waiting = [relative(BUILD, file).replace(/\.js$/, '.ts')];
+  const waiting = [sourceOf(file)];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     if (reached.has(next)) continue;
     reached.add(next);

@@ -14,7 +14,7 @@ const SETTING =
 const OF_TESTS = /^MESH_(?:TEST|UPDATE)_/;
 
 /** Benchmarks, searches and processes that tests start also import parts of the tests. */
-const isTestFile = /\.test\.[jt]s$/.test(process.argv[1] ?? '');
+const isTestFile = /\.test\.m?[jt]s$/.test(process.argv[1] ?? '');
 if (isTestFile) isolate();
 
 function isolate(): void {
