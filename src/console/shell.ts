@@ -113,6 +113,7 @@ export const STYLE_TEXT = `${STYLE.text}${TABLE_STYLE}${HISTORY_STYLE}
 .ask textarea { min-height: 8rem; font-family: var(--mono); font-size: 0.875rem; }
 .ask .wide { grid-column: 1 / -1; }
 .ask[data-changes] { align-items: start; }
+.ask[data-changes] > :last-child { grid-column: 1 / -1; }
 summary { cursor: pointer; padding-block: 0.375rem; }
 .field .hint { font-size: 0.8125rem; color: var(--muted); }
 .confirm { display: grid; gap: 1rem; max-width: 34rem; }
