@@ -8,6 +8,7 @@ import { indentedJson } from '../src/console/json-text.ts';
 import { CONTACTS } from '../src/console/pages/contacts.ts';
 import { nodeQuery, parametersOf, searchesFor } from '../src/console/pages/node-filter.ts';
 import { findNodes } from '../src/console/pages/node-rows.ts';
+import { NODES } from '../src/console/pages/nodes.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 import { changeIn, startTestConsole, type TestConsole } from './support/console.ts';
@@ -260,6 +261,19 @@ suite('nodes', () => {
     const next = parametersOf(first, { meaning, cursor: nextCursor ?? '' });
     assert.equal((await findNodes(context, nodeQuery(next))).meaning, 1);
     assert.deepEqual(asked, [{ hostname: '*webserver*', limit: 50, cursor: 'c' }]);
+  });
+
+  test('a page without rows says why', async () => {
+    for (const [query, further, text] of [
+      ['', {}, /No node is in use\. Invite one .*mesh-na invite create/],
+      ['role=role:client', {}, /No certificate matches/],
+      ['role=role:client', { next_cursor: 'c' }, /None matches so far: the next page searches on/],
+    ] as const) {
+      const certificates = async () => ({ count: 0, certificates: [], ...further });
+      const context = { client: { certificates }, now: () => 0 } as unknown as Context;
+      const { body } = await NODES.show(context, new URLSearchParams(query));
+      assert.match(body.text, text);
+    }
   });
 
   test('what a search can mean', () => {

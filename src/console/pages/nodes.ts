@@ -78,11 +78,7 @@ function listing(query: NodeQuery, found: FoundNodes): Html {
     : NO_HTML;
   const shown =
     rows.length === 0
-      ? emptyState(
-          nextCursor === null
-            ? 'No certificate matches.'
-            : 'None matches so far: the next page searches on.',
-        )
+      ? nothing(query, nextCursor)
       : table({
           id: 'nodes',
           caption: `${rows.length} certificates on this page`,
@@ -98,6 +94,13 @@ function listing(query: NodeQuery, found: FoundNodes): Html {
     also: html`<a href="./nodes.csv?${parametersOf(query, { meaning: 0, cursor: '', sort: null }).toString()}">All as CSV</a><a href="./contacts?${parametersOf(query, { meaning: 0, cursor: '', sort: null }).toString()}">Last contact of each</a>`,
   })}</div>
 `;
+}
+
+function nothing(query: NodeQuery, nextCursor: string | null): Html {
+  if (nextCursor !== null) return emptyState('None matches so far: the next page searches on.');
+  return parametersOf(query, { sort: null }).size === 0
+    ? emptyState('No node is in use. Invite one on the page Invites, or with', 'invite create')
+    : emptyState('No certificate matches.');
 }
 
 function columns(query: NodeQuery): Column<CertificateRow>[] {
