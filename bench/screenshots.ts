@@ -23,6 +23,7 @@ import { get, operate } from '../test/support/requests.ts';
 import {
   fillNetwork,
   foundingTime,
+  HEALTHY_NETWORK,
   networkNameOf,
   SAMPLE_NETWORKS,
   type SampleNetwork,
@@ -47,7 +48,11 @@ const NETWORKS: readonly { readonly name: string; filled(): Promise<FilledNetwor
 interface Options {
   readonly height: number;
   readonly network?: string;
+  readonly docs?: boolean;
 }
+
+/** The pictures in the documents. */
+const DOCUMENTED = { folder: 'docs/screenshots', pages: ['dashboard', 'connectome'], height: 1200 };
 
 const COMMANDS = commandReference(buildProgram());
 
@@ -60,12 +65,14 @@ await new Command('screenshots')
       NETWORKS.map(({ name }) => name),
     ),
   )
+  .option('--docs', `only the pictures of the documents, to ${DOCUMENTED.folder}`)
   .action(drawAll)
   .parseAsync();
 
-async function drawAll(folder: string, { height, network }: Options): Promise<void> {
+async function drawAll(folder: string, { height, network, docs }: Options): Promise<void> {
   const browser = await startBrowser();
   try {
+    if (docs) return await drawDocumented(browser);
     for (const { name, filled } of NETWORKS) {
       if (network !== undefined && network !== name) continue;
       const target = join(folder, name);
@@ -78,6 +85,17 @@ async function drawAll(folder: string, { height, network }: Options): Promise<vo
     }
   } finally {
     await browser.close();
+  }
+}
+
+async function drawDocumented(browser: TestBrowser): Promise<void> {
+  await using held = await filledSample(HEALTHY_NETWORK);
+  await using visit = await browser.visit(held.na.url, { isApart: true });
+  for (const { name, path } of pageAddresses(held.subjects)) {
+    if (!DOCUMENTED.pages.includes(name)) continue;
+    const look = { theme: 'light', width: 1280 } as const;
+    const file = join(DOCUMENTED.folder, `${name}.png`);
+    await draw(visit.page, held.na.url + path, look, file, DOCUMENTED.height);
   }
 }
 

@@ -298,7 +298,7 @@ suite('treaties of any number', () => {
     assert.equal(await page.locator('#treaties a', { hasText: 'alpha' }).count(), 2);
   });
 
-  test('on a phone each treaty is a card that begins with its state and its end', async () => {
+  test('on a phone each treaty is a card that begins with its parties, its state and its end', async () => {
     const na = await small();
     await using visit = await (await browser()).visit(`${na.url}/connectome`, { width: NARROW });
     const { page } = visit;
@@ -310,7 +310,7 @@ suite('treaties of any number', () => {
       ]),
     );
     const order = tops.toSorted(([, a], [, b]) => Number(a) - Number(b)).map(([label]) => label);
-    assert.deepEqual(order, ['State', 'Until', 'Recognizes', 'Is recognized', 'From', 'Treaty']);
+    assert.deepEqual(order, ['Recognizes', 'Is recognized', 'State', 'Until', 'From', 'Treaty']);
     const box = page.locator('#treaties').locator('..');
     assert.equal(await box.evaluate((each) => each.scrollWidth - each.clientWidth), 0);
   });

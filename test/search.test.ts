@@ -1,4 +1,4 @@
-/** The search over everything public: over each page by keyboard, and as a page of its own. */
+/** The page of the search over everything public, and the keys that lead to it. */
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { commandReference } from '../src/cli/command-reference.ts';
@@ -58,16 +58,14 @@ test('many matches are counted, and the first of them are shown', async () => {
   assert.ok((await hrefsFor('e')).length < 60);
 });
 
-test('what is found is reached by keyboard alone, from any page', async () => {
+test('a slash leads to it from any page, and what is found is reached by keyboard alone', async () => {
   await using visit = await browser.visit(`${na.url}/cli-reference`);
   const { page } = visit;
   await page.keyboard.press('/');
-  const box = page.getByRole('dialog', { name: 'Search' });
-  await box.waitFor();
+  await page.waitForURL(`${na.url}/search#q`);
   await page.keyboard.type('north');
-  const found = box.getByRole('link', { name: 'north-rail' });
-  await found.first().waitFor();
-  assert.match(await box.getByRole('status').innerText(), /^1 match\.$/);
+  await page.waitForURL(`${na.url}/search?q=north`);
+  assert.match(await page.getByRole('status').innerText(), /^1 match\.$/);
   assert.deepEqual(await visit.violations(), []);
   await page.keyboard.press('ArrowDown');
   assert.equal(await page.evaluate('document.activeElement.textContent'), 'north-rail');
@@ -75,43 +73,36 @@ test('what is found is reached by keyboard alone, from any page', async () => {
   assert.equal(await page.evaluate('document.activeElement.name'), 'q');
   await page.keyboard.press('Enter');
   await page.waitForURL(`${na.url}/sovereign?id=north-rail`);
+  await page.goBack();
+  assert.equal(await page.inputValue('#q'), 'north');
+  await page.goBack();
+  await page.waitForURL(`${na.url}/cli-reference`);
   assert.deepEqual(visit.problems, []);
 });
 
-test('Ctrl-K opens it also while something is typed elsewhere, where a slash is just a slash', async () => {
+test('Ctrl-K leads to it also while something is typed elsewhere, where a slash is just a slash', async () => {
   await using visit = await browser.visit(`${na.url}/trust`);
   const { page } = visit;
-  const box = page.getByRole('dialog', { name: 'Search' });
   await page.focus('#to');
   await page.keyboard.press('/');
   assert.equal(await page.inputValue('#to'), '/');
-  assert.equal(await box.count(), 0);
   await page.keyboard.press('Control+k');
-  await box.waitFor();
-  await page.keyboard.press('Escape');
-  assert.equal(await box.isVisible(), false);
-  assert.equal(await page.evaluate('document.activeElement.id'), 'to');
+  await page.waitForURL(`${na.url}/search#q`);
 });
 
-test('a match on the open page closes the search and leads there', async () => {
-  await using visit = await browser.visit(`${na.url}/api-reference`);
+test('its own keys lead back to what is typed', async () => {
+  await using visit = await browser.visit(`${na.url}/search?q=north`);
   const { page } = visit;
-  await page.locator('[data-search]').click();
-  await page.keyboard.type('POST /join');
-  await page.getByRole('dialog').getByRole('link', { name: 'POST /join' }).first().waitFor();
-  await page.keyboard.press('Enter');
-  await page.waitForURL(/\/api-reference#post-join$/);
-  assert.equal(await page.getByRole('dialog').isVisible(), false);
+  await page.getByRole('link', { name: 'north-rail' }).focus();
+  await page.keyboard.press('/');
+  assert.equal(await page.evaluate('document.activeElement.value'), 'north');
 });
 
-test('it works on the page of an address that does not exist, however deep', async () => {
+test('it is reached from the page of an address that does not exist, however deep', async () => {
   await using visit = await browser.visit(`${na.url}/no/such/place`);
   const { page } = visit;
   await page.keyboard.press('/');
-  await page.keyboard.type('north');
-  await page.getByRole('dialog').getByRole('link', { name: 'north-rail' }).waitFor();
-  await page.keyboard.press('Enter');
-  await page.waitForURL(`${na.url}/sovereign?id=north-rail`);
+  await page.waitForURL(`${na.url}/search#q`);
 });
 
 for (const javaScript of [true, false]) {
@@ -135,5 +126,5 @@ test('without scripts, the link at the top leads to it', async () => {
     width: WIDE,
   });
   await visit.page.locator('[data-search]').click();
-  await visit.page.waitForURL(`${na.url}/search`);
+  await visit.page.waitForURL(`${na.url}/search#q`);
 });

@@ -15,6 +15,7 @@ const SCRIPTS = [
   'details',
   'frame',
   'home',
+  'search',
 ];
 
 /** The text of each script, by name. */

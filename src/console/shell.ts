@@ -4,7 +4,7 @@ import { browserScript } from '../pages/browser-script.ts';
 import { type FramedParts, framed, type Site } from '../pages/frame.ts';
 import { HISTORY_STYLE } from '../pages/history-style.ts';
 import { type Html, html, NO_HTML } from '../pages/html.ts';
-import { STYLE } from '../pages/style.ts';
+import { FACTS_STYLE, FORM_STYLE, STYLE } from '../pages/style.ts';
 import { TABLE_STYLE } from '../pages/table.ts';
 import type { Context } from './context.ts';
 import type { Page } from './page.ts';
@@ -86,7 +86,7 @@ const HEAD = html`<link rel="stylesheet" href="./style.css">
 `;
 
 function themeForm({ here }: Look): Html {
-  return html`<form method="post" action="./theme"><input type="hidden" name="back" value="${here}"><input type="hidden" name="system" value="light" data-system-theme><button class="tool theme" type="submit"><svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true" focusable="false"><circle cx="10" cy="10" r="7.25"/><path d="M10 2.75a7.25 7.25 0 0 1 0 14.5z"/></svg><span class="visually-hidden">Switch theme</span></button></form>`;
+  return html`<form method="post" action="./theme"><input type="hidden" name="back" value="${here}"><input type="hidden" name="system" value="light" data-system-theme><button class="tool theme" type="submit"><svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true"><circle cx="10" cy="10" r="7.25"/><path d="M10 2.75a7.25 7.25 0 0 1 0 14.5z"/></svg><span class="visually-hidden">Switch theme</span></button></form>`;
 }
 
 const KEYS = html`<dialog class="keys" aria-labelledby="keys-heading" data-keys>
@@ -103,9 +103,8 @@ const KEYS = html`<dialog class="keys" aria-labelledby="keys-heading" data-keys>
 
 export const SCRIPT_TEXT = browserScript('console').text;
 
-export const STYLE_TEXT = `${STYLE.text}${TABLE_STYLE}${HISTORY_STYLE}
+export const STYLE_TEXT = `${STYLE.text}${FORM_STYLE}${FACTS_STYLE}${TABLE_STYLE}${HISTORY_STYLE}
 .pages ul { flex-wrap: wrap; }
-@media (max-width: 30rem) { .pages ul { display: flex; } }
 .ask input[type="number"], .ask textarea, .confirm input {
   width: 100%; padding: 0.5rem 0.75rem; font: inherit; color: inherit;
   background: var(--surface); border: 1px solid var(--line-strong); border-radius: 6px;

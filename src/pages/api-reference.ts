@@ -112,8 +112,8 @@ function entry(route: RouteDescription, context: CurlContext): Html {
   const { method, path, access, summary, description } = route;
   const [label, state] = ACCESS_BADGES[access];
   const anchor = anchorOf(route);
-  return html`<article class="entry" id="${anchor}" aria-labelledby="${anchor}-head" data-entry>
-<div class="entry-head"><h3 id="${anchor}-head"><a href="#${anchor}"><span class="verb">${method}</span> ${path}</a></h3><span class="badge ${state}">${label}</span></div>
+  return html`<article class="entry" id="${anchor}" data-entry>
+<div class="entry-head"><h3><a href="#${anchor}"><span class="verb">${method}</span> ${path}</a></h3><span class="badge ${state}">${label}</span></div>
 <p>${summary}.${description === undefined ? '' : html` <span class="muted">${withCode(description)}</span>`}</p>
 ${facts(route)}${request(route)}${answer(route)}${refusals(route)}${example(route, context)}</article>
 `;
@@ -123,8 +123,7 @@ function facts(route: RouteDescription): Html {
   const { access, limit } = route;
   return html`<dl class="facts">
 <dt>Access</dt><dd>${AUTH_HINTS[access]}</dd>
-<dt>Limit</dt><dd>${limit === 'none' ? 'none' : `bucket ${limit}, per address`}</dd>
-<dt>Success</dt><dd>${successOf(route)}, ${mediaTypeOf(route)}</dd>
+${limit === 'none' ? '' : html`<dt>Limit</dt><dd>bucket ${limit}, per address</dd>\n`}<dt>Success</dt><dd>${successOf(route)}, ${mediaTypeOf(route)}</dd>
 </dl>
 `;
 }
@@ -162,7 +161,7 @@ function answer({ answer: described }: RouteDescription): Html {
   const fields = 'contentType' in described ? [] : fieldsOf(described);
   if (fields.length === 0) return NO_HTML;
   return html`<details><summary>Answer: ${counted(fields)}</summary>
-${fieldList(fields)}</details>
+${fieldList(fields, OPTIONAL)}</details>
 `;
 }
 
@@ -170,12 +169,18 @@ function counted(fields: readonly Field[]): string {
   return `${fields.length} field${fields.length > 1 ? 's' : ''}`;
 }
 
-function fieldList(fields: readonly Field[]): Html {
+type Mark = (isRequired: boolean) => Html;
+
+const REQUIRED: Mark = (isRequired) => (isRequired ? html` <b>required</b>` : NO_HTML);
+/** Of an answer, most fields are always present. */
+const OPTIONAL: Mark = (isRequired) => (isRequired ? NO_HTML : html` <b>optional</b>`);
+
+function fieldList(fields: readonly Field[], mark = REQUIRED): Html {
   return html`<dl class="fields">
 ${fields.map(
   ({ path, type, isRequired, notes }) =>
-    html`<div><dt>${path}</dt><dd>${type}${isRequired ? html` <b>required</b>` : ''}${
-      notes.length === 0 ? '' : html` <small>· ${notes.join(' · ')}</small>`
+    html`<div><dt>${path}</dt><dd>${type}${mark(isRequired)}${
+      notes.length === 0 ? '' : html` <small>· ${withCode(notes.join(' · '))}</small>`
     }</dd></div>
 `,
 )}</dl>

@@ -20,6 +20,7 @@ import { badge, blastRadiusTable, edgesTable, stateBadge, stateField } from './g
 import { type Content, type Html, html, NO_HTML } from './html.ts';
 import { inlineStyle } from './inline-code.ts';
 import { PATH_DRAWING_STYLE, pathDrawing } from './path-drawing.ts';
+import { FACTS_STYLE, FORM_STYLE } from './style.ts';
 import { type Column, type RowPage, rowPage, TABLE_STYLE, table } from './table.ts';
 import { trustLink } from './trust-form.ts';
 import {
@@ -47,7 +48,9 @@ export interface AtlasAnswer {
   readonly graphDigest: string;
 }
 
-const STYLE = inlineStyle(GRAPH_STYLE + TABLE_STYLE + ATLAS_STYLE + PATH_DRAWING_STYLE);
+const STYLE = inlineStyle(
+  FORM_STYLE + FACTS_STYLE + GRAPH_STYLE + TABLE_STYLE + ATLAS_STYLE + PATH_DRAWING_STYLE,
+);
 const SCRIPT = browserScript('atlas');
 
 const MOST_LISTED = 100;
@@ -168,7 +171,7 @@ function sovereignPanel(model: GraphModel, node: GraphNode): Html {
   return html`<section class="section" id="selected" aria-labelledby="selected-heading" tabindex="-1">
 <div class="section-head"><h2 id="selected-heading"><bdi class="full-name">${nameInFull(id)}</bdi></h2><a href="./atlas">Clear selection</a></div>
 <dl class="facts">
-<dt>Kind</dt><dd>${isOwn ? 'this authority' : 'another sovereign'}</dd>
+<dt>Kind</dt><dd>${isOwn ? 'This authority' : 'Another sovereign'}</dd>
 <dt>Recognizes</dt><dd>${counted(outgoing.length, 'treaty', 'treaties')}</dd>
 <dt>Is recognized by</dt><dd>${counted(incoming.length, 'treaty', 'treaties')}</dd>
 <dt>Linked sovereigns</dt><dd>${neighbors(model, node)}</dd>
@@ -178,12 +181,12 @@ function sovereignPanel(model: GraphModel, node: GraphNode): Html {
 ${
   outgoing.length === 0
     ? emptyState('It has issued no treaty.')
-    : firstTreaties('outgoing', 'Treaties it has issued.', outgoing, `${ownPage}#out-heading`)
+    : firstTreaties('outgoing', 'from', outgoing, `${ownPage}#out-heading`)
 }<h3>Who recognizes it</h3>
 ${
   incoming.length === 0
     ? emptyState('No treaty recognizes it.')
-    : firstTreaties('incoming', 'Treaties that recognize it.', incoming, `${ownPage}#in-heading`)
+    : firstTreaties('incoming', 'to', incoming, `${ownPage}#in-heading`)
 }<h3>Evidence against its attestations</h3>
 ${
   revocations.length === 0
@@ -193,14 +196,16 @@ ${
 `;
 }
 
+/** `own` is the column of the sovereign itself, which is the same in all rows. */
 function firstTreaties(
   table: string,
-  sentence: string,
+  own: 'from' | 'to',
   treaties: readonly EdgeRow[],
   address: string,
 ): Html {
   const shown = rowPage(treaties, 1);
-  return edgesTable(table, captionOf(sentence, shown, address), shown.rows);
+  const sentence = own === 'from' ? 'Treaties it has issued.' : 'Treaties that recognize it.';
+  return edgesTable(table, captionOf(sentence, shown, address), shown.rows, { without: own });
 }
 
 function firstRevocations(revocations: readonly BlastRadiusRow[], address: string): Html {
@@ -221,11 +226,11 @@ function neighbors({ links }: GraphModel, node: GraphNode): number {
 }
 
 function pathSection(model: GraphModel, question: AtlasQuestion, path: TrustPath | null): Html {
-  return html`<section class="section" aria-labelledby="path" >
+  return html`<section class="section" aria-labelledby="path">
 <h2 id="path">Trust path</h2>
 <form class="ask" method="get" action="./atlas#path">
-<p class="field"><label for="from">Evaluating sovereign</label><input type="text" id="from" name="from" list="names" value="${question.from}" required autocomplete="off" spellcheck="false"></p>
-<p class="field"><label for="to">Evaluated sovereign</label><input type="text" id="to" name="to" list="names" value="${question.to}" required autocomplete="off" spellcheck="false"></p>
+<p class="field"><label for="from">Trusting sovereign</label><input type="text" id="from" name="from" list="names" value="${question.from}" required autocomplete="off" spellcheck="false"></p>
+<p class="field"><label for="to">Trusted sovereign</label><input type="text" id="to" name="to" list="names" value="${question.to}" required autocomplete="off" spellcheck="false"></p>
 <p class="field"><button type="submit">Show the path</button></p>
 </form>
 <datalist id="names">${model.nodes.slice(0, MOST_SUGGESTED).map(nameOption)}</datalist>

@@ -7,6 +7,7 @@ import { type Html, html } from './html.ts';
 import type { CommandEntry, CommandReference } from './reference/command-reference.ts';
 import { nothingFits, referenceContents } from './reference-contents.ts';
 import { REFERENCE_STYLE } from './reference-style.ts';
+import { capital } from './values.ts';
 
 const SCRIPT = browserScript('cli-reference');
 
@@ -46,7 +47,7 @@ function groupsOf({ commands }: CommandReference): CommandGroup[] {
   }
   return [...subjects].map(([subject, held]) => ({
     id: subject === '' ? 'authority' : `commands-${subject}`,
-    title: subject === '' ? 'Authority and operators' : subject,
+    title: subject === '' ? 'Authority and operators' : capital(subject.replaceAll('-', ' ')),
     commands: held,
   }));
 }
@@ -81,10 +82,10 @@ function entry(programName: string, command: CommandEntry): Html {
   const { path, description, usage, notes } = command;
   const anchor = anchorOf(path);
   const name = `${programName} ${path}`;
-  return html`<article class="entry" id="${anchor}" aria-labelledby="${anchor}-head" data-entry>
-<h3 id="${anchor}-head"><a href="#${anchor}">${name}</a></h3>
+  return html`<article class="entry" id="${anchor}" data-entry>
+<h3><a href="#${anchor}">${name}</a></h3>
 <p>${description}</p>
-<pre class="code" tabindex="0" aria-label="Usage of ${name}">${usage}</pre>
+<pre class="code">${usage}</pre>
 ${notes === '' ? '' : helpNotes(notes)}${
   command.arguments.length === 0
     ? ''

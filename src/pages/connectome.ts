@@ -21,10 +21,11 @@ import { inlineStyle } from './inline-code.ts';
 import type { LivePageContent } from './live-content.ts';
 import { LIVE_STATUS, LIVE_STYLE, liveRegion, liveView } from './live-region.ts';
 import { STAT_STYLE, stats } from './stat.ts';
+import { FORM_STYLE } from './style.ts';
 import { pager, rowPage, TABLE_STYLE } from './table.ts';
 import { EVERY_TREATY, foundTreaties, parametersOf, type TreatyQuery } from './treaty-query.ts';
 
-const STYLE = inlineStyle(STAT_STYLE + GRAPH_STYLE + TABLE_STYLE + LIVE_STYLE);
+const STYLE = inlineStyle(STAT_STYLE + FORM_STYLE + GRAPH_STYLE + TABLE_STYLE + LIVE_STYLE);
 const SCRIPT = browserScript('connectome');
 
 const COUNTS = [
@@ -81,7 +82,7 @@ function treaties(
     found.length === edges.length ? `${all}.` : `${shownCount(found.length)} of ${all}.`;
   return html`<div class="listing">
 ${treatyForm(query)}
-${keyed('table', edgesTable('treaties', caption, shown.rows, sorting))}
+${keyed('table', edgesTable('treaties', caption, shown.rows, { sorting }))}
 ${keyed('pager', pager('Pages of treaties', shown, hrefOf))}
 <p class="small"><a href="./connectome/treaties.csv${parametersOf({ ...query, page: 1, blast: 1, material: 1 })}" download>These treaties as CSV</a></p>
 </div>
@@ -146,5 +147,6 @@ export function connectomePage(
       : liveView('connectome', whole.version, connectomeMain(model, query)),
     style: STYLE,
     script: SCRIPT,
+    connects: true,
   });
 }

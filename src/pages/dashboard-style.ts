@@ -8,10 +8,8 @@ export const DASHBOARD_STYLE = `
 .bar .s-replaced { fill: var(--line-strong); }
 .states { display: flex; flex-wrap: wrap; gap: 0.5rem 1.5rem; padding: 0; list-style: none; }
 .state-count { font-weight: 650; }
-.name { overflow-wrap: anywhere; min-width: 10rem; max-width: 24rem; }
-.name a { color: inherit; }
 .changes { display: grid; padding: 0; list-style: none; background: var(--surface); border: 1px solid var(--line); border-radius: var(--radius); }
-.changes > li { display: grid; gap: 0.25rem; padding: 0.75rem 1rem; border-bottom: 1px solid var(--line); }
+.changes > li { display: grid; gap: 0.125rem; padding: 0.5rem 1rem; border-bottom: 1px solid var(--line); }
 .changes > li:last-child { border-bottom: 0; }
 .change-head { display: flex; flex-wrap: wrap; align-items: baseline; gap: 0.25rem 0.75rem; }
 .change-head time { margin-inline-start: auto; color: var(--muted); font-size: 0.875rem; }

@@ -31,9 +31,9 @@ import { instancesSection } from './instances-table.ts';
 import type { LivePageContent } from './live-content.ts';
 import { LIVE_STATUS, LIVE_STYLE, liveRegion } from './live-region.ts';
 import { POSTURE_STYLE, postureSection } from './posture-section.ts';
-import { capital, STAT_STYLE, type Stat, stats, type Tone } from './stat.ts';
+import { STAT_STYLE, type Stat, stats, type Tone } from './stat.ts';
 import { type Column, shortKey, TABLE_STYLE, table } from './table.ts';
-import { attestationLink, sovereignLink, timeText, treatyLink } from './values.ts';
+import { attestationLink, capital, sovereignLink, timeText, treatyLink } from './values.ts';
 
 const STYLE = inlineStyle(
   POSTURE_STYLE +
@@ -159,7 +159,7 @@ ${urgent.length === 0 ? untroubled(summary) : urgentTable(urgent, summary)}</sec
 }
 
 function bar(parts: ReturnType<typeof barOf>): Html {
-  return html`<svg class="bar" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true" focusable="false">${parts.map(({ tone, state, x, width }) => html`<rect class="tone-${tone} s-${state}" x="${x}" y="0" width="${width}" height="3"/>`)}</svg>`;
+  return html`<svg class="bar" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true">${parts.map(({ tone, state, x, width }) => html`<rect class="tone-${tone} s-${state}" x="${x}" y="0" width="${width}" height="3"/>`)}</svg>`;
 }
 
 function stateCounts(parts: ReturnType<typeof barOf>): Html {
@@ -267,7 +267,7 @@ ${fields
     ({
       label,
       value,
-    }) => html`<div><dt>${capital(label)}</dt><dd>${changeValue(state, label, value)}</dd></div>
+    }) => html`<div><dt>${capital(label.replace(/(_sovereign)?_id$/, ''))}</dt><dd>${changeValue(state, label, value)}</dd></div>
 `,
   )}</dl></li>
 `;
@@ -337,5 +337,6 @@ export function dashboardPage(
     body: liveRegion('dashboard', { ...content, markup: withHistory(content, history) }),
     style: STYLE,
     script: SCRIPT,
+    connects: true,
   });
 }

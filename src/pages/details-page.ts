@@ -3,12 +3,12 @@
 import { browserScript } from './browser-script.ts';
 import type { HtmlPage } from './frame.ts';
 import { type PageParts, renderPage } from './frame.ts';
-import { GRAPH_STYLE } from './graph-style.ts';
 import { type Content, type Html, html } from './html.ts';
 import { inlineStyle } from './inline-code.ts';
+import { FACTS_STYLE, FORM_STYLE } from './style.ts';
 import { TABLE_STYLE } from './table.ts';
 
-const STYLE = inlineStyle(`${GRAPH_STYLE}${TABLE_STYLE}
+const STYLE = inlineStyle(`${FORM_STYLE}${FACTS_STYLE}${TABLE_STYLE}
 .plain { display: grid; gap: 0.25rem; padding: 0; list-style: none; }
 .history { display: grid; gap: 0.5rem; padding-inline-start: 1.25rem; }
 `);

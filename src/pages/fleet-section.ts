@@ -39,12 +39,12 @@ function fleetBar(fleet: Fleet | null): Html {
     ['danger', ok, bad],
     ['warn', ok + bad, 100 - ok - bad],
   ] as const;
-  return html`<svg class="bar" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true" focusable="false">${parts.map(([tone, x, width]) => html`<rect class="tone-${tone}" x="${x}" y="0" width="${width}" height="3"/>`)}</svg>`;
+  return html`<svg class="bar" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true">${parts.map(([tone, x, width]) => html`<rect class="tone-${tone}" x="${x}" y="0" width="${width}" height="3"/>`)}</svg>`;
 }
 
 function fleetStats(fleet: Fleet | null, active: number, tracked: number): Stat[] {
   const { expected = null, healthy = null, unwell = null, silent = null } = fleet ?? {};
-  const { lapsing = null, lapsed = 0 } = fleet ?? {};
+  const { lapsing = null, lapsed = null } = fleet ?? {};
   const of = expected === null ? '' : `of ${counted(expected, 'node')} that report`;
   return [
     { label: 'Healthy', field: 'fleet.healthy', value: healthy, note: of, tone: 'ok' },
@@ -68,14 +68,21 @@ function fleetStats(fleet: Fleet | null, active: number, tracked: number): Stat[
       label: 'Lapsing',
       field: 'fleet.lapsing',
       value: lapsing,
-      note: html`not renewed; lapsed: <span data-field="fleet.lapsed">${shownCount(lapsed)}</span>`,
+      note: 'not renewed yet',
       tone: toneOf(lapsing, 'warn'),
+    },
+    {
+      label: 'Lapsed',
+      field: 'fleet.lapsed',
+      value: lapsed,
+      note: 'not renewed in time',
+      tone: toneOf(lapsed, 'danger'),
     },
     {
       label: 'Active nodes',
       field: 'nodes.active',
       value: active,
-      note: html`unrevoked certificates: <span data-field="nodes.tracked">${shownCount(tracked)}</span>`,
+      note: html`of <span data-field="nodes.tracked">${shownCount(tracked)}</span> with a certificate`,
       series: 'active_nodes',
     },
   ];

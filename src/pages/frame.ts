@@ -29,6 +29,8 @@ export interface PageParts {
   readonly style?: InlineCode;
   /** Runs at the end of the page. No element may have an event handler attribute. */
   readonly script?: InlineCode | null;
+  /** Whether the script sends requests or opens a WebSocket to this server. */
+  readonly connects?: boolean;
 }
 
 /** What all pages of a site share. */
@@ -78,13 +80,13 @@ function publicPage({ style, script, ...parts }: PageParts): Html {
       navigation: NAVIGATION,
       head: html`${styleElement(STYLE)}${style ? styleElement(style) : ''}${scriptElement(FRAME_SCRIPT)}`,
       tools: html`${searchLink(parts.top ?? '.')}${THEME_BUTTON}`,
-      footer: 'This page is read-only and loads nothing from other sites.',
+      footer: 'Read-only; loads nothing from other sites.',
     },
   );
 }
 
 /** What a frame encloses; `end` is the last element of the page. */
-export type FramedParts = Omit<PageParts, 'style' | 'script'> & {
+export type FramedParts = Omit<PageParts, 'style' | 'script' | 'connects'> & {
   readonly end?: Html;
 };
 
@@ -133,14 +135,14 @@ ${end}</body>
 `;
 }
 
-const MARK = html`<svg class="mark" viewBox="0 0 24 24" width="24" height="24" aria-hidden="true" focusable="false"><path d="M12 3 4 17.5h16z"/><circle cx="12" cy="4" r="2.5"/><circle cx="4.5" cy="17.5" r="2.5"/><circle cx="19.5" cy="17.5" r="2.5"/></svg>`;
+const MARK = html`<svg class="mark" viewBox="0 0 24 24" width="24" height="24" aria-hidden="true"><path d="M12 3 4 17.5h16z"/><circle cx="12" cy="4" r="2.5"/><circle cx="4.5" cy="17.5" r="2.5"/><circle cx="19.5" cy="17.5" r="2.5"/></svg>`;
 
 function searchLink(top: string): Html {
-  return html`<a class="tool search-link" href="${top}/search" data-search aria-keyshortcuts="/ Control+K">Search<kbd class="needs-js">/</kbd></a>
+  return html`<a class="tool search-link" href="${top}/search#q" data-search aria-keyshortcuts="/ Control+K">Search<kbd class="needs-js">/</kbd></a>
 `;
 }
 
-const THEME_BUTTON = html`<button class="tool theme" type="button" data-theme-toggle hidden><svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true" focusable="false"><circle cx="10" cy="10" r="7.25"/><path d="M10 2.75a7.25 7.25 0 0 1 0 14.5z"/></svg><span class="visually-hidden" data-theme-label>Switch theme</span></button>`;
+const THEME_BUTTON = html`<button class="tool theme" type="button" data-theme-toggle hidden><svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true"><circle cx="10" cy="10" r="7.25"/><path d="M10 2.75a7.25 7.25 0 0 1 0 14.5z"/></svg><span class="visually-hidden" data-theme-label>Switch theme</span></button>`;
 
 const CURRENT = html` aria-current="page"`;
 
@@ -154,8 +156,7 @@ function scriptElement({ text }: InlineCode): Html {
 `;
 }
 
-/** Every page has the search, which asks this server. */
-function policyOf({ style, script }: PageParts): string {
+function policyOf({ style, script, connects = false }: PageParts): string {
   const sources = (...codes: readonly (InlineCode | null | undefined)[]) =>
     codes.flatMap((code) => code?.source ?? []).join(' ');
   return [
@@ -163,7 +164,7 @@ function policyOf({ style, script }: PageParts): string {
     `style-src ${sources(STYLE, style)}`,
     `script-src ${sources(FRAME_SCRIPT, script)}`,
     'img-src data:',
-    "connect-src 'self'",
+    ...(connects ? ["connect-src 'self'"] : []),
     "base-uri 'none'",
     "form-action 'self'",
     "frame-ancestors 'none'",

@@ -12,6 +12,7 @@ import {
 } from './graph-model.ts';
 import { atlasLink } from './graph-names.ts';
 import { type Html, html, keyed } from './html.ts';
+import { capital } from './values.ts';
 
 /** What a page emphasizes; everything else is dimmed. */
 export interface Emphasis {
@@ -101,7 +102,7 @@ function legend({ about, nodes }: Drawing, states: readonly EdgeState[]): Html {
 ${states.map(
   (
     state,
-  ) => html`<li><svg viewBox="0 0 44 12" width="44" height="12" aria-hidden="true" focusable="false"><path class="link s-${state}" d="M1 6H34"/><path class="arrow s-${state}" d="M34 2 42 6 34 10z"/></svg>${STATE_WORDS[state]}</li>
+  ) => html`<li><svg viewBox="0 0 44 12" width="44" height="12" aria-hidden="true"><path class="link s-${state}" d="M1 6H34"/><path class="arrow s-${state}" d="M34 2 42 6 34 10z"/></svg>${capital(STATE_WORDS[state])}</li>
 `,
 )}${nodes.some(({ node }) => node.isOwn) ? OWN_LEGEND : ''}${
   nodes.some(({ node }) => node.revocations.length > 0) ? EVIDENCE_LEGEND : ''
@@ -109,15 +110,15 @@ ${states.map(
 <p>Arrows point from the recognizing to the recognized sovereign. ${about.note}${
     isCrowded ? ' Names that do not fit appear on hover and on focus.' : ''
   }</p>
-<p class="needs-js">Zoom with Ctrl and the mouse wheel, by pinching, or with + and −; pan by dragging or with the arrow keys. While the drawing has focus, the wheel zooms without Ctrl; press Escape to leave it.</p>
+<p class="needs-js">Zoom with Ctrl and the wheel, by pinching, or with + and −; pan by dragging or with the arrow keys; leave with Escape.</p>
 </figcaption>
 `;
 }
 
-const OWN_LEGEND = html`<li><svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" focusable="false" class="node own"><circle class="own-ring" cx="8" cy="8" r="7"/><circle class="dot" cx="8" cy="8" r="4"/></svg>this authority</li>
+const OWN_LEGEND = html`<li><svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" class="node own"><circle class="own-ring" cx="8" cy="8" r="7"/><circle class="dot" cx="8" cy="8" r="4"/></svg>This authority</li>
 `;
 
-const EVIDENCE_LEGEND = html`<li><svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" focusable="false" class="node"><circle class="evidence" cx="8" cy="8" r="7"/><circle class="dot" cx="8" cy="8" r="4"/></svg>has revoked attestations</li>
+const EVIDENCE_LEGEND = html`<li><svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" class="node"><circle class="evidence" cx="8" cy="8" r="7"/><circle class="dot" cx="8" cy="8" r="4"/></svg>Has revoked attestations</li>
 `;
 
 function classes(...names: readonly (string | false)[]): string {

@@ -66,15 +66,6 @@ export const GRAPH_STYLE = `
 .legend-title { font-weight: 600; }
 .legend p { flex: 1 0 100%; max-width: 60rem; }
 .legend .link { stroke-width: 2; }
-.name { overflow-wrap: anywhere; min-width: 10rem; }
-.name a { color: inherit; }
-.name a:hover { color: var(--accent); }
-td.id, th.id { min-width: 12rem; }
-.quiet { color: var(--muted); }
-td.name, th.name { max-width: 24rem; }
-.counts { grid-template-columns: repeat(2, minmax(0, 1fr)); }
-@media (min-width: 40rem) { .counts { grid-template-columns: repeat(3, minmax(0, 1fr)); } }
-@media (min-width: 68rem) { .counts { grid-template-columns: repeat(6, minmax(0, 1fr)); } }
 @media (forced-colors: active) {
   .dot { fill: LinkText; }
   .link { stroke: CanvasText; }

@@ -5,7 +5,7 @@ import { nameInCell } from './graph-names.ts';
 import { type Content, type Html, html, NO_HTML } from './html.ts';
 import { type Column, table } from './table.ts';
 import type { TreatyOrder } from './treaty-query.ts';
-import { idText, sovereignLink, timeText, treatyLink } from './values.ts';
+import { capital, idText, sovereignLink, timeText, treatyLink } from './values.ts';
 
 const STATE_TONES: Readonly<Record<EdgeState, string>> = {
   active: 'ok',
@@ -33,11 +33,11 @@ export function stateBadge(state: string): StateBadge {
 
 /** Chooses among the states of treaties. */
 export function stateField(chosen: EdgeState | null): Html {
-  return html`<p class="field"><label for="state">Treaty state</label><select id="state" name="state"><option value="">any</option>
+  return html`<p class="field"><label for="state">Treaty state</label><select id="state" name="state"><option value="">Any</option>
 ${EDGE_STATES.map(
   (
     state,
-  ) => html`<option value="${state}"${state === chosen ? SELECTED : NO_HTML}>${STATE_WORDS[state]}</option>
+  ) => html`<option value="${state}"${state === chosen ? SELECTED : NO_HTML}>${capital(STATE_WORDS[state])}</option>
 `,
 )}</select></p>
 `;
@@ -48,15 +48,18 @@ const SELECTED = html` selected`;
 /** Returns how a column of the treaty table is sorted. */
 export type Sorting = (order: TreatyOrder) => NonNullable<Column<EdgeRow>['sorting']>;
 
+/** `without` leaves out the column of the sovereign whose treaties these all are; the first column names the row. */
 export function edgesTable(
   id: string,
   caption: Content,
   rows: readonly EdgeRow[],
-  sorting?: Sorting,
+  { sorting, without }: { readonly sorting?: Sorting; readonly without?: 'from' | 'to' } = {},
 ): Html {
-  const columns = EDGE_COLUMNS.map(({ order, ...column }) =>
-    sorting === undefined ? column : { ...column, sorting: sorting(order) },
+  const [head, ...rest] = EDGE_COLUMNS.filter(({ order }) => order !== without).map(
+    ({ order, ...column }) =>
+      sorting === undefined ? column : { ...column, sorting: sorting(order) },
   );
+  const columns = head === undefined ? [] : [{ ...head, isHead: true }, ...rest];
   return table({ id, caption, rows, columns, keyOf: ({ treaty_id }) => treaty_id });
 }
 
@@ -65,7 +68,6 @@ const EDGE_COLUMNS: readonly (Column<EdgeRow> & { readonly order: TreatyOrder })
     head: 'Recognizes',
     order: 'from',
     kind: 'name',
-    isHead: true,
     cell: ({ from }) => sovereignLink(from),
   },
   { head: 'Is recognized', order: 'to', kind: 'name', cell: ({ to }) => sovereignLink(to) },
@@ -164,7 +166,7 @@ const BLAST_COLUMNS: readonly Column<BlastRadiusRow>[] = [
 const MOST_AFFECTED = 12;
 
 function affected(ids: readonly string[]): Html {
-  if (ids.length === 0) return html`<span class="quiet">none now</span>`;
+  if (ids.length === 0) return html`<span class="muted">none now</span>`;
   const more = Math.max(0, ids.length - MOST_AFFECTED);
   const links = ids
     .slice(0, MOST_AFFECTED)

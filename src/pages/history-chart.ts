@@ -36,7 +36,7 @@ export function chart({ title, curves, marked, times }: ChartParts): Html {
   return html`<figure class="chart" data-steps="${steps}">
 <figcaption><strong>${title}</strong></figcaption>
 <ul class="legend">${curves.map(legendItem)}</ul>
-<svg class="plot" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true" focusable="false">${gaps(first?.values ?? [], steps)}${marked.map((step) => mark(step, steps))}${curves.map((curve, index) => line(curve, index, steps, tops.get(curve.scale) ?? 1))}</svg>
+<svg class="plot" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true">${gaps(first?.values ?? [], steps)}${marked.map((step) => mark(step, steps))}${curves.map((curve, index) => line(curve, index, steps, tops.get(curve.scale) ?? 1))}</svg>
 <div class="chart-times" aria-hidden="true">${times.map((time) => html`<span>${time}</span>`)}</div>
 </figure>
 `;
@@ -49,7 +49,7 @@ function legendItem({ label, values }: Curve, index: number): Html {
     newest === undefined
       ? 'not recorded'
       : `${shownCount(newest)}, at most ${shownCount(Math.max(...known))}`;
-  return html`<li class="curve-${index}"><svg viewBox="0 0 24 4" aria-hidden="true" focusable="false"><path d="M0 2H24"/></svg>${label}: ${about}</li>`;
+  return html`<li class="curve-${index}"><svg viewBox="0 0 24 4" aria-hidden="true"><path d="M0 2H24"/></svg>${label}: ${about}</li>`;
 }
 
 /** Where nothing was recorded. */
@@ -79,7 +79,7 @@ function line({ values }: Curve, index: number, steps: number, top: number): Htm
 /** A small drawing of one series, without a scale. */
 export function sparkline(values: readonly (number | null)[]): Html {
   const top = Math.max(1, ...values.map((value) => value ?? 0));
-  return html`<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true" focusable="false"><path d="${pathOf(values, values.length, top)}"/></svg>`;
+  return html`<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true"><path d="${pathOf(values, values.length, top)}"/></svg>`;
 }
 
 /** Levels of the same height are one line. */
@@ -96,13 +96,9 @@ function pathOf(values: readonly (number | null)[], steps: number, top: number):
 }
 
 function y(value: number, top: number): number {
-  return round(HEIGHT - 1 - (value / top) * (HEIGHT - 4));
+  return Math.round(HEIGHT - 1 - (value / top) * (HEIGHT - 4));
 }
 
 function x(step: number, steps: number): number {
-  return round((step / steps) * WIDTH);
-}
-
-function round(value: number): number {
-  return Math.round(value * 10) / 10;
+  return Math.round((step / steps) * WIDTH);
 }

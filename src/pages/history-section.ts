@@ -161,7 +161,7 @@ function panelsOf({ series, recorded_minutes: recorded }: History): Panel[] {
       curves: [
         curve('Refused requests', refused, 'refusals'),
         curve('Failed requests', counts('failed'), 'refusals'),
-        curve('95% of heartbeats (µs)', times, 'times'),
+        curve('Heartbeat time, p95 (µs)', times, 'times'),
       ],
     },
   ];

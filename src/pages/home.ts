@@ -13,7 +13,7 @@ import { type Content, type Html, html, NO_HTML } from './html.ts';
 import { inlineStyle } from './inline-code.ts';
 import { POSTURE_STYLE, postureSection } from './posture-section.ts';
 import { anchorOf, type RouteGroup, routeGroups } from './reference/route-groups.ts';
-import { nothingFits } from './reference-contents.ts';
+import { FORM_STYLE } from './style.ts';
 import { trustTeaser } from './trust-form.ts';
 import { idText, timeText } from './values.ts';
 
@@ -103,7 +103,7 @@ function linksOf({ id, title, note, routes }: RouteGroup) {
 function identitySection(identity: Identity, baseUrl: string): Html {
   return html`<section aria-labelledby="identity">
 <h2 id="identity" class="visually-hidden">Identity</h2>
-<dl class="card identity">
+<dl class="identity">
 ${identityOf(identity, baseUrl).map(
   ([
     term,
@@ -135,14 +135,9 @@ ${startsAt(baseUrl).map(
 
 function routesSection(groups: readonly ReturnType<typeof linksOf>[]): Html {
   return html`<section class="section" aria-labelledby="routes">
-<div class="section-head"><h2 id="routes">Pages and routes</h2><p class="find needs-js"><input type="search" aria-label="Find a route" placeholder="such as heartbeat, crl or treaty" autocomplete="off" spellcheck="false" data-filter> <span class="small muted" role="status" data-filter-count></span></p></div>
-${nothingFits}${groups.map(
-  ({
-    id,
-    title,
-    note,
-    links,
-  }) => html`<section class="routes" aria-labelledby="routes-${id}" data-group>
+<h2 id="routes">Pages and routes</h2>
+${groups.map(
+  ({ id, title, note, links }) => html`<section class="routes" aria-labelledby="routes-${id}">
 <div class="routes-head"><h3 id="routes-${id}">${title}</h3><p class="muted small">${note}</p></div>
 <ul>
 ${links.map(
@@ -151,7 +146,7 @@ ${links.map(
     method,
     path,
     summary,
-  }) => html`<li data-entry><a href="${href}"><span class="verb">${method}</span> ${path}</a><span class="what">${summary}</span></li>
+  }) => html`<li><a href="${href}"><span class="verb">${method}</span> ${path}</a><span class="what">${summary}</span></li>
 `,
 )}</ul>
 </section>
@@ -160,13 +155,12 @@ ${links.map(
 `;
 }
 
-const HOME_STYLE = inlineStyle(`${POSTURE_STYLE}
-.identity { grid-template-columns: repeat(auto-fit, minmax(min(100%, 15rem), 1fr)); gap: 0.5rem 1.5rem; }
+const HOME_STYLE = inlineStyle(`${POSTURE_STYLE}${FORM_STYLE}
+.identity { display: grid; padding: 1rem 1.25rem; background: var(--surface); border: 1px solid var(--line); border-radius: var(--radius); grid-template-columns: repeat(auto-fit, minmax(min(100%, 15rem), 1fr)); gap: 0.5rem 1.5rem; }
+.identity dd { font-size: 0.9375rem; }
 .identity dt { font-size: 0.8125rem; color: var(--muted); }
 .starts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1.25rem; }
 .starts > div { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.5rem; align-content: start; }
-.find { display: flex; flex-wrap: wrap; align-items: center; gap: 0.25rem 0.75rem; }
-.find input { width: 20rem; max-width: 100%; }
 .routes { display: grid; grid-template-columns: 11rem minmax(0, 1fr); gap: 0.5rem 2rem; padding-top: 0.75rem; border-top: 1px solid var(--line); }
 .routes-head { display: grid; gap: 0.25rem; align-content: start; }
 .routes ul { padding: 0; list-style: none; columns: 24rem; column-gap: 2rem; }

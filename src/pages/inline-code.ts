@@ -18,7 +18,7 @@ export function inlineCode(text: string): InlineCode {
 export function inlineStyle(css: string): InlineCode {
   const compact = css
     .replace(/\s+/g, ' ')
-    .replace(/ ?([{};,]) ?/g, '$1')
+    .replace(/ ?([{};,>]) ?/g, '$1')
     .replaceAll(': ', ':')
     .replaceAll(';}', '}');
   return inlineCode(compact.trim());

@@ -3,6 +3,10 @@
 import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
 import { html } from './html.ts';
+import { inlineStyle } from './inline-code.ts';
+import { FORM_STYLE } from './style.ts';
+
+const STYLE = inlineStyle(FORM_STYLE);
 
 /** Nobody types deeper paths, but clients may send paths of any depth. */
 const DEEPEST = 16;
@@ -34,5 +38,6 @@ function notFoundPage(networkName: string, depth: number): HtmlPage {
 </form>
 <p>Or start from the <a href="${top}/">home page</a>, the <a href="${top}/dashboard">dashboard</a>, the <a href="${top}/api-reference">API reference</a> or the <a href="${top}/cli-reference">CLI reference</a>.</p>
 `,
+    style: STYLE,
   });
 }

@@ -126,9 +126,19 @@ function end(id: string): Html {
 }
 
 /** Fills the available width: the start of its line is cropped. */
-const ARROW = html`<svg viewBox="0 0 400 12" preserveAspectRatio="xMaxYMid slice" aria-hidden="true" focusable="false"><path class="hop-line" d="M0 6H390"/><path class="hop-head" d="M390 1 400 6 390 11z"/></svg>`;
+const ARROW = html`<svg viewBox="0 0 400 12" preserveAspectRatio="xMaxYMid slice" aria-hidden="true"><path class="hop-line" d="M0 6H390"/><path class="hop-head" d="M390 1 400 6 390 11z"/></svg>`;
 
 export const PATH_DRAWING_STYLE = `
+.path-steps { display: grid; gap: 0; padding: 0; list-style: none; counter-reset: step; }
+.path-steps li { position: relative; padding: 0 0 1.25rem 2.5rem; counter-increment: step; }
+.path-steps li::before {
+  content: counter(step); position: absolute; left: 0; top: 0; width: 1.625rem; height: 1.625rem;
+  border-radius: 50%; background: var(--accent); color: var(--surface); font-size: 0.8125rem; font-weight: 650;
+  display: grid; place-items: center;
+}
+.path-steps li:not(:last-child)::after {
+  content: ""; position: absolute; left: 0.75rem; top: 1.875rem; bottom: 0.25rem; width: 2px; background: var(--line-strong);
+}
 .path-drawing { padding: 1rem; background: var(--surface); border: 1px solid var(--line); border-radius: var(--radius); }
 .path-drawing ol { display: flex; flex-wrap: wrap; align-items: center; gap: 1rem 0.5rem; padding: 0; list-style: none; }
 .path-drawing li { display: flex; align-items: center; gap: 0.5rem; min-width: 0; }

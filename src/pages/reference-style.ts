@@ -1,7 +1,10 @@
 import { inlineStyle } from './inline-code.ts';
+import { FACTS_STYLE } from './style.ts';
 
 /** Style of the two references, in addition to the shared style: a sidebar, and entries with fields. */
-export const REFERENCE_STYLE = inlineStyle(`
+export const REFERENCE_STYLE = inlineStyle(`${FACTS_STYLE}
+.search { display: grid; gap: 0.25rem; max-width: 34rem; }
+.search label { font-size: 0.875rem; color: var(--muted); }
 .reference { display: grid; grid-template-columns: 17rem minmax(0, 1fr); gap: 3rem; align-items: start; }
 .contents { position: sticky; top: 4.75rem; display: grid; gap: 1rem; max-height: calc(100vh - 6rem); overflow-y: auto; margin-inline-start: -0.25rem; padding: 0.25rem 0.75rem 1rem 0.25rem; font-size: 0.875rem; }
 .contents h2 { font-size: 0.8125rem; color: var(--muted); font-weight: 600; letter-spacing: 0; margin-bottom: 0.25rem; }
@@ -17,6 +20,8 @@ export const REFERENCE_STYLE = inlineStyle(`
 .entry h3 { font-family: var(--mono); font-size: 0.9375rem; font-weight: 600; }
 .entry h3 a { color: inherit; text-decoration: none; }
 .entry h3 a:hover { text-decoration: underline; }
+.entry > .code { white-space: pre-wrap; }
+.entry > p::first-letter { text-transform: uppercase; }
 .entry h4 { color: var(--muted); font-weight: 600; font-size: 0.8125rem; }
 .verb { font-weight: 600; }
 h3 .verb { color: var(--accent); margin-inline-end: 0.25rem; }
@@ -48,7 +53,7 @@ details .fields { border-top: 0; }
   .reference { grid-template-columns: minmax(0, 1fr); gap: 2rem; }
   .contents { position: static; display: block; columns: 11rem; max-height: none; margin: 0; padding: 0; }
   .contents .search { column-span: all; }
-  .contents > div { break-inside: avoid; margin-top: 0.75rem; }
+  .contents > div { break-inside: avoid; margin-bottom: 0.75rem; }
 }
 @media (max-width: 36rem) {
   .contents { display: flex; flex-wrap: wrap; gap: 0.5rem 1.25rem; }

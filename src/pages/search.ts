@@ -1,8 +1,9 @@
 /**
- * `/search`: finds everything public by parts of names, ids, paths and commands. Scripts show its results over any
- * page; without them it is a page like the others. It has only the shared style, which the policy of every page allows.
+ * `/search`: finds everything public by parts of names, ids, paths and commands. A key leads to it from every page;
+ * over each page, its script would be the fifth part of a small one.
  */
 import type { RouteDescription } from '../protocol/route-description.ts';
+import { browserScript } from './browser-script.ts';
 import { shownCount } from './counts.ts';
 import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
@@ -10,8 +11,10 @@ import { counted } from './graph-drawing.ts';
 import type { GraphModel } from './graph-model.ts';
 import { nameInCell, nameInLink } from './graph-names.ts';
 import { type Content, type Html, html, NO_HTML } from './html.ts';
+import { inlineStyle } from './inline-code.ts';
 import type { CommandReference } from './reference/command-reference.ts';
 import { anchorOf, isPage } from './reference/route-groups.ts';
+import { FORM_STYLE } from './style.ts';
 import { capabilityAddress, sovereignAddress } from './values.ts';
 
 /** What the program itself offers: pages, routes and commands. */
@@ -34,6 +37,15 @@ interface Group {
   /** How many there are besides those that are shown. */
   readonly more: number;
 }
+
+const SCRIPT = browserScript('search');
+
+const STYLE = inlineStyle(`${FORM_STYLE}
+.found h2 { margin-top: 1rem; font-size: 0.8125rem; color: var(--muted); }
+.found ul { padding: 0; list-style: none; }
+.found li { display: flex; flex-wrap: wrap; gap: 0 0.75rem; padding-block: 0.25rem; font-size: 0.9375rem; }
+.found span { color: var(--muted); font-size: 0.875rem; }
+`);
 
 export const LONGEST_SEARCH = 200;
 const MOST_HITS = 8;
@@ -68,10 +80,13 @@ export function searchPage(asked: string, entries: readonly Entry[], graph: Grap
     path: '/search',
     networkName: graph.ownName,
     body: html`<form class="ask" method="get" action="./search" role="search">
-<p class="field"><label for="q">Name, id, path or command</label><input type="search" id="q" name="q" value="${text}" maxlength="${LONGEST_SEARCH}" autocomplete="off" spellcheck="false"></p>
+<p class="field"><label for="q">Name, id, path or command</label><input type="search" id="q" name="q" value="${text}" maxlength="${LONGEST_SEARCH}" autocomplete="off" spellcheck="false" data-search-field></p>
 <p class="field"><button type="submit">Search</button></p>
 </form>
 ${results(text, text === '' ? [] : groupsFor(text.toLowerCase(), text, entries, graph))}`,
+    style: STYLE,
+    script: SCRIPT,
+    connects: true,
   });
 }
 
@@ -81,8 +96,11 @@ function groupsFor(
   entries: readonly Entry[],
   { nodes, document }: GraphModel,
 ): Group[] {
-  const words = lower.split(/\s+/);
-  const fits = (found: string) => words.every((word) => found.toLowerCase().includes(word));
+  const words = [...new Set(lower.split(/\s+/))];
+  const fits = (text: string) => {
+    const found = text.toLowerCase();
+    return words.every((word) => found.includes(word));
+  };
   const fitting = entries
     .filter(({ label, about }) => fits(`${label} ${about}`))
     .toSorted((a, b) => Number(fits(b.label)) - Number(fits(a.label)));

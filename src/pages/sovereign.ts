@@ -59,10 +59,11 @@ export function sovereignPage(
 }
 
 function factsOf(id: string, node: GraphNode | undefined): Fact[] {
-  const full = nameInFull(id);
   const { outgoing = [], incoming = [] } = node ?? {};
   return [
-    ['Name', html`<bdi>${full}</bdi>`],
+    ...(nameInFull(id) === nameInCell(id)
+      ? []
+      : [['Name', html`<bdi>${nameInFull(id)}</bdi>`] as const]),
     ['Recognizes', statesOf(outgoing)],
     ['Is recognized by', statesOf(incoming)],
   ];
@@ -92,7 +93,7 @@ function treaties(id: string, pages: SovereignPages, side: Side, edges: readonly
   const shown = rowPage(edges, pages[side]);
   const all = counted(edges.length, 'treaty', 'treaties');
   return html`<div class="listing">
-${edgesTable(side, `${all} ${caption}.`, shown.rows)}
+${edgesTable(side, `${all} ${caption}.`, shown.rows, { without: side === 'out' ? 'from' : 'to' })}
 ${pager(`Pages of treaties ${caption}`, shown, (page) => addressOf(id, { ...pages, [side]: page }, side))}
 </div>
 `;

@@ -4,6 +4,7 @@ import type { SeriesName } from '../protocol/rows/history.ts';
 import { shownCount } from './counts.ts';
 import { spark } from './history-section.ts';
 import { type Content, type Html, html, keyed, NO_HTML } from './html.ts';
+import { capital } from './values.ts';
 
 export type Tone = 'ok' | 'warn' | 'danger' | 'neutral';
 
@@ -31,10 +32,6 @@ function statItem({ label, field, value, note = NO_HTML, tone = 'neutral', serie
     value === null ? 'Not known' : typeof value === 'number' ? shownCount(value) : capital(value);
   return html`<li><span class="stat-label">${label}</span>${series === undefined ? NO_HTML : spark(series)}${keyed(field, html`<span class="stat-value tone-${tone}"><strong data-field="${field}">${shown}</strong> <small>${note}</small></span>`)}</li>
 `;
-}
-
-export function capital(word: string): string {
-  return word.charAt(0).toUpperCase() + word.slice(1).replaceAll('_', ' ');
 }
 
 export const STAT_STYLE = `

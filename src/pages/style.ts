@@ -22,8 +22,8 @@ const COLOURS = `
   --warn-soft: light-dark(#fbeed0, #352709);
   --danger: light-dark(#981b1b, #f6a49e);
   --danger-soft: light-dark(#fae4e1, #3c1816);
-  --sans: ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif;
-  --mono: ui-monospace, "SF Mono", "Cascadia Code", "Roboto Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace;
+  --sans: system-ui, sans-serif;
+  --mono: ui-monospace, Menlo, Consolas, monospace;
   --radius: 8px;
 }
 :root[data-theme="light"] { color-scheme: light; }
@@ -93,13 +93,6 @@ const LAYOUT = `
 .tool:hover { color: var(--ink); border-color: var(--line-strong); }
 .search-link { padding-inline: 0.75rem; font-size: 0.875rem; text-decoration: none; }
 .search-link kbd { padding-inline: 0.3125rem; border: 1px solid var(--line); border-radius: 4px; }
-.search-box { width: min(42rem, calc(100vw - 2rem)); max-height: 80vh; margin-block: 8vh auto; padding: 1rem; color: inherit; background: var(--surface); border: 1px solid var(--line-strong); border-radius: var(--radius); }
-.search-box::backdrop { background: rgb(0 0 0 / 0.4); }
-.search-box .small { padding-block: 0.5rem; }
-.found h2 { margin-top: 0.75rem; font-size: 0.8125rem; color: var(--muted); }
-.found ul { padding: 0; list-style: none; }
-.found li { display: flex; flex-wrap: wrap; gap: 0 0.75rem; padding-block: 0.25rem; font-size: 0.9375rem; }
-.found span { color: var(--muted); font-size: 0.875rem; }
 .theme svg { fill: none; stroke: currentColor; stroke-width: 1.5; }
 .theme svg path { fill: currentColor; stroke: none; }
 main { display: grid; grid-template-columns: minmax(0, 1fr); gap: 2.5rem; padding-block: clamp(1.5rem, 4vw, 3rem) 3rem; }
@@ -115,20 +108,15 @@ main { display: grid; grid-template-columns: minmax(0, 1fr); gap: 2.5rem; paddin
   .top-row { flex-wrap: wrap; padding-block: 0.625rem; }
   .brand { flex: 1 1 0; }
   .pages { order: 3; flex: 1 0 100%; }
-  .pages ul { flex-wrap: wrap; justify-content: flex-start; margin-inline: -0.625rem; }
-  .pages a { padding-inline: 0.625rem; }
+  .pages ul { flex-wrap: wrap; justify-content: flex-start; margin-inline: -0.5rem; }
+  .pages a { padding-inline: 0.5rem; font-size: 0.875rem; }
 }
-@media (max-width: 30rem) { .search-link kbd { display: none; } .pages ul { display: grid; grid-template-columns: repeat(4, auto); justify-content: start; } .pages li { justify-self: start; } }
-@media (max-width: 22rem) { .pages ul { grid-template-columns: repeat(3, auto); } }
+@media (max-width: 30rem) { .search-link kbd { display: none; } }
 @media (prefers-reduced-motion: no-preference) { html { scroll-behavior: smooth; } }
 @media print { .top, .bottom, .skip { display: none; } body { background: none; } }
 `;
 
 const PARTS = `
-.card {
-  display: grid; grid-template-columns: minmax(0, 1fr); align-content: start; gap: 0.375rem;
-  padding: 1rem 1.25rem; background: var(--surface); border: 1px solid var(--line); border-radius: var(--radius);
-}
 .badge {
   display: inline-block; padding: 0.0625rem 0.5rem; border-radius: 999px; font-size: 0.8125rem; font-weight: 600;
   line-height: 1.5; white-space: nowrap; background: var(--sunken); color: var(--muted);
@@ -137,38 +125,10 @@ const PARTS = `
 .badge.ok { background: var(--ok-soft); color: var(--ok); }
 .badge.warn { background: var(--warn-soft); color: var(--warn); }
 .badge.danger { background: var(--danger-soft); color: var(--danger); }
-.badge.neutral { background: var(--sunken); color: var(--muted); }
-.notice { padding: 0.75rem 1rem; border-left: 3px solid var(--line-strong); background: var(--surface); border-radius: 0 var(--radius) var(--radius) 0; }
-.notice.ok { border-color: var(--ok); }
-.notice.warn { border-color: var(--warn); }
-.notice.danger { border-color: var(--danger); }
-.table-box {
-  overflow-x: auto; background: var(--surface); border: 1px solid var(--line); border-radius: var(--radius);
-  overscroll-behavior-x: contain;
-}
-table { width: 100%; border-collapse: collapse; font-size: 0.9375rem; overflow-wrap: normal; }
-caption { padding: 0.75rem 1rem; text-align: start; color: var(--muted); font-size: 0.875rem; }
-th, td { padding: 0.5rem 0.75rem; text-align: start; vertical-align: top; border-bottom: 1px solid var(--line); }
-thead th { font-size: 0.8125rem; font-weight: 600; color: var(--muted); white-space: nowrap; }
-tr > :first-child { padding-inline-start: 1rem; }
-tr > :last-child { padding-inline-end: 1rem; }
-tbody th { font-weight: 500; }
-tbody tr:last-child > * { border-bottom: 0; }
-td.number, th.number { text-align: end; }
-td.nowrap { white-space: nowrap; }
 .id { font-family: var(--mono); font-size: 0.8125rem; overflow-wrap: anywhere; }
 dd.id, dd > .id, li > .id { display: grid; grid-template-columns: minmax(0, max-content) auto; justify-content: start; align-items: end; }
-.facts { display: grid; grid-template-columns: minmax(8rem, max-content) minmax(0, 1fr); gap: 0.5rem 1.5rem; }
-.facts dt { color: var(--muted); font-size: 0.9375rem; }
-.facts dd { min-width: 0; }
-@media (max-width: 36rem) {
-  .facts { grid-template-columns: minmax(0, 1fr); gap: 0; }
-  .facts dd { margin-bottom: 0.75rem; }
-}
 .empty { padding: 1.5rem; text-align: center; color: var(--muted); border: 1px dashed var(--line-strong); border-radius: var(--radius); }
 .empty code { display: inline-block; }
-.search { display: grid; gap: 0.25rem; max-width: 34rem; }
-.search label { font-size: 0.875rem; color: var(--muted); }
 input:is([type="search"], [type="text"], [type="datetime-local"]), select {
   width: 100%; padding: 0.5rem 0.75rem; font: inherit; color: inherit;
   background: var(--surface); border: 1px solid var(--line-strong); border-radius: 6px;
@@ -181,11 +141,13 @@ html:not(.js) .needs-js { display: none !important; }
 .copy-id:hover { color: var(--ink); background: var(--sunken); }
 time { white-space: nowrap; }
 time[data-relative]::after { content: " (" attr(data-relative) ")"; color: var(--muted); font-size: 0.8125rem; }
-table time[data-relative]::after, .change-head time[data-relative]::after { content: attr(data-relative); display: block; }
 `;
 
-/** Search and filter forms. */
-const FORMS = `
+/** What every page has; in the order in which a page uses it: frame, sections, parts. */
+export const STYLE = inlineStyle([COLOURS, TEXT, LAYOUT, PARTS].join(''));
+
+/** Forms, and what is said about what was typed. */
+export const FORM_STYLE = `
 .ask { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 14rem), 1fr)); gap: 0.75rem 1rem; align-items: end; }
 .field { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.25rem; }
 .field:has(button) { display: flex; align-items: center; gap: 1rem; }
@@ -195,7 +157,19 @@ const FORMS = `
   background: var(--accent); border: 1px solid var(--accent); border-radius: 6px;
 }
 .ask input, .ask select, .ask button { min-height: 2.75rem; }
+.notice { padding: 0.75rem 1rem; border-left: 3px solid var(--line-strong); background: var(--surface); border-radius: 0 var(--radius) var(--radius) 0; }
+.notice.ok { border-color: var(--ok); }
+.notice.warn { border-color: var(--warn); }
+.notice.danger { border-color: var(--danger); }
 `;
 
-/** Classes are in the order in which a page uses them: frame, sections, parts. */
-export const STYLE = inlineStyle([COLOURS, TEXT, LAYOUT, PARTS, FORMS].join(''));
+/** Terms and their values. */
+export const FACTS_STYLE = `
+.facts { display: grid; grid-template-columns: minmax(8rem, max-content) minmax(0, 1fr); gap: 0.5rem 1.5rem; }
+.facts dt { color: var(--muted); font-size: 0.9375rem; }
+.facts dd { min-width: 0; }
+@media (max-width: 36rem) {
+  .facts { grid-template-columns: minmax(0, 1fr); gap: 0; }
+  .facts dd { margin-bottom: 0.75rem; }
+}
+`;

@@ -99,6 +99,25 @@ export function pager<Row>(
 }
 
 export const TABLE_STYLE = `
+.table-box {
+  overflow-x: auto; background: var(--surface); border: 1px solid var(--line); border-radius: var(--radius);
+  overscroll-behavior-x: contain;
+}
+table { width: 100%; border-collapse: collapse; font-size: 0.9375rem; overflow-wrap: normal; }
+caption { padding: 0.75rem 1rem; text-align: start; color: var(--muted); font-size: 0.875rem; }
+th, td { padding: 0.375rem 0.75rem; text-align: start; vertical-align: top; border-bottom: 1px solid var(--line); }
+thead th { font-size: 0.8125rem; font-weight: 600; color: var(--muted); white-space: nowrap; }
+tr > :first-child { padding-inline-start: 1rem; }
+tr > :last-child { padding-inline-end: 1rem; }
+tbody th { font-weight: 500; }
+tbody tr:last-child > * { border-bottom: 0; }
+td.number, th.number { text-align: end; }
+td.nowrap { white-space: nowrap; }
+table time[data-relative]::after { content: attr(data-relative); display: block; }
+.name { overflow-wrap: anywhere; min-width: 10rem; max-width: 24rem; }
+.name a { color: inherit; }
+.name a:hover { color: var(--accent); }
+td.id, th.id { min-width: 12rem; }
 .listing { display: grid; grid-template-columns: minmax(0, 1fr); gap: 1rem; }
 .pager { display: flex; flex-wrap: wrap; align-items: center; gap: 0.25rem 1.5rem; }
 .pager > * { padding-block: 0.5rem; }
@@ -108,7 +127,7 @@ thead th[aria-sort] a::after { content: " ↑"; }
 thead th[aria-sort="descending"] a::after { content: " ↓"; }
 @media (min-width: 60.01rem) {
   .table-box .id:not(.number) { position: relative; padding-inline-end: 2.75rem; }
-  .table-box .copy-id { position: absolute; top: 0.4375rem; inset-inline-end: 0.75rem; }
+  .table-box .copy-id { position: absolute; top: 0.3125rem; inset-inline-end: 0.75rem; }
 }
 @media (max-width: 60rem) {
   .table-box table, .table-box caption, .table-box tbody { display: block; }
@@ -119,6 +138,7 @@ thead th[aria-sort="descending"] a::after { content: " ↓"; }
   .table-box tbody tr > .id { grid-template-columns: 7rem minmax(0, 1fr) auto; }
   .table-box tbody tr > *::before { content: attr(data-label); color: var(--muted); font: 0.8125rem/1.8 var(--sans); }
   .table-box tbody tr > .first { order: -1; }
+  .table-box tbody tr > .name { order: -2; }
   .table-box tbody tr > * > .badge { place-self: start; }
 }
 @media (max-width: 30rem) {

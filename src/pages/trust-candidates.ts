@@ -58,8 +58,7 @@ function candidateRow(question: TrustPageQuestion, candidate: Candidate, trusted
   const [word, tone, meaning] = FAILED[failed_test];
   const isMissing = !trusted && hops !== null;
   return html`<li><p>${sovereignLink(from)} recognizes ${sovereignLink(to)} ${badge({ tone, word })}</p>
-<p class="small">${meaning(candidate)}${isMissing ? ' On its own, it would establish the trust.' : ''}</p>
-<p class="small muted">Treaty <span class="id">${treatyLink(treaty_id)}</span>${failed_test === 'left_out' ? html` · <a href="${trustLink(putBack(question, treaty_id))}">Put it back</a>` : ''}</p></li>
+<p class="small">${meaning(candidate)}${isMissing ? ' On its own, it would establish the trust.' : ''} <span class="muted">Treaty <span class="id">${treatyLink(treaty_id)}</span>${failed_test === 'left_out' ? html` · <a href="${trustLink(putBack(question, treaty_id))}">Put it back</a>` : ''}</span></p></li>
 `;
 }
 

@@ -10,7 +10,6 @@ import type {
   TrustCut,
   TrustExplanation,
 } from '../protocol/rows/graph.ts';
-import { ATLAS_STYLE } from './atlas-style.ts';
 import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
 import { counted } from './graph-drawing.ts';
@@ -20,6 +19,7 @@ import { type Html, html, NO_HTML } from './html.ts';
 import { inlineStyle } from './inline-code.ts';
 import { PATH_DRAWING_STYLE, pathDrawing } from './path-drawing.ts';
 import { POSTURE_STYLE } from './posture-section.ts';
+import { FACTS_STYLE, FORM_STYLE } from './style.ts';
 import { candidatesSection } from './trust-candidates.ts';
 import { type TrustPageQuestion, trustDataLink, trustForm, trustLink } from './trust-form.ts';
 import { exactTime, followedText, sovereignLink, treatyLink } from './values.ts';
@@ -37,7 +37,9 @@ const TRUST_STYLE = `
 /** The answer, or why there is none; null when nothing was asked. */
 export type TrustPageAnswer = ExplainedTrust | { readonly problem: string } | null;
 
-const STYLE = inlineStyle(POSTURE_STYLE + ATLAS_STYLE + PATH_DRAWING_STYLE + TRUST_STYLE);
+const STYLE = inlineStyle(
+  FORM_STYLE + FACTS_STYLE + POSTURE_STYLE + PATH_DRAWING_STYLE + TRUST_STYLE,
+);
 
 /** Longer paths are truncated on the page; the JSON has all treaties. */
 const MOST_STEPS = 64;

@@ -1,4 +1,4 @@
-/** Names, ids and times as every page shows them. */
+/** Names, ids, words and times as every page shows them. */
 import { displayTime } from '../base/timestamp.ts';
 import type { EdgeRow } from '../protocol/rows/graph.ts';
 import { nameInCell, nameInFull, nameInId, nameInLink, reference } from './graph-names.ts';
@@ -76,6 +76,11 @@ function shownId(id: string, shorten: typeof nameInId): Html {
 export function fullText(text: string, shown: typeof nameInId): Html {
   const full = nameInFull(text);
   return full === shown(text) ? NO_HTML : html` title="${full}"`;
+}
+
+/** A word of a document, where it stands alone. */
+export function capital(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1).replaceAll('_', ' ');
 }
 
 /** In UTC; scripts add the relative time. */

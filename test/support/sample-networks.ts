@@ -26,6 +26,8 @@ export interface SampleNetwork {
   /** Includes the network itself; at least three unless there are no treaties. */
   readonly sovereigns: number;
   readonly treaties: number;
+  /** All nodes report, and no treaty is about to end. */
+  readonly isHealthy?: boolean;
   /** The full name for this short name. */
   nameOf(short: string): string;
 }
@@ -69,6 +71,17 @@ export const SAMPLE_NETWORKS: readonly SampleNetwork[] = [
   },
 ];
 
+/** For the pictures of documents. */
+export const HEALTHY_NETWORK: SampleNetwork = {
+  name: 'healthy',
+  about: '60 nodes, 13 sovereigns, 30 treaties, and nothing to do',
+  nodes: 60,
+  sovereigns: 13,
+  treaties: 30,
+  isHealthy: true,
+  nameOf: (short) => short,
+};
+
 export function sampleNetwork(name: string): SampleNetwork {
   const found = SAMPLE_NETWORKS.find((sample) => sample.name === name);
   assert.ok(found !== undefined, name);
@@ -86,6 +99,8 @@ export interface SampleSubjects {
   readonly attestation: string | null;
   readonly capability: string | null;
 }
+
+const REVOKED_NODES: readonly number[] = [3, 8];
 
 const NAMES = [
   'helios-grid',
@@ -130,9 +145,12 @@ export async function fillNetwork(
   na.clock.advance(2 * HOUR);
   const attestation = sample.treaties === 0 ? null : await attestAll(na, sample);
   if (sample.treaties > 0) await importFeeds(na, sovereigns);
-  await liveUntil(na, nodes, present);
+  await liveUntil(na, sample, nodes, present);
   const capability = await registerAgents(na, sample, nodes);
-  for (const [index, node] of nodes.entries()) if (index % 7 !== 4) await heartbeat(na, node);
+  for (const [index, node] of nodes.entries()) {
+    if (sample.isHealthy ? !REVOKED_NODES.includes(index) : index % 7 !== 4)
+      await heartbeat(na, node);
+  }
   await na.runTrustCycle();
   return {
     self: sovereignName(sample, 0),
@@ -147,13 +165,16 @@ export async function fillNetwork(
 /** Heartbeats and a recorded minute in each quarter of an hour, so that there is a history to draw. */
 async function liveUntil(
   na: TestAuthority,
+  { isHealthy }: SampleNetwork,
   nodes: readonly TestNode[],
   present: number,
 ): Promise<void> {
+  const inUse = nodes.filter((_, index) => !REVOKED_NODES.includes(index));
   for (let quarter = 0; na.clock.now() < present; quarter += 1) {
-    na.clock.advance(Math.min(14 * MINUTE, present - na.clock.now()));
-    for (const node of nodes.slice(20, 22 + ((quarter * 5) % 9))) await heartbeat(na, node);
-    na.clock.advance(Math.min(MINUTE, present - na.clock.now()));
+    na.clock.advance(Math.min(13 * MINUTE, present - na.clock.now()));
+    const reporting = isHealthy ? inUse : nodes.slice(20, 22 + ((quarter * 5) % 9));
+    for (const node of reporting) await heartbeat(na, node);
+    na.clock.advance(Math.min(2 * MINUTE, present - na.clock.now()));
     // The nodes are counted when the dashboard is read.
     await get(na, '/dashboard.json');
     await na.recordHistory();
@@ -173,7 +194,7 @@ async function admitNodes(na: TestAuthority, { nodes }: SampleNetwork): Promise<
     na.clock.advance(2 * MINUTE);
     await na.recordHistory();
   }
-  for (const index of [3, 8]) {
+  for (const index of REVOKED_NODES) {
     const certId = admitted[index]?.certId;
     if (certId === undefined) continue;
     const reason = index === 3 ? 'key_compromise' : 'superseded';
@@ -185,10 +206,11 @@ async function admitNodes(na: TestAuthority, { nodes }: SampleNetwork): Promise<
 /** Issues treaties in every state. At the end, nobody recognizes the last sovereign. */
 async function recognizeAll(
   na: TestAuthority,
-  { treaties, nameOf }: SampleNetwork,
+  { treaties, nameOf, isHealthy = false }: SampleNetwork,
   sovereigns: readonly Sovereign[],
 ): Promise<Pick<SampleSubjects, 'treaty' | 'revokedTreaty'>> {
   const last = sovereigns.length - 1;
+  const lengths = isHealthy ? [720, 168, 336] : [720, 168, 30];
   let treaty: string | null = null;
   let revokedTreaty: string | null = null;
   for (let index = 0; index < treaties; index += 1) {
@@ -199,7 +221,8 @@ async function recognizeAll(
         issuer_sovereign_id: sovereigns[from]?.name ?? '',
         subject_sovereign_id: sovereigns[to]?.name ?? '',
         subject_public_keys: [sovereigns[to]?.key.publicKey ?? ''],
-        validity_hours: from === 0 || index % 9 !== 4 ? ([720, 168, 30][index % 3] ?? 720) : 1,
+        validity_hours:
+          isHealthy || from === 0 || index % 9 !== 4 ? (lengths[index % 3] ?? 720) : 1,
         scope: { allowed_roles: ['role:client', nameOf('role:pilot')] },
         metadata: { agreed_by: nameOf('council') },
       }),

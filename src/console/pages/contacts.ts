@@ -186,6 +186,6 @@ function drawing(name: string, rows: readonly CertificateRow[], now: number): Ht
     const title = `${nodeTitle(row)}: ${row.status}, ${row.last_contact}`;
     return html`<a href="${nodeAddress(row.node_public_key)}" tabindex="-1"><rect class="age${ageOf(row, now).toString()}" x="${x}" y="${y}" width="10" height="10"><title>${title}</title></rect></a>`;
   });
-  return html`<div class="cells">${heading}<svg viewBox="0 0 ${width.toString()} ${height.toString()}" aria-hidden="true" focusable="false">${cells}</svg></div>
+  return html`<div class="cells">${heading}<svg viewBox="0 0 ${width.toString()} ${height.toString()}" aria-hidden="true">${cells}</svg></div>
 `;
 }

@@ -5,7 +5,7 @@ interface Entry {
 }
 
 /** Headings, descriptions and field names, but not the contents of examples. */
-const SEARCHED = 'h3, .badge, :scope > p, .notes, .fields dt, :scope > a, .what';
+const SEARCHED = 'h3, .badge, :scope > p, .notes, .fields dt';
 
 /**
  * Filters a list to entries that contain every typed word, hides empty groups and shows the number of matches. The

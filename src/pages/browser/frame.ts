@@ -1,5 +1,4 @@
 /** Runs in the head of every page, so that the chosen theme applies before anything is drawn. */
-import { offerSearch } from './search.ts';
 
 type Theme = 'light' | 'dark';
 
@@ -13,7 +12,7 @@ const chosen = stored();
 if (chosen !== null) root.dataset.theme = chosen;
 document.addEventListener('DOMContentLoaded', () => {
   showSwitch();
-  offerSearch();
+  listenForSearch();
 });
 
 function showSwitch(): void {
@@ -32,6 +31,20 @@ function showSwitch(): void {
   });
   prefersDark.addEventListener('change', name);
   name();
+}
+
+/** `/` and Ctrl-K lead to the search. */
+function listenForSearch(): void {
+  addEventListener('keydown', (event) => {
+    const { key, ctrlKey, metaKey, altKey, target } = event;
+    const isTyping = target instanceof Element && target.matches('input, select, textarea');
+    const isCommand = ctrlKey || metaKey;
+    if (altKey || !(isCommand ? key === 'k' : key === '/' && !isTyping)) return;
+    event.preventDefault();
+    const field = document.querySelector<HTMLElement>('[data-search-field]');
+    if (field === null) document.querySelector<HTMLElement>('[data-search]')?.click();
+    else field.focus();
+  });
 }
 
 function otherTheme(): Theme {

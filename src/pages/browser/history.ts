@@ -62,8 +62,6 @@ async function renew(place: HTMLElement): Promise<void> {
   const page = await fetchedPage(location.href, 'no-cache');
   const fresh = page?.getElementById('history');
   if (!page || !fresh) return;
-  const isOpen = place.querySelector('details')?.open === true;
-  fresh.querySelector('details')?.toggleAttribute('open', isOpen);
   becomeInside(place, fresh);
   const sparks = page.querySelectorAll('.spark');
   for (const [index, spark] of document.querySelectorAll('.spark').entries()) {

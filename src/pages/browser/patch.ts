@@ -81,7 +81,8 @@ export function becomeInside(shown: Element, fresh: Element): void {
 
 function become(shown: Element, fresh: Element): void {
   for (const { name } of [...shown.attributes]) {
-    if (!fresh.hasAttribute(name)) shown.removeAttribute(name);
+    // What the reader has opened stays open.
+    if (name !== 'open' && !fresh.hasAttribute(name)) shown.removeAttribute(name);
   }
   for (const { name, value } of fresh.attributes) {
     if (shown.getAttribute(name) !== value) shown.setAttribute(name, value);

@@ -89,10 +89,11 @@ function namedValues({ patternProperties }: JsonObject): JsonObject | null {
 }
 
 function typeText(schema: JsonObject): string {
-  const { type, items, anyOf, const: constant, enum: values, natural } = schema;
+  const { type, format, items, anyOf, const: constant, enum: values, natural } = schema;
   if (constant !== undefined) return JSON.stringify(constant);
   if (Array.isArray(values)) return 'string';
   if (natural === true) return 'integer';
+  if (format === 'date-time') return 'ISO 8601 time';
   if (Array.isArray(anyOf)) {
     const branches = anyOf.filter(isJsonObject).map(typeText);
     return [...new Set(branches)].join(' or ');
@@ -103,12 +104,11 @@ function typeText(schema: JsonObject): string {
 }
 
 function notesOf(schema: JsonObject): string[] {
-  const { description, enum: values, format, default: fallback } = schema;
+  const { description, enum: values, default: fallback } = schema;
   const { minimum, maximum, minLength, maxLength, minItems, maxItems } = schema;
   const notes = [
     typeof description === 'string' ? description : '',
     Array.isArray(values) ? `one of ${values.map(String).join(', ')}` : '',
-    format === 'date-time' ? 'ISO 8601 instant' : '',
     bounds(minimum, maximum, ''),
     minLength === 1 && maxLength === undefined
       ? 'not empty'
