@@ -257,16 +257,20 @@ test('a session continues after a kill, in which nothing that counted counts aga
   const { folder } = makeNetworkFolder();
   const first = await startChildServer(folder);
   const session = await openSession(first.na, await joinedNode(first.na));
+  const ofAhead = await openSession(first.na, await joinedNode(first.na));
   await setTimeout(2);
   const beats = [0, 1, 2].map((ms) => formatInstant(first.na.clock.now() + ms));
   for (const instant of beats)
     assert.equal(outcome(await beat(first.na, session, { instant })), '200');
+  const ahead = { instant: formatInstant(first.na.clock.now() + 4 * MINUTE) };
+  assert.equal(outcome(await beat(first.na, ofAhead, ahead)), '200');
   await first.end('SIGKILL');
   const again = await startChildServer(folder);
   try {
     for (const instant of beats) {
       assert.equal(outcome(await beat(again.na, session, { instant })), ENDED);
     }
+    assert.equal(outcome(await beat(again.na, ofAhead, ahead)), ENDED);
     assert.equal(outcome(await beat(again.na, session)), '200');
   } finally {
     await again.end('SIGKILL');
