@@ -4,10 +4,10 @@
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import { open } from 'lmdb';
 import { SEED_BYTES, signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
+import { type BarePlace, openBareRows } from './bare-rows.ts';
 
 const HOUR = 3_600_000;
 const PROOF_HEADERS = ['key-id', 'timestamp', 'nonce', 'signature'] as const;
@@ -15,28 +15,22 @@ const PROOF_HEADERS = ['key-id', 'timestamp', 'nonce', 'signature'] as const;
 type Answers = (body: JsonObject, header: (name: string) => string) => Promise<JsonObject | null>;
 
 export interface BareNetwork {
-  /** A folder on the disk of the authority's data folder. */
-  readonly folder: string;
+  readonly place: BarePlace;
   /** In base64. */
   readonly operatorKey: string;
   readonly audience: string;
 }
 
-export function bareEnrollments({ folder, operatorKey, audience }: BareNetwork) {
-  // As in the authority, a write is acknowledged when it is on disk.
-  const env = open({ path: folder, overlappingSync: false });
-  const rows = env.openDB<string, string>({ name: 'rows', encoding: 'string' });
-  const audit = env.openDB<string, number>({ name: 'audit', encoding: 'string' });
+export async function bareEnrollments({ place, operatorKey, audience }: BareNetwork) {
+  const rows = await openBareRows(place);
   const issuer = signerFromSeed(randomBytes(SEED_BYTES));
-  let entries = 0;
 
   function store(
     changed: Readonly<Record<string, JsonObject>>,
     event: JsonObject,
   ): Promise<unknown> {
-    for (const [key, row] of Object.entries(changed)) void rows.put(key, JSON.stringify(row));
-    entries += 1;
-    return audit.put(entries, JSON.stringify(event));
+    const texts = Object.entries(changed).map(([id, row]) => [id, JSON.stringify(row)] as const);
+    return rows.put(new Map(texts), JSON.stringify(event));
   }
 
   async function invite(
@@ -71,7 +65,7 @@ export function bareEnrollments({ folder, operatorKey, audience }: BareNetwork) 
     const nodeKey = String(body.node_public_key);
     if (!verifySignature(nodeKey, canonicalJson(signed), String(signature))) return null;
     const inviteId = idOf(String(body.invite_token));
-    const found = rows.get(inviteId);
+    const found = rows.find(inviteId);
     if (found === undefined) return null;
     const used = { ...(JSON.parse(found) as JsonObject), used_at: Date.now(), used_by: nodeKey };
     const unsigned = {

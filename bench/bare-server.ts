@@ -40,10 +40,14 @@ const uws: typeof import('uWebSockets.js') & { _cfg(name: string): void } = crea
 // As in the authority, no header names the library.
 uws._cfg('silent');
 
-process.once('message', (work: BareWork) => serve(work));
+process.once('message', (work: BareWork) => void serve(work));
 process.once('disconnect', () => process.exit());
 
-function serve({ answers = [], verifications = [], network = null }: BareWork): void {
+async function serve({
+  answers = [],
+  verifications = [],
+  network = null,
+}: BareWork): Promise<void> {
   const app = uws.App();
   app.post('/heartbeat', acceptHeartbeat);
   for (const { path, headers, body } of answers) {
@@ -58,7 +62,9 @@ function serve({ answers = [], verifications = [], network = null }: BareWork): 
     app.post(verification.path, verifier(verification));
   }
   if (network !== null) {
-    for (const [path, handle] of Object.entries(bareEnrollments(network))) app.post(path, handle);
+    for (const [path, handle] of Object.entries(await bareEnrollments(network))) {
+      app.post(path, handle);
+    }
   }
   app.listen('127.0.0.1', 0, (socket) => {
     if (socket === false) throw new Error('The bare server cannot listen');

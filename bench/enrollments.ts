@@ -15,7 +15,7 @@ import { OTHER, startAuthority, startBare, startOther } from './servers.ts';
 const CONNECTIONS = 32;
 /** Rounds have a fixed number of requests; this only ends a round that hangs. */
 const LONGEST_SECONDS = 600;
-const WARM_UP_PAIRS = 2000;
+const WARM_UP = 2000;
 const HIGHEST_COUNT = 100_000;
 const LEAST_OF_BARE = 0.55;
 
@@ -29,7 +29,7 @@ export async function benchEnrollments(load: Load, settings: Settings): Promise<
   const operatorKey = signerFromSeed(Buffer.from(network.operatorSeed, 'base64')).publicKey;
   const folder = scratchFolder('mesh-na-bare-').path;
   await using bare = await startBare({
-    network: { folder, operatorKey, audience: network.audience },
+    network: { place: { folder }, operatorKey, audience: network.audience },
   });
   const ours = enrollmentsAt(na, load, connections);
   const bares = enrollmentsAt({ ...bare, network }, load, connections);
@@ -83,7 +83,7 @@ export async function benchEnrollments(load: Load, settings: Settings): Promise<
 /**
  * The contestants of one authority; the number of prepared requests follows the rate of the previous round.
  */
-function enrollmentsAt(
+export function enrollmentsAt(
   target: Target & { readonly network: Network },
   load: Load,
   connections: number,
@@ -92,6 +92,7 @@ function enrollmentsAt(
   const plan = { target, connections, seconds: LONGEST_SECONDS, rate: null };
   const phases = { invites: [] as RoundResult[], joins: [] as RoundResult[] };
   let pairsPerSecond = 0;
+  let joinsPerSecond = 0;
   return {
     phases,
     async pairs(seconds: number): Promise<RoundResult> {
@@ -106,13 +107,17 @@ function enrollmentsAt(
       pairsPerSecond = count / both.seconds;
       return both;
     },
-    joins: (seconds: number) =>
-      load.ask('joins', { plan, network, count: countFor(seconds, pairsPerSecond) }),
+    async joins(seconds: number): Promise<RoundResult> {
+      const count = countFor(seconds, joinsPerSecond);
+      const result = await load.ask('joins', { plan, network, count });
+      joinsPerSecond = count / result.seconds;
+      return result;
+    },
   };
 }
 
 function countFor(seconds: number, perSecond: number): number {
-  if (perSecond === 0) return WARM_UP_PAIRS;
+  if (perSecond === 0) return WARM_UP;
   return Math.min(HIGHEST_COUNT, Math.ceil(seconds * perSecond));
 }
 
