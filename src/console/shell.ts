@@ -121,7 +121,7 @@ summary { cursor: pointer; padding-block: 0.375rem; }
   color: var(--surface); background: var(--accent); border: 1px solid var(--accent); border-radius: 6px; text-decoration: none;
 }
 .confirm button { background: var(--danger); border-color: var(--danger); }
-td .button { min-height: 0; padding: 0.25rem 0.75rem; font-size: 0.875rem; color: var(--accent); background: none; }
+td .button { align-self: start; min-height: 0; padding: 0.25rem 0.75rem; font-size: 0.875rem; color: var(--accent); background: none; }
 td .button:hover { background: var(--accent-soft); }
 .actions { display: flex; flex-wrap: wrap; align-items: center; gap: 0.75rem; }
 td .actions { flex-wrap: nowrap; gap: 0.25rem; }

@@ -67,7 +67,7 @@ export async function startTestConsole(
       publicClient: createPublicClient(reach),
       publicCalls: publicCalls(reach),
       checks: () =>
-        checkRemote({ url, fetch: reach.fetch, ca: null, genesis: null, version: '', now }),
+        checkRemote({ url, fetch: reach.fetch, ca: null, genesis: null, version: 'test', now }),
       operatorClient: (changed) =>
         createOperatorClient({
           ...reach,
