@@ -43,13 +43,21 @@ export async function graphDigest(na: TestAuthority): Promise<string> {
   return createHash('sha256').update(text).digest('hex');
 }
 
-/** Checks evidence of the authority member by member, and removes it from its record. */
-export function assertOwnEvidence(
+/** What evidence says of a path; `severity` is that of its only signal. */
+const FOUND = {
+  allow: { reason: 'active_treaty_path', trusted: true, hop_count: 1, severity: 'info' },
+  block: { reason: 'no_active_treaty_path', trusted: false, hop_count: 0, severity: 'block' },
+};
+
+/** Checks evidence of the authority member by member. */
+export async function assertOwnEvidence(
   na: TestAuthority,
   record: JsonObject,
-  expected: JsonObject & { readonly signal: string; readonly severity: string },
-): void {
-  const { signal, severity, ...members } = expected;
+  verdict: keyof typeof FOUND,
+  source_sovereign_id = 'alpha',
+  target_sovereign_id = 'beta',
+): Promise<void> {
+  const { severity, ...found } = FOUND[verdict];
   const { evidence_id, signals, signatures, ...rest } = record;
   assert.match(String(evidence_id), UUID);
   const now = formatInstant(na.clock.now());
@@ -60,10 +68,14 @@ export function assertOwnEvidence(
     issued_at: now,
     issued_by: na.audience,
     metadata: {},
-    ...members,
+    source_sovereign_id,
+    target_sovereign_id,
+    verdict,
+    ...found,
+    graph_digest: await graphDigest(na),
   });
   const [only, ...more] = signals as JsonObject[];
-  assert.deepEqual([only?.code, only?.severity, more], [signal, severity, []]);
+  assert.deepEqual([only?.code, only?.severity, more], [found.reason, severity, []]);
   assert.equal(typeof only?.detail, 'string');
   assert.deepEqual(
     (signatures as JsonObject[]).map(({ key_id }) => key_id),
