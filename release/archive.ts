@@ -23,8 +23,9 @@ export function makeReadable(folder: string): void {
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     if (entry.isSymbolicLink()) continue;
     const path = join(entry.parentPath, entry.name);
-    const isRun = entry.isDirectory() || (lstatSync(path).mode & 0o100) !== 0;
-    chmodSync(path, isRun ? 0o755 : 0o644);
+    // A library has the bit, too, but nobody runs it.
+    const isRun = (lstatSync(path).mode & 0o100) !== 0 && !path.endsWith('.node');
+    chmodSync(path, entry.isDirectory() || isRun ? 0o755 : 0o644);
   }
 }
 
@@ -42,8 +43,8 @@ export function tarOf(
 }
 
 /** Node.js names no time and no file in what it compresses. */
-export function gzipped(bytes: Buffer): Buffer {
-  return gzipSync(bytes, { level: 6 });
+export function gzipped(bytes: Buffer, level = 6): Buffer {
+  return gzipSync(bytes, { level });
 }
 
 export function sha256(bytes: Buffer | string): string {

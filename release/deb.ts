@@ -21,6 +21,8 @@ const HOME = 'usr/lib/mesh-na';
 const COMMAND = `#!/usr/bin/node --no-allocation-site-pretenuring
 import('/${HOME}/dist/src/main.js');
 `;
+/** As Debian compresses texts. */
+const MOST = 9;
 const SCRIPTS = ['postinst', 'prerm', 'postrm'];
 
 /** The program as it lies on a Debian, below an empty folder. */
@@ -52,12 +54,15 @@ export function writeDeb(root: string, program: string, folder: string, file: st
   write(`${share}/bash-completion/completions/mesh-na`, bashScript('mesh-na', completions));
   write(`${share}/zsh/vendor-completions/_mesh-na`, zshScript('mesh-na', completions));
   write(`${share}/fish/vendor_completions.d/mesh-na.fish`, fishScript('mesh-na', completions));
-  write(`${share}/man/man1/mesh-na.1.gz`, gzipped(readFileSync(join(program, 'man/mesh-na.1'))));
+  write(
+    `${share}/man/man1/mesh-na.1.gz`,
+    gzipped(readFileSync(join(program, 'man/mesh-na.1')), MOST),
+  );
   const documents = `${share}/doc/mesh-na`;
-  write(`${documents}/changelog.gz`, gzipped(readFileSync(join(root, 'CHANGELOG.md'))));
+  write(`${documents}/changelog.gz`, gzipped(readFileSync(join(root, 'CHANGELOG.md')), MOST));
   const license = readFileSync(join(root, 'LICENSE'), 'utf8').replace(/^(?=.)/gm, ' ');
   write(`${documents}/copyright`, own('copyright') + license.replace(/^$/gm, ' .'));
-  symlinkSync(`../../../../${HOME}/docs`, join(folder, documents, 'docs'));
+  symlinkSync('../../../lib/mesh-na/docs', join(folder, documents, 'docs'));
 
   makeReadable(folder);
   write('DEBIAN/control', control(version, description, sizeOf(folder)));
@@ -68,7 +73,7 @@ export function writeDeb(root: string, program: string, folder: string, file: st
   }
   // It may have the password of a database.
   execFileSync('chmod', ['640', join(folder, 'etc/mesh-na/environment')]);
-  execFileSync('dpkg-deb', ['--root-owner-group', '-Zzstd', '--build', folder, file]);
+  execFileSync('dpkg-deb', ['--root-owner-group', '-Zxz', '--build', folder, file]);
 }
 
 /**
@@ -85,8 +90,7 @@ Depends: nodejs (>= 20.15), nodejs (<< 26), nodejs (<< 21) | libc6 (>= 2.38), li
 Section: net
 Priority: optional
 Description: authority of one sovereign trust network
- ${description}
-`;
+${description.replace(/(.{1,78})(?: |$)/g, ' $1\n')}`;
 }
 
 function sizeOf(folder: string): number {
