@@ -86,7 +86,27 @@ suite('staging', () => {
     ['to the root key', 'key_used_before', (na) => ({ to: keyIn(na.dataDir, 'root.key') })],
     ['to the current key', 'key_used_before', (na) => ({ to: keyIn(na.dataDir, 'na.key') })],
     ['to the key of an operator', 'key_of_operator', (na) => ({ to: na.standard.key })],
+    [
+      'to the key of a revoked operator',
+      'key_of_operator',
+      async (na) => {
+        const to = newKey();
+        const added = { key_id: 'former', public_key: to.publicKey, tier: 'standard' };
+        assert.equal(outcome(await operate(na, '/admin/operator-keys', added)), '200');
+        assert.equal(outcome(await operate(na, '/admin/operator-keys/former/revoke', {})), '200');
+        return { to };
+      },
+    ],
     ['to the key of a node', 'key_of_node', async (na) => ({ to: (await joinedNode(na)).key })],
+    [
+      'to the key of a revoked node',
+      'key_of_node',
+      async (na) => {
+        const { key, certId } = await joinedNode(na);
+        assert.equal(outcome(await operate(na, '/admin/revoke', { cert_id: certId })), '200');
+        return { to: key };
+      },
+    ],
     [
       'whose times are in the wrong order',
       'wrong_times',

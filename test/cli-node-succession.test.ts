@@ -192,6 +192,30 @@ test('of a fork, of an old genesis, and of damaged files, the node commands take
   }
 });
 
+test('of a chain with fewer statements than it knows, node status takes nothing, and says so in one sentence', async () => {
+  await joined(2);
+  na.successions = chain(planned, { kind: 'planned', at: NOW - 0.5, overlap: 20 });
+  assert.equal((await command('status')).code, 0);
+  const before = filesIn(nodeDir);
+  na.successions = chain(planned);
+  // Somebody answers with an old copy of the statements alone, or of everything.
+  const genesis = JSON.parse(readFileSync(join(nodeDir, 'genesis.json'), 'utf8'));
+  na.instead.set('/genesis', () => genesis);
+  const ofStatements = await command('status');
+  na.instead.clear();
+  const ofEverything = await command('status');
+  for (const { code, stdout, stderr } of [ofStatements, ofEverything]) {
+    assert.deepEqual([code, stdout], [4, '']);
+    assert.match(stderr, /^mesh-na: [^\n]+\n$/);
+  }
+  assert.match(
+    ofStatements.stderr,
+    /: The authority keys are rejected: The chain has only 1 of 2 known statements, so it is an old copy; .*\.\n$/,
+  );
+  assert.deepEqual(filesIn(nodeDir), before);
+  assert.equal((await command('status', '--offline')).code, 0);
+});
+
 test('node run says in one line that it follows, and renews within MESH_SUCCESSION_SPREAD', async () => {
   na.successions = chain(stolen);
   let child: ChildProcess | null = null;
