@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { crlEntry, revisionDocument } from '../src/authority/lists/crl.ts';
-import { createCrlDigest } from '../src/authority/lists/crl-digest.ts';
 import {
   type CrlHead,
   createListContent,
   LIST_PERIOD,
   type ListEntry,
 } from '../src/authority/lists/list-document.ts';
+import { crlDigest } from '../src/authority/lists/stored-lists.ts';
 import { systemRuntime } from '../src/base/runtime.ts';
 import type { PublishedDocument } from '../src/protocol/contract/documents.ts';
 import {
@@ -30,8 +30,10 @@ import {
   startServing,
   WIRES,
 } from './support/link.ts';
+import { newKey } from './support/requests.ts';
 
 const SIGNER = soleSigner(LINK_SIGNER, 'na');
+const NEXT_SIGNER = soleSigner(newKey(), 'next');
 
 test('a follower has every version byte for byte, of which only the first was sent whole', async () => {
   await using link = await linked();
@@ -45,6 +47,19 @@ test('a follower has every version byte for byte, of which only the first was se
     assert.ok(sent !== undefined && 'base' in sent);
     assert.ok(sent.added.length <= added * 260, `${sent.added.length} bytes for ${added} entries`);
   }
+});
+
+test('a version that another key has issued is no more than a version, and returns to the key before', async () => {
+  await using link = await linked();
+  const list = signedList(20);
+  await link.shows(publishNext(link, list, 1));
+  await link.shows(publishNext(link, list, 1));
+  link.sent.length = 0;
+  for (const issuer of [NEXT_SIGNER, NEXT_SIGNER, SIGNER]) {
+    for (const added of [0, 2]) await link.shows(publishNext(link, list, added, issuer));
+  }
+  assert.ok(link.sent.every((sent) => 'base' in sent));
+  assert.doesNotMatch(link.log(), /has ended/);
 });
 
 test('versions that follow each other faster than they are sent are sent as one', async () => {
@@ -134,24 +149,22 @@ interface Version {
 /** As the authority signs it. */
 function signedList(length: number) {
   const content = createListContent('crl');
-  const digest = createCrlDigest(SIGNER.publicKey);
+  const all: ListEntry[] = [];
   const etags = new Set<string>();
   let sequence = 0;
-  let entries = 0;
 
   function add(count: number): void {
     const added: ListEntry[] = Array.from({ length: count }, (_, at) =>
-      crlEntry(SIGNER.publicKey, `certificate-${entries + at}`, HOUR, 'unspecified'),
+      crlEntry(SIGNER.publicKey, `certificate-${all.length + at}`, HOUR, 'unspecified'),
     );
-    entries += count;
+    all.push(...added);
     content.add(added);
-    for (const entry of added) digest.add(entry);
   }
 
   add(length);
   return {
     etags,
-    next(count: number): Version {
+    next(count: number, issuer = SIGNER): Version {
       add(count);
       sequence += 1;
       const head: CrlHead = {
@@ -160,11 +173,11 @@ function signedList(length: number) {
         crlId: systemRuntime.uuid(),
         issuedAt: HOUR,
         nextUpdate: HOUR + LIST_PERIOD,
-        digest: digest.value([]),
+        digest: crlDigest(issuer.publicKey, all),
       };
-      const document = content.document(head, SIGNER);
+      const document = content.document(head, issuer);
       etags.add(document.etag);
-      return { document, revision: revisionDocument(document, head, SIGNER) };
+      return { document, revision: revisionDocument(document, head, issuer) };
     },
   };
 }
@@ -178,8 +191,9 @@ function publishNext(
   { ours }: { readonly ours: DocumentPublisher },
   list: ReturnType<typeof signedList>,
   added: number,
+  issuer = SIGNER,
 ): PublishedDocument {
-  const version = list.next(added);
+  const version = list.next(added, issuer);
   publish(ours, version);
   return version.document;
 }

@@ -47,23 +47,26 @@ export function createReceivedList({ publish, edgesCaughtUp }: ReceivedListOptio
   let newest: Version | null = null;
   /**
    * The running hash of the issuer and all entries of the newest version; null until there is a digest to compare it
-   * with.
+   * with. It begins again when another key issues the list.
    */
-  let hash: Hash | null = null;
+  let hashed: { readonly issuer: string; readonly hash: Hash } | null = null;
   let memories: Memory[] = [];
 
   function begin(whole: PublishedDocument | null): void {
     const entries = whole && entriesIn(whole.bytes);
     newest = whole && entries && { document: whole, ...entries, memory: null };
-    hash = null;
+    hashed = null;
     memories = [];
   }
 
   function assertDigest(base: Version, added: Uint8Array, { bytes }: WholeDocument): void {
     const { issuer, entries_digest } = JSON.parse(Buffer.from(bytes).toString()) as Revision;
-    hash ??= createHash('sha256').update(`${issuer}\n`).update(entriesOf(base));
-    hash.update(added);
-    if (hash.copy().digest('hex') !== entries_digest) {
+    if (hashed?.issuer !== issuer) {
+      const hash = createHash('sha256').update(`${issuer}\n`).update(entriesOf(base));
+      hashed = { issuer, hash };
+    }
+    hashed.hash.update(added);
+    if (hashed.hash.copy().digest('hex') !== entries_digest) {
       throw new Error('the extended revocation list is not the signed one');
     }
   }
