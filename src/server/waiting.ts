@@ -39,7 +39,7 @@ export function waitForTurn(context: StateContext, instanceStatus: InstanceStatu
  * Tracks the newest list published while others write. Make the last call before documents are withdrawn for this
  * instance.
  */
-function followList({ follow, revisionEnds }: DocumentPublisher): () => SeenList {
+export function followList({ follow, revisionEnds }: DocumentPublisher): () => SeenList {
   let newest: SeenList = { sequence: 0, lastRevoked: null };
   let isOver = false;
   follow(({ name, document }) => {

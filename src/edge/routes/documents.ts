@@ -26,6 +26,7 @@ export const documentRoutes: readonly RouteEntry[] = [
   {
     ...PUBLIC_DOCUMENT,
     path: '/genesis',
+    hasLastCopy: true,
     summary: 'Active signed genesis block',
     answer: GenesisBlock,
     refusals: [],
@@ -34,14 +35,15 @@ export const documentRoutes: readonly RouteEntry[] = [
   {
     ...PUBLIC_DOCUMENT,
     path: '/sovereign.json',
+    hasLastCopy: true,
     summary: 'Public metadata of the sovereign',
     answer: SovereignDocument,
     refusals: [],
-    handle: ({ baseUrl, ...request }, edge) =>
-      documentReply(
-        ownDocument(jsonText(sovereignMetadata(edge.settings.authorityKeys.genesis, baseUrl))),
-        request,
-      ),
+    handle: (request, edge) =>
+      serveDocument('genesis', request, edge, () => {
+        const { genesis } = edge.settings.authorityKeys;
+        return ownDocument(jsonText(sovereignMetadata(genesis, request.baseUrl)));
+      }),
   },
   {
     ...PUBLIC_DOCUMENT,
@@ -102,37 +104,45 @@ const RENEWALS = {
   dashboard: 'refreshDashboard',
 } as const;
 
-/** Serves a public document from its cached bytes. */
+/** Serves a public document from its cached bytes, or what is rendered from it. */
 export function serveDocument(
   name: DocumentName,
   request: RouteRequest,
   edge: Edge,
+  render = (document: PublishedDocument) => document,
 ): Reply | Promise<Reply> {
   const found = resolve(name, request.now, edge);
   switch (found.is) {
     case 'current':
-      return documentReply(found.document, request);
+      return documentReply(render(found.document), request);
     case 'stale':
-      return staleDocumentReply(found.document, found.since, request);
+      return staleDocumentReply(render(found.document), found.since, request);
     case 'to be made':
-      return serveMade(name, request, edge);
+      return serveMade(name, request, edge, render);
   }
 }
 
-async function serveMade(name: DocumentName, request: RouteRequest, edge: Edge): Promise<Reply> {
+async function serveMade(
+  name: DocumentName,
+  request: RouteRequest,
+  edge: Edge,
+  render: (document: PublishedDocument) => PublishedDocument,
+): Promise<Reply> {
   try {
     const document = await madeDocument(name, request.now, edge);
     return document === undefined
       ? refusalReply('service_not_ready')
-      : await documentReply(document, request);
+      : await documentReply(render(document), request);
   } catch (cause) {
     if (!(cause instanceof Refusal && ELSEWHERE.has(cause.refusal))) throw cause;
     // While the request was held, the writer may have become unknown.
     const found = resolve(name, request.now, edge);
     if (found.is !== 'stale') throw cause;
-    return staleDocumentReply(found.document, found.since, request);
+    return staleDocumentReply(render(found.document), found.since, request);
   }
 }
+
+type DocumentSource = Pick<Edge, 'documents' | 'instanceStatus' | 'call'>;
 
 /**
  * The current document, never a stale copy; a promise if the authority must be asked first, undefined if there is
@@ -141,7 +151,7 @@ async function serveMade(name: DocumentName, request: RouteRequest, edge: Edge):
 export function currentDocument(
   name: DocumentName,
   now: number,
-  edge: Edge,
+  edge: DocumentSource,
 ): PublishedDocument | Promise<PublishedDocument | undefined> {
   const found = resolve(name, now, edge);
   return found.is === 'current' ? found.document : madeDocument(name, now, edge);
@@ -157,7 +167,7 @@ type Resolved =
 
 const TO_BE_MADE = { is: 'to be made' } as const;
 
-function resolve(name: DocumentName, now: number, edge: Edge): Resolved {
+function resolve(name: DocumentName, now: number, edge: DocumentSource): Resolved {
   const { documents, instanceStatus } = edge;
   const since = instanceStatus?.staleSince() ?? null;
   if (since !== null && LAST_COPIES.has(name)) {
@@ -166,12 +176,13 @@ function resolve(name: DocumentName, now: number, edge: Edge): Resolved {
   }
   const document = heldDocument(name, now, edge);
   // If others can write, a local copy may have been replaced.
-  const isCurrent = document !== undefined && (instanceStatus === null || name === 'genesis');
+  const isCurrent = document !== undefined && instanceStatus === null;
   return isCurrent ? { is: 'current', document } : TO_BE_MADE;
 }
 
 /** The documents that are signed and state their own validity. */
 const LAST_COPIES: ReadonlySet<DocumentName> = new Set([
+  'genesis',
   'policy',
   'crl',
   'sovereign_revocation_feed',
@@ -181,7 +192,7 @@ const LAST_COPIES: ReadonlySet<DocumentName> = new Set([
 function heldDocument(
   name: DocumentName,
   now: number,
-  { documents }: Edge,
+  { documents }: DocumentSource,
 ): PublishedDocument | undefined {
   const held = documents.get(name);
   return held !== undefined && now < held.freshUntil ? held : undefined;
@@ -194,7 +205,7 @@ function heldDocument(
 async function madeDocument(
   name: DocumentName,
   now: number,
-  edge: Edge,
+  edge: DocumentSource,
 ): Promise<PublishedDocument | undefined> {
   if (heldDocument(name, now, edge) !== undefined) {
     assertNotElsewhere(await confirmationOf(edge)(), edge);
@@ -207,7 +218,7 @@ async function madeDocument(
 }
 
 /** All requests of one turn of the event loop share one confirmation, requested at the end of the turn. */
-const confirmationOf = cachedBySource(({ call }: Edge) => {
+const confirmationOf = cachedBySource(({ call }: DocumentSource) => {
   let gathering: Promise<Answer> | null = null;
   return () => {
     gathering ??= new Promise((resolve, reject) => {
@@ -224,7 +235,7 @@ const confirmationOf = cachedBySource(({ call }: Edge) => {
 const ELSEWHERE: ReadonlySet<RefusalName> = new Set(['authority_unavailable', 'shutting_down']);
 
 /** Throws if another instance may have published newer documents than the local ones. */
-function assertNotElsewhere(answer: Answer, { instanceStatus }: Edge): void {
+function assertNotElsewhere(answer: Answer, { instanceStatus }: DocumentSource): void {
   if (!answer.ok && instanceStatus !== null && ELSEWHERE.has(answer.refusal)) {
     throw new Refusal(answer.refusal, answer.details);
   }

@@ -346,7 +346,7 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
   };
 }
 
-/** Withdraws all documents except the genesis, which never differs. */
+/** Withdraws all documents except the genesis, which an instance in quarantine does not publish again. */
 export function withdrawAll(publisher: DocumentPublisher): void {
   for (const name of DOCUMENT_NAMES) if (name !== 'genesis') publisher.withdraw(name);
 }
