@@ -35,7 +35,7 @@ export type Reply =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly refusal: string; readonly details: JsonObject };
 
-export interface Surroundings {
+export interface Surroundings extends Partial<Pick<AuthorityOptions, 'seen' | 'hostStatus'>> {
   readonly store: Store;
   readonly runtime: Runtime;
   readonly publisher: DocumentPublisher;
@@ -46,12 +46,13 @@ export interface Surroundings {
 }
 
 export async function open(
-  { store, runtime, publisher, fatal, signer, folder }: Surroundings,
+  { store, runtime, publisher, fatal, signer, folder, seen = null, hostStatus }: Surroundings,
   ready: Promise<ReadyState> | null = null,
 ): Promise<OpenAuthority> {
   const options = {
     ...stateOptions({ runtime, publisher, signer, folder }),
-    seen: null,
+    seen,
+    ...(hostStatus && { hostStatus }),
     retention: {
       certificate: RETENTION,
       renewedCertificate: RETENTION,

@@ -12,6 +12,7 @@ export class KeyFolder {
   /** What the next start is configured with. */
   genesis: GenesisBlock = GENESIS;
   readonly #keys = new Map<string, Signer>([[AUTHORITY.publicKey, AUTHORITY]]);
+  readonly #destroyed = new Set<Signer>();
 
   put(key: Signer): void {
     this.#keys.set(key.publicKey, key);
@@ -34,6 +35,17 @@ export class KeyFolder {
   /** Only one key signs any more. */
   settle(genesis: GenesisBlock, former: readonly string[]): void {
     this.genesis = genesis;
-    for (const key of former) this.#keys.delete(key);
+    for (const publicKey of former) {
+      const key = this.#keys.get(publicKey);
+      if (key !== undefined) this.#destroyed.add(key);
+      this.#keys.delete(publicKey);
+    }
+  }
+
+  /** An operator has put back what was there before any succession. */
+  putBack(): void {
+    this.genesis = GENESIS;
+    for (const key of this.#destroyed) this.put(key);
+    this.#destroyed.clear();
   }
 }

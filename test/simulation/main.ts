@@ -5,6 +5,7 @@
  * replaced fifteen times as often. With `--instances` they are histories of three instances on one database.
  */
 import { parseArgs } from 'node:util';
+import { walked as walkedByInstances } from './instances/play.ts';
 import {
   describe as describeInstances,
   simulate as simulateInstances,
@@ -31,7 +32,10 @@ process.stdout.write(`seed ${seed}\n`);
 const draw = { histories, seed, shrinks: true, ...(path === undefined ? {} : { path }) };
 const problem = values.instances ? await ofInstances() : await ofOneAuthority();
 process.stdout.write(`${problem ?? `${histories} histories hold`}\n`);
-if (!values.instances) {
+if (values.instances) {
+  const { changes, changesOfKeys } = walkedByInstances;
+  process.stdout.write(`${changes} changes, ${changesOfKeys} of them of the keys that sign\n`);
+} else {
   const { steps, successions, changesOfKeys } = walked;
   process.stdout.write(
     `${steps} steps, ${successions} successions, ${changesOfKeys} changes of the keys that sign\n`,

@@ -1,5 +1,6 @@
 import { type OpenedStore, testStore } from '../store/conformance.ts';
-import { emptyDisk, openMemoryStore } from './memory-store.ts';
+import { emptyDisk } from './memory-disk.ts';
+import { openMemoryStore } from './memory-store.ts';
 
 testStore({ name: 'memory', open });
 

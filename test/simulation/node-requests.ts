@@ -12,9 +12,10 @@ import { registerAgent, removeAgentByEnvelope, removeAgentByProof } from './mode
 import type { Made } from './model/state.ts';
 import { pick } from './operator-requests.ts';
 import { FORGER, NETWORK, NODES, type NodeRequest, signAsNode } from './requests.ts';
+import type { Sent } from './sent.ts';
 import { learnSession, SESSION_PUBLIC_KEY } from './session-requests.ts';
 import type { Request } from './steps.ts';
-import type { Sent, World } from './world.ts';
+import type { World } from './world.ts';
 
 type Step<Name extends Request['do']> = Extract<Request, { do: Name }>;
 

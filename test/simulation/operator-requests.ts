@@ -35,9 +35,10 @@ import {
   type Tier,
 } from './model/state.ts';
 import { NETWORK, NODES, OPERATORS, PEERS, STRANGER, signAsOperator } from './requests.ts';
+import type { Sent } from './sent.ts';
 import type { OperatorStep, Request } from './steps.ts';
 import type { SUCCESSION_REQUESTS } from './succession-requests.ts';
-import type { Sent, World } from './world.ts';
+import type { World } from './world.ts';
 
 type Step<Name extends Request['do']> = Extract<Request, { do: Name }>;
 type OperatorRequestName = Exclude<

@@ -12,10 +12,10 @@ import {
 } from '../../src/protocol/records/signed-record.ts';
 import { forgedBy } from './forgeries.ts';
 import type { MemoryStore } from './memory-store.ts';
+import type { Defect } from './process.ts';
 import { AUTHORITY, FIRST_KEY_ID, GENESIS, NETWORK, NEXT_KEYS } from './requests.ts';
 import { describe, simulate } from './simulate.ts';
 import { keyOfAuthority } from './successions.ts';
-import type { Defect } from './world.ts';
 
 const HISTORIES = 200;
 const SUCCESSIONS = 15;

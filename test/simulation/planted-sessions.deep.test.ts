@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import type { HeartbeatSessions } from '../../src/edge/auth/session.ts';
 import type { CallOf, OpenAuthority } from './authority-calls.ts';
 import type { MemoryStore } from './memory-store.ts';
+import type { Defect } from './process.ts';
 import { simulate } from './simulate.ts';
-import type { Defect } from './world.ts';
 
 const HISTORIES = 200;
 

@@ -7,8 +7,8 @@ import { test } from 'node:test';
 import type { Store, SubjectWrite, Unit } from '../../src/store/store.ts';
 import type { OpenAuthority } from './authority-calls.ts';
 import type { MemoryStore } from './memory-store.ts';
+import type { Defect } from './process.ts';
 import { describe, simulate } from './simulate.ts';
-import type { Defect } from './world.ts';
 
 const HISTORIES = 400;
 

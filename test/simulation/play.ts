@@ -15,13 +15,15 @@ import {
   renewRequest,
 } from './node-requests.ts';
 import { OPERATOR_REQUESTS, pick, readAsOperator } from './operator-requests.ts';
+import type { Defect } from './process.ts';
+import type { Sent } from './sent.ts';
 import { beatRequest } from './session-requests.ts';
 import type { History, OperatorStep, Request, Step } from './steps.ts';
 import { SUCCESSION_REQUESTS } from './succession-requests.ts';
 import { keyOfAuthority } from './successions.ts';
 import { compareAll, compareDocuments, comparePolicies, compareRoster } from './views.ts';
 import { insist } from './violation.ts';
-import { type Defect, type Sent, World } from './world.ts';
+import { World } from './world.ts';
 
 /** In all histories so far. */
 export const walked = { steps: 0, successions: 0, changesOfKeys: 0 };

@@ -72,7 +72,7 @@ function signedGenesis(): GenesisBlock {
   return { ...genesis, signatures: [...signatures] };
 }
 
-function signer(name: string): Signer {
+export function signer(name: string): Signer {
   return signerFromSeed(Buffer.from(sha256Hex(`simulation ${name}`), 'hex'));
 }
 

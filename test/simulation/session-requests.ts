@@ -11,9 +11,10 @@ import { signingNow } from './model/authority-keys.ts';
 import { beatInSession } from './model/enrollment.ts';
 import { pick } from './operator-requests.ts';
 import { NODES } from './requests.ts';
+import type { Sent } from './sent.ts';
 import type { Request } from './steps.ts';
 import { insist } from './violation.ts';
-import type { Sent, World } from './world.ts';
+import type { World } from './world.ts';
 
 export interface KnownSession {
   readonly certId: string;

@@ -1,8 +1,8 @@
 /** Histories of one authority, under clocks of a kind. */
 import { type Draw as AnyDraw, type Failure, firstFailure } from './drawn.ts';
 import { play } from './play.ts';
+import type { Defect } from './process.ts';
 import { type Clocks, history as drawn, type History } from './steps.ts';
-import type { Defect } from './world.ts';
 
 const MAX_STEPS = 60;
 

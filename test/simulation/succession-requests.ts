@@ -6,9 +6,10 @@ import type { Known } from './known.ts';
 import { activate, cancel, finish, rollBack, stage } from './model/authority-keys.ts';
 import { ask, pick } from './operator-requests.ts';
 import { AUTHORITY, NEXT_KEYS, NODES, OPERATORS, ROOT } from './requests.ts';
+import type { Sent } from './sent.ts';
 import type { OperatorStep, Request } from './steps.ts';
 import { type MadeSuccession, madeSuccession } from './successions.ts';
-import type { Sent, World } from './world.ts';
+import type { World } from './world.ts';
 
 type Step<Name extends Request['do']> = Extract<Request, { do: Name }>;
 type Name = 'stage' | 'cancel' | 'activate' | 'rollBack' | 'finish';

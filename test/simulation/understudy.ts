@@ -7,7 +7,7 @@ import { GENESIS_HASH, type PreviousOwner, type StoredSubject } from '../../src/
 import { inOneBatch } from '../support/stored.ts';
 import { stateOptions } from './authority-calls.ts';
 import type { KeyFolder } from './key-folder.ts';
-import { contentsOf, type MemoryDisk, subjectOf } from './memory-store.ts';
+import { contentsOf, type MemoryDisk, subjectOf } from './memory-disk.ts';
 import type { SimulatedRuntime } from './runtime.ts';
 import { insist } from './violation.ts';
 

@@ -1,38 +1,54 @@
 /** Those who ask the instances, and hold every answer against all that was acknowledged before. */
+import type { AuthorityKeyStep } from '../../../src/protocol/answers/operators.ts';
 import type { Answer } from '../../../src/protocol/contract/answers.ts';
+import type { CallName, CallOf } from '../authority-calls.ts';
+import { signer } from '../requests.ts';
 import { insist, Violation } from '../violation.ts';
+import { type Asking, asOperator, joining } from './asking.ts';
 import type { Chance } from './chance.ts';
 import type { Clockwork } from './clockwork.ts';
-import type { StoredEntry } from './database.ts';
+import type { Database, StoredChange } from './database.ts';
+import type { DrawnRequest, DrawnSuccession } from './histories.ts';
 import type { Instance } from './instance.ts';
+import { BEGAN } from './machine-runtime.ts';
+import type { Running } from './process.ts';
+import { Readers } from './readers.ts';
+import { comesOnce, joined, keyIs, revoked } from './remote-store.ts';
+import { SEED } from './seed.ts';
+import { Operators } from './staging.ts';
+
+type Sending = Pick<DrawnRequest, 'what' | 'invite' | 'succession'>;
 
 export interface ClientsOptions {
   readonly clockwork: Clockwork;
   readonly chance: Chance;
   readonly instances: readonly Instance[];
-  /** What the database had, and has lost. */
-  readonly lost: ReadonlySet<string>;
+  readonly database: Pick<Database, 'lost' | 'hasLost'>;
   /** What a client takes an answer for. */
   told(answer: Answer): Answer;
 }
 
 /** A change that was asked for. */
 interface Asked {
-  readonly id: string;
-  readonly invite: string | null;
+  readonly label: string;
+  /** What an acknowledgment promises; null where only the answer says it. */
+  fact: string | null;
   /** Null while there is no answer. */
   answer: Answer | null;
 }
 
 export interface Clients {
-  /** At this moment; `invite` is null for a revocation. */
-  change(instance: Instance, invite: string | null): void;
-  readList(instance: Instance): void;
+  /** At this moment. */
+  send(instance: Instance, request: Sending): void;
+  /** Long after all trouble, when every instance shows what all can follow. */
+  readLast(instance: Instance): void;
+  /** Something must not be. */
+  found(cause: unknown): void;
   /** What must not be at the end; the last so many changes were asked for long after all trouble. */
-  assertHolds(entries: readonly StoredEntry[], last: number): void;
+  assertHolds(changes: readonly StoredChange[], last: number): void;
 }
 
-/** How long after an acknowledgment the list is read, at most. */
+/** How long after an acknowledgment somebody reads, at most. */
 const READ_AFTER_MS = 30;
 
 /** Refusals that promise that nothing was done. */
@@ -43,89 +59,197 @@ const NOT_DONE: ReadonlySet<string> = new Set([
 ]);
 
 export function createClients(options: ClientsOptions): Clients {
-  const { clockwork, chance, instances, lost, told } = options;
+  const { clockwork, chance, instances, database, told } = options;
   const asked: Asked[] = [];
-  const revoked = new Set<string>();
   const problems: unknown[] = [];
+  const operators = new Operators(instances, chance);
+  const readers = new Readers({
+    now: () => timeOf(clockwork),
+    hasLost: () => database.hasLost,
+    isLost: (certId) => database.lost.has(revoked(certId)),
+  });
+  let nonces = 0;
 
   function found(cause: unknown): void {
     problems.push(cause);
   }
 
-  async function read(instance: Instance): Promise<void> {
-    const known = [...revoked];
-    const list = await instance.readList()?.catch(unlessViolation);
-    if (list == null) return;
-    const missing = known.filter((id) => !list.includes(id) && !lost.has(id)).join(', ');
+  async function read(instance: Instance, isLast = false): Promise<boolean> {
+    const { acknowledged } = readers;
+    const shown = await instance.read()?.catch(unlessViolation);
+    if (shown == null) return false;
     const where = `${instance.machine.name} at ${clockwork.now}`;
-    insist(missing === '', () => `${where} shows no ${missing}, acknowledged before it was asked`);
+    readers.check(where, shown, acknowledged, isLast);
+    return true;
   }
 
-  async function change(instance: Instance, invite: string | null): Promise<void> {
-    const name = invite === null ? 'revokeCertificate' : 'join';
-    const made: Asked = { id: `${name}-${asked.length}`, invite, answer: null };
+  async function ask<Name extends CallName>(
+    instance: Instance,
+    name: Name,
+    given: (asking: Asking, running: Running) => CallOf<Name> | null,
+    fact: string | null = null,
+  ): Promise<Answer | null> {
+    nonces += 1;
+    const nonce = `nonce-${nonces}`;
+    const made: Asked = { label: `${name} ${nonces}`, fact, answer: null };
     asked.push(made);
-    const answer = await instance.change(name, { id: made.id, invite })?.catch(internalError);
-    if (answer == null) return;
+    const asking = (running: Running) => ({
+      now: timeOf(clockwork),
+      nonce,
+      authorityKeys: running.authorityKeys,
+    });
+    const answer = await instance
+      .ask((running) => {
+        const question = given(asking(running), running);
+        return question && running.call(name, question);
+      })
+      ?.catch(unlessViolation);
+    if (answer == null) return null;
     made.answer = told(answer);
-    if (answer.ok && invite === null) noteRevoked(made.id);
+    return answer;
   }
 
-  function noteRevoked(id: string): void {
-    revoked.add(id);
+  async function revoke(instance: Instance): Promise<void> {
+    const certId = SEED.certificates[nextNode];
+    if (certId === undefined) throw new Error('All certificates are revoked');
+    nextNode += 1;
+    const given = { target: { certId }, reason: 'unspecified' as const };
+    const answer = await ask(
+      instance,
+      'revokeCertificate',
+      (asking) => asOperator('revokeCertificate', given, asking),
+      revoked(certId),
+    );
+    if (answer?.ok !== true) return;
+    readers.noteRevoked(certId);
+    readEverywhere();
+  }
+  let nextNode = 0;
+
+  async function join(instance: Instance, invite: number): Promise<void> {
+    const key = signer(`joins ${nonces}`);
+    const token = SEED.invites[invite] ?? '';
+    const fact = joined(key.publicKey);
+    await ask(instance, 'join', (asking) => joining(token, key, asking), fact);
+  }
+
+  async function stage(instance: Instance, drawn: DrawnSuccession): Promise<void> {
+    const answer = await ask(instance, 'stageSuccession', (asking, running) => {
+      const succession = operators.succession(drawn, asking.now, running);
+      return succession && asOperator('stageSuccession', { succession }, asking);
+    });
+    stepTaken(answer);
+  }
+
+  async function step(
+    instance: Instance,
+    name: 'activateSuccession' | 'rollBackAuthorityKey',
+  ): Promise<void> {
+    stepTaken(await ask(instance, name, (asking) => asOperator(name, null, asking)));
+  }
+
+  /** Names the number that it is told. */
+  async function finish(instance: Instance): Promise<void> {
+    const name = 'finishSuccession';
+    const finishing = (despite: number) =>
+      ask(instance, name, (asking) => asOperator(name, { despite }, asking));
+    const first = await finishing(0);
+    const isCounted = first?.ok === false && first.refusal === 'nodes_have_not_followed';
+    stepTaken(isCounted ? await finishing(Number(first.details.count)) : first);
+  }
+
+  function stepTaken(answer: Answer | null): void {
+    if (answer?.ok !== true) return;
+    const taken = JSON.parse(answer.json) as AuthorityKeyStep;
+    readers.noteStep(taken);
+    promised.push(keyIs(taken.public_key, taken.state));
+    readEverywhere();
+  }
+  const promised: string[] = [];
+
+  function readEverywhere(): void {
     for (const instance of instances) {
       const later = clockwork.now + chance.between(0, READ_AFTER_MS);
       clockwork.at(later, () => void read(instance).catch(found));
     }
   }
 
+  const requests: { readonly [What in DrawnRequest['what']]: Sends } = {
+    revoke,
+    join: (instance, { invite }) => join(instance, invite),
+    read: async (instance) => void (await read(instance)),
+    stage: (instance, { succession }) => stage(instance, succession),
+    activate: (instance) => step(instance, 'activateSuccession'),
+    rollBack: (instance) => step(instance, 'rollBackAuthorityKey'),
+    finish,
+    bringKeys: async (instance) => operators.bringKeys(instance),
+  };
+
   return {
-    change: (instance, invite) => void change(instance, invite).catch(found),
-    readList: (instance) => void read(instance).catch(found),
-    assertHolds(entries, last) {
+    found,
+    send: (instance, request) => void requests[request.what](instance, request).catch(found),
+    readLast(instance) {
+      read(instance, true)
+        .then((isShown) =>
+          insist(isShown, () => `${instance.machine.name} shows nothing in the end`),
+        )
+        .catch(found);
+    },
+    assertHolds(changes, last) {
       if (problems.length > 0) throw problems[0];
-      assertOnce(entries);
-      assertInTurn(entries);
-      assertStored(asked, new Set([...lost, ...entries.map(({ id }) => id)]));
-      for (const { id, answer } of asked.slice(-last)) {
+      assertOnce(changes);
+      assertInTurn(changes);
+      const facts = changes.flatMap((change) => change.facts);
+      assertStored(asked, promised, new Set([...database.lost, ...facts]));
+      for (const { label, answer } of asked.slice(-last)) {
         const got = JSON.stringify(answer);
-        insist(answer?.ok === true, () => `Long after all trouble, ${id} was answered ${got}`);
+        insist(answer?.ok === true, () => `Long after all trouble, ${label} was answered ${got}`);
       }
     },
   };
 }
 
-function unlessViolation(cause: unknown): null {
-  if (cause instanceof Violation) throw cause;
-  return internalError();
+type Sends = (instance: Instance, request: Sending) => Promise<void>;
+
+function timeOf({ now }: Clockwork): number {
+  return BEGAN + Math.floor(now);
 }
 
-/** It says nothing of what was done. */
-function internalError(): null {
+function unlessViolation(cause: unknown): null {
+  if (cause instanceof Violation) throw cause;
+  // An internal error says nothing of what was done.
   return null;
 }
 
-function assertOnce(entries: readonly StoredEntry[]): void {
-  const names = entries.flatMap(({ id, invite }) => (invite === null ? [id] : [id, invite]));
+function assertOnce(changes: readonly StoredChange[]): void {
+  const names = changes.flatMap(({ facts }) => facts.filter(comesOnce));
   const repeated = names.filter((name, index) => names.indexOf(name) !== index);
-  insist(repeated.length === 0, () => `${repeated.join(', ')} is stored more than once`);
+  insist(repeated.length === 0, () => `${repeated.join(', ')} more than once`);
 }
 
-function assertInTurn(entries: readonly StoredEntry[]): void {
-  for (const { id, epoch, holder, under } of entries) {
+function assertInTurn(changes: readonly StoredChange[]): void {
+  for (const { by, facts, under } of changes) {
     insist(
-      epoch === under.epoch && holder === under.holder,
-      () => `${holder}, holder ${epoch}, stored ${id} under ${under.holder}, holder ${under.epoch}`,
+      by.epoch === under.epoch && by.holder === under.holder,
+      () =>
+        `${by.holder}, holder ${by.epoch}, stored ${facts} under ${under.holder}, holder ${under.epoch}`,
     );
   }
 }
 
-function assertStored(asked: readonly Asked[], stored: ReadonlySet<string>): void {
-  for (const { id, answer } of asked) {
-    if (answer === null) continue;
-    if (answer.ok) insist(stored.has(id), () => `${id} was acknowledged, and is not stored`);
+function assertStored(
+  asked: readonly Asked[],
+  promised: readonly string[],
+  stored: ReadonlySet<string>,
+): void {
+  for (const { label, fact, answer } of asked) {
+    if (answer === null || fact === null) continue;
+    if (answer.ok) insist(stored.has(fact), () => `${label} was acknowledged, and is not stored`);
     else if (NOT_DONE.has(answer.refusal)) {
-      insist(!stored.has(id), () => `${id} was refused as ${answer.refusal}, and is stored`);
+      insist(!stored.has(fact), () => `${label} was refused as ${answer.refusal}, and is stored`);
     }
+  }
+  for (const fact of promised) {
+    insist(stored.has(fact), () => `${fact} was acknowledged, and is not stored`);
   }
 }

@@ -2,21 +2,23 @@
  * The database of the instances as PostgreSQL keeps it: one row of the lease, and what was committed. Each question is
  * carried out at one moment, between its way there and its way back; whoever has given up waiting does not prevent it.
  */
+import type { Holding } from '../../../src/store/postgresql/lease-table.ts';
+import { GENESIS_HASH, type StatePosition } from '../../../src/store/store.ts';
+import { copyOfDisk, type MemoryDisk, positionOf, type Write } from '../memory-disk.ts';
 import type { Chance } from './chance.ts';
 import type { Clockwork, Machine } from './clockwork.ts';
 
-/** What an instance has committed. */
-export interface Entry {
-  readonly epoch: number;
-  readonly holder: string;
-  /** How many entries there were before, as far as the instance knows. */
+/** What an instance commits. */
+export interface Change {
+  readonly by: Holding;
+  /** The revision before, as far as the instance knows. */
   readonly after: number;
-  readonly id: string;
-  /** The invite that was used; null for a revocation. */
-  readonly invite: string | null;
+  /** What is so from now on. */
+  readonly facts: readonly string[];
+  readonly write: Write;
 }
 
-export interface StoredEntry extends Entry {
+export interface StoredChange extends Change {
   /** Who held the lease when it was stored, and under which number. */
   readonly under: Pick<LeaseRow, 'epoch' | 'holder'>;
 }
@@ -40,8 +42,11 @@ const MOMENT_MS = 50;
 /** How long anyone waits for an answer. */
 const TIMEOUT_MS = 500;
 
+/** More than are ever lost at once. */
+const MOST_PAST = 20;
+
 /** As the client of the database calls it. */
-const NO_ANSWER = 'Query read timeout';
+export const NO_ANSWER = 'Query read timeout';
 
 export class Fenced extends Error {}
 
@@ -56,11 +61,18 @@ export class Database {
     expiresAt: 0,
     lasts: 0,
   };
-  readonly entries: StoredEntry[] = [];
-  /** What was committed, and is gone. */
+  disk: MemoryDisk;
+  readonly changes: StoredChange[] = [];
+  /** The facts that were committed, and are gone. */
   readonly lost = new Set<string>();
+  /** Whether it has ever lost its end. */
+  hasLost = false;
   /** The database as it was, as an asynchronous standby may have it. */
-  readonly #past: { readonly lease: LeaseRow; readonly entries: number }[] = [];
+  readonly #past: {
+    readonly lease: LeaseRow;
+    readonly disk: MemoryDisk;
+    readonly changes: number;
+  }[] = [];
   readonly #clockwork: Clockwork;
   readonly #chance: Chance;
   readonly #listeners: { machine: Machine; life: number; told: () => void }[] = [];
@@ -72,9 +84,10 @@ export class Database {
   /** When what each machine has just sent arrives, at the earliest. */
   readonly #heldUp = new Map<Machine, number>();
 
-  constructor(clockwork: Clockwork, chance: Chance) {
+  constructor(clockwork: Clockwork, chance: Chance, disk: MemoryDisk) {
     this.#clockwork = clockwork;
     this.#chance = chance;
+    this.disk = disk;
   }
 
   cut(machine: Machine): void {
@@ -139,13 +152,22 @@ export class Database {
     const before = this.#past.at(-1 - changes);
     if (before === undefined) return;
     Object.assign(this.lease, before.lease);
-    for (const { id } of this.entries.splice(before.entries)) this.lost.add(id);
+    this.disk = copyOfDisk(before.disk);
+    for (const { facts } of this.changes.splice(before.changes)) {
+      for (const fact of facts) this.lost.add(fact);
+    }
+    this.hasLost = true;
     this.#note();
   }
 
   #note(): void {
-    const { lease, entries } = this;
-    this.#past.push({ lease: { ...lease }, entries: entries.length });
+    const { lease, disk, changes } = this;
+    this.#past.push({
+      lease: { ...lease },
+      disk: copyOfDisk(disk),
+      changes: changes.length,
+    });
+    if (this.#past.length > MOST_PAST) this.#past.shift();
   }
 
   /** How long the lease lasts without a renewal. */
@@ -165,22 +187,24 @@ export class Database {
   }
 
   /** Whether the lease has this number and this holder: either may be another's in a database that has lost its end. */
-  isHeldBy({ epoch, holder }: Pick<Entry, 'epoch' | 'holder'>): boolean {
+  isHeldBy({ epoch, holder }: Holding): boolean {
     return this.lease.epoch === epoch && this.lease.holder === holder;
   }
 
-  commit(entry: Entry): void {
-    if (!this.isHeldBy(entry)) throw new Fenced('Another process has taken over the database');
-    if (entry.after !== this.entries.length) {
+  commit(change: Change): number {
+    if (!this.isHeldBy(change.by)) throw new Fenced('Another process has taken over the database');
+    if (change.after !== this.disk.revision) {
       throw new Fenced('The database is at another revision than this process');
     }
-    this.store(entry);
+    return this.store(change);
   }
 
-  store(entry: Entry): void {
+  store(change: Change): number {
     const { epoch, holder } = this.lease;
-    this.entries.push({ ...entry, under: { epoch, holder } });
+    const revision = change.write(this.disk);
+    this.changes.push({ ...change, under: { epoch, holder } });
     this.#note();
+    return revision;
   }
 }
 
@@ -192,4 +216,12 @@ function attempt<Result>(question: () => Result): Outcome<Result> {
   } catch (cause) {
     return { ok: false, cause };
   }
+}
+
+/** What is stored, or what was read before, where that is gone. */
+export function furthest(seen: StatePosition | null, disk: MemoryDisk): StatePosition {
+  if (seen === null) return positionOf(disk);
+  const { hash = GENESIS_HASH } = disk.audit[seen.auditLength - 1] ?? {};
+  const isThere = seen.revision <= disk.revision && hash === seen.auditHead;
+  return isThere ? positionOf(disk) : seen;
 }

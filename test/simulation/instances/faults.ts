@@ -1,4 +1,5 @@
 /** What can go wrong with machines, the connections between them, and those to the database. */
+import type { KeyFolder } from '../key-folder.ts';
 import type { Machine } from './clockwork.ts';
 import type { Database } from './database.ts';
 import type { Instance } from './instance.ts';
@@ -8,6 +9,7 @@ export interface World {
   readonly machines: readonly Machine[];
   readonly network: Network;
   readonly database: Database;
+  readonly folders: ReadonlyMap<string, KeyFolder>;
 }
 
 /** Renewals of the lease are changes, too. */
@@ -64,9 +66,14 @@ export const FAULTS = {
     return null;
   },
   /** All connections to it end, and a standby that lagged is there in its place. */
-  'database loses its end'({ database }, _instance, lasts) {
+  'database loses its end'({ database, folders }, _instance, lasts) {
     database.loseEnd(1 + (lasts % MOST_LOST_CHANGES));
-    return null;
+    // It may have lost that a key was replaced, whose file is gone since: whoever promoted the standby has a copy.
+    const putBack = () => {
+      for (const folder of folders.values()) folder.putBack();
+    };
+    putBack();
+    return putBack;
   },
   'slow database'({ database }) {
     database.delay = 200;

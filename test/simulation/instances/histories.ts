@@ -15,11 +15,30 @@ export interface DrawnFault {
   readonly lasts: number;
 }
 
-export interface Request {
+export interface DrawnRequest {
   readonly at: number;
-  readonly what: 'revoke' | 'join' | 'read';
+  readonly what:
+    | 'revoke'
+    | 'join'
+    | 'read'
+    | 'stage'
+    | 'activate'
+    | 'rollBack'
+    | 'finish'
+    /** The private keys that an instance lacks come. */
+    | 'bringKeys';
   readonly instance: number;
   readonly invite: number;
+  readonly succession: DrawnSuccession;
+}
+
+export interface DrawnSuccession {
+  readonly kind: 'planned' | 'compromise';
+  /** Milliseconds. */
+  readonly activatesIn: number;
+  readonly overlap: number;
+  /** Which instances have the next key from the beginning. */
+  readonly holders: readonly boolean[];
 }
 
 export interface History {
@@ -28,7 +47,7 @@ export interface History {
   /** How fast the clock of each machine is. */
   readonly rates: readonly number[];
   readonly faults: readonly DrawnFault[];
-  readonly requests: readonly Request[];
+  readonly requests: readonly DrawnRequest[];
 }
 
 /** Close together: what goes wrong at different times is mended in between. */
@@ -36,6 +55,21 @@ const at = fc
   .tuple(fc.constantFrom(0, 0, 1, 1, 2), fc.integer({ min: 0, max: 500 }))
   .map(([time, later]) => (time * TROUBLE_MS) / 2 + later);
 const instance = fc.integer({ min: 0, max: INSTANCES - 1 });
+
+const WHAT = [
+  ...(['revoke', 'revoke', 'revoke', 'join', 'join', 'read', 'read'] as const),
+  ...(['stage', 'stage', 'activate', 'activate', 'rollBack', 'finish', 'bringKeys'] as const),
+] as const;
+
+export const succession: fc.Arbitrary<DrawnSuccession> = fc.record({
+  kind: fc.constantFrom('planned', 'planned', 'compromise'),
+  activatesIn: fc.constantFrom(0, 0, 0, 300, 1500),
+  overlap: fc.constantFrom(500, 2000, 3_600_000),
+  holders: fc.oneof(
+    fc.constant(Array.from({ length: INSTANCES }, () => true)),
+    fc.array(fc.boolean(), { minLength: INSTANCES, maxLength: INSTANCES }),
+  ),
+});
 
 export const histories: fc.Arbitrary<History> = fc.record({
   seed: fc.integer(),
@@ -55,9 +89,10 @@ export const histories: fc.Arbitrary<History> = fc.record({
   requests: fc.array(
     fc.record({
       at,
-      what: fc.constantFrom('revoke', 'revoke', 'join', 'read'),
+      what: fc.constantFrom(...WHAT),
       instance,
       invite: fc.integer({ min: 0, max: 3 }),
+      succession,
     }),
     { minLength: 5, maxLength: 30 },
   ),

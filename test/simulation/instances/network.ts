@@ -1,9 +1,11 @@
 /**
- * What carries messages between machines: late, in order on each connection, and not at all while it is cut.
+ * What carries messages between machines: late, in order on each connection, and not at all while it is cut. Whoever
+ * connects proves that it has a secret that the other side accepts, as with TLS.
  */
 import { deserialize, serialize } from 'node:v8';
 import type { FrameListener, Frames } from '../../../src/server/link/frames.ts';
-import type { Wire, Wires } from '../../../src/server/link/wires.ts';
+import type { LinkKeys } from '../../../src/server/link/keys.ts';
+import type { Connecting, Wire, Wires } from '../../../src/server/link/wires.ts';
 import type { Chance } from './chance.ts';
 import type { Clockwork, Machine } from './clockwork.ts';
 
@@ -28,7 +30,17 @@ interface End {
 interface Listener {
   readonly machine: Machine;
   readonly life: number;
+  readonly keys: LinkKeys;
   readonly accept: (wire: Wire) => void;
+  /** The key by which each connection was proved. */
+  readonly proven: Map<End, string>;
+}
+
+interface Caller {
+  readonly machine: Machine;
+  readonly keys: LinkKeys;
+  /** How many have failed: each tries another key. */
+  failures: number;
 }
 
 export class Network {
@@ -68,38 +80,55 @@ export class Network {
     }
   }
 
-  wires(machine: Machine): Wires {
+  wires(machine: Machine, keys: LinkKeys): Wires {
+    const caller: Caller = { machine, keys, failures: 0 };
     return {
       listen: async (_address, accept) => {
         const { life } = machine;
         const address = `${machine.name}:${life}`;
-        this.#listeners.set(address, { machine, life, accept });
-        const close = () => void this.#listeners.delete(address);
-        return { address, endUnaccepted: () => undefined, close };
+        const proven = new Map<End, string>();
+        this.#listeners.set(address, { machine, life, keys, accept, proven });
+        return {
+          address,
+          endUnaccepted: () => {
+            for (const [end, publicKey] of proven) {
+              if (!keys.isAccepted(publicKey)) this.#end(end);
+            }
+          },
+          close: () => void this.#listeners.delete(address),
+        };
       },
-      connect: (address, { opened, ended }) => this.#connect(machine, address, opened, ended),
+      connect: (address, outcome) => this.#connect(caller, address, outcome),
     };
   }
 
-  #connect(machine: Machine, address: string, opened: (wire: Wire) => void, ended: () => void) {
+  #connect(caller: Caller, address: string, { opened, ended }: Connecting) {
+    const { machine, keys } = caller;
+    const offered = keys.offered();
+    const key = offered[caller.failures % offered.length];
     let isOver = false;
     function end(): void {
       if (isOver) return;
       isOver = true;
+      caller.failures += 1;
       ended();
     }
     machine.after(CONNECT_MS, end);
     const listener = this.#listeners.get(address);
-    if (listener === undefined) machine.after(1, end);
+    if (listener === undefined || key === undefined) machine.after(1, end);
     else {
       const [near, far] = [this.#newEnd(machine), this.#newEnd(listener.machine, listener.life)];
       near.other = far;
       far.other = near;
       this.#send(near, far, () => {
-        listener.accept(this.#wire(far));
+        const isProven = listener.keys.accepted(key.publicKey)?.equals(key.secret) === true;
+        if (isProven) {
+          listener.proven.set(far, key.publicKey);
+          listener.accept(this.#wire(far));
+        }
         this.#send(far, near, () => {
           if (isOver) this.#end(near);
-          else if (near.isEnded) end();
+          else if (near.isEnded || !isProven) end();
           else {
             isOver = true;
             opened(this.#wire(near));

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { FromWriter } from '../../../src/server/link/messages.ts';
-import { type History, histories, INSTANCES } from './histories.ts';
+import { type History, histories, INSTANCES, succession } from './histories.ts';
 import type { Defect } from './play.ts';
 import { describe, simulate } from './simulate.ts';
 
@@ -25,12 +25,22 @@ const lostHandOvers = fc
     return { ...history, faults: [stop, loss] };
   });
 
+/** A key replaces another soon, and there are no faults that would have hidden what follows. */
+const replacedKeys = fc
+  .record({ history: histories, instance: fc.nat(INSTANCES - 1), succession })
+  .map(({ history, instance, succession }): History => {
+    const drawn = { instance, invite: 0, succession: { ...succession, activatesIn: 0 } };
+    const stage = { ...drawn, at: 100, what: 'stage' } as const;
+    const activate = { ...drawn, at: 200, what: 'activate' } as const;
+    return { ...history, faults: [], requests: [stage, activate, ...history.requests] };
+  });
+
 const DEFECTS: readonly (readonly [string, Defect, fc.Arbitrary<History>?])[] = [
   [
     'a database that lets a former holder of the lease write',
     {
       database(database) {
-        database.commit = (entry) => database.store(entry);
+        database.commit = (change) => database.store(change);
       },
     },
   ],
@@ -74,6 +84,29 @@ const DEFECTS: readonly (readonly [string, Defect, fc.Arbitrary<History>?])[] = 
           : { ...answer, refusal: 'authority_unavailable' },
     },
   ],
+  [
+    'a key that takes over although an instance lacks it',
+    { countsNoInstances: true },
+    replacedKeys,
+  ],
+  ['a writer that signs with the key of its folder', { forgetsKeys: true }, replacedKeys],
+  [
+    'an instance that shows its genesis block without asking',
+    { asksNobodyForGenesis: true },
+    replacedKeys,
+  ],
+  [
+    'news that leave out the keys',
+    {
+      tamper(message) {
+        const sent = message as FromWriter;
+        if (sent.type !== 'answers' || sent.news === null) return [sent];
+        const documents = sent.news.documents.filter(({ name }) => name !== 'authority_keys');
+        return [{ ...sent, news: { ...sent.news, documents } }];
+      },
+    },
+    replacedKeys,
+  ],
 ];
 
 for (const [name, defect, drawn] of DEFECTS) {
@@ -89,6 +122,6 @@ for (const [name, defect, drawn] of DEFECTS) {
 }
 
 test('a hand-over that the database has lost does no harm without a defect', async () => {
-  const draw = { histories: 100, seed: 1 } as const;
+  const draw = { histories: 40, seed: 1 } as const;
   assert.equal(await simulate(draw, {}, lostHandOvers), null);
 });

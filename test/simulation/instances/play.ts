@@ -1,15 +1,20 @@
 /** Plays one history to its end. */
 import type { Answer } from '../../../src/protocol/contract/answers.ts';
+import { KeyFolder } from '../key-folder.ts';
+import { copyOfDisk } from '../memory-disk.ts';
 import { chanceOf } from './chance.ts';
 import { createClients } from './clients.ts';
 import { Clockwork, Machine, withTimersOfMachines } from './clockwork.ts';
 import { Database } from './database.ts';
 import { FAULTS } from './faults.ts';
 import { type History, INSTANCES, LONGEST_FAULT_MS, TROUBLE_MS } from './histories.ts';
-import { Instance, type InstanceDefect } from './instance.ts';
+import { Instance } from './instance.ts';
 import { Network } from './network.ts';
+import type { ProcessDefect } from './process.ts';
+import { isKeyChange } from './remote-store.ts';
+import { SEED } from './seed.ts';
 
-export interface Defect extends InstanceDefect {
+export interface Defect extends ProcessDefect {
   /** Changes the database. */
   readonly database?: (database: Database) => void;
   /** Changes a message on its way. */
@@ -17,6 +22,9 @@ export interface Defect extends InstanceDefect {
   /** Changes what a client takes an answer for. */
   readonly told?: (answer: Answer) => Answer;
 }
+
+/** What all histories so far have walked through. */
+export const walked = { changes: 0, changesOfKeys: 0 };
 
 /** By then all instances serve. */
 const BEGINS_MS = 1500;
@@ -36,17 +44,20 @@ export function play(history: History, defect: Defect = {}): Promise<void> {
 async function playOn({ seed, rates, faults, requests }: History, defect: Defect): Promise<void> {
   const chance = chanceOf(seed);
   const clockwork = new Clockwork();
-  const database = new Database(clockwork, chance);
+  const database = new Database(clockwork, chance, copyOfDisk(SEED.disk));
   defect.database?.(database);
   const network = new Network(clockwork, chance, defect.tamper);
   const machines = Array.from({ length: INSTANCES }, (_, index) => {
     const clock = { rate: rates[index] ?? 1, offset: chance.between(1, 1e9) };
     return new Machine(`machine-${index + 1}`, clockwork, clock);
   });
-  const world = { machines, network, database };
-  const instances = machines.map((machine) => new Instance(machine, { database, network, defect }));
+  const folders = new Map(machines.map(({ name }) => [name, new KeyFolder()]));
+  const world = { machines, network, database, folders };
+  const found = (cause: unknown) => clients.found(cause);
+  const surroundings = { database, network, chance, folders, defect, found };
+  const instances = machines.map((machine) => new Instance(machine, surroundings));
   const told = defect.told ?? ((answer) => answer);
-  const clients = createClients({ clockwork, chance, instances, lost: database.lost, told });
+  const clients = createClients({ clockwork, chance, instances, database, told });
 
   for (const instance of instances) instance.start();
   await clockwork.runUntil(BEGINS_MS - 1);
@@ -56,21 +67,30 @@ async function playOn({ seed, rates, faults, requests }: History, defect: Defect
       if (end !== null) clockwork.at(clockwork.now + lasts, end);
     });
   }
-  for (const { at, what, instance: index, invite } of requests) {
-    clockwork.at(BEGINS_MS + at, () => {
-      const instance = instances[index] as Instance;
-      if (what === 'read') clients.readList(instance);
-      else clients.change(instance, what === 'join' ? `invite-${invite}` : null);
-    });
+  for (const { at, instance: index, ...request } of requests) {
+    const instance = instances[index] as Instance;
+    clockwork.at(BEGINS_MS + at, () => clients.send(instance, request));
   }
   // A holder learns that the database has lost its end when it stores something.
   for (const instance of instances) {
-    clockwork.at(WELL_MS - RECOVERY_MS, () => clients.change(instance, null));
+    clockwork.at(WELL_MS - RECOVERY_MS, () => {
+      clients.send(instance, LAST_KEYS);
+      clients.send(instance, LAST_CHANGE);
+    });
   }
   await clockwork.runUntil(WELL_MS);
 
-  for (const instance of instances) clockwork.at(WELL_MS, () => clients.change(instance, null));
+  for (const instance of instances) {
+    clockwork.at(WELL_MS, () => clients.send(instance, LAST_CHANGE));
+    clockwork.at(WELL_MS + PATIENCE_MS / 2, () => clients.readLast(instance));
+  }
   await clockwork.runUntil(WELL_MS + PATIENCE_MS);
   for (const machine of machines) machine.kill();
-  clients.assertHolds(database.entries, INSTANCES);
+  walked.changes += database.changes.length;
+  walked.changesOfKeys += database.changes.filter(({ facts }) => facts.some(isKeyChange)).length;
+  clients.assertHolds(database.changes, INSTANCES);
 }
+
+const NO_SUCCESSION = { kind: 'planned', activatesIn: 0, overlap: 0, holders: [] } as const;
+const LAST_CHANGE = { what: 'revoke', invite: 0, succession: NO_SUCCESSION } as const;
+const LAST_KEYS = { ...LAST_CHANGE, what: 'bringKeys' } as const;

@@ -1,0 +1,131 @@
+/** What the authority has decided, what it has answered for, and the requests in between. */
+import type { Reply } from './authority-calls.ts';
+import { backgroundChange } from './background.ts';
+import type { InFlight, MemoryStore } from './memory-store.ts';
+import type { AuthorityKeys } from './model/authority-keys.ts';
+import {
+  type Change,
+  copyOf,
+  type Made,
+  type Moment,
+  type Outcome,
+  type State,
+} from './model/state.ts';
+import { fits, newIds, titleOf } from './outcomes.ts';
+import type { Sent } from './sent.ts';
+import type { SignatureChecks } from './signatures.ts';
+import { insist } from './violation.ts';
+
+export interface Pending {
+  readonly sent: Sent;
+  decidedAt: number;
+  readonly outcomes: readonly Outcome[];
+  readonly made: Made;
+  /** The keys of the authority when it was decided. */
+  readonly authority: AuthorityKeys;
+  reply: Reply | null;
+}
+
+/** A change that is decided and waits for the disk. */
+interface Waiting {
+  readonly write: InFlight;
+  readonly change: Change;
+  readonly made: Made;
+  readonly by: Pending | null;
+}
+
+export interface DecisionsOptions {
+  /** Nothing has happened yet. */
+  readonly state: State;
+  readonly signatures: SignatureChecks;
+  store(): MemoryStore;
+  moment(): Moment;
+}
+
+export class Decisions {
+  /** All that was decided, and all that was answered for. */
+  decided: State;
+  shown: State;
+  readonly #options: DecisionsOptions;
+  #pending: Pending[] = [];
+  #waiting: Waiting[] = [];
+  readonly #attributed = new WeakSet<InFlight>();
+
+  constructor(options: DecisionsOptions) {
+    this.#options = options;
+    this.decided = options.state;
+    this.shown = copyOf(options.state);
+  }
+
+  /** The requests without an answer. */
+  get pending(): readonly Pending[] {
+    return this.#pending;
+  }
+
+  /** A request is decided, by this write if anything is stored for it. */
+  add(pending: Pending, write: InFlight | null): void {
+    const { outcomes, made } = pending;
+    if (write !== null) this.#attribute(write, outcomes[0]?.change ?? null, made, pending);
+    this.#pending.push(pending);
+  }
+
+  #attribute(write: InFlight, change: Change | null, made: Made, by: Pending | null): void {
+    this.#attributed.add(write);
+    const { unit } = write;
+    if (unit === null) return;
+    const applied = change ?? backgroundChange(unit, this.#options.moment());
+    applied(this.decided, made);
+    this.#waiting.push({ write, change: applied, made, by });
+  }
+
+  /** What no request has caused, the authority has done by itself. */
+  attributeAll(): void {
+    for (const write of this.#options.store().inFlight) {
+      if (this.#attributed.has(write)) continue;
+      const { unit } = write;
+      this.#attribute(write, null, (kind) => newIds(unit, kind), null);
+    }
+  }
+
+  /** What was answered is from now on what every reader sees, also after a crash. */
+  takeAnswers(): void {
+    const inFlight = new Set(this.#options.store().inFlight);
+    const last = this.#waiting.findLastIndex(
+      ({ write, by }) => !inFlight.has(write) || (by !== null && by.reply !== null),
+    );
+    for (const { change, made } of this.#waiting.splice(0, last + 1)) change(this.shown, made);
+    const answered = this.#pending.filter(({ reply }) => reply !== null);
+    this.#pending = this.#pending.filter(({ reply }) => reply === null);
+    for (const pending of answered) this.#check(pending);
+  }
+
+  #check({ sent, outcomes, reply, made, decidedAt, authority }: Pending): void {
+    if (reply === null) return;
+    if (reply.ok) this.#options.signatures.assertAnswer(sent.label, reply.value, authority);
+    else sent.refused?.(reply.details);
+    const fitting = outcomes.find((outcome) => fits(outcome, reply, made));
+    insist(
+      fitting !== undefined,
+      () =>
+        `${sent.label}: ${JSON.stringify(reply)} instead of ${outcomes.map(titleOf).join(' or ')}`,
+    );
+    if (reply.ok) sent.learn?.(reply.value, made, decidedAt);
+  }
+
+  clockSet(now: number): void {
+    for (const one of this.#pending) one.decidedAt = Math.min(one.decidedAt, now);
+  }
+
+  /** What has reached the disk stays. */
+  died(): void {
+    for (const { write, change, made } of this.#waiting) {
+      if (write.isDurable) change(this.shown, made);
+    }
+  }
+
+  forget(): void {
+    this.decided = copyOf(this.shown);
+    this.#pending = [];
+    this.#waiting = [];
+  }
+}

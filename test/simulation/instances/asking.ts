@@ -1,0 +1,42 @@
+/** What clients ask for, signed for the key that the edge of an instance knows, and as this edge passes it on. */
+import type { Signer } from '../../../src/base/crypto/primitives.ts';
+import type { KnownAuthorityKeys } from '../../../src/edge/authority-keys.ts';
+import type { CallInput, CallOf, OperatorCallName } from '../authority-calls.ts';
+import { OPERATORS, STRANGER, signAsNode, signAsOperator } from '../requests.ts';
+
+export interface Asking {
+  readonly now: number;
+  /** Comes once. */
+  readonly nonce: string;
+  readonly authorityKeys: Pick<KnownAuthorityKeys, 'audiences' | 'current'>;
+}
+
+export function asOperator<Name extends OperatorCallName>(
+  name: Name,
+  given: CallInput<Name>,
+  asking: Asking,
+): CallOf<Name> {
+  const { now, authorityKeys } = asking;
+  const stamp = { ...asking, audience: authorityKeys.current };
+  const body = { given: JSON.stringify(given) };
+  const signed = signAsOperator(OPERATORS[0] ?? STRANGER, `/admin/${name}`, body, stamp, 'none');
+  const input = { ok: true, value: given };
+  return { operator: signed.judge(now), input } as unknown as CallOf<Name>;
+}
+
+export function joining(inviteToken: string, key: Signer, asking: Asking): CallOf<'join'> {
+  const stamp = { ...asking, audience: asking.authorityKeys.current };
+  const signed = signAsNode(key, '/join', { invite_token: inviteToken }, stamp, 'none');
+  return { node: signed.judge(asking.now), inviteToken, validityHours: 24, hostname: null };
+}
+
+export const INVITE = {
+  roles: [],
+  maxValidityHours: 48,
+  tokenExpiryHours: 48,
+  recipient: null,
+  count: null,
+  batch: null,
+  name: null,
+  labels: null,
+};

@@ -1,0 +1,28 @@
+/** Time and randomness of a process. All machines have the same wall clock, and their own monotonic one. */
+import type { Runtime } from '../../../src/base/runtime.ts';
+import type { Chance } from './chance.ts';
+import type { Machine } from './clockwork.ts';
+
+/** When each history begins. */
+export const BEGAN = Date.UTC(2026, 2, 1);
+
+export function machineRuntime(machine: Machine, chance: Chance): Runtime {
+  return {
+    now: () => BEGAN + Math.floor(machine.clockwork.now),
+    elapsed: machine.elapsed,
+    pause: (milliseconds) => new Promise((resolve) => void machine.after(milliseconds, resolve)),
+    ...randomness(chance),
+  };
+}
+
+export function randomness(chance: Chance): Pick<Runtime, 'uuid' | 'randomBytes'> {
+  const randomBytes = (length: number) =>
+    Buffer.from(Array.from({ length }, () => Math.floor(chance.between(0, 256))));
+  return {
+    randomBytes,
+    uuid: () =>
+      randomBytes(16)
+        .toString('hex')
+        .replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12})$/, '$1-$2-4$3-8$4-$5'),
+  };
+}

@@ -1,0 +1,153 @@
+/**
+ * What readers are shown: nothing that is older than what was acknowledged before they asked, and lists that whoever
+ * pinned the root key can verify.
+ */
+
+import { SHA256 } from '../../../src/base/crypto/digest.ts';
+import { verifySignature } from '../../../src/base/crypto/ed25519.ts';
+import type { JsonObject } from '../../../src/base/json/value.ts';
+import { canonicalJson } from '../../../src/base/json/write.ts';
+import { createNetworkTrust, type NetworkTrust } from '../../../src/client/followed-keys.ts';
+import { createVerifier } from '../../../src/client/offline.ts';
+import type { AuthorityKeyStep } from '../../../src/protocol/answers/operators.ts';
+import type { AuthorityKeys } from '../../../src/protocol/records/authority-chain.ts';
+import type { GenesisBlock } from '../../../src/protocol/records/genesis.ts';
+import { AUTHORITY, NETWORK, ROOT } from '../requests.ts';
+import { insist } from '../violation.ts';
+import { certificatesOn, type Shown } from './shown.ts';
+
+/** What was acknowledged at some time. */
+export interface Acknowledged {
+  readonly revoked: readonly string[];
+  /** How many statements are published at least, and how many of them in force. */
+  readonly published: number;
+  readonly inForce: number;
+  readonly retired: readonly string[];
+}
+
+export interface ReadersOptions {
+  now(): number;
+  /** Whether the database has lost its end: then what was acknowledged may be gone, and come again otherwise. */
+  hasLost(): boolean;
+  isLost(certId: string): boolean;
+}
+
+export class Readers {
+  readonly #options: ReadersOptions;
+  #acknowledged: Acknowledged = { revoked: [], published: 0, inForce: 0, retired: [] };
+  /** What each number of the revocation list has named. */
+  readonly #lists = new Map<number, string>();
+  /** Of somebody who has followed all the time. */
+  readonly #follower: NetworkTrust;
+
+  constructor(options: ReadersOptions) {
+    this.#options = options;
+    this.#follower = this.#newFollower();
+  }
+
+  get acknowledged(): Acknowledged {
+    return this.#acknowledged;
+  }
+
+  noteRevoked(certId: string): void {
+    const { revoked } = this.#acknowledged;
+    this.#acknowledged = { ...this.#acknowledged, revoked: [...revoked, certId] };
+  }
+
+  noteStep({ state, sequence, public_key }: AuthorityKeyStep): void {
+    const { published, inForce, retired } = this.#acknowledged;
+    this.#acknowledged = {
+      ...this.#acknowledged,
+      published: Math.max(published, sequence),
+      inForce: state === 'staged' ? inForce : Math.max(inForce, sequence),
+      retired: state === 'retired' ? [...retired, public_key] : retired,
+    };
+  }
+
+  /** What was shown to somebody who asked when this was acknowledged. */
+  check(where: string, shown: Shown, acknowledged: Acknowledged, isLast = false): void {
+    const { hasLost, isLost } = this.#options;
+    const listed = certificatesOn(shown.crl);
+    const missing = acknowledged.revoked.filter((id) => !listed.includes(id) && !isLost(id));
+    insist(
+      missing.length === 0,
+      () => `${where} shows no ${missing.join(', ')}, acknowledged before it was asked`,
+    );
+    this.#assertOneKey(where, shown);
+    this.#assertVerified(where, shown);
+    if (hasLost()) return;
+    this.#assertOneContent(shown.crl);
+    assertNotOlder(where, keysOf(shown), acknowledged);
+    this.#follow(where, shown, isLast);
+  }
+
+  /** Genesis block, keys and list are of one time. */
+  #assertOneKey(where: string, shown: Shown): void {
+    const { network_authority } = shown.genesis as unknown as GenesisBlock;
+    const current = keysOf(shown).keys.find(({ state }) => state === 'current')?.public_key;
+    const named = [network_authority.public_key, shown.crl.issuer];
+    insist(
+      named.every((key) => key === current),
+      () => `${where} shows the current key ${current} with documents that name ${named}`,
+    );
+  }
+
+  /** By somebody who has only the root key. */
+  #assertVerified(where: string, { authority_keys, genesis, crl }: Shown): void {
+    const trust = this.#newFollower();
+    const { refusal } = trust.follow(authority_keys, genesis as unknown as GenesisBlock);
+    insist(refusal === null, () => `${where} shows keys that are refused: ${refusal?.message}`);
+    const verifier = createVerifier({ ...VERIFY, now: this.#options.now });
+    const verdict = verifier.revocationList(crl, trust);
+    insist(verdict === 'valid', () => `${where} shows a revocation list that is ${verdict}`);
+  }
+
+  #assertOneContent({ signatures: _, ...list }: JsonObject): void {
+    const text = canonicalJson(list);
+    const sequence = Number(list.sequence);
+    const before = this.#lists.get(sequence) ?? text;
+    insist(before === text, () => `The revocation list ${sequence} names two contents`);
+    this.#lists.set(sequence, text);
+  }
+
+  #follow(where: string, { authority_keys, genesis }: Shown, isLast: boolean): void {
+    const { refusal } = this.#follower.follow(authority_keys, genesis as unknown as GenesisBlock);
+    // Others may have been shown more before it was acknowledged.
+    const isEarlier = refusal?.reason === 'shorter' && !isLast;
+    insist(
+      refusal === null || isEarlier,
+      () => `${where} shows keys that a follower refuses: ${refusal?.message}`,
+    );
+  }
+
+  #newFollower(): NetworkTrust {
+    const { now } = this.#options;
+    const pin = { authorityKey: AUTHORITY.publicKey, rootKey: ROOT.publicKey };
+    return createNetworkTrust({ networkName: NETWORK, now, ...VERIFY, ...pin });
+  }
+}
+
+const VERIFY = { verify: verifySignature, sha256: SHA256 };
+
+function keysOf({ authority_keys }: Shown): AuthorityKeys {
+  return authority_keys as unknown as AuthorityKeys;
+}
+
+function assertNotOlder(
+  where: string,
+  { keys, successions }: AuthorityKeys,
+  { published, inForce, retired }: Acknowledged,
+): void {
+  const isStaged = keys.some(({ state }) => state === 'next');
+  const shown = successions.length - (isStaged ? 1 : 0);
+  insist(
+    successions.length >= published && shown >= inForce,
+    () => `${where} shows ${shown} statements in force of ${inForce}, acknowledged before`,
+  );
+  const signing = keys.filter(({ state }) => state === 'current' || state === 'previous');
+  const ended = signing.find(({ public_key }) => retired.includes(public_key));
+  insist(
+    ended === undefined,
+    () => `${where} shows the overlap of ${ended?.public_key}, which has ended before`,
+  );
+}

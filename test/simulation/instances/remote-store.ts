@@ -1,0 +1,107 @@
+/** The store port on the database, as the process that holds the lease reaches it: what it writes arrives in order. */
+
+import { auditLineOf } from '../../../src/store/audit-log.ts';
+import type { Holding } from '../../../src/store/postgresql/lease-table.ts';
+import type { PreviousOwner, Store, Unit } from '../../../src/store/store.ts';
+import {
+  contentsOf,
+  livenessWriter,
+  type MemoryDisk,
+  nonceForgetter,
+  positionOf,
+  subjectsOn,
+  unitWriter,
+  type Write,
+} from '../memory-disk.ts';
+import type { Machine } from './clockwork.ts';
+import type { Database } from './database.ts';
+
+export interface RemoteStoreOptions {
+  readonly database: Database;
+  readonly machine: Machine;
+  readonly by: Holding & { readonly previousOwner: PreviousOwner };
+  /** A change has succeeded that was sent at this monotonic time. */
+  committed(sentAt: number): void;
+}
+
+export function remoteStore({ database, machine, by, committed }: RemoteStoreOptions): Store {
+  const { life } = machine;
+  let revision = 0;
+  let last: Promise<unknown> = Promise.resolve();
+  let problem: string | null = null;
+
+  /** An ended process asks nobody, although its promises go on. */
+  function ask<Result>(question: (disk: MemoryDisk) => Result): Promise<Result> {
+    if (machine.life !== life) return new Promise(() => undefined);
+    return database.ask(machine, () => question(database.disk));
+  }
+
+  function change(write: Write, facts: readonly string[]): Promise<number> {
+    const written = last.then(async () => {
+      const sentAt = machine.elapsed();
+      const after = revision;
+      revision = await ask(() => database.commit({ by, after, facts, write }));
+      committed(sentAt);
+      return revision;
+    });
+    last = written;
+    written.catch((cause) => {
+      problem = String(cause);
+    });
+    return written;
+  }
+
+  return {
+    position: () => ask(positionOf),
+    auditHashAt: (entry) => ask(({ audit }) => audit[entry - 1]?.hash ?? null),
+    auditAfter: (entry, most) =>
+      ask(({ audit }) => audit.slice(entry, entry + most).map(auditLineOf)),
+    subjectsOf: (kind) => ask((disk) => subjectsOn(disk, kind)),
+    async load() {
+      const contents = await ask((disk) => contentsOf(disk, by.previousOwner));
+      revision = contents.revision;
+      return contents;
+    },
+    commit: (unit) => change(unitWriter(unit), factsOf(unit)),
+    async touchMany(rows, unstoredTimes) {
+      await change(livenessWriter(rows, unstoredTimes), []);
+    },
+    async forgetNonces(now, forgottenTimes) {
+      await change(nonceForgetter(now, forgottenTimes), []);
+    },
+    putHistory: () => Promise.reject(new Error('Nobody records the history')),
+    history() {
+      throw new Error('Nobody reads the history');
+    },
+    health: () => problem,
+    isOwner: () => problem === null,
+    close: async () => void (await last),
+    abandon: async () => undefined,
+  };
+}
+
+/** What is so once the unit is stored, as far as anybody is told. */
+function factsOf({ subjects }: Unit): readonly string[] {
+  return subjects.flatMap(({ kind, id, version, snapshot: { value, context } }) => {
+    switch (kind) {
+      case 'certificate':
+        if (value === 'revoked') return revoked(id);
+        return version === 1 ? joined((context as { nodePublicKey: string }).nodePublicKey) : [];
+      case 'invite':
+        return version === 1 ? [] : used(id);
+      case 'authority-key':
+        return keyIs(id, value);
+      default:
+        return [];
+    }
+  });
+}
+
+export const revoked = (certId: string) => `certificate ${certId} is revoked`;
+export const joined = (nodeKey: string) => `node ${nodeKey} has joined`;
+export const used = (inviteId: string) => `invite ${inviteId} is used`;
+export const keyIs = (publicKey: string, state: string) => `key ${publicKey} is ${state}`;
+/** A key may become the current one again. */
+export const comesOnce = (fact: string) => !fact.startsWith('key ');
+/** Whether other keys sign from now on. */
+export const isKeyChange = (fact: string) => /^key .* is (previous|distrusted|retired)$/.test(fact);

@@ -1,0 +1,161 @@
+/** A state in memory that survives the process, as on a disk, and what is read from it and written to it. */
+import { deserialize, serialize } from 'node:v8';
+import { compareCodePoints } from '../../src/base/json/write.ts';
+import {
+  type AuditEntry,
+  GENESIS_HASH,
+  type KeptAnswer,
+  type PreviousOwner,
+  type SealedEntry,
+  type SpentNonce,
+  type StatePosition,
+  type StoreContents,
+  type StoredHistory,
+  type StoredLiveness,
+  type StoredSubject,
+  type TimeRange,
+  type Unit,
+} from '../../src/store/store.ts';
+import { inOneBatch } from '../support/stored.ts';
+
+const RECENT_AUDIT = 1000;
+
+/** What a crash leaves behind. */
+export interface MemoryDisk {
+  revision: number;
+  /** By kind and id. Serialized, so that nothing in memory can change what is on disk. */
+  readonly subjects: Map<string, Buffer>;
+  readonly nonces: Map<string, SpentNonce>;
+  readonly answers: Map<string, KeptAnswer>;
+  forgottenTimes: readonly TimeRange[];
+  unstoredTimes: readonly TimeRange[];
+  readonly liveness: Map<string, StoredLiveness>;
+  readonly history: Map<string, StoredHistory>;
+  readonly audit: AuditEntry[];
+  isHeld: boolean;
+  lastOwner: PreviousOwner;
+}
+
+export function emptyDisk(): MemoryDisk {
+  return {
+    revision: 0,
+    subjects: new Map(),
+    nonces: new Map(),
+    answers: new Map(),
+    forgottenTimes: [],
+    unstoredTimes: [],
+    liveness: new Map(),
+    history: new Map(),
+    audit: [],
+    isHeld: false,
+    lastOwner: 'none',
+  };
+}
+
+export function copyOfDisk(disk: MemoryDisk): MemoryDisk {
+  return {
+    ...disk,
+    subjects: new Map(disk.subjects),
+    nonces: new Map(disk.nonces),
+    answers: new Map(disk.answers),
+    liveness: new Map(disk.liveness),
+    history: new Map(disk.history),
+    audit: [...disk.audit],
+  };
+}
+
+/** What such a state says of its history. */
+export function positionOf({ revision, audit }: MemoryDisk): StatePosition {
+  const auditHead = audit.at(-1)?.hash ?? GENESIS_HASH;
+  return { epoch: 1, revision, auditLength: audit.length, auditHead };
+}
+
+/** Changes what is on disk; returns its revision. */
+export type Write = (disk: MemoryDisk) => number;
+
+export function subjectsOn(disk: MemoryDisk, kind: string): StoredSubject[] {
+  return [...disk.subjects.values()]
+    .map(subjectOf)
+    .filter((subject) => subject.kind === kind)
+    .sort((one, other) => compareCodePoints(one.id, other.id));
+}
+
+export function livenessWriter(
+  rows: readonly StoredLiveness[],
+  unstoredTimes: readonly TimeRange[],
+): Write {
+  const copies = rows.map((row) => ({ ...row }));
+  return (disk) => {
+    for (const row of copies) disk.liveness.set(row.id, row);
+    disk.unstoredTimes = unstoredTimes;
+    return disk.revision;
+  };
+}
+
+export function nonceForgetter(now: number, forgottenTimes: readonly TimeRange[]): Write {
+  return (disk) => {
+    const past = [...disk.nonces.values()].filter(({ forgetAt }) => forgetAt < now);
+    for (const { digest } of past) {
+      disk.nonces.delete(digest);
+      disk.answers.delete(digest);
+    }
+    if (past.length > 0) disk.forgottenTimes = forgottenTimes;
+    return disk.revision;
+  };
+}
+
+/** Serialized when it is accepted: the caller's objects may change before the flush. */
+export function unitWriter({ subjects, removals, nonces, answers = [], audit }: Unit): Write {
+  const rows = subjects.map(({ kind, id, version, snapshot }) => ({
+    kind,
+    id,
+    bytes: serialize({ kind, id, version, snapshot }),
+  }));
+  return (disk) => {
+    for (const { kind, id, bytes } of rows) disk.subjects.set(keyOf(kind, id), bytes);
+    for (const { kind, id } of removals) {
+      disk.subjects.delete(keyOf(kind, id));
+      disk.liveness.delete(id);
+    }
+    for (const nonce of nonces) disk.nonces.set(nonce.digest, { ...nonce });
+    for (const answer of answers) disk.answers.set(answer.digest, { ...answer });
+    disk.audit.push(...audit.map(({ entry }: SealedEntry) => entry));
+    disk.revision += 1;
+    return disk.revision;
+  };
+}
+
+export function contentsOf(disk: MemoryDisk, previousOwner: PreviousOwner): StoreContents {
+  return {
+    revision: disk.revision,
+    subjects: inOneBatch(
+      inOrder([...disk.subjects].map(([key, bytes]) => [key, subjectOf(bytes)])),
+    ),
+    forgottenTimes: disk.forgottenTimes,
+    unstoredTimes: disk.unstoredTimes,
+    nonces: inOneBatch([...disk.nonces.values()].map((nonce) => ({ ...nonce }))),
+    answers: inOneBatch([...disk.answers.values()]),
+    liveness: inOneBatch(inOrder([...disk.liveness].map(([key, row]) => [key, { ...row }]))),
+    recentAudit: disk.audit.slice(-RECENT_AUDIT),
+    auditLength: disk.audit.length,
+    auditHead: disk.audit.at(-1)?.hash ?? GENESIS_HASH,
+    previousOwner,
+    dispose: () => Promise.resolve(),
+  };
+}
+
+/** By their keys, in the order of bytes. */
+function inOrder<T>(rows: (readonly [string, T])[]): T[] {
+  return rows
+    .map(([key, row]) => [Buffer.from(key), row] as const)
+    .sort(([a], [b]) => Buffer.compare(a, b))
+    .map(([, row]) => row);
+}
+
+export function keyOf(kind: string, id: string): string {
+  return `${kind} ${id}`;
+}
+
+export function subjectOf(bytes: Buffer): StoredSubject {
+  return deserialize(bytes) as StoredSubject;
+}

@@ -1,0 +1,129 @@
+/** The process of the authority, which may be started again and again on one disk. */
+import type { JsonObject } from '../../src/base/json/value.ts';
+import type { AuthoritySigner } from '../../src/base/signer/authority-signer.ts';
+import type { NetworkTrust } from '../../src/client/followed-keys.ts';
+import { createHeartbeatSessions, type HeartbeatSessions } from '../../src/edge/auth/session.ts';
+import { type KnownAuthorityKeys, publishedAuthorityKeys } from '../../src/edge/authority-keys.ts';
+import { documentText } from '../../src/protocol/contract/documents.ts';
+import {
+  createDocumentCache,
+  createDocumentPublisher,
+  type DocumentPublisher,
+} from '../../src/protocol/contract/publications.ts';
+import { followSessionSecret } from '../../src/server/session-secrets.ts';
+import type { Store } from '../../src/store/store.ts';
+import { type OpenAuthority, open } from './authority-calls.ts';
+import { KeyFolder } from './key-folder.ts';
+import { emptyDisk } from './memory-disk.ts';
+import { type MemoryStore, openMemoryStore } from './memory-store.ts';
+import type { PublishedDocuments } from './published-documents.ts';
+import type { SimulatedRuntime } from './runtime.ts';
+import { SESSION_LASTS } from './session-requests.ts';
+import { Understudy } from './understudy.ts';
+
+/** A defect that is planted on purpose, around the authority. */
+export interface Defect {
+  readonly store?: (store: MemoryStore) => Store;
+  readonly signer?: (signer: AuthoritySigner) => AuthoritySigner;
+  readonly edge?: (keys: KnownAuthorityKeys) => KnownAuthorityKeys;
+  readonly sessions?: (sessions: HeartbeatSessions) => HeartbeatSessions;
+  /** What readers get in place of a document. */
+  readonly published?: (name: string, record: JsonObject) => JsonObject;
+  /** A client that follows the keys. */
+  readonly client?: (create: () => NetworkTrust) => NetworkTrust;
+  readonly authority?: (authority: OpenAuthority) => OpenAuthority;
+}
+
+export interface ProcessOptions {
+  readonly runtime: SimulatedRuntime;
+  /** Takes what is published. */
+  readonly documents: PublishedDocuments;
+  readonly defect: Defect;
+  /** Whether each start goes on with a state that was followed. */
+  readonly takesOver: boolean;
+  /** The service follows a clock that was set. */
+  readonly clockSet: () => void;
+}
+
+export class Process {
+  readonly disk = emptyDisk();
+  readonly folder = new KeyFolder();
+  store!: MemoryStore;
+  edge!: KnownAuthorityKeys;
+  /** Those of the edge. */
+  sessions!: HeartbeatSessions;
+  /** Why the authority has given up; null while it goes on. */
+  failure: unknown = null;
+  readonly #runtime: SimulatedRuntime;
+  readonly #documents: PublishedDocuments;
+  readonly #defect: Defect;
+  readonly #clockSet: () => void;
+  /** Null where each start reads the state. */
+  #understudy: Understudy | null = null;
+
+  constructor({ runtime, documents, defect, takesOver, clockSet }: ProcessOptions) {
+    this.#runtime = runtime;
+    this.#documents = documents;
+    this.#defect = defect;
+    this.#clockSet = clockSet;
+    if (takesOver) this.#understudy = this.#newUnderstudy();
+  }
+
+  /** Opens the state that the process before has left. */
+  begin(): Promise<OpenAuthority> {
+    const { lastOwner } = this.disk;
+    const ready = this.#understudy?.ready(lastOwner) ?? null;
+    const documents = this.#understudy?.publisher ?? createDocumentPublisher();
+    const signer = this.#understudy?.signer ?? this.#newSigner();
+    const memory = openMemoryStore(this.disk, 'by_hand');
+    this.store = memory;
+    if (this.#understudy !== null) this.#understudy = this.#newUnderstudy();
+    this.failure = null;
+    this.#runtime.restart(this.#clockSet);
+    const cache = createDocumentCache(documents.versions);
+    documents.follow(cache.take);
+    const { genesis } = this.folder;
+    const edge = publishedAuthorityKeys(genesis, genesis.network_authority.public_key, cache);
+    this.edge = this.#defect.edge?.(edge) ?? edge;
+    documents.follow(({ name, document }) => {
+      const record = JSON.parse(documentText(document)) as JsonObject;
+      this.#documents.take(name, this.#defect.published?.(name, record) ?? record);
+    });
+    this.sessions = this.#newSessions(signer, documents);
+    const surroundings = {
+      signer,
+      folder: this.folder,
+      store: this.#defect.store?.(memory) ?? memory,
+      runtime: this.#runtime,
+      publisher: documents,
+      fatal: (_where: string, cause: unknown) => {
+        this.failure = cause;
+      },
+    };
+    const opening = open(surroundings, ready);
+    opening.catch(() => undefined);
+    return opening;
+  }
+
+  #newSessions(signer: AuthoritySigner, publisher: DocumentPublisher): HeartbeatSessions {
+    const created = createHeartbeatSessions({ lastsMs: SESSION_LASTS, runtime: this.#runtime });
+    const sessions = this.#defect.sessions?.(created) ?? created;
+    const { genesis } = this.folder;
+    followSessionSecret({ signer, genesis, publisher, use: sessions.use });
+    return sessions;
+  }
+
+  #newSigner(): AuthoritySigner {
+    const signer = this.folder.signer();
+    return this.#defect.signer?.(signer) ?? signer;
+  }
+
+  #newUnderstudy(): Understudy {
+    return new Understudy(this.disk, this.#runtime, this.folder, this.#newSigner());
+  }
+
+  /** Whoever is to take over looks at the disk. */
+  follow(withLiveness: boolean): void {
+    this.#understudy?.follow(withLiveness);
+  }
+}

@@ -1,0 +1,265 @@
+/**
+ * The real authority on a disk that can fail, and the model of what it should have decided and answered: it settles,
+ * dies and is started again, and after each turn the two are compared.
+ */
+import type { HeartbeatSessions } from '../../src/edge/auth/session.ts';
+import type { OpenAuthority } from './authority-calls.ts';
+import { Decisions } from './decisions.ts';
+import type { KeyFolder } from './key-folder.ts';
+import type { MemoryDisk } from './memory-disk.ts';
+import { firstKeys } from './model/authority-keys.ts';
+import { Contacts, type Snapshot } from './model/contacts.ts';
+import type { Instants } from './model/instants.ts';
+import { type Agent, emptyState, type Moment, type State } from './model/state.ts';
+import { type Defect, Process } from './process.ts';
+import { PublishedDocuments } from './published-documents.ts';
+import { AUTHORITY, OPERATORS, ROOT } from './requests.ts';
+import { type SimulatedRuntime, simulatedRuntime } from './runtime.ts';
+import { SentProofs } from './sent-proofs.ts';
+import { SignatureChecks } from './signatures.ts';
+import { insist, Violation } from './violation.ts';
+
+/** A flush of liveness that is under way. */
+export interface Flush {
+  readonly began: Snapshot;
+  /** Null until it has written. */
+  wrote: Snapshot | null;
+  isDone: boolean;
+}
+
+export const MAX_TICKS = 1000;
+
+export class Service {
+  readonly runtime: SimulatedRuntime = simulatedRuntime();
+  readonly contacts = new Contacts();
+  /** The data-license policy in force; it lives in memory only. */
+  license: string | null = null;
+  readonly signatures = new SignatureChecks();
+  readonly documents = new PublishedDocuments((name, record) =>
+    this.signatures.assertDocument(name, record, [this.shown.authority, this.decided.authority]),
+  );
+  /** Registrations that were seen to be expired: they do not come back when the clock is set back. */
+  readonly lapsedAgents = new Set<Agent>();
+  protected readonly proofs = new SentProofs(this.runtime);
+  readonly #defect: Defect;
+  protected readonly decisions: Decisions;
+  protected readonly process: Process;
+  protected authority!: OpenAuthority;
+  protected flush: Flush | null = null;
+
+  constructor(defect: Defect, takesOver: boolean) {
+    this.#defect = defect;
+    this.decisions = new Decisions({
+      state: emptyState(
+        OPERATORS.map(({ keyId, tier }) => [keyId, tier]),
+        firstKeys(ROOT.publicKey, AUTHORITY.publicKey),
+      ),
+      signatures: this.signatures,
+      store: () => this.process.store,
+      moment: () => this.moment(this.now),
+    });
+    this.process = new Process({
+      runtime: this.runtime,
+      documents: this.documents,
+      defect,
+      takesOver,
+      clockSet: () => this.#clockSet(),
+    });
+  }
+
+  get disk(): MemoryDisk {
+    return this.process.disk;
+  }
+
+  get folder(): KeyFolder {
+    return this.process.folder;
+  }
+
+  /** Those of the edge. */
+  get sessions(): HeartbeatSessions {
+    return this.process.sessions;
+  }
+
+  get instants(): Instants {
+    return this.proofs.instants;
+  }
+
+  /** All that was decided, and all that was answered for. */
+  get decided(): State {
+    return this.decisions.decided;
+  }
+
+  get shown(): State {
+    return this.decisions.shown;
+  }
+
+  get now(): number {
+    return this.runtime.now();
+  }
+
+  /** Everything in flight reaches the disk and is answered. */
+  async settle(): Promise<void> {
+    for (let ticks = 0; ticks < MAX_TICKS; ticks += 1) {
+      this.process.store.persist();
+      this.process.store.answer();
+      await this.turn();
+      if (this.process.store.inFlight.length === 0) break;
+    }
+    const { pending } = this.decisions;
+    insist(pending.length === 0, () => `${pending[0]?.sent.label} is never answered`);
+  }
+
+  persist(count: number): void {
+    this.process.store.persist(count);
+  }
+
+  /** The process dies; some of what was in flight may have reached the disk. */
+  async crash(persisted: number, again: boolean): Promise<void> {
+    this.#die(persisted);
+    if (again) {
+      this.process.begin();
+      await tick();
+      await tick();
+      this.decisions.attributeAll();
+      this.#die(persisted);
+      this.contacts.startDied(this.now);
+    }
+    await this.open();
+  }
+
+  /** A flush fails: nothing of it is answered, and the process has to end. */
+  async failFlush(): Promise<void> {
+    const isLost = this.process.store.inFlight.some(({ isDurable }) => !isDurable);
+    this.process.store.fail(new Error('The disk is full'));
+    await tick();
+    const answered = this.decisions.pending.find(({ reply }) => reply?.ok === true);
+    insist(answered === undefined, () => `${answered?.sent.label} was answered, and is not stored`);
+    insist(
+      !isLost || this.process.failure !== null,
+      () => 'The authority goes on after a failed flush',
+    );
+    await this.crash(0, false);
+  }
+
+  /** Whoever is to take over looks at the disk. */
+  follow(withLiveness: boolean): void {
+    this.process.follow(withLiveness);
+  }
+
+  async restart(): Promise<void> {
+    await this.settle();
+    this.proofs.noteTime();
+    const snapshot = this.contacts.snapshot();
+    await this.pump(this.authority.close());
+    this.proofs.closed();
+    this.contacts.save(snapshot, snapshot);
+    this.#forgetMemory();
+    await this.open();
+  }
+
+  protected moment(edgeNow: number): Moment {
+    return {
+      state: this.decided,
+      shown: this.shown,
+      edgeNow,
+      now: this.now,
+      ...this.proofs.known(),
+      isHeld: (publicKey) => this.folder.has(publicKey),
+      isOperator: (publicKey) => OPERATORS.some(({ key }) => key.publicKey === publicKey),
+      laggards: () => ({ least: 0, most: this.#mostLaggards() }),
+    };
+  }
+
+  /** Those are nodes with a certificate in use; which of them were heard of is known only within bounds. */
+  #mostLaggards(): number {
+    const certificates = [this.decided, this.shown].flatMap((state) => [
+      ...state.certificates.values(),
+    ]);
+    const inUse = certificates.filter(
+      ({ revocation, expiresAt }) => revocation === null && expiresAt > this.now,
+    );
+    return new Set(inUse.map(({ nodeKey }) => nodeKey)).size;
+  }
+
+  protected async open(): Promise<void> {
+    const opened = await this.pump(this.process.begin());
+    this.authority = this.#defect.authority?.(opened) ?? opened;
+    await this.turn();
+    this.contacts.restart(this.shown, this.now);
+    this.proofs.opened();
+  }
+
+  /** The service follows a clock that was set: what was noted under the other time need not count. */
+  #clockSet(): void {
+    this.authority.clockSet();
+    this.contacts.clockSet(this.now);
+    this.decisions.clockSet(this.now);
+    this.proofs.clockSet();
+  }
+
+  #die(persisted: number): void {
+    this.process.store.persist(persisted);
+    this.decisions.died();
+    const saved = this.process.store.inFlight.find(({ what }) => what === 'liveness')?.isDurable;
+    if (saved === true) this.#saveContacts();
+    this.process.store.crash();
+    this.proofs.died();
+    this.#forgetMemory();
+  }
+
+  #forgetMemory(): void {
+    this.decisions.forget();
+    this.license = null;
+    this.documents.forgetCurrent();
+    this.lapsedAgents.clear();
+    this.proofs.forget();
+    this.flush = null;
+  }
+
+  /** Lets everything that can go on do so, and takes what was answered. */
+  protected async turn(): Promise<void> {
+    await tick();
+    this.decisions.attributeAll();
+    this.decisions.takeAnswers();
+    this.#noteFlush();
+    if (this.process.failure !== null)
+      throw new Violation(`The authority gave up: ${this.process.failure}`);
+  }
+
+  /** Waits for work of the authority itself, on a disk that works. */
+  protected async pump<T>(work: Promise<T>): Promise<T> {
+    let isDone = false;
+    const done = () => {
+      isDone = true;
+    };
+    work.then(done, done);
+    for (let ticks = 0; ticks < MAX_TICKS; ticks += 1) {
+      await this.turn();
+      if (isDone) return work;
+      this.process.store.persist();
+      this.process.store.answer();
+    }
+    throw new Violation('Work of the authority does not end');
+  }
+
+  #noteFlush(): void {
+    if (
+      this.flush?.wrote === null &&
+      this.process.store.inFlight.some(({ what }) => what === 'liveness')
+    ) {
+      this.flush.wrote = this.contacts.snapshot();
+    }
+    if (this.flush?.isDone) this.#saveContacts();
+  }
+
+  #saveContacts(): void {
+    if (this.flush === null) return;
+    const { began, wrote } = this.flush;
+    if (wrote !== null) this.contacts.save(began, wrote);
+    this.flush = null;
+  }
+}
+
+export function tick(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
