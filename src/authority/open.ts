@@ -243,7 +243,7 @@ function storedList({ held: { subjects, revocations } }: AuthorityState): Stored
 }
 
 /** Rejects with `OlderState` if the database was rolled back or lost its latest data, which it cannot detect itself. */
-export async function assertNotOlder(
+async function assertNotOlder(
   store: Pick<Store, 'position' | 'auditHashAt'>,
   { position, list }: SeenState,
   stored: StoredList,
