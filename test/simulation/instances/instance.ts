@@ -116,4 +116,4 @@ function isExpected(cause: unknown): boolean {
   return cause instanceof Error && EXPECTED.test(cause.message);
 }
 
-const EXPECTED = new RegExp(`^${NO_ANSWER}$|is not here, although it`);
+const EXPECTED = new RegExp(`^${NO_ANSWER}$|is not here, although it|is not held here$`);
