@@ -73,7 +73,7 @@ function loadedPackages(compiled: string, dependencies: readonly string[]): stri
     .join('\n');
   return dependencies.filter((name) => {
     const escaped = name.replace(/[.\\/]/g, '\\$&');
-    return new RegExp(`(?:\\(|from |import )["']${escaped}(?:/[^"']*)?["']`).test(text);
+    return new RegExp(`(?:\\(\\s*|from |import )["']${escaped}(?:/[^"']*)?["']`).test(text);
   });
 }
 

@@ -122,7 +122,10 @@ suite('in a browser', () => {
     await page.waitForURL(`${na.url}/sovereign?id=beta`);
     assert.equal(await page.locator('#in tbody tr').count(), 2);
     assert.match(await page.innerText('main'), /Freshness\s+Fresh/);
-    assert.equal(await page.locator('#blast-radius th', { hasText: 'attestation-of-beta' }).count(), 1);
+    assert.equal(
+      await page.locator('#blast-radius th', { hasText: 'attestation-of-beta' }).count(),
+      1,
+    );
     assert.deepEqual(visit.problems, []);
   });
 
