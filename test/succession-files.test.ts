@@ -17,7 +17,7 @@ import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import { readPrivateKey } from '../src/base/keys/private-key.ts';
 import { nextKey } from '../src/cli/next-authority-key.ts';
 import { startTestAuthority } from './support/authority.ts';
-import { MINUTE } from './support/clock.ts';
+import { HOUR, MINUTE } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { get, outcome } from './support/requests.ts';
 import { activate, stage, step, succession } from './support/successions.ts';
@@ -75,3 +75,30 @@ for (const { what, name, flag } of PLACES) {
     assert.deepEqual(JSON.parse(readFileSync(block, 'utf8')), genesis);
   });
 }
+
+test('a start without the previous key is refused during the overlap, and after it ends the overlap', async (t) => {
+  const { folder: dataDir } = makeNetworkFolder();
+  t.after(() => rmSync(dataDir, { recursive: true, force: true }));
+  const keyFile = join(dataDir, 'keys', 'na.key');
+  const { signer: to, file: nextFile } = nextKey(keyFile, () => randomBytes(32));
+  let na = await startTestAuthority({ dataDir });
+  t.after(() => na.stop());
+  const from = signerFromSeed(readPrivateKey(keyFile));
+  const signed = await succession(na, { activatesIn: MINUTE, overlap: HOUR, from, to });
+  assert.equal(outcome(await stage(na, signed)), '200');
+  na.clock.advance(MINUTE);
+  await activate(na);
+  const { body: genesis } = await get(na, '/genesis');
+  await na.stop();
+  // As after an end of the overlap that the database has lost.
+  renameSync(nextFile, keyFile);
+  writeFileSync(join(dataDir, 'genesis.json'), JSON.stringify(genesis));
+  await assert.rejects(na.restart(), /put its file back, or start after that time$/);
+
+  na.clock.advance(HOUR);
+  na = await na.restart();
+  const { body: keys } = await get(na, '/authority-keys');
+  const states = keys.keys.map((key: { state: string }) => key.state);
+  assert.deepEqual(states.sort(), ['current', 'retired']);
+  assert.equal((await get(na, '/crl')).body.signatures.length, 1);
+});

@@ -286,7 +286,7 @@ function preparation(na: Authority, name: CallName): Promise<unknown> | null {
 }
 
 /** Another start may find another key in the state than the configuration names. */
-function startWithKeys(na: Authority): Promise<void> | undefined {
+async function startWithKeys(na: Authority): Promise<void> {
   const { current, previous } = na.authorityKeys.chain();
   if (current !== null && !na.signer.holds(current.publicKey)) {
     throw new Error(
@@ -294,11 +294,14 @@ function startWithKeys(na: Authority): Promise<void> | undefined {
     );
   }
   if (previous !== null && !na.signer.holds(previous.publicKey)) {
+    // A database that has lost the end of the overlap does not bring back the key file.
+    const isOver = previous.overlapUntil <= na.runtime.now();
+    if (isOver && (await execute(na, keepKeys, null)).ok) return;
     throw new Error(
-      `The private key of the previous authority key ${previous.publicKey} is not here, although it signs until ${formatInstant(previous.overlapUntil)}: put its file back`,
+      `The private key of the previous authority key ${previous.publicKey} is not here, although it signs until ${formatInstant(previous.overlapUntil)}: put its file back, or start after that time`,
     );
   }
-  return useKeys(na);
+  await useKeys(na);
 }
 
 /** How often the log repeats that a due key is not held. */
