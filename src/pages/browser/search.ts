@@ -30,9 +30,9 @@ function findWhileTyping(field: HTMLInputElement, found: HTMLElement): void {
     clearTimeout(pause);
     pause = setTimeout(ask, PAUSE_MS);
   });
-  field.form?.addEventListener('submit', (event) => {
+  field.addEventListener('keydown', (event) => {
     const first = found.querySelector('a');
-    if (first === null || shown !== field.value.trim()) return;
+    if (event.key !== 'Enter' || first === null || shown !== field.value.trim()) return;
     event.preventDefault();
     first.click();
   });
