@@ -53,7 +53,7 @@ function posture(dashboard: Dashboard | null): Html {
   const { findings, unknown } = dashboard.posture;
   const sentences = [...findings, ...unknown].map(({ sentence }) => sentence);
   if (sentences.length === 0)
-    return html`<p>${badge({ tone: 'ok', word: 'ok' })} All is well.</p>
+    return html`<p>${badge({ tone: 'ok', word: 'OK' })} All is well.</p>
 `;
   return html`<ul class="effects">
 ${sentences.map(
@@ -81,7 +81,8 @@ function checksTable(found: readonly Check[]): Html {
       { head: 'Check', isHead: true, cell: ({ check }) => check.replaceAll('_', ' ') },
       {
         head: 'Outcome',
-        cell: ({ outcome }) => badge({ tone: TONES[outcome], word: outcome }),
+        cell: ({ outcome }) =>
+          badge({ tone: TONES[outcome], word: outcome === 'ok' ? 'OK' : outcome }),
       },
       { head: 'Found', cell: ({ found: sentence }) => sentence },
       { head: 'What to do', cell: ({ cure }) => cure ?? '' },
