@@ -142,7 +142,8 @@ function assertNotOlder(
   const shown = successions.length - (isStaged ? 1 : 0);
   insist(
     successions.length >= published && shown >= inForce,
-    () => `${where} shows ${shown} statements in force of ${inForce}, acknowledged before`,
+    () =>
+      `${where} shows ${successions.length} statements of ${published}, ${shown} in force of ${inForce}, acknowledged before`,
   );
   const signing = keys.filter(({ state }) => state === 'current' || state === 'previous');
   const ended = signing.find(({ public_key }) => retired.includes(public_key));
