@@ -8,7 +8,7 @@ import { Decisions } from './decisions.ts';
 import type { KeyFolder } from './key-folder.ts';
 import type { MemoryDisk } from './memory-disk.ts';
 import { firstKeys } from './model/authority-keys.ts';
-import { Contacts, type Snapshot } from './model/contacts.ts';
+import { Contacts } from './model/contacts.ts';
 import type { Instants } from './model/instants.ts';
 import { type Agent, emptyState, type Moment, type State } from './model/state.ts';
 import { type Defect, Process } from './process.ts';
@@ -18,14 +18,6 @@ import { type SimulatedRuntime, simulatedRuntime } from './runtime.ts';
 import { SentProofs } from './sent-proofs.ts';
 import { SignatureChecks } from './signatures.ts';
 import { insist, Violation } from './violation.ts';
-
-/** A flush of liveness that is under way. */
-export interface Flush {
-  readonly began: Snapshot;
-  /** Null until it has written. */
-  wrote: Snapshot | null;
-  isDone: boolean;
-}
 
 export const MAX_TICKS = 1000;
 
@@ -45,7 +37,8 @@ export class Service {
   protected readonly decisions: Decisions;
   protected readonly process: Process;
   protected authority!: OpenAuthority;
-  protected flush: Flush | null = null;
+  /** The flush of liveness that is under way. */
+  protected flush: { isDone: boolean } | null = null;
 
   constructor(defect: Defect, takesOver: boolean) {
     this.#defect = defect;
@@ -149,10 +142,10 @@ export class Service {
   async restart(): Promise<void> {
     await this.settle();
     this.proofs.noteTime();
-    const snapshot = this.contacts.snapshot();
+    this.contacts.flushBegan();
     await this.pump(this.authority.close());
     this.proofs.closed();
-    this.contacts.save(snapshot, snapshot);
+    this.contacts.flushStored();
     this.#forgetMemory();
     await this.open();
   }
@@ -200,8 +193,6 @@ export class Service {
   #die(persisted: number): void {
     this.process.store.persist(persisted);
     this.decisions.died();
-    const saved = this.process.store.inFlight.find(({ what }) => what === 'liveness')?.isDurable;
-    if (saved === true) this.#saveContacts();
     this.process.store.crash();
     this.proofs.died();
     this.#forgetMemory();
@@ -243,19 +234,8 @@ export class Service {
   }
 
   #noteFlush(): void {
-    if (
-      this.flush?.wrote === null &&
-      this.process.store.inFlight.some(({ what }) => what === 'liveness')
-    ) {
-      this.flush.wrote = this.contacts.snapshot();
-    }
-    if (this.flush?.isDone) this.#saveContacts();
-  }
-
-  #saveContacts(): void {
-    if (this.flush === null) return;
-    const { began, wrote } = this.flush;
-    if (wrote !== null) this.contacts.save(began, wrote);
+    if (!this.flush?.isDone) return;
+    this.contacts.flushStored();
     this.flush = null;
   }
 }

@@ -10,7 +10,7 @@ import { isConsistent, isKeyChange, isSummary, newIds, storedTitle, titleOf } fr
 import type { Defect } from './process.ts';
 import type { Stamp } from './requests.ts';
 import type { Sent } from './sent.ts';
-import { type Flush, MAX_TICKS, Service, tick } from './service.ts';
+import { MAX_TICKS, Service, tick } from './service.ts';
 import { insist } from './violation.ts';
 
 /** As long as it takes to prepare a change of keys. */
@@ -122,8 +122,9 @@ export class World extends Service {
     if (this.flush !== null) return;
     await this.#afterKeyChange();
     this.proofs.noteTime();
-    const flush: Flush = { began: this.contacts.snapshot(), wrote: null, isDone: false };
+    const flush = { isDone: false };
     this.flush = flush;
+    this.contacts.flushBegan();
     void this.authority.flush().then(
       () => {
         flush.isDone = true;

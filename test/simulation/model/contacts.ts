@@ -16,8 +16,6 @@ interface Contact {
   readonly latest: number;
 }
 
-export type Snapshot = ReadonlyMap<string, Contact>;
-
 /** What is within the bounds of one of them. */
 function either(one: Contact, other: Contact = one): Contact {
   return {
@@ -28,9 +26,13 @@ function either(one: Contact, other: Contact = one): Contact {
 
 export class Contacts {
   #now = new Map<string, Contact>();
-  #saved: Snapshot = new Map();
-  /** Bounds of all contacts since the start: with a range of times they may be stored before a flush. */
-  #mayBeSaved = new Map<string, Contact>();
+  /**
+   * Bounds of all contacts since the last stored flush began: with a range of times each of them may be stored before
+   * the next flush, and none from before that flush is left.
+   */
+  #stored = new Map<string, Contact>();
+  /** The same for the flush that is under way, if any. */
+  #storing = new Map<string, Contact>();
   /** Certificates with a renewal under way that nobody may have heard of since it was decided. */
   #renewing = new Set<string>();
   /** The latest instant that any reader or node has been served at: whoever was quiet then is dropped. */
@@ -56,7 +58,8 @@ export class Contacts {
 
   #mayStore(): void {
     for (const [id, contact] of this.#now) {
-      this.#mayBeSaved.set(id, either(contact, this.#mayBeSaved.get(id)));
+      this.#stored.set(id, either(contact, this.#stored.get(id)));
+      this.#storing.set(id, either(contact, this.#storing.get(id)));
     }
   }
 
@@ -91,38 +94,30 @@ export class Contacts {
     this.#latest = Math.max(this.#latest, now);
   }
 
-  snapshot(): Snapshot {
-    return new Map(this.#now);
+  flushBegan(): void {
+    this.#storing = new Map(this.#now);
   }
 
-  /** A flush that began at one snapshot and wrote before another has stored something between the two. */
-  save(began: Snapshot, wrote: Snapshot): void {
-    this.#saved = new Map(
-      [...wrote].map(([id, { latest }]) => {
-        const { earliest = -Infinity } = began.get(id) ?? {};
-        return [id, { earliest, latest }];
-      }),
-    );
+  flushStored(): void {
+    this.#stored = new Map(this.#storing);
   }
 
   /**
-   * After a restart only what was saved is known, and the certificates themselves. What a clock that was set
-   * back has changed is saved before anything is served.
+   * After a restart only what was stored is known, and the certificates themselves. What a clock that was set
+   * back has changed is stored before anything is served.
    */
   restart({ certificates }: State, now: number): void {
     this.#now = new Map();
     this.#renewing.clear();
     for (const [id, { issuedAt, renewedAt }] of certificates) {
-      const saved = this.#saved.get(id) ?? { earliest: issuedAt, latest: issuedAt };
-      const contact = either(saved, this.#mayBeSaved.get(id));
+      const contact = this.#stored.get(id) ?? { earliest: issuedAt, latest: issuedAt };
       this.#now.set(id, contact);
       if (renewedAt === null || contact.earliest > renewedAt) continue;
       if (contact.latest <= renewedAt) this.#now.delete(id);
       else this.#inDoubt(id);
     }
     this.clockSet(now);
-    this.#mayBeSaved.clear();
-    this.#saved = this.snapshot();
+    this.#stored = new Map(this.#now);
   }
 
   /**
@@ -130,11 +125,9 @@ export class Contacts {
    * a renewal is in doubt then.
    */
   startDied(now: number): void {
-    const inDoubt = [...this.#saved].map(([id, { earliest, latest }]): [string, Contact] => [
-      id,
-      { earliest: latest > now ? -Infinity : earliest, latest },
-    ]);
-    this.#saved = new Map(inDoubt);
+    for (const [id, { latest }] of this.#stored) {
+      if (latest > now) this.#stored.set(id, { earliest: -Infinity, latest });
+    }
   }
 
   /** How many nodes may count as active. */
