@@ -124,10 +124,17 @@ async function send(
   }
   for await (const piece of body) {
     if (response.destroyed) return;
-    if (!response.write(piece))
-      await Promise.race([once(response, 'drain'), once(response, 'close')]);
+    if (!response.write(piece)) await drainedOrGone(response);
   }
   response.end();
+}
+
+async function drainedOrGone(response: ServerResponse): Promise<void> {
+  const waiting = new AbortController();
+  const { signal } = waiting;
+  await Promise.race([once(response, 'drain', { signal }), once(response, 'close', { signal })]);
+  // A long file waits many times, and would add a listener each time.
+  waiting.abort();
 }
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => void;
