@@ -9,15 +9,17 @@ const MOST_CHARACTERS = 64 * 1024;
 const MOST_LOOKED_AT = 2000;
 
 /** How the items of a list become rows. */
-export interface Rows<Item> {
+export interface Rows<Item, Found = Item> {
   placeOf(item: Item): ListPlace;
-  passes(item: Item): boolean;
-  row(item: Item): Writable;
+  /** What becomes the row of the item; null if it does not pass the filter. */
+  found(item: Item): Found | null;
+  row(found: Found): Writable;
   /** Approximate length of the row in characters. */
-  lengthOf(item: Item): number;
+  lengthOf(found: Found): number;
 }
 
-export interface PagedList<Item> extends Rows<Item> {
+export interface PagedList<Item> extends Omit<Rows<Item>, 'found'> {
+  passes(item: Item): boolean;
   /** Sorted by `compare`. */
   readonly items: readonly Item[];
   compare(a: ListPlace, b: ListPlace): number;
@@ -28,7 +30,8 @@ export function pageOf<Item>(list: PagedList<Item>, { after, limit }: PageReques
   const { items } = list;
   const start =
     after === null ? 0 : firstIndex(items, (item) => list.compare(list.placeOf(item), after) > 0);
-  return pageFrom(list, itemsFrom(items, start), limit);
+  const found = (item: Item) => (list.passes(item) ? item : null);
+  return pageFrom({ ...list, found }, itemsFrom(items, start), limit);
 }
 
 function* itemsFrom<Item>(items: readonly Item[], start: number): Generator<Item> {
@@ -36,7 +39,11 @@ function* itemsFrom<Item>(items: readonly Item[], start: number): Generator<Item
 }
 
 /** Like `pageOf`, but for an iterable that already starts at the first item of the page. */
-export function pageFrom<Item>(list: Rows<Item>, items: Iterable<Item>, limit: number): Writable {
+export function pageFrom<Item, Found>(
+  list: Rows<Item, Found>,
+  items: Iterable<Item>,
+  limit: number,
+): Writable {
   const rows: Writable[] = [];
   let characters = 0;
   let lookedAt = 0;
@@ -50,9 +57,10 @@ export function pageFrom<Item>(list: Rows<Item>, items: Iterable<Item>, limit: n
     }
     last = item;
     lookedAt += 1;
-    if (!list.passes(item)) continue;
-    rows.push(list.row(item));
-    characters += list.lengthOf(item);
+    const found = list.found(item);
+    if (found === null) continue;
+    rows.push(list.row(found));
+    characters += list.lengthOf(found);
   }
   return { next: next === null ? null : [next.at, next.id], count: rows.length, rows };
 }

@@ -32,16 +32,15 @@ interface Listed {
 /** Sorted by id alone, so that a certificate keeps its position when its status changes. */
 export const listCertificates: Handler<'listCertificates'> = (na, { filter, ...page }, at) => {
   const mayPass = cheapTest(na, filter);
-  let found: Listed | null = null;
   return pageFrom(
     {
       placeOf: (id) => ({ at: 0, id }),
-      passes(id) {
-        found = mayPass(id) ? listed(na, id, at) : null;
-        return found !== null && passes(found, filter);
+      found(id: string) {
+        const certificate = mayPass(id) ? listed(na, id, at) : null;
+        return certificate !== null && passes(certificate, filter) ? certificate : null;
       },
-      row: () => rowOf(na, found as Listed),
-      lengthOf: () => lengthOf(na, found as Listed),
+      row: (found) => rowOf(na, found),
+      lengthOf: (found) => lengthOf(na, found),
     },
     idsAfter(na, page.after?.id ?? '', filter),
     page.limit,

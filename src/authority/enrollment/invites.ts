@@ -104,8 +104,11 @@ export const listInvites: Handler<'listInvites'> = (na, { filter, ...page }, at)
   return pageFrom(
     {
       placeOf: ({ id }) => ({ at: 0, id }),
-      passes: ({ context, status }) =>
-        (filter.status ?? status) === status && (isWanted?.(context) ?? true),
+      found(invite: Listed) {
+        const { context, status } = invite;
+        const passes = (filter.status ?? status) === status && (isWanted?.(context) ?? true);
+        return passes ? invite : null;
+      },
       row: rowOf,
       lengthOf: ({ context }) =>
         ROW_CHARACTERS + context.roles.join().length + lengthOfDescription(context),
