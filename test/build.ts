@@ -8,7 +8,7 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { build, type Plugin } from 'esbuild';
+import { type BuildOptions, build, type Plugin } from 'esbuild';
 import { builtProgram, EXTERNAL, REQUIRING } from '../src/build/build-program.js';
 import { IMPORTS_FILE, type Imports } from './support/imports.ts';
 import { PROJECT_PATH } from './support/project.ts';
@@ -25,11 +25,16 @@ const BY_PATH = [
   ...filesIn('src/server/threads', '-worker.ts'),
 ];
 
+/**
+ * What all files of a build import is one chunk, and loading hundreds of chunks takes longer than most files take to
+ * run: so those that start an authority have a build of their own.
+ */
+const STARTS = /\b(?:startTestAuthority|sharedAuthority|startPages)\(/;
+
 rmSync(TARGET, { recursive: true, force: true });
 const { devDependencies } = JSON.parse(readFileSync(join(PROJECT_PATH, 'package.json'), 'utf8'));
-const { metafile } = await build({
+const options = {
   absWorkingDir: PROJECT_PATH,
-  entryPoints: [...filesIn('test', '.test.ts'), ...BY_PATH],
   outbase: PROJECT_PATH,
   outdir: TARGET,
   chunkNames: 'gathered/[hash]',
@@ -46,7 +51,16 @@ const { metafile } = await build({
   metafile: true,
   logLevel: 'warning',
   plugins: [knownPlaces()],
-});
+} satisfies BuildOptions;
+const tests = filesIn('test', '.test.ts');
+const starting = tests.filter((path) =>
+  STARTS.test(readFileSync(join(PROJECT_PATH, path), 'utf8')),
+);
+const others = [...tests.filter((path) => !starting.includes(path)), ...BY_PATH];
+const builds = [starting, others].map((entryPoints) => build({ ...options, entryPoints }));
+const inputs = (await Promise.all(builds)).flatMap(({ metafile }) =>
+  Object.entries(metafile.inputs),
+);
 writeFileSync(join(TARGET, IMPORTS_FILE), JSON.stringify(ownImports()));
 const browser = join(TARGET, 'src', 'pages', 'browser');
 execFileSync('node', ['src/build/build-browser.cjs', browser], {
@@ -90,7 +104,7 @@ function knownPlaces(): Plugin {
 
 /** What each own module imports, without types. */
 function ownImports(): Imports {
-  const own = Object.entries(metafile.inputs).filter(([path]) => path.endsWith('.ts'));
+  const own = inputs.filter(([path]) => path.endsWith('.ts'));
   return Object.fromEntries(
     own.map(([path, { imports }]) => [
       path,
