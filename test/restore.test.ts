@@ -19,7 +19,15 @@ import { WITHIN_FOLDERS } from './restoring/places.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE, SECOND } from './support/clock.ts';
 import { scratchFolder } from './support/folders.ts';
-import { get, heartbeat, joinedNode, operate, outcome } from './support/requests.ts';
+import {
+  get,
+  heartbeat,
+  joinedNode,
+  operate,
+  outcome,
+  sendSigned,
+  signedByNode,
+} from './support/requests.ts';
 import { beat, openSession } from './support/sessions.ts';
 import { LMDB_ONLY, sourceOf } from './support/test-stores.ts';
 
@@ -101,12 +109,40 @@ test(
     assert.equal(outcome(await beat(na, ofAlive)), '200');
     assert.equal(outcome(await beat(na, ofLate)), '403 certificate_not_found');
 
-    // Long after the restore, which the next start need not know about, the clock is set back.
+    // Long after the restore, the clock is set back.
     clock.advance(10 * MINUTE);
     await na.stop();
     clock.advance(-12 * MINUTE);
     await using again = await startTestAuthority({ dataDir, clock });
-    assert.equal(outcome(await beat(again, ofQuiet, before)), '401 session_ended');
+    assert.equal(outcome(await beat(again, ofQuiet, before)), '503 restored_recently');
+  },
+);
+
+test(
+  'a signed heartbeat from before a restore never counts, however long after that a clock is set back',
+  LMDB_ONLY,
+  async () => {
+    await using folder = scratchFolder();
+    await using lost = await startTestAuthority();
+    const { clock } = lost;
+    const node = await joinedNode(lost);
+    const dataDir = await restoredFrom(lost, folder.path);
+    const ahead = { timestamp: formatInstant(clock.now() + 4 * MINUTE) };
+    const body = { cert_id: node.certId, status: 'healthy' };
+    const captured = signedByNode(lost, '/heartbeat', node.key, body, ahead);
+    assert.equal(outcome(await sendSigned(lost, captured)), '200');
+    // Until after a clean stop: that of a process that ran long enough to have nothing of a crash to pass on.
+    for (let starts = 0; starts < 2; starts += 1) {
+      await using na = await startTestAuthority({ dataDir, clock });
+      clock.advance(11 * MINUTE);
+      await na.stop();
+    }
+    clock.advance(-22 * MINUTE);
+    await using na = await startTestAuthority({ dataDir, clock });
+    assert.equal(outcome(await sendSigned(na, captured)), '503 restored_recently');
+    clock.advance(6 * MINUTE + SECOND);
+    assert.equal(outcome(await heartbeat(na, node)), '200');
+    assert.equal(outcome(await sendSigned(na, captured)), '503 restored_recently');
   },
 );
 

@@ -135,9 +135,10 @@ export async function openAuthority(
     await state.close();
     throw cause;
   }
-  if (facts.previousOwner === 'lost') {
-    await options.runtime.pause(state.held.replay.afterCrash(facts.unstoredTimes));
-  }
+  const { replay } = state.held;
+  const { previousOwner, unstoredTimes } = facts;
+  if (previousOwner === 'lost') await options.runtime.pause(replay.afterCrash(unstoredTimes));
+  else replay.afterStop(unstoredTimes);
   const na = authorityOn(options, state, facts);
   const keepDueKeys = keeperOfKeys(na);
   let sealed = false;

@@ -10,6 +10,8 @@ import { createRefusedTimes } from './refused-times.ts';
 export interface EarlierRequests {
   /** Call before `begin` if the earlier process crashed; it had stored these ranges for that case. */
   afterCrash(unstoredTimes: readonly TimeRange[]): void;
+  /** Call before `begin` if the earlier process stored everything; of these ranges, only that of a restore applies. */
+  afterStop(unstoredTimes: readonly TimeRange[]): void;
   /**
    * Call at startup; nothing is accepted before. `lastContactAt` is when the earlier process was last contacted by a
    * node, which is later than the start if the clock was set back in between.
@@ -23,7 +25,7 @@ export interface EarlierRequests {
   mayBeLost(signedAt: number): boolean;
   /**
    * Requests signed up to this instant are refused because the state was restored, and the lost state may have accepted
-   * them. Null if there was no restore, or it happened long before the start.
+   * them. Null if there was no restore.
    */
   restoredUntil(): number | null;
   /** The ranges that the next start must also know about if this process crashes. */
@@ -54,6 +56,11 @@ export function createEarlierRequests(options: EarlierRequestsOptions): EarlierR
   let latestAccepted = Infinity;
   let recentUntil = Infinity;
 
+  function lose(ranges: readonly TimeRange[]): void {
+    lost = ranges;
+    lostTimes = createRefusedTimes(lost);
+  }
+
   /** Whether requests signed up to this time may still look current by either clock, because both can be wrong. */
   function mayReturn(signedUntil: number): boolean {
     return now() <= signedUntil + toleranceMs || elapsed() <= recentUntil;
@@ -62,9 +69,9 @@ export function createEarlierRequests(options: EarlierRequestsOptions): EarlierR
   return {
     afterCrash(unstoredTimes) {
       hasCrashed = true;
-      lost = unstoredTimes;
-      lostTimes = createRefusedTimes(lost);
+      lose(unstoredTimes);
     },
+    afterStop: (unstoredTimes) => lose(unstoredTimes.filter(isOfRestore)),
     begin(at, lastContactAt) {
       startedAt = at;
       crashFloor = hasCrashed ? at : 0;
@@ -82,14 +89,16 @@ export function createEarlierRequests(options: EarlierRequestsOptions): EarlierR
     },
     crashFloor: () => crashFloor,
     mayBeLost: (signedAt) => lostTimes.has(signedAt),
-    restoredUntil() {
-      // A crash loses the signing times of a few seconds; a restore loses all earlier ones [backup-6].
-      return lost.find(([after]) => after === 0)?.[1] ?? null;
-    },
-    lostTimes: () => lost.filter(([, until]) => mayReturn(until)),
+    restoredUntil: () => lost.find(isOfRestore)?.[1] ?? null,
+    lostTimes: () => lost.filter((range) => isOfRestore(range) || mayReturn(range[1])),
     mustStartAsCrashed() {
       if (!hasCrashed) return false;
       return mayReturn(startedAt) || lost.some(([, until]) => mayReturn(until));
     },
   };
+}
+
+/** A crash loses the signing times of a few seconds; a restore loses all earlier ones, for good [backup-6]. */
+function isOfRestore([after]: TimeRange): boolean {
+  return after === 0;
 }

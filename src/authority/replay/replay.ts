@@ -74,6 +74,8 @@ export interface Replay {
    * wait before `begin`, so that requests signed from then on are not within a range.
    */
   afterCrash(unstoredTimes: readonly TimeRange[]): number;
+  /** Call in its place if the previous process stored everything. */
+  afterStop(unstoredTimes: readonly TimeRange[]): void;
   /** Starts accepting requests. `lastContactAt` is when a node last contacted an earlier process. */
   begin(startedAt: number, lastContactAt: number): void;
 
@@ -170,6 +172,7 @@ export function createReplay(options: ReplayOptions): Replay {
       const moment = Math.min(reserveMs, LONGEST_WAIT_MS);
       return Math.max(0, ...ahead.filter((wait) => wait <= moment));
     },
+    afterStop: earlier.afterStop,
     begin(startedAt, lastContactAt) {
       earlier.begin(startedAt, lastContactAt);
       unstored.noteAccepted(startedAt);
