@@ -12,7 +12,7 @@ import { PROJECT_PATH } from './support/project.ts';
 
 const ROUTE_FILES = join(PROJECT_PATH, 'src/edge/routes');
 
-test('a handler whose call states no access stops the start', () => {
+test('a handler whose call declares no access prevents the start', () => {
   const unstated = { ...HANDLERS, unstated: () => null } as unknown as Handlers;
   assert.throws(() => admitCalls(unstated), /unstated states no access/);
 });
@@ -21,7 +21,7 @@ test('every call has a handler, and every handler a call', () => {
   assert.deepEqual(Object.keys(HANDLERS).sort(), Object.keys(CALLS).sort());
 });
 
-test('a route has the access of the call it stands for', () => {
+test('a route has the access of the call it makes', () => {
   for (const route of ROUTES) {
     if (route.call === null) assert.match(route.access, /^(public|internal)$/, route.path);
     else if (route.path === '/nodes') assert.equal(route.access, 'public-or-operator');
@@ -50,7 +50,7 @@ const BEHIND_AN_ADMITTED_CALL: ReadonlySet<string> = new Set([
   'readInvitePage',
 ]);
 
-test('no route makes a guarded call but the one that it stands for', () => {
+test('no route makes a guarded call other than its own', () => {
   const sources = readdirSync(ROUTE_FILES).map((file) =>
     readFileSync(join(ROUTE_FILES, file), 'utf8'),
   );

@@ -131,7 +131,7 @@ test('neither an id nor a public key is ever used again', async () => {
   assert.equal(outcome(await add(again, newOperator('three'))), '200');
 });
 
-test('a key that is none, an id that is none and a tier that is none are refused', async () => {
+test('invalid keys, ids and tiers are refused', async () => {
   await using na = await startTestAuthority();
   const good = { key_id: 'ops-2', public_key: newKey().publicKey, tier: 'standard' };
   for (const [wrong, expected] of [
@@ -153,7 +153,7 @@ test('a key that is none, an id that is none and a tier that is none are refused
   );
 });
 
-test('a private key that the authority can know is refused as a public one, and shown nowhere', async (t) => {
+test('a private key that the authority can recognize is refused where a public key belongs, and never shown', async (t) => {
   await using na = await startTestAuthority();
   const ofFile = (name: string) =>
     readKeyFile(join(na.dataDir, 'keys', `${name}.key`)).toString('base64');
@@ -201,7 +201,7 @@ test('a private key that the authority can know is refused as a public one, and 
       ['/admin/invite', { recipient_public_key: seed }],
       ['/admin/revoke', { node_public_key: seed }],
     ] as const) {
-      await t.test(`that of ${whose}, by ${path}`, async () => {
+      await t.test(`the private key of ${whose}, by ${path}`, async () => {
         const answer = await operate(na, path, body);
         assert.equal(outcome(answer), '400 private_key_given');
         assert.equal(JSON.stringify(answer.body).includes(seed), false);
@@ -214,7 +214,7 @@ test('a private key that the authority can know is refused as a public one, and 
   assert.equal(outcome(await add(na, newOperator('ops-9'))), '200');
 });
 
-test('a stranger does not learn of which keys a request holds the private ones', async () => {
+test('a stranger does not learn whether a request contains a private key', async () => {
   await using na = await startTestAuthority();
   const seed = readKeyFile(join(na.dataDir, 'keys', 'root.key')).toString('base64');
   const body = { key_id: 'ops-9', public_key: seed, tier: 'standard' };
@@ -223,7 +223,7 @@ test('a stranger does not learn of which keys a request holds the private ones',
   assert.equal(outcome(refused), '401 admin_auth_failed');
 });
 
-test('the tier of an added key is changed, never that of a configured or revoked one', async () => {
+test('the tier of an added key can be changed, that of a configured or revoked key cannot', async () => {
   await using na = await startTestAuthority();
   const operator = newOperator('ops-2');
   await add(na, operator);
@@ -253,7 +253,7 @@ test('the tier of an added key is changed, never that of a configured or revoked
   );
 });
 
-test('the last privileged key is kept where the request asks for it, and revoked otherwise', async () => {
+test('the last privileged key is kept if the request says so, and revoked otherwise', async () => {
   await using na = await startTestAuthority();
   const kept = { unless_last_privileged: true };
   const refused = await revoke(na, 'ops-privileged', kept);
@@ -268,7 +268,7 @@ test('the last privileged key is kept where the request asks for it, and revoked
   assert.equal(outcome(await revoke(na, 'ops-2', {}, other)), '200');
 });
 
-test('a start with another configuration governs the keys that it names, and no others', async (t) => {
+test('a start with another configuration governs only the keys that it names', async (t) => {
   const { folder: dataDir } = makeNetworkFolder();
   t.after(() => rmSync(dataDir, { recursive: true, force: true }));
   const clock = testClock();
@@ -312,7 +312,7 @@ test('a start with another configuration governs the keys that it names, and no 
   assert.equal(await invites(fourth, named), '401 admin_auth_failed', 'revoked for good');
 });
 
-test('adding is audited, and a standard key cannot add', async () => {
+test('adding a key is audited, and a standard key cannot add one', async () => {
   await using na = await startTestAuthority();
   const operator = newOperator('ops-2');
   const refused = await add(na, operator, 'privileged', na.standard);

@@ -115,12 +115,12 @@ for (const threads of ['1', '2']) {
       assert.equal(third.certId.length, 36, 'a node that never reported does not count');
     });
 
-    test('strangers and nodes are told nothing', async () => {
+    test('strangers and nodes get no adoption counts', async () => {
       const path = '/admin/authority-keys/adoption';
       assert.equal(outcome(await get(na, path)), '401 admin_auth_failed');
     });
 
-    test('the digest of a canceled statement is forgotten', async () => {
+    test('the digest of a canceled statement is discarded', async () => {
       assert.equal(outcome(await step(na, 'cancel')), '200');
       assert.equal((await adoption(na)).body.succession, null);
       await stage(na, await succession(na, { activatesIn: 2 * DAY }));
@@ -140,7 +140,7 @@ for (const threads of ['1', '2']) {
   });
 }
 
-test('after a start, it says until when what nodes know is not known', async () => {
+test('after a start, it reports until when the knowledge of nodes is incomplete', async () => {
   await using na = await startTestAuthority();
   const nodes = [await joinedNode(na), await joinedNode(na)] as const;
   await stage(na, await succession(na, { activatesIn: DAY }));
@@ -184,7 +184,7 @@ const ALL_OF_TWO = {
   silent: 0,
 };
 
-test('a renewal keeps what is known of the node', async () => {
+test('a renewal keeps what a node is known to have adopted', async () => {
   await using na = await startTestAuthority();
   const node = await joinedNode(na);
   await stage(na, await succession(na, { activatesIn: DAY }));
@@ -252,7 +252,7 @@ test('after the activation, nodes need a certificate of the new key, and finish 
   assert.match(metrics, /^mesh_na_authority_key_state\{state="retired"\} 1$/m);
 });
 
-test('finish counts the nodes of the key that took over while they were counted', async () => {
+test('finish counts the nodes of a key that took over during the count', async () => {
   await using na = await startTestAuthority();
   const node = await joinedNode(na);
   await stage(na, await succession(na, { activatesIn: MINUTE }));
@@ -287,7 +287,7 @@ test('every step of a succession is an event of the audit log', async () => {
   ]);
 });
 
-test('treaties that have not followed their subject are named, and the dashboard counts them', async () => {
+test('treaties whose subject has a new key are named, and the dashboard counts them', async () => {
   await using na = await startTestAuthority();
   const now = na.clock.now();
   const treatyWith = (name: string) =>
@@ -342,7 +342,7 @@ const STATEMENT = {
   overlap_until: '2026-02-01T00:00:00Z',
 } as AuthoritySuccession;
 
-suite('standing of a node', () => {
+suite('adoption status of a node', () => {
   const inForce = (statement: Partial<AuthoritySuccession>): FollowedStatement => ({
     statement: { ...STATEMENT, ...statement },
     state: 'overlap',
@@ -377,7 +377,7 @@ suite('standing of a node', () => {
   }
 });
 
-test('chains that were published are known by small numbers, also after others were canceled', () => {
+test('published chains are identified by small numbers, even after others were canceled', () => {
   const chains = createKnownChains();
   const [one, two, other] = ['1', '2', '3'].map((succession_id) => ({
     ...STATEMENT,
@@ -399,7 +399,7 @@ test('chains that were published are known by small numbers, also after others w
   assert.deepEqual(lengths(first, second, none), [1, 2, 0]);
 });
 
-suite('for people', async () => {
+suite('for operators', async () => {
   const na = await startTestAuthority({ clock: REAL_TIME });
   const browser = await startBrowser();
   after(() => Promise.all([na[Symbol.asyncDispose](), browser.close()]));
@@ -417,7 +417,7 @@ suite('for people', async () => {
     return stdout;
   }
 
-  test('the command says that there was no succession', async () => {
+  test('the command reports that there was no succession', async () => {
     const [key] = (await get(na, '/authority-keys')).body.keys;
     assert.deepEqual(
       (await run())
@@ -433,7 +433,7 @@ suite('for people', async () => {
     );
   });
 
-  test('the dashboard has a card while a succession is staged, which follows the nodes', async () => {
+  test('while a succession is staged, the dashboard has a card that tracks adoption', async () => {
     await using visit = await browser.visit(`${na.url}/dashboard`);
     const card = visit.page.locator('[data-field="succession.followed"]');
     assert.equal(await card.count(), 0);
@@ -467,7 +467,7 @@ suite('for people', async () => {
     assert.equal(counted.nodes.laggards, 1);
   });
 
-  test('metrics and the horizon say when it takes effect, and how many have followed', async () => {
+  test('metrics and the horizon show when it takes effect, and how many nodes have adopted it', async () => {
     await beat(na, node, { authority_keys_digest: await digest(na) });
     assert.equal((await adoption(na)).body.nodes.followed, 1);
     const metrics = (await get(na, '/metrics')).text;

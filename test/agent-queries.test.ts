@@ -67,7 +67,7 @@ test('a capability matches a tag exactly', async (t) => {
   }
 });
 
-test('the first of several capability parameters counts', async () => {
+test('only the first of several capability parameters is used', async () => {
   await using na = await startUnlimited();
   const { key } = await joinedNode(na);
   await register(na, describe(na, key, { capabilities: ['a'] }));
@@ -75,14 +75,14 @@ test('the first of several capability parameters counts', async () => {
   assert.equal((await get(na, '/agents?capability=b&capability=a')).body.count, 0);
 });
 
-test('an agent is listed once for a tag it names twice', async () => {
+test('an agent whose descriptor repeats a tag is listed once', async () => {
   await using na = await startUnlimited();
   const { key } = await joinedNode(na);
   await register(na, describe(na, key, { capabilities: ['a', 'a'] }));
   assert.equal(await countOf(na, 'a'), 1);
 });
 
-test('agents are listed newest registered_at first, whenever they came', async () => {
+test('agents are listed by registered_at, newest first, regardless of when they arrived', async () => {
   await using na = await startUnlimited();
   const ages = [3, 1, 4, 0, 2];
   for (const age of ages) {
@@ -140,7 +140,7 @@ test('an expired registration is evicted before each query, at the instant of it
   }
 });
 
-test('an expired registration that was asked for by its key is evicted for good, also after a restart', async () => {
+test('an expired registration that was requested by its key is evicted for good, even after a restart', async () => {
   await using na = await startUnlimited();
   const { key } = await joinedNode(na);
   await register(na, describe(na, key));
@@ -153,7 +153,7 @@ test('an expired registration that was asked for by its key is evicted for good,
   assert.equal((await get(again, '/agents')).body.count, 0);
 });
 
-test('an expired registration is not brought back by a clock that is set back', async () => {
+test('setting the clock back does not bring an expired registration back', async () => {
   await using na = await startUnlimited();
   const { key } = await joinedNode(na);
   await register(na, describe(na, key));
@@ -173,7 +173,7 @@ test('a key that is not registered is 404', async () => {
 // Revocation of the certificate
 
 for (const reason of ['key_compromise', 'cessation_of_operation', 'superseded', 'unspecified']) {
-  test(`revoking a node's certificate as ${reason} evicts its registration with it`, async () => {
+  test(`revoking a node's certificate as ${reason} also evicts its registration`, async () => {
     await using na = await startUnlimited();
     const node = await registeredNode(na);
     const other = await registeredNode(na);
@@ -187,7 +187,7 @@ for (const reason of ['key_compromise', 'cessation_of_operation', 'superseded', 
   });
 }
 
-test('any certificate of the key evicts, and the other one lets the node register again', async () => {
+test('revoking any certificate of the key evicts, and the node can register again with another one', async () => {
   await using na = await startUnlimited();
   const node = await joinedNode(na);
   const renewal = await nodeRequest(na, '/renew', node.key, { cert_id: node.certId });
@@ -211,7 +211,7 @@ test('a revocation that changes nothing evicts nothing', async () => {
   assert.equal(renewal.status, 200);
 });
 
-test('whatever order revocation and registration come in, a revoked node is never offered', async () => {
+test('a revoked node is never offered, regardless of the order of revocation and registration', async () => {
   await using na = await startUnlimited();
   const nodes = await Promise.all(Array.from({ length: 10 }, () => joinedNode(na)));
   await Promise.all(
@@ -232,7 +232,7 @@ for (const [bucket, method] of [
   ['AGENTS', 'POST'],
   ['AGENT_DELETE', 'DELETE'],
 ] as const) {
-  test(`${method} is limited to 30 a minute, before anything else is checked`, async () => {
+  test(`${method} is limited to 30 a minute, before any other check`, async () => {
     await using na = await startUnlimited({ environment: { [`MESH_RATE_LIMIT_${bucket}`]: '' } });
     const path = method === 'POST' ? '/agents' : '/agents/key';
     const call = (body = 'no json') => send(na, method, path, { body });
@@ -252,7 +252,7 @@ for (const [bucket, method] of [
   });
 }
 
-test('registrations are there again after a restart, byte for byte and in order', async () => {
+test('registrations survive a restart, byte for byte and in order', async () => {
   await using na = await startUnlimited();
   const keys: Signer[] = [];
   for (let n = 0; n < 6; n += 1) {
@@ -271,7 +271,7 @@ test('registrations are there again after a restart, byte for byte and in order'
   assert.equal((await get(again, '/agents')).body.count, 5, 'and they expire as before');
 });
 
-test('registrations of the same instant keep their order over a restart', async () => {
+test('registrations of the same instant keep their order across a restart', async () => {
   await using na = await startUnlimited();
   for (let n = 0; n < 12; n += 1) await registeredNode(na);
   const keysOf = async (from: TestAuthority): Promise<string[]> => {
@@ -283,7 +283,7 @@ test('registrations of the same instant keep their order over a restart', async 
   assert.deepEqual(await keysOf(again), before);
 });
 
-test('a removed, an evicted and a revoked registration stay away after a restart', async () => {
+test('removed, evicted and revoked registrations do not return after a restart', async () => {
   await using na = await startUnlimited();
   const [removed, revoked, expired, kept] = await Promise.all([
     registeredNode(na),

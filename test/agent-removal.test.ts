@@ -140,7 +140,7 @@ test('the envelope of the vector is what a client signs, and removes the registr
   assert.equal(outcome(await remove(na, key, sent)), '200');
 });
 
-test('the version of an envelope may be left out', async () => {
+test('the version of an envelope is optional', async () => {
   await using na = await startUnlimited();
   const node = await registeredNode(na);
   const { version: _, ...rest } = envelopeOf(na, node.key);
@@ -190,7 +190,7 @@ for (const [setting, age, expected] of [
   });
 }
 
-test('a delete body that is no JSON object has its own 400', async () => {
+test('a delete body that is not a JSON object has its own 400', async () => {
   await using na = await startUnlimited();
   const node = await registeredNode(na);
   for (const [body, code] of [
@@ -251,7 +251,7 @@ function faultyEnvelope(
   return envelope;
 }
 
-test('an envelope whose members are of another kind is refused at the check of that member', async (t) => {
+test('an envelope with a member of the wrong type is refused at the check of that member', async (t) => {
   await using na = await startUnlimited();
   const node = await registeredNode(na);
   const noText = valuesExcept('a string');
@@ -355,7 +355,7 @@ for (const seconds of ['300', '10']) {
   });
 }
 
-test('20 removals at once with one envelope remove once', async () => {
+test('20 simultaneous removals with one envelope remove once', async () => {
   await using na = await startUnlimited();
   const node = await registeredNode(na);
   const envelope = envelopeOf(na, node.key);
@@ -387,7 +387,7 @@ test('the proof header removes a registration without an envelope, and no body s
   assert.equal(audited(na, 'agent_deregistered').length, 3);
 });
 
-test('the proof header signs the path as it is decoded', async () => {
+test('the proof header signs the decoded path', async () => {
   await using na = await startUnlimited();
   const key = await joinedKey(na, misspellableKey());
   for (const requestPath of [pathOf(key), `/agents/${key.publicKey}`]) {
@@ -403,7 +403,7 @@ test('a proof header for a key that is not registered is 404', async () => {
   assert.equal(outcome(await removeByHeader(na, node.key)), '404 agent_not_registered');
 });
 
-test('when the proof header is there it decides alone: a valid envelope does not help', async (t) => {
+test('a proof header alone decides: a valid envelope does not help', async (t) => {
   await using na = await startUnlimited({ environment: { MESH_RATE_LIMIT_NODE_FAILURES: 'off' } });
   const node = await registeredNode(na);
   const other = await joinedNode(na);
@@ -454,7 +454,7 @@ test('failed proof headers are limited per claimed key', async () => {
   assert.equal(outcome(await removeByHeader(na, other.key)), '200');
 });
 
-test('POST /agents takes the proof header in addition, and it must then hold', async (t) => {
+test('POST /agents also accepts the proof header, which must then be valid', async (t) => {
   await using na = await startUnlimited({ environment: { MESH_RATE_LIMIT_NODE_FAILURES: 'off' } });
   const node = await joinedNode(na);
   const nonce = freshNonce();

@@ -112,7 +112,7 @@ function signersOf({ files }: Member, record: AgentRecord): string[] {
 
 const environment = { MESH_ACTIVE_NODE_WINDOW_SECONDS: String(24 * 3600) };
 
-test('agents follow a planned change and its end, while clients that pinned the old key notice nothing until then', async () => {
+test('agents follow a planned change and its end, and clients that pinned the old key notice nothing until then', async () => {
   await using na = await startTestAuthority({ environment });
   const place: Place = { na };
   const old = na.audience;
@@ -169,7 +169,7 @@ test('agents follow a planned change and its end, while clients that pinned the 
   assert.equal((await client.genesis()).root_public_key, rootKey);
 });
 
-test('agents follow a roll-back, across restarts of both sides', async () => {
+test('agents follow a rollback, across restarts of both sides', async () => {
   const place: Place = { na: await startTestAuthority({ environment }) };
   await using _ = { [Symbol.asyncDispose]: () => place.na[Symbol.asyncDispose]() };
   const old = place.na.audience;
@@ -228,7 +228,7 @@ test('after a compromise, agents renew at once, and still learn about revocation
 });
 
 for (const proof of ['body', 'header'] as const) {
-  test(`an agent that was away for a change, its end and a compromise follows without another invite, with its proof in the ${proof}`, async () => {
+  test(`an agent that was away during a change, its end and a compromise follows without another invite, with its proof in the ${proof}`, async () => {
     await using na = await startTestAuthority({ environment });
     const place: Place = { na };
     const member = await memberOf(place, { proof });

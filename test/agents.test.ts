@@ -40,7 +40,7 @@ const shared = sharedAuthority();
 
 // Registration
 
-test('a registered agent is answered with its expiry, counted and found by its key and its tag', async () => {
+test('a registered agent is returned with its expiry, counted, and found by its key and its tag', async () => {
   await using na = await startUnlimited();
   const node = await joinedNode(na);
   const descriptor = describe(na, node.key);
@@ -57,7 +57,7 @@ test('a registered agent is answered with its expiry, counted and found by its k
   ]);
 });
 
-test('what is served is the normalized descriptor, and others can verify it', async () => {
+test('the normalized descriptor is served, and others can verify it', async () => {
   await using na = await startUnlimited();
   const node = await joinedNode(na);
   const draft: JsonObject = {
@@ -93,7 +93,7 @@ test('what is served is the normalized descriptor, and others can verify it', as
   assert.ok(listed.text.includes(served.text), 'the list holds the very same text');
 });
 
-test('members that were left out are served with their defaults', async () => {
+test('omitted members are served with their defaults', async () => {
   await using na = await startUnlimited();
   const node = await joinedNode(na);
   const full = { ...members(na, node.key), capabilities: [] };
@@ -117,7 +117,7 @@ test('an unknown member that was signed makes the signature fail', async () => {
   assert.equal(outcome(await register(na, descriptor)), '401 invalid_signature');
 });
 
-test('a refreshed registration replaces the one before it', async () => {
+test('a refreshed registration replaces the previous one', async () => {
   await using na = await startUnlimited();
   const node = await joinedNode(na);
   await register(na, describe(na, node.key, { capabilities: ['old', 'both'] }));
@@ -132,7 +132,7 @@ test('a refreshed registration replaces the one before it', async () => {
   assert.equal(audited(na, 'agent_registered').length, 2);
 });
 
-test('a refresh may shorten the registration, and the shorter time counts', async () => {
+test('a refresh may shorten the registration', async () => {
   await using na = await startUnlimited();
   const node = await joinedNode(na);
   await register(na, describe(na, node.key, { lifetimeSeconds: 600 }));
@@ -145,7 +145,7 @@ test('a refresh may shorten the registration, and the shorter time counts', asyn
   assert.equal((await get(na, '/agents')).body.count, 0);
 });
 
-test('one of several signatures is enough, in whatever place', async () => {
+test('one valid signature is enough, in any position', async () => {
   await using na = await startUnlimited();
   const node = await joinedNode(na);
   const strangers = Array.from({ length: 15 }, newKey);
@@ -162,7 +162,7 @@ test('one of several signatures is enough, in whatever place', async () => {
   assert.equal(outcome(await register(na, late)), '401 invalid_signature', 'the 17th is not tried');
 });
 
-test('a descriptor that was read here and is posted again takes nothing back', async () => {
+test('a descriptor that was read here and is posted again changes nothing', async () => {
   await using na = await startUnlimited();
   const node = await joinedNode(na);
   const first = describe(na, node.key, { agent_id: 'at the old address' });
@@ -180,7 +180,7 @@ test('a descriptor that was read here and is posted again takes nothing back', a
   assert.deepEqual((await get(again, pathOf(node.key))).body, second);
 });
 
-test('nor does it bring back an agent that its node has removed', async () => {
+test('it does not bring back an agent that its node has removed', async () => {
   await using na = await startUnlimited();
   const node = await registeredNode(na);
   const served = (await get(na, pathOf(node.key))).body;
@@ -197,7 +197,7 @@ test('nor does it bring back an agent that its node has removed', async () => {
   assert.equal(outcome(await register(again, describe(again, node.key))), '200');
 });
 
-test('nor one whose certificate was revoked, once its node has enrolled again', async () => {
+test('it does not bring back an agent whose certificate was revoked, even after its node has enrolled again', async () => {
   await using na = await startUnlimited();
   const node = await registeredNode(na);
   const served = (await get(na, pathOf(node.key))).body;
@@ -209,7 +209,7 @@ test('nor one whose certificate was revoked, once its node has enrolled again', 
   assert.equal(outcome(await register(na, describe(na, node.key))), '200');
 });
 
-test('a long descriptor stays refused after a shorter one that replaced it has expired', async () => {
+test('a long descriptor remains refused after the shorter one that replaced it has expired', async () => {
   await using na = await startUnlimited();
   const node = await registeredNode(na, { lifetimeSeconds: 3600 });
   const served = (await get(na, pathOf(node.key))).body;
@@ -221,7 +221,7 @@ test('a long descriptor stays refused after a shorter one that replaced it has e
   assert.equal(outcome(await register(na, served)), '400 descriptor_superseded');
 });
 
-test('the current registration, sent again, is answered and changes nothing', async () => {
+test('posting the current registration again succeeds and changes nothing', async () => {
   await using na = await startUnlimited();
   const node = await joinedNode(na);
   const descriptor = describe(na, node.key);
@@ -231,7 +231,7 @@ test('the current registration, sent again, is answered and changes nothing', as
   assert.equal(audited(na, 'agent_registered').length, 1);
 });
 
-test('an envelope that found nothing to remove is used up', async () => {
+test('an envelope that found nothing to remove is spent', async () => {
   await using na = await startUnlimited();
   const node = await joinedNode(na);
   const envelope = envelopeOf(na, node.key);
@@ -242,7 +242,7 @@ test('an envelope that found nothing to remove is used up', async () => {
   assert.equal((await get(again, '/agents')).body.count, 1);
 });
 
-test('a descriptor without upper bound on its lifetime is taken', async () => {
+test('a descriptor with no upper bound on its lifetime is accepted', async () => {
   await using na = await startUnlimited();
   const node = await joinedNode(na);
   const expires_at = '9999-12-31T23:59:59.999999Z';
@@ -250,7 +250,7 @@ test('a descriptor without upper bound on its lifetime is taken', async () => {
   assert.equal((await register(na, descriptor)).body.expires_at, expires_at);
 });
 
-test('of one second, each descriptor of a node counts once, and the one that came last is served', async () => {
+test('within one second, each descriptor of a node counts once, and the last one to arrive is served', async () => {
   await using na = await startUnlimited();
   const node = await joinedNode(na);
   const [first, second, third] = ['first', 'second', 'third'].map((agent_id) =>
@@ -289,7 +289,7 @@ test("the registered descriptor with a stranger's signature added stays as its n
   assert.equal(audited(na, 'agent_registered').length, 1);
 });
 
-test('agents that are refreshed, or leave and come back, for years ahead leave nothing behind in memory', () => {
+test('agents that are refreshed, or leave and return, for years leave nothing behind in memory', () => {
   const index = createAgentIndex();
   const YEARS = 1000 * 365 * 24 * HOUR;
   const follow = (key: string, value: string, registeredAt: number, expiresAt: number) => {
@@ -310,7 +310,7 @@ test('agents that are refreshed, or leave and come back, for years ahead leave n
   assert.deepEqual(index.takeExpired(YEARS + 19_999), ['refreshed']);
 });
 
-test('parallel registrations of one node leave one', async () => {
+test('concurrent registrations of one node leave one', async () => {
   await using na = await startUnlimited();
   const node = await joinedNode(na);
   const descriptors = Array.from({ length: 20 }, (_, n) =>
@@ -325,7 +325,7 @@ test('parallel registrations of one node leave one', async () => {
 
 // The order of checks
 
-test('a body that is no JSON object has its own 400', async () => {
+test('a body that is not a JSON object has its own 400', async () => {
   await using na = await startUnlimited();
   for (const [body, code] of [
     ['not json', 'invalid_json'],
@@ -340,7 +340,7 @@ test('a body that is no JSON object has its own 400', async () => {
   }
 });
 
-test('a descriptor that is not a valid record is 400, however it is signed', async (t) => {
+test('a descriptor that is not a valid record is 400, regardless of its signatures', async (t) => {
   await using na = await startUnlimited();
   const node = await joinedNode(na);
   const valid = members(na, node.key);
@@ -504,13 +504,13 @@ async function faulty(na: TestAuthority, faults: ReadonlySet<Fault>): Promise<Js
   return signedBy(record, faults.has('forged') ? newKey() : node.key);
 }
 
-test('a descriptor for another network is refused with the name of ours', async () => {
+test('a descriptor for another network is refused, and the refusal names our network', async () => {
   await using na = await startUnlimited();
   const answer = await register(na, await faulty(na, new Set(['elsewhere'] as const)));
   assert.deepEqual(answer.body.error.details, { expected: 'alpha' });
 });
 
-test('a descriptor without the member signatures is unsigned too', async () => {
+test('a descriptor without a signatures member is also unsigned', async () => {
   await using na = await startUnlimited();
   const node = await joinedNode(na);
   assert.equal(
@@ -552,7 +552,7 @@ test('a key that never joined has no active certificate', async () => {
   assert.equal(outcome(answer), '403 node_has_no_active_certificate');
 });
 
-test('a certificate counts until the instant of its expiry', async () => {
+test('a certificate counts up to the instant of its expiry', async () => {
   await using na = await startUnlimited();
   const node = await joinedNode(na, { max_validity_hours: 1 });
   na.clock.advance(HOUR - 1);
@@ -564,7 +564,7 @@ test('a certificate counts until the instant of its expiry', async () => {
   );
 });
 
-test('a certificate that its renewal has superseded does not count, the renewal does', async () => {
+test('a certificate that was superseded by its renewal does not count, the renewal does', async () => {
   await using na = await startUnlimited({ environment: { RENEWAL_GRACE_SECONDS: '60' } });
   const node = await joinedNode(na);
   const renewal = await nodeRequest(na, '/renew', node.key, { cert_id: node.certId });
@@ -577,7 +577,7 @@ test('a certificate that its renewal has superseded does not count, the renewal 
   );
 });
 
-test('a node revoked for another reason than compromise may enroll and register again', async () => {
+test('a node that was revoked for a reason other than compromise can enroll and register again', async () => {
   await using na = await startUnlimited();
   const node = await joinedNode(na);
   await revokeCertificate(na, node.certId, 'cessation_of_operation');
@@ -590,7 +590,7 @@ test('a node revoked for another reason than compromise may enroll and register 
   assert.equal(outcome(await register(na, describe(na, node.key))), '200');
 });
 
-test('a key in another spelling is another key, and has no certificate', async () => {
+test('another spelling of a key is another key, and has no certificate', async () => {
   await using na = await startUnlimited();
   const key = await joinedKey(na, misspellableKey());
   for (const [name, spelling] of misspelledKeys(key.publicKey)) {
@@ -600,7 +600,7 @@ test('a key in another spelling is another key, and has no certificate', async (
   }
 });
 
-test('a signature that does not verify under the key inside is 401 and registers nothing', async (t) => {
+test('a signature that does not verify under the descriptor’s key is 401 and registers nothing', async (t) => {
   await using na = await startUnlimited();
   const node = await joinedNode(na);
   const other = await joinedNode(na);
@@ -623,7 +623,7 @@ test('a signature that does not verify under the key inside is 401 and registers
   assert.equal((await get(na, '/agents')).body.count, 0);
 });
 
-test('the key_id of a signature selects nothing', async () => {
+test('the key_id of a signature is not used to select a key', async () => {
   await using na = await startUnlimited();
   const node = await joinedNode(na);
   const { signatures, ...rest } = describe(na, node.key) as Record<string, JsonValue>;

@@ -37,7 +37,7 @@ import {
 
 // Acceptance
 
-test('accepting an offer of a recognized sovereign makes an agreement with our signature', async () => {
+test('accepting an offer of a recognized sovereign creates an agreement with our signature', async () => {
   await using na = await startUnlimited();
   const { alpha, beta, now } = await parties(na);
   const offer = offerBetween(beta, alpha, now);
@@ -70,7 +70,7 @@ test('accepting an offer of a recognized sovereign makes an agreement with our s
   assert.notEqual(again.agreement_id, agreement_id);
 });
 
-test('our own offer can be accepted and countered here, though the evidence of the other side blocks', async () => {
+test('our own offer can be accepted and countered here, even if the evidence of the other side blocks', async () => {
   await using na = await startUnlimited();
   const { now } = await parties(na);
   const offer = await created(operate(na, OFFER, offerRequest(now)));
@@ -88,7 +88,7 @@ test('our own offer can be accepted and countered here, though the evidence of t
   }
 });
 
-test('accepting a counter makes an agreement with both signatures, the one of the responder first', async () => {
+test('accepting a counter creates an agreement with both signatures, the responder’s first', async () => {
   await using na = await startUnlimited();
   const { beta, now } = await parties(na);
   const offer = await created(operate(na, OFFER, offerRequest(now)));
@@ -130,7 +130,7 @@ test('accepting a counter makes an agreement with both signatures, the one of th
   assert.equal(answer.body.reason, 'accepted');
 });
 
-test('which way an acceptance takes depends on the members that are there', async (t) => {
+test('the members of an acceptance decide which kind it is', async (t) => {
   await using na = await startUnlimited();
   const { alpha, beta, now } = await parties(na);
   const offer = offerBetween(alpha, beta, now);
@@ -234,7 +234,7 @@ test('a counter that cannot be accepted is refused, and the first reason is repo
   assert.deepEqual(audited(na, 'agreement_accepted'), []);
 });
 
-test('a counter is held against the offer and its signature in every member', async (t) => {
+test('a counter must match the offer and its signature in every member', async (t) => {
   await using na = await startUnlimited();
   const { alpha, beta, now } = await parties(na);
   const offer = offerBetween(alpha, beta, now);
@@ -326,7 +326,7 @@ test('a counter is held against the offer and its signature in every member', as
   }
 });
 
-test('of a counter nothing but that is asked', async (t) => {
+test('nothing else of a counter is checked', async (t) => {
   await using na = await startUnlimited();
   const { alpha, beta, now } = await parties(na);
   const offer = offerBetween(alpha, beta, now);
@@ -375,7 +375,7 @@ test('of a counter nothing but that is asked', async (t) => {
   }
 });
 
-test('no agreement is made with more signatures than one is read with', async () => {
+test('an agreement never gets more signatures than a reader accepts', async () => {
   await using na = await startUnlimited();
   const { alpha, beta, now } = await parties(na);
   const offer = offerBetween(alpha, beta, now);
@@ -392,7 +392,7 @@ test('no agreement is made with more signatures than one is read with', async ()
 /** Inside a member that is kept verbatim, one change represents all; the public test makes all of them. */
 const VERBATIM = /_evidence\.(?!verdict)/;
 
-test('no member of an offer or counter can be changed without being noticed', async () => {
+test('no member of an offer or counter can be changed unnoticed', async () => {
   await using na = await startUnlimited();
   const { alpha, beta, now } = await parties(na);
   const theirs = offerBetween(beta, alpha, now);

@@ -45,7 +45,7 @@ import {
   without,
 } from './support/trust-protocol.ts';
 
-test('verifying an agreement says who signed it', async (t) => {
+test('verifying an agreement returns who signed it', async (t) => {
   await using na = await startUnlimited();
   const [beta, gamma, stranger] = [sovereign('beta'), sovereign('gamma'), newKey()];
   const now = na.clock.now();
@@ -143,7 +143,7 @@ test('verifying an agreement says who signed it', async (t) => {
   }
 });
 
-test('an agreement without an id is given one by its reader, and its signatures still count', async () => {
+test('an agreement without an id gets one from its reader, and its signatures still count', async () => {
   await using na = await startUnlimited();
   const alpha = ourselves(na);
   const agreement = without(agreementBetween(alpha, alpha, na.clock.now()), 'agreement_id');
@@ -152,7 +152,7 @@ test('an agreement without an id is given one by its reader, and its signatures 
   assert.equal(body.accepted, true);
 });
 
-test('one signature counts for both parties where the caller gives one key for both', async (t) => {
+test('one signature counts for both parties if the caller names the same key for both', async (t) => {
   await using na = await startUnlimited();
   const [alpha, beta] = [ourselves(na), sovereign('beta')];
   const now = na.clock.now();
@@ -210,7 +210,7 @@ test('one signature counts for both parties where the caller gives one key for b
   }
 });
 
-test('the key lists of a verification are taken as they are', async (t) => {
+test('a verification uses only the key lists that it is given', async (t) => {
   await using na = await startUnlimited();
   const [beta, gamma] = [
     sovereign('beta', misspellableKey()),
@@ -251,7 +251,7 @@ test('a signature that any weak key would verify proves nothing', async () => {
   }
 });
 
-test('what is no agreement is refused', async (t) => {
+test('invalid agreements are refused', async (t) => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const [beta, gamma] = [sovereign('beta'), sovereign('gamma')];
@@ -302,7 +302,7 @@ test('what is no agreement is refused', async (t) => {
 /** Members no signature covers: anyone can change them, as long as they keep their type. */
 const UNSIGNED = /^(agreement_id|established_at|expires_at|signatures\.\d+\.key_id)$/;
 
-test('no signed member of an agreement can be changed without being noticed', async () => {
+test('no signed member of an agreement can be changed unnoticed', async () => {
   await using na = await startUnlimited();
   const [beta, gamma] = [sovereign('beta'), sovereign('gamma')];
   const agreement = agreementBetween(beta, gamma, na.clock.now());
@@ -341,7 +341,7 @@ test('verifying writes only to the log', async () => {
   );
 });
 
-test('answers of the agreement routes are read back as they were written', async () => {
+test('answers of the agreement routes are accepted as input', async () => {
   await using na = await startUnlimited();
   const { now } = await parties(na);
   const request = offerRequest(now, { scope: { rate: new JsonFloat(1), place: 'Zürich' } });

@@ -91,7 +91,7 @@ test('an offer is a signed record, and it is audited', async () => {
   assert.notEqual(other.offer_id, offer_id);
 });
 
-test('a stranger, and oneself, can be offered to: the evidence inside blocks', async (t) => {
+test('offers can be made to strangers and to oneself: the evidence inside blocks', async (t) => {
   await using na = await startUnlimited();
   const { now } = await parties(na);
   for (const responder of ['stranger', 'alpha', 'Beta', ' beta']) {
@@ -121,7 +121,7 @@ test('the configured label of the authority key is in every signature and in evi
   assert.equal(inner(counter, 'responder_evidence').issued_by, 'na-2026');
 });
 
-test('scope is kept whole: numbers by token, text beyond ASCII, names of any kind', async () => {
+test('scope is preserved exactly: number tokens, non-ASCII text, member names of any kind', async () => {
   await using na = await startUnlimited();
   const { now } = await parties(na);
   const scope: JsonObject = {
@@ -156,7 +156,7 @@ test('scope is kept whole: numbers by token, text beyond ASCII, names of any kin
   assert.equal(refused.body.reason, 'invalid_offerer_signature', '1 is not 1.0');
 });
 
-test('an empty scope of any kind is an empty object', async (t) => {
+test('an empty scope of any kind becomes an empty object', async (t) => {
   await using na = await startUnlimited();
   const { alpha, beta, now } = await parties(na);
   const offer = offerBetween(beta, alpha, now);
@@ -174,7 +174,7 @@ test('an empty scope of any kind is an empty object', async (t) => {
 });
 
 /** Neither the window nor the expiry has to lie in the future [trust-t20]. */
-test('an offer may lie wholly in the past, and can then not be accepted', async () => {
+test('an offer may lie entirely in the past, and then cannot be accepted', async () => {
   await using na = await startUnlimited();
   const { now } = await parties(na);
   const past = {
@@ -226,7 +226,7 @@ const UNREADABLE: readonly (readonly [string, JsonValue])[] = [
   ...valuesExcept('a string'),
 ];
 
-test('timestamps of an offer are converted to UTC, never relabeled', async (t) => {
+test('timestamps of an offer are converted to UTC, not just relabeled', async (t) => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   for (const [given, stored] of READABLE) {
@@ -243,7 +243,7 @@ test('timestamps of an offer are converted to UTC, never relabeled', async (t) =
   }
 });
 
-test('what is no timestamp is refused with the code of its route', async (t) => {
+test('invalid timestamps are refused with the code of their route', async (t) => {
   await using na = await startUnlimited();
   const { alpha, beta, now } = await parties(na);
   const offer = offerBetween(beta, alpha, now);
@@ -260,7 +260,7 @@ test('what is no timestamp is refused with the code of its route', async (t) => 
   }
 });
 
-test('a window has to end after it begins', async (t) => {
+test('a window must end after it begins', async (t) => {
   await using na = await startUnlimited();
   const { alpha, beta, now } = await parties(na);
   const offer = offerBetween(beta, alpha, now);
@@ -378,7 +378,7 @@ for (const { path, faults } of [
   });
 }
 
-test('each member of an offer or a counter has its type, and some of its emptiness', async (t) => {
+test('each member of an offer or a counter has a type, and some may not be empty', async (t) => {
   await using na = await startUnlimited();
   const { alpha, beta, now } = await parties(na);
   const capabilities = [...LONG_LIST.slice(1), 'read', 'write'].slice(-4096);
@@ -471,7 +471,7 @@ test('each member of an offer or a counter has its type, and some of its emptine
         assert.equal(outcomeWithCause(answer), `${code} ${cause}`);
       });
     }
-    await t.test(`${path}: 4096 capabilities are not too many`, async () => {
+    await t.test(`${path}: 4096 capabilities are accepted`, async () => {
       const record = await created(operate(na, path, { ...body, capabilities }));
       const terms = inner(record, path === OFFER ? 'requested_terms' : 'agreed_terms');
       assert.deepEqual(terms.capabilities, capabilities);
@@ -479,7 +479,7 @@ test('each member of an offer or a counter has its type, and some of its emptine
   }
 });
 
-test('members that no request has are ignored', async () => {
+test('members that requests do not have are ignored', async () => {
   await using na = await startUnlimited();
   const { now } = await parties(na);
   const claims = {
@@ -547,7 +547,7 @@ test('a counter answers the offer with our evidence about the offerer, and is au
   ]);
 });
 
-test('the capabilities of a counter are a subset of those offered, as sets', async (t) => {
+test('the capabilities of a counter must be a subset of those offered, regardless of order', async (t) => {
   await using na = await startUnlimited();
   const { alpha, beta, now } = await parties(na);
   const requested_terms = agreedTerms(now, { capabilities: ['read', 'write', 'data:*'] });
@@ -576,7 +576,7 @@ test('the capabilities of a counter are a subset of those offered, as sets', asy
 // The front door
 
 for (const path of [OFFER, COUNTER, ACCEPT]) {
-  test(`${path} knows its operator before it reads the body`, async (t) => {
+  test(`${path} authenticates its operator before it reads the body`, async (t) => {
     await using na = await startUnlimited();
     const { alpha, beta, now } = await parties(na);
     const offer = offerBetween(beta, alpha, now);
@@ -589,7 +589,7 @@ for (const path of [OFFER, COUNTER, ACCEPT]) {
   });
 }
 
-test('a refused request spends its nonce and leaves nothing else', async () => {
+test('a refused request spends its nonce and changes nothing else', async () => {
   await using na = await startUnlimited();
   const { now } = await parties(na);
   const graph = (await get(na, '/recognition-graph')).text;
@@ -612,7 +612,7 @@ test('a refused request spends its nonce and leaves nothing else', async () => {
   assert.equal((await get(na, '/recognition-graph')).text, graph);
 });
 
-test('agreement routes share the bucket of the operators with all others', async () => {
+test('agreement routes share the operators’ rate limit with all other routes', async () => {
   await using na = await startUnlimited({ environment: { MESH_RATE_LIMIT_ADMIN: '' } });
   const paths = [OFFER, COUNTER, ACCEPT, '/admin/boundary/decide', '/admin/trust-evidence'];
   for (let asked = 0; asked < 30; asked += 1) {

@@ -76,7 +76,7 @@ for (const [name, record, read] of SUBJECTS) {
     return signedText(copy) === said && copy.signatures.some(({ sig }) => sig === signature);
   }
 
-  test(`${name} with any one byte of its text changed says the same or does not verify`, () => {
+  test(`${name} with any single byte of its text changed has the same meaning or does not verify`, () => {
     const bytes = Buffer.from(jsonText(record));
     for (let at = 0; at < bytes.length; at += 1) {
       for (const flip of [0x01, 0x02, 0x20]) {
@@ -88,7 +88,7 @@ for (const [name, record, read] of SUBJECTS) {
     }
   });
 
-  test(`${name} with any one member changed, dropped or added says the same or does not verify`, () => {
+  test(`${name} with any single member changed, dropped or added has the same meaning or does not verify`, () => {
     const paths = pathsOf(record);
     const value = fc.oneof(
       fc.constantFrom<JsonValue>(null, true, 0, 1, '', 'active', 'revoked', [], {}, ['x'], {

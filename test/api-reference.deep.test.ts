@@ -51,7 +51,7 @@ async function examplesOf(page: Page): Promise<Map<string, Map<string, string>>>
   return examples;
 }
 
-test('the page is rendered a route at a time, once for all who ask meanwhile', async () => {
+test('the page is rendered one route at a time, once for all concurrent requests', async () => {
   const slices = [...apiReferencePage(ROUTES, 'alpha', null)];
   assert.ok(slices.length >= ROUTES.length, `${slices.length} slices`);
   await using fresh = await startTestAuthority();
@@ -62,7 +62,7 @@ test('the page is rendered a route at a time, once for all who ask meanwhile', a
   );
 });
 
-test('each route has an example of its request and its answer: those of the OpenAPI document', async () => {
+test('each route has an example request and response: those of the OpenAPI document', async () => {
   await using page = await visit();
   const { body: document } = await send(na, 'GET', '/swagger.json');
   const examples = await examplesOf(page.page);
@@ -90,7 +90,7 @@ const SIGNED_REFUSALS: Readonly<Record<string, string>> = {
   'DELETE /agents/{node_public_key}': '404 agent_not_registered',
 };
 
-test('each command of the page does in a shell what the page says', async (t) => {
+test('each command on the page does in a shell what the page says', async (t) => {
   const cwd = mkdtempSync(join(tmpdir(), 'mesh-na-curl-'));
   t.after(() => rmSync(cwd, { recursive: true }));
   await using own = await startTestAuthority();
@@ -118,7 +118,7 @@ test('each command of the page does in a shell what the page says', async (t) =>
   }
 });
 
-test('where version 1 is accepted, what the page defines signs that too', async (t) => {
+test('where version 1 is accepted, the functions on the page sign it too', async (t) => {
   const cwd = mkdtempSync(join(tmpdir(), 'mesh-na-curl-'));
   t.after(() => rmSync(cwd, { recursive: true }));
   const environment = { MESH_ADMIN_SIGNATURE_V1: 'accept' };
@@ -138,7 +138,7 @@ curl -s -o /dev/null -w '%{http_code}' ${own.url}/admin/invite -d "$body" \\
   assert.equal(auditEvents(own).filter(({ type }) => type === 'operator_signature_v1').length, 1);
 });
 
-test('the page shows the address under which it was asked for, whatever is in it', async () => {
+test('the page shows the address at which it was requested, whatever it contains', async () => {
   await using proxied = await startTestAuthority({
     environment: { MESH_PUBLIC_URL: "https://na.example/o'neil&co" },
   });
@@ -209,7 +209,7 @@ test('opened examples have no barrier, and nothing in them scrolls sideways', as
   assert.equal(await opened.overflow(), 0);
 });
 
-test('a signed example leads to what signs it', async () => {
+test('a signed example links to what signs it', async () => {
   await using opened = await visit();
   const { page } = opened;
   const setup = page.locator('#signing');
@@ -220,7 +220,7 @@ test('a signed example leads to what signs it', async () => {
 });
 
 for (const path of ['/api-reference', '/cli-reference']) {
-  test(`a slash leads from ${path} to the search, and is a character like others in its own`, async () => {
+  test(`a slash on ${path} moves to the search, and is an ordinary character inside it`, async () => {
     await using opened = await browser.visit(na.url + path);
     const { page } = opened;
     const field = page.locator('#filter');
@@ -234,7 +234,7 @@ for (const path of ['/api-reference', '/cli-reference']) {
     await page.waitForURL(`${na.url}/search#q`);
   });
 
-  test(`the search of ${path} is in its URL, for others, beside an anchor and back again`, async () => {
+  test(`the search of ${path} is in the URL, so it can be shared, combined with an anchor, and undone with Back`, async () => {
     await using opened = await browser.visit(`${na.url}${path}?q=revoke%20key`);
     const { page } = opened;
     const field = page.getByRole('searchbox');

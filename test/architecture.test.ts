@@ -33,7 +33,7 @@ function offending(breaks: (found: Import) => boolean): string[] {
     .map(({ file, target, isType }) => `${file} imports ${isType ? 'types of ' : ''}${target}`);
 }
 
-test('the sources are read, with the imports that hold the house together', () => {
+test('all sources are read, and their imports found', () => {
   assert.ok(sources.length > 60);
   const found = (file: string, target: string, isType: boolean) =>
     imports.some((i) => i.file === file && i.target === target && i.isType === isType);
@@ -67,7 +67,7 @@ test('machines are pure: they import xstate, each other, and types of records an
   );
 });
 
-test('one module runs the machines', () => {
+test('a single module runs the machines', () => {
   assert.deepEqual(
     offending(
       ({ file, target, isType }) =>
@@ -77,7 +77,7 @@ test('one module runs the machines', () => {
   );
 });
 
-test('machines read no clock, make nothing random and do no input or output', () => {
+test('machines read no clock, generate nothing random and do no input or output', () => {
   const impure = /\b(Date|performance|process|console|fetch|setTimeout|setInterval|await|crypto)\b/;
   const found = sources.filter(({ file, code }) => isIn(file, 'machines') && impure.test(code));
   assert.deepEqual(
@@ -123,7 +123,7 @@ for (const [name, owners] of [
   ['negotiator', ['src/edge/reply.ts']],
   ['age-encryption', ['src/maintenance/backup/encryption.ts']],
 ] as const) {
-  test(`${name} is known only to ${owners.join(' and ')}`, () => {
+  test(`only ${owners.join(' and ')} may import ${name}`, () => {
     assert.deepEqual(
       offending(
         ({ file, target }) => target === name && !owners.some((owner) => isIn(file, owner)),
@@ -133,7 +133,7 @@ for (const [name, owners] of [
   });
 }
 
-test('the client is portable: what it loads is portable, and types are of anything', () => {
+test('the client is portable: it loads portable modules only, and may import types of anything', () => {
   const allowed = [
     'src/client',
     'src/protocol/answers',
@@ -160,7 +160,7 @@ test('the client is portable: what it loads is portable, and types are of anythi
   );
 });
 
-test('the client, and the JSON it uses, import nothing of Node', () => {
+test('the client, and the JSON it uses, import nothing from Node.js', () => {
   const portable = [
     'src/client',
     'src/base/json/parse.ts',
@@ -176,7 +176,7 @@ test('the client, and the JSON it uses, import nothing of Node', () => {
   );
 });
 
-test('the edge knows the authority by its contract alone, not even by types', () => {
+test('the edge knows the authority only by its contract, including types', () => {
   const places = ['src/edge', 'src/pages'];
   assert.deepEqual(
     offending(
@@ -187,7 +187,7 @@ test('the edge knows the authority by its contract alone, not even by types', ()
   );
 });
 
-test('the contract knows neither edge nor authority, nor how state is stored', () => {
+test('the contract knows neither the edge nor the authority, nor how state is stored', () => {
   const hidden = ['src/authority', 'src/store', 'src/server', 'src/edge'];
   assert.deepEqual(
     offending(
@@ -198,7 +198,7 @@ test('the contract knows neither edge nor authority, nor how state is stored', (
   );
 });
 
-test('the edge never sees subjects, units of work or the store, not even their types', () => {
+test('the edge never sees subjects, units of work or the store, including types', () => {
   const hidden = [
     'src/authority/subjects/subjects.ts',
     'src/authority/subjects/unit-of-work.ts',
@@ -225,7 +225,7 @@ test('nothing that the edge imports at run time leads to subjects, store or mach
   assert.deepEqual(found, []);
 });
 
-test('replay protection is one thing: its parts are known to itself alone', () => {
+test('replay protection is one unit: only it imports its parts', () => {
   const folder = 'src/authority/replay';
   assert.deepEqual(
     offending(
@@ -299,7 +299,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'src/build': [],
 };
 
-test('every file is in a room, and no arrow between rooms runs up', () => {
+test('every file is in a room, and no import between rooms points up', () => {
   const roomOf = (file: string) => Object.keys(ROOMS).find((room) => isIn(file, room));
   assert.deepEqual(
     sources.map(({ file }) => file).filter((file) => roomOf(file) === undefined),
@@ -314,14 +314,14 @@ test('every file is in a room, and no arrow between rooms runs up', () => {
   );
 });
 
-test('every room says in ten lines what may be in it', () => {
+test('every room says in ten lines what belongs in it', () => {
   for (const room of Object.keys(ROOMS)) {
     const lines = readFileSync(join(PROJECT_PATH, room, 'README.md'), 'utf8').split('\n');
     assert.ok(lines.length <= 11, room);
   }
 });
 
-test('no folders need each other, directly or around a corner, at any depth', () => {
+test('no folders import each other, directly or indirectly, at any depth', () => {
   const folders = new Set(sources.flatMap(({ file }) => foldersAbove(file)));
   const rings = [...folders].flatMap((folder) => {
     const next = new Map<string, string[]>();
@@ -349,7 +349,7 @@ function partOf(file: string, folder: string): string | null {
   return `${folder}/${part}`;
 }
 
-test('schemas of rows know records alone, so that routes, views, pages and client can share them', () => {
+test('row schemas import only records, so that routes, views, pages and client can share them', () => {
   const allowed = ['src/protocol/rows', 'src/protocol/records', 'typebox'];
   assert.deepEqual(
     offending(
@@ -360,7 +360,7 @@ test('schemas of rows know records alone, so that routes, views, pages and clien
   );
 });
 
-test('schemas of answers know records and rows alone, so that routes and client can share them', () => {
+test('answer schemas import only records and rows, so that routes and client can share them', () => {
   const allowed = ['src/protocol/answers', 'src/protocol/rows', 'src/protocol/records', 'typebox'];
   assert.deepEqual(
     offending(
@@ -373,7 +373,7 @@ test('schemas of answers know records and rows alone, so that routes and client 
 
 const BROWSER = 'src/pages/browser';
 
-test('scripts of the browser import each other and types alone, and the server none of them', () => {
+test('browser scripts import only each other and types, and nothing from the server', () => {
   assert.deepEqual(
     offending(
       ({ file, target, isType }) => isIn(file, BROWSER) !== isIn(target, BROWSER) && !isType,
@@ -393,7 +393,7 @@ test('only the command line is above boot, and nothing imports main', () => {
   );
 });
 
-test('records are portable: signatures and digests are handed in, and nothing of Node is used', () => {
+test('records are portable: signatures and digests are passed in, and nothing of Node.js is used', () => {
   const portable = new Set([
     'src/base/crypto/primitives.ts',
     'typebox',
@@ -426,7 +426,7 @@ test('the client and the other commands do not load the server', () => {
   assert.deepEqual(native, []);
 });
 
-test('wall clock, monotonic clock and randomness are read in one file, the client’s defaults apart', () => {
+test('wall clock, monotonic clock and randomness are read in one file, except for the client’s defaults', () => {
   const sourcesOfChance = [
     /\bDate\.now\b/,
     /\bnew Date\(\s*\)/,
@@ -460,7 +460,7 @@ test('the environment is read only where the command line starts the service or 
   ]);
 });
 
-test('the process is ended only by the command line', () => {
+test('only the command line ends the process', () => {
   const enders = sources
     .filter(({ code }) => /\bprocess\.exit\b/.test(code))
     .map(({ file }) => file);
@@ -470,7 +470,7 @@ test('the process is ended only by the command line', () => {
   );
 });
 
-test('nothing is loaded while requests are served, when no file descriptor may be left', () => {
+test('nothing is loaded while requests are served, when there may be no file descriptor left', () => {
   const launchers = [...filesBelow('src/load'), ...filesBelow('src/server/threads')].filter(
     isLauncher,
   );
@@ -484,7 +484,7 @@ test('nothing is loaded while requests are served, when no file descriptor may b
   );
 });
 
-test('no two files need each other, directly or around a corner, not even for types', () => {
+test('no two files import each other, directly or indirectly, including types', () => {
   const targets = new Map(sources.map(({ file }) => [file, [] as string[]]));
   for (const found of imports) {
     if (!found.isPackage && !found.isDeferred) targets.get(found.file)?.push(found.target);

@@ -24,7 +24,7 @@ import {
 const ISSUE = '/admin/attestations';
 const DAY = 24 * HOUR;
 
-test('an attestation without further terms has every default, signed by the authority', async () => {
+test('an attestation without further terms has all defaults, and is signed by the authority', async () => {
   await using na = await startTestAuthority();
   na.clock.advance(1234);
   const answer = await attest(na);
@@ -49,7 +49,7 @@ test('an attestation without further terms has every default, signed by the auth
   assert.ok(verifies(parsed(answer), na.audience));
 });
 
-test('an attestation says what the operator chose, numbers in claims to the token', async () => {
+test('an attestation contains what the operator chose, with numbers in claims token for token', async () => {
   await using na = await startTestAuthority();
   const claims = parseJson(
     '{"limit":1.0,"n":10,"tiny":1e-7,"big":1000000000000000000000000000000,"at":"2026-01-01T00:00:00+00:00","name":"Z\\u00fcrich \\u2713 \\ud83d\\ude00","__proto__":{"x":[1.50,null,true]}}',
@@ -79,7 +79,7 @@ test('an attestation says what the operator chose, numbers in claims to the toke
   );
 });
 
-test('what a client claims of the record itself is ignored', async () => {
+test('members that a client sets on the record itself are ignored', async () => {
   await using na = await startTestAuthority();
   const answer = await attest(na, {
     attestation_id: 'mine',
@@ -208,7 +208,7 @@ test('a request that is wrong is refused with the code of the first thing wrong 
   assert.deepEqual(auditEvents(na), []);
 });
 
-test('roles must begin with a configured prefix, where there are such', async () => {
+test('roles must begin with a configured prefix, if any are configured', async () => {
   await using na = await startTestAuthority({ environment: { MESH_ROLE_PREFIXES: 'role:client' } });
   assert.equal(outcome(await attest(na, { roles: ['role:client'] })), '200');
   assert.equal(outcome(await attest(na, { roles: ['role:anchor'] })), '400 invalid_role');
@@ -221,7 +221,7 @@ test('issuing in the name of another sovereign is allowed by default', async () 
   assert.ok(verifies(parsed(answer), na.audience));
 });
 
-test('MESH_FOREIGN_ISSUER=refuse keeps to our own name', async () => {
+test('MESH_FOREIGN_ISSUER=refuse allows only our own name', async () => {
   await using na = await startTestAuthority({ environment: { MESH_FOREIGN_ISSUER: 'refuse' } });
   const refused = await attest(na, { issuer_sovereign_id: 'beta' });
   assert.equal(outcome(refused), '400 attestation_issuer_mismatch');
@@ -235,7 +235,7 @@ test('MESH_FOREIGN_ISSUER=refuse keeps to our own name', async () => {
   assert.equal((await get(na, '/attestations')).body.count, 2);
 });
 
-test('an attestation is created: 201 where the network expects it, and a revocation never', async () => {
+test('an attestation is created with 201 where the network expects it, a revocation never', async () => {
   await using na = await startTestAuthority({ environment: { MESH_CREATED_STATUS: '201' } });
   const answer = await attest(na);
   assert.equal(answer.status, 201);
@@ -245,7 +245,7 @@ test('an attestation is created: 201 where the network expects it, and a revocat
 
 // Revocation
 
-test('a revocation is answered with the id, and the signed attestation is not rewritten', async () => {
+test('a revocation returns the id, and the signed attestation is not rewritten', async () => {
   await using na = await startTestAuthority();
   const attestation = await issued(attest(na));
   const before = parsed(await get(na, rowPath(attestation.attestation_id)));
@@ -264,7 +264,7 @@ test('a revocation is answered with the id, and the signed attestation is not re
   assert.ok(verifies(row.attestation as JsonObject, na.audience));
 });
 
-test('a revocation without reason is unspecified', async () => {
+test('a revocation without a reason is unspecified', async () => {
   await using na = await startTestAuthority();
   const attestation = await issued(attest(na));
   await revoke(na, attestation);
@@ -273,7 +273,7 @@ test('a revocation without reason is unspecified', async () => {
 });
 
 for (const reason of ['', 'Zürich ✓ 😀', '\u0000', 'x'.repeat(1024)]) {
-  test(`any text of up to 1,024 characters is taken as reason: ${JSON.stringify(reason.slice(0, 9))}`, async () => {
+  test(`any text of up to 1,024 characters is accepted as a reason: ${JSON.stringify(reason.slice(0, 9))}`, async () => {
     await using na = await startTestAuthority();
     const attestation = await issued(attest(na));
     assert.equal(outcome(await revoke(na, attestation, { reason })), '200');
@@ -296,7 +296,7 @@ for (const [name, reason] of valuesExcept('a string', 'an empty string', 'null')
   });
 }
 
-test('the first revocation wins: a repeat says so and changes nothing', async () => {
+test('the first revocation counts: a repeat reports that and changes nothing', async () => {
   await using na = await startTestAuthority();
   const attestation = await issued(attest(na));
   await revoke(na, attestation, { reason: 'first' });
@@ -319,7 +319,7 @@ test('the first revocation wins: a repeat says so and changes nothing', async ()
   ]);
 });
 
-test('20 revocations at once revoke once', async () => {
+test('20 simultaneous revocations revoke once', async () => {
   await using na = await startTestAuthority();
   const attestation = await issued(attest(na));
   const answers = await Promise.all(
@@ -348,7 +348,7 @@ test('the list of a network without attestations is empty', async () => {
   assert.equal((await get(na, '/attestations')).text, '{"count":0,"attestations":[]}');
 });
 
-test('attestations are listed oldest first, each row in its current state', async () => {
+test('attestations are listed oldest first, each with its current state', async () => {
   await using na = await startTestAuthority();
   const made: JsonObject[] = [];
   for (let n = 0; n < 4; n += 1) {
@@ -382,7 +382,7 @@ test('an attestation that has expired is still listed as active', async () => {
   assert.equal((await get(na, '/attestations?status=active')).body.count, 1);
 });
 
-test('filters are exact and all of them must fit; an unknown value finds nothing', async (t) => {
+test('filters are exact and must all match; an unknown value finds nothing', async (t) => {
   await using na = await startTestAuthority();
   for (const [subject_id, issuer_sovereign_id] of [
     ['a', 'alpha'],
@@ -427,7 +427,7 @@ test('filters are exact and all of them must fit; an unknown value finds nothing
 
 // Access and audit
 
-test('issuing and revoking need the privileged tier, before the body is read', async () => {
+test('issuing and revoking require the privileged tier, which is checked before the body is read', async () => {
   await using na = await startTestAuthority();
   const attestation = await issued(attest(na));
   for (const [path, body] of [

@@ -44,7 +44,7 @@ function fingerprint(token: string): string {
 }
 
 suite('every event is stored with its details', () => {
-  test('invite_created, once for each token, with its fingerprint and never the token', async () => {
+  test('invite_created: once for each token, with its fingerprint and never the token', async () => {
     await using na = await startTestAuthority();
     const tokens: string[] = [];
     const added = await addedBy(na, async () => {
@@ -240,7 +240,7 @@ suite('every event is stored with its details', () => {
     );
   });
 
-  test('admin_authz_denied, with the tier that was held and the one that was required', async () => {
+  test('admin_authz_denied, with the tier of the key and the tier required', async () => {
     await using na = await startTestAuthority();
     const body = { cert_id: 'any', reason: 'unspecified' };
     const added = await addedBy(na, () =>
@@ -259,7 +259,7 @@ suite('every event is stored with its details', () => {
     });
   });
 
-  test('operator_key_revoked, with the operator who did it, and not when it is repeated', async () => {
+  test('operator_key_revoked, with the operator who did it, but not for a repeat', async () => {
     await using na = await startTestAuthority();
     const added = await addedBy(na, async () => {
       await operate(na, '/admin/operator-keys/ops-standard/revoke', { reason: 'key_compromise' });
@@ -435,7 +435,7 @@ suite('every event is stored with its details', () => {
     });
   }
 
-  test('an entry names the operator key that caused it, and nobody where no operator did', async () => {
+  test('an entry names the operator key that caused it, and none if no operator did', async () => {
     await using na = await startTestAuthority();
     const token = await invite(na);
     const key = newKey();
@@ -465,7 +465,7 @@ suite('every event is stored with its details', () => {
     assert.equal((await verifyAuditChain(entries, GENESIS_HASH)).valid, true);
   });
 
-  test('nothing for verifications, which anyone can ask for', async () => {
+  test('nothing for verifications, which anyone can request', async () => {
     await using na = await startTestAuthority();
     const [beta, gamma] = [sovereign('beta'), sovereign('gamma')];
     const now = na.clock.now();
@@ -500,7 +500,7 @@ suite('every event is stored with its details', () => {
 });
 
 suite('the chain', () => {
-  test('holds from the first entry to the last, through restarts', async () => {
+  test('is valid from the first entry to the last, across restarts', async () => {
     await using na = await startTestAuthority();
     await joinedNode(na);
     const first = await verifyAuditChain(await auditEntriesOf(na), GENESIS_HASH);
@@ -552,7 +552,7 @@ suite('the chain', () => {
     assert.equal((await auditEntriesOf(na)).at(-1)?.details.cert_id, 'Zürich ✓ 😀 \u0000 "\\');
   });
 
-  test('still holds after it was exported as JSON and read again', async () => {
+  test('is still valid after it was exported as JSON and read again', async () => {
     await using na = await startTestAuthority();
     await joinedNode(na);
     await heartbeat(na, { key: newKey(), certId: 'é' });
@@ -583,7 +583,7 @@ suite('the chain', () => {
   ];
 
   for (const [what, tamper, position, reason] of tampered) {
-    test(`shows ${what}, and where`, async () => {
+    test(`reveals ${what}, and where`, async () => {
       await using na = await startTestAuthority();
       await joinedNode(na);
       await joinedNode(na);
@@ -595,7 +595,7 @@ suite('the chain', () => {
     });
   }
 
-  test('cut at its end is shorter, which its exported head shows', async () => {
+  test('is shorter than its exported head if it was cut at the end', async () => {
     await using na = await startTestAuthority();
     await joinedNode(na);
     const entries = await auditEntriesOf(na);
@@ -603,7 +603,7 @@ suite('the chain', () => {
     assert.deepEqual(verdict, { valid: true, length: 1, head: entries[0]?.hash });
   });
 
-  test('keeps the order of what happened at once, and each effect with its own entry', async () => {
+  test('keeps the order of simultaneous events, and each effect next to its own entry', async () => {
     await using na = await startTestAuthority();
     const nodes = await Promise.all(Array.from({ length: 20 }, () => joinedNode(na)));
     const answers = await Promise.all(
@@ -622,7 +622,7 @@ suite('the chain', () => {
   });
 });
 
-test('no secret reaches the audit log: token, nonce of a good request, signature or key seed', async () => {
+test('no secret reaches the audit log: tokens, nonces of accepted requests, signatures, key seeds', async () => {
   await using na = await startTestAuthority();
   const token = await invite(na);
   const [key, nonce] = [newKey(), freshNonce()];

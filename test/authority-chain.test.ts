@@ -71,20 +71,20 @@ function reasonOf(chain: readonly unknown[], pin = PINNED, now = LATER): ChainRe
   return refusal.reason;
 }
 
-suite('a key that is trusted', () => {
-  test('leads to the key of today', () => {
+suite('a trusted key', () => {
+  test('leads to the current key', () => {
     const { currentKey, rootKey, inForce } = follow(CHAIN);
     assert.equal(currentKey, LAST.to_key);
     assert.equal(rootKey, ROOT.publicKey);
     assert.deepEqual(inForce, CHAIN);
   });
 
-  test('is the key of today while nothing has succeeded it', () => {
+  test('is the current key if there was no succession', () => {
     assert.equal(follow([], pinnedKey(FIRST.publicKey)).currentKey, FIRST.publicKey);
     assert.equal(follow([]).currentKey, null);
   });
 
-  test('may be any key of the authority since the last theft, and none from before', () => {
+  test('may be any key of the authority since the last theft, and none from before it', () => {
     const planned = chainOf(STEPS.slice(0, 3));
     for (const { from_key, to_key } of planned) {
       assert.equal(follow(planned, pinnedKey(from_key)).currentKey, AGAIN.to_key);
@@ -100,7 +100,7 @@ suite('a key that is trusted', () => {
     }
   });
 
-  test('is the one that vouches: a stranger’s root key can put nothing behind it', () => {
+  test('is the one that vouches: a stranger’s root key cannot add statements', () => {
     const other = countedKey(30);
     const forged = signedStatement(
       { ...termsOf({ kind: 'planned', at: 1 }, []), root_public_key: other.publicKey },
@@ -148,7 +148,7 @@ suite('a statement whose time has come', () => {
     });
   }
 
-  test('is not in force before its time, whatever the document says', () => {
+  test('is not in force before its time, regardless of the document', () => {
     const chain = { successions: [first], keys: says('current') };
     const verdict = followChain(PINNED, chain, START, TOOLS);
     assert.deepEqual(verdict.refusal === null && verdict.inForce, []);
@@ -178,7 +178,7 @@ suite('keys', () => {
     test(title, () => assert.deepEqual(statesAt(hours, CHAIN.slice(0, steps)), states));
   }
 
-  test('say since when they sign, and until when', () => {
+  test('list since when they sign, and until when', () => {
     assert.deepEqual(
       keysAt(CHAIN, LATER).map(({ since, signs_until }) => [since, signs_until]),
       [
@@ -191,7 +191,7 @@ suite('keys', () => {
     );
   });
 
-  test('a statement that is still to come is followed, and may be taken back', () => {
+  test('a statement that is not yet in force is followed, and can be canceled', () => {
     const before = START + 299 * HOUR;
     const { inForce, currentKey } = follow(CHAIN, PINNED, before);
     assert.deepEqual(inForce, CHAIN.slice(0, 4));
@@ -336,7 +336,7 @@ suite('a chain is refused', () => {
     test(`${title}: ${reason}`, () => assert.equal(reasonOf(chain, pin), reason));
   }
 
-  test('and no signature is checked where its form is wrong already', () => {
+  test('without checking a signature if its form is already wrong', () => {
     let checks = 0;
     const verify = () => {
       checks += 1;
@@ -355,7 +355,7 @@ suite('a chain is refused', () => {
     assert.ok(checks <= 3 * CHAIN.length);
   });
 
-  test('and a statement alone is judged likewise', () => {
+  test('and a single statement is judged in the same way', () => {
     const judge = (statement: AuthoritySuccession) =>
       verifySuccession(statement, TOOLS.verify, TOOLS.sha256);
     assert.deepEqual(
@@ -391,8 +391,8 @@ const histories = fc
 const hours = fc.integer({ min: 0, max: 400 }).map((hour) => START + hour * HOUR);
 const RUNS = { numRuns: 60 };
 
-suite('of any history', () => {
-  test('those who pinned the root key at any time follow to the end', () => {
+suite('in any history', () => {
+  test('everyone who ever pinned the root key can follow to the end', () => {
     fc.assert(
       fc.property(histories, hours, (chain, met) => {
         const known = follow(chain, PINNED, met).inForce;
@@ -403,7 +403,7 @@ suite('of any history', () => {
     );
   });
 
-  test('those who pinned a key follow to the end unless one was stolen since', () => {
+  test('everyone who pinned a key can follow to the end unless one was stolen since', () => {
     fc.assert(
       fc.property(histories, (chain) => {
         for (const { public_key } of keysAt(chain, LATER)) {
@@ -417,7 +417,7 @@ suite('of any history', () => {
     );
   });
 
-  test('a shorter chain than is known is never taken', () => {
+  test('a shorter chain than the known one is never accepted', () => {
     fc.assert(
       fc.property(histories, hours, fc.nat(), (chain, met, cut) => {
         const known = follow(chain, PINNED, met).inForce;
@@ -429,7 +429,7 @@ suite('of any history', () => {
     );
   });
 
-  test('one key is current at any time, two sign at most, and a stolen one is never trusted again', () => {
+  test('one key is current at any time, at most two sign, and a stolen one is never trusted again', () => {
     fc.assert(
       fc.property(histories, hours, (chain, now) => {
         const keys = keysAt(chain, now);

@@ -34,7 +34,7 @@ import {
 suite('staging', () => {
   const shared = sharedAuthority();
 
-  test('a network whose key was never replaced publishes that one key, with a validator', async () => {
+  test('a network whose key was never replaced publishes that single key, with a validator', async () => {
     const na = await shared();
     const { body, headers } = await get(na, '/authority-keys');
     assert.deepEqual(body.keys, [
@@ -216,7 +216,7 @@ suite('staging', () => {
     });
   }
 
-  test('only privileged operators stage, and only what has the form of a succession', async () => {
+  test('only privileged operators can stage, and only a valid succession', async () => {
     const na = await shared();
     const signed = await succession(na, { activatesIn: HOUR, to: newKey() });
     const [standard, nobody] = [na.standard, { keyId: 'nobody', key: newKey() }];
@@ -280,7 +280,7 @@ test('the private key of a staged key is refused where a public key belongs', as
   assert.equal(outcome(await operate(na, '/admin/operator-keys', body)), '400 private_key_given');
 });
 
-test('a staged succession is published until it is taken back, and after a restart', async () => {
+test('a staged succession is published until it is canceled, and after a restart', async () => {
   await using na = await startTestAuthority();
   const signed = await succession(na, { activatesIn: DAY });
   const { statement } = signed;

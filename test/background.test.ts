@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createBackground } from '../src/server/lifecycle/background.ts';
 
-test('a background job runs one run behind the other, logs a failure and reports each success', async () => {
+test('runs of a background job never overlap, a failure is logged, and each success is reported', async () => {
   const lines: string[] = [];
   const succeeded: string[] = [];
   const logger = {
@@ -34,7 +34,7 @@ test('a background job runs one run behind the other, logs a failure and reports
   await background.stop();
 });
 
-test('a stop of background work waits for the run under way', async () => {
+test('stopping background work waits for the current run', async () => {
   const background = createBackground(
     { write: () => undefined, request: () => undefined },
     () => undefined,

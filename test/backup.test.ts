@@ -70,7 +70,7 @@ async function verified(path: string, identities: readonly string[] = []) {
 }
 
 suite('a backup', () => {
-  test('is made beside the running authority and holds every row', async () => {
+  test('is taken while the authority runs and contains every row', async () => {
     const source = await sourceOf(na);
     const { path, manifest } = await backUp(source, 'plain.backup');
     await source.close();
@@ -81,7 +81,7 @@ suite('a backup', () => {
     assert.deepEqual(readdirSync(folder), ['plain.backup'], 'nothing else is left');
   });
 
-  test('sees nothing of what is written after it has begun', async () => {
+  test('contains nothing that is written after it has begun', async () => {
     const source = await sourceOf(na);
     await joinedNode(na);
     const { manifest } = await backUp(source, 'frozen.backup');
@@ -91,7 +91,7 @@ suite('a backup', () => {
     await later.close();
   });
 
-  test('is opened by an identity of its recipient alone, also when it is large', async () => {
+  test('can be opened only by an identity of its recipient, even if it is large', async () => {
     const identity = await generateX25519Identity();
     const source = await sourceOf(na);
     const { path } = await backUp(source, 'secret.backup', [await identityToRecipient(identity)]);
@@ -105,7 +105,7 @@ suite('a backup', () => {
     );
   });
 
-  test('is refused with any byte changed, any cut and any addition', async () => {
+  test('is refused if any byte is changed, cut or added', async () => {
     const source = await sourceOf(na);
     const { path } = await backUp(source, 'whole.backup');
     await source.close();
@@ -130,7 +130,7 @@ suite('a backup', () => {
     await refuse(Buffer.from([...lines.slice(0, 2), ...lines.slice(3)].join('\n')), 'less a row');
   });
 
-  test('by the command line, as one JSON object', async () => {
+  test('by the command line prints one JSON object', async () => {
     const path = join(folder, 'cli.backup');
     const made = await runCommand([
       'backup',
@@ -157,7 +157,7 @@ suite('a backup', () => {
     }
   });
 
-  test('is planned to be restored with no number where nothing shows what came after it', async () => {
+  test('gets a restore plan without a position if nothing shows what came after it', async () => {
     const source = await sourceOf(na);
     const { path } = await backUp(source, 'planned.backup');
     await source.close();
@@ -210,7 +210,7 @@ suite('a state copied to PostgreSQL and to LMDB', { concurrency: false }, () => 
   });
   after(() => cluster[Symbol.asyncDispose]());
 
-  test('is the same, row for row, and backed up by a process of its own', async () => {
+  test('is identical, row for row, and can be backed up by a separate process', async () => {
     const url = await migratedDatabase(cluster);
     const address = parseStoreAddress(url, {});
     const keys = mkdtempSync(join(folder, 'keys-'));

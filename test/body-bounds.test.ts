@@ -42,7 +42,7 @@ function expectedBound(path: string): number {
   return (path.startsWith('/admin/') ? 256 : 512) * KIB;
 }
 
-test('the body of every route that takes one is bounded, and the bound is listed', async (t) => {
+test('every route that takes a body has a limit, and the limit is documented', async (t) => {
   await using na = await startTestAuthority();
   const { body: listed } = await get(na, '/swagger.json');
   for (const route of ROUTES.filter(({ method }) => method !== 'GET')) {
@@ -120,7 +120,7 @@ test('what is kept of a request does not keep its body in memory', async () => {
   assert.ok(bytes < 16 * KIB, `${Math.round(bytes)} bytes of heap a node`);
 });
 
-test('a public body holds at most 32,768 JSON values, and its description says so', async () => {
+test('a public body contains at most 32,768 JSON values, and its description says so', async () => {
   await using na = await startTestAuthority();
   const path = '/attestations/verify';
   const { body: listed } = await get(na, '/swagger.json');
@@ -131,7 +131,7 @@ test('a public body holds at most 32,768 JSON values, and its description says s
   assert.notEqual(outcome(await send(na, 'POST', path, values(32_768))), '400 invalid_json');
 });
 
-test('MESH_MAX_REQUEST_BYTES lowers every bound above it', async () => {
+test('MESH_MAX_REQUEST_BYTES lowers every limit above it', async () => {
   const environment = { MESH_MAX_REQUEST_BYTES: '20000' };
   await using na = await startTestAuthority({ environment });
   const statusOf = async (path: string, bytes: number) =>
@@ -173,7 +173,7 @@ function put(headers: Record<string, string>, name: string, value: string): void
 }
 
 for (const [name, headers] of FAILING) {
-  test(`with ${name} syntax comes first, but a large body is not parsed`, async () => {
+  test(`with ${name} syntax is checked first, but a large body is not parsed`, async () => {
     await using na = await startTestAuthority();
     const ask = (body: string) =>
       sendRaw(na, 'POST', '/admin/policy', {
@@ -223,7 +223,7 @@ const BEHIND_A_PROXY = {
 const REFUSED = '401 admin_auth_failed';
 const UNREAD = '429 admin_auth_throttled';
 
-test('of forged large bodies six a minute are read, two of one source', async () => {
+test('six large forged bodies a minute are read, two from one source', async () => {
   await using na = await startTestAuthority(BEHIND_A_PROXY);
   const forger = newKey();
   for (const source of ['192.0.2.1', '192.0.2.2', '192.0.2.3']) {
@@ -242,7 +242,7 @@ test('of forged large bodies six a minute are read, two of one source', async ()
   assert.equal(outcome(await large(na, '192.0.2.1', forger)), REFUSED);
 });
 
-test('a large body that cannot be parsed counts as a forged one', async () => {
+test('a large body that cannot be parsed counts as forged', async () => {
   await using na = await startTestAuthority(BEHIND_A_PROXY);
   const request = operatorRequest(na, '/admin/policy');
   const headers = { ...request.init.headers, 'X-Forwarded-For': '192.0.2.1' };
@@ -253,7 +253,7 @@ test('a large body that cannot be parsed counts as a forged one', async () => {
   }
 });
 
-test('strangers do not keep an operator from large bodies who has proven the key of late', async () => {
+test('strangers do not keep an operator who has recently proven the key from sending large bodies', async () => {
   await using na = await startTestAuthority(BEHIND_A_PROXY);
   const forger = newKey();
   const operator = '198.51.100.1';
@@ -288,14 +288,14 @@ test('a proof counts for ten minutes', async () => {
   assert.equal(outcome(await large(na, operator)), UNREAD);
 });
 
-test('large bodies that verify are not counted, though no other proof came before', async () => {
+test('large bodies that verify are not counted, even without an earlier proof', async () => {
   await using na = await startTestAuthority(BEHIND_A_PROXY);
   for (let source = 1; source <= 20; source += 1) {
     assert.equal(outcome(await large(na, `198.51.100.${source}`)), '200');
   }
 });
 
-test('with MESH_RATE_LIMIT_ADMIN_FAILURES, too, forged large bodies of many sources are bounded', async () => {
+test('MESH_RATE_LIMIT_ADMIN_FAILURES also limits large forged bodies from many sources', async () => {
   const environment = { ...BEHIND_A_PROXY.environment, MESH_RATE_LIMIT_ADMIN_FAILURES: '100/60' };
   await using na = await startTestAuthority({ ...BEHIND_A_PROXY, environment });
   const outcomes = [];

@@ -273,7 +273,7 @@ function signatureAsList(operator: Party, now: number): JsonObject {
   return signature as JsonObject;
 }
 
-test('without keys the decision is held against our own', async (t) => {
+test('without keys, a decision is verified with the authority’s own key', async (t) => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const [ours, theirs] = [decisionBy(ourselves(na), now), decisionBy(sovereign('beta'), now)];
@@ -289,7 +289,7 @@ test('without keys the decision is held against our own', async (t) => {
   }
 });
 
-test('the key list of a verification is taken as it is', async (t) => {
+test('a verification uses only the key list that it is given', async (t) => {
   await using na = await startUnlimited();
   const beta = sovereign('beta', misspellableKey());
   const decision = decisionBy(beta, na.clock.now());
@@ -314,7 +314,7 @@ test('the key list of a verification is taken as it is', async (t) => {
   }
 });
 
-test('what is no decision is refused', async (t) => {
+test('invalid decisions are refused', async (t) => {
   await using na = await startUnlimited();
   const decision = decisionBy(sovereign('beta'), na.clock.now());
   const MISSES = '400 missing_decision missing_decision';
@@ -384,7 +384,7 @@ test('what is no decision is refused', async (t) => {
   await testPublicDoor(t, na, VERIFY);
 });
 
-test('no member of a decision can be changed without being noticed', async () => {
+test('no member of a decision can be changed unnoticed', async () => {
   await using na = await startUnlimited();
   const beta = sovereign('beta');
   const decision = decisionBy(beta, na.clock.now());

@@ -70,7 +70,7 @@ function gatesOf(decision: JsonObject): string[] {
 
 // Decisions
 
-test('a request within the agreement is authorized: a signed decision, and it is audited', async () => {
+test('a request within the agreement is authorized: the decision is signed and audited', async () => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const agreement = agreementOf(na);
@@ -132,7 +132,7 @@ const CLOSED: { readonly [gate in Gate]: JsonObject } = {
   freshness_check: { freshness_commitment: 1 },
 };
 
-test('gates are tried in order, and the first that fails is the last that is tried', async (t) => {
+test('gates are tried in order, up to the first that fails', async (t) => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   for (const { first, names } of combinationsOf(GATES)) {
@@ -163,7 +163,7 @@ test('gates are tried in order, and the first that fails is the last that is tri
   }
 });
 
-test('a capability is agreed as exact text, without wildcards', async (t) => {
+test('capabilities are compared as exact text, without wildcards', async (t) => {
   await using na = await startUnlimited();
   const capabilities = ['read', 'read', 'data:*', 'Zürich', '*', '5'];
   const agreement = agreementOf(na, { capabilities });
@@ -193,13 +193,13 @@ test('a capability is agreed as exact text, without wildcards', async (t) => {
   }
 });
 
-test('an agreement on nothing authorizes nothing', async () => {
+test('an agreement without capabilities authorizes nothing', async () => {
   await using na = await startUnlimited();
   const decision = await created(decide(na, agreementOf(na, { capabilities: [] })));
   assert.equal(decision.denial_reason, 'capability out of scope');
 });
 
-test('both ends of the window belong to it, and an authorization does not outlive it', async (t) => {
+test('both ends of the window are part of it, and an authorization does not outlive it', async (t) => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   for (const [name, from, until, validFor] of [
@@ -229,7 +229,7 @@ test('both ends of the window belong to it, and an authorization does not outliv
   }
 });
 
-test('the unsigned end of an agreement decides nothing, and neither does its id', async () => {
+test('neither the unsigned end of an agreement nor its id decides anything', async () => {
   await using na = await startUnlimited();
   const expired = agreementOf(na, CLOSED.validity_window);
   const prolonged = { ...expired, expires_at: formatInstant(na.clock.now() + HOUR) };
@@ -239,7 +239,7 @@ test('the unsigned end of an agreement decides nothing, and neither does its id'
   assert.deepEqual([decision.authorized, decision.agreement_id], [true, 'other']);
 });
 
-test('an agreement made here is denied once its window is over, with 201', async () => {
+test('a request under our own agreement is denied once its window is over, with 201', async () => {
   await using na = await startUnlimited();
   const beta = sovereign('beta');
   await recognized(na, beta);
@@ -255,7 +255,7 @@ test('an agreement made here is denied once its window is over, with 201', async
   assert.deepEqual([decision.authorized, decision.denial_reason], [false, DENIALS.validity_window]);
 });
 
-test('the sequence of the context has to reach what was committed to', async (t) => {
+test('the sequence of the context must reach the sequence that was committed to', async (t) => {
   await using na = await startUnlimited();
   for (const [commitment, sequence, authorized] of [
     [0, 0, true],
@@ -281,7 +281,7 @@ test('the sequence of the context has to reach what was committed to', async (t)
   }
 });
 
-test('the commitment of an agreement that says none is 0', async () => {
+test('the commitment of an agreement without one is 0', async () => {
   await using na = await startUnlimited();
   const agreement = agreementOf(na);
   const agreed_terms = without(inner(agreement, 'agreed_terms'), 'freshness_commitment');
@@ -290,7 +290,7 @@ test('the commitment of an agreement that says none is 0', async () => {
 
 // The agreement [trust-4-4]
 
-test('a decision is made under agreements that carry our own signature, and under no others', async (t) => {
+test('decisions require an agreement with our own signature', async (t) => {
   await using na = await startUnlimited();
   const [alpha, beta, gamma] = [ourselves(na), sovereign('beta'), sovereign('gamma')];
   await recognized(na, beta);
@@ -350,7 +350,7 @@ test('a decision is made under agreements that carry our own signature, and unde
   }
 });
 
-test('an agreement the peer accepted by itself needs our signature first', async () => {
+test('an agreement that the peer alone accepted needs our signature first', async () => {
   await using na = await startUnlimited();
   const [alpha, beta] = [ourselves(na), sovereign('beta')];
   const now = na.clock.now();
@@ -364,7 +364,7 @@ test('an agreement the peer accepted by itself needs our signature first', async
 /** Inside a member that is kept verbatim, one change represents all. */
 const VERBATIM = /_evidence\.(?!verdict)/;
 
-test('no signed member of an agreement can be changed without being noticed', async () => {
+test('no signed member of an agreement can be changed unnoticed', async () => {
   await using na = await startUnlimited();
   const agreement = signedAgreement(agreementOf(na), ourselves(na).key);
   const decided = /^(agreement_id|established_at|expires_at|signatures\.\d+\.key_id)$/;
@@ -429,7 +429,7 @@ test('a request that is wrong is refused with the code of the first thing wrong 
   assert.deepEqual(audited(na, 'boundary_decision_made'), []);
 });
 
-test('each member of the request has its type, and some of its emptiness', async (t) => {
+test('each member of the request has a type, and some may not be empty', async (t) => {
   await using na = await startUnlimited();
   const agreement = agreementOf(na);
   const NOT_MISSING = valuesExcept(
@@ -517,7 +517,7 @@ const CONTEXT_MEMBERS = [
   ['context_freshness_seq', 'the integer 7'],
 ] as const;
 
-test('an empty context id is replaced by a new one each time, and nothing else of the context is answered', async () => {
+test('an empty context id is replaced by a new one each time, and nothing else of the context is returned', async () => {
   await using na = await startUnlimited();
   const agreement = agreementOf(na);
   const seen = new Set<JsonValue | undefined>();
@@ -540,7 +540,7 @@ test('an empty context id is replaced by a new one each time, and nothing else o
   assert.doesNotMatch(answer.text, /secret/);
 });
 
-test('the requester need not be a party, and the evidence inside may block', async () => {
+test('the requester does not have to be a party, and the evidence inside may block', async () => {
   await using na = await startUnlimited();
   const [alpha, beta] = [ourselves(na), sovereign('beta')];
   const now = na.clock.now();
@@ -553,7 +553,7 @@ test('the requester need not be a party, and the evidence inside may block', asy
   assert.equal((await created(decide(na, agreement, { context }))).authorized, true);
 });
 
-test('an agreement with 16 signatures and 4096 capabilities is read, beyond that it is none', async (t) => {
+test('an agreement with 16 signatures and 4096 capabilities is accepted, a larger one is not', async (t) => {
   await using na = await startUnlimited();
   const long = Array.from({ length: 4097 }, (_, index) => `c${index}`);
   const agreement = agreementOf(na);
@@ -578,13 +578,13 @@ test('an agreement with 16 signatures and 4096 capabilities is read, beyond that
   }
 });
 
-test('the operator is known before the body is read', async (t) => {
+test('the operator is authenticated before the body is read', async (t) => {
   await using na = await startUnlimited();
   const body = { agreement: agreementOf(na), requested_capability: 'read' };
   await testOperatorsDoor(t, na, DECIDE, body);
 });
 
-test('a refused request spends its nonce and leaves nothing else', async () => {
+test('a refused request spends its nonce and changes nothing else', async () => {
   await using na = await startUnlimited();
   const agreement = { ...agreementOf(na), signatures: [] };
   const events = auditEvents(na).length;

@@ -38,14 +38,14 @@ test('the installed command runs from any folder', () => {
   assert.ok(existsSync(join(network, 'genesis.json')));
 });
 
-test('the package holds compiled code and nothing that has to be compiled', () => {
+test('the package contains compiled code and nothing that has to be compiled', () => {
   const files = readdirSync(packed, { recursive: true, encoding: 'utf8' });
   const sources = files.filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts'));
   assert.deepEqual(sources, []);
   assert.ok(files.includes('LICENSE') && files.includes('README.md'));
 });
 
-test('the installed package has one program, with the worker of every kind of thread beside it', () => {
+test('the installed package has one program, with a worker for every kind of thread', () => {
   const programs = readdirSync(join(packed, 'dist', 'program'));
   assert.equal(programs.length, 1);
   const names = readdirSync(join(packed, 'dist', 'program', String(programs[0])));
@@ -62,7 +62,7 @@ for (const [what, served, threads] of [
   ['the installed package', INSTALLED, '3'],
   ['a checkout that is not compiled', SOURCES, '2'],
 ] as const) {
-  test(`${what} serves the main job on ${threads} thread(s)`, async () => {
+  test(`${what} does the main job on ${threads} thread(s)`, async () => {
     const args = ['--threads', threads];
     const server = await startChildServer(network, { program: served, args });
     await using na = server.na;
@@ -75,7 +75,7 @@ for (const [what, served, threads] of [
   });
 }
 
-test('what the package exports can be imported and is typed', () => {
+test('everything that the package exports can be imported and has types', () => {
   const source = join(folder, 'consumer.mts');
   const text = `
     import { keyFromSeed, signText, verifyText } from 'mesh-network-authority/client/keys';

@@ -25,7 +25,7 @@ for (const threads of ['1', '2']) {
     const beat = (further: object = { bulletin: true }) =>
       nodeRequest(na, '/heartbeat', node.key, { cert_id: node.certId, ...further });
 
-    test('says what is newest, signed', async () => {
+    test('contains the newest versions, signed', async () => {
       await get(na, '/policy');
       const { body, text } = await get(na, '/bulletin');
       assert.equal(canonicalJson(body), text);
@@ -45,7 +45,7 @@ for (const threads of ['1', '2']) {
       assert.equal(reasonOf({}), 'malformed');
     });
 
-    test('comes with a heartbeat that asks for it, the same for all, and with no other', async () => {
+    test('is returned to heartbeats that ask for it, the same for all, and to no others', async () => {
       na.clock.advance(2 * SECOND);
       const other = await joinedNode(na);
       const first = await beat();
@@ -70,7 +70,7 @@ for (const threads of ['1', '2']) {
       assert.equal(outcome(await beat({ bulletin: 'yes' })), '422 request_validation_failed');
     });
 
-    test('changes with what it is about, and not more often than once a second', async () => {
+    test('changes with its subjects, and at most once a second', async () => {
       const before = (await beat()).body.bulletin;
       const doomed = await joinedNode(na);
       await operate(na, '/admin/revoke', { cert_id: doomed.certId });
@@ -130,7 +130,7 @@ test('renewals are spread evenly over their window', () => {
   assert.ok(chiSquared < 43.8, `${chiSquared} exceeds what is likely in one of a thousand runs`);
 });
 
-test('a certificate that an earlier key of the authority signed is renewed early, within the overlap if there is one', () => {
+test('a certificate signed by an earlier authority key is renewed early, within the overlap if there is one', () => {
   const issuedAt = Date.parse('2026-01-01T00:00:00Z');
   const life = { issuedAt, expiresAt: issuedAt + 168 * HOUR };
   const middle = '80000000';
@@ -150,7 +150,7 @@ test('a certificate that an earlier key of the authority signed is renewed early
   assert.equal((renewAfter(middle, life, signedByBoth) - since) / HOUR, due);
 });
 
-test('a certificate expires soon when its window for renewal is over', () => {
+test('a certificate expires soon once its renewal window is over', () => {
   const certificate = { issuedAt: 0, expiresAt: 100, renewedAt: null };
   assert.deepEqual(noticesOf(certificate, 74), []);
   assert.deepEqual(noticesOf(certificate, 75), ['certificate_expires_soon']);
@@ -160,7 +160,7 @@ test('a certificate expires soon when its window for renewal is over', () => {
   ]);
 });
 
-test('the vectors of a bulletin hold', async () => {
+test('the vectors of a bulletin are valid', async () => {
   const { bulletin: vector } = JSON.parse(
     readFileSync(new URL('test/vectors/fleet.json', PROJECT), 'utf8'),
   ).vectors;

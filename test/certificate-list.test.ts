@@ -54,7 +54,7 @@ async function paged(na: TestAuthority, limit: number, between: () => Promise<un
   return rows;
 }
 
-test('each certificate is listed as what has become of it, also after a restart', async () => {
+test('each certificate is listed with its current state, also after a restart', async () => {
   await using na = await startTestAuthority({ environment: { RENEWAL_GRACE_SECONDS: '3600' } });
   const short = { max_validity_hours: 1 };
   const expired = await joinedNode(na, short);
@@ -102,7 +102,7 @@ test('each certificate is listed as what has become of it, also after a restart'
   assert.deepEqual(await idsOf(again, `?key=${stranger}`), []);
 });
 
-test('one certificate is answered with every member, and an unknown one is 404', async () => {
+test('one certificate is returned with every member, and an unknown one is 404', async () => {
   await using na = await startTestAuthority();
   const node = await joinedNode(na);
   const issuedAt = na.clock.now();
@@ -132,7 +132,7 @@ test('one certificate is answered with every member, and an unknown one is 404',
   }
 });
 
-test('a filter that makes no sense is refused, after the caller was admitted', async (t) => {
+test('a contradictory filter is refused, after the caller was authenticated', async (t) => {
   await using na = await startTestAuthority();
   for (const [query, expected] of [
     ['?status=silnet', '400 invalid_status'],
@@ -158,7 +158,7 @@ test('reading leaves no trace in the audit log', async () => {
   assert.equal(auditEvents(na).length, before);
 });
 
-test('pages have each certificate once, whatever joins, renews and ends between them', async () => {
+test('pages contain each certificate once, even if certificates are issued, renewed and expire in between', async () => {
   await using na = await startTestAuthority();
   const nodes: TestNode[] = [];
   for (let i = 0; i < 40; i += 1) nodes.push(await joinedNode(na));
@@ -186,7 +186,7 @@ test('pages have each certificate once, whatever joins, renews and ends between 
   );
 });
 
-test('sorted texts are a sorted set, from any text on, with blocks of any size', () => {
+test('sorted texts behave like a sorted set, starting at any text, with blocks of any size', () => {
   const text = fc.integer({ min: 0, max: 60 }).map((n) => `c-${n}`);
   const steps = fc.array(fc.record({ what: fc.constantFrom('add', 'add', 'remove'), text }), {
     maxLength: 200,
@@ -251,7 +251,7 @@ test('certificates are found by the beginning of an id or key, by health, and by
   assert.equal(outcome(await read(na, '?silent_since=soon')), '400 invalid_silent_since');
 });
 
-test('texts that begin alike are read from any place on, however they are stored', () => {
+test('texts with a common beginning can be read from any position, however they are stored', () => {
   fc.assert(
     fc.property(
       fc.array(fc.stringMatching(/^[ab~-]{1,5}$/), { maxLength: 40 }),

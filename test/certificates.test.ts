@@ -75,7 +75,7 @@ function hoursBetween({ issued_at, expires_at }: Record<string, string>): number
 }
 
 suite('POST /join', () => {
-  test('gives a signed certificate with the roles of the invite, and nothing around it', async () => {
+  test('returns a signed certificate with the roles of the invite, and no envelope', async () => {
     await using na = await startTestAuthority();
     const key = newKey();
     const token = await invite(na, {
@@ -212,7 +212,7 @@ suite('POST /join', () => {
     ['a float beyond the safe integers', new JsonFloat(1e300), 200],
     ['thirty digits', '9'.repeat(30), 200],
   ] as const) {
-    test(`takes validity_hours: ${name}`, async () => {
+    test(`accepts validity_hours: ${name}`, async () => {
       const na = await shared();
       const terms = wanted === undefined ? {} : { validity_hours: wanted };
       const body = { invite_token: await invite(na, { max_validity_hours: 200 }), ...terms };
@@ -241,7 +241,7 @@ suite('POST /join', () => {
     assert.equal(outcome(answer), '200');
   });
 
-  test('takes a token until the very instant of its expiry, and not a millisecond longer', async () => {
+  test('accepts a token up to the instant of its expiry, and not a millisecond longer', async () => {
     await using na = await startTestAuthority();
     const tokens = [
       await invite(na, { token_expiry_hours: 1 }),
@@ -254,7 +254,7 @@ suite('POST /join', () => {
     assert.deepEqual([inTime, late].map(outcome), ['200', '403 invalid_invite_token']);
   });
 
-  test('refuses unknown, used and foreign tokens with one and the same answer', async () => {
+  test('gives the same answer for unknown, used and foreign tokens', async () => {
     await using na = await startTestAuthority();
     const token = await invite(na);
     const used = newKey();
@@ -276,7 +276,7 @@ suite('POST /join', () => {
     assert.equal(new Set(texts.map((text) => JSON.stringify(text))).size, 1);
   });
 
-  test('lets the key an invite is bound to use it, after others have tried', async () => {
+  test('lets the key that an invite is bound to use it, after others have tried', async () => {
     await using na = await startTestAuthority();
     const recipient = newKey();
     const token = await invite(na, { recipient_public_key: recipient.publicKey });
@@ -305,7 +305,7 @@ suite('POST /join', () => {
     assert.equal(outcome(await nodeRequest(na, '/join', key, body, { nonce })), '200');
   });
 
-  test('a nonce that a join has spent cannot be used for another join of that key', async () => {
+  test('a nonce that was spent by a join cannot be used for another join of that key', async () => {
     await using na = await startTestAuthority();
     const [key, nonce] = [newKey(), freshNonce()];
     const first = await invite(na);
@@ -358,7 +358,7 @@ suite('POST /join', () => {
     });
   }
 
-  test('an older compromise of a key counts, whatever its later certificates are', async () => {
+  test('any compromise of a key counts, regardless of its later certificates', async () => {
     await using na = await startTestAuthority();
     const node = await joinedNode(na);
     const again = await nodeRequest(na, '/join', node.key, { invite_token: await invite(na) });
@@ -369,7 +369,7 @@ suite('POST /join', () => {
     assert.equal(outcome(answer), '403 node_key_compromised');
   });
 
-  test('a key may hold several certificates at once, one for each invite', async () => {
+  test('a key may have several certificates at once, one for each invite', async () => {
     await using na = await startTestAuthority();
     const node = await joinedNode(na);
     const { body } = await nodeRequest(na, '/join', node.key, { invite_token: await invite(na) });
@@ -446,7 +446,7 @@ for (const [path, event] of [
       });
     });
 
-    test('refuses before the instant of issue, which a clock set back can bring', async () => {
+    test('refuses before the instant of issue, as can happen if the clock is set back', async () => {
       await using na = await startTestAuthority();
       const node = await joinedNode(na);
       na.clock.advance(-1);
@@ -500,7 +500,7 @@ for (const [path, event] of [
       });
     });
 
-    test('takes a proof in the header, and then ignores a signature in the body', async () => {
+    test('accepts a proof in the header, and then ignores a signature in the body', async () => {
       await using na = await startTestAuthority();
       const node = await joinedNode(na);
       const body = jsonText({
@@ -529,7 +529,7 @@ for (const [path, event] of [
     });
 
     for (const other of ['/heartbeat', '/renew']) {
-      test(`a body it took cannot be sent to ${other} as well, before or after a restart`, async () => {
+      test(`an accepted body cannot be sent to ${other} as well, before or after a restart`, async () => {
         await using na = await startTestAuthority();
         const node = await joinedNode(na);
         const signed = signedByNode(na, path, node.key, { cert_id: node.certId });
@@ -552,7 +552,7 @@ for (const [path, event] of [
       assert.equal((await lastAudit(na)).details?.reason, 'stale_timestamp');
     });
 
-    test('goes on after a restart, with every certificate that was issued', async () => {
+    test('continues after a restart, with every certificate that was issued', async () => {
       await using na = await startTestAuthority();
       const node = await joinedNode(na);
       const gone = await joinedNode(na);
@@ -566,7 +566,7 @@ for (const [path, event] of [
 }
 
 suite('POST /heartbeat', () => {
-  test('is acknowledged with the server’s time and nothing else', async () => {
+  test('returns the server’s time and nothing else', async () => {
     await using na = await startTestAuthority();
     const node = await joinedNode(na);
     na.clock.advance(120 * SECOND + 7);
@@ -575,7 +575,7 @@ suite('POST /heartbeat', () => {
     assert.deepEqual(body, { ack: true, server_time: formatInstant(na.clock.now()) });
   });
 
-  test('takes a status of up to 64 characters, and unknown when there is none', async () => {
+  test('accepts a status of up to 64 characters, and uses unknown if there is none', async () => {
     await using na = await startTestAuthority();
     const node = await joinedNode(na);
     const beat = (status?: JsonValue) =>
@@ -613,7 +613,7 @@ suite('POST /heartbeat', () => {
     assert.equal(await countOf(na), 1, 'and back again');
   });
 
-  test('keeps a node active for the window that is configured', async () => {
+  test('keeps a node active for the configured window', async () => {
     const environment = { MESH_ACTIVE_NODE_WINDOW_SECONDS: '10' };
     await using na = await startTestAuthority({ environment });
     await joinedNode(na);
@@ -635,7 +635,7 @@ suite('POST /heartbeat', () => {
     assert.equal(await countOf(na), 0);
   });
 
-  test('the window has the same bound after a restart, and liveness survives', async () => {
+  test('the window ends at the same instant after a restart, and liveness survives', async () => {
     await using na = await startTestAuthority();
     const [early, late] = [await joinedNode(na), await joinedNode(na)];
     na.clock.advance(SECOND);
@@ -676,7 +676,7 @@ suite('POST /heartbeat', () => {
     assert.deepEqual(await rosterOf(again), heard);
   });
 
-  test('the roster holds every active node of a fleet, once', async () => {
+  test('the roster contains every active node of a fleet, once', async () => {
     await using na = await startTestAuthority();
     const nodes = await Promise.all(Array.from({ length: 40 }, () => joinedNode(na)));
     na.clock.advance(LIVENESS_WINDOW - 1);
@@ -690,7 +690,7 @@ suite('POST /heartbeat', () => {
 });
 
 suite('POST /renew', () => {
-  test('gives a new certificate with the roles of the old one, and audits both', async () => {
+  test('returns a new certificate with the roles of the old one, and audits both', async () => {
     await using na = await startTestAuthority();
     const node = await joinedNode(na, { roles: ['role:anchor', 'role:bridge'] });
     na.clock.advance(HOUR);
@@ -846,7 +846,7 @@ suite('POST /renew', () => {
     assert.equal(outcome(await heartbeat(na, next)), '200');
   });
 
-  test('renewing again does not prolong the grace that has begun', async () => {
+  test('another renewal does not extend a grace period that has begun', async () => {
     await using na = await startTestAuthority({ environment: { RENEWAL_GRACE_SECONDS: '900' } });
     const node = await joinedNode(na);
     await renewed(na, node);
@@ -885,7 +885,7 @@ suite('POST /renew', () => {
     assert.equal(await countOf(na), 0);
   });
 
-  test('parallel renewals of one certificate give distinct certificates, all usable', async () => {
+  test('concurrent renewals of one certificate give distinct certificates, all usable', async () => {
     await using na = await startTestAuthority();
     const node = await joinedNode(na);
     const answers = await Promise.all(Array.from({ length: 10 }, () => renew(na, node)));
@@ -897,7 +897,7 @@ suite('POST /renew', () => {
   });
 });
 
-test('MESH_CREATED_STATUS=201 is the status of join and renewal, not of heartbeat or refusals', async () => {
+test('MESH_CREATED_STATUS=201 is the status of joins and renewals, not of heartbeats or refusals', async () => {
   await using na = await startTestAuthority({ environment: { MESH_CREATED_STATUS: '201' } });
   const made = await operate(na, '/admin/invite', {});
   const key = newKey();
@@ -923,7 +923,7 @@ test('MESH_CREATED_STATUS=201 is the status of join and renewal, not of heartbea
   ]);
 });
 
-test('a certificate of the largest validity has a date that is written like any other', async () => {
+test('a certificate of the longest validity has a date in the usual format', async () => {
   await using na = await startTestAuthority();
   const token = await invite(na, { max_validity_hours: 87_600 });
   const body = { invite_token: token, validity_hours: 87_600 };

@@ -39,7 +39,7 @@ suite('three instances behind a balancer, on a primary and a standby, under load
     });
   }
 
-  test('are seen to lose changes where commits wait for no standby, one that lags takes over, and no instance remembers more', async () => {
+  test('lose changes, and it is noticed, if commits wait for no standby and a lagging one is promoted', async () => {
     const { violations } = await play(PLANTED);
     assert.ok(
       violations.some((violation) => violation.startsWith('lost: ')),

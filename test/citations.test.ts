@@ -55,7 +55,7 @@ test('the contract is cited in no other form', () => {
   );
 });
 
-test('each document that is named, and each place in it that is linked, exists', () => {
+test('every document that is named, and every anchor that is linked, exists', () => {
   const named = found(texts, /(?<![\w.*:/-])((?:\.\.?\/)*[\w-]+(?:\/[\w-]+)*\.md)\b(?!\]\()/g);
   assert.ok(named.some(({ match }) => match === 'core.md'));
   const links = found(pages, /\]\(([^)\s]*)\)/g).filter(({ match }) => !/^\w+:/.test(match));

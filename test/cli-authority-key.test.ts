@@ -83,7 +83,7 @@ suite('a planned change', () => {
   const alpha = network();
   let succession: SignedSuccession;
 
-  test('is prepared and signed, with the way back', async () => {
+  test('is prepared and signed, including its rollback', async () => {
     const before = Date.now();
     const { succession: made, shown } = await signed(alpha, 'planned', '--activate-at', '3d');
     succession = made;
@@ -104,7 +104,7 @@ suite('a planned change', () => {
     }
   });
 
-  test('has genesis blocks that nodes take at their time, one after the other', () => {
+  test('has genesis blocks that nodes accept at their time, one after the other', () => {
     const { roll_back, genesis, statement } = succession;
     const rootKey = alpha.made.root_public_key;
     const now = instantOf(statement.activates_at);
@@ -120,7 +120,7 @@ suite('a planned change', () => {
     assert.deepEqual(taken, kept);
   });
 
-  test('keeps its secrets: only the owner reads the next key, and no file or output repeats one', async () => {
+  test('keeps its secrets: only the owner can read the next key, and no file or output repeats it', async () => {
     for (const name of ['na.next.key', 'na.next.pub']) {
       assert.equal(statSync(alpha.at('keys', name)).mode & 0o777, 0o600);
     }
@@ -136,7 +136,7 @@ suite('a planned change', () => {
     }
   });
 
-  test('is prepared again for the key that is there, with other times', async () => {
+  test('is prepared again for the existing key, with other times', async () => {
     const file = alpha.at('keys', 'na.next.key');
     const key = readFileSync(file, 'utf8');
     rmSync(alpha.at('keys', 'na.next.pub'));
@@ -156,7 +156,7 @@ suite('a planned change', () => {
     assert.deepEqual(readSignedSuccession(alpha.read(alpha.at('planned'))), succession);
   });
 
-  test('is signed on a terminal only by those who say yes', async () => {
+  test('is signed on a terminal only after a yes', async () => {
     const out = alpha.at('asked');
     const line = programLine(signing(alpha.rootKey, alpha.at('planned.request'), out));
     for (const [answer, code] of [
@@ -172,14 +172,14 @@ suite('a planned change', () => {
     assert.deepEqual(readSignedSuccession(alpha.read(out)), succession);
   });
 
-  test('is not signed where nobody can be asked, without --yes', async () => {
+  test('is not signed without --yes if nobody can be asked', async () => {
     const args = signing(alpha.rootKey, alpha.at('planned.request'), alpha.at('never'));
     const { code, stderr } = await runProgram(args);
     assert.equal(code, 2);
     assert.match(stderr, /add --yes/);
   });
 
-  test('follows on another one, which --authority-keys names', async () => {
+  test('follows another one, which --authority-keys names', async () => {
     const { statement, genesis } = succession;
     const later = network();
     const keep = (path: string, value: object) => writeFileSync(path, JSON.stringify(value));
@@ -206,7 +206,7 @@ suite('a planned change', () => {
   });
 });
 
-test('a third key is prepared once only one signs: until then, the file of the next key is taken', async () => {
+test('a third key is prepared only when a single one signs: until then, the file of the next key is in use', async () => {
   const alpha = network();
   const ground = { genesis: alpha.genesis(), successions: [], now: Date.now() - DAY };
   const { statement, roll_back } = signedSuccession(alpha.at(), ground, { overlap: 3 * DAY });
@@ -232,7 +232,7 @@ test('a third key is prepared once only one signs: until then, the file of the n
   assert.equal(instead.code, 0, instead.stderr);
 });
 
-test('after a theft the next key takes over at once, without a way back or the old key’s word', async () => {
+test('after a theft the next key takes over at once, without a rollback or the old key’s signature', async () => {
   const alpha = network();
   const { succession, shown } = await signed(
     alpha,
@@ -251,7 +251,7 @@ test('after a theft the next key takes over at once, without a way back or the o
   );
 });
 
-suite('what does not fit is refused, and nothing is written', () => {
+suite('invalid input is refused, and nothing is written', () => {
   const alpha = network();
   const beta = network('beta');
 
@@ -271,13 +271,13 @@ suite('what does not fit is refused, and nothing is written', () => {
     });
   }
 
-  test('a file of statements that has none', async () => {
+  test('a file without statements', async () => {
     const end = await alpha.prepareFailing('--authority-keys', alpha.at('genesis.json'));
     assert.equal(end.exit, 3);
     assert.match(end.message, /does not contain the statements/);
   });
 
-  test('a folder whose key is another one, or in another process', async () => {
+  test('a folder whose key is a different one, or in another process', async () => {
     const torn = network();
     writeFileSync(torn.at('keys', 'na.key'), readFileSync(torn.rootKey));
     assert.match((await torn.prepareFailing()).message, /na\.key does not contain the key in/);
@@ -321,7 +321,7 @@ suite('what does not fit is refused, and nothing is written', () => {
       assert.deepEqual([swapped.exit, staged.exit], [3, 3]);
     });
 
-    test('a request of which anything was altered', async () => {
+    test('a request that was altered in any way', async () => {
       const request = alpha.read(alpha.at('request'));
       const leaves = nodesOf(request).filter(({ path, value }) => {
         // A label selects nothing.
@@ -347,7 +347,7 @@ suite('what does not fit is refused, and nothing is written', () => {
   });
 });
 
-test('a key that a signer has is replaced where its file is', async () => {
+test('a key held by a signer is replaced in its file', async () => {
   const alpha = network();
   mkdirSync(alpha.at('signer'));
   renameSync(alpha.at('keys', 'na.key'), alpha.at('signer', 'na.key'));
@@ -358,7 +358,7 @@ test('a key that a signer has is replaced where its file is', async () => {
   assert.equal(succession.statement.to_key, next);
 });
 
-test('a next key that is no file of a key is refused, and stays', async () => {
+test('a next key file that is not a key is refused, and stays', async () => {
   const alpha = network();
   mkdirSync(alpha.at('keys', 'na.next.key'));
   assert.equal((await alpha.prepareFailing()).exit, 3);

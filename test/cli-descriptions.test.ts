@@ -36,7 +36,7 @@ async function joined(name: string, token: string, ...args: string[]): Promise<s
   return JSON.parse(readFileSync(join(scratch, name, 'certificate.json'), 'utf8')).node_public_key;
 }
 
-test('nodes are named by their invites, renamed, and found', async () => {
+test('nodes get names from their invites, are renamed, and are found', async () => {
   const create = ['invite', 'create', '--count', '2', '--name', 'web-{n}'];
   const created = await run(...create, '--label', 'env=prod', '--label', 'zone=eu=1');
   const tokens = created.stdout.trim().split('\n');
@@ -104,7 +104,7 @@ for (const [args, message] of [
   [['node', 'list', '--label', 'E'], /A label is key=value/],
   [['node', 'join', '--hostname', 'a b'], /1 to 253 letters, digits/],
 ] as const) {
-  test(`${args.join(' ')} is refused before anything is asked`, async () => {
+  test(`${args.join(' ')} is refused before any request`, async () => {
     const { code, stderr } = await run(...args);
     assert.equal(code, 2);
     assert.match(stderr, message);

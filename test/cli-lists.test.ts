@@ -87,7 +87,7 @@ test('pages in order are the rows in order, and no page is read in vain', async 
   );
 });
 
-test('nodes, certificates and invites are listed in the order and number that was asked for', async () => {
+test('nodes, certificates and invites are listed in the requested order and number', async () => {
   for (const name of ['web-10', 'web-2', 'db']) await joinedNode(na, { name });
   const namesOf = (rows: { name?: string }[]) => rows.map(({ name }) => name);
   const certificates = await answer('certificate', 'list', '--sort', 'name');

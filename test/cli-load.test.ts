@@ -253,7 +253,7 @@ suite('a server that is slow or refuses', () => {
     assert.deepEqual([report.accepted, report.service], [20, null]);
   });
 
-  test('has its refusals counted by code, with 429 and 503 apart', async () => {
+  test('has its refusals counted by code, with 429 and 503 separate', async () => {
     await using server = await serve(0, [200, 429, 503, 403]);
     const report = await measured(plan(server.port));
     assert.deepEqual(
@@ -286,7 +286,7 @@ test('a run that is stopped saves the certificates that it renewed', async () =>
 });
 
 suite('requests for other programs', { concurrency: false }, () => {
-  test('are lines in the format of vegeta, signed and accepted', async () => {
+  test('are lines in vegeta’s format, signed and accepted', async () => {
     await using scratch = scratchFolder();
     const fleet = join(scratch.path, 'fleet');
     const na = await authority();
@@ -310,7 +310,7 @@ suite('requests for other programs', { concurrency: false }, () => {
     }
   });
 
-  test('are a single body for those that repeat one', async () => {
+  test('are a single body for tools that repeat one', async () => {
     const na = await authority();
     const { stdout } = await load(na, ['requests', '--mix', 'verify=1', '--body']);
     const answer = await fetch(`${na.url}/trust-evidence/verify`, { method: 'POST', body: stdout });
@@ -349,7 +349,7 @@ suite('wrong usage', { concurrency: false }, () => {
   });
 });
 
-test('two saved runs are compared', async () => {
+test('two saved runs can be compared', async () => {
   await using scratch = scratchFolder();
   const fleet = join(scratch.path, 'fleet');
   const na = await authority();

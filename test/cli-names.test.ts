@@ -20,20 +20,20 @@ const ALONE = [
   'signer',
 ];
 
-test('every command is a noun and a verb, but for those about the whole', () => {
+test('every command is a noun and a verb, except those about the whole service', () => {
   const paths = commandReference(buildProgram()).commands.map(({ path }) => path);
   const others = paths.filter((path) => path.split(' ').length !== 2);
   assert.deepEqual(others, ALONE);
 });
 
-test('a misspelled command has a suggestion', async () => {
+test('a misspelled command gets a suggestion', async () => {
   assert.match((await endOf(['attestation-s'])).message, /Did you mean attestation\?/);
 });
 
 suite('the help of the program', () => {
   const groups = buildProgram().commands.filter(({ commands }) => commands.length > 0);
 
-  test('shows its commands in groups, none of which is long', () => {
+  test('shows its commands in short groups', () => {
     const program = buildProgram();
     const help = program.createHelp();
     const listed = help.visibleCommands(program);
@@ -55,7 +55,7 @@ suite('the help of the program', () => {
       assert.deepEqual([exit, code, message], [2, 'usage', '']);
     });
 
-    test(`${group.name()} suggests the command that was meant`, async () => {
+    test(`${group.name()} suggests the intended command`, async () => {
       for (const command of listedBelow(group)) {
         const name = command.name();
         const misspelled = `${name.slice(0, 2)}${name.slice(3)}`;

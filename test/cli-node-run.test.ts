@@ -71,7 +71,7 @@ function stateIn(folder: string) {
   return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : { last_heartbeat: null };
 }
 
-test('a node joins, follows its network, is stopped, started again, and ends when it is revoked', async () => {
+test('a node joins, follows its network, is stopped and started again, and exits when it is revoked', async () => {
   writeFileSync(tokenFile, await invite(na));
   const log = join(scratch, 'changes');
   const onChange = `echo >> ${log}`;
@@ -104,7 +104,7 @@ test('a node joins, follows its network, is stopped, started again, and ends whe
   assert.equal(agent.cert_id, cert_id);
 });
 
-test('what a node cannot start with is refused in one sentence, and perhaps its cure', async () => {
+test('anything that prevents a node’s start is refused in one sentence, with a cure if there is one', async () => {
   const damaged = join(scratch, 'damaged');
   cpSync(nodeDir, damaged, { recursive: true });
   writeFileSync(join(damaged, 'policy.json'), '{"policy_id"');
@@ -138,7 +138,7 @@ for (const [fault, code, breakDisk, mendDisk] of [
     (disk: SmallDisk) => disk.lock(false),
   ],
 ] as const) {
-  test(`a node whose disk ${fault} goes on beating, says so once, and recovers`, async (t) => {
+  test(`a node whose disk ${fault} continues to send heartbeats, reports it once, and recovers`, async (t) => {
     await using disk = await smallDisk('256k');
     if (disk === null) return t.skip('no disk can be mounted here');
     const folder = join(disk.path, 'node');

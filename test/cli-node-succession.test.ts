@@ -61,7 +61,7 @@ beforeEach(() => joined(0));
 
 const NEWS = `mesh-na: The authority's key was replaced by ${SECOND} on `;
 
-test('node status follows a planned change, says so once, and node renew gets a certificate of both keys', async () => {
+test('node status follows a planned change, reports it once, and node renew gets a certificate of both keys', async () => {
   await joined(2);
   na.successions = chain(planned);
   const first = await command('status');
@@ -123,7 +123,7 @@ test('without the authority, a chain in a file leads from the key in the folder 
   );
 });
 
-test('node heartbeat follows what a bulletin names, and says so with the next heartbeat', async () => {
+test('node heartbeat follows what a bulletin names, and reports it with the next heartbeat', async () => {
   const digests = () =>
     na.asked.splice(0).flatMap(({ path, body }) => {
       return path === '/heartbeat' ? [body.authority_keys_digest ?? null] : [];
@@ -149,7 +149,7 @@ test('node heartbeat follows what a bulletin names, and says so with the next he
   assert.deepEqual(filesIn(nodeDir), before);
 });
 
-test('node heartbeat follows when its proof names a key that was replaced', async () => {
+test('node heartbeat follows if its proof names a key that was replaced', async () => {
   na.successions = chain(planned, { kind: 'planned', at: NOW - 0.5, overlap: 0.1 });
   na.instead.set('/heartbeat', () => {
     const isKnown = existsSync(join(nodeDir, 'authority-keys.json'));
@@ -163,7 +163,7 @@ test('node heartbeat follows when its proof names a key that was replaced', asyn
   assert.match(stdout, /^Heartbeat acknowledged/);
 });
 
-test('of a fork, of an old genesis, and of damaged files, the node commands take nothing', async () => {
+test('the node commands accept nothing of a fork, an old genesis, or damaged files', async () => {
   na.successions = chain(planned);
   assert.equal((await command('status')).code, 0);
   const before = filesIn(nodeDir);
@@ -192,7 +192,7 @@ test('of a fork, of an old genesis, and of damaged files, the node commands take
   }
 });
 
-test('of a chain with fewer statements than it knows, node status takes nothing, and says so in one sentence', async () => {
+test('node status accepts nothing of a chain that is shorter than the known one, and says so in one sentence', async () => {
   await joined(2);
   na.successions = chain(planned, { kind: 'planned', at: NOW - 0.5, overlap: 20 });
   assert.equal((await command('status')).code, 0);
@@ -216,7 +216,7 @@ test('of a chain with fewer statements than it knows, node status takes nothing,
   assert.equal((await command('status', '--offline')).code, 0);
 });
 
-test('node run says in one line that it follows, and renews within MESH_SUCCESSION_SPREAD', async () => {
+test('node run reports in one line that it follows, and renews within MESH_SUCCESSION_SPREAD', async () => {
   na.successions = chain(stolen);
   let child: ChildProcess | null = null;
   const running = runProgram(

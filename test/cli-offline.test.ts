@@ -82,7 +82,7 @@ suite('offline, the records of the vectors get the verdicts of the vectors', () 
     assert.ok(isJsonObject((await verdictOn({ ...genuine, request })) as JsonObject));
   });
 
-  test('what is no such record is refused by the code of the authority', async () => {
+  test('invalid records are refused with the authority’s codes', async () => {
     for (const [endpoint, method] of Object.entries(METHODS)) {
       const [genuine] = known.filter((golden) => golden.endpoint === endpoint);
       assert.ok(genuine !== undefined, endpoint);
@@ -132,7 +132,7 @@ suite('a record in a file', () => {
   const offline = (args: readonly string[]) =>
     runCommand([...args, '--offline'], { MESH_URL: listener.url, XDG_CONFIG_HOME: folder });
 
-  test('is verified without a question to anybody, and without native code', async () => {
+  test('is verified without contacting anyone, and without native code', async () => {
     const now = Date.now();
     const attestation = beta.attestation(now);
     const files = [
@@ -167,7 +167,7 @@ suite('a record in a file', () => {
     assert.deepEqual(listener.asked, []);
   });
 
-  test('is verified by the key of a genesis or a profile, and by none that nobody named', async () => {
+  test('is verified with the key of a genesis or a profile, and never with an unnamed key', async () => {
     await using na = await startTestAuthority({ clock: REAL_TIME });
     const { body } = await operate(na, '/admin/recognition-treaties', {
       subject_sovereign_id: 'beta',
@@ -195,7 +195,7 @@ suite('a record in a file', () => {
     assert.match(online.message, /^--genesis needs --offline$/);
   });
 
-  test('is verified by any key that follows from the one of a profile, if none was stolen', async (t) => {
+  test('is verified with any successor of a profile’s key, if none was stolen', async (t) => {
     const now = Date.now();
     const at = (now - START) / HOUR - 1;
     const connect = ['connect', listener.url, '--authority-key', FIRST.publicKey];
@@ -228,7 +228,7 @@ suite('a record in a file', () => {
   });
 });
 
-test('a node judges its certificate by what it holds, and by a newer list in a file', async (t) => {
+test('a node checks its certificate against its own data, and against a newer list in a file', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-na-offline-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   await using na = await startTestAuthority({ clock: REAL_TIME });

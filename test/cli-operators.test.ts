@@ -35,7 +35,7 @@ async function printed(...args: string[]): Promise<JsonObject> {
   return JSON.parse(stdout) as JsonObject;
 }
 
-test('a refused operator is told what this machine knows of the reason, else the cure of the code', async (t) => {
+test('a refused operator sees any reason known on this machine, otherwise the code’s cure', async (t) => {
   await using other = await startTestAuthority({ clock: REAL_TIME });
   const keys = join(na.dataDir, 'keys');
   const unnamed = join(scratch, 'unnamed.key');
@@ -71,7 +71,7 @@ test('a refused operator is told what this machine knows of the reason, else the
   }
 });
 
-test('an operator whose clock is an hour off is told by how much', async () => {
+test('an operator whose clock is an hour off is informed of the difference', async () => {
   const hour = 3_600_000;
   const refusal = { code: 'admin_auth_failed', message: 'Admin authentication failed' };
   const elsewhere = createServer((_, response) => {
@@ -124,7 +124,7 @@ test('a file that cannot be opened is named, with what to do', async () => {
   );
 });
 
-test('what was logged is shown as it was checked, all of it, a part, or one kind', async () => {
+test('the log is shown as it was checked: all of it, a part, or one kind', async () => {
   await joinedNode(na);
   const [all, part, kind, ahead] = await Promise.all([
     printed('events'),
@@ -168,7 +168,7 @@ test('certificates are listed, shown, and revoked by the key of their node', asy
   assert.deepEqual((await printed('certificate', 'list', '--status', 'revoked')).count, 1);
 });
 
-test('ids and keys may be given by their beginning, but never by one that could be of another', async () => {
+test('ids and keys can be abbreviated, but never ambiguously', async () => {
   const node = await joinedNode(na);
   const short = node.certId.slice(0, 8);
   const shortKey = node.key.publicKey.slice(0, 8);
@@ -199,7 +199,7 @@ test('ids and keys may be given by their beginning, but never by one that could 
   assert.equal(await wholeId('5a1f6e0d', 'certificate', ids()), '5a1f6e0d-1');
 });
 
-test('certificates are revoked by filters, after a look at which, and only as many as were meant', async () => {
+test('certificates are revoked by filters after a preview, and only as many as were intended', async () => {
   const role = ['--role', 'role:anchor'];
   const nodes = await Promise.all([1, 2].map(() => joinedNode(na, { roles: ['role:anchor'] })));
   const ids = nodes.map(({ certId }) => certId).sort();
@@ -237,7 +237,7 @@ test('certificates are revoked by filters, after a look at which, and only as ma
   assert.match((await run(...revoke)).stdout, /^Certificates revoked: 0\.\n$/);
 });
 
-test('nodes are listed by role, by health, and by how long they are silent', async () => {
+test('nodes are listed by role, by health, and by how long they have been silent', async () => {
   const node = await joinedNode(na, { roles: ['role:bridge'] });
   const body = { cert_id: node.certId, status: 'degraded: disk' };
   await nodeRequest(na, '/heartbeat', node.key, body);
@@ -255,7 +255,7 @@ test('nodes are listed by role, by health, and by how long they are silent', asy
   assert.deepEqual([healthy.count, silent.count], [0, 0]);
 });
 
-test('a length of time stands for a time wherever one is taken', async () => {
+test('a duration is accepted wherever a time is', async () => {
   await joinedNode(na, { max_validity_hours: 1 });
   const [soon, later, since] = await Promise.all([
     printed('certificate', 'list', '--expires-before', '2h', '--status', 'active'),
@@ -277,7 +277,7 @@ test('a length of time stands for a time wherever one is taken', async () => {
   }
 });
 
-test('a type of event that does not exist is refused with those that do', async () => {
+test('an unknown type of event is refused with a list of the known ones', async () => {
   for (const command of [
     ['events', '--follow'],
     ['audit', 'show'],
@@ -303,7 +303,7 @@ test('invites are listed without their tokens, and withdrawn', async () => {
   assert.equal((await printed('invite', 'list', '--status', 'unused')).count, 0);
 });
 
-test('a batch of invites is made, listed, looked at, and withdrawn by the number that is meant', async (t) => {
+test('a batch of invites is created, listed, previewed, and withdrawn if its number is confirmed', async (t) => {
   const batch = ['--batch', 'field team 7'];
   const tokens = join(scratch, 'tokens');
   const made = await run('invite', 'create', ...batch, '--count', '3', '--out', tokens);
@@ -334,7 +334,7 @@ test('a batch of invites is made, listed, looked at, and withdrawn by the number
   }
   assert.deepEqual(await printed('invite', 'list', ...batch, '--status', 'unused'), listed);
 
-  await t.test('a terminal asks for the number', async () => {
+  await t.test('a terminal prompts for the number', async () => {
     const line = programLine([...withdraw, ...place]);
     await using unmeant = openTerminal(line, { columns: 80 });
     await unmeant.until(/Type 2 to withdraw these 2 invites: /);
@@ -355,7 +355,7 @@ test('a batch of invites is made, listed, looked at, and withdrawn by the number
   assert.deepEqual(await printed(...eighth), { batch: 'field team 8', withdrawn: 1 });
 });
 
-test('a batch of more invites than one request withdraws is withdrawn by several', async () => {
+test('a batch larger than one request can withdraw is withdrawn by several', async () => {
   const batch = 'large';
   for (const count of [1000, 2]) await operate(na, '/admin/invite', { batch, count });
   const withdraw = ['invite', 'withdraw', '--batch', batch];
@@ -365,7 +365,7 @@ test('a batch of more invites than one request withdraws is withdrawn by several
   });
 });
 
-test('what is withdrawn is one invite or a batch that there is, and nothing else', async (t) => {
+test('only an existing invite or batch can be withdrawn', async (t) => {
   for (const [what, args, exit, message] of [
     ['neither', [], EXIT.usage, /^Give one invite, or a batch with --batch$/],
     [
@@ -394,7 +394,7 @@ test('what is withdrawn is one invite or a batch that there is, and nothing else
   }
 });
 
-test('the audit log is searched for who did what to whom, and since when', async () => {
+test('the audit log can be searched for who did what to whom, and since when', async () => {
   const since = new Date().toISOString();
   const node = await joinedNode(na);
   await operate(na, '/admin/revoke', { cert_id: node.certId });
@@ -442,7 +442,7 @@ test('the horizon shows what lapses, by kind and by week', async () => {
   );
 });
 
-test('operator keys are added, listed, changed and revoked, the last privileged one by force alone', async (t) => {
+test('operator keys are added, listed, changed and revoked, the last privileged one only with --force', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-na-keys-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const made = await runCommand(['operator-key', 'create', 'ops-2', '--key-dir', folder]);

@@ -63,7 +63,7 @@ const exported = (out: string, ...more: string[]) => [
 ];
 
 suite('--out', () => {
-  test('replaces a file only by force, and then the one that a link leads to', async () => {
+  test('replaces a file only with --force, and then the target of a link', async () => {
     const [file, link] = [join(folder, 'feed.json'), join(folder, 'link.json')];
     writeFileSync(file, 'precious');
     symlinkSync(file, link);
@@ -77,14 +77,14 @@ suite('--out', () => {
     assert.deepEqual(readdirSync(folder).sort(), ['feed.json', 'link.json'], 'no draft is left');
   });
 
-  test('is refused before anything is asked for, where it cannot be written', async () => {
+  test('is refused before any request if the file cannot be written', async () => {
     for (const out of [join(folder, 'absent', 'feed.json'), folder]) {
       assert.equal((await endOf(exported(out))).exit, EXIT.unusable);
     }
     assert.equal(server.asked.length, 0);
   });
 
-  test('prints the record when it cannot be written after all', async () => {
+  test('prints the record if the file turns out not to be writable', async () => {
     const { code, stdout, stderr } = await runCommand(exported('/dev/full'));
     assert.equal(code, EXIT.unusable);
     assert.deepEqual(JSON.parse(stdout), FEED);
@@ -145,7 +145,7 @@ suite('a document that is shown', () => {
     });
   }
 
-  test('the audit log is saved an entry a line, readable by its owner alone', async () => {
+  test('the audit log is saved one entry per line, readable only by its owner', async () => {
     await using na = await startTestAuthority();
     await operate(na, '/admin/invite');
     const out = join(folder, 'audit.ndjson');
@@ -162,7 +162,7 @@ suite('a document that is shown', () => {
   });
 });
 
-test('no text of others reaches standard output as what could control a terminal', async () => {
+test('no text from others reaches standard output in a form that could control a terminal', async () => {
   await using na = await startTestAuthority();
   const reason = 'a\u202eb\u009bc\u2028d\u00ade\u{e0001}f';
   await operate(na, '/admin/operator-keys/ops-standard/revoke', { reason });
@@ -188,14 +188,14 @@ suite('mesh-na invite', () => {
     ...['invite', 'create', '--count', '2', '--url', server.url, '--data-dir', dataDir, ...more],
   ];
 
-  test('prints the tokens alone, and what people want to know to standard error', async () => {
+  test('prints only the tokens to standard output, and information for people to standard error', async () => {
     const { code, stdout, stderr } = await runCommand(invite());
     assert.equal(code, EXIT.done, stderr);
     assert.equal(stdout, `${TOKENS.join('\n')}\n`);
     assert.match(stderr, /^Each token admits one node until 2026-01-02T00:00:00Z and is not shown/);
   });
 
-  test('saves them for its user alone, and prints them when it cannot', async () => {
+  test('saves them for its user only, and prints them if it cannot', async () => {
     const out = join(folder, 'tokens');
     const [saved, full] = await Promise.all([
       runCommand(invite('--out', out)),
@@ -218,7 +218,7 @@ suite('mesh-na invite', () => {
     assert.equal(server.asked.length, 0);
   });
 
-  test('makes tokens of which a node takes one at a time, also from standard input', async () => {
+  test('creates tokens that a node takes one at a time, also from standard input', async () => {
     const tokens = join(folder, 'tokens');
     writeFileSync(tokens, `${TOKENS.join('\n')}\n`);
     const nodeDir = ['--node-dir', join(folder, 'node'), '--url', server.url];

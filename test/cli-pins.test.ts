@@ -110,7 +110,7 @@ async function madeNode(): Promise<{ nodeDir: string; publicKey: string }> {
   return { nodeDir, publicKey: JSON.parse(made.stdout).node_public_key };
 }
 
-suite('a node that knows the root key joins nobody else', () => {
+suite('a node that knows the root key joins no other network', () => {
   const tampered = { ...genesis({}), network_name: 'mine' };
   const foreign = { ...alpha.genesis, root_public_key: other.root.publicKey };
   for (const [offer, answers, exit, message] of [
@@ -150,7 +150,7 @@ suite('a node that knows the root key joins nobody else', () => {
     });
   }
 
-  test('a certificate that is not for it, or not of the network, is not saved', async () => {
+  test('a certificate for another node or network is not saved', async () => {
     const { nodeDir, publicKey } = await madeNode();
     for (const [given, message] of [
       [certificate(other.na.publicKey), /another key/],
@@ -167,7 +167,7 @@ suite('a node that knows the root key joins nobody else', () => {
     }
   });
 
-  test('the private root key is no root key, and a key is no token: neither is sent', async () => {
+  test('neither a private root key in place of a public one, nor a key in place of a token, is ever sent', async () => {
     const seed = readKeyFile(join(alpha.folder, 'keys', 'root.key')).toString('base64');
     const asRoot = await endOf(nodeArgs('join', newFolder(), '--root-key', seed, '--token', 'abc'));
     assert.equal(asRoot.exit, EXIT.usage, asRoot.message);
@@ -185,7 +185,7 @@ suite('a node that knows the root key joins nobody else', () => {
     assert.equal(JSON.stringify(hostile.asked).includes(seed), false);
   });
 
-  test('without a root key it asks nobody, unless it may trust what it sees first', async () => {
+  test('without a root key it contacts nobody, unless it may trust on first use', async () => {
     const { nodeDir, publicKey } = await madeNode();
     hostile.answers = { ...honest(), 'POST /join': certificate(publicKey) };
     const join = nodeArgs('join', nodeDir, '--token', 'secret', '--json');
@@ -204,7 +204,7 @@ suite('a node that knows the root key joins nobody else', () => {
     assert.match(contrary.message, /genesis\.json has root key /);
   });
 
-  test('its own copy of the genesis has to be signed, and older ones bring no key back', async () => {
+  test('its own copy of the genesis must be signed, and older copies bring no key back', async () => {
     const file = join(other.folder, 'genesis.json');
     const foreign = await endOf(nodeArgs('join', newFolder(), '--token', 't', '--genesis', file));
     assert.equal(foreign.code, 'invalid_genesis');
@@ -292,7 +292,7 @@ suite('a node that has joined', () => {
   });
 });
 
-suite('an operator signs for one authority, whatever a server says that it is', () => {
+suite('an operator signs for one authority, regardless of what a server claims to be', () => {
   const keyFile = join(alpha.folder, 'keys', 'operator-privileged.key');
   const operatorKey = signerFromSeed(readKeyFile(keyFile)).publicKey;
   const config = ['--config-home', join(scratch, 'config')];
@@ -341,7 +341,7 @@ suite('an operator signs for one authority, whatever a server says that it is', 
     assert.match(unknown.message, /no profile "near"; create one with mesh-na connect$/);
   });
 
-  test('nobody, where no authority is known', async () => {
+  test('none, if no authority is known', async () => {
     const args = [
       'node',
       'list',

@@ -32,7 +32,7 @@ function operatorOf(scratch: string, url: string, keyFile: string) {
   };
 }
 
-test('a profile goes on after several changes, also after a theft, and never back', async () => {
+test('a profile follows several changes, even after a theft, and never goes back', async () => {
   await using scratch = scratchFolder();
   // A command goes by the real time, and each change must have come by then.
   await using na = await startTestAuthority({ clock: REAL_TIME });
@@ -59,7 +59,7 @@ test('a profile goes on after several changes, also after a theft, and never bac
   assert.deepEqual(again, learned, 'a key from before leads to the same authority');
 });
 
-test('of a fork, a shorter chain, and one that nothing vouches for, a profile takes nothing', async () => {
+test('a profile accepts nothing of a fork, a shorter chain, or an unvouched one', async () => {
   await using scratch = scratchFolder();
   await using na = await startSuccessionAuthority();
   await using keys = await startTestAuthority();

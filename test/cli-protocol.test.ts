@@ -268,7 +268,7 @@ test('evidence is signed as stated and verified against keys and the graph', asy
   assert.equal(otherGraph, 'graph_digest_mismatch');
 });
 
-test('commands are piped: records go to stdout, and what people want to know to stderr', async () => {
+test('commands can be piped: records go to stdout, and information for people to stderr', async () => {
   await using na = await startTestAuthority({ clock: REAL_TIME });
   await issued(recognize(na));
   const program = [process.execPath, ...PROGRAM].map((word) => `"${word}"`).join(' ');
@@ -350,7 +350,7 @@ for (const [command, message] of [
   });
 }
 
-test('a file that does not hold what a command needs is not sent', async (t) => {
+test('a file without what a command needs is not sent', async (t) => {
   const { write, at } = recordFolder(t);
   await using folder = networkFolder('alpha');
   const operator = ['--data-dir', folder.path];

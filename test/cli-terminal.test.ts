@@ -71,7 +71,7 @@ suite('a list', () => {
     return readable(terminal.shown());
   }
 
-  test('is as wide as the terminal, with colors that say what is in force', async () => {
+  test('is as wide as the terminal, with colors that show what is in force', async () => {
     const shown = await shownAt(100);
     const lines = stripVTControlCharacters(shown.replaceAll('<ESC>', ESCAPE)).split('\r\n');
     const widths = lines.map((line) => stringWidth(line));
@@ -91,7 +91,7 @@ suite('a list', () => {
     assert.equal(starts[0], starts[1], 'columns are aligned, whatever the script');
   });
 
-  test('leaves out what matters least before it cuts more, and shows all of it when that is wanted', async () => {
+  test('omits what matters least before it truncates more, and shows everything on request', async () => {
     const narrow = await shownAt(60);
     assert.doesNotMatch(narrow, /EXPIRY RISK/);
     assert.match(narrow, /FROM.*TO.*STATE.*EXPIRES.*TREATY/);
@@ -104,11 +104,11 @@ suite('a list', () => {
     }
   });
 
-  test('has no colors where its user wants none', async () => {
+  test('has no colors if its user turned them off', async () => {
     assert.doesNotMatch(await shownAt(120, { NO_COLOR: '1' }), /<ESC>/);
   });
 
-  test('is whole and plain in a pipe', async () => {
+  test('is complete and plain in a pipe', async () => {
     const { stdout, stderr } = await runCommand(graph);
     assert.equal(stderr, '');
     assert.ok(stdout.includes(SUBJECT));
@@ -116,7 +116,7 @@ suite('a list', () => {
     assert.ok(!stdout.includes(ESCAPE));
   });
 
-  test('is read page by page, goes on after a connection that ended, and is one object as JSON', async () => {
+  test('is read page by page, continues after a lost connection, and is one object as JSON', async () => {
     const row = (id: string) => ({
       attestation: {
         attestation_id: id,
@@ -159,7 +159,7 @@ suite('a list', () => {
     });
   });
 
-  test('tells at a terminal alone that it is waited for', async () => {
+  test('says that it is waiting only on a terminal', async () => {
     let resolve: (answer: object) => void = () => undefined;
     server.answers = { 'GET /agents': new Promise((given) => (resolve = given)) };
     const args = ['agent', 'list', '--url', server.url];

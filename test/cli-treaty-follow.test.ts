@@ -75,7 +75,7 @@ test('a planned change is shown, and the treaty is replaced', async () => {
   assert.ok(trace.stdout.includes(`${name}  ${SECOND}`), trace.stdout);
 });
 
-test('after a theft the root key is needed, as text or in a file', async () => {
+test('after a theft the root key is required, as text or in a file', async () => {
   const { id, keys, issue, row } = await partner(STOLEN);
   const another = await issue();
   const unproven = await follow(id, keys, '--yes', '--json');
@@ -102,7 +102,7 @@ test('after a theft the root key is needed, as text or in a file', async () => {
   assert.deepEqual(JSON.parse(json.stdout).subject_public_keys, [SECOND]);
 });
 
-test('the chain is read from the address where the partner publishes it, and no further than it may be long', async () => {
+test('the chain is read from the address where the partner publishes it, up to the maximum length', async () => {
   const { id, keys: _, chain } = await partner(PLANNED);
   const answers: Record<string, string> = {
     '/authority-keys': JSON.stringify({ successions: chain }),
@@ -122,7 +122,7 @@ test('the chain is read from the address where the partner publishes it, and no 
   assert.equal(done.code, 0, done.stderr);
 });
 
-test('on a terminal it asks, and elsewhere it needs --yes', async () => {
+test('asks on a terminal, and requires --yes elsewhere', async () => {
   const { na, id, keys, row } = await partner(PLANNED);
   const unasked = await follow(id, keys);
   assert.equal(unasked.code, 2);
@@ -170,7 +170,7 @@ test('--partner follows every treaty in force with a sovereign, and shows each',
   assert.equal((await get(na, rowPath(latest))).body.lifecycle.state, 'replaced');
 });
 
-test('--partner changes nothing if one treaty cannot follow, and stands in place of an id', async () => {
+test('--partner changes nothing if one treaty cannot follow, and is used instead of an id', async () => {
   const { na, name, id, keys, row } = await partner(PLANNED);
   const terms = { subject_sovereign_id: name, subject_public_keys: [countedKey(9).publicKey] };
   const { treaty_id: other } = await issued(recognize(na, terms));

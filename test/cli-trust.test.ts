@@ -69,7 +69,7 @@ test('treaty, attestation and feed travel between two sovereigns as files', asyn
   assert.equal((await run(alpha, ['treaty', 'revoke', treaty.treaty_id])).status, 'revoked');
 });
 
-test('policies, the recognition policy and the agents of a node are kept from the command line', async (t) => {
+test('policies, the recognition policy and the agents of a node can be managed from the command line', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-na-cli-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   await using na = await startTestAuthority({ clock: REAL_TIME });
@@ -103,7 +103,7 @@ test('policies, the recognition policy and the agents of a node are kept from th
   assert.equal((await run(na, ['agent', 'list'])).count, 0);
 });
 
-test('the command line says why one sovereign trusts another, what if, and how it was', async () => {
+test('the command line explains why one sovereign trusts another, what would happen if, and how it was', async () => {
   await using na = await startTestAuthority({ clock: REAL_TIME });
   const start = na.clock.now();
   const key = ['--key', na.audience];

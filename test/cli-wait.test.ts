@@ -40,7 +40,7 @@ test('a limit of the authority is shown with its wait in words', async () => {
   }
 });
 
-test('what was waited in vain is said', async () => {
+test('a wait in vain is reported', async () => {
   let waited = 0;
   const limited = new AuthorityError('Too many', {
     status: 429,
@@ -64,7 +64,7 @@ test('what was waited in vain is said', async () => {
   );
 });
 
-test('a restored authority is waited for, and asked anew without the bytes of before', async () => {
+test('--wait waits for a restored authority, and sends a new request to it', async () => {
   const resent: boolean[] = [];
   const waits: number[] = [];
   const options = {
@@ -88,7 +88,7 @@ test('a restored authority is waited for, and asked anew without the bytes of be
   assert.ok(waits.length === 1 && (waits[0] ?? 0) >= 299_000);
 });
 
-test('--wait waits as long as it is asked to, and says so', async () => {
+test('--wait waits no longer than specified, and reports it', async () => {
   const limited = { error: { code: 'rate_limit_exceeded', message: 'Too many', details: {} } };
   const headers = { 'retry-after': '1' };
   await using server = await startHostileAuthority();

@@ -48,7 +48,7 @@ function failed({ code, stdout, stderr }: Ended, exit: number): { code: string; 
   return error;
 }
 
-test('a network lives on the command line: from init to the audit log', async (t) => {
+test('a network can be managed on the command line: from init to the audit log', async (t) => {
   const scratch = scratchFolder(t);
   const dataDir = join(scratch, 'network');
   const made = printed(
@@ -202,7 +202,7 @@ test('a network lives on the command line: from init to the audit log', async (t
 });
 
 suite('heartbeats at an interval', () => {
-  test('go on until a signal, which ends them with 0 and a count', async (t) => {
+  test('continue until a signal, which ends them with 0 and a count', async (t) => {
     const folder = scratchFolder(t);
     await using na = await startTestAuthority({ clock: REAL_TIME });
     const made = await operate(na, '/admin/invite', {});
@@ -234,7 +234,7 @@ suite('heartbeats at an interval', () => {
 });
 
 suite('mesh-na serve', () => {
-  test('--create makes a network once, and serves it again afterwards', async (t) => {
+  test('--create creates a network once, and serves it afterwards', async (t) => {
     const dataDir = join(scratchFolder(t), 'made', 'here');
     const first = await startChildServer(dataDir, {
       args: ['--create', '--network-name', 'gamma'],

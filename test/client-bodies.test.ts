@@ -26,7 +26,7 @@ for (const [name, ask] of [
   ['the fetch of the command line', httpFetch(undefined)],
 ] as const) {
   suite(`an answer without an end, read by ${name},`, () => {
-    test('is no answer when the time of the call is over', async () => {
+    test('is no longer an answer when the call times out', async () => {
       await using server = await listen((answer) => answer.write('{"count":'));
       const client = createPublicClient({ url: server.url, fetch: ask, retries: 0 });
       const error = await client.nodeCount({ timeoutMs: 100 }).catch((cause) => cause);
@@ -35,7 +35,7 @@ for (const [name, ask] of [
       await server.isLeft();
     });
 
-    test('is left when the call is aborted', async () => {
+    test('is abandoned when the call is aborted', async () => {
       const stop = new AbortController();
       await using server = await listen((answer) => answer.write('{"count":'));
       const client = createPublicClient({ url: server.url, fetch: ask, retries: 0 });
@@ -46,7 +46,7 @@ for (const [name, ask] of [
       await server.isLeft();
     });
 
-    test('is left by a reader of events who aborts, who breaks off, and who hears nothing more', async () => {
+    test('is abandoned by a reader of events who aborts, who breaks off, or who hears nothing more', async () => {
       await using server = await listen((answer) => answer.write(`\n${FIRST_EVENT}\n`));
       const authority = { url: server.url, fetch: ask };
       const stop = new AbortController();

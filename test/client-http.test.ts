@@ -46,7 +46,7 @@ test('a read is repeated until it is answered, and waits as long as the authorit
   assert.ok((waits[0] ?? 0) < 1000 && (waits[1] ?? 0) >= 7000);
 });
 
-test('a patient caller waits for a limit in all as long as it says, and is told of each wait', async () => {
+test('a patient caller waits for a limit only as long in total as specified, and is informed of each wait', async () => {
   const busy = (seconds: string) =>
     envelope(429, 'rate_limit_exceeded', { 'retry-after': seconds });
   const told: number[] = [];
@@ -77,7 +77,7 @@ test('a heartbeat is repeated with a new nonce', async () => {
   assert.notEqual(first, second);
 });
 
-test('a join whose answer is lost is sent again byte for byte, and says so', async () => {
+test('a join whose answer is lost is sent again byte for byte, and reports it', async () => {
   const lost = scripted(
     null,
     envelope(503, 'internal_server_error'),
@@ -90,7 +90,7 @@ test('a join whose answer is lost is sent again byte for byte, and says so', asy
   assert.deepEqual(lost.marks, [null, '1', '1']);
 });
 
-test('a join is signed anew when the authority refused to begin, unless an earlier answer was lost', async () => {
+test('a join is signed again if the authority refused to begin, unless an earlier answer was lost', async () => {
   const join = { invite_token: 't' };
   const stopping = scripted(envelope(503, 'shutting_down'), envelope(403, 'invalid_invite_token'));
   const first = createNodeClient({ ...stopping.options, key: newKey() });
@@ -108,7 +108,7 @@ test('a join is signed anew when the authority refused to begin, unless an earli
   assert.deepEqual(both.marks, [null, '1', '1']);
 });
 
-test('the removal of an agent, of which no answer is kept, is not sent again when its answer is lost', async () => {
+test('the removal of an agent, whose answer is not kept, is not repeated if its answer is lost', async () => {
   const lost = scripted(null, count());
   const node = createNodeClient({ ...lost.options, key: newKey() });
   assert.equal((await failure(node.unregisterAgent())).code, 'unreachable');
@@ -134,7 +134,7 @@ for (const [what, answer, status, code, retryable] of [
     true,
   ],
 ] as const satisfies readonly (readonly [string, () => Response, number, ErrorCode, boolean])[]) {
-  test(`${what} is an error with status, code and whether it may pass`, async () => {
+  test(`${what} is an error with status, code and whether it is temporary`, async () => {
     const { bodies, options } = scripted(answer(), count());
     const error = await failure(createPublicClient(options).attestation('a'));
     assert.deepEqual([error.status, error.code, error.retryable], [status, code, retryable]);
@@ -148,7 +148,7 @@ const silent: Fetch = (_url, { signal }) =>
     signal?.addEventListener('abort', () => reject(signal.reason));
   });
 
-test('a call ends when its signal is aborted, and when its time is over', async () => {
+test('a call ends when its signal is aborted, and when it times out', async () => {
   const client = createPublicClient({ url, fetch: silent, retries: 0 });
   const stop = new AbortController();
   const call = failure(client.crl({ signal: stop.signal }));
@@ -162,7 +162,7 @@ test('a call ends when its signal is aborted, and when its time is over', async 
   assert.deepEqual([late.code, late.retryable], ['timeout', true]);
 });
 
-test('a key that does not give 64 bytes is found out before anything is sent', async () => {
+test('a key that does not produce 64 bytes is detected before anything is sent', async () => {
   const { bodies, options } = scripted(count());
   const key = { publicKey: newKey().publicKey, sign: async () => new Uint8Array(3) };
   const node = createNodeClient({ ...options, key });

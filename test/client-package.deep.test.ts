@@ -132,7 +132,7 @@ for (const [name, command, args] of [
   });
 }
 
-test('a bundle for browsers does the same from a page of a named origin', async () => {
+test('a bundle for browsers does the same on a page of a configured origin', async () => {
   const { outputFiles } = await build({
     entryPoints: [join(programs, 'page.mjs')],
     bundle: true,
@@ -154,7 +154,7 @@ test('a bundle for browsers does the same from a page of a named origin', async 
   }
 });
 
-test('a page of another origin reads nothing, and no answer allows credentials', async () => {
+test('a page of another origin can read nothing, and no answer allows credentials', async () => {
   const preflight = { 'access-control-request-method': 'POST' };
   const ask = (from: string, init: RequestInit = {}) =>
     fetch(`${na.url}/genesis`, { ...init, headers: { ...init.headers, origin: from } });
@@ -174,7 +174,7 @@ test('a page of another origin reads nothing, and no answer allows credentials',
   assert.match(asked.headers.get('access-control-allow-headers') ?? '', /X-Mesh-Node-Proof/);
 });
 
-test('nothing is said of origins while none is named', async () => {
+test('answers do not mention origins if none are configured', async () => {
   await using closed = await startTestAuthority();
   const answer = await fetch(`${closed.url}/crl`, { headers: { origin } });
   const names = [...answer.headers.keys()].filter((name) => name.startsWith('access-control'));
@@ -190,7 +190,7 @@ for (const given of [
   'ftp://a.example',
   'https://*.a',
 ]) {
-  test(`the origin ${given} is refused at the start`, async () => {
+  test(`the origin ${given} is refused at startup`, async () => {
     const environment = { MESH_CORS_ORIGINS: given };
     const started = startTestAuthority({ environment }).then((opened) => opened.stop());
     await assert.rejects(started, /MESH_CORS_ORIGINS must be origins/);
@@ -288,7 +288,7 @@ async function checked(cwd: string, args: readonly string[]): Promise<void> {
   await run(tool('tsc'), [...args], { cwd }).catch(({ stdout }) => assert.fail(String(stdout)));
 }
 
-test('linters of packages find nothing', async () => {
+test('package linters find nothing', async () => {
   const packed = join(installed.folder, 'node_modules', CLIENT_NAME);
   await run(tool('publint'), ['run', packed, '--strict', '--pack', 'false']).catch(({ stdout }) =>
     assert.fail(String(stdout)),
@@ -297,7 +297,7 @@ test('linters of packages find nothing', async () => {
   await run(tool('attw'), args).catch(({ stdout }) => assert.fail(String(stdout)));
 });
 
-test('version and dependencies are those of the authority, and nothing else is packed', () => {
+test('its version and dependencies are those of the authority, and nothing else is packed', () => {
   const own = manifest('src/client/package/package.json');
   const authority = manifest('package.json');
   assert.equal(own.version, authority.version);

@@ -67,7 +67,7 @@ const OPINION = {
   evaluated_at: '2026-01-15T12:00:00+00:00',
 };
 
-test('an agreement comes about over HTTP and apart from it, and carries decisions and proofs', async () => {
+test('an agreement can be concluded over HTTP and offline, and carries decisions and proofs', async () => {
   await using na = await startTestAuthority();
   const { operator, beta, betaKeys, ourKeys, anyone, window } = await parties(na);
   const now = na.clock.now();
@@ -126,7 +126,7 @@ test('an agreement comes about over HTTP and apart from it, and carries decision
   });
 });
 
-test('evidence, consensus and data usage are made and verified on both sides', async () => {
+test('evidence, consensus and data usage are created and verified on both sides', async () => {
   await using na = await startTestAuthority();
   const { operator, beta, betaKeys, ourKeys, anyone, window } = await parties(na);
   const now = na.clock.now();

@@ -142,7 +142,7 @@ for (const [what, metadata] of [
   ['integers of any size', { serial: 2n ** 70n }],
   ['text outside ASCII', { name: 'Zürich ✓', nested: [{ empty: null }] }],
 ] as const satisfies readonly (readonly [string, { readonly [name: string]: JsonValue }])[]) {
-  test(`the authority verifies a descriptor whose metadata holds ${what}`, async () => {
+  test(`the authority verifies a descriptor whose metadata contains ${what}`, async () => {
     const agent = { agent_id: 'a', network_name: 'n', endpoint: { host: 'h', port: 1 }, metadata };
     const sent = jsonText(
       await signAgentDescriptor(agent, keyA, Date.parse('2026-01-01T00:00:00Z')),
@@ -161,7 +161,7 @@ test('the delete envelope is signed over key and time verbatim', async () => {
   assert.equal(verifyText(keyA.publicKey, signed_text, signature), true);
 });
 
-test('what the portable key signs, the authority verifies', async () => {
+test('the authority verifies what the portable key signs', async () => {
   const key = newKey();
   const signature = await signText(key, 'Zürich ✓');
   assert.equal(verifySignature(key.publicKey, 'Zürich ✓', signature), true);

@@ -14,7 +14,7 @@ test('the tour stops at files', () => {
   for (const [, path = ''] of STOPS) assert.ok(existsSync(new URL(path, PROJECT)), path);
 });
 
-test('what the tour names in a file is defined there', () => {
+test('everything that the tour names in a file is defined there', () => {
   const named = STOPS.flatMap(([, path = '', names = '']) => {
     const [first] = [...names.matchAll(/^[\s(]*`(\w+)`/g)].map(([, name = '']) => name);
     return path.endsWith('.ts') && first !== undefined ? [{ path, name: first }] : [];

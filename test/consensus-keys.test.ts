@@ -36,7 +36,7 @@ import {
 
 // Keys
 
-test('which keys an assembler is known by', async (t) => {
+test('keys that an assembler is known by', async (t) => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const foreign = sovereign('foreign', misspellableKey());
@@ -75,7 +75,7 @@ test('which keys an assembler is known by', async (t) => {
   }
 });
 
-test('which keys validators are known by', async () => {
+test('keys that validators are known by', async () => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const all = keysOf(COUNCIL);
@@ -106,7 +106,7 @@ test('which keys validators are known by', async () => {
   ]);
 });
 
-test('two validators with one key count as two: that is what the caller says', async () => {
+test('two validators with one key count as two: that is what the caller specified', async () => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const twin = { ...v2, key: v1.key };
@@ -118,7 +118,7 @@ test('two validators with one key count as two: that is what the caller says', a
   ]);
 });
 
-test('validators may be called like members that every object has', async () => {
+test('validators can have the names of members that every object has', async () => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const names = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'length', ''];
@@ -161,7 +161,7 @@ const INPUT_FAULTS: readonly Fault<JsonObject>[] = [
   ],
 ];
 
-test('what cannot be verified at all is refused', async (t) => {
+test('a proof that cannot be verified at all is refused', async (t) => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const body = verification(now);

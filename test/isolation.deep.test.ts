@@ -17,7 +17,7 @@ const home = join(scratch, 'home');
 /** One test of each kind: what runs, and in what it would find the litter. */
 const KINDS = [
   ['doctor.test.ts', 'loads no native code for an authority elsewhere'],
-  ['cli-terminal.test.ts', 'is as wide as the terminal, with colors that say what is in force'],
+  ['cli-terminal.test.ts', 'is as wide as the terminal, with colors that show what is in force'],
   ['ssh-agent.test.ts', 'an operator signs by the agent'],
   ['store/postgresql-start.test.ts', 'a unix socket is reached by its folder'],
 ] as const;
