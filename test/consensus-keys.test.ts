@@ -198,7 +198,7 @@ test('a proof that cannot be verified at all is refused', async (t) => {
   });
 });
 
-test('how much one proof may hold', async (t) => {
+test('the size of one proof', async (t) => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const many = (count: number) => Array.from({ length: count }, (_, index) => `other-${index}`);
@@ -257,7 +257,7 @@ test('how much one proof may hold', async (t) => {
   }
 });
 
-test('a proof is verified as it is read, not as it is spelled', async () => {
+test('a proof is verified by what it means, not by how it is spelled', async () => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const { proof, ...keys } = verification(now);

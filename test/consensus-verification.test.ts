@@ -91,7 +91,7 @@ test('the first reason why there is no consensus is reported and logged', async 
   assert.equal(await stateDigest(na), before);
 });
 
-test('each vote is checked in turn: signed, with a key, genuine', async () => {
+test('each vote is checked in turn: signed, by a known key, genuine', async () => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const [first = {}, second = {}, third = {}] = votesOf(now);
@@ -305,7 +305,7 @@ test('the threshold counts distinct approving validators', async () => {
   ]);
 });
 
-test('votes that look like copies of each other are no consensus', async () => {
+test('votes that look like copies of each other make no consensus', async () => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const [digest, other] = [sha256('shared'), sha256('another')];
@@ -474,7 +474,7 @@ test('votes that look like copies of each other are no consensus', async () => {
   ]);
 });
 
-test('a proof is good until its end, which is checked last', async () => {
+test('a proof is valid until its end, which is checked last', async () => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const [first = {}] = votesOf(now);

@@ -86,7 +86,7 @@ function justification(now: number, changes: JsonObject = {}): JsonObject {
 
 // Vote
 
-test('a vote has every member, is signed by us as validator and audited', async () => {
+test('a vote has every member, is signed by us as validator, and is audited', async () => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const justification_proof = justification(now);
@@ -173,7 +173,7 @@ test('of several faults of a vote the earliest is reported', async (t) => {
   assert.deepEqual(audited(na, 'validator_vote_cast'), []);
 });
 
-test('what can be voted on', async (t) => {
+test('valid subjects of a vote', async (t) => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const full = justification(now);
@@ -223,7 +223,7 @@ test('what can be voted on', async (t) => {
       assert.deepEqual([answer.body.proof_id, answer.body.decision_id], [proof_id, decision_id]);
     });
   }
-  await t.test('one without id: each vote is on an id of its own', async () => {
+  await t.test('without an id, each vote gets one of its own', async () => {
     const body = { justification_proof: without(full, 'proof_id'), vote: true };
     const [one, two] = [
       await created(operate(na, VOTE, body)),
@@ -245,7 +245,7 @@ function assembly(now: number): Record<string, JsonValue> {
   };
 }
 
-test('a proof has every member, carries the votes as given, is signed by us and audited', async () => {
+test('a proof has every member, carries the votes as given, is signed by us, and is audited', async () => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const [first = {}, second = {}, third = {}] = votesOf(now);
@@ -280,7 +280,7 @@ test('a proof has every member, carries the votes as given, is signed by us and 
   ]);
 });
 
-test('the cascade assessment is logged whole, and its digest is what the proof carries', async () => {
+test('the cascade assessment is logged in full, and the proof carries its digest', async () => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const digest = sha256('shared');
@@ -377,7 +377,7 @@ test('of several faults of an assembly the earliest is reported', async (t) => {
   assert.deepEqual(audited(na, 'consensus_proof_assembled'), []);
 });
 
-test('which votes make a proof', async (t) => {
+test('votes that can form a proof', async (t) => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const [first = {}, second = {}, third = {}] = votesOf(now);
@@ -558,7 +558,7 @@ test('from vote to verdict over HTTP: our vote, two others, our proof', async ()
 
 // Hostile bodies
 
-test('no member of a request to verify, spoiled, is an error of ours or passes for genuine', async () => {
+test('no altered member of a verification request causes an internal error or passes as genuine', async () => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const body = verification(now, { votes: votesOf(now, [v1, v2]) });
@@ -574,7 +574,7 @@ test('no member of a request to verify, spoiled, is an error of ours or passes f
   assert.equal(await stateDigest(na), before);
 });
 
-test('no member of an operator request, spoiled, is an error of ours', async () => {
+test('no altered member of an operator request causes an internal error', async () => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const vote = { justification_proof: justification(now), vote: true, reason: 'r' };
@@ -592,7 +592,7 @@ test('no member of an operator request, spoiled, is an error of ours', async () 
 
 // The front door
 
-test('operators are known before any member of the body is read', async (t) => {
+test('operators are authenticated before any member of the body is read', async (t) => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   await testOperatorsDoor(t, na, VOTE, { justification_proof: justification(now), vote: true });
@@ -604,7 +604,7 @@ test('public requests are JSON objects of a bounded size', async (t) => {
   await testPublicDoor(t, na, VERIFY);
 });
 
-test('both operator routes share the admin bucket, the public one has its own', async () => {
+test('both operator routes share the admin rate limit, the public one has its own', async () => {
   const environment = { MESH_RATE_LIMIT_ADMIN: '2/60', MESH_RATE_LIMIT_VERIFY: '' };
   await using na = await startUnlimited({ environment });
   assert.equal(outcome(await operate(na, VOTE)), '400 missing_vote_fields');

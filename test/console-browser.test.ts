@@ -44,7 +44,7 @@ async function press(page: Page, key: string, heading: string): Promise<void> {
   await page.waitForLoadState();
 }
 
-test('an operator opens the console, finds a node and revokes it by keyboard alone', async () => {
+test('an operator opens the console, finds a node and revokes it using only the keyboard', async () => {
   const na = await authority();
   const node = await joinedNode(na, { name: 'edge-7', labels: { rack: 'r1' } });
   await joinedNode(na, { name: 'edge-8' });
@@ -96,7 +96,7 @@ test('an operator opens the console, finds a node and revokes it by keyboard alo
   assert.equal(stored, 0, 'nothing is stored that scripts can read');
 });
 
-test('every page is sound', async () => {
+test('every page is accessible and free of errors', async () => {
   const na = await authority();
   await operate(na, '/admin/invite', { count: 2, batch: 'b', name: 'n-{n}', labels: { a: 'b' } });
   await using console = await startTestConsole(na);

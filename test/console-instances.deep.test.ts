@@ -21,7 +21,7 @@ before(async () => {
 });
 after(() => browser.close());
 
-test('every page and a revocation, through the writer and a follower, and while another begins to write', async () => {
+test('every page and a revocation work through the writer and a follower, and while the writer changes', async () => {
   await using instances = await testInstances(cluster);
   const first = await instances.start(LINKED);
   const [second, third] = await Promise.all([instances.start(LINKED), instances.start(LINKED)]);

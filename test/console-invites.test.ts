@@ -15,7 +15,7 @@ function audited(na: TestAuthority, type: string): Record<string, unknown>[] {
 }
 
 suite('invites', () => {
-  test('are created with what the form says, and their tokens shown once, with QR codes', async () => {
+  test('are created as the form says, and their tokens are shown once, with QR codes', async () => {
     const na = await authority();
     await using console = await startTestConsole(na, { operator: na.standard });
     const proposed = await console.submit('do?action=create-invites', {
@@ -101,7 +101,7 @@ suite('invites', () => {
   }
 });
 
-test('operators are listed with their last change, added, given another tier, and revoked', async () => {
+test('operators are listed with their last change, added, moved to another tier, and revoked', async () => {
   const na = await authority();
   await joinedNode(na);
   await using console = await startTestConsole(na);

@@ -16,7 +16,7 @@ import { activate, DAY, keyStates, stage, succession } from './support/successio
 const authority = sharedAuthority();
 
 suite('audit', () => {
-  test('entries are found by event, operator key and id, the newest first', async () => {
+  test('entries are found by event, operator key and id, newest first', async () => {
     const na = await authority();
     const node = await joinedNode(na);
     const other = await joinedNode(na);
@@ -38,7 +38,7 @@ suite('audit', () => {
     assert.match(earlier.text, /Newest entries/);
   });
 
-  test('news arrive as they happen', async () => {
+  test('new entries appear as they happen', async () => {
     const na = await authority();
     await using console = await startTestConsole(na);
     const { cookie, root } = await console.open();
@@ -57,7 +57,7 @@ suite('audit', () => {
     leaving.abort();
   });
 
-  test('the whole log is verified', async () => {
+  test('the entire log is verified', async () => {
     const na = await authority();
     await joinedNode(na);
     await using console = await startTestConsole(na);
@@ -76,7 +76,7 @@ test('the horizon counts what lapses, by kind and week', async () => {
   assert.match(text, /Week from/);
 });
 
-test('health shows the posture and the checks from outside, the worst first', async () => {
+test('health shows the posture and the remote checks, worst first', async () => {
   const na = await authority();
   await using console = await startTestConsole(na);
   const { text } = await console.page('health');
@@ -134,7 +134,7 @@ suite('succession', () => {
     assert.equal(auditEvents(na).at(-1)?.type, 'authority_key_rolled_back');
   });
 
-  test('a wrong text is refused in words', async () => {
+  test('invalid text is refused with an explanation', async () => {
     const na = await authority();
     await using console = await startTestConsole(na);
     for (const [pasted, problem] of [
@@ -149,7 +149,7 @@ suite('succession', () => {
     }
   });
 
-  test('a standard key sees who has followed, and no steps', async () => {
+  test('a standard key sees who has adopted it, but no steps', async () => {
     const na = await authority();
     await using console = await startTestConsole(na, { operator: na.standard });
     const { status, text } = await console.page('succession');

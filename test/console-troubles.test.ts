@@ -127,7 +127,7 @@ for (const [trouble, sentence] of [
   });
 }
 
-test('an answer that was lost long ago is not asked for again', async () => {
+test('a change whose answer was lost long ago is not sent again', async () => {
   const na = await authority();
   let now = na.clock.now();
   await using proxy = await startProxy(na);
@@ -146,7 +146,7 @@ test('an answer that was lost long ago is not asked for again', async () => {
   assert.equal(made.length, 1);
 });
 
-test('another network at the address is named as such', async () => {
+test('another network at the address is reported as such', async () => {
   const na = await authority();
   await using other = await startTestAuthority();
   await using console = await startTestConsole(na, { url: other.url });

@@ -20,7 +20,7 @@ async function confirmed(
 }
 
 suite('policy', () => {
-  test('is published, compared with the one before, and returned to', async () => {
+  test('is published, compared with the previous version, and rolled back', async () => {
     const na = await authority();
     await using console = await startTestConsole(na);
     const before = (await get(na, '/policy')).body;
@@ -54,7 +54,7 @@ suite('policy', () => {
 });
 
 suite('treaties, attestations and feeds', () => {
-  test('a sovereign is recognized, found and no longer recognized', async () => {
+  test('a sovereign is recognized, found, and no longer recognized', async () => {
     const na = await authority();
     await using console = await startTestConsole(na);
     assert.match((await console.page('treaties?subject=beta')).text, /No treaty matches/);
@@ -100,7 +100,7 @@ suite('treaties, attestations and feeds', () => {
     assert.match(revoked.done, /membership_attestation_revoked/);
   });
 
-  test('a feed is imported, or refused in words', async () => {
+  test('a feed is imported, or refused with an explanation', async () => {
     const na = await authority();
     await using console = await startTestConsole(na);
     assert.match((await console.page('feeds')).text, /No feed was imported/);
@@ -116,7 +116,7 @@ suite('treaties, attestations and feeds', () => {
     assert.match(text.text, /this is not JSON/);
   });
 
-  test('a standard key sees the lists, and no changes', async () => {
+  test('a standard key sees the lists, but no changes', async () => {
     const na = await authority();
     await operate(na, '/admin/recognition-treaties', {
       subject_sovereign_id: 'delta',

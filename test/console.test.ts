@@ -27,8 +27,8 @@ function revocationsOf(na: TestAuthority, { certId }: { readonly certId: string 
     .map(({ details }) => details);
 }
 
-suite('who is admitted', () => {
-  test('refuses another host, another origin, no cookie, a wrong cookie, and a token used twice', async () => {
+suite('access', () => {
+  test('refuses another host, another origin, a missing cookie, a wrong cookie, and a token used twice', async () => {
     await using console = await opened();
     const { origin, port } = console;
     const token = new URL(console.url).hash.slice(1);
@@ -68,7 +68,7 @@ suite('who is admitted', () => {
     assert.equal((await console.ask('DELETE', page, { ...form, cookie: pair })).status, 405);
   });
 
-  test('every answer forbids inline code, frames, and storing', async () => {
+  test('every answer forbids inline code, frames, and storage', async () => {
     await using console = await opened();
     for (const answer of [await console.ask('GET', '/'), await console.page('nodes')]) {
       const { headers, text } = answer;
@@ -96,7 +96,7 @@ suite('who is admitted', () => {
 });
 
 suite('nodes', () => {
-  test('are found by id, key, name, host name, label, role and status', async () => {
+  test('are found by id, key, name, hostname, label, role and status', async () => {
     const na = await authority();
     const node = await joinedNode(na, {
       roles: ['role:anchor'],
@@ -188,7 +188,7 @@ suite('nodes', () => {
     assert.match(refused.text, /role="alert">The authority refused: /);
   });
 
-  test('each has a cell of its last contact, grouped by a label', async () => {
+  test('each has a cell for its last contact, grouped by a label', async () => {
     const na = await authority();
     const node = await joinedNode(na, { name: 'cell-1', labels: { rack: 'r<1>' } });
     await joinedNode(na, { name: 'cell-2', labels: { rack: 'r2' } });
@@ -243,7 +243,7 @@ suite('nodes', () => {
     assert.match(text, /<li>without it: 3<svg.*?<rect class="age3" width="100\.0"/);
   });
 
-  test('a search goes on with the meaning that has found something', async () => {
+  test('a search continues with the interpretation that found something', async () => {
     const asked: Record<string, unknown>[] = [];
     const client = {
       async certificates(filters: Record<string, unknown>) {
@@ -276,7 +276,7 @@ suite('nodes', () => {
     }
   });
 
-  test('what a search can mean', () => {
+  test('possible interpretations of a search', () => {
     assert.deepEqual(searchesFor(''), [{}]);
     assert.deepEqual(searchesFor('ABCD1234'), [{ cert_id: 'abcd1234' }, { name: '*ABCD1234*' }]);
     assert.deepEqual(searchesFor('web 1'), [{ name: '*web 1*' }]);
@@ -289,7 +289,7 @@ suite('nodes', () => {
 });
 
 suite('changes', () => {
-  test('show what is signed, demand the number, and end with the answer, the audit entry and the command', async () => {
+  test('show what will be signed, require the number, and end with the answer, the audit entry and the command', async () => {
     const na = await authority();
     const node = await joinedNode(na, { name: 'lost-1' });
     await using console = await opened();
@@ -362,7 +362,7 @@ suite('changes', () => {
     );
   });
 
-  test('revoke all that match, one by one, but not what no longer matches', async () => {
+  test('revoke all matches, one by one, except those that no longer match', async () => {
     const na = await authority();
     const nodes = [];
     for (const name of ['rack9-1', 'rack9-2', 'rack9-3'])
@@ -398,7 +398,7 @@ suite('changes', () => {
     }
   });
 
-  test('a wrong form is shown again with its contents', async () => {
+  test('an invalid form is shown again with its contents', async () => {
     const na = await authority();
     const node = await joinedNode(na);
     await using console = await opened();

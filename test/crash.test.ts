@@ -72,7 +72,7 @@ interface Ledger {
   checked: number;
 }
 
-test(`what was acknowledged survives ${ROUNDS} kills under load`, async (t) => {
+test(`everything acknowledged survives ${ROUNDS} kills under load`, async (t) => {
   const { folder } = makeNetworkFolder();
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const spareKeys = Array.from({ length: ROUNDS }, (_, i) => ({

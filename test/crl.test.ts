@@ -95,9 +95,9 @@ function failed(cause: unknown): never {
   throw cause;
 }
 
-suite('the thread that makes long lists', () => {
+suite('the thread that renders long lists', () => {
   for (const form of ['crl', 'feed'] as const) {
-    test(`makes the very bytes of a ${form} that are made at once, with the same validator`, async (t) => {
+    test(`produces the exact bytes and validator of a ${form} that is rendered directly`, async (t) => {
       const seed = randomBytes(32);
       const here = rendererOf(t, form, seed, 'at once');
       const beside = rendererOf(t, form, seed, { edgesCaughtUp: () => Promise.resolve() });
@@ -113,7 +113,7 @@ suite('the thread that makes long lists', () => {
       }
     });
 
-    test(`signs what canonical JSON makes of a ${form}`, async (t) => {
+    test(`signs the canonical JSON of a ${form}`, async (t) => {
       const seed = randomBytes(32);
       const beside = rendererOf(t, form, seed, { edgesCaughtUp: () => Promise.resolve() });
       await beside.renderer.ready();
@@ -132,7 +132,7 @@ suite('the thread that makes long lists', () => {
     });
   }
 
-  test('never writes over a document that an edge may still be reading', async (t) => {
+  test('never overwrites a document that an edge may still be reading', async (t) => {
     let caughtUp: () => void = () => undefined;
     const beside = rendererOf(t, 'crl', randomBytes(32), {
       edgesCaughtUp: () => new Promise((resolve) => (caughtUp = resolve)),
@@ -168,7 +168,7 @@ suite('the thread that makes long lists', () => {
     assert.match(String(problem), /not that of a feed/);
   });
 
-  test('that could not start is told of, not missed, and started again by a list twice as long', async (t) => {
+  test('that could not start is reported, not missed, and is started again by a list twice as long', async (t) => {
     const seed = randomBytes(32);
     const signer = soleSigner(signerFromSeed(seed));
     /** No thread starts with a seed of another length. */
@@ -243,7 +243,7 @@ suite('a long list', () => {
     });
   }
 
-  test('is at least as new as each of 60 revocations at once when that is acknowledged', async () => {
+  test('includes each of 60 simultaneous revocations when it is acknowledged', async () => {
     await using na = await startTestAuthority({ listThreadFrom: 0 });
     const nodes = await joinMany(na, 60);
     const seen = new Map<number, string>();
@@ -270,7 +270,7 @@ suite('a long list', () => {
     assert.equal((await get(again, '/crl')).text, seen.get(60));
   });
 
-  test('is there when a revocation that came before is repeated', async () => {
+  test('is ready when an earlier revocation is repeated', async () => {
     await using na = await startTestAuthority({ listThreadFrom: 0 });
     const node = await joinedNode(na);
     const answers = Array.from({ length: 10 }, async () => {
@@ -281,7 +281,7 @@ suite('a long list', () => {
     await Promise.all(answers);
   });
 
-  test('is re-issued once when half its time is over, however many ask', async () => {
+  test('is reissued once when half its time is over, however many clients ask', async () => {
     await using na = await startTestAuthority({ listThreadFrom: 0 });
     const nodes = await joinMany(na, 3);
     for (const node of nodes) await revoke(na, node);
@@ -295,7 +295,7 @@ suite('a long list', () => {
     assert.deepEqual(first?.body.revoked_certificates, before.revoked_certificates);
   });
 
-  test('keeps what was acknowledged when the authority stops at work', async () => {
+  test('keeps everything acknowledged when the authority stops while it is rendered', async () => {
     await using na = await startTestAuthority({ listThreadFrom: 0 });
     const nodes = await joinMany(na, 30);
     const acknowledged: string[] = [];
@@ -318,7 +318,7 @@ suite('a long list', () => {
 
   for (const listThreadFrom of [0, 1000]) {
     const where = listThreadFrom === 0 ? 'a thread' : 'no thread';
-    test(`the start is refused, with ${where}, when its entries are not those that were signed`, async () => {
+    test(`a start is refused, with ${where}, if the entries are not those that were signed`, async () => {
       await using na = await startTestAuthority({ listThreadFrom });
       const nodes = await joinMany(na, 2);
       for (const node of nodes) await revoke(na, node);

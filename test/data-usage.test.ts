@@ -60,7 +60,7 @@ function policyTerms(now: number): Record<string, JsonValue> {
   };
 }
 
-test('a policy has every member, is signed by us and audited, and is then in force', async () => {
+test('a policy has every member, is signed by us, is audited, and is then in force', async () => {
   await using na = await startUnlimited();
   const terms = policyTerms(na.clock.now());
   const answer = await operate(na, POLICY, terms, { operator: na.standard });
@@ -87,7 +87,7 @@ test('a policy has every member, is signed by us and audited, and is then in for
   assert.equal(read.text, answer.text);
 });
 
-test('what a policy may leave out or leave empty', async (t) => {
+test('members of a policy that may be omitted or empty', async (t) => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   for (const [name, terms, expected] of [
@@ -162,7 +162,7 @@ const POLICY_FAULTS: readonly Fault<JsonObject>[] = [
   ],
 ];
 
-test('of several faults of a policy the earliest is reported, and nothing is in force', async (t) => {
+test('of several faults of a policy the earliest is reported, and nothing takes effect', async (t) => {
   await using na = await startUnlimited();
   const body = policyTerms(na.clock.now());
   for (const { name, expected, draft } of faultsTogether(POLICY_FAULTS)) {
@@ -233,7 +233,7 @@ test('of several faults of a policy the earliest is reported, and nothing is in 
 
 // The policy in force
 
-test('there is no policy until one is created; then the last one is in force', async () => {
+test('there is no policy until one is created; then the latest one is in force', async () => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   assert.equal(outcome(await get(na, IN_FORCE)), '404 no_policy');
@@ -260,7 +260,7 @@ test('there is no policy until one is created; then the last one is in force', a
   assert.deepEqual(parsed(await get(na, IN_FORCE)), third, 'served before its window');
 });
 
-test('of many policies at once the one that was decided last is in force', async () => {
+test('of many simultaneous policies the one decided last is in force', async () => {
   await using na = await startUnlimited();
   const terms = policyTerms(na.clock.now());
   await Promise.all(
@@ -273,7 +273,7 @@ test('of many policies at once the one that was decided last is in force', async
   assert.equal((await get(na, IN_FORCE)).body.policy_id, decided.at(-1)?.policy_id);
 });
 
-test('a policy is kept in process memory only: a restart forgets it, and it can be posted again', async () => {
+test('a policy is kept only in process memory: a restart discards it, and it can be posted again', async () => {
   await using na = await startUnlimited();
   const terms = policyTerms(na.clock.now());
   const first = await created(operate(na, POLICY, terms));
@@ -315,7 +315,7 @@ const ACCESS: Readonly<Record<string, JsonValue>> = {
   estimated_volume_bytes: 5000,
 };
 
-test('an intent has every member, is signed by us as agent and audited', async () => {
+test('an intent has every member, is signed by us as agent, and is audited', async () => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const intent = await created(operate(na, INTENT, ACCESS, { operator: na.standard }));
@@ -344,7 +344,7 @@ test('an intent has every member, is signed by us as agent and audited', async (
   ]);
 });
 
-test('what an intent may leave out, and what is dropped from it', async (t) => {
+test('members of an intent that may be omitted, and members that are dropped', async (t) => {
   await using na = await startUnlimited();
   const { classification_tags: _, ...untagged } = SOURCE;
   for (const [name, changes, expected] of [
@@ -394,7 +394,7 @@ test('what an intent may leave out, and what is dropped from it', async (t) => {
     });
   }
   for (const [name, decision_id] of MISSING) {
-    await t.test(`${name} for the decision is a new one`, async () => {
+    await t.test(`${name} for the decision is replaced by a new one`, async () => {
       const intent = await created(operate(na, INTENT, { ...ACCESS, decision_id }));
       assert.match(String(intent.decision_id), UUID);
     });
@@ -533,7 +533,7 @@ async function violationsOf(na: TestAuthority, body: JsonObject): Promise<string
   return types;
 }
 
-test('what an intent declares beyond its policy, in order', async (t) => {
+test('the ways in which an intent exceeds its policy, in order', async (t) => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const at = (instant: number) => formatInstant(instant);
@@ -701,7 +701,7 @@ test('what an intent declares beyond its policy, in order', async (t) => {
   assert.equal(await stateDigest(na), before);
 });
 
-test('an intent that its agent did not sign is one violation, whatever else it declares', async (t) => {
+test('an intent that its agent did not sign has one violation, regardless of what else it declares', async (t) => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const worst = {
@@ -730,7 +730,7 @@ test('an intent that its agent did not sign is one violation, whatever else it d
   }
 });
 
-test('neither the signature of the policy nor its parties are examined', async (t) => {
+test('neither the signature of the policy nor its parties are checked', async (t) => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const policy = policyBy(licensor, now);
@@ -772,7 +772,7 @@ test('from license to verdict over HTTP: policy for a partner, intent by us', as
   assert.deepEqual(await violationsOf(na, { intent: late, policy }), expected);
 });
 
-test('which keys an agent is known by', async (t) => {
+test('keys that an agent is known by', async (t) => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const other = sovereign('other', misspellableKey());
@@ -800,7 +800,7 @@ test('which keys an agent is known by', async (t) => {
   }
 });
 
-test('an intent is verified as it is read, not as it is spelled', async () => {
+test('an intent is verified by what it means, not by how it is spelled', async () => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const intent = intentBy(agent, now);
@@ -835,7 +835,7 @@ const INPUT_FAULTS: readonly Fault<JsonObject>[] = [
   ['400 invalid_input invalid_keys', { agent_public_keys: {} }],
 ];
 
-test('what cannot be verified at all is refused', async (t) => {
+test('a request that cannot be verified at all is refused', async (t) => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const { intent, policy } = { intent: intentBy(agent, now), policy: policyBy(licensor, now) };
@@ -896,7 +896,7 @@ test('what cannot be verified at all is refused', async (t) => {
 
 // Hostile bodies
 
-test('no member of a request to verify, spoiled, is an error of ours or passes for genuine', async () => {
+test('no altered member of a verification request causes an internal error or passes as genuine', async () => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const body = {
@@ -915,7 +915,7 @@ test('no member of a request to verify, spoiled, is an error of ours or passes f
   assert.equal(await stateDigest(na), before);
 });
 
-test('an id so long that the violations cannot repeat it is refused', async () => {
+test('an id too long to be repeated in the violations is refused', async () => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const declared_sources = Array.from({ length: 1024 }, () => ({ ...SOURCE, source_id: 's-3' }));
@@ -928,7 +928,7 @@ test('an id so long that the violations cannot repeat it is refused', async () =
   assert.equal(answer.body.error.details.cause, 'too_many_violations');
 });
 
-test('no member of an operator request, spoiled, is an error of ours', async () => {
+test('no altered member of an operator request causes an internal error', async () => {
   await using na = await startUnlimited();
   const policyRefusals = ['400 missing_policy_fields', '400 invalid_timestamps'];
   const intentRefusals = ['400 missing_intent_fields', '400 invalid_source'];
@@ -946,7 +946,7 @@ test('no member of an operator request, spoiled, is an error of ours', async () 
 
 // The front door
 
-test('operators are known before any member of the body is read', async (t) => {
+test('operators are authenticated before any member of the body is read', async (t) => {
   await using na = await startUnlimited();
   await testOperatorsDoor(t, na, POLICY, policyTerms(na.clock.now()));
   await testOperatorsDoor(t, na, INTENT, ACCESS);
@@ -957,7 +957,7 @@ test('public requests are JSON objects of a bounded size', async (t) => {
   await testPublicDoor(t, na, VERIFY);
 });
 
-test('both operator routes share the admin bucket, the public ones have their own', async () => {
+test('both operator routes share the admin rate limit, the public ones have their own', async () => {
   const environment = { MESH_RATE_LIMIT_ADMIN: '2/60', MESH_RATE_LIMIT_VERIFY: '' };
   await using na = await startUnlimited({ environment });
   assert.equal(outcome(await operate(na, POLICY)), '400 missing_policy_fields');

@@ -39,14 +39,14 @@ suite('the units of systemd', { skip: absent('systemd-analyze') }, () => {
       assert.equal(stdout + stderr, '');
     });
 
-    test(`${name} gives up what the program does not need`, async () => {
+    test(`${name} drops every privilege that the program does not need`, async () => {
       const { stdout } = await run('systemd-analyze', ['security', '--offline=yes', unit]);
       const exposure = Number(/Overall exposure level for .*: ([\d.]+)/.exec(stdout)?.[1]);
       assert.ok(exposure < 2, `the exposure is ${exposure}`);
     });
   }
 
-  test('the service says when it is ready and when it stops', async () => {
+  test('the service reports when it is ready and when it stops', async () => {
     const socket = join(folder, 'notify');
     const receiver = spawn('perl', ['-e', RECEIVER, socket], {
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -78,19 +78,19 @@ const RECEIVER = `
 suite('the alerts', { skip: absent('promtool') }, () => {
   const rules = join(PROJECT_PATH, 'docs/deploy/prometheus-rules.yml');
 
-  test('Prometheus takes them', async () => {
+  test('are valid for Prometheus', async () => {
     const { stdout } = await run('promtool', ['check', 'rules', rules]);
     assert.match(stdout, /SUCCESS: \d+ rules found/);
   });
 
   const cases = join(PROJECT_PATH, 'test/prometheus-rules.test.yml');
 
-  test('each fires when what it watches goes wrong, and none just before', async () => {
+  test('each fires when its condition occurs, and not before', async () => {
     const { stdout } = await run('promtool', ['test', 'rules', cases]);
     assert.match(stdout, /SUCCESS/);
   });
 
-  test('each is made to fire, and what it watches is there also while it is quiet', () => {
+  test('each can be made to fire, and its metric also exists while all is well', () => {
     const [firing = '', quiet = ''] = readFileSync(cases, 'utf8')
       .split(/^ {2}- name: /m)
       .slice(1);

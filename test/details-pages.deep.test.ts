@@ -92,7 +92,7 @@ suite('in a browser', () => {
     ['light', WIDE],
     ['dark', NARROW],
   ] as const) {
-    test(`all are clean and run nothing hostile: ${theme}, ${width} wide`, async () => {
+    test(`all are accessible and run nothing hostile: ${theme}, ${width} wide`, async () => {
       for (const path of pages()) {
         await using visit = await browser.visit(na.url + path, { theme, width });
         assert.deepEqual(await visit.violations(), [], path);
@@ -104,7 +104,7 @@ suite('in a browser', () => {
     });
   }
 
-  test('a treaty leads to its successor and back, to its parties and to its data', async () => {
+  test('a treaty links to its successor and back, to its parties and to its data', async () => {
     await using visit = await browser.visit(`${na.url}/connectome`);
     const { page } = visit;
     await page.locator(`#treaties a[href="./treaty?id=${old}"]`).click();
@@ -129,7 +129,7 @@ suite('in a browser', () => {
     assert.deepEqual(visit.problems, []);
   });
 
-  test('an attestation says who is attested, and that it was revoked and why', async () => {
+  test('an attestation shows who is attested, whether it was revoked, and why', async () => {
     await using visit = await browser.visit(`${na.url}/attestation?id=${revoked}`);
     assert.match(
       await visit.page.innerText('.page-head'),
@@ -138,7 +138,7 @@ suite('in a browser', () => {
     assert.match(await visit.page.innerText('.history'), /Revoked at .*: left/);
   });
 
-  test('a capability leads to its agents, and they to their other capabilities', async () => {
+  test('a capability links to its agents, and they to their other capabilities', async () => {
     await using visit = await browser.visit(`${na.url}/capability`, { javaScript: false });
     const { page } = visit;
     await page.fill('#name', 'search');
@@ -166,7 +166,7 @@ suite('an id that does not exist', () => {
     ['/sovereign', 'not_found'],
     ['/attestation', 'attestation_not_found'],
   ] as const) {
-    test(`is refused in the envelope to whoever does not ask for a page: ${path}`, async () => {
+    test(`is refused in the envelope unless a page is requested: ${path}`, async () => {
       assert.equal(outcome(await get(na, `${path}?id=nobody`)), `404 ${refusal}`);
     });
   }
@@ -214,7 +214,7 @@ suite('an id that does not exist', () => {
   });
 });
 
-test('what says nothing of a page leads to the first one', async () => {
+test('an invalid page position leads to the first page', async () => {
   for (const query of ['out=0', 'out=-1', 'out=1e9', 'in=99999999', 'revoked=x']) {
     const { status, text } = await get(na, `/sovereign?id=alpha&${query}`);
     assert.equal(status, 200);
@@ -226,7 +226,7 @@ test('what says nothing of a page leads to the first one', async () => {
   }
 });
 
-test('a page is answered 304 to who has it', async () => {
+test('a page that the client already has is answered with 304', async () => {
   for (const path of pages()) {
     const etag = (await get(na, path)).headers.get('etag') ?? '';
     const again = await send(na, 'GET', path, { headers: { 'If-None-Match': etag } });
@@ -234,7 +234,7 @@ test('a page is answered 304 to who has it', async () => {
   }
 });
 
-test('a sovereign with 10,000 treaties is a short page, made within 50 ms', async (t) => {
+test('a sovereign with 10,000 treaties is a short page, rendered within 50 ms', async (t) => {
   const { recognition_edges: edges, ...rest } = connectomeOf(10_000, 10_000);
   const all = edges.map((edge) => ({ ...edge, from: 'sovereign-0000' }));
   const model = graphOf({ ...rest, recognition_edges: all });

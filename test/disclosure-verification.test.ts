@@ -90,7 +90,7 @@ const PATH = pathOf(leavesOf(SET), 2);
 const [NEXT = {}, TOP = {}] = PATH;
 const READ = proofOf(SET, 'read').merkle_path as JsonObject[];
 
-test('what is wrong with one proof', async (t) => {
+test('faults of a single proof', async (t) => {
   await using na = await startUnlimited();
   const beta = sovereign('beta');
   const long = Array.from({ length: 53 }, (_, index) => ({
@@ -299,7 +299,7 @@ test('what is wrong with one proof', async (t) => {
   }
 });
 
-test('records are verified as they are read, not as they are spelled', async (t) => {
+test('records are verified by what they mean, not by how they are spelled', async (t) => {
   await using na = await startUnlimited();
   const beta = sovereign('beta');
   const { commitment, proof } = verification(beta, na.clock.now());
@@ -349,7 +349,7 @@ function withSignature(record: JsonObject, change: (sig: string) => string): Jso
   return { ...record, signature: { ...signature, sig: change(String(signature.sig)) } };
 }
 
-test('which keys a commitment verifies under', async (t) => {
+test('keys under which a commitment verifies', async (t) => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const beta = sovereign('beta', misspellableKey());
@@ -392,7 +392,7 @@ const INPUT_FAULTS: readonly Fault<JsonObject>[] = [
   ['400 invalid_input invalid_keys', { issuer_public_keys: [7] }],
 ];
 
-test('what cannot be verified at all is refused', async (t) => {
+test('a request that cannot be verified at all is refused', async (t) => {
   await using na = await startUnlimited();
   const { commitment, proof } = verification(ourselves(na), na.clock.now());
   for (const { name, expected, draft } of faultsTogether(INPUT_FAULTS)) {

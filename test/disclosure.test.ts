@@ -57,7 +57,7 @@ function agreedWith(na: TestAuthority, capabilities: readonly string[]): JsonObj
 
 // Commit
 
-test('a commitment has every member, is signed by us and audited', async () => {
+test('a commitment has every member, is signed by us, and is audited', async () => {
   await using na = await startUnlimited();
   const agreement = agreedWith(na, SET);
   const body = { capabilities: ['write', 'read', 'write'], agreement };
@@ -95,7 +95,7 @@ test('a configured label of the key is the issuer of commitments and the prover 
   }
 });
 
-test('what is committed can be proven piece by piece, and verifies', async (t) => {
+test('each capability committed to can be proven separately, and verifies', async (t) => {
   await using na = await startUnlimited();
   const many = Array.from({ length: 4096 }, (_, index) => `capability:${index}`);
   for (const [name, capabilities] of [
@@ -163,7 +163,7 @@ test('of several faults of a commitment the earliest is reported', async (t) => 
   assert.deepEqual(audited(na, 'capability_commitment_created'), []);
 });
 
-test('what is no list of capabilities, and no agreement, is missing', async (t) => {
+test('invalid capability lists and agreements count as missing', async (t) => {
   await using na = await startUnlimited();
   const body = { capabilities: ['read'], agreement: agreedWith(na, SET) };
   const noList = '400 missing_commit_fields invalid_capabilities';
@@ -208,7 +208,7 @@ function withTerms(agreement: JsonObject, changes: JsonObject): JsonObject {
   return { ...agreement, agreed_terms: { ...inner(agreement, 'agreed_terms'), ...changes } };
 }
 
-test('which sets can be committed to under an agreement', async (t) => {
+test('sets that can be committed to under an agreement', async (t) => {
   await using na = await startUnlimited();
   const [us, beta, now] = [ourselves(na), sovereign('beta'), na.clock.now()];
   const agreement = agreedWith(na, ['read', 'write']);
@@ -308,7 +308,7 @@ test('which sets can be committed to under an agreement', async (t) => {
   }
 });
 
-test('with the subset rule off any named capability can be committed to', async (t) => {
+test('without the subset rule, any named capability can be committed to', async (t) => {
   await using na = await startUnlimited({ environment: { MESH_COMMIT_SUBSET: 'off' } });
   const agreement = agreedWith(na, ['read']);
   const beta = sovereign('beta');
@@ -333,7 +333,7 @@ test('with the subset rule off any named capability can be committed to', async 
   }
 });
 
-test('from offer to use: agreed, committed to, proven, verified and used up over HTTP', async () => {
+test('from offer to use: agreed, committed to, proven, verified and spent over HTTP', async () => {
   await using na = await startUnlimited();
   await recognized(na, sovereign('beta'));
   const now = na.clock.now();
@@ -360,7 +360,7 @@ test('from offer to use: agreed, committed to, proven, verified and used up over
 
 // Nullifier
 
-test('a nullifier has every member, is signed by us and audited', async () => {
+test('a nullifier has every member, is signed by us, and is audited', async () => {
   await using na = await startUnlimited();
   const proof = proofOf(SET, 'write');
   const nullifier = await created(operate(na, NULLIFY, { proof }, { operator: na.standard }));
@@ -385,7 +385,7 @@ test('a nullifier has every member, is signed by us and audited', async () => {
   assert.notEqual(other.nonce, nonce);
 });
 
-test('what is no proof cannot be used up', async (t) => {
+test('invalid proofs cannot be spent', async (t) => {
   await using na = await startUnlimited();
   for (const [name, value] of MISSING) {
     await t.test(name, async () => {
@@ -418,7 +418,7 @@ test('what is no proof cannot be used up', async (t) => {
   assert.deepEqual(audited(na, 'capability_nullifier_issued'), []);
 });
 
-test('a proof id is used up once, whatever else the proof says', async (t) => {
+test('a proof id is spent once, regardless of the rest of the proof', async (t) => {
   await using na = await startUnlimited();
   const proof = proofOf(SET, 'write');
   const [right, wrong] = [proof.leaf_hash as string, hashOf('read')];
@@ -465,7 +465,7 @@ test('a proof id is used up once, whatever else the proof says', async (t) => {
   assert.equal(audited(na, 'capability_nullifier_issued').length, 1);
 });
 
-test('ids of any text name proofs of their own', async (t) => {
+test('ids of any text name distinct proofs', async (t) => {
   await using na = await startUnlimited();
   const long = 'p'.repeat(100_000);
   const ids: readonly [string, string][] = [
@@ -497,12 +497,12 @@ test('ids of any text name proofs of their own', async (t) => {
     });
   }
   for (const [name, proof_id] of ids) {
-    await t.test(`${name} is used up`, async () => {
+    await t.test(`${name} is spent`, async () => {
       const answer = await operate(na, NULLIFY, { proof: proofOf(SET, 'write', { proof_id }) });
       assert.equal(outcomeWithCause(answer), '422 nullifier_failed already_issued');
     });
   }
-  await t.test('a proof without id gets a new one each time', async () => {
+  await t.test('a proof without an id gets a new one each time', async () => {
     const proof = without(proofOf(SET, 'read'), 'proof_id');
     const [one, two] = [
       await created(operate(na, NULLIFY, { proof })),
@@ -513,7 +513,7 @@ test('ids of any text name proofs of their own', async (t) => {
   });
 });
 
-test('of many requests at once for one proof exactly one gets a nullifier', async () => {
+test('of many simultaneous requests for one proof exactly one gets a nullifier', async () => {
   await using na = await startUnlimited();
   const proofs = Array.from({ length: 5 }, () => proofOf(SET, 'read'));
   const requests = Array.from({ length: 40 }, () => proofs).flat();
@@ -536,7 +536,7 @@ test('of many requests at once for one proof exactly one gets a nullifier', asyn
 
 // Prove
 
-test('a proof has every member and is made of the request alone', async () => {
+test('a proof has every member and depends on the request alone', async () => {
   await using na = await startUnlimited();
   const commitment = commitmentBy(sovereign('beta'), na.clock.now(), SET);
   const body = { capability: 'read', capabilities: SET, commitment, prover_sovereign_id: 'beta' };
@@ -580,7 +580,7 @@ function proveBody(na: TestAuthority): Record<string, JsonValue> {
   return { capability: 'read', capabilities: SET, commitment, prover_sovereign_id: 'beta' };
 }
 
-test('of several faults of a request to prove the earliest is reported', async (t) => {
+test('of several faults of a proof request the earliest is reported', async (t) => {
   await using na = await startUnlimited();
   const body = proveBody(na);
   for (const { name, expected, draft } of faultsTogether(PROVE_FAULTS)) {
@@ -605,7 +605,7 @@ test('of several faults of a request to prove the earliest is reported', async (
   }
 });
 
-test('which lists a proof is made of', async (t) => {
+test('lists from which a proof can be built', async (t) => {
   await using na = await startUnlimited();
   const body = proveBody(na);
   const commitment = body.commitment as JsonObject;
@@ -649,7 +649,7 @@ test('which lists a proof is made of', async (t) => {
   }
 });
 
-test('a proof made of another list than was committed to does not verify', async (t) => {
+test('a proof of a list other than the committed one does not verify', async (t) => {
   await using na = await startUnlimited();
   const beta = sovereign('beta');
   const commitment = commitmentBy(beta, na.clock.now(), SET);
@@ -681,7 +681,7 @@ test('a proof made of another list than was committed to does not verify', async
 const UNCOVERED = ['proof.proof_id', 'proof.prover_sovereign_id', 'proof.proved_at'];
 const LABEL = 'commitment.signature.key_id';
 
-test('no member of a request to verify, spoiled, is an error of ours or passes for genuine', async () => {
+test('no altered member of a verification request causes an internal error or passes as genuine', async () => {
   await using na = await startUnlimited();
   const beta = sovereign('beta');
   const body = { ...verification(beta, na.clock.now()), issuer_public_keys: [beta.key.publicKey] };
@@ -695,7 +695,7 @@ test('no member of a request to verify, spoiled, is an error of ours or passes f
   assert.equal(await stateDigest(na), before);
 });
 
-test('no member of a request to prove, spoiled, is an error of ours', async () => {
+test('no altered member of a proof request causes an internal error', async () => {
   await using na = await startUnlimited();
   const body = proveBody(na);
   const before = await stateDigest(na);
@@ -708,7 +708,7 @@ test('no member of a request to prove, spoiled, is an error of ours', async () =
   assert.equal(await stateDigest(na), before);
 });
 
-test('no member of an operator request, spoiled, is an error of ours', async () => {
+test('no altered member of an operator request causes an internal error', async () => {
   await using na = await startUnlimited();
   const agreement = agreedWith(na, SET);
   const evidence = { offerer_evidence: { verdict: 'allow' }, responder_evidence: { kept: [] } };
@@ -731,7 +731,7 @@ test('no member of an operator request, spoiled, is an error of ours', async () 
 
 // The front door
 
-test('operators are known before any member of the body is read', async (t) => {
+test('operators are authenticated before any member of the body is read', async (t) => {
   await using na = await startUnlimited();
   const commit = { capabilities: SET, agreement: agreedWith(na, SET) };
   await testOperatorsDoor(t, na, COMMIT, commit);
@@ -743,7 +743,7 @@ test('public requests are JSON objects of a bounded size', async (t) => {
   for (const path of [PROVE, VERIFY]) await testPublicDoor(t, na, path);
 });
 
-test('both operator routes share the admin bucket, both public ones have their own', async () => {
+test('both operator routes share the admin rate limit, both public ones have their own', async () => {
   const environment = { MESH_RATE_LIMIT_ADMIN: '2/60', MESH_RATE_LIMIT_VERIFY: '' };
   await using na = await startUnlimited({ environment });
   assert.equal(outcome(await operate(na, COMMIT)), '400 missing_commit_fields');

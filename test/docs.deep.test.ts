@@ -65,7 +65,7 @@ for (const documents of IN_CHECKOUTS) {
     makeReaderFolder(folder);
     const atFirst = new Set(untrackedFiles(folder));
     checkTranscripts(folder, documents);
-    test('what was written into the checkout is ignored by git', () => {
+    test('git ignores what was written into the checkout', () => {
       const written = untrackedFiles(folder).filter((path) => !atFirst.has(path));
       assert.deepEqual(written, []);
     });
@@ -92,7 +92,7 @@ function checkTranscripts(folder: string, documents: readonly string[]): void {
   }
 }
 
-test('every document that holds a transcript is read', () => {
+test('every document with a transcript is read', () => {
   const holders = markdownFiles().filter((path) => transcriptOf(readDocument(path)).length > 0);
   assert.deepEqual(holders, READINGS.flat().sort());
 });

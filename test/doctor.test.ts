@@ -343,7 +343,7 @@ suite('a succession', () => {
     return [found?.outcome, found?.found];
   }
 
-  test('is well while its key is held and its time has not come', async () => {
+  test('is healthy while its key is available and its time has not come', async () => {
     const [outcome, found] = await examined(folder);
     assert.equal(outcome, 'ok');
     assert.match(found ?? '', /^The next authority key \S+ is held here, and takes over in 24h$/);
@@ -366,7 +366,7 @@ suite('a succession', () => {
     assert.match(found ?? '', /^The next authority key \S+ is not held here$/);
   });
 
-  test('is missing for a next key that is not staged', async () => {
+  test('is missing if there is a next key that is not staged', async () => {
     const { data } = patient();
     cpSync(join(folder, 'keys', 'na.next.key'), join(data, 'keys', 'na.next.key'));
     const [outcome, found] = await examined(data);
@@ -383,7 +383,7 @@ function serveTls({ folder, environment }: Patient, lifeDays: number, keyOf = 'o
 
 suite('on the machine of the authority', () => {
   for (const deep of [false, true]) {
-    test(`nothing is wrong with a healthy network, and nothing is changed: deep ${deep}`, async () => {
+    test(`a healthy network has no findings and is not changed: deep ${deep}`, async () => {
       const sick = { ...patient(), deep };
       const files = digests(sick.data);
       const findings = await examine(sick);
@@ -405,7 +405,7 @@ suite('on the machine of the authority', () => {
     });
   }
 
-  test('a webhook that listens is well, and is posted nothing', async () => {
+  test('a webhook that listens is healthy, and nothing is posted to it', async () => {
     await using hook = await startReceiver({ authorityKey: '', now: () => NOW });
     const sick = patient();
     Object.assign(sick.environment, { MESH_WEBHOOKS: hook.url, MESH_WEBHOOK_PRIVATE: '1' });
@@ -414,7 +414,7 @@ suite('on the machine of the authority', () => {
     assert.equal(hook.requests, 0);
   });
 
-  test('a network that was only just made has no state, and that is well', async () => {
+  test('a network that was only just created has no state, which is healthy', async () => {
     const sick = patient();
     for (const name of ['state', 'mesh-na.state.json']) {
       rmSync(join(sick.data, name), { recursive: true, force: true });
@@ -422,7 +422,7 @@ suite('on the machine of the authority', () => {
     assert.deepEqual(troubles(await examine(sick)), []);
   });
 
-  test('a database has to keep what it acknowledges', () => {
+  test('a database must keep what it acknowledges', () => {
     const well = { place: 'db', full_page_writes: 'on', synchronous_commit: 'on' };
     const alone = { ...well, synchronous_standby_names: '' };
     assert.equal(judgeSafety(alone).outcome, 'ok');
@@ -432,7 +432,7 @@ suite('on the machine of the authority', () => {
     assert.equal(judgeSafety({ ...standby, synchronous_commit: 'local' }).outcome, 'warning');
   });
 
-  test('a database that does not answer is named, and the state in it too', async () => {
+  test('a database that does not answer is named, and so is the state in it', async () => {
     const sick = patient();
     sick.environment.MESH_STORE = 'postgresql://mesh@127.0.0.1:1/mesh';
     assert.deepEqual(troubles(await examine(sick)), ['database wrong', 'store wrong']);
@@ -465,7 +465,7 @@ suite('from outside', () => {
       fetch: altered(options.fetch, route, alter, status),
     });
 
-  test('nothing is wrong with a healthy network', async () => {
+  test('a healthy network has no findings', async () => {
     for (const genesis of [options.genesis, null]) {
       const findings = await checkRemote({ ...options, genesis });
       assert.deepEqual(
@@ -563,7 +563,7 @@ suite('from outside', () => {
     });
   }
 
-  test('an instance that waits for its turn is not asked for more', async () => {
+  test('a waiting instance is not checked further', async () => {
     const waits =
       '{"error":{"code":"service_not_ready","message":"","details":{"role":"follower"}}}';
     const findings = await checkRemote({ ...options, ...altering('/readyz', () => waits, 503)() });
@@ -573,13 +573,13 @@ suite('from outside', () => {
     );
   });
 
-  test('closed metrics are no fault', async () => {
+  test('closed metrics are not a fault', async () => {
     const findings = await checkRemote({ ...options, ...altering('/metrics', () => '', 404)() });
     assert.deepEqual(troubles(findings), []);
     assert.equal(findings.find(({ check }) => check === 'version')?.outcome, 'unknown');
   });
 
-  test('a client that can choose its address is found', async () => {
+  test('a client that can choose its own address is detected', async () => {
     await using open = await startTestAuthority({ environment: { MESH_PROXY_HOPS: '1' } });
     const findings = await checkRemote({
       ...options,
@@ -590,7 +590,7 @@ suite('from outside', () => {
     assert.deepEqual(troubles(findings), ['forwarded warning']);
   });
 
-  test('a TLS certificate is judged, whoever trusts it', async () => {
+  test('a TLS certificate is judged, even if nobody trusts it', async () => {
     const { certFile, keyFile } = makeTlsPair(scratch, 'served', 30);
     const flags = { tlsCert: certFile, tlsKey: keyFile };
     await using served = await startTestAuthority({ flags, clock: REAL_TIME });
@@ -632,7 +632,7 @@ function altered(
 }
 
 suite('the command', () => {
-  test('prints a line for each check while the folder is served, and exits 4 when something is wrong', async () => {
+  test('prints a line for each check while the folder is served, and exits with 4 if something is wrong', async () => {
     await using na = await startTestAuthority({ clock: REAL_TIME });
     const args = ['doctor', '--data-dir', na.dataDir, '--deep'];
     const served = await runCommand(args);
@@ -664,7 +664,7 @@ suite('the command', () => {
     assert.match(ended.stdout, /^wrong {4}reachable /);
   });
 
-  test('leaves out no check of a data folder that this user may not look into', async () => {
+  test('skips no check of a data folder that this user may not read', async () => {
     const isRoot = process.getuid?.() === 0;
     mkdirSync('mesh-data', { mode: isRoot ? 0o700 : 0o000 });
     const user = isRoot ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : [];
@@ -682,7 +682,7 @@ suite('the command', () => {
   });
 });
 
-test('each check is described for operators', () => {
+test('every check is documented for operators', () => {
   const text = readFileSync(new URL('docs/monitoring.md', PROJECT), 'utf8');
   const missing = Object.keys(CHECKS).filter((name) => !text.includes(`| \`${name}\` |`));
   assert.deepEqual(missing, []);

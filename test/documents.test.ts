@@ -41,7 +41,7 @@ const DAY = 24 * HOUR;
 const shared = sharedAuthority();
 
 for (const path of DOCUMENTS) {
-  test(`GET ${path} carries a strong validator, the same as long as the document is`, async () => {
+  test(`GET ${path} has a strong validator, which is the same as long as the document is`, async () => {
     const na = await shared();
     const first = await get(na, path);
     assert.equal(first.status, 200);
@@ -95,7 +95,7 @@ for (const path of DOCUMENTS) {
     });
   }
 
-  test(`GET ${path} holds no private key and no path`, async () => {
+  test(`GET ${path} contains no private key and no path`, async () => {
     const na = await shared();
     const { text } = await get(na, path);
     for (const secret of [na.dataDir, ...privateKeys(na)]) {
@@ -105,7 +105,7 @@ for (const path of DOCUMENTS) {
 
   // Clients refuse a bundle whose members are named so; the reference has to name request fields.
   if (path !== '/swagger.json') {
-    test(`GET ${path} has no member whose name speaks of a secret`, async () => {
+    test(`GET ${path} has no member whose name suggests a secret`, async () => {
       const na = await shared();
       const node = await joinedNode(na);
       await operate(na, '/admin/revoke', { cert_id: node.certId });
@@ -129,7 +129,7 @@ for (const path of ['/genesis', '/policy', '/crl'] as const) {
     assert.equal(after.headers.get('etag'), before.headers.get('etag'));
   });
 
-  test(`GET ${path} is answered in the canonical spelling, with every default present`, async () => {
+  test(`GET ${path} has the canonical spelling, with every default present`, async () => {
     const na = await shared();
     const { text } = await get(na, path);
     const readers = {
@@ -144,7 +144,7 @@ for (const path of ['/genesis', '/policy', '/crl'] as const) {
   });
 }
 
-test('GET /genesis is the block init made, signed by the root', async () => {
+test('GET /genesis is the block that init created, signed by the root', async () => {
   await using na = await startTestAuthority();
   const genesis = readGenesisBlock(parseJson((await get(na, '/genesis')).text));
   assert.ok(genesis !== null);
@@ -208,7 +208,7 @@ test('revoking twice changes neither the list nor its sequence', async () => {
   assert.equal((await get(na, '/crl')).text, before.text);
 });
 
-test('of 20 parallel revocations each has a sequence of its own, and no sequence two contents', async () => {
+test('of 20 concurrent revocations each has its own sequence, and no sequence has two contents', async () => {
   await using na = await startTestAuthority();
   const nodes = await Promise.all(Array.from({ length: 20 }, () => joinedNode(na)));
   const lists: Received[] = [];
@@ -241,7 +241,7 @@ test('the list stays the same until half its time is over', async () => {
 
 for (const restarts of [false, true]) {
   const kind = restarts ? ', also after a restart' : '';
-  test(`past next_update the list is re-issued with the same entries and sequence + 1${kind}`, async () => {
+  test(`past next_update the list is reissued with the same entries and sequence + 1${kind}`, async () => {
     await using na = await startTestAuthority();
     const node = await joinedNode(na);
     await operate(na, '/admin/revoke', { cert_id: node.certId });
@@ -263,7 +263,7 @@ for (const restarts of [false, true]) {
   });
 }
 
-test('past next_update parallel readers all get the one re-issued list', async () => {
+test('past next_update concurrent readers all get the same reissued list', async () => {
   await using na = await startTestAuthority();
   await get(na, '/crl');
   na.clock.advance(DAY + 1);
@@ -280,7 +280,7 @@ test('a conditional read past next_update is not answered 304', async () => {
   assert.equal(answer.status, 200);
 });
 
-test('the sequence never falls, through revocations, lapses and restarts', async () => {
+test('the sequence never decreases, through revocations, lapses and restarts', async () => {
   await using na = await startTestAuthority();
   let last = -1;
   const risen = async (authority: TestAuthority) => {
@@ -301,7 +301,7 @@ test('the sequence never falls, through revocations, lapses and restarts', async
   assert.equal(last, 2);
 });
 
-test('a label for the NA key is used in signatures, while the issuer of the list stays the key', async () => {
+test('a label for the authority key is used in signatures, while the issuer of the list remains the key', async () => {
   await using na = await startTestAuthority({ flags: { keyId: 'na-2025-q1' } });
   const crl = await get(na, '/crl');
   assert.equal(crl.body.issuer, na.audience);
@@ -312,7 +312,7 @@ test('a label for the NA key is used in signatures, while the issuer of the list
   assert.equal(policy.body.signatures[0].key_id, 'na-2025-q1');
 });
 
-test('the first GET /policy creates, signs and keeps the policy whose digest the genesis has', async () => {
+test('the first GET /policy creates, signs and stores the policy whose digest is in the genesis', async () => {
   await using na = await startTestAuthority();
   const genesis = await get(na, '/genesis');
   na.clock.advance(HOUR);
@@ -333,7 +333,7 @@ test('the first GET /policy creates, signs and keeps the policy whose digest the
   assert.equal((await get(na, '/policy')).text, text);
 });
 
-test('20 parallel first readers all get the one default policy', async () => {
+test('20 concurrent first readers all get the one default policy', async () => {
   await using na = await startTestAuthority();
   const answers = await Promise.all(Array.from({ length: 20 }, () => get(na, '/policy')));
   assert.equal(new Set(answers.map(({ text }) => text)).size, 1);
@@ -473,7 +473,7 @@ const FIGURES = [
   'mesh_na_policy_versions_total',
 ] as const;
 
-test('GET /metrics is the Prometheus text form, each figure a gauge with its help', async () => {
+test('GET /metrics is in the Prometheus text format, each figure a gauge with its help', async () => {
   await using na = await startTestAuthority();
   const { status, headers, text } = await get(na, '/metrics');
   assert.equal(status, 200);
@@ -484,7 +484,7 @@ test('GET /metrics is the Prometheus text form, each figure a gauge with its hel
   }
 });
 
-test('every metric begins with mesh_na_ and is typed once', async () => {
+test('every metric begins with mesh_na_ and has one type line', async () => {
   await using na = await startTestAuthority();
   const { text } = await get(na, '/metrics');
   const typed = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name = '']) => name);

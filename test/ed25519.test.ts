@@ -81,7 +81,7 @@ for (const { id, input, expected } of vectors) {
   });
 }
 
-test('keys and signatures are those of two independent libraries, and all verify each other', () => {
+test('keys and signatures match two independent libraries, and all verify each other’s', () => {
   const seed = fc.uint8Array({ minLength: 32, maxLength: 32 });
   fc.assert(
     fc.property(seed, fc.string({ unit: 'binary' }), (bytes, text) => {
@@ -103,7 +103,7 @@ test('keys and signatures are those of two independent libraries, and all verify
   );
 });
 
-test('a signature, key or text with one bit changed is refused, as both other libraries do', () => {
+test('a signature, key or text with one bit changed is refused, as in both other libraries', () => {
   const place = fc.record({
     part: fc.constantFrom('signature', 'key', 'text'),
     bit: fc.integer({ min: 0, max: 511 }),
@@ -158,7 +158,7 @@ for (const [who, verify] of VERIFIERS) {
     assert.equal(verify(toBase64(neutral), 'any text', toBase64(forged)), false);
   });
 
-  test(`${who} refuses a signature whose point is of small order, though the key's holder made it`, () => {
+  test(`${who} refuses a signature whose point is of small order, even if the key's owner created it`, () => {
     const key = fromBase64(keyA.publicKey);
     for (const point of SMALL_ORDER) {
       const signature = signatureWithPoint(point, signedByA);
@@ -176,7 +176,7 @@ for (const [who, verify] of VERIFIERS) {
     }
   });
 
-  test(`${who} refuses a scalar of L or more, though tweetnacl takes it`, () => {
+  test(`${who} refuses a scalar of L or more, although tweetnacl accepts it`, () => {
     const scalar = fromLittleEndian(signatureA.subarray(32));
     const malleable = Buffer.concat([signatureA.subarray(0, 32), littleEndian(scalar + L)]);
     const key = fromBase64(keyA.publicKey);
@@ -209,7 +209,7 @@ const SPELLINGS: readonly (readonly [string, (text: string) => string])[] = [
 ];
 
 for (const [how, spell] of SPELLINGS) {
-  test(`a key written ${how} is no key, and a signature written so never verifies`, () => {
+  test(`a key written ${how} is not a key, and a signature written that way never verifies`, () => {
     // A key and signature whose base64 holds both characters that the URL alphabet replaces.
     const { signer, signature } = signatureWith(/[+/]/);
     const key = spell(signer.publicKey);
@@ -233,7 +233,7 @@ test('base64 decodes only to the exact number of bytes', () => {
   }
 });
 
-test('each 32 bytes have exactly one spelling among all that decode to them', () => {
+test('among all spellings that decode to the same 32 bytes, exactly one is accepted', () => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), (bytes) => {
       const canonical = toBase64(bytes);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { startTestAuthority } from './support/authority.ts';
 import { get, heartbeat, invite, joinedNode, newKey, nodeRequest } from './support/requests.ts';
 
-test('50 parallel joins on one invite give exactly one certificate', async () => {
+test('50 concurrent joins with one invite give exactly one certificate', async () => {
   await using na = await startTestAuthority();
   const token = await invite(na);
   const answers = await Promise.all(
@@ -17,7 +17,7 @@ test('50 parallel joins on one invite give exactly one certificate', async () =>
   );
 });
 
-test('a node that joined and heartbeats is counted as active', async () => {
+test('a node that joined and sends heartbeats is counted as active', async () => {
   await using na = await startTestAuthority();
   const node = await joinedNode(na);
   assert.equal((await heartbeat(na, node)).body.ack, true);

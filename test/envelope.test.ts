@@ -118,7 +118,7 @@ for (const [expected, ask] of ANSWERS) {
     assert.notEqual(headers.get('cache-control'), null);
   });
 
-  test(`${expected}: nothing internal shows in the answer`, async () => {
+  test(`${expected}: nothing internal appears in the answer`, async () => {
     const na = await shared();
     const { headers, text } = await ask(na, {});
     const shown = `${[...headers].join('\n')}\n${text}`;
@@ -128,7 +128,7 @@ for (const [expected, ask] of ANSWERS) {
   });
 }
 
-test('bytes beyond ASCII at the ends of an X-Request-ID are no part of it, and are never answered', async () => {
+test('non-ASCII bytes at the ends of an X-Request-ID are not part of it, and are never returned', async () => {
   await using na = await startTestAuthority();
   for (const id of ['café', 'écaf', 'ééé']) {
     const sent = { headers: { 'X-Request-ID': Buffer.from(id).toString('latin1') } };
@@ -185,7 +185,7 @@ for (const [name, path] of [
   ['a path parameter too many', '/admin/operator-keys/a/b/revoke'],
   ['a name every object has', '/constructor'],
 ] as const) {
-  test(`${name} is 404 not_found, whatever the method`, async () => {
+  test(`${name} is 404 not_found, regardless of the method`, async () => {
     const na = await common();
     for (const method of ['GET', 'POST', 'DELETE', 'PUT']) {
       assert.equal(outcome(await sendRaw(na, method, path)), '404 not_found', method);
@@ -257,7 +257,7 @@ test('a length beyond the limit is refused before the body is sent', async () =>
   assert.equal(answer.headers.get('connection'), 'close');
 });
 
-test('a refused body does not disturb the requests after it', async () => {
+test('a refused body does not affect the requests after it', async () => {
   await using na = await startTestAuthority({ environment: SMALL });
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, index) =>
@@ -321,7 +321,7 @@ for (const [name, body] of [
 }
 
 for (const body of ['[]', '[{}]', '"text"', '1', '1.5', 'true', 'null', ' null ']) {
-  test(`the body ${body} is JSON but no object: 400 invalid_json_object`, async () => {
+  test(`the body ${body} is JSON but not an object: 400 invalid_json_object`, async () => {
     const na = await common();
     for (const path of ['/renew', '/admin/revoke']) {
       assert.equal(outcome(await send(na, 'POST', path, { body })), '400 invalid_json_object');
@@ -329,7 +329,7 @@ for (const body of ['[]', '[{}]', '"text"', '1', '1.5', 'true', 'null', ' null '
   });
 }
 
-test('what strict JSON allows passes: 64 levels, escapes, exotic names, long numbers', async () => {
+test('everything that strict JSON allows is accepted: 64 levels, escapes, unusual names, long numbers', async () => {
   await using na = await startTestAuthority();
   const extra = {
     deep: JSON.parse(nested(63).slice(5, -1)),
@@ -347,7 +347,7 @@ test('a member named __proto__ is a member like any other', async () => {
   assert.equal(outcome(await operate(na, '/admin/revoke', body)), '400 missing_cert_id');
 });
 
-test('an empty body is {}', async () => {
+test('an empty body is treated as {}', async () => {
   await using na = await startTestAuthority();
   assert.equal(outcome(await sendRaw(na, 'POST', '/join')), '400 missing_node_public_key');
   const { init } = operatorRequest(na, '/admin/revoke', {});
@@ -356,7 +356,7 @@ test('an empty body is {}', async () => {
 });
 
 for (const type of ['text/plain', 'application/xml', 'multipart/form-data', 'nonsense', '']) {
-  test(`a body is JSON also when its type says ${JSON.stringify(type)}`, async () => {
+  test(`a body is read as JSON even if its type is ${JSON.stringify(type)}`, async () => {
     const na = await common();
     const { init } = operatorRequest(na, '/admin/invite');
     const answer = await sendRaw(na, 'POST', '/admin/invite', {
@@ -396,7 +396,7 @@ for (const [name, ask, locs] of [
   ],
   ['renewal roles that are a text', (na: TestAuthority) => renewWith(na, 'x'), [['body', 'roles']]],
 ] as const) {
-  test(`${name} is 422, and details.errors say where`, async () => {
+  test(`${name} is 422, and details.errors says where`, async () => {
     const na = await common();
     const answer = await ask(na);
     assert.equal(outcome(answer), '422 request_validation_failed');
@@ -414,7 +414,7 @@ for (const [name, ask, locs] of [
   });
 }
 
-test('a status of 64 characters is taken', async () => {
+test('a status of 64 characters is accepted', async () => {
   await using na = await startTestAuthority();
   const { key, certId } = await joinedNode(na);
   const body = { cert_id: certId, status: 's'.repeat(64) };
@@ -455,7 +455,7 @@ test('JSON answers say that they are JSON in UTF-8 and must not be stored', asyn
   }
 });
 
-test('a client that hangs up in the middle of its body disturbs nobody', async () => {
+test('a client that disconnects in the middle of its body affects no one', async () => {
   await using na = await startTestAuthority();
   const { hostname, port } = new URL(na.url);
   const { connect } = await import('node:net');
@@ -509,7 +509,7 @@ for (const path of [
   '/consensus/verify',
   '/data-usage/verify',
 ]) {
-  test(`POST ${path} takes no body of more than 512 KiB, however much others take`, async () => {
+  test(`POST ${path} accepts no body of more than 512 KiB, however much others accept`, async () => {
     const na = await common();
     const fill = (bytes: number) => `{"x":"${'x'.repeat(bytes - 8)}"}`;
     const fits = await send(na, 'POST', path, { body: fill(512 * 1024) });

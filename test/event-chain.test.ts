@@ -48,13 +48,13 @@ test('both forms have the bytes of the vectors', async () => {
 });
 
 for (const { after, problem, line } of refused) {
-  test(`after event ${after}, ${problem} is found in ${line.slice(-50)}`, () => {
+  test(`after event ${after}, ${problem} is detected in ${line.slice(-50)}`, () => {
     const last = places[after] ?? BEFORE_FIRST;
     assert.throws(() => nextEvent(line, last), { name: 'EventChainError', problem });
   });
 }
 
-test('a client that is offered another log, or one with a gap, refuses it and reads no further', async () => {
+test('a client that is offered another log, or one with a gap, refuses it and stops reading', async () => {
   for (const [offered, problem, read] of [
     [[texts[0], texts[2]], 'gap', 1],
     [[texts[0], texts[1], texts[1]], 'gap', 2],
@@ -78,7 +78,7 @@ test('a client that is offered another log, or one with a gap, refuses it and re
   );
 });
 
-test('a client goes on after the last event, whenever the connection is lost, and ends with a refusal', async () => {
+test('a client continues after the last event when a connection is lost, and ends at a refusal', async () => {
   const asked: string[] = [];
   const answers = [
     () => new Response(`${texts[0]}\n\n`),

@@ -27,7 +27,7 @@ for (const threads of ['1', '2']) {
     const na = await startTestAuthority({ flags: { threads } });
     after(() => na[Symbol.asyncDispose]());
 
-    test('are all that was logged, and then what happens, each once and in order', async () => {
+    test('include everything logged, and then everything that happens, once and in order', async () => {
       await invites(na, 3);
       await using reader = await openReader(na, '/events');
       await reader.until((events) => events.length >= 3);
@@ -39,7 +39,7 @@ for (const threads of ['1', '2']) {
       assert.equal(entries.at(-1)?.event_type, 'invite_created');
     });
 
-    test('have the same bytes in both forms, and what the bulletin says is their number', async () => {
+    test('have the same bytes in both forms, and are numbered as the bulletin says', async () => {
       const lines = await whole(na, '/events?follow=0', LINES);
       assert.match(lines.headers.get('content-type') ?? '', /^application\/x-ndjson/);
       const texts = lines.text.split('\n').filter((line) => line !== '');
@@ -53,7 +53,7 @@ for (const threads of ['1', '2']) {
       assert.equal((await get(na, '/bulletin')).body.log_size, texts.length);
     });
 
-    test('go on after any of them, by the query or by Last-Event-ID', async () => {
+    test('continue after any event, by the query or by Last-Event-ID', async () => {
       const all = eventsIn((await whole(na, '/events?follow=0', LINES)).text);
       const wanted = all.slice(3);
       const fromTheFirst = await whole(na, '/events?after=&follow=0', LINES);
@@ -71,7 +71,7 @@ for (const threads of ['1', '2']) {
       assert.equal(next?.index, all.length + 1);
     });
 
-    test('end within a second for the key of an operator that is revoked', async () => {
+    test('end within a second when the operator’s key is revoked', async () => {
       const key = newKey();
       const added = { key_id: `ops-${threads}`, public_key: key.publicKey, tier: 'standard' };
       await operate(na, '/admin/operator-keys', added);
@@ -89,14 +89,14 @@ for (const threads of ['1', '2']) {
       await other.until((events) => events.at(-1)?.entry.event_type === 'invite_created');
     });
 
-    test('are read by the client across lost connections, which refuses what is altered', async () => {
+    test('are read by the client across lost connections, and altered ones are refused', async () => {
       const read = await taken(clientOf(na).events(), 4);
       assert.deepEqual(indexesOf(read), [1, 2, 3, 4]);
       const [, place] = read;
       assert.deepEqual(await taken(clientOf(na).events({ after: place ?? 0 }), 2), read.slice(2));
     });
 
-    test('are refused to whoever asks wrongly', async () => {
+    test('are refused for an invalid request', async () => {
       for (const [path, refused] of [
         ['/events?after=-1', '400 invalid_after'],
         ['/events?after=1.0', '400 invalid_after'],
@@ -116,7 +116,7 @@ for (const threads of ['1', '2']) {
   });
 }
 
-test('a long log is read in pages by readers who begin anywhere, while it grows', async () => {
+test('a long log is read in pages from any position while it grows', async () => {
   await using before = await startTestAuthority();
   await operate(before, '/admin/invite', { count: 300 });
   await invites(before, 3);
@@ -133,7 +133,7 @@ test('a long log is read in pages by readers who begin anywhere, while it grows'
   }
 });
 
-test('a reader who takes nothing is ended, and what it has not taken it can read again', async () => {
+test('a reader that reads nothing is disconnected, and can read again what it missed', async () => {
   await using na = await startTestAuthority();
   const roles = Array.from({ length: 64 }, (_, index) => `role:${index}-${'x'.repeat(100)}`);
   assert.equal((await operate(na, '/admin/invite', { count: 1000, roles })).status, 200);
@@ -155,7 +155,7 @@ test('a reader who takes nothing is ended, and what it has not taken it can read
   assert.deepEqual(indexesOf([...got, ...rest]), numbers(1, 1001));
 });
 
-test('a reader hears that its connection lives, and is ended when the authority stops', async () => {
+test('a reader gets signs of life, and is disconnected when the authority stops', async () => {
   await using na = await startTestAuthority();
   await using sse = await openReader(na, '/events', { headers: SSE });
   await using lines = await openReader(na, '/events', { headers: LINES });
@@ -166,7 +166,7 @@ test('a reader hears that its connection lives, and is ended when the authority 
   await Promise.all([sse.ended, lines.ended]);
 });
 
-test('there are as many readers as are allowed, and a place is free again when one leaves', async () => {
+test('the number of readers is limited, and a place is free again when one leaves', async () => {
   // Threads share the allowance out among themselves.
   const flags = { threads: '1' };
   await using na = await startTestAuthority({ flags, environment: { MESH_EVENT_READERS: '2' } });
@@ -187,7 +187,7 @@ const READERS = Number(process.env.MESH_TEST_EVENT_READERS ?? '30');
  */
 const BEGIN_AT_ONCE = 50;
 
-test('readers that are cut off at random miss nothing and get nothing twice', async (t) => {
+test('readers whose connections are cut at random miss nothing and get nothing twice', async (t) => {
   await using na = await startTestAuthority({ flags: { threads: '2' } });
   const events = 60;
   await operate(na, '/admin/invite', { count: 3 });

@@ -98,7 +98,7 @@ const CAUSE = /EIO|ENOSPC|Input\/output error|No space left on device/;
 
 suite('an init', { skip }, () => {
   for (const row of some(2, INIT)) {
-    test(`is refused when ${titleOf(row)} fails, and the next one makes the network`, async (t) => {
+    test(`is refused if ${titleOf(row)} fails, and the next one creates the network`, async (t) => {
       const folder = mkdtempSync(join(tmpdir(), 'mesh-na-init-'));
       t.after(() => rmSync(folder, { recursive: true }));
       const init = ['init', '--data-dir', folder];
@@ -112,14 +112,14 @@ suite('an init', { skip }, () => {
 
 suite('a first start', { skip }, () => {
   for (const row of some(3, START)) {
-    test(`is refused when ${titleOf(row)} fails, and the next one serves`, async (t) => {
+    test(`is refused if ${titleOf(row)} fails, and the next one serves`, async (t) => {
       const folder = networkFolder(t);
       assertRefused(await startedWith(folder, row));
       await assertStored(folder, []);
     });
   }
   for (const row of some(2, DAMAGING)) {
-    test(`serves nothing when ${titleOf(row)} fails, and the next one serves`, async (t) => {
+    test(`serves nothing if ${titleOf(row)} fails, and the next one serves`, async (t) => {
       const folder = networkFolder(t);
       const { code, stdout } = await startedWith(folder, row);
       assert.notEqual(code, 0);
@@ -131,14 +131,14 @@ suite('a first start', { skip }, () => {
 
 suite('a server', { skip }, () => {
   for (const row of COMMIT) {
-    test(`ends with 1 when ${titleOf(row)} fails, and what it acknowledged is stored`, async (t) => {
+    test(`ends with 1 if ${titleOf(row)} fails, and everything it acknowledged is stored`, async (t) => {
       const { server, tokens } = await invitingUntil(t, row);
       await assertEnded(server, CAUSE);
       await assertStored(server.na.dataDir, tokens);
     });
   }
   for (const row of DAMAGING_COMMIT) {
-    test(`ends when ${titleOf(row)} fails, and what it acknowledged is stored`, async (t) => {
+    test(`ends if ${titleOf(row)} fails, and everything it acknowledged is stored`, async (t) => {
       const { server, tokens } = await invitingUntil(t, row);
       const { code, signal, stderr } = await server.ended;
       assert.notEqual(code, 0);
@@ -147,7 +147,7 @@ suite('a server', { skip }, () => {
     });
   }
 
-  test('ends with 1 when its last flush fails, and no heartbeat that it acknowledged passes again', async (t) => {
+  test('ends with 1 if its last flush fails, and no heartbeat that it acknowledged is accepted again', async (t) => {
     const server = await start(t, { MESH_LIVENESS_FLUSH_MS: '60000' });
     const { key, certId } = await joinedNode(server.na);
     const beat = signedByNode(server.na, '/heartbeat', key, { cert_id: certId, status: 'healthy' });

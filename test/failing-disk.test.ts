@@ -9,7 +9,7 @@ import { makeNetworkFolder } from './support/folders.ts';
 import './support/lmdb-only.ts';
 import { networkOn, smallDisk } from './support/small-disk.ts';
 
-test('a server whose commit cannot be stored ends with 1, names the cause, and has stored what it acknowledged', async (t) => {
+test('a server whose commit cannot be stored ends with 1, names the cause, and has stored everything it acknowledged', async (t) => {
   if (!mayTrace()) return t.skip('this user may not trace processes');
   const { folder } = makeNetworkFolder();
   t.after(() => rmSync(folder, { recursive: true }));

@@ -26,7 +26,7 @@ import { signedNetwork, startSigner } from './support/signer.ts';
 
 for (const threads of ['1', '2']) {
   suite(`with ${threads} thread(s)`, () => {
-    test('a bug in one handler is a 500 and an ERROR line with the stack, and the service goes on', async (t) => {
+    test('a bug in one handler is a 500 and an ERROR line with the stack, and the service continues', async (t) => {
       const server = await startArmed(t, threads, HANDLER_THROWS);
       const failed = await operate(server.na, '/admin/invite', MANY_INVITES);
       assert.equal(outcome(failed), '500 internal_server_error');
@@ -40,7 +40,7 @@ for (const threads of ['1', '2']) {
       assert.match(stderr, line);
     });
 
-    test('an exception behind a commit ends the process, and the log names it', async (t) => {
+    test('an exception after a commit ends the process, and the log names it', async (t) => {
       const server = await startArmed(t, threads, EFFECT_THROWS);
       const policy = { policy_id: 'p', content: {} };
       await assert.rejects(operate(server.na, '/admin/policy', policy), TypeError);
@@ -70,7 +70,7 @@ for (const how of ['exception', 'rejection'] as const) {
   }
 }
 
-test('an uncaught exception on the thread that asks the signer ends the process with 1, and one line says where it was', async () => {
+test('an uncaught exception on the thread that calls the signer ends the process with 1, and one line says where it was', async () => {
   const network = signedNetwork();
   await startSigner(network);
   const args = ['--signer', network.address];
@@ -91,7 +91,7 @@ test('an uncaught exception in the signer ends it with 1, and one line says wher
 });
 
 for (const how of ['exception', 'rejection'] as const) {
-  test(`a process that looks for damage, or makes a backup, says what uncaught ${how} has ended it`, async () => {
+  test(`a process that scrubs or backs up reports the uncaught ${how} that ended it`, async () => {
     const { folder: dataDir } = makeNetworkFolder();
     const signal = new AbortController().signal;
     const ended =
@@ -120,7 +120,7 @@ test('an uncaught exception before the service is ready ends the process with 1,
   rmSync(folder, { recursive: true });
 });
 
-test('an exception while an edge thread takes a request ends the process with 1, and one line says where it was', async (t) => {
+test('an exception while an edge thread accepts a request ends the process with 1, and one line says where it was', async (t) => {
   const server = await startArmed(t, '2', EDGE_THROWS);
   let isOver = false;
   void server.ended.then(() => (isOver = true));

@@ -49,7 +49,7 @@ test('a feed of 20,000 ids is one stored subject, revoked all at once, and the s
   assert.equal((await get(again, '/connectome.json')).text, before);
 });
 
-test('a later import updates what it names, keeps the rest, and takes the place of what it covers', async () => {
+test('a later import updates the ids it names, keeps the others, and replaces what it covers', async () => {
   await using na = await startTestAuthority();
   const beta = sovereign('beta');
   await importIds(na, beta, 1, idsFrom(0, 3000));
@@ -71,7 +71,7 @@ test('a later import updates what it names, keeps the rest, and takes the place 
   assert.equal((await get(again, '/connectome.json')).text, before);
 });
 
-test('parallel long imports of one issuer end with every id revoked', async () => {
+test('concurrent long imports of one issuer end with every id revoked', async () => {
   await using na = await startTestAuthority();
   const beta = sovereign('beta');
   const sequences = [1, 2, 3, 4, 5];
@@ -89,7 +89,7 @@ test('parallel long imports of one issuer end with every id revoked', async () =
   assert.equal((await get(again, '/connectome.json')).text, before);
 });
 
-test('revocations that were stored one by one still hold, and a later import updates them', async () => {
+test('revocations that were stored one by one still apply, and a later import updates them', async () => {
   await using na = await startTestAuthority();
   const beta = sovereign('beta');
   await na.stop();
@@ -135,7 +135,7 @@ test('MESH_MAX_FEED_ENTRIES bounds an import; the feed is refused as malformed',
   assert.equal(outcome(await importIds(na, beta, 1, idsFrom(0, 10))), '200');
 });
 
-test('nothing of an import counts before all of it is there, and other work has its turn', async () => {
+test('an import takes effect only when it is complete, and other work proceeds meanwhile', async () => {
   const index = createRecognitionIndex();
   const imports = createImportedFeeds(index, () => undefined);
   imports.endLoading();

@@ -55,7 +55,7 @@ suite('node join without a root key, at a terminal', () => {
     });
   }
 
-  test('yes joins, and the folder is asked from then on', async () => {
+  test('yes joins, and the folder is used from then on', async () => {
     const nodeDir = join(folder, 'node');
     const { code, shown } = await answered(nodeDir, 'yes\r');
     assert.equal(code, EXIT.done, shown);

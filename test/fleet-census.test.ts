@@ -46,7 +46,7 @@ function censusOf(nodes: number, time: { now: number }) {
   });
 }
 
-test('the first count of a large fleet is awaited, and leaves turns to others', async () => {
+test('the first count of a large fleet is awaited, and yields to others', async () => {
   const census = censusOf(5_000, { now: 0 });
   const counting = census.take(0);
   assert.ok(counting instanceof Promise);
@@ -62,7 +62,7 @@ test('the first count of a large fleet is awaited, and leaves turns to others', 
   assert.equal(census.latest?.silent, 0);
 });
 
-test('later counts go on beside their readers, who see the last one', async () => {
+test('later counts run in the background, and readers get the previous one', async () => {
   const time = { now: 0 };
   const census = censusOf(5_000, time);
   void census.take(0);

@@ -38,7 +38,7 @@ after(() => cluster[Symbol.asyncDispose]());
 /** A bulletin changes at most once a second [core-5-14]; and the grain of the clocks. */
 const PERIOD_MS = 1000 + 20;
 
-test('bulletins and deltas of every instance follow what was acknowledged, while the writer changes', async (t) => {
+test('bulletins and deltas of every instance match what was acknowledged, while the writer changes', async (t) => {
   await using instances = await testInstances(cluster);
   await using house = await openHouse(instances);
   const { na } = house.at(0);
@@ -95,7 +95,7 @@ test('bulletins and deltas of every instance follow what was acknowledged, while
   t.diagnostic(`${changes.length} changes, ${seen.length} answers, ${distinct.size} bulletins`);
 });
 
-test('events are read once and in order wherever a reader goes on, and posted by the writer alone, while it changes', async (t) => {
+test('events are read once and in order from every instance, and posted only by the writer, while it changes', async (t) => {
   await using instances = await testInstances(cluster);
   const { publicKey: authorityKey } = loadConfig({ dataDir: instances.folder }, {}, Date.now());
   await using hook = await startReceiver({ authorityKey, now: REAL_TIME.now });

@@ -66,7 +66,7 @@ const names = (keys: readonly string[]) =>
   );
 
 suite('a pinned authority key', () => {
-  test('is all that counts until a statement is in force', () => {
+  test('is the only one that counts until a statement is in force', () => {
     const { trust, at } = reader();
     assert.deepEqual(names(trust.signingNow()), ['first']);
     const { refusal, changes, next } = trust.follow(documentOf(PLANNED));
@@ -79,7 +79,7 @@ suite('a pinned authority key', () => {
     assert.deepEqual(names(trust.signingNow()), ['second']);
   });
 
-  test('and its successor count during the overlap, the current one first', () => {
+  test('counts together with its successor during the overlap, the current one first', () => {
     const { trust, at } = reader({}, 11);
     trust.follow(documentOf(PLANNED));
     assert.deepEqual(names(trust.signingNow()), ['second', 'first']);
@@ -91,7 +91,7 @@ suite('a pinned authority key', () => {
     assert.deepEqual(names(trust.signingNow()), ['first']);
   });
 
-  test('leads across no compromise: the client is told to pin the root key', () => {
+  test('does not lead across a compromise: the client is told to pin the root key', () => {
     const { trust } = reader({}, 200);
     const { refusal } = trust.follow(documentOf(STOLEN));
     assert.equal(refusal?.reason, 'root_key_needed');
@@ -104,8 +104,8 @@ suite('a pinned authority key', () => {
   });
 });
 
-suite('what was followed', () => {
-  test('is never given up: not for an older copy, not for a fork, not for what is no document', () => {
+suite('a key that was followed', () => {
+  test('is never given up: not for an older copy, a fork, or an invalid document', () => {
     const { trust } = reader(ROOTED, 60);
     trust.follow(documentOf(PLANNED));
     const before = [trust.stored(), trust.digest()];
@@ -127,7 +127,7 @@ suite('what was followed', () => {
     }
   });
 
-  test('is kept between runs, with what was in force', () => {
+  test('is kept between runs, along with what was in force', () => {
     const document = documentOf(PLANNED, ROLL_BACK, { kind: 'planned', at: 300 });
     const first = reader(ROOTED, 100);
     first.trust.follow(JSON.stringify(document));
@@ -148,7 +148,7 @@ suite('what was followed', () => {
     );
   });
 
-  test('follows the genesis rather than a clock that is a little off', () => {
+  test('is judged by the genesis rather than a clock that is slightly off', () => {
     const [early, late] = [reader(ROOTED, 10 - 4 / 60), reader(ROOTED, 10 + 4 / 60)];
     const named = {
       ...FIRST_GENESIS,
@@ -203,14 +203,14 @@ suite('a verifier with followed keys', () => {
     ['the next key signed', 5, [PLANNED], 4, [SECOND], 'invalid_signature'],
     ['a stranger signed', 11, [PLANNED], 5, [countedKey(9)], 'invalid_signature'],
   ] as [string, number, Step[], number, Signer[], string][]) {
-    test(`says ${reason} of a certificate that ${what}`, () => {
+    test(`reports ${reason} for a certificate that ${what}`, () => {
       const { trust, verifier } = followedAt(hours, ...steps);
       const expected = { genesis: FIRST_GENESIS, authority: trust };
       assert.equal(verifier.certificate(certificate(issued, ...by), expected), reason);
     });
   }
 
-  test('believes what is said now only by keys that sign now', () => {
+  test('believes current statements only from keys that sign now', () => {
     const list = (...by: Signer[]) =>
       signed(
         {

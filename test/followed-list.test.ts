@@ -23,7 +23,7 @@ interface Revoked {
   readonly sequence: number;
 }
 
-test('it is the one that is read at once, whatever was read together and in whatever order', () => {
+test('it equals the list read at once, regardless of how reads were grouped and ordered', () => {
   const unit = fc.record({ revoked: fc.integer({ min: 1, max: 4 }), endsReading: fc.boolean() });
   const units = fc.array(unit, { minLength: 1, maxLength: 40 });
   fc.assert(

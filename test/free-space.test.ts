@@ -29,7 +29,7 @@ import { type SmallDisk, smallDisk } from './support/small-disk.ts';
 const MEGABYTE = 1_048_576;
 const REFUSED = '507 insufficient_storage';
 
-test('while little space is left newcomers are refused, and all others are served', async (t) => {
+test('when little space is left newcomers are refused, and all others are served', async (t) => {
   await using disk = await smallDisk('24m');
   if (disk === null) return t.skip('this user may not mount a disk in a namespace of their own');
   await using na = await startOn(disk, '8');
@@ -80,14 +80,14 @@ test('a start on a disk that is nearly full refuses newcomers from the first req
   assert.equal(outcome(await operate(na, '/admin/invite')), REFUSED);
 });
 
-test('with MESH_MIN_FREE_MB=0 nobody is refused', async (t) => {
+test('with MESH_MIN_FREE_MB=0 no one is refused', async (t) => {
   await using disk = await smallDisk('24m');
   if (disk === null) return t.skip('this user may not mount a disk in a namespace of their own');
   await using na = await startOn(disk, '0');
   assert.equal(outcome(await operate(na, '/admin/invite')), '200');
 });
 
-test('the disk of the data folder says nothing of a state in a database', () => {
+test('the disk of the data folder does not matter to a state in a database', () => {
   const { folder: dataDir } = makeNetworkFolder();
   const load = (flags: object) => loadConfig({ dataDir, ...flags }, {}, Date.now()).minFree;
   try {

@@ -18,7 +18,7 @@ for (const threads of ['1', '2']) {
       ['a full disk', (disk) => disk.fill()],
       ['a disk that fills up in the midst of a write', (disk) => disk.leave(2 * 4096)],
     ] as const satisfies readonly (readonly [string, (disk: SmallDisk) => void])[]) {
-      test(`${title} ends the process with 1, is named, and takes nothing that was acknowledged`, async (t) => {
+      test(`${title} ends the process with 1, is named, and loses nothing that was acknowledged`, async (t) => {
         await using disk = await smallDisk('4m');
         if (disk === null)
           return t.skip('this user may not mount a disk in a namespace of their own');
@@ -33,7 +33,7 @@ for (const threads of ['1', '2']) {
       });
     }
 
-    test('a data file that may not grow ends the process with 1, and takes nothing that was acknowledged', async (t) => {
+    test('a data file that cannot grow ends the process with 1, and nothing acknowledged is lost', async (t) => {
       const { dataDir, server } = await startOnDisk(t, threads);
       const tokens = await invite(server, 2);
       refuseWrites(server);

@@ -5,7 +5,7 @@ import { fuzz } from './fuzz/fuzz.ts';
 import { randomFrom } from './fuzz/random.ts';
 import { startTestAuthority } from './support/authority.ts';
 
-test('no mutated request ends in a 500 or without a whole envelope', async (t) => {
+test('no mutated request gets a 500 or an incomplete envelope', async (t) => {
   const seed = randomInt(2 ** 31);
   t.diagnostic(`seed ${seed}; more: npm run fuzz -- --requests 25000 --seed ${seed}`);
   await using na = await startTestAuthority({ environment: { MESH_RATE_LIMIT_VERIFY: 'off' } });

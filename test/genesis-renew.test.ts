@@ -57,7 +57,7 @@ test('mesh-na genesis renew extends the delegation, with the root key alone', as
   assert.match(await invite(na), /^[0-9a-f]{48}$/);
 });
 
-test('a node takes an extended delegation, and none that is shorter or of another key', () => {
+test('a node accepts an extended delegation, but not a shorter one or one by another key', () => {
   const root = newKey();
   const genesisUntil = (end: string, key = 'A'.repeat(43)) => {
     const genesis = readGenesisBlock({

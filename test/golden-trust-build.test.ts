@@ -34,7 +34,7 @@ test('the operator of the vectors signs with the key of the vectors', () => {
   assert.equal(na.privileged.key.publicKey, GOLDEN.keys.op?.public_base64);
 });
 
-test('the vectors hold cases of eleven operator routes and one read', () => {
+test('the vectors contain cases of eleven operator routes and one read', () => {
   assert.equal(Object.keys(GOLDEN.build).length, 12);
   assert.ok(casesOf('build').length >= 139);
 });

@@ -206,7 +206,7 @@ for (const { type, name, golden: given } of RECORDS) {
       assert.equal(form.isSignedBy([]), false, 'no key');
     });
 
-    test(`signing ${name} again makes the same signatures`, () => {
+    test(`signing ${name} again produces the same signatures`, () => {
       const { text, signatures } = formOf(type, record);
       assert.equal(signedTextOf(record), text);
       assert.deepEqual(
@@ -227,7 +227,7 @@ test('the digest of the graph is that of its text', () => {
   assert.deepEqual([derived?.graph_digest, evidence.graph_digest], [digest, digest]);
 });
 
-test('the graph served for the treaty of the vectors is theirs, its times in our spelling', () => {
+test('the graph served for the treaty of the vectors matches them, with times in our spelling', () => {
   const { record: graph } = golden('RecognitionGraph');
   const [treaty] = graph.active_treaties as JsonObject[];
   const { treaty_id, issuer_sovereign_id, subject_sovereign_id, subject_public_keys } = mustRead(
@@ -264,7 +264,7 @@ test('the digest of a justification is that of its signed text', () => {
   assert.equal(justificationDigest(justification, SHA256), derived?.digest);
 });
 
-test('the context digest of a vote is made of the justification digest and an id', () => {
+test('the context digest of a vote is derived from the justification digest and an id', () => {
   const { record, derived = {} } = golden('ValidatorVote');
   const { digest } = golden('JustificationProof').derived ?? {};
   assert.equal(derived.justification_digest, digest);
@@ -272,7 +272,7 @@ test('the context digest of a vote is made of the justification digest and an id
   assert.equal(sha256Hex(String(derived.context_digest_input)), record.context_digest);
 });
 
-test('the commitment is to the root and the number of its capabilities', () => {
+test('the commitment covers the root and the number of its capabilities', () => {
   const { record, derived } = golden('CapabilityCommitment');
   const capabilities = derived?.capabilities as readonly string[];
   assert.equal(record.merkle_root, merkleRoot(capabilities, SHA256));

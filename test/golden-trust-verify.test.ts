@@ -18,7 +18,7 @@ test('the authority of the vectors verifies with the key of the vectors', () => 
   assert.equal(na.audience, GOLDEN.keys.na?.public_base64);
 });
 
-test('the vectors hold cases of ten endpoints', () => {
+test('the vectors contain cases of ten endpoints', () => {
   assert.equal(Object.keys(GOLDEN.verify).length, 10);
   assert.ok(casesOf('verify').length >= 179);
 });

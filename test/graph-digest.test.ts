@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { createGraphDigest } from '../src/authority/derived/graph-caches.ts';
 import { createRecognitionIndex } from '../src/authority/views/recognition-index.ts';
 
-test('the digest of a graph that was built is known until a treaty or the clock changes the graph', () => {
+test('the digest of a graph is cached until a treaty or the clock changes the graph', () => {
   const index = createRecognitionIndex();
   let read = 0;
   const edges = () => {

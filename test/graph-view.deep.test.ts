@@ -129,7 +129,7 @@ test('the wheel zooms in a drawing that has the focus, until Escape gives it bac
   assert.ok((await scrolled(page)) < top);
 });
 
-test('dragging moves the drawing, also when it begins on a sovereign, and a click still chooses one', async () => {
+test('dragging moves the drawing, even if it begins on a sovereign, and a click still selects one', async () => {
   await using visit = await drawingOf('/connectome');
   const { page } = visit;
   for (let i = 0; i < 2; i += 1) await page.getByRole('button', { name: 'Zoom in' }).click();
@@ -191,7 +191,7 @@ test('buttons and keys zoom, move, and show all again; the page keeps keys that 
   assert.deepEqual(await visit.violations(), []);
 });
 
-test('a sovereign that Tab leads to comes into view, and the page does not jump', async () => {
+test('a sovereign that is reached with Tab scrolls into view, and the page does not jump', async () => {
   await using visit = await drawingOf('/connectome', { height: 700 });
   const { page } = visit;
   await inDrawing(page, NAMES[0] ?? '').focus();
@@ -209,7 +209,7 @@ test('a sovereign that Tab leads to comes into view, and the page does not jump'
   }
 });
 
-test('F shows the drawing on the full screen, where it is as accessible, and Escape leaves it', async () => {
+test('F shows the drawing full screen, where it is equally accessible, and Escape leaves it', async () => {
   await using visit = await drawingOf('/connectome');
   const { page } = visit;
   const button = page.locator('[data-key-of="f"]');
@@ -227,7 +227,7 @@ test('F shows the drawing on the full screen, where it is as accessible, and Esc
   assert.deepEqual(visit.problems, []);
 });
 
-test('what the reader sees stays over live updates, also over those that draw the whole anew', async () => {
+test('the view survives live updates, even those that redraw everything', async () => {
   await using other = await startTestAuthority();
   await recognized(other, 'alpha', 'beta');
   await using visit = await browser.visit(`${other.url}/connectome`);
@@ -339,7 +339,7 @@ for (const [theme, width] of [
   ['dark', 768],
   ['dark', NARROW],
 ] as const) {
-  test(`a drawing seen from near has no barrier: ${theme}, ${width} wide`, async () => {
+  test(`a zoomed-in drawing is accessible: ${theme}, ${width} wide`, async () => {
     await using visit = await drawingOf('/connectome', { theme, width });
     const { page } = visit;
     for (let i = 0; i < 4; i += 1) await page.getByRole('button', { name: 'Zoom in' }).click();

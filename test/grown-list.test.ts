@@ -35,7 +35,7 @@ import { newKey } from './support/requests.ts';
 const SIGNER = soleSigner(LINK_SIGNER, 'na');
 const NEXT_SIGNER = soleSigner(newKey(), 'next');
 
-test('a follower has every version byte for byte, of which only the first was sent whole', async () => {
+test('a follower has every version byte for byte, although only the first was sent whole', async () => {
   await using link = await linked();
   const list = signedList(5000);
   await link.shows(publishNext(link, list, 0));
@@ -49,7 +49,7 @@ test('a follower has every version byte for byte, of which only the first was se
   }
 });
 
-test('a version that another key has issued is no more than a version, and returns to the key before', async () => {
+test('a version issued by another key is an ordinary version, and so is the return to the former key', async () => {
   await using link = await linked();
   const list = signedList(20);
   await link.shows(publishNext(link, list, 1));
@@ -62,7 +62,7 @@ test('a version that another key has issued is no more than a version, and retur
   assert.doesNotMatch(link.log(), /has ended/);
 });
 
-test('versions that follow each other faster than they are sent are sent as one', async () => {
+test('versions that are published faster than they are sent are sent as one', async () => {
   await using link = await linked();
   const list = signedList(3);
   await link.shows(publishNext(link, list, 0));
@@ -74,13 +74,13 @@ test('versions that follow each other faster than they are sent are sent as one'
   assert.deepEqual(more, []);
 });
 
-test('the first entry of an empty list is no other than those after it', async () => {
+test('the first entry of an empty list is handled like those after it', async () => {
   await using link = await linked();
   const list = signedList(0);
   for (const added of [0, 1, 1, 2]) await link.shows(publishNext(link, list, added));
 });
 
-test('a list that does not add up to what was signed is not shown, and comes whole again', async () => {
+test('a list that does not match what was signed is not shown, and is requested whole again', async () => {
   await using link = await linked();
   const list = signedList(10);
   await link.shows(publishNext(link, list, 1));
@@ -106,7 +106,7 @@ test('a list that does not add up to what was signed is not shown, and comes who
   assert.match(link.log(), /extends a version that was not received/);
 });
 
-test('the memory of a version is used again when no edge reads it any more, and not before', async () => {
+test('the memory of a version is reused once no edge reads it any more', async () => {
   const list = signedList(100);
   const published: PublishedDocument[] = [];
   const caughtUp: (() => void)[] = [];

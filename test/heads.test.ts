@@ -58,7 +58,7 @@ suite('the head file', { concurrency: false, ...LMDB_ONLY }, () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test('has each revocation before it is answered, and everything else at the end', async () => {
+  test('contains each revocation before it is answered, and everything else at the end', async () => {
     const node = await joinedNode(first);
     await operate(first, '/admin/revoke', { cert_id: node.certId, reason: 'superseded' });
     const { crl_sequence, audit_length } = headNow();
@@ -70,7 +70,7 @@ suite('the head file', { concurrency: false, ...LMDB_ONLY }, () => {
     assert.equal((await get(first, '/readyz')).status, 200);
   });
 
-  test('is written and locked without following a link that somebody has planted', async () => {
+  test('is written and locked without following a planted link', async () => {
     await first.stop();
     const victim = join(folder, 'victim');
     writeFileSync(victim, 'precious\n');
@@ -101,13 +101,13 @@ suite('the head file', { concurrency: false, ...LMDB_ONLY }, () => {
     );
   });
 
-  test('stops a copy that is started beside, before it answers', async () => {
+  test('stops a copy that is started at the same time, before it answers', async () => {
     const copy = join(folder, 'copy');
     cpSync(first.dataDir, copy, { recursive: true });
     await assert.rejects(start({ dataDir: copy }), /head file .* is in use by another process/);
   });
 
-  test('puts an older copy that was put back in quarantine, which reveals nothing revoked as valid', async () => {
+  test('puts a restored older copy in quarantine, where it shows nothing revoked as valid', async () => {
     const node = await joinedNode(first);
     await first.stop();
     const old = join(folder, 'old');
@@ -144,7 +144,7 @@ suite('the head file', { concurrency: false, ...LMDB_ONLY }, () => {
     assert.equal((await get(first, '/readyz')).status, 200);
   });
 
-  test('refuses the state of another history, a head that is altered, and --new-head without need', async () => {
+  test('refuses the state of another history, an altered head, and --new-head without need', async () => {
     await first.stop();
     const kept = readFileSync(head, 'utf8');
     const other = makeNetworkFolder().folder;
@@ -164,7 +164,7 @@ suite('the head file', { concurrency: false, ...LMDB_ONLY }, () => {
   });
 });
 
-test('a head that another process writes while one is synced is not overwritten', async () => {
+test('is not overwritten if another process writes it during a sync', async () => {
   const path = join(mkdtempSync(join(tmpdir(), 'mesh-heads-')), 'head');
   const file = openHeadFile(path);
   await file.write('ours');

@@ -97,7 +97,7 @@ test('the answer with a bulletin has the session after it', async () => {
   assert.deepEqual(Object.keys(answer.body).slice(-2), ['bulletin', 'session']);
 });
 
-test('a heartbeat that is not of the session is refused, and changes nothing', async (t) => {
+test('a heartbeat that does not belong to the session is refused, and changes nothing', async (t) => {
   await using na = await startTestAuthority({
     environment: { MESH_RATE_LIMIT_NODE_FAILURES: '1/60' },
   });
@@ -146,11 +146,11 @@ test('a heartbeat that is not of the session is refused, and changes nothing', a
       assert.equal(outcome(await beat(na, session, call)), ENDED);
     });
   }
-  await t.test('that was sent before', async () => {
+  await t.test('one that was sent before', async () => {
     assert.equal(outcome(await beat(na, neighbor, { instant: formatInstant(now) })), ENDED);
   });
 
-  await t.test('none of which is a failed proof of the key', async () => {
+  await t.test('none of these is a failed proof of the key', async () => {
     assert.equal(auditEvents(na).length, audited);
     assert.deepEqual(await rosterRow(na, session.node), before);
     assert.equal(outcome(await beat(na, session)), '200');
@@ -198,7 +198,7 @@ test('a session does not outlast its certificate', async () => {
   assert.equal(outcome(await beat(na, session)), '403 certificate_expired');
 });
 
-test('only heartbeats take a session, and it decides alone where it is taken', async () => {
+test('only heartbeats accept a session, which alone decides there', async () => {
   const na = await shared();
   const session = await openSession(na, await joinedNode(na));
   assert.equal(outcome(await beat(na, session, { path: '/renew' })), '401 node_auth_failed');
@@ -228,7 +228,7 @@ test('a heartbeat asks for a session with a key', async (t) => {
   });
 });
 
-test('sessions can be off', async () => {
+test('sessions can be turned off', async () => {
   await using na = await startTestAuthority();
   const session = await openSession(na, await joinedNode(na));
   await na.stop();
@@ -242,7 +242,7 @@ test('sessions can be off', async () => {
   assert.deepEqual(Object.keys(answer.body), ['ack', 'server_time']);
 });
 
-test('a session continues after a restart, in which nothing that counted counts again', async () => {
+test('a session continues after a restart, and nothing that counted counts again', async () => {
   await using na = await startTestAuthority();
   const session = await openSession(na, await joinedNode(na));
   const instant = formatInstant(na.clock.now());
@@ -253,7 +253,7 @@ test('a session continues after a restart, in which nothing that counted counts 
   assert.equal(outcome(await beat(again, session)), '200');
 });
 
-test('a session continues after a kill, in which nothing that counted counts again', async () => {
+test('a session continues after a kill, and nothing that counted counts again', async () => {
   const { folder } = makeNetworkFolder();
   const first = await startChildServer(folder);
   const session = await openSession(first.na, await joinedNode(first.na));
@@ -278,7 +278,7 @@ test('a session continues after a kill, in which nothing that counted counts aga
   }
 });
 
-test('another key of the authority ends all sessions', async () => {
+test('another authority key ends all sessions', async () => {
   await using na = await startTestAuthority();
   const signed = await succession(na, { activatesIn: HOUR });
   await stage(na, signed);

@@ -80,7 +80,7 @@ suite('the history on the dashboard', { concurrency: false }, () => {
     });
   }
 
-  test('the table has every number that is drawn, and a dash for what was not recorded', async () => {
+  test('the table has every number that is drawn, and a dash where nothing was recorded', async () => {
     await using seen = await visit('/dashboard');
     const rows = await rowsOf(seen.page);
     assert.ok(rows.length === 96 || rows.length === 97);
@@ -92,7 +92,7 @@ suite('the history on the dashboard', { concurrency: false }, () => {
     assert.ok(rows.filter((row) => row.at(-1) === '0').every((row) => row[1] === '–'));
   });
 
-  test('the time is in the address', async () => {
+  test('the time range is in the address', async () => {
     await using seen = await visit('/dashboard?range=7d');
     const { page } = seen;
     const current = page.locator('.ranges a[aria-current]');
@@ -105,7 +105,7 @@ suite('the history on the dashboard', { concurrency: false }, () => {
     assert.equal(await current.innerText(), '24 hours');
   });
 
-  test('the values under the pointer are those of the table', async () => {
+  test('the values at the pointer are those of the table', async () => {
     await using seen = await visit('/dashboard', { width: WIDE });
     const { page } = seen;
     const rows = await rowsOf(page);

@@ -73,7 +73,7 @@ async function beatsIn(history: Pick<ReturnType<typeof keepHistory>, 'read'>): P
   return (JSON.parse(jsonText(answer)) as History).series[0]?.count;
 }
 
-test('three instances and a change of writer: each beat is counted once, in the minute in which it was answered', async () => {
+test('three instances and a change of writer: each heartbeat is counted once, in the minute in which it was answered', async () => {
   const store = sharedStore();
   let writer: ReturnType<typeof keepHistory> | null = keepHistory(store);
   let losesAnswers = false;
@@ -101,7 +101,7 @@ test('three instances and a change of writer: each beat is counted once, in the 
   assert.deepEqual(await beatsIn(keepHistory(store)), [6, 9, 12, 15, 1, null]);
 });
 
-test('while nobody takes what was counted, the last hour of it is kept', async () => {
+test('counts that no writer takes are kept for an hour', async () => {
   const taken: HistoryPart[] = [];
   let isTaken = false;
   const one = instance(1, (part) => {
@@ -130,7 +130,7 @@ test('a writer that fails does not stop it, and is logged', async () => {
   assert.deepEqual(taken, [1, 2]);
 });
 
-test('a pause of the process is a gap, and what was counted before belongs to the minute in which it began', async () => {
+test('a pause of the process is a gap, and earlier counts belong to the minute in which it began', async () => {
   const store = sharedStore();
   const history = keepHistory(store);
   const one = instance(1, async (part) => {

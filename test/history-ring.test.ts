@@ -50,7 +50,7 @@ function total(values: readonly (number | null)[] | undefined): number {
   return (values ?? []).reduce<number>((sum, value) => sum + (value ?? 0), 0);
 }
 
-test('every level has the same sums, whatever is added in whatever order, and after it was stored and read', () => {
+test('every level has the same sums, in any order of additions, even after it was stored and read', () => {
   const part = fc.record({
     minute: fc.integer({ min: START, max: START + DAY }),
     source: fc.integer({ min: 1, max: 3 }),
@@ -90,7 +90,7 @@ test('every level has the same sums, whatever is added in whatever order, and af
   );
 });
 
-test('a step is the sum of the minutes in it, and null where none was recorded', () => {
+test('a step is the sum of its minutes, and null if none was recorded', () => {
   const ring = createHistoryRing();
   for (const [minute, count] of [
     [0, 1],
@@ -146,7 +146,7 @@ test('a percentile lies within its bucket', () => {
   }
 });
 
-test('a part that is sent twice counts once, also after a restart', () => {
+test('a part that is sent twice counts once, even after a restart', () => {
   const ring = createHistoryRing();
   const [first, second] = [1, 2].map((number) =>
     partOf(START + number, { renewals: [number] }, { source: 7, number }),
@@ -160,7 +160,7 @@ test('a part that is sent twice counts once, also after a restart', () => {
   assert.equal(total(read(again, ['renewals'], START, START + 60, '1h').count), 3);
 });
 
-test('while the clock was wrong, minutes are recorded where it pointed, and nothing is lost but what they replace', () => {
+test('while the clock was wrong, minutes are recorded at its time, and only what they replace is lost', () => {
   const ring = createHistoryRing();
   for (let minute = 0; minute < 60; minute += 1) ring.add(partOf(START + minute, { joins: [1] }));
   // Five years ahead for three minutes, then a day back for two.
@@ -177,7 +177,7 @@ test('while the clock was wrong, minutes are recorded where it pointed, and noth
   assert.equal(total(read(ring, ['joins'], START, START + 60, '1h').count), 60);
 });
 
-test('rows of a program with fewer series have gaps for those that were added', () => {
+test('rows of a program with fewer series have gaps for the added ones', () => {
   const ring = createHistoryRing();
   ring.put({ seconds: 60, slot: START % 2880, values: [START, 1, 0, 5, 3] });
   const [requests, joins] = (['requests', 'joins'] as const).map((name) =>
@@ -217,7 +217,7 @@ test('after two years, it has the last two days by minute, 90 days by hour and a
   assert.equal(counted('1d', START), 731);
 });
 
-test('no slice of a question takes long', () => {
+test('no slice of a query takes long', () => {
   const ring = createHistoryRing();
   for (let minute = 0; minute < 2 * DAY; minute += 1) {
     ring.add(partOf(START + minute, { requests: [minute], heartbeat_time: [1, 2, 3, 4, 5] }));

@@ -74,7 +74,7 @@ for (const threads of ['1', '2']) {
       assert.deepEqual(await counted('joins', 2), [1, 0]);
     });
 
-    test('it has what the metrics count: changes, refusals, levels and times', async () => {
+    test('it has everything the metrics count: changes, refusals, levels and times', async () => {
       await operate(na, '/admin/revoke', { cert_id: node.certId, reason: 'superseded' });
       assert.equal(outcome(await get(na, '/no-such-path')), '404 not_found');
       node = await joinedNode(na);
@@ -99,7 +99,7 @@ for (const threads of ['1', '2']) {
       assert.ok(first(found('commit_time')?.count) >= 2);
     });
 
-    test('a restart loses nothing, and the minute in which it happens is recorded once', async () => {
+    test('a restart loses nothing, and its minute is recorded once', async () => {
       await beat(4);
       na = await na.restart();
       // Nothing older than the last request is accepted after a start.
@@ -124,7 +124,7 @@ for (const threads of ['1', '2']) {
       assert.deepEqual((await counted('heartbeats', 8)).slice(4), [0, null, null, 1]);
     });
 
-    test('where the clock jumps, there is a gap, and everything that was counted is somewhere', async () => {
+    test('a clock jump is a gap, and nothing that was counted is lost', async () => {
       await beat(2);
       clock.step(2 * HOUR);
       await na.checkClock();
@@ -151,7 +151,7 @@ for (const threads of ['1', '2']) {
       assert.equal(total, 3 + 2 + 9 + 1 + 5 + 1);
     });
 
-    test('refuses unknown series, steps and times', async () => {
+    test('it refuses unknown series, steps and times', async () => {
       for (const [query, expected] of [
         ['', '400 invalid_series'],
         ['series=', '400 invalid_series'],
@@ -171,7 +171,7 @@ for (const threads of ['1', '2']) {
       }
     });
 
-    test('the command line shows the course, and prints JSON and CSV', async () => {
+    test('the command line draws it, and prints JSON and CSV', async () => {
       const ends = ['--since', formatInstant(START), '--until', formatInstant(START + 4 * MINUTE)];
       const run = async (...args: string[]) => {
         const { code, stdout, stderr } = await runCommand([
@@ -200,7 +200,7 @@ for (const threads of ['1', '2']) {
       assert.match(csv, /^2027-06-02T12:03:00Z,1,9,1,1$/m);
     });
 
-    test('the client reads it; without times and step it is of the last day', async () => {
+    test('the client reads it; without times and step it covers the last day', async () => {
       const { from, to, step_seconds, series } = await createPublicClient({ url: na.url }).history({
         series: ['heartbeats', 'joins'],
       });

@@ -43,7 +43,7 @@ for (const threads of ['1', '2']) {
       return [found.count, found.soonest, ...found.weeks.map((w) => [w.week_from, w.count])];
     }
 
-    test('of a new network only the delegation lapses', async () => {
+    test('in a new network only the delegation lapses', async () => {
       const { as_of, lapsing } = await horizon();
       assert.equal(as_of, formatInstant(START));
       assert.deepEqual(
@@ -52,7 +52,7 @@ for (const threads of ['1', '2']) {
       );
     });
 
-    test('certificates count in the week of their end, until they are renewed or revoked', async () => {
+    test('certificates count in the week of their expiry, until they are renewed or revoked', async () => {
       const nodes = [];
       for (let n = 0; n < 3; n += 1) nodes.push(await joinedNode(na));
       const [one, two] = nodes as [(typeof nodes)[0], (typeof nodes)[0]];
@@ -100,7 +100,7 @@ for (const threads of ['1', '2']) {
       assert.equal(await lapsing('attestation'), null);
     });
 
-    test('the data-license policy counts also after its end', async () => {
+    test('the data-license policy counts even after its end', async () => {
       const valid_until = formatInstant(clock.now() + HOUR);
       const valid_from = formatInstant(clock.now());
       const policy = {
@@ -115,7 +115,7 @@ for (const threads of ['1', '2']) {
       assert.deepEqual((await lapsing('policy'))?.slice(0, 2), [1, valid_until]);
     });
 
-    test('the dashboard and the metrics say the same, and name nobody', async () => {
+    test('the dashboard and the metrics agree, and name no one', async () => {
       clock.advance(SECOND);
       const { horizon_summary } = (await get(na, '/dashboard.json')).body;
       const { days, ...within } = horizon_summary;
@@ -160,7 +160,7 @@ function certificate(life: number, changes: Partial<Certificate> = {}): Subject<
   return { version: 1, value: context.revokedAt === null ? 'issued' : 'revoked', context };
 }
 
-test('many certificates are counted in slices, and the count is shared while it is young', () => {
+test('many certificates are counted in slices, and the count is shared while it is recent', () => {
   const subjects = createSubjects(createCertificateNumbers());
   for (let n = 0; n < 50_000; n += 1) {
     subjects.restore('certificate', `c-${n}`, certificate((n % 4) * WEEK));

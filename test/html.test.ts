@@ -50,7 +50,7 @@ test('a browser reads every text and attribute as it was given, and finds no ele
   );
 });
 
-test('markup is inserted as it is, alone or in lists', () => {
+test('markup is inserted unchanged, alone or in lists', () => {
   const item = (count: number) => html`<li>${count}</li>`;
   assert.equal(html`<ul>${[1, 2].map(item)}${NO_HTML}</ul>`.text, '<ul><li>1</li><li>2</li></ul>');
 });
@@ -74,7 +74,7 @@ test('markup in an attribute is refused: its quotes are not escaped', () => {
   assert.throws(() => html`<p title="a ${[NO_HTML]}"></p>`, /accepts text, not markup/);
 });
 
-test('a script that has ended, and signs in quotes, leave text where it was', () => {
+test('a closed script, and angle brackets in quotes, do not affect the text after them', () => {
   const text = html`<script>${Html.trusted('1 < 2 && "a"')}</script><p title="a > b">${'<b>'}</p>`
     .text;
   assert.equal(text, '<script>1 < 2 && "a"</script><p title="a > b">&lt;b&gt;</p>');

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { rawConnection } from './support/raw-http.ts';
 
-test('a connection goes on after HEAD, 60 times of 60', async () => {
+test('a connection continues after HEAD, 60 times of 60', async () => {
   await using na = await startTestAuthority();
   using connection = await rawConnection(na.url);
   for (let round = 0; round < 60; round += 1) {
@@ -26,7 +26,7 @@ for (const [path, status] of [
   ['/nowhere', 404],
   ['/join', 405],
 ] as const) {
-  test(`a connection goes on after HEAD ${path}, which is ${status}`, async () => {
+  test(`a connection continues after HEAD ${path}, which is ${status}`, async () => {
     await using na = await startTestAuthority();
     using connection = await rawConnection(na.url);
     connection.write(`HEAD ${path} HTTP/1.1\r\nHost: na\r\n\r\n`);
@@ -70,7 +70,7 @@ test('what follows a refused HEAD on its connection is not answered', async () =
   assert.equal(received.match(/HTTP\/1\.1 /g)?.length, 1, received);
 });
 
-test('a client without a proxy cannot send other codings than chunked either', async () => {
+test('a client without a proxy cannot send transfer codings other than chunked either', async () => {
   await using na = await startTestAuthority();
   using connection = await rawConnection(na.url);
   connection.write(
@@ -108,7 +108,7 @@ for (const [topic, lines, status, code] of [
   ['secrets', ['Host: na'], 400, 'bad_request'],
   ['dashboard', ['Host: na', 'Origin: http://evil.example'], 403, 'foreign_origin'],
 ] as const) {
-  test(`a refused upgrade is answered ${status} with an envelope, and logged`, async () => {
+  test(`a refused upgrade is answered with ${status} and an envelope, and logged`, async () => {
     await using na = await startTestAuthority();
     const { received, logged, ...answer } = await upgraded(na, topic, lines);
     assert.equal(answer.status, status);
@@ -141,7 +141,7 @@ for (const [name, environment, lines, expected] of [
   ],
   ['a host that is none', {}, ['Host: a:b:c'], 403],
 ] as const) {
-  test(`an origin that is ${name} is answered ${expected}`, async () => {
+  test(`an origin that is ${name} is answered with ${expected}`, async () => {
     await using na = await startTestAuthority({ environment });
     const origin = 'Origin: https://na.example';
     const { status } = await upgraded(na, 'dashboard', [...lines, origin]);
@@ -149,7 +149,7 @@ for (const [name, environment, lines, expected] of [
   });
 }
 
-test('/live without an upgrade is answered 426', async () => {
+test('/live without an upgrade is answered with 426', async () => {
   await using na = await startTestAuthority();
   using connection = await rawConnection(na.url);
   connection.write('GET /live?topic=dashboard HTTP/1.1\r\nHost: na\r\n\r\n');

@@ -55,7 +55,7 @@ test('a query is read as URLSearchParams reads it', () => {
   );
 });
 
-test('exactly the unreserved characters of a path are decoded before a route is looked for', () => {
+test('exactly the unreserved characters of a path are decoded before the route lookup', () => {
   for (let code = 0; code < 0x80; code += 1) {
     const character = String.fromCharCode(code);
     const encoded = `%${code.toString(16).padStart(2, '0')}`;
@@ -93,7 +93,7 @@ for (const [request, expected] of [
   });
 }
 
-test('a slash that is encoded stays within its segment, and the path is signed as it reads', async () => {
+test('an encoded slash stays within its segment, and the decoded path is signed', async () => {
   await using na = await startTestAuthority();
   const signed = operatorRequest(na, '/admin/operator-keys/ops%2Fwest/revoke', {});
   assert.equal(outcome(await sendSigned(na, signed)), '404 unknown_operator_key');
@@ -108,7 +108,7 @@ test('a slash that is encoded stays within its segment, and the path is signed a
   assert.equal(outcome(await sendSigned(na, { method: 'POST', path, init })), '200');
 });
 
-test('a query has at most 100 parameters, whatever their names', async () => {
+test('a query has at most 100 parameters, regardless of their names', async () => {
   await using na = await startTestAuthority();
   const query = (count: number) => Array.from({ length: count }, (_, i) => `a=${i}`).join('&');
   assert.equal(outcome(await send(na, 'GET', `/nodes?${query(100)}`)), '200');
@@ -132,7 +132,7 @@ for (const [header, expected] of [
   ['gzip;q=nonsense', false],
   [',,;q=,', false],
 ] as const) {
-  test(`Accept-Encoding: ${header} ${expected ? 'takes' : 'does not take'} gzip`, () => {
+  test(`Accept-Encoding: ${header} ${expected ? 'accepts' : 'does not accept'} gzip`, () => {
     assert.equal(acceptsGzip(header), expected);
   });
 }

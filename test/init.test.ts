@@ -34,7 +34,7 @@ const KEY_NAMES = ['na', 'operator-privileged', 'operator-standard', 'root'];
 const NETWORK = ['genesis.json', 'keys', 'mesh-na.json', 'mesh-na.lock'];
 const KEY_FILES = KEY_NAMES.flatMap((name) => [`${name}.key`, `${name}.pub`]);
 
-test('init makes all files of a network, private where they must be', () => {
+test('init creates all files of a network, and the private ones are private', () => {
   const dataDir = join(scratch, 'deep', 'fresh');
   makeNetwork(dataDir);
   assert.deepEqual(readdirSync(dataDir).sort(), NETWORK);
@@ -73,7 +73,7 @@ test('the genesis is normalized, signed by the root and names the authority for 
   assert.deepEqual(genesis.policy_manifest, { hash, url: null });
 });
 
-test('every private key file belongs to its public one, and the configuration names the operators', () => {
+test('every private key file matches its public one, and the configuration names the operators', () => {
   const dataDir = join(scratch, 'keys');
   const { operators } = makeNetwork(dataDir);
   for (const name of KEY_NAMES) {
@@ -103,7 +103,7 @@ test('every private key file belongs to its public one, and the configuration na
   );
 });
 
-test('an existing folder is used and what is in it stays', () => {
+test('an existing folder is used and its contents stay', () => {
   const dataDir = join(scratch, 'existing');
   mkdirSync(dataDir);
   writeFileSync(join(dataDir, 'notes.txt'), 'mine');
@@ -121,7 +121,7 @@ for (const entry of [
   'root.key',
   'na.pub',
 ]) {
-  test(`a folder that holds ${entry} is refused and nothing is written`, () => {
+  test(`a folder that contains ${entry} is refused and nothing is written`, () => {
     const dataDir = join(scratch, `holds-${entry}`);
     mkdirSync(dataDir);
     writeFileSync(join(dataDir, entry), 'kept');
@@ -143,7 +143,7 @@ const KILLS = Number(process.env.MESH_TEST_KILLS ?? 4);
 const MOVED = ['keys', 'mesh-na.json', 'genesis.json'];
 
 for (const moved of [0, 1, 2]) {
-  test(`an init killed when ${moved} of its entries were moved is finished by the next`, () => {
+  test(`an init killed after ${moved} of its entries were moved is finished by the next one`, () => {
     const dataDir = join(scratch, `killed-${moved}`);
     const summary = makeNetwork(dataDir);
     mkdirSync(join(dataDir, '.init'));
@@ -154,7 +154,7 @@ for (const moved of [0, 1, 2]) {
     assert.deepEqual(readdirSync(dataDir).sort(), NETWORK);
   });
 
-  test(`an init killed when ${moved} of its entries were moved is finished by the next start`, () => {
+  test(`an init killed after ${moved} of its entries were moved is finished by the next start`, () => {
     const dataDir = join(scratch, `started-${moved}`);
     makeNetwork(dataDir);
     mkdirSync(join(dataDir, '.init'));
@@ -167,7 +167,7 @@ for (const moved of [0, 1, 2]) {
   });
 }
 
-test('a network that an init left for another name is put into place, and the init refused', () => {
+test('a network that an init left under another name is put into place, and the init is refused', () => {
   const dataDir = join(scratch, 'killed-other');
   makeNetwork(dataDir);
   mkdirSync(join(dataDir, '.init'));
@@ -179,7 +179,7 @@ test('a network that an init left for another name is put into place, and the in
   assert.equal(genesisIn(dataDir).network_name, 'alpha');
 });
 
-test('files that lie where staged ones belong are never replaced', () => {
+test('files in the place of staged ones are never replaced', () => {
   const dataDir = join(scratch, 'killed-and-used');
   makeNetwork(dataDir);
   mkdirSync(join(dataDir, '.init'));
@@ -190,7 +190,7 @@ test('files that lie where staged ones belong are never replaced', () => {
   assert.equal(readFileSync(join(dataDir, 'mesh-na.json'), 'utf8'), before);
 });
 
-test('wherever an init is killed, the next one leaves a whole network and no other keys', async () => {
+test('wherever an init is killed, the next one leaves a complete network and no other keys', async () => {
   for (const dataDir of await killedInits(KILLS)) {
     const leftGenesis = existsSync(join(dataDir, 'genesis.json'));
     if (leftGenesis) finishInterruptedInit(dataDir);
@@ -268,7 +268,7 @@ for (const [fault, args, expected] of [
   });
 }
 
-test('a missing operator key ends with 3, an absent authority with 5', () => {
+test('a missing operator key ends with 3, an unreachable authority with 5', () => {
   const dataDir = join(scratch, 'absent');
   const nodes = ['node', 'list', '--data-dir', dataDir, '--url', 'http://127.0.0.1:1', '--json'];
   const unusable = runCli(nodes);

@@ -80,7 +80,7 @@ async function statuses(na: TestAuthority, batch: string): Promise<Record<string
   return counts;
 }
 
-test('a batch may be any short printable label, and may be named again', async (t) => {
+test('a batch may be any short printable label, and may be reused', async (t) => {
   await using na = await startTestAuthority();
   await invite(na);
   for (const [name, batch] of LABELS) {
@@ -97,7 +97,7 @@ test('a batch may be any short printable label, and may be named again', async (
   }
 });
 
-test('what is no label is refused wherever a batch is named, after count and after status', async (t) => {
+test('an invalid label is refused wherever a batch is named, after count and after status', async (t) => {
   await using na = await startTestAuthority();
   const wrong = [...NO_LABELS, ...valuesExcept('a string', 'null')];
   for (const [name, batch] of wrong) {
@@ -117,7 +117,7 @@ test('what is no label is refused wherever a batch is named, after count and aft
   assert.deepEqual(auditEvents(na), []);
 });
 
-test('without a batch, or with null for one, an invite is in none', async () => {
+test('without a batch, or with null, an invite belongs to none', async () => {
   await using na = await startTestAuthority();
   for (const terms of [{}, { batch: null }]) await invite(na, terms);
   const inOne = await invite(na, { batch: 'team' });
@@ -133,7 +133,7 @@ test('without a batch, or with null for one, an invite is in none', async () => 
   assert.equal(auditEvents(na).at(-1)?.details.batch, 'team');
 });
 
-test('a batch is withdrawn as a whole, expired invites too, and used ones and other batches stay', async () => {
+test('a batch is withdrawn as a whole, including expired invites; used ones and other batches stay', async () => {
   await using na = await startTestAuthority();
   const batch = 'field-team-7';
   await tokensOf(na, { batch, count: 2, token_expiry_hours: 1 });
@@ -163,7 +163,7 @@ test('a batch is withdrawn as a whole, expired invites too, and used ones and ot
   assert.equal(auditEvents(na).filter(({ type }) => type === 'invite_withdrawn').length, 6);
 });
 
-test('a batch that no invite has is not found, and lists nothing', async () => {
+test('a batch without invites is not found, and lists nothing', async () => {
   await using na = await startTestAuthority();
   await invite(na, { batch: 'team' });
   for (const batch of ['Team', 'tea', 'team-2', 'constructor']) {
@@ -172,7 +172,7 @@ test('a batch that no invite has is not found, and lists nothing', async () => {
   }
 });
 
-test('one call withdraws 1,000 invites, and says how many are left for the next', async () => {
+test('one call withdraws 1,000 invites, and reports how many are left for the next', async () => {
   await using na = await startTestAuthority();
   const batch = 'everybody';
   await tokensOf(na, { batch, count: 1000 });
@@ -188,7 +188,7 @@ test('one call withdraws 1,000 invites, and says how many are left for the next'
   assert.equal(outcome(await join(na, last)), '403 invalid_invite_token');
 });
 
-test('a batch is known after a restart, and what joins it after a withdrawal is unused', async () => {
+test('a batch is known after a restart, and invites added after a withdrawal are unused', async () => {
   await using na = await startTestAuthority();
   const batch = 'team';
   const [used = '', single = ''] = await tokensOf(na, { batch, count: 4 });
@@ -204,7 +204,7 @@ test('a batch is known after a restart, and what joins it after a withdrawal is 
   assert.deepEqual((await withdraw(third, { batch })).body, { batch, withdrawn: 1, remaining: 0 });
 });
 
-test('a withdrawal of a batch that is sent again gets its first answer', async () => {
+test('a repeated withdrawal of a batch gets its first answer', async () => {
   await using na = await startTestAuthority();
   await tokensOf(na, { batch: 'team', count: 3 });
   const request = operatorRequest(na, WITHDRAW, { batch: 'team' });
@@ -216,7 +216,7 @@ test('a withdrawal of a batch that is sent again gets its first answer', async (
   assert.equal(again.headers.get('x-mesh-replayed'), 'true');
 });
 
-test('joins and withdrawals at the same time: each invite is used, or withdrawn, and never both', async () => {
+test('joins and withdrawals at the same time: each invite is either used or withdrawn', async () => {
   await using na = await startTestAuthority();
   const batch = 'team';
   const tokens = await tokensOf(na, { batch, count: 30 });
@@ -253,7 +253,7 @@ test('a batch is gone once retention has removed its last invite', async () => {
   assert.deepEqual((await withdraw(na, { batch })).body, { batch, withdrawn: 1, remaining: 0 });
 });
 
-test('pages of a batch have each of its invites once, also by status', async () => {
+test('pages of a batch contain each of its invites once, also by status', async () => {
   await using na = await startTestAuthority();
   const batch = 'team';
   const tokens = await tokensOf(na, { batch, count: 7 });
@@ -301,7 +301,7 @@ function stored(batch: string | undefined, value = 'unused') {
   return { version: 1, value, context };
 }
 
-test('what a batch costs does not depend on the invites of others, nor on those that were used', () => {
+test('the cost of a batch does not depend on other invites, nor on those that were used', () => {
   const { subjects, na, looked } = invitesInMemory();
   for (let each = 0; each < 30_000; each += 1) {
     const batch = each % 2 === 0 ? 'large' : undefined;
@@ -327,7 +327,7 @@ test('what a batch costs does not depend on the invites of others, nor on those 
   assert.equal(looked.up, 2);
 });
 
-test('batches are what the invites say, whatever is decided, removed and read again', () => {
+test('batches match their invites, whatever is decided, removed and read again', () => {
   const step = fc.record({
     id: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
     batch: fc.constantFrom('one', 'two', undefined),

@@ -45,7 +45,7 @@ async function statuses(na: TestAuthority, query = '') {
   return invites.map((row: Row) => [row.token_fingerprint, row.status]);
 }
 
-test('invites are listed by fingerprint as what has become of them, also after a restart', async () => {
+test('invites are listed by fingerprint with their current state, also after a restart', async () => {
   await using na = await startTestAuthority();
   const expired = await invite(na, { token_expiry_hours: 1 });
   na.clock.advance(2 * HOUR);
@@ -91,7 +91,7 @@ test('invites are listed by fingerprint as what has become of them, also after a
   assert.equal(rowOf(withdrawn).withdrawn_at, formatInstant(createdAt + MINUTE));
 });
 
-test('pages have each invite once, whatever is made, used and withdrawn between them', async () => {
+test('pages contain each invite once, even if invites are created, used and withdrawn in between', async () => {
   await using na = await startTestAuthority();
   const tokens: string[] = [];
   for (let i = 0; i < 20; i += 1) tokens.push(await invite(na));
@@ -109,7 +109,7 @@ test('pages have each invite once, whatever is made, used and withdrawn between 
   for (const token of tokens) assert.ok(listed.includes(fingerprintOf(token)));
 });
 
-test('a withdrawn invite lets nobody in, and a second withdrawal changes nothing', async () => {
+test('a withdrawn invite admits no one, and a second withdrawal changes nothing', async () => {
   await using na = await startTestAuthority();
   const token = await invite(na);
   const fingerprint = fingerprintOf(token);
@@ -128,7 +128,7 @@ test('a withdrawn invite lets nobody in, and a second withdrawal changes nothing
   assert.equal(outcome(await join(again, token)), '403 invalid_invite_token');
 });
 
-test('a withdrawal that is sent again gets its first answer', async () => {
+test('a repeated withdrawal gets its first answer', async () => {
   await using na = await startTestAuthority();
   const token = await invite(na);
   const path = `/admin/invites/${fingerprintOf(token)}/withdraw`;
@@ -142,7 +142,7 @@ test('a withdrawal that is sent again gets its first answer', async () => {
   assert.equal(outcome(await sendSigned(na, request)), '401 admin_auth_failed');
 });
 
-test('an invite that was used, or that there is not, cannot be withdrawn', async () => {
+test('a used or unknown invite cannot be withdrawn', async () => {
   await using na = await startTestAuthority();
   const token = await invite(na);
   await join(na, token);
@@ -159,7 +159,7 @@ test('an invite that was used, or that there is not, cannot be withdrawn', async
   assert.equal(outcome(await join(na, unused)), '200');
 });
 
-test('a status that there is not is refused', async () => {
+test('an unknown status is refused', async () => {
   await using na = await startTestAuthority();
   assert.equal(outcome(await list(na, '?status=revoked')), '400 invalid_status');
 });

@@ -36,7 +36,7 @@ test('a token is a secret of at least 128 bits, and no two are alike', async () 
   for (const token of tokens) assert.match(token, /^([0-9a-f]{32,}|[0-9a-f-]{36})$/);
 });
 
-test('the terms are those of the certificate', async () => {
+test('the terms of an invite are those of its certificate', async () => {
   await using na = await startTestAuthority();
   const roles = ['role:service:mail', 'role:anchor'];
   const terms = { roles, max_validity_hours: 3, token_expiry_hours: 2 };
@@ -59,7 +59,7 @@ for (const [field, maximum, code] of [
     ['the digit string "48"', '48', 48],
     [`the digit string "${maximum}"`, String(maximum), maximum],
   ] as const) {
-    test(`${field} takes ${name}`, async () => {
+    test(`${field} accepts ${name}`, async () => {
       await using na = await startTestAuthority();
       const { body } = await request(na, { [field]: value });
       const isExpiry = field === 'token_expiry_hours';
@@ -70,7 +70,7 @@ for (const [field, maximum, code] of [
     });
   }
 
-  test(`${field} refuses what is not a whole number from 1 to ${maximum}`, async (t) => {
+  test(`${field} refuses anything but a whole number from 1 to ${maximum}`, async (t) => {
     await using na = await startTestAuthority();
     for (const [name, value] of [
       ...WRONG_HOURS,
@@ -90,7 +90,7 @@ for (const [field, maximum, code] of [
   });
 }
 
-test('count takes integers from 1 to 1000 and gives that many tokens', async (t) => {
+test('count accepts integers from 1 to 1000 and gives that many tokens', async (t) => {
   await using na = await startTestAuthority();
   for (const count of [1, 2, 1000]) {
     await t.test(`${count}`, async () => {
@@ -108,7 +108,7 @@ test('count takes integers from 1 to 1000 and gives that many tokens', async (t)
   }
 });
 
-test('each token of a count is an invite of its own', async () => {
+test('each token of a count is a separate invite', async () => {
   await using na = await startTestAuthority();
   const { body } = await request(na, { count: 3, roles: ['role:anchor'] });
   for (const { token_id } of body.tokens) {
@@ -117,7 +117,7 @@ test('each token of a count is an invite of its own', async () => {
   }
 });
 
-test('count refuses what is not an integer from 1 to 1000', async (t) => {
+test('count refuses anything but an integer from 1 to 1000', async (t) => {
   await using na = await startTestAuthority();
   for (const [name, value] of [
     ['0', 0],
@@ -144,14 +144,14 @@ for (const [name, roles] of [
   ['every printable ASCII character', ['!"#$%&\'()*+,-./09:;<=>?@AZ[\\]^_`az{|}~']],
   ['any name, known or not', ['role:anchor', 'role:unheard-of', 'plain']],
 ] as const) {
-  test(`roles may be ${name}, and the certificate carries them`, async () => {
+  test(`roles may be ${name}, and the certificate has them`, async () => {
     await using na = await startTestAuthority();
     const joined = await join(na, await invite(na, { roles }));
     assert.deepEqual(joined.body.roles, roles);
   });
 }
 
-test('roles refuse what is not a list of printable names', async (t) => {
+test('roles refuse anything but a list of printable names', async (t) => {
   await using na = await startTestAuthority();
   for (const [name, roles] of [
     ['a list with an empty string', ['']],
@@ -195,7 +195,7 @@ test('with MESH_ROLE_PREFIXES a role must begin with one of them', async (t) => 
   }
 });
 
-test('of several wrong fields the two integers are named first, then the roles', async (t) => {
+test('of several invalid fields the two integers are named first, then the roles', async (t) => {
   await using na = await startTestAuthority();
   for (const [terms, code] of [
     [{ max_validity_hours: 0, token_expiry_hours: 0, roles: 'x' }, 'invalid_max_validity_hours'],
@@ -211,12 +211,12 @@ test('of several wrong fields the two integers are named first, then the roles',
   }
 });
 
-test('members the request does not know are ignored', async () => {
+test('unknown members of the request are ignored', async () => {
   await using na = await startTestAuthority();
   assert.equal(outcome(await request(na, { max_uses: 10, nested: { count: 0 } })), '200');
 });
 
-test('an invite for one key is for no other: 403, and it stays usable by its own', async () => {
+test('an invite for one key admits no other: 403, and its own key can still use it', async () => {
   await using na = await startTestAuthority();
   const recipient = newKey();
   const token = await invite(na, { recipient_public_key: recipient.publicKey });
@@ -240,7 +240,7 @@ test('all tokens of a count are bound to the one recipient, also after a restart
   }
 });
 
-test('recipient_public_key refuses what is not canonical base64 of 32 bytes', async (t) => {
+test('recipient_public_key refuses anything but canonical base64 of 32 bytes', async (t) => {
   await using na = await startTestAuthority();
   for (const [name, value] of [
     ...misspelledKeys(Buffer.alloc(32, 0xfb).toString('base64')).map(
@@ -256,7 +256,7 @@ test('recipient_public_key refuses what is not canonical base64 of 32 bytes', as
   assert.deepEqual(auditEvents(na), []);
 });
 
-test('an invite bound to a weak key is usable by nobody', async () => {
+test('an invite bound to a weak key can be used by no one', async () => {
   await using na = await startTestAuthority();
   for (const key of WEAK_KEYS) {
     const token = await invite(na, { recipient_public_key: key });
@@ -310,7 +310,7 @@ test('each token has its own audit entry, with a fingerprint in its place', asyn
 });
 
 for (const format of ['text', 'json']) {
-  test(`tokens never reach the ${format} log, whatever becomes of them`, async () => {
+  test(`tokens never reach the ${format} log, whatever happens to them`, async () => {
     const environment = { MESH_LOG_FORMAT: format, MESH_LOG_LEVEL: 'DEBUG' };
     await using na = await startTestAuthority({ environment });
     const { body } = await request(na, { count: 3 });

@@ -65,7 +65,7 @@ const CASES: readonly (readonly [what: string, does: (socket: Socket) => void, r
   ];
 
 for (const [what, does, reason] of CASES) {
-  test(`whoever answers ${what} is left within the bounds, which are told`, async () => {
+  test(`a server that answers with ${what} is abandoned within the limits, which are named`, async () => {
     await using server = await listen(does);
     const bounds = reason === TOO_LONG ? BOUNDS : NO_HURRY;
     await assert.rejects(readJsonUrl(server.url, undefined, bounds), (error: Error) => {
@@ -77,7 +77,7 @@ for (const [what, does, reason] of CASES) {
   });
 }
 
-test('what a restore is to read where nobody is, is named in one sentence', async () => {
+test('where no one can be asked, one sentence says what a restore must be given', async () => {
   const server = await listen(() => undefined);
   await server[Symbol.asyncDispose]();
   const args = ['restore', 'plan', '--backup', '/nothing', '--crl', server.url];

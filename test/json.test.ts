@@ -17,7 +17,7 @@ const source = readFileSync(new URL('test/vectors/own_wire_core.json', PROJECT),
 const { vectors } = JSON.parse(source) as { vectors: { canonical_json: CanonicalVector[] } };
 const canonical = (text: string) => canonicalJson(parseJson(text));
 
-test('the vectors hold canonical texts', () => assert.ok(vectors.canonical_json.length >= 6));
+test('the vectors contain canonical texts', () => assert.ok(vectors.canonical_json.length >= 6));
 
 for (const { input, canonical: expected } of vectors.canonical_json) {
   test(`the canonical text of ${input.slice(0, 60)} is that of the vector`, () => {
@@ -69,7 +69,7 @@ test('an integer is a number while safe and a bigint beyond, and a float is neit
   assert.deepEqual(parseJson('1e0'), new JsonFloat(1));
 });
 
-test('every double is laid out as an independent rule says and reads back as itself', () => {
+test('every double is written as an independent rule says and reads back as itself', () => {
   const anyDouble = fc.oneof(
     fc.double({ noNaN: true, noDefaultInfinity: true }),
     fc
@@ -103,7 +103,7 @@ test('parsing what was written gives the same canonical text again, in either fo
   );
 });
 
-test('what JSON.parse reads of the canonical text is what the value says', () => {
+test('JSON.parse reads the canonical text as the same value', () => {
   fc.assert(
     fc.property(fc.jsonValue({ stringUnit: 'binary' }), (value) => {
       const text = JSON.stringify(value);
@@ -143,7 +143,7 @@ test('every code unit outside printable ASCII is escaped in lower case, and slas
   assert.equal(canonicalJson('</&>'), '"</&>"');
 });
 
-test('only the top-level member that is left out is missing from the signed text', () => {
+test('only the excluded top-level member is missing from the signed text', () => {
   const record = { signature: 'x', inner: { signature: 'y' }, a: [{ signature: 'z' }] };
   assert.equal(
     canonicalJson(record, 'signature'),
@@ -151,7 +151,7 @@ test('only the top-level member that is left out is missing from the signed text
   );
 });
 
-test('a member named __proto__ is a member like any other', () => {
+test('a member named __proto__ is an ordinary member', () => {
   const value = parseJson('{"__proto__":{"a":1},"b":2}');
   assert.ok(isJsonObject(value));
   assert.equal(Object.getPrototypeOf(value), Object.prototype);
@@ -162,7 +162,7 @@ test('a member named __proto__ is a member like any other', () => {
 
 const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
 
-test('64 levels are read, counted from the outermost value', () => {
+test('64 levels are accepted, counted from the outermost value', () => {
   assert.equal(MAX_DEPTH, 64);
   assert.equal(canonical(nested(64)), nested(64));
   assert.equal(canonical(`[${nested(63)},${nested(63)}]`), `[${nested(63)},${nested(63)}]`);
@@ -247,7 +247,7 @@ for (const [fault, bytes] of [
   });
 }
 
-test('bytes are read as UTF-8, also from the middle of a larger buffer', () => {
+test('bytes are read as UTF-8, even from the middle of a larger buffer', () => {
   const bytes = Buffer.from('xx{"é":"✓😀"}yy');
   const view = new Uint8Array(bytes.buffer, bytes.byteOffset + 2, bytes.byteLength - 4);
   assert.deepEqual(parseJsonBytes(view), { é: '✓😀' });
@@ -256,7 +256,7 @@ test('bytes are read as UTF-8, also from the middle of a larger buffer', () => {
   assert.deepEqual(parseJsonBytes(asciiView), { e: 'v' });
 });
 
-test('nothing is read that JSON.parse refuses, and what both read is the same', () => {
+test('everything that JSON.parse refuses is refused, and everything that both read is the same', () => {
   const fragment = fc.constantFrom(
     ...['{', '}', '[', ']', ',', ':', '"', '\\', '"a"', '"a":', '1', '-', '.5', 'e3', '0'],
     ...['true', 'null', ' ', '\n', '\u2028', 'é', '😀', '\\u00e9', '\\ud83d', '\\n', '1.0', 'NaN'],
@@ -356,7 +356,7 @@ function escapeOf(unit: number): string {
   return `\\u${unit.toString(16).padStart(4, '0')}`;
 }
 
-test('a text is escaped the same whatever its length', () => {
+test('a text is escaped in the same way regardless of its length', () => {
   const unit = fc.constantFrom('a', '"', '\\', '\n', '\u0000', '\u007f', 'é', '☃', '🚀', '\ud800');
   fc.assert(
     fc.property(fc.array(unit, { minLength: 1, maxLength: 40 }), fc.nat(20), (units, times) => {

@@ -75,7 +75,7 @@ test('a key compromise ends every certificate of the key, in one version of the 
   assert.equal(outcome(await heartbeat(again, third)), '403 certificate_revoked');
 });
 
-test('a key is named in place of a certificate, and all its certificates end, for any reason', async () => {
+test('a revocation that names a key ends all its certificates, for any reason', async () => {
   await using na = await startTestAuthority({ environment: NO_GRACE });
   const other = await joinedNode(na);
   const first = await joinedNode(na);
@@ -97,7 +97,7 @@ test('a key is named in place of a certificate, and all its certificates end, fo
   );
 });
 
-test('a compromised key that is named is refused for good, also when all had ended before', async () => {
+test('a compromised key that is named is refused for good, even if all its certificates had ended before', async () => {
   await using na = await startTestAuthority();
   const node = await joinedNode(na);
   await revoke(na, node, 'superseded');
@@ -109,7 +109,7 @@ test('a compromised key that is named is refused for good, also when all had end
   assert.equal(compromise?.details.cert_id, node.certId);
 });
 
-test('a key that is none, or has no certificate, is refused; a certificate decides before a key', async () => {
+test('an invalid key, or one without certificates, is refused; a certificate takes precedence over a key', async () => {
   await using na = await startTestAuthority();
   const [one, two] = [await joinedNode(na), await joinedNode(na)];
   for (const [body, expected] of [
@@ -138,7 +138,7 @@ test('the next versions of the list continue it', async () => {
   assert.equal((await get(again, '/crl')).text, before);
 });
 
-test('for any other reason the answer says how many certificates of the key still live', async () => {
+test('for any other reason the answer says how many certificates of the key are still valid', async () => {
   await using na = await startTestAuthority({ environment: NO_GRACE });
   const first = await joinedNode(na);
   const second = await renewed(na, first);
@@ -187,7 +187,7 @@ test('a compromise of a key whose certificates had all been revoked refuses the 
   await isRefused(again);
 });
 
-test('renewals of a certificate that has expired are refused as revoked after such a compromise', async () => {
+test('renewals of an expired certificate are refused as revoked after such a compromise', async () => {
   await using na = await startTestAuthority({ environment: NO_GRACE });
   const old = await joinedNode(na, { max_validity_hours: 1 });
   const current = await joinedAgain(na, old);
@@ -199,7 +199,7 @@ test('renewals of a certificate that has expired are refused as revoked after su
   assert.equal(outcome(await heartbeat(na, old)), '403 certificate_revoked');
 });
 
-test('an expired certificate is not listed, and is refused as revoked all the same', async () => {
+test('an expired certificate is not listed, but is refused as revoked all the same', async () => {
   await using na = await startTestAuthority({ environment: NO_GRACE });
   const key = await joinedNode(na, { max_validity_hours: 1 });
   na.clock.advance(2 * HOUR);
@@ -209,7 +209,7 @@ test('an expired certificate is not listed, and is refused as revoked all the sa
   assert.equal(outcome(await heartbeat(na, key)), '403 certificate_revoked');
 });
 
-test('a renewed certificate is superseded after 900 seconds, unless that is switched off', async () => {
+test('a renewed certificate is superseded after 900 seconds, unless that is turned off', async () => {
   await using na = await startTestAuthority();
   const first = await joinedNode(na);
   const second = await renewed(na, first);
@@ -220,7 +220,7 @@ test('a renewed certificate is superseded after 900 seconds, unless that is swit
   assert.equal(outcome(await heartbeat(na, second)), '200');
 });
 
-test('the 17th live certificate of a key: a join is refused, a renewal supersedes the oldest', async () => {
+test('with the 17th live certificate of a key, a join is refused, and a renewal supersedes the oldest', async () => {
   await using na = await startTestAuthority({ environment: NO_GRACE });
   const oldest = await joinedNode(na);
   na.clock.advance(SECOND);
@@ -251,7 +251,7 @@ test('the 17th live certificate of a key: a join is refused, a renewal supersede
   assert.ok(body.revoked_cert_ids.includes(second.certId), 'until the key is compromised');
 });
 
-test('a client that renews at each start is never locked out, and one key has a bound', async () => {
+test('a client that renews at each start is never locked out, and the certificates of a key are limited', async () => {
   await using na = await startTestAuthority();
   let certificate = await joinedNode(na);
   const outcomes: string[] = [];
@@ -266,7 +266,7 @@ test('a client that renews at each start is never locked out, and one key has a 
   assert.equal(outcome(await renew(na, certificate)), '200', 'the grace of the others has passed');
 });
 
-test('compromises and other revocations at once keep one order of the list', async () => {
+test('simultaneous compromises and other revocations keep one order of the list', async () => {
   await using na = await startTestAuthority({ environment: NO_GRACE });
   const nodes: TestNode[] = [];
   for (let i = 0; i < 12; i += 1) {

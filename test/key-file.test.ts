@@ -19,7 +19,7 @@ const key = Buffer.from(Array.from({ length: 32 }, (_, index) => index));
 const base64 = key.toString('base64');
 const content = { kind: 'node private key', keyId: 'n-1', key };
 
-test('a key file is two comment lines and one base64 line, for its owner alone', () => {
+test('a key file is two comment lines and one base64 line, readable only by its owner', () => {
   const path = join(folder, 'made.key');
   writeKeyFile(path, content);
   assert.equal(readFileSync(path, 'utf8'), `# node private key\n# key id: n-1\n${base64}\n`);
@@ -63,7 +63,7 @@ for (const [fault, text] of [
   });
 }
 
-test('a missing key file is one clear sentence', () => {
+test('a missing key file is reported in one clear sentence', () => {
   const path = join(folder, 'missing.key');
   assert.throws(() => readKeyFile(path), {
     message: `The key file ${path} cannot be read (ENOENT)`,
@@ -81,7 +81,7 @@ for (const [fault, wrong] of [
   });
 }
 
-test('key files that the authority does not read are warned of at start when every user can open them', async () => {
+test('the start warns of key files that every user can read but the authority does not need', async () => {
   const { folder: dataDir } = makeNetworkFolder();
   const warnings = async () => {
     await using na = await startTestAuthority({ dataDir });
@@ -136,7 +136,7 @@ for (const [what, path] of [
   });
 }
 
-test('a public key is read from a file of ours, of OpenSSH, and of any name', () => {
+test('a public key is read from our own files, those of OpenSSH, and under any name', () => {
   const blob = blobOfKey(Buffer.from(made.publicKey, 'base64')).toString('base64');
   for (const path of [
     PUBLIC,
@@ -267,7 +267,7 @@ for (const [title, args] of Object.entries({
     join(network, 'genesis.json'),
   ],
 })) {
-  test(`${title}: the other half of a key is refused before anything is sent`, async () => {
+  test(`${title}: the wrong half of a key is refused before anything is sent`, async () => {
     const { exit, message } = await endOf(args);
     assert.ok(exit === EXIT.usage || exit === EXIT.unusable, `${exit}: ${message}`);
     assert.match(message, /(?:private|public) (?:root )?key|holds a (?:private|public)/);

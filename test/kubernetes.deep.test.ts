@@ -44,7 +44,7 @@ for (const name of ['kubernetes.yml', 'kubernetes-postgresql.yml']) {
       await assert.rejects(assertValid({ ...workload, spec } as Manifest));
     });
 
-    test('it names options and variables that the program has', () => {
+    test('it uses only options and variables that the program has', () => {
       const serve = buildProgram().commands.find((command) => command.name() === 'serve');
       const known = serve?.options.map(({ long }) => long);
       const given = container.args.flatMap((arg: string) => /^--[^=]+/.exec(arg) ?? []);
@@ -55,7 +55,7 @@ for (const name of ['kubernetes.yml', 'kubernetes-postgresql.yml']) {
       }
     });
 
-    test('it runs as the user of the image, without privileges, and writes to its volumes alone', () => {
+    test('it runs as the user of the image, without privileges, and writes only to its volumes', () => {
       const { runAsUser, runAsNonRoot } = pod.securityContext;
       assert.deepEqual([runAsUser, runAsNonRoot], [10_001, true]);
       const { readOnlyRootFilesystem, allowPrivilegeEscalation, capabilities } =
@@ -66,7 +66,7 @@ for (const name of ['kubernetes.yml', 'kubernetes-postgresql.yml']) {
       );
     });
 
-    test('its probes ask routes that answer without a proof', () => {
+    test('its probes use routes that answer without a proof', () => {
       const asked = ['startupProbe', 'livenessProbe', 'readinessProbe'].map(
         (probe) => container[probe].httpGet.path,
       );

@@ -35,7 +35,7 @@ const TREATY_DAYS = 60;
 /** Announced at least so long before the end. */
 const NOTICE = 2 * DAY;
 
-test(`within ${DAYS} days nothing lapses that was not announced, and nothing that was acted on`, async (t) => {
+test(`within ${DAYS} days nothing lapses unannounced, and nothing that was acted on`, async (t) => {
   const clock = testClock(START);
   const { folder } = makeNetworkFolder('alpha', { now: START });
   t.after(() => rmSync(folder, { recursive: true, force: true }));
