@@ -127,7 +127,7 @@ test('20 readers that do not read share the bytes of one answer', async () => {
   await until(() => server.over === 20);
 });
 
-test('a reader gets what it asked for, although the bytes were written again meanwhile', async () => {
+test('a reader gets what it requested, even if the bytes were replaced meanwhile', async () => {
   const bytes = sharedBytes(20 * MIB);
   const expected = digestOf(bytes);
   using server = await sender(bytes);
@@ -139,7 +139,7 @@ test('a reader gets what it asked for, although the bytes were written again mea
   for (const reader of readers) reader.destroy();
 });
 
-test('a long text arrives whole, and its connection goes on', async () => {
+test('a long text arrives whole, and its connection continues', async () => {
   const text = 'é✓'.repeat(2 * MIB);
   const bytes = Buffer.from(text);
   using server = await sender(text);
@@ -152,7 +152,7 @@ test('a long text arrives whole, and its connection goes on', async () => {
   reader.destroy();
 });
 
-test('a client that asks again and again and reads nothing is ended', async () => {
+test('a client that keeps requesting and reads nothing is disconnected', async () => {
   using server = await sender(Buffer.alloc(20 * 1024));
   const reader = await reluctant(server);
   let asked = 1;
@@ -164,7 +164,7 @@ test('a client that asks again and again and reads nothing is ended', async () =
   reader.destroy();
 });
 
-test('of many slow readers with bodies of their own, the earliest make room for the others', async () => {
+test('of many slow readers of different bodies, the earliest make room for the others', async () => {
   using server = await sender('x'.repeat(40 * MIB));
   const readers: Socket[] = [];
   for (let count = 1; count <= 6; count += 1) {
@@ -176,7 +176,7 @@ test('of many slow readers with bodies of their own, the earliest make room for 
   await until(() => server.cut === 6);
 });
 
-test('a large document that the client holds is answered without its bytes', async () => {
+test('a large document that the client already has is not sent again', async () => {
   const environment = { MESH_PUBLIC_URL: 'http://na.example' };
   await using na = await startTestAuthority({ environment });
   const whole = await sendRaw(na, 'GET', '/swagger.json');

@@ -46,7 +46,7 @@ suite('the neighborhood of a sovereign', () => {
     assert.deepEqual(new Set(drawing.links.map(({ link }) => link)), new Set(among));
   });
 
-  test('of many, those with treaties in force are drawn', () => {
+  test('shows those with treaties in force if there are many', () => {
     const { drawing, drawn, all } = around(hub(500, 480));
     assert.deepEqual([drawn, all], [MOST_NEIGHBORS, 500]);
     const names = new Set(drawing.nodes.map(({ node }) => node.id));
@@ -54,7 +54,7 @@ suite('the neighborhood of a sovereign', () => {
   });
 
   for (const count of [0, 1, 2, 3, 7, MOST_NEIGHBORS]) {
-    test(`${count} around it are inside the drawing, and no name is upon another`, () => {
+    test(`${count} around it are inside the drawing, and no names overlap`, () => {
       const document = hub(Math.max(1, count), 0);
       const { drawing } = around(document, count === 0 ? 'sovereign-0001' : 'sovereign-0000');
       for (const { x, y, label, name } of drawing.nodes) {
@@ -72,7 +72,7 @@ suite('the neighborhood of a sovereign', () => {
     });
   }
 
-  test('leaves the drawing of the whole as it was', () => {
+  test('leaves the full drawing as it was', () => {
     const model = graphOf(connectomeOf(40, 120));
     const center = model.node('sovereign-0003');
     assert.ok(center);
@@ -117,7 +117,7 @@ suite('in a browser', () => {
     return page.locator('.graph-picture .node text').allTextContents();
   }
 
-  test('without scripts it is found by a search, chosen from the list, and drawn with its neighbors', async () => {
+  test('without scripts it is found by a search, selected from the list, and drawn with its neighbors', async () => {
     await using visit = await browser.visit(`${na.url}/atlas`, { javaScript: false });
     const { page } = visit;
     // This authority has no treaty here, so that another sovereign is drawn until one is chosen.
@@ -139,7 +139,7 @@ suite('in a browser', () => {
     assert.deepEqual(visit.problems, []);
   });
 
-  test('of too many neighbors some are drawn, and a sentence says where the others are', async () => {
+  test('of too many neighbors only some are drawn, and a sentence says where the others are', async () => {
     await using visit = await browser.visit(`${na.url}/atlas?sovereign=hub`);
     const { page } = visit;
     assert.equal((await drawnNames(visit)).length, MOST_NEIGHBORS + 1);
@@ -153,7 +153,7 @@ suite('in a browser', () => {
     assert.deepEqual(visit.problems, []);
   });
 
-  test('every sentence about where the rest is leads there', async () => {
+  test('every sentence about the others links to them', async () => {
     for (const [path, caption] of [
       ['/connectome?q=leaf-007', /^3 of 304 treaties/],
       ['/connectome', /^304 treaties/],
@@ -187,7 +187,7 @@ suite('in a browser', () => {
     await chosen.page.waitForURL(/\/sovereign\?id=hub#out-heading$/);
   });
 
-  test('a list that does not have all sovereigns is searched by the form alone', async () => {
+  test('a list that does not have all sovereigns is searched only by the form', async () => {
     await using visit = await browser.visit(`${na.url}/atlas?q=leaf-00`);
     const { page } = visit;
     assert.equal(await page.innerText('#found'), `10 of ${LEAVES + 1} sovereigns.`);
@@ -214,7 +214,7 @@ suite('in a browser', () => {
     }
   });
 
-  test('a name that nobody has draws nothing', async () => {
+  test('an unknown name draws nothing', async () => {
     const { text } = await get(na, '/atlas?sovereign=nobody');
     assert.match(text, /No treaty names the sovereign/);
     assert.ok(!text.includes('<figure class="graph">'));
@@ -225,7 +225,7 @@ suite('in a browser', () => {
     ['dark', 768],
     ['light', NARROW],
   ] as const) {
-    test(`a neighborhood has no barrier: ${theme}, ${width} wide`, async () => {
+    test(`a neighborhood is accessible: ${theme}, ${width} wide`, async () => {
       await using visit = await browser.visit(`${na.url}/atlas?sovereign=hub`, { theme, width });
       assert.deepEqual(await visit.violations(), []);
       assert.equal(await visit.overflow(), 0);

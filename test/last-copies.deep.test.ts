@@ -23,12 +23,12 @@ after(() => cluster[Symbol.asyncDispose]());
 const LINKED = { MESH_LINK: '127.0.0.1:0', MESH_HOLD_MS: '200' };
 const COPIED = ['/crl', '/genesis', '/policy', '/sovereign-revocation-feed', '/sovereign.json'];
 
-test('the description of the routes says of which there are last copies', () => {
+test('the description of the routes says which have last copies', () => {
   const described = ROUTES.filter(({ hasLastCopy }) => hasLastCopy).map(({ path }) => path);
   assert.deepEqual(described.sort(), COPIED);
 });
 
-test('copies are stale only when neither database nor writer is reached for as long as a lease lasts', () => {
+test('copies are stale only when neither database nor writer can be reached for the length of a lease', () => {
   let at = 10_000;
   let isLinked = false;
   let completeUntil: number | null = null;
@@ -74,7 +74,7 @@ test('copies are stale only when neither database nor writer is reached for as l
   );
 });
 
-test('while the database is gone, a follower serves copies of some documents as stale and refuses the rest, and it heals without a restart', async () => {
+test('while the database is gone, a follower serves copies of some documents as stale and refuses the rest, and it recovers without a restart', async () => {
   await using instances = await testInstances(cluster);
   const writer = await instances.start(LINKED);
   const follower = await instances.start(LINKED);
@@ -132,7 +132,7 @@ test('while the database is gone, a follower serves copies of some documents as 
   assert.equal(follower.process.exitCode, null);
 });
 
-test('while the disk of the database is full, its writer alone ends, followers serve signed documents as stale, and one takes over when there is room', async (t) => {
+test('while the disk of the database is full, only its writer ends, followers serve signed documents as stale, and one takes over when there is room', async (t) => {
   await using disk = await smallDisk('40m', true);
   if (disk === null) return t.skip('this user may not mount a disk for others');
   await using full = await startCluster({ behind: disk.inside.command });

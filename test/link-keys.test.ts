@@ -7,7 +7,7 @@ import { createAuthoritySigner, heldHere } from '../src/base/signer/authority-si
 import type { GenesisBlock } from '../src/protocol/records/genesis.ts';
 import { createLinkKeys } from '../src/server/link/keys.ts';
 
-test('a handshake with a key whose secret cannot be derived is turned away, and ends no link', () => {
+test('a handshake with a key whose secret cannot be derived is refused, and ends no link', () => {
   let isAway = false;
   const [first, next] = [1, 2].map((byte) => {
     const { publicKey, sign } = signerFromSeed(Buffer.alloc(32, byte));

@@ -40,14 +40,14 @@ import {
 
 const { elapsed } = systemRuntime;
 
-test('the key of the link is that of one authority and one network', () => {
+test('the link key belongs to one authority and one network', () => {
   assert.deepEqual(linkSecret(LINK_SIGNER, 'a'), LINK_SECRET);
   assert.equal(LINK_SECRET.length, 32);
   assert.notDeepEqual(linkSecret(LINK_SIGNER, 'b'), LINK_SECRET);
   assert.notDeepEqual(linkSecret(signerFromSeed(Buffer.alloc(32, 8)), 'a'), LINK_SECRET);
 });
 
-test('what is to be sent right after a message waits for what else comes, and is sent at once otherwise', async (t) => {
+test('a message waits for others of the same turn, and is sent at once otherwise', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let now = 0;
   let sent = 0;
@@ -82,7 +82,7 @@ test('what is to be sent right after a message waits for what else comes, and is
   assert.equal(await sentInTurn(4, 1), 6);
 });
 
-test('a follower that keeps up is at 0 however much is written, and one that does not is as far behind as it was at least', () => {
+test('a follower that keeps up is at 0 however much is written, and one that does not is at least as far behind as it was', () => {
   let now = 1000;
   const lag = createFollowerLag(() => now);
   function reports(revisions: readonly (number | null)[]): number | null {
@@ -102,7 +102,7 @@ test('a follower that keeps up is at 0 however much is written, and one that doe
   assert.equal(reports([null]), null, 'it keeps no state any more, which is known at once');
 });
 
-test('an instance that is not reached is tried less and less often, another at once, and one that was lost after its welcome as well', () => {
+test('an unreachable instance is tried at growing intervals, another one at once, and so is one that was lost after its welcome', () => {
   let now = 1000;
   const tries: { readonly link: string; readonly outcome: Connecting }[] = [];
   const { logger } = keptLog();
@@ -157,7 +157,7 @@ test('an instance that is not reached is tried less and less often, another at o
   client.close();
 });
 
-test('a follower gets documents before the answers that rest on them, and a stranger gets nothing', async () => {
+test('a follower gets documents before the answers that depend on them, and a stranger gets nothing', async () => {
   const ours = createDocumentPublisher();
   const theirs = createDocumentPublisher();
   const { logger } = keptLog();
@@ -212,7 +212,7 @@ test('a follower gets documents before the answers that rest on them, and a stra
   other.close();
 });
 
-test('strangers who hold their connections keep no follower waiting, and no more than so many of theirs stay', async () => {
+test('strangers who keep connections open do not keep followers waiting, and only a limited number of theirs stay', async () => {
   const wires: Wire[] = [];
   const listening = await WIRES.listen({ host: '127.0.0.1', port: 0 }, (wire) => wires.push(wire));
   const port = Number(listening.address.split(':')[1]);
@@ -245,7 +245,7 @@ test('strangers who hold their connections keep no follower waiting, and no more
   listening.close();
 });
 
-test('the heartbeats of a thread are sent on, and each is answered once, whoever writes when', async () => {
+test('the heartbeats of a thread are forwarded, and each is answered once, even if the writer changes', async () => {
   const { logger } = keptLog();
   const publisher = createDocumentPublisher();
   const host = await openTestHost({ publisher, logger });

@@ -29,7 +29,7 @@ before(async () => {
 });
 after(() => browser.close());
 
-test('every instance answers every request, and none by a document older than what any of them has acknowledged', async () => {
+test('every instance answers every request, and none with a document older than what any of them has acknowledged', async () => {
   await using instances = await testInstances(cluster);
   const first = await instances.start(LINKED);
   const [second, third] = await Promise.all([instances.start(LINKED), instances.start(LINKED)]);
@@ -92,7 +92,7 @@ test('every instance answers every request, and none by a document older than wh
   assert.deepEqual(joins.map(({ status }) => status).sort(), [200, 403, 403]);
 });
 
-test('a stop of the writer fails no request of the followers, and a kill loses nothing acknowledged', async () => {
+test('stopping the writer fails no request at the followers, and killing it loses nothing acknowledged', async () => {
   await using instances = await testInstances(cluster);
   const first = await instances.start(LINKED);
   const [second, third] = await Promise.all([instances.start(LINKED), instances.start(LINKED)]);
@@ -129,7 +129,7 @@ test('a stop of the writer fails no request of the followers, and a kill loses n
   for (const id of sequences) assert.ok(listed.has(id), 'nothing acknowledged is lost');
 });
 
-test('the history has what every instance counted, and keeps it through a change of writer', async () => {
+test('the history contains the counts of every instance, and keeps them through a change of writer', async () => {
   await using instances = await testInstances(cluster);
   const first = await instances.start(LINKED);
   const second = await instances.start(LINKED);
@@ -161,7 +161,7 @@ test('the history has what every instance counted, and keeps it through a change
   assert.deepEqual(sums, [5 + 7 + 3 + 2, 1]);
 });
 
-test('a heartbeat session counts on every instance, once for each heartbeat, and through a change of the writer', async () => {
+test('a heartbeat session counts on every instance, once for each heartbeat, and through a change of writer', async () => {
   await using instances = await testInstances(cluster);
   const first = await instances.start(LINKED);
   const second = await instances.start(LINKED);
@@ -189,7 +189,7 @@ test('a heartbeat session counts on every instance, once for each heartbeat, and
   assert.equal(outcome(await beat(second.na, session)), '403 certificate_revoked');
 });
 
-test('a batch of invites is the same through every instance, and for the one that writes next', async () => {
+test('a batch of invites is the same through every instance, and after a change of writer', async () => {
   await using instances = await testInstances(cluster);
   const first = await instances.start(LINKED);
   const second = await instances.start(LINKED);
@@ -232,7 +232,7 @@ test('while a link is cut, in either direction, no instance serves a list older 
   }
 });
 
-test('while the writer stands still, a follower says at once that it is not ready', async () => {
+test('while the writer is suspended, a follower reports at once that it is not ready', async () => {
   await using instances = await testInstances(cluster);
   const settings = { ...LINKED, MESH_LEASE_MS: '60000', MESH_HOLD_MS: '100' };
   const first = await instances.start(settings);
@@ -252,7 +252,7 @@ test('while the writer stands still, a follower says at once that it is not read
   await until(async () => (await placeOf(second)).ready);
 });
 
-test('every instance shows all of them on its dashboard, and the page follows when another writes', async () => {
+test('the dashboard of every instance shows all of them, and follows a change of writer', async () => {
   await using instances = await testInstances(cluster);
   const first = await instances.start(LINKED);
   const [second, third] = await Promise.all([instances.start(LINKED), instances.start(LINKED)]);

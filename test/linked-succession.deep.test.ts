@@ -18,7 +18,7 @@ after(() => cluster[Symbol.asyncDispose]());
 
 const LINKED = { MESH_LINK: '127.0.0.1:0' };
 
-test('a key is activated once every linked instance holds it, signs everywhere at once, and stays after a change of the writer', async () => {
+test('a key is activated once every linked instance has it, signs everywhere at once, and stays after a change of writer', async () => {
   await using elsewhere = scratchFolder();
   await using instances = await testInstances(cluster);
   const other = join(elsewhere.path, 'other');
@@ -68,7 +68,7 @@ test('a key is activated once every linked instance holds it, signs everywhere a
   await until(async () => outcome(await heartbeat(again.na, node)) === '200');
 });
 
-test('a stolen key opens no link from the activation on, and each instance destroys its own copy', async () => {
+test('a stolen key opens no link after the activation, and each instance destroys its own copy', async () => {
   await using elsewhere = scratchFolder();
   await using instances = await testInstances(cluster);
   const writer = await instances.start(LINKED);

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { markdownFiles, readDocument } from './support/documents.ts';
 import { PROJECT_PATH as root } from './support/project.ts';
 
-test('every link of a document leads to a file, and to a heading or an anchor in it', () => {
+test('every link in a document leads to an existing file, heading or anchor', () => {
   const broken = markdownFiles().flatMap((path) =>
     linksOf(readDocument(path))
       .filter((link) => !leadsSomewhere(path, link))
@@ -15,7 +15,7 @@ test('every link of a document leads to a file, and to a heading or an anchor in
   assert.deepEqual(broken, []);
 });
 
-test('every deep test has short forms that exist', () => {
+test('every deep test has existing short forms', () => {
   const rows = readDocument('test/README.md').matchAll(/^\| (`.*`) \| (`.*`) \|$/gm);
   const tests = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' });
   const shortened = new Set<string>();

@@ -64,7 +64,7 @@ async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await isSo())) await new Promise(setImmediate);
 }
 
-test('when connections would use up the descriptors no more are taken, until some have ended', async () => {
+test('when connections would exhaust the descriptors, no more are accepted until some have ended', async () => {
   using server = await taking();
   const held = await Promise.all(Array.from({ length: MOST }, () => answered(server)));
   assert.ok(held.every((socket) => socket !== null));
@@ -81,7 +81,7 @@ test('when connections would use up the descriptors no more are taken, until som
   await until(() => server.open === 0);
 });
 
-test('a listener that was closed while it paused takes nothing any more', async () => {
+test('a listener that was closed while it paused accepts nothing more', async () => {
   using server = await taking();
   const held = await Promise.all(Array.from({ length: MOST }, () => answered(server)));
   server.listener.close();
@@ -90,7 +90,7 @@ test('a listener that was closed while it paused takes nothing any more', async 
   assert.equal(await answered(server), null);
 });
 
-test('the descriptors of the process are shared by its threads, some of them kept back', () => {
+test('the descriptors of the process are divided among its threads, and some are reserved', () => {
   const one = connectionsPerThread(1);
   assert.ok(one >= 128);
   for (const threads of [2, 3, 8]) {

@@ -29,7 +29,7 @@ async function paged(na: TestAuthority, path: string, member: string, limit: num
   throw new Error('The list has no end');
 }
 
-test('600 attestations are sent whole in pieces, the same rows as page by page', async () => {
+test('600 attestations are sent in pieces, with the same rows as page by page', async () => {
   await using na = await startTestAuthority();
   for (let i = 0; i < 12; i += 1) {
     const some = Array.from({ length: 50 }, (_, n) => attest(na, { subject_id: `agent-${n % 7}` }));
@@ -88,7 +88,7 @@ test('treaties, agents and the policy history are read page by page too', async 
   assert.equal(typeof history.body.next_cursor, 'string');
 });
 
-test('a limit or a cursor that is none is refused', async (t) => {
+test('an invalid limit or cursor is refused', async (t) => {
   await using na = await startTestAuthority();
   for (const [query, expected] of [
     ['limit=0', '400 invalid_limit'],
@@ -135,7 +135,7 @@ test('a page examines at most 2,000 rows, and is about 64 KB long', () => {
   assert.equal(JSON.parse(JSON.stringify(all)).count, 66);
 });
 
-test('an ordered list stays in order, whatever comes and goes', () => {
+test('an ordered list stays in order through any additions and removals', () => {
   const list = createOrderedList<number>((a, b) => a - b);
   const model = new Set<number>();
   for (let i = 0; i < 2000; i += 1) {
@@ -160,7 +160,7 @@ test('an ordered list stays in order, whatever comes and goes', () => {
   );
 });
 
-test('the dashboard is made again when what it shows has changed, not for refusals', () => {
+test('the dashboard is rebuilt when its contents have changed, not for refusals', () => {
   const entry = (event_type: string) => ({ entry: { event_type } }) as SealedEntry;
   const write = (kind: string) => ({ kind }) as SubjectWrite;
   for (const event of ['join_rejected', 'node_auth_failed', 'admin_auth_failed']) {
@@ -172,7 +172,7 @@ test('the dashboard is made again when what it shows has changed, not for refusa
   assert.equal(changesDashboard([], [entry('trust_cycle_completed')]), true);
 });
 
-test('builds of the dashboard take a twentieth of the time at most, and readers share them', async () => {
+test('building the dashboard takes a twentieth of the time at most, and readers share builds', async () => {
   let now = 0;
   let builds = 0;
   const pace = createDashboardPace(() => now);

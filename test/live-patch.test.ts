@@ -143,7 +143,7 @@ for (const [name, items, kinds] of [
   });
 }
 
-test('keys that two elements share are no reason to change the wrong one', () => {
+test('keys that two elements share never change the wrong one', () => {
   const list = (...words: string[]) =>
     keyed('list', html`<ul>${words.map((word) => keyed('same', html`<li>${word}</li>`))}</ul>`);
   const patch = patchBetween(html`${list('a', 'b')}`, html`${list('a', 'c')}`);

@@ -54,7 +54,7 @@ test('the dashboard shows a joined node, a revoked certificate and a treaty with
   assert.deepEqual(visit.problems, []);
 });
 
-test('the connectome draws a new treaty without a reload', async () => {
+test('the Connectome draws a new treaty without a reload', async () => {
   await using na = await startTestAuthority();
   await using visit = await browser.visit(`${na.url}/connectome`);
   await liveStatus(visit.page);
@@ -118,7 +118,7 @@ test('the heading, a bar and the color say when the connection was lost, in UTC'
 });
 
 for (const path of ['/dashboard', '/connectome']) {
-  test(`nothing of ${path} moves when it becomes live`, async () => {
+  test(`nothing on ${path} moves when it becomes live`, async () => {
     await using na = await startTestAuthority();
     await recognized(na, 'beta');
     await using visit = await browser.visit(`${na.url}/`, { isApart: true });
@@ -149,7 +149,7 @@ function shown(visit: Visit, name: string) {
   return visit.page.locator('#treaties a', { hasText: name }).waitFor(SOON);
 }
 
-test('focus, a selected id and the place of the reader survive an update', async () => {
+test('focus, a selected id and the scroll position survive an update', async () => {
   await using na = await startTestAuthority();
   const ids = [];
   for (const name of ['beta', 'gamma', 'delta']) ids.push(await recognized(na, name));
@@ -204,7 +204,7 @@ async function listeners({ page }: Visit): Promise<number[]> {
   return counts;
 }
 
-test('a viewer who missed a change fetches the page once, and goes on from there', async () => {
+test('a viewer who missed a change fetches the page once, and continues from there', async () => {
   await using na = await startTestAuthority();
   await using visit = await browser.visit(`${na.url}/`, { isApart: true });
   const { page } = visit;
@@ -274,7 +274,7 @@ for (const [name, query, headers, expected] of [
   ['a topic nobody knows', '?topic=secrets', {}, 400],
   ['the origin of another site', '?topic=dashboard', { Origin: 'http://evil.example' }, 403],
 ] as const) {
-  test(`a WebSocket with ${name} is answered ${expected}`, async () => {
+  test(`a WebSocket with ${name} is answered with ${expected}`, async () => {
     await using na = await startTestAuthority();
     assert.equal(await upgradeStatus(na, query, headers), expected);
   });

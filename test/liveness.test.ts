@@ -53,7 +53,7 @@ const happening = fc.oneof(
   fc.record({ what: fc.constant('take' as const), limit: fc.integer({ min: 1, max: 3 }) }),
 );
 
-test('a walk visits what was active when it began, as it was then, whatever happens meanwhile', () => {
+test('a walk visits what was active when it began, as it was then, through any changes', () => {
   fc.assert(
     fc.property(fc.array(id), fc.array(happening, { maxLength: 40 }), (before, meanwhile) => {
       const liveness = createLiveness(WINDOW, createCertificateNumbers());
@@ -122,7 +122,7 @@ test('a window holds 256 nonces through all its growth, and refuses what is olde
   assert.equal(windows.check('node', 'another', 45), 'fresh');
 });
 
-test('the index of certificates knows all that a key owned, for as many keys as there are', () => {
+test('the index of certificates knows all certificates of a key, for as many keys as there are', () => {
   const numbers = createCertificateNumbers();
   const subjects = createSubjects(numbers);
   const index = createCertificateIndex({ subjects, numbers, seed: 1 });

@@ -71,7 +71,7 @@ suite('an open loop', () => {
     assert.ok(late.at('max') <= 1, `${late.at('max')} ms`);
   });
 
-  test('counts the waiting of requests that were due while the server stalled', async () => {
+  test('includes the waiting time of requests that were due while the server stalled', async () => {
     const stalls = (now: number) => (now >= 500 && now < 501 ? 1000 : 1);
     const plan = { rate: 1000, seconds: 4 };
     const { latencies, answered, unsent } = await driven(plan, { workMs: stalls, connections: 1 });
@@ -80,7 +80,7 @@ suite('an open loop', () => {
     assert.ok(latencies.at('p50') > 500, `${latencies.at('p50')} ms`);
   });
 
-  test('says what was due and not sent, and counts its waiting', async () => {
+  test('reports requests that were due and not sent, with the time they waited', async () => {
     const { answered, unsent, latencies, late } = await driven(
       { rate: 1000 },
       { workMs: () => 2, connections: 1 },
@@ -101,7 +101,7 @@ suite('an open loop', () => {
     assert.ok(latencies.at('max') > 950);
   });
 
-  test('opens a connection in place of one that fails, and says which requests were lost', async () => {
+  test('replaces a connection that fails, and reports which requests were lost', async () => {
     const { answered, lost } = await driven(
       { rate: 100 },
       { workMs: (now) => (now < 100 ? null : 1), connections: 2 },
@@ -117,7 +117,7 @@ suite('an open loop', () => {
     assert.equal(answered + lost.length, 20);
   });
 
-  test('says how many requests it could send', async () => {
+  test('reports how many requests it could send', async () => {
     const { sendingLimit } = await driven({ rate: 2000 }, { workMs: () => 0.01 });
     assert.ok(sendingLimit !== null && sendingLimit > 5000, `${sendingLimit}/s`);
   });
@@ -138,14 +138,14 @@ suite('a closed loop', () => {
     assert.ok(latencies.at('p50') >= 30);
   });
 
-  test('ends with an error if a connection fails that is not to be replaced', async () => {
+  test('ends with an error if a connection fails that must not be replaced', async () => {
     const failing = driven({ rate: null }, { workMs: () => null, replaces: false });
     await assert.rejects(failing, /reset/);
   });
 });
 
 suite('latencies', () => {
-  test('are the same after they were encoded', () => {
+  test('are the same after encoding', () => {
     const latencies = newLatencies();
     for (let each = 1; each <= 10_000; each += 1) latencies.record(each / 7);
     const again = readLatencies(latencies.encoded());
@@ -153,7 +153,7 @@ suite('latencies', () => {
     assert.ok(Math.abs(latencies.at('p50') - 5000 / 7) / (5000 / 7) < 0.002);
   });
 
-  test('that are not encoded ones are refused', () => {
+  test('are refused if they are not encoded ones', () => {
     assert.equal(readLatencies('abcd'), null);
   });
 

@@ -118,12 +118,12 @@ suite('the search for the highest rate', () => {
     assert.equal(attempts.at(-1)?.report.rate_asked, 1);
   });
 
-  test('ends at the highest rate that may be tried', async () => {
+  test('ends at the maximum rate', async () => {
     const { rate } = await findRate({ ...search, highest: 5000 }, service(100_000));
     assert.equal(rate, 5000);
   });
 
-  test('ends when the generator is at its limit, because more says nothing about the service', async () => {
+  test('ends when the generator is at its limit, because more would say nothing about the service', async () => {
     const { rate, endedByGenerator } = await findRate(search, service(3000, true));
     assert.deepEqual([rate, endedByGenerator], [2000, true]);
   });
@@ -147,14 +147,14 @@ suite('the search for the highest rate', () => {
 });
 
 suite('the comparison of two runs', () => {
-  test('gives each figure with its change', () => {
+  test('shows each figure with its change', () => {
     const figures = compareRuns(runReport(), runReport({ rate_reached: 110 }));
     assert.deepEqual(figures[0], { figure: 'requests/s', first: 100, second: 110, percent: 10 });
     assert.equal(figures.find(({ figure }) => figure === 'p99 (ms)')?.percent, 0);
     assert.equal(figures.find(({ figure }) => figure === 'failed requests')?.percent, null);
   });
 
-  test('says which settings differ', () => {
+  test('shows which settings differ', () => {
     assert.deepEqual(differingSettings(runReport(), runReport({ connections: 8 })), [
       'connections: 64, 8',
     ]);
@@ -170,7 +170,7 @@ suite('the comparison of two runs', () => {
   }
 });
 
-suite('what a service says about itself', () => {
+suite('the metrics of a service', () => {
   const text = (requests: number, cpu: number) => `
 # HELP mesh_na_http_requests_total Requests
 mesh_na_http_requests_total{method="POST",path="/heartbeat",status="200"} ${requests}
@@ -182,7 +182,7 @@ mesh_na_store_seconds_count{work="commit"} ${requests / 100}
 mesh_na_issued_certs_total 7
 `;
 
-  test('is summed over labels, and becomes costs between two readings', () => {
+  test('are summed over labels, and become costs between two readings', () => {
     const [before, after] = [text(100, 1), text(1100, 1.05)].map(readServiceMetrics);
     assert.ok(before && after);
     assert.equal(before.requests, 105);
@@ -193,7 +193,7 @@ mesh_na_issued_certs_total 7
     assert.ok(Math.abs(use.flush_ms - 0.5) < 0.001);
   });
 
-  test('is not read from another program', () => {
+  test('are not read from another program', () => {
     assert.equal(readServiceMetrics('process_cpu_seconds_total 1\n'), null);
   });
 });

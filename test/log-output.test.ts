@@ -15,7 +15,7 @@ import { PROGRAM } from './support/project.ts';
 
 const LINES = Array.from({ length: 2000 }, (_, index) => `line ${index} of a log, with ü in it\n`);
 
-test('lines reach the file in their order, and all of them once it is flushed', async () => {
+test('lines reach the file in order, each of them once it is flushed', async () => {
   using file = openFile();
   const log = createLogOutput(fileWriter(file.fd), true);
   for (const line of LINES) log.write(line);
@@ -32,7 +32,7 @@ test('a line that nothing follows is written within a moment', async () => {
   assert.equal(file.text(), 'alone\n');
 });
 
-test('an urgent line is written at once, or right behind what is being written', () => {
+test('an urgent line is written at once, or right after what is being written', () => {
   const chunks: string[] = [];
   let written: () => void = () => undefined;
   const log = createLogOutput((chunk, done) => {
@@ -46,7 +46,7 @@ test('an urgent line is written at once, or right behind what is being written',
   assert.deepEqual(chunks, ['held back\nurgent\n', 'urgent again\n']);
 });
 
-test('what a full disk does not take is counted, and the next lines are tried again', async () => {
+test('lines that a full disk refuses are counted, and the next lines are tried again', async () => {
   const fd = openSync('/dev/full', 'a');
   const log = createLogOutput(fileWriter(fd), true);
   for (const line of LINES.slice(0, 5)) log.write(line);
@@ -57,7 +57,7 @@ test('what a full disk does not take is counted, and the next lines are tried ag
   closeSync(fd);
 });
 
-test('while the reader is stalled, a bounded number of lines waits, and a flush times out', async () => {
+test('while the reader is stalled, a limited number of lines waits, and a flush times out', async () => {
   let held = 0;
   const log = createLogOutput((chunk) => {
     held += chunk.length;
@@ -81,7 +81,7 @@ suite('a stop is clean', () => {
     assert.deepEqual(await stop(child), [0, null]);
   });
 
-  test('when nobody reads standard output', async (t) => {
+  test('when no one reads standard output', async (t) => {
     const { child, url } = await serveOn(t, 'pipe');
     const path = `/${'long'.repeat(1000)}`;
     for (let i = 0; i < 150; i += 1) await (await fetch(url + path)).text();

@@ -66,7 +66,7 @@ test('in JSON a request has exactly the keys of the contract, and a timestamp', 
   assert.equal(typeof message, 'string');
 });
 
-test('every request has one line, whatever became of it', async () => {
+test('every request has one line, whatever its outcome', async () => {
   await using na = await startJson();
   const asked: [string, string, number][] = [
     ['GET', '/healthz', 200],
@@ -94,7 +94,7 @@ test('the request id of a line is that of the answer', async () => {
   );
 });
 
-test('lines that are no request have level, logger, message and timestamp', async () => {
+test('lines that are not about a request have level, logger, message and timestamp', async () => {
   await using na = await startJson();
   await send(na, 'POST', '/admin/invite');
   const line = linesOf(na).find(({ logger }) => logger === 'mesh.audit') ?? {};
@@ -103,7 +103,7 @@ test('lines that are no request have level, logger, message and timestamp', asyn
   assert.match(String(line.message), /^admin_auth_failed \{.*"reason":"missing_headers"/);
 });
 
-test('the default is text: one line a request, with all of it', async () => {
+test('the default is text: one line a request, with all of its details', async () => {
   await using na = await startTestAuthority();
   await send(na, 'GET', '/nodes', { headers: { 'X-Request-ID': 'my-id' } });
   const stamp = formatInstant(na.clock.now()).replaceAll('.', '\\.');
@@ -303,7 +303,7 @@ test('no signature survives under the name records and headers give it: sig', ()
   );
 });
 
-test('several secrets in one line all go', () => {
+test('several secrets in one line are all removed', () => {
   const secrets = fc.array(fc.tuple(NAME, fc.constantFrom(...formsToJoin()), anySecret()), {
     minLength: 2,
     maxLength: 5,
@@ -375,7 +375,7 @@ for (const [shape, line] of [
   ['blocks that never close', '-----BEGIN PRIVATE KEY-----'.repeat(1000)],
   ['blanks behind bearer', `bearer${'+'.repeat(30_000)}"`],
 ] as const) {
-  test(`redacting 30 kB of ${shape} is a matter of milliseconds`, () => {
+  test(`redacting 30 kB of ${shape} takes milliseconds`, () => {
     const before = process.cpuUsage();
     redact(line);
     const { user } = process.cpuUsage(before);
@@ -481,7 +481,7 @@ test('the audit log records every step of an enrollment, in order', async () => 
   );
 });
 
-test('a refusal is generic to the client and true in the log', async () => {
+test('a refusal is generic to the client and exact in the log', async () => {
   await using na = await startTestAuthority();
   await operate(na, '/admin/operator-keys/ops-standard/revoke');
   const answer = await operate(na, '/admin/invite', {}, { operator: na.standard });
@@ -573,7 +573,7 @@ for (const [path, expected] of [
   ['/%74oken=abc', '/token=[REDACTED]'],
   ['/x%20%74oken=abc', '/x%20token=[REDACTED]'],
 ] as const) {
-  test(`the path ${path} is logged as it was sent, secrets apart`, async () => {
+  test(`the path ${path} is logged as it was sent, except for secrets`, async () => {
     await using na = await startTestAuthority();
     await sendRaw(na, 'GET', path);
     const line = na.logLines.at(-1) ?? '';
@@ -585,7 +585,7 @@ for (const [path, expected] of [
   });
 }
 
-test('a text line keeps no invisible characters that change how it reads', () => {
+test('a text line contains no invisible characters that change how it reads', () => {
   const lines: string[] = [];
   const destination = { write: (line: string) => void lines.push(line) };
   const logger = createLogger({ level: 'INFO', format: 'text', destination, now: () => 0 });

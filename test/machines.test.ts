@@ -56,7 +56,7 @@ for (const machine of tested) {
 
 // Running machines
 
-test('subjects of one machine do not disturb each other', () => {
+test('subjects of one machine do not affect each other', () => {
   const one = step(inviteMachine, undefined, { type: 'create', invite });
   const two = step(inviteMachine, undefined, { type: 'create', invite: bound.context });
   const consumedOne = step(inviteMachine, one.next, join);
@@ -67,7 +67,7 @@ test('subjects of one machine do not disturb each other', () => {
   assert.deepEqual(consumedOne.emitted, [{ type: 'consumed' }]);
 });
 
-test('a subject that went through JSON and back takes events as before', () => {
+test('a subject restored from JSON accepts events as before', () => {
   const resting = JSON.parse(JSON.stringify(issued)) as Resting;
   assert.deepEqual(step(certificateMachine, resting, beat).emitted, [{ type: 'alive' }]);
   const stopped = step(certificateMachine, resting, revoke).next;
@@ -77,7 +77,7 @@ test('a subject that went through JSON and back takes events as before', () => {
   ]);
 });
 
-test('a refusal after a change, and a change after a throw, emit only what is theirs', () => {
+test('a refusal after a change, and a change after a throw, emit only their own effects', () => {
   assert.throws(() => step(inviteMachine, unused, { type: 'create', invite }));
   assert.deepEqual(step(inviteMachine, unused, join).emitted, [{ type: 'consumed' }]);
   assert.deepEqual(step(inviteMachine, consumed, join).emitted, [

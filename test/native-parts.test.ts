@@ -37,7 +37,7 @@ function run(args: readonly string[]): Promise<Ended> {
 const nativeParts = ({ stderr }: Ended) =>
   stderr.split('\n').filter((line) => line.startsWith(MARK));
 
-suite('commands that touch no authority’s state load no native code', { concurrency: 2 }, () => {
+suite('commands that use no authority’s state load no native code', { concurrency: 2 }, () => {
   const operatorKey = join(network, 'keys', 'operator-privileged.key');
   const connect = ['connect', 'http://127.0.0.1:1', '--authority-key', newKey().publicKey];
   for (const args of [
@@ -79,7 +79,7 @@ const VERIFICATIONS = [
   ['/data-usage/verify', 'data-usage verify {intent} {policy} --agent-key {key}'],
 ] as const;
 
-suite('with --offline, what verifies a record loads no native code', { concurrency: 2 }, () => {
+suite('with --offline, verifying a record loads no native code', { concurrency: 2 }, () => {
   const key = GOLDEN.keys.na?.public_base64 ?? '';
   for (const [endpoint, command] of VERIFICATIONS) {
     test(command, async () => {
@@ -128,7 +128,7 @@ function savedRecord(endpoint: string, member: string): string {
   return file;
 }
 
-test('init loads what locks the folder and what makes keys, and no part of the server', async () => {
+test('init loads only what locks the folder and creates keys, and no part of the server', async () => {
   const ended = await run(['init', '--data-dir', join(scratch, 'network')]);
   assert.equal(ended.code, 0, ended.stderr);
   const parts = nativeParts(ended).map((line) => /node_modules\/([^/]+)/.exec(line)?.[1]);

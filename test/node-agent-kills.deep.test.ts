@@ -34,7 +34,7 @@ const LONGEST_WAIT_MS = 1000;
 const PATIENCE_MS = 120_000;
 
 test(
-  `${AGENTS} agents whose authority is killed ${KILLS} times while they join and renew are given one certificate each time, and keep it`,
+  `${AGENTS} agents whose authority is killed ${KILLS} times while they join and renew get one certificate each time, and keep it`,
   LMDB_ONLY,
   async () => {
     await using network = networkFolder('alpha');

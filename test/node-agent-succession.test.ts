@@ -127,7 +127,7 @@ function signersOf({ files }: Member, record: AgentRecord): string[] {
   return signatures.map(({ key_id }: { key_id: string }) => key_id);
 }
 
-test('an agent follows a planned change, renews within the overlap, and has nothing to complain about', async () => {
+test('an agent follows a planned change, renews within the overlap, and has no problems', async () => {
   await using na = await startSuccessionAuthority();
   const member = await memberOf(na);
   await runUntil(member, na, 1);
@@ -174,7 +174,7 @@ test('an agent does not renew early when its certificate is due within the overl
   assert.ok(Date.parse(issued_at) - due < 5 * MINUTE);
 });
 
-test('the agents of a network renew at times that are spread over the overlap, whatever the authority advises', async () => {
+test('the agents of a network renew at times that are spread over the overlap, regardless of the authority’s advice', async () => {
   await using na = await startSuccessionAuthority();
   const member = await memberOf(na, { random: () => 0.01 });
   await runUntil(member, na, 1);
@@ -188,7 +188,7 @@ test('the agents of a network renew at times that are spread over the overlap, w
   assert.deepEqual(complaints(member), []);
 });
 
-test('agents that return after an overlap renew at random times, within as long as all others had', async () => {
+test('agents that return after an overlap renew at random times, within the period that all others had', async () => {
   await using na = await startSuccessionAuthority();
   const members = await Promise.all(
     [0.1, 0.9].map((place) => memberOf(na, { random: () => place })),
@@ -209,7 +209,7 @@ test('agents that return after an overlap renew at random times, within as long 
   }
 });
 
-test('an agent follows a roll-back, and needs no other certificate for it', async () => {
+test('an agent follows a rollback, and needs no other certificate for it', async () => {
   await using na = await startSuccessionAuthority();
   const member = await memberOf(na);
   await runUntil(member, na, 1);
@@ -252,7 +252,7 @@ test('after a compromise, agents renew at random times within the spread', async
   }
 });
 
-test('after a compromise, the old key alone is believed nothing, and what it signed holds back nothing', async () => {
+test('after a compromise, nothing signed by the old key alone is believed, or blocks the agent', async () => {
   await using na = await startSuccessionAuthority();
   const member = await memberOf(na);
   await runUntil(member, na, 1);
@@ -328,7 +328,7 @@ for (const [what, steps, key] of [
   }
 }
 
-test('an agent that restarts at each point of a change goes on where it was', async () => {
+test('an agent that restarts at any point of a change continues where it was', async () => {
   await using na = await startSuccessionAuthority();
   let member = await memberOf(na);
   await runUntil(member, na, 1);
@@ -345,7 +345,7 @@ test('an agent that restarts at each point of a change goes on where it was', as
   assert.equal(asked(na, '/authority-keys').length, 2);
 });
 
-test('a statement that is withdrawn before it is in force is forgotten, and another one can take its place', async () => {
+test('a statement that is canceled before it is in force is discarded, and another one can replace it', async () => {
   await using na = await startSuccessionAuthority();
   const member = await memberOf(na);
   na.successions = chain(PLANNED);
@@ -362,7 +362,7 @@ test('a statement that is withdrawn before it is in force is forgotten, and anot
   assert.deepEqual(complaints(again), []);
 });
 
-test('of a fork, an agent takes nothing, says so, and goes on with what it has', async () => {
+test('an agent accepts nothing of a fork, reports it, and continues with what it has', async () => {
   await using na = await startSuccessionAuthority();
   const member = await memberOf(na);
   na.successions = chain(PLANNED);
@@ -389,7 +389,7 @@ for (const [what, spoil] of [
     },
   ],
 ] as [string, (na: SuccessionAuthority) => void][]) {
-  test(`an agent takes no other key while the statements ${what}, and does so once they are right`, async () => {
+  test(`an agent accepts no other key while the statements ${what}, and does so once they are right`, async () => {
     await using na = await startSuccessionAuthority();
     const member = await memberOf(na);
     await runUntil(member, na, 9);
@@ -408,7 +408,7 @@ for (const [what, spoil] of [
   });
 }
 
-test('an agent whose clock is behind believes the genesis, not its clock', async () => {
+test('an agent whose clock is slow believes the genesis, not its clock', async () => {
   await using na = await startSuccessionAuthority();
   const member = await memberOf(na, { now: () => na.clock.now() - 4 * MINUTE });
   na.successions = chain(PLANNED);
@@ -420,7 +420,7 @@ test('an agent whose clock is behind believes the genesis, not its clock', async
   assert.equal(again.agent.state().authority_key, SECOND_KEY);
 });
 
-test('an agent whose clock is ahead waits for the genesis', async () => {
+test('an agent whose clock is fast waits for the genesis', async () => {
   await using na = await startSuccessionAuthority();
   const member = await memberOf(na, { now: () => na.clock.now() + 4 * MINUTE });
   await runUntil(member, na, 9.99);
@@ -432,7 +432,7 @@ test('an agent whose clock is ahead waits for the genesis', async () => {
   assert.deepEqual(complaints(member), []);
 });
 
-test('a folder without statements, in which the genesis already names the new key, opens and catches up', async () => {
+test('a folder without statements, whose genesis already names the new key, opens and catches up', async () => {
   await using na = await startSuccessionAuthority();
   const member = await memberOf(na);
   na.successions = chain(PLANNED);
@@ -444,7 +444,7 @@ test('a folder without statements, in which the genesis already names the new ke
   assert.deepEqual(complaints(again), []);
 });
 
-test('an agent does not start with statements that are damaged, or of another root key', async () => {
+test('an agent does not start with damaged statements, or those of another root key', async () => {
   await using na = await startSuccessionAuthority();
   const member = await memberOf(na);
   na.successions = chain(PLANNED);

@@ -185,7 +185,7 @@ for (const [what, open] of [
   ['one that restarts', oneInstance],
   ['one that fails over to another', twoInstances],
 ] as const) {
-  test(`a fleet stays enrolled for weeks, whatever becomes of its authority, ${what}`, async () => {
+  test(`a fleet stays enrolled for weeks, whatever happens to its authority, ${what}`, async () => {
     await using place = await open();
     await keepEnrolled(place);
   });
@@ -467,7 +467,7 @@ test('an agent keeps what it has, and says why, whatever it is offered', async (
   assert.equal(agent.state().crl_sequence, 2);
 });
 
-test('an agent takes no offense at a bulletin that is a second old, and takes a list and a policy that are newer', async () => {
+test('an agent accepts a bulletin that is a second old, and a newer list and policy', async () => {
   await using na = await startTestAuthority();
   const current = { na };
   const other = await agentOf(current);
@@ -514,7 +514,7 @@ function losing(lost: { path: string; answers: number }): Fetch {
   };
 }
 
-test('an agent whose answers are lost for minutes joins once, renews once, and goes on with what it was given', async () => {
+test('an agent whose answers are lost for minutes joins once, renews once, and continues with what it got', async () => {
   await using na = await startTestAuthority();
   const lost = { path: '/join', answers: 3 };
   const terms = { max_validity_hours: 100 };
@@ -544,7 +544,7 @@ test('an agent whose answers are lost for minutes joins once, renews once, and g
   );
 });
 
-test('an agent that never learns what became of its renewal asks anew while its certificate is accepted', async () => {
+test('an agent that never learns the outcome of its renewal requests another while its certificate is accepted', async () => {
   await using na = await startTestAuthority();
   const lost = { path: '/renew', answers: 1 };
   const { agent } = await agentOf(
@@ -580,7 +580,7 @@ test('an agent whose clock is off by ten minutes keeps what it has, and says why
   assert.match(late.agent.state().problem ?? '', /timestamp is too old, or too far ahead/);
 });
 
-test('an agent does not start with what is damaged, or of another network or node', async () => {
+test('an agent does not start with damaged files, or those of another network or node', async () => {
   await using na = await startTestAuthority();
   const current = { na };
   const key = newKey();
@@ -621,7 +621,7 @@ function storageIn(
   };
 }
 
-test('an agent that can store nothing goes on beating, spends no invite, and stores all of it later', async () => {
+test('an agent that cannot store anything continues to send heartbeats, spends no invite, and stores everything later', async () => {
   await using na = await startTestAuthority();
   const rootKey = (await get(na, '/genesis')).body.root_public_key;
   const token = await invite(na, { max_validity_hours: 168 });
@@ -683,7 +683,7 @@ async function joinedOther(na: TestAuthority): Promise<unknown> {
   return other.agent.state();
 }
 
-test('a certificate that cannot be stored is stored by a later turn', async () => {
+test('a certificate that cannot be stored is stored in a later turn', async () => {
   await using na = await startTestAuthority();
   const token = await invite(na);
   const rootKey = (await get(na, '/genesis')).body.root_public_key;

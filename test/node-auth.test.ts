@@ -67,7 +67,7 @@ async function callerOf(na: TestAuthority, route: RoutePath, key = newKey()): Pr
 }
 
 for (const route of ROUTES) {
-  test(`POST ${route} takes a body signed by the node`, async () => {
+  test(`POST ${route} accepts a body signed by the node`, async () => {
     const na = await shared();
     const { key, body } = await callerOf(na, route);
     assert.equal(outcome(await nodeRequest(na, route, key, body)), '200');
@@ -121,14 +121,14 @@ for (const route of ROUTES) {
       assert.equal(outcome(answer), FAILED);
     });
 
-    await t.test('and none of this keeps the node from a good request', async () => {
+    await t.test('none of this keeps the node from a valid request', async () => {
       assert.equal(outcome(await nodeRequest(na, route, key, unspent)), '200');
     });
   });
 
   for (const age of [TOLERANCE, -TOLERANCE]) {
     const side = age > 0 ? 'old' : 'ahead';
-    test(`POST ${route} takes a body signed exactly 300 s ${side}`, async () => {
+    test(`POST ${route} accepts a body signed exactly 300 s ${side}`, async () => {
       const na = await shared();
       const { key, body } = await callerOf(na, route);
       assert.equal(outcome(await nodeRequest(na, route, key, body, aged(na, age))), '200');
@@ -143,7 +143,7 @@ for (const route of ROUTES) {
     ['a digit string where an integer will do', { validity_hours: '2' }, {}],
     ['numbers beyond a double', { extra: [2n ** 70n, new JsonFloat(1e-7)] }, {}],
   ] as const) {
-    test(`POST ${route} takes ${name}, as part of the signed text`, async () => {
+    test(`POST ${route} accepts ${name}, as part of the signed text`, async () => {
       const na = await shared();
       const { key, body } = await callerOf(na, route);
       const answer = await nodeRequest(na, route, key, { ...body, ...members }, call);
@@ -151,7 +151,7 @@ for (const route of ROUTES) {
     });
   }
 
-  test(`POST ${route} takes X-Mesh-Node-Proof in place of a signed body`, async () => {
+  test(`POST ${route} accepts X-Mesh-Node-Proof in place of a signed body`, async () => {
     const na = await shared();
     const caller = await callerOf(na, route);
     assert.equal(outcome(await sendSigned(na, await proven(na, route, caller))), '200');
@@ -222,7 +222,7 @@ for (const route of ROUTES) {
       assert.equal(outcome(await sendSigned(na, request)), FAILED);
     });
 
-    await t.test('and none of this keeps the node from a good request', async () => {
+    await t.test('none of this keeps the node from a valid request', async () => {
       const request = await proven(na, route, { ...caller, body: unspent });
       assert.equal(outcome(await sendSigned(na, request)), '200');
     });
@@ -250,7 +250,7 @@ for (const route of ROUTES) {
     assert.equal(outcome(await sendSigned(na, { ...request, path: `${route}?a=x+y&a` })), '200');
   });
 
-  test(`POST ${route}: the header decides alone, whatever the body carries`, async () => {
+  test(`POST ${route}: the header alone decides, whatever the body contains`, async () => {
     const na = await shared();
     const caller = await callerOf(na, route);
     const signedBody = signedByNode(na, route, caller.key, caller.body);
@@ -277,7 +277,7 @@ for (const route of ROUTES) {
     assert.equal(outcome(answer), '200');
   });
 
-  test(`POST ${route}: a body signature is no header signature, nor the other way round`, async () => {
+  test(`POST ${route}: a body signature is not a valid header signature, and vice versa`, async () => {
     const na = await shared();
     const caller = await callerOf(na, route);
     const stamp = { timestamp: formatInstant(na.clock.now()), nonce: freshNonce() };
@@ -303,7 +303,7 @@ for (const route of ROUTES) {
     assert.equal(outcome(await nodeRequest(na, route, caller.key, caller.body, { nonce })), '200');
   });
 
-  test(`POST ${route}: of several faults the first is the one audited`, async (t) => {
+  test(`POST ${route}: of several faults the first is audited`, async (t) => {
     await using na = await startTestAuthority();
     const { key, body, scope } = await callerOf(na, route);
     const spent = await spendNonce(na, key, route, body);
@@ -327,7 +327,7 @@ for (const route of ROUTES) {
     }
   });
 
-  test(`POST ${route}: of 20 parallel sendings of one request exactly one is accepted`, async () => {
+  test(`POST ${route}: of 20 concurrent copies of one request exactly one is accepted`, async () => {
     await using na = await startTestAuthority();
     const { key, body } = await callerOf(na, route);
     const request = signedByNode(na, route, key, body);
@@ -349,7 +349,7 @@ for (const [spelling] of timestampSpellings(0)) {
   });
 }
 
-test('the nonce of a join is free again for the node’s own requests, and only there', async () => {
+test('the nonce of a join can be used again for the node’s own requests, and only there', async () => {
   await using na = await startTestAuthority();
   const key = newKey();
   const nonce = freshNonce();
@@ -448,7 +448,7 @@ test('a join is not repeated after a restart: neither its token nor its nonce', 
   });
 });
 
-test('a request refused for its certificate’s state was genuine: its nonce is spent', async () => {
+test('a request refused for the state of its certificate was genuine: its nonce is spent', async () => {
   await using na = await startTestAuthority();
   const node = await joinedNode(na, { max_validity_hours: 1 });
   const body = { cert_id: node.certId };
@@ -463,7 +463,7 @@ test('a request refused for its certificate’s state was genuine: its nonce is 
   }
 });
 
-test('a renewal refused for its roles cannot be replayed as a heartbeat, nor after a restart', async () => {
+test('a renewal refused for its roles cannot be replayed as a heartbeat, even after a restart', async () => {
   await using na = await startTestAuthority();
   const node = await joinedNode(na);
   na.clock.advance(SECOND);
@@ -482,7 +482,7 @@ test('two nodes may use the same nonce', async () => {
   }
 });
 
-test('500 heartbeats of one node all pass, and none of them twice', async () => {
+test('500 heartbeats of one node are all accepted, and none of them twice', async () => {
   await using na = await startTestAuthority();
   const { key, body } = await callerOf(na, '/heartbeat');
   const sent: SignedRequest[] = [];
@@ -495,7 +495,7 @@ test('500 heartbeats of one node all pass, and none of them twice', async () => 
   for (const request of sent) assert.equal(outcome(await sendSigned(na, request)), FAILED);
 });
 
-test('heartbeats that overtake each other by a few seconds all pass', async () => {
+test('heartbeats that arrive out of order by a few seconds are all accepted', async () => {
   await using na = await startTestAuthority();
   const { key, body } = await callerOf(na, '/heartbeat');
   na.clock.advance(MINUTE);
@@ -511,7 +511,7 @@ for (const route of ['/heartbeat', '/renew'] as const) {
     ['the certificate of another node', { other: true }, '403 certificate_key_mismatch'],
     ['a revoked certificate', { revoked: true }, '403 certificate_revoked'],
   ] as const) {
-    test(`POST ${route} with ${fault} is refused before the proof is judged`, async () => {
+    test(`POST ${route} with ${fault} is refused before the proof is checked`, async () => {
       await using na = await startTestAuthority();
       const node = await joinedNode(na);
       const other = await joinedNode(na);
@@ -526,7 +526,7 @@ for (const route of ['/heartbeat', '/renew'] as const) {
   }
 }
 
-test('POST /join with a bad token is refused before the proof is judged', async () => {
+test('POST /join with an invalid token is refused before the proof is checked', async () => {
   await using na = await startTestAuthority();
   const call = { signedBy: newKey() };
   const answer = await nodeRequest(na, '/join', newKey(), { invite_token: 'none' }, call);
@@ -555,7 +555,7 @@ test('a key that is not canonical base64 of 32 bytes fails the proof of its own 
   });
 });
 
-test('keys of small order and of no point never prove anything', async (t) => {
+test('keys of small order, and keys that are not on the curve, never prove anything', async (t) => {
   await using na = await startTestAuthority();
   const token = await invite(na);
   for (const publicKey of WEAK_KEYS) {
@@ -584,13 +584,13 @@ for (const route of ROUTES) {
   });
 }
 
-test('a header of proof on a public route is ignored', async () => {
+test('a proof header on a public route is ignored', async () => {
   await using na = await startTestAuthority();
   const answer = await send(na, 'GET', '/crl', { headers: { [NODE_PROOF_HEADER]: 'v=1' } });
   assert.equal(outcome(answer), '200');
 });
 
-test('the vector of a signed body verifies, and no other body under its signature', () => {
+test('the vector of a signed body verifies, and its signature verifies no other body', () => {
   const { body, public_key_b64: publicKey } = vectors().node_body_signature;
   const now = Date.parse('2026-01-01T00:00:00Z');
   assert.equal(judgeBody(publicKey, body, now), 'valid');

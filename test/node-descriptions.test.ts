@@ -51,7 +51,7 @@ async function joinedAs(na: TestAuthority, terms: JsonObject, hostname: string):
   return { key, certId: joined.body.cert_id };
 }
 
-test('an invite names its node, and the node reports its host name; both survive everything', async () => {
+test('an invite names its node, and the node reports its hostname; both survive everything', async () => {
   await using na = await startTestAuthority();
   const terms = { name: 'büro 1', labels: { zone: 'eu-1', env: 'prod', 'team.io/x': '' } };
   const node = await joinedAs(na, terms, 'host-1.example');
@@ -107,7 +107,7 @@ test('{n} in a name is the number of the token', async () => {
   assert.deepEqual(labels, { env: 'prod' });
 });
 
-test('operators change a description, which is audited if it changes', async () => {
+test('operators change a description, which is audited only if it changes', async () => {
   await using na = await startTestAuthority();
   const { key, certId } = await joinedAs(na, { name: 'old' }, 'host-1');
   const node = { node_public_key: key.publicKey, hostname: 'host-1' };
@@ -184,7 +184,7 @@ const NAMES: [string, boolean][] = [
   ['a\ue000b', false],
 ];
 
-test('names, labels and host names have bounds, wherever they are sent', async (t) => {
+test('names, labels and hostnames have limits, wherever they are sent', async (t) => {
   const na = await shared();
   const { key } = await joinedNode(na);
   const call = { operator: na.standard };
@@ -241,7 +241,7 @@ test('names, labels and host names have bounds, wherever they are sent', async (
     ['ü', false],
     [7, false],
   ] as const) {
-    await t.test(`host name ${String(hostname).slice(0, 20)}`, async () => {
+    await t.test(`hostname ${String(hostname).slice(0, 20)}`, async () => {
       const body = { invite_token: await invite(na), hostname };
       const joined = await nodeRequest(na, '/join', newKey(), body);
       assert.equal(outcome(joined), isAccepted ? '200' : '400 invalid_hostname');
@@ -255,7 +255,7 @@ test('names, labels and host names have bounds, wherever they are sent', async (
   assert.equal(outcome(await nodeRequest(na, '/join', newKey(), none)), '200');
 });
 
-test('lists find nodes by name, label and host name', async () => {
+test('lists find nodes by name, label and hostname', async () => {
   await using na = await startTestAuthority();
   const web = await joinedAs(na, { name: 'Web-1', labels: { env: 'prod', zone: 'eu' } }, 'h-1');
   const web2 = await joinedAs(na, { name: 'web-12', labels: { env: 'test' } }, 'h-2.example');
@@ -301,7 +301,7 @@ test('lists find nodes by name, label and host name', async () => {
   }
 });
 
-test('the description goes when retention has removed the last certificate of the key', async () => {
+test('the description is removed when retention has removed the last certificate of the key', async () => {
   await using na = await startTestAuthority({
     environment: {
       MESH_RETENTION_CERTIFICATE_DAYS: '1',
@@ -325,7 +325,7 @@ test('the description goes when retention has removed the last certificate of th
   assert.equal(outcome(await describe(na, key.publicKey, { name: 'x' })), '404 node_not_found');
 });
 
-test('no public route and no page contains a name, a label or a host name', async () => {
+test('no public route and no page contains a name, a label or a hostname', async () => {
   await using na = await startTestAuthority();
   const secrets = ['secretname', 'secretkey', 'secretvalue', 'secrethost'];
   const terms = { name: 'secretname', labels: { secretkey: 'secretvalue' } };
@@ -364,7 +364,7 @@ const character = fc.oneof(
 const word = (maxLength: number) =>
   fc.array(character, { maxLength }).map((characters) => characters.join(''));
 
-test('any labels are refused, or come back as they were sent and are found', async () => {
+test('any labels are refused, or returned as they were sent and found', async () => {
   const na = await shared();
   const { key, certId } = await joinedNode(na);
   await fc.assert(

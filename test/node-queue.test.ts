@@ -46,7 +46,7 @@ function slowQueue(longestWaitMs: number, costMs: number) {
   };
 }
 
-test('who comes within a share of work is answered at once', () => {
+test('a request within a turn’s share of work is answered at once', () => {
   const { take, turn, events, isIdle } = slowQueue(1000, 10);
   assert.equal(take('a'), null);
   assert.equal(take('b'), null);
@@ -55,7 +55,7 @@ test('who comes within a share of work is answered at once', () => {
   assert.ok(isIdle());
 });
 
-test('who comes after it waits for a later turn, in the order of arrival, before all who come then', () => {
+test('a request beyond it waits for a later turn, in order of arrival, ahead of new arrivals', () => {
   const { take, turn } = slowQueue(1000, 10);
   for (const name of ['a', 'b', 'c', 'd', 'e']) take(name);
   assert.deepEqual(turn(), ['a body', 'b body', 'sent', 'c body', 'd body', 'sent']);
@@ -64,7 +64,7 @@ test('who comes after it waits for a later turn, in the order of arrival, before
   assert.equal(take('g'), null);
 });
 
-test('a body that waits is a copy of bytes that are gone by then', () => {
+test('a waiting body is a copy, since its bytes are reused', () => {
   const { takeBytes, turn } = slowQueue(1000, 20);
   const bytes = Buffer.from('mine');
   takeBytes('a', bytes);
@@ -73,7 +73,7 @@ test('a body that waits is a copy of bytes that are gone by then', () => {
   assert.deepEqual(turn(), ['a mine', 'sent', 'b mine', 'sent']);
 });
 
-test('who waited longer than a client waits is turned away, and those behind that did not are answered', () => {
+test('requests that waited longer than a client would are turned away, and later ones are answered', () => {
   const { take, turn, wait } = slowQueue(100, 20);
   take('a');
   take('b');
@@ -83,7 +83,7 @@ test('who waited longer than a client waits is turned away, and those behind tha
   assert.deepEqual(turn(), ['a body', 'sent', 'b shed', 'c body', 'sent']);
 });
 
-test('who has left is neither answered nor turned away', () => {
+test('a client that disconnected is neither answered nor turned away', () => {
   const { take, turn, isIdle } = slowQueue(100, 20);
   take('a');
   const leave = take('b');
@@ -94,7 +94,7 @@ test('who has left is neither answered nor turned away', () => {
   assert.ok(isIdle());
 });
 
-test('a queue that was left by all of its requests takes one turn at a time afterwards', () => {
+test('a queue whose requests all disconnected takes one turn at a time afterwards', () => {
   const { take, turn } = slowQueue(100, 20);
   take('a');
   take('b')?.();
@@ -104,7 +104,7 @@ test('a queue that was left by all of its requests takes one turn at a time afte
   assert.deepEqual(turn(), ['c body', 'sent', 'd body', 'sent']);
 });
 
-test('bodies that wait have a bound in bytes, beyond which requests are turned away at once', () => {
+test('waiting bodies are limited in bytes, beyond which requests are turned away at once', () => {
   const { take, events } = slowQueue(100, 20);
   const large = 'x'.repeat(1024 * 1024);
   take('a');
@@ -114,7 +114,7 @@ test('bodies that wait have a bound in bytes, beyond which requests are turned a
   assert.deepEqual(events, ['a body', 'b shed']);
 });
 
-test('without a longest wait, who comes after a share of work waits as well, and is never turned away', () => {
+test('without a maximum wait, requests beyond a share of work also wait, and are never turned away', () => {
   const { take, turn, wait, isIdle } = slowQueue(0, 20);
   for (const name of ['a', 'b', 'c']) take(name);
   wait(3_600_000);
@@ -155,7 +155,7 @@ for (const threads of ['1', '2']) {
   });
 }
 
-test(`of ${AT_ONCE} heartbeats at once none is shed without a longest wait, and health and operators are answered`, async () => {
+test(`of ${AT_ONCE} heartbeats at once none is shed without a maximum wait, and health and operators are answered`, async () => {
   await using folder = networkFolder('alpha');
   await using server = await startChildServer(folder.path, {
     environment: { ...NO_LIMITS, MESH_LONGEST_WAIT_MS: '0' },

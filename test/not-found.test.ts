@@ -19,7 +19,7 @@ function asked(method: string, path: string, accept?: string) {
 }
 
 for (const accept of [OF_CHROMIUM, 'text/html', 'text/*', 'text/html, application/json;q=0.9']) {
-  test(`a path that is not there is a page for who prefers one: ${accept}`, async () => {
+  test(`an unknown path is a page for clients that prefer one: ${accept}`, async () => {
     const { status, headers, text } = await asked('GET', '/nowhere', accept);
     assert.equal(status, 404);
     assert.equal(headers.get('content-type'), 'text/html; charset=utf-8');
@@ -38,7 +38,7 @@ for (const accept of [OF_CHROMIUM, 'text/html', 'text/*', 'text/html, applicatio
   });
 }
 
-test('for everybody else it is the envelope, byte for byte', async () => {
+test('for all others it is the envelope, byte for byte', async () => {
   const plain = await asked('GET', '/nowhere');
   assert.equal(
     plain.text,
@@ -66,7 +66,7 @@ test('for everybody else it is the envelope, byte for byte', async () => {
   }
 });
 
-test('a page is only for a path that is not there, and for who reads', async () => {
+test('a page is only for an unknown path, and only for reads', async () => {
   assert.equal(outcome(await asked('POST', '/nowhere', OF_CHROMIUM)), '404 not_found');
   assert.equal(outcome(await asked('PUT', '/crl', OF_CHROMIUM)), '405 method_not_allowed');
   assert.equal(outcome(await asked('GET', '/%zz', OF_CHROMIUM)), '400 bad_request');
@@ -78,7 +78,7 @@ test('a page is only for a path that is not there, and for who reads', async () 
 });
 
 for (const path of ['/nowhere', '/nowhere/', '/deep/in/nowhere', '//nowhere?q=1']) {
-  test(`in a browser, ${path} says so and leads on`, async () => {
+  test(`in a browser, ${path} says so and links to what exists`, async () => {
     await using visit = await browser.visit(na.url + path, { width: NARROW });
     const { page } = visit;
     assert.equal(await page.locator('h1').textContent(), 'Page not found');

@@ -39,7 +39,7 @@ async function nullify(na: TestAuthority, proof: JsonObject): Promise<string> {
   return outcomeWithCause(await operate(na, NULLIFY, { proof }));
 }
 
-test('what was used up is used up after a restart, and nothing else is', async () => {
+test('everything spent is still spent after a restart, and nothing else is', async () => {
   await using na = await startUnlimited();
   const ids = ['plain', '', '__proto__', '\u{1f680}', 'e\u0301', `${'p'.repeat(100_000)}-end`];
   for (const id of ids) assert.equal(await nullify(na, proofOf(id)), '201');
@@ -75,7 +75,7 @@ interface Ledger {
   readonly surprises: string[];
 }
 
-test(`what was used up survives ${ROUNDS} kills under load`, async (t) => {
+test(`everything spent survives ${ROUNDS} kills under load`, async (t) => {
   const { folder } = makeNetworkFolder();
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const ledger: Ledger = { used: new Set(), unsure: new Set(), unanswered: 0, surprises: [] };

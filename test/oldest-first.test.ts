@@ -8,7 +8,7 @@ const step = fc.record({
   key: fc.nat({ max: 12 }),
 });
 
-test('Keys are taken in the order in which they were set last, whatever is set and deleted between', () => {
+test('Keys are taken in the order in which they were last set, through any sets and deletes', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
       const map = new Map<number, null>();
@@ -31,7 +31,7 @@ test('Keys are taken in the order in which they were set last, whatever is set a
   );
 });
 
-test('A map whose oldest key makes room for each new one keeps those that are newest', () => {
+test('A map whose oldest key makes room for each new one keeps the newest', () => {
   const map = new Map<number, null>();
   const oldest = oldestFirst(map);
   for (let key = 0; key < 20_000; key += 1) {

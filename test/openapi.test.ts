@@ -70,7 +70,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('whatever host name a client makes up, the description differs in the address of its server alone', async () => {
+test('the description differs only in its server address, whatever hostname a client sends', async () => {
   for (const host of ['one.example', 'other.example:8080', 'base-url:']) {
     const { text } = await sendRaw(na, 'GET', '/swagger.json', { headers: { Host: host } });
     const { servers, ...rest } = JSON.parse(text);
@@ -195,7 +195,7 @@ test('the security schemes are the headers that clients send', () => {
   ]);
 });
 
-test('what may be null has a type, and whole numbers have bounds', () => {
+test('nullable members have a type, and whole numbers have bounds', () => {
   const faults: string[] = [];
   const walk = (value: unknown, at: string): void => {
     if (typeof value !== 'object' || value === null) return;
@@ -233,7 +233,7 @@ function pointer(step: string): string {
   return encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'));
 }
 
-test('each example is answered as the description says, in the form that it says', async (t) => {
+test('each example is answered as the description says, in the documented form', async (t) => {
   const problemOf = createAnswerCheck();
   const refusalOf = ({ described }: Operation) => described['x-mesh-example-outcome'];
   const inOrder = inExampleOrder(operations, {
@@ -257,7 +257,7 @@ test('each example is answered as the description says, in the form that it says
   }
 });
 
-test('exactly the reads that carry an ETag describe it, and the 304 of who holds it', async (t) => {
+test('exactly the reads with an ETag describe it, and the 304 for clients that have it', async (t) => {
   const reads = operations.filter(
     ({ method, described }) => method === 'GET' && !described['x-mesh-example-outcome'],
   );
@@ -315,7 +315,7 @@ export async function enrol({ baseUrl, fetch, signed }: Signing, key: string) {
 }
 `;
 
-test('a generated client compiles, enrols a node and reads the roster', async () => {
+test('a generated client compiles, enrolls a node and reads the roster', async () => {
   await run(tool('oazapfts'), [file, join(folder, 'api.ts')]);
   writeFileSync(join(folder, 'program.ts'), PROGRAM);
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');

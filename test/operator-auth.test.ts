@@ -90,7 +90,7 @@ for (const vector of readVectors()) {
     ['path', { path: `${input.path}/` }],
     ['query', { query: { ...input.query, extra: [''] } }],
   ] as const) {
-    test(`vector ${id}: version 2 binds the ${bound}, version 1 covers the body alone`, () => {
+    test(`vector ${id}: version 2 binds the ${bound}, version 1 covers only the body`, () => {
       const { method, body } = { ...requestOf(vector), ...change };
       const bindsNothing = method !== 'GET' && Object.keys(body).length === 0;
       assert.equal(judge(vector, expected.signature_b64, change), 'invalid_signature');
@@ -124,7 +124,7 @@ for (const [setting, version, expected] of [
   });
 }
 
-test('a network made by init refuses version 1, until the environment accepts it', async () => {
+test('a network created by init refuses version 1, until the environment accepts it', async () => {
   await using na = await startTestAuthority();
   const refused = await operate(na, '/admin/invite', TERMS, { version: 1 });
   assert.equal(outcome(refused), '401 admin_auth_failed');
@@ -148,7 +148,7 @@ test('a network whose configuration says nothing about version 1 accepts it', as
 });
 
 for (const path of ['/admin/policy', '/admin/operator-keys/ops-standard/revoke', '/admin/invite']) {
-  test(`a version 1 signature captured from a GET is no command to ${path}`, async () => {
+  test(`a version 1 signature captured from a GET is not a valid command to ${path}`, async () => {
     await using na = await startTestAuthority({ environment: ACCEPT_V1 });
     const captured = operatorRequest(na, '/nodes', {}, { version: 1, method: 'GET' });
     const { headers } = captured.init;
@@ -241,13 +241,13 @@ for (const name of HEADERS) {
   });
 }
 
-test('a nonce of 256 characters is taken', async () => {
+test('a nonce of 256 characters is accepted', async () => {
   await using na = await startTestAuthority();
   const answer = await operate(na, '/admin/invite', {}, { nonce: 'n'.repeat(256) });
   assert.equal(outcome(answer), '200');
 });
 
-test('an unknown and a revoked key are answered alike, and distinguished only in the audit log', async () => {
+test('an unknown and a revoked key get the same answer, and differ only in the audit log', async () => {
   await using na = await startTestAuthority();
   const revoke = '/admin/operator-keys/ops-standard/revoke';
   await operate(na, revoke, { reason: 'key_compromise' });
@@ -297,7 +297,7 @@ for (const [spelling] of timestampSpellings(0)) {
   });
 }
 
-test('MESH_CLOCK_TOLERANCE_SECONDS sets how old or ahead a request may be', async () => {
+test('MESH_CLOCK_TOLERANCE_SECONDS sets how old or far ahead a request may be', async () => {
   await using na = await startTestAuthority({
     environment: { MESH_CLOCK_TOLERANCE_SECONDS: '10' },
   });
@@ -307,7 +307,7 @@ test('MESH_CLOCK_TOLERANCE_SECONDS sets how old or ahead a request may be', asyn
   assert.equal(outcome(await aged(10 * SECOND + 1)), '401 admin_auth_failed');
 });
 
-test('the checks come in their order: of several faults the first is the one audited', async (t) => {
+test('the checks come in order: of several faults the first is audited', async (t) => {
   await using na = await startTestAuthority();
   const spent = freshNonce();
   assert.equal(outcome(await operate(na, '/admin/invite', {}, { nonce: spent })), '200');
@@ -453,7 +453,7 @@ test('two operators may use the same nonce', async () => {
   }
 });
 
-test('of 20 parallel sendings of one signed request exactly one is accepted', async () => {
+test('of 20 concurrent copies of one signed request exactly one is accepted', async () => {
   await using na = await startTestAuthority();
   const request = operatorRequest(na, '/admin/invite');
   const answers = await Promise.all(Array.from({ length: 20 }, () => sendSigned(na, request)));
@@ -533,7 +533,7 @@ test('a version 2 signature for another authority is refused', async () => {
 });
 
 for (const version of [1, 2] as const) {
-  test(`a version ${version} signature binds the body, its number tokens included`, async () => {
+  test(`a version ${version} signature binds the body, including its number tokens`, async () => {
     await using na = await startTestAuthority({ environment: ACCEPT_V1 });
     const signed = { token_expiry_hours: 1, note: 'Zürich ✓' };
     for (const body of ['{"token_expiry_hours":2,"note":"Zürich ✓"}', '{}', '', '{"note":"x"}']) {
@@ -551,7 +551,7 @@ for (const version of [1, 2] as const) {
   });
 }
 
-test('floats, long integers and exotic names keep their canonical form in the signed text', async () => {
+test('floats, long integers and unusual names keep their canonical form in the signed text', async () => {
   await using na = await startTestAuthority();
   const body = {
     token_expiry_hours: new JsonFloat(24),
@@ -599,13 +599,13 @@ for (const tier of ['standard', 'privileged'] as const) {
   });
 }
 
-test('GET /nodes without operator headers is the count alone', async () => {
+test('GET /nodes without operator headers returns only the count', async () => {
   await using na = await startTestAuthority();
   await joinedNode(na);
   assert.deepEqual((await get(na, '/nodes')).body, { count: 1 });
 });
 
-test('GET /nodes with operator headers is the roster', async () => {
+test('GET /nodes with operator headers returns the roster', async () => {
   await using na = await startTestAuthority();
   const node = await joinedNode(na, { roles: ['role:anchor'], max_validity_hours: 2 });
   const joinedAt = na.clock.now();

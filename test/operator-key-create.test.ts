@@ -16,7 +16,7 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 const create = (...args: string[]) =>
   runCommand(['operator-key', 'create', '--key-dir', folder, ...args]);
 
-test('both files hold their half of the key, and only their owner can read them', async () => {
+test('both files contain their half of the key, and only their owner can read them', async () => {
   const { code, stdout, stderr } = await create('ops-2', '--json');
   assert.equal(code, 0, stderr);
   const made = JSON.parse(stdout);
@@ -27,7 +27,7 @@ test('both files hold their half of the key, and only their owner can read them'
   assert.equal(statSync(made.key_file).mode & 0o777, 0o600);
 });
 
-test('a key that is there is not replaced', async () => {
+test('an existing key is not replaced', async () => {
   assert.equal((await create('ops-3')).code, 0);
   const before = readFileSync(join(folder, 'ops-3.key'), 'utf8');
   const { code, stderr } = await create('ops-3');
@@ -37,7 +37,7 @@ test('a key that is there is not replaced', async () => {
 });
 
 for (const keyId of ['', '../ops', 'a/b', '.hidden', '-ops', 'two words']) {
-  test(`the key id ${JSON.stringify(keyId)} names no files`, async () => {
+  test(`the key id ${JSON.stringify(keyId)} is refused as a file name`, async () => {
     const before = readdirSync(folder);
     const { code } = await create('--', keyId);
     assert.equal(code, USAGE);

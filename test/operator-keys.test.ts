@@ -10,7 +10,7 @@ import { sharedAuthority } from './support/shared-authority.ts';
 /** For tests that leave nothing behind that another of them notices. */
 const shared = sharedAuthority();
 
-test('revoking a key answers with every member, and the audit names who did it', async () => {
+test('revoking a key answers with every member, and the audit log names who did it', async () => {
   await using na = await startTestAuthority();
   na.clock.advance(MINUTE);
   const answer = await revoke(na, 'ops-standard', { reason: 'key_compromise' });
@@ -33,13 +33,13 @@ test('revoking a key answers with every member, and the audit names who did it',
   ]);
 });
 
-test('a revocation without reason is unspecified', async () => {
+test('a revocation without a reason is unspecified', async () => {
   await using na = await startTestAuthority();
   assert.equal((await revoke(na, 'ops-standard')).body.reason, 'unspecified');
   assert.equal(revocationsAudited(na)[0]?.reason, 'unspecified');
 });
 
-test('any text is taken as reason, the empty one and one of 1,024 characters too', async () => {
+test('any text is accepted as a reason, even an empty one or one of 1,024 characters', async () => {
   const operators = ['a', 'b', 'c'].map((keyId) => ({ keyId, key: newKey() }));
   await using na = await startWith(operators);
   for (const [index, reason] of ['', 'Zürich ✓ "left"', 'x'.repeat(1024)].entries()) {
@@ -87,7 +87,7 @@ test('with one key left, unknown is still 404 and already revoked still 200', as
   assert.equal(outcome(await revoke(na, 'ops-standard')), '200');
 });
 
-test('an operator may revoke its own key, and is unknown on the next request', async () => {
+test('an operator may revoke its own key, which is unknown on the next request', async () => {
   await using na = await startTestAuthority();
   const answer = await revoke(na, 'ops-privileged');
   assert.equal(answer.body.already_revoked, false);
@@ -100,7 +100,7 @@ test('an operator may revoke its own key, and is unknown on the next request', a
   assert.equal(outcome(remaining), '200');
 });
 
-test('keys of any tier count as usable, and losing the last privileged one is warned of', async () => {
+test('keys of any tier count as usable, and losing the last privileged one causes a warning', async () => {
   await using na = await startTestAuthority();
   await revoke(na, 'ops-standard');
   assert.equal(warningsOf(na).length, 0);
@@ -109,7 +109,7 @@ test('keys of any tier count as usable, and losing the last privileged one is wa
   assert.equal(warningsOf(other).length, 1);
 });
 
-test('a revoked key is refused on the next request, on every route and by both versions', async () => {
+test('a revoked key is refused on the next request, on every route and in both versions', async () => {
   await using na = await startTestAuthority();
   const operator = na.standard;
   assert.equal(outcome(await operate(na, '/admin/invite', {}, { operator })), '200');
@@ -168,7 +168,7 @@ test('a standard key cannot revoke, not even itself', async () => {
 });
 
 for (const keyId of ['ops 2', 'ops/2', 'ops%2F2', 'öps ✓', 'ops?x#y', 'ops+2', 'ops&2', '100%']) {
-  test(`the key id ${JSON.stringify(keyId)} is reached percent-encoded, decoded once`, async () => {
+  test(`the key id ${JSON.stringify(keyId)} can be given percent-encoded, decoded once`, async () => {
     await using na = await startWith([{ keyId, key: newKey() }]);
     const answer = await revoke(na, keyId);
     assert.equal(outcome(answer), '200');

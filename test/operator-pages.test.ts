@@ -59,7 +59,7 @@ suite('the layout', () => {
   const radii = Array.from({ length: 40 }, (_, index) => 6 + (index % 5));
   const links = radii.map((_, index) => [index, (index * 7 + 1) % 40] as const);
 
-  test('is the same for the same graph, and another for another', () => {
+  test('is the same for the same graph, and different for another', () => {
     const layout = (pairs: typeof links) => withoutPause(layoutGraph(radii, pairs));
     assert.deepEqual(layout(links), layout(links));
     assert.notDeepEqual(layout(links).positions, layout(links.slice(1)).positions);
@@ -91,7 +91,7 @@ suite('the layout', () => {
     assert.deepEqual(placesOf(before), placesOf(changed));
   });
 
-  test('shows no name upon another', () => {
+  test('shows no overlapping names', () => {
     const { drawing } = graphOf(connectomeOf(200, 1000));
     const shown = drawing?.nodes.filter(({ label }) => label.isShown) ?? [];
     assert.ok(shown.length > 20, `${shown.length} names`);
@@ -132,7 +132,7 @@ suite('names', () => {
     });
   }
 
-  test('long names are cut, and a digest replaces them in addresses', () => {
+  test('long names are truncated, and a digest replaces them in addresses', () => {
     assert.equal([...nameInCell('n'.repeat(10_000))].length, 96);
     assert.equal([...nameInCell('😀'.repeat(97))].length, 96);
     assert.match(nameInCell(`first ${'n'.repeat(10_000)} last`), /^first n+…n+ last$/);
@@ -143,7 +143,7 @@ suite('names', () => {
 
 suite('over HTTP', () => {
   for (const path of PAGES) {
-    test(`${path} is a page that may run nothing but its own code, and answers 304`, async () => {
+    test(`${path} is a page that may run only its own code, and answers 304`, async () => {
       await using na = await startTestAuthority();
       const { status, headers, text } = await get(na, path);
       assert.equal(status, 200);
@@ -158,7 +158,7 @@ suite('over HTTP', () => {
     });
   }
 
-  test('a page follows what it shows', async () => {
+  test('a page changes with its contents', async () => {
     await using na = await startTestAuthority();
     const before = await Promise.all(PAGES.map((path) => get(na, path)));
     await treaty(na, 'alpha', 'beta');
@@ -206,7 +206,7 @@ suite('treaties of any number', () => {
     return treatyQuery((name) => searchParams.get(name) ?? '');
   };
 
-  test('an address of a list means the same after it is read and written again', () => {
+  test('an address of a list means the same after it is parsed and written again', () => {
     for (const address of ['', '?q=a+%26+b&state=expired&sort=-ends&page=3&blast=2&material=4']) {
       assert.equal(parametersOf(asked(address)), address);
     }
@@ -214,7 +214,7 @@ suite('treaties of any number', () => {
   });
 
   for (const order of TREATY_ORDERS) {
-    test(`sorted by ${order}, in both directions, each treaty is there once`, () => {
+    test(`sorted by ${order}, in both directions, each treaty appears once`, () => {
       const ids = (address: string) => foundTreaties(edges, asked(address)).map((e) => e.treaty_id);
       const [up, down] = [ids(`?sort=${order}`), ids(`?sort=-${order}`)];
       assert.deepEqual(up.toSorted(), down.toSorted());
@@ -223,7 +223,7 @@ suite('treaties of any number', () => {
     });
   }
 
-  test('a filter is about names, ids and states', () => {
+  test('a filter covers names, ids and states', () => {
     const found = foundTreaties(edges, asked('?q=SOVEREIGN-0007&state=expired'));
     assert.ok(found.length > 0 && found.length < edges.length);
     for (const { from, to, lifecycle_state } of found) {
@@ -239,7 +239,7 @@ suite('treaties of any number', () => {
     assert.equal(csv.split('\r\n')[1]?.slice(0, 29), `'=1+1,"a ""b"", c\nd",expired,`);
   });
 
-  test('2,000 treaties make a page that can be read, and leafed through without scripts', async (t) => {
+  test('2,000 treaties make a readable page, and can be paged through without scripts', async (t) => {
     await using na = await startTestAuthority();
     const key = newKey();
     for (let i = 0; i < 120; i += 1) {
@@ -283,7 +283,7 @@ suite('treaties of any number', () => {
     }
   });
 
-  test('a view by its own address follows changes too', async () => {
+  test('a page with an address of its own follows changes too', async () => {
     await using na = await startTestAuthority();
     await treaty(na, 'alpha', 'beta');
     await using visit = await (await browser()).visit(`${na.url}/connectome?q=b`, {
@@ -315,7 +315,7 @@ suite('treaties of any number', () => {
     assert.equal(await box.evaluate((each) => each.scrollWidth - each.clientWidth), 0);
   });
 
-  test('a long name is cut in the middle, an id can be copied, and a time is also relative', async () => {
+  test('a long name is shortened in the middle, an id can be copied, and a time is also relative', async () => {
     await using na = await startTestAuthority();
     const long = `first-${'n'.repeat(200)}-last`;
     const { treaty_id: id } = await treaty(na, 'alpha', long, 72);
@@ -334,7 +334,7 @@ suite('treaties of any number', () => {
     assert.deepEqual(visit.problems, []);
   });
 
-  test('the numbers of the dashboard are equally wide', async () => {
+  test('the digits of the dashboard have equal widths', async () => {
     const na = await small();
     for (const width of [NARROW, 768, WIDE]) {
       await using visit = await (await browser()).visit(`${na.url}/dashboard`, { width });
@@ -355,7 +355,7 @@ suite('in a browser', () => {
     ['light', WIDE],
     ['dark', NARROW],
   ] as const) {
-    test(`all pages are clean when empty and when filled: ${theme}, ${width} wide`, async () => {
+    test(`all pages are accessible when empty and when filled: ${theme}, ${width} wide`, async () => {
       await using empty = await startTestAuthority();
       const filled = await small();
       const paths = [
@@ -398,7 +398,7 @@ suite('in a browser', () => {
     assert.equal(await visit.page.locator('#revocation-feeds tbody tr').count(), 1);
   });
 
-  test('sovereigns of the drawing are reached by keyboard, and lead to their treaties', async () => {
+  test('sovereigns of the drawing can be reached by keyboard, and link to their treaties', async () => {
     const na = await small();
     await using visit = await (await browser()).visit(`${na.url}/connectome`);
     const { page } = visit;
@@ -436,7 +436,7 @@ suite('in a browser', () => {
     });
   }
 
-  test('hostile and endless names stay text, and break nothing', async () => {
+  test('hostile and endless names remain text, and break nothing', async () => {
     await using na = await startTestAuthority();
     const endless = 'W'.repeat(1024);
     await treaty(na, 'alpha', HOSTILE_NAME, 20);
@@ -456,7 +456,7 @@ suite('in a browser', () => {
     assert.match(await chosen.page.innerText('#selected'), /Open its page/);
   });
 
-  test('200 sovereigns with 1,000 treaties are drawn, listed and clean', async () => {
+  test('200 sovereigns with 1,000 treaties are drawn, listed and accessible', async () => {
     await using na = await startTestAuthority();
     await fillLarge(na, 200, 1000);
     await using wide = await (await browser()).visit(`${na.url}/connectome`);

@@ -26,7 +26,7 @@ const folder = mkdtempSync(join(tmpdir(), 'mesh-day-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 const url = `http://127.0.0.1:${await freePort('127.0.0.1', 0)}`;
 
-test('an operator makes a network, admits its nodes, finds one and revokes it, and changes keys', async (t) => {
+test('an operator creates a network, admits its nodes, finds one and revokes it, and changes keys', async (t) => {
   await using shell = openShell({ cwd: folder, env: environment() });
   /** What a command prints, which must succeed. */
   const run = async (command: string) => {

@@ -24,7 +24,7 @@ test('the client is bundled for browsers, without any module of Node.js, and sig
   assert.equal(verifyText(key.publicKey, 'another', signature), false);
 });
 
-test('what the package exports and its command are made from sources that are there', () => {
+test('the exports and the command of the package are built from existing sources', () => {
   const manifest = JSON.parse(readFileSync(join(PROJECT_PATH, 'package.json'), 'utf8'));
   for (const { default: path } of Object.values<{ default: string }>(manifest.exports)) {
     const folder = dirname(path).replace('./dist/', '');

@@ -26,7 +26,7 @@ after(async () => {
   await na?.[Symbol.asyncDispose]();
 });
 
-test('no page scrolls sideways, and states and times are in view, whatever the width', async () => {
+test('no page scrolls sideways, and states and times are in view, at any width', async () => {
   const flaws: string[] = [];
   for (const { name, path } of addresses) {
     await using visit = await browser.visit(na.url + path);

@@ -29,7 +29,7 @@ const { na, browser } = await startPages({ commands: COMMANDS });
 
 for (const path of PAGES) {
   for (const [theme, width] of VIEWS) {
-    test(`${path} has no error, outside request, barrier or sideways scroll: ${theme}, ${width} wide`, async () => {
+    test(`${path} has no errors, outside requests, accessibility violations or sideways scrolling: ${theme}, ${width} wide`, async () => {
       await using visit = await browser.visit(na.url + path, { theme, width });
       assert.deepEqual(await visit.violations(), []);
       assert.equal(await visit.overflow(), 0);
@@ -37,7 +37,7 @@ for (const path of PAGES) {
     });
   }
 
-  test(`${path} without JavaScript is all there, without controls that would do nothing`, async () => {
+  test(`${path} without JavaScript is complete, without controls that would do nothing`, async () => {
     await using visit = await browser.visit(na.url + path, { javaScript: false });
     const { page } = visit;
     assert.equal(await page.locator('h1').count(), 1);
@@ -66,7 +66,7 @@ for (const path of PAGES) {
     assert.equal(await page.locator('[aria-current="page"]').count(), path === '/search' ? 0 : 1);
   });
 
-  test(`every link of ${path} leads to something that is there`, async () => {
+  test(`every link of ${path} leads to something that exists`, async () => {
     await using visit = await browser.visit(na.url + path);
     const hrefs = await visit.page
       .locator('a')
@@ -112,7 +112,7 @@ for (const path of PAGES) {
     assert.doesNotMatch(text, /(?:src|href)="(?:https?:)?\/\//);
   });
 
-  test(`GET ${path} answers 304 to who holds either form of it, and HEAD like GET`, async () => {
+  test(`GET ${path} answers 304 to clients that have either form, and HEAD like GET`, async () => {
     const plain = await sendRaw(na, 'GET', path);
     const etag = plain.headers.get('etag') ?? '';
     assert.match(etag, /^"[0-9a-f]{32}"$/);
@@ -139,7 +139,7 @@ for (const path of PAGES) {
 const GZIP = { 'Accept-Encoding': 'gzip' };
 
 for (const path of REFERENCES) {
-  test(`the search of ${path} narrows entries and contents, and says how many are left`, async () => {
+  test(`the search of ${path} narrows entries and contents, and shows how many are left`, async () => {
     await using visit = await browser.visit(na.url + path);
     const { page } = visit;
     const all = await page.locator('[data-entry]').count();
@@ -193,7 +193,7 @@ test('/cli-reference describes every command with all its options', async () => 
   }
 });
 
-test('/cli-reference has the columns of a help as fields, in which long lines wrap', async () => {
+test('/cli-reference shows the columns of a help text as fields, in which long lines wrap', async () => {
   await using visit = await browser.visit(`${na.url}/cli-reference`, { width: NARROW });
   const entry = visit.page.locator('#serve .notes');
   const setting = entry.locator('.fields > div', { hasText: 'MESH_LEASE_MS' });
@@ -214,7 +214,7 @@ test('/cli-reference of the program itself describes its own commands, on any nu
   assert.equal(text.match(/ data-entry>/g)?.length, COMMANDS.commands.length);
 });
 
-test('/ links to every route that is no page, and names the network and its keys', async () => {
+test('/ links to every route that is not a page, and names the network and its keys', async () => {
   const { text } = await send(na, 'GET', '/');
   const genesis = (await send(na, 'GET', '/genesis')).body;
   for (const fact of ['alpha', genesis.network_authority.public_key, genesis.root_public_key]) {
@@ -229,7 +229,7 @@ test('/ links to every route that is no page, and names the network and its keys
   }
 });
 
-test('/ shows commands with the address under which it was asked for', async () => {
+test('/ shows commands with the address at which it was requested', async () => {
   await using proxied = await startTestAuthority({
     environment: { MESH_PUBLIC_URL: 'https://na.example/mesh' },
   });
@@ -242,7 +242,7 @@ test('/ shows commands with the address under which it was asked for', async () 
   assert.ok(shown?.includes(`Address${na.url}`));
 });
 
-test('a chosen theme holds, also on the next page', async () => {
+test('a chosen theme also applies to the next page', async () => {
   await using visit = await browser.visit(`${na.url}/`, { theme: 'light' });
   const { page } = visit;
   const paper = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
@@ -278,7 +278,7 @@ test('a hostile network name is text on every page', async (t) => {
   assert.deepEqual(await home.violations(), []);
 });
 
-test('public documents of more than a kilobyte come compressed to who takes it, and the same', async () => {
+test('public documents of more than a kilobyte are compressed for clients that accept it', async () => {
   for (let i = 0; i < 12; i += 1) {
     const node = await joinedNode(na);
     await operate(na, '/admin/revoke', { cert_id: node.certId });
@@ -309,14 +309,14 @@ for (const [accepted, isCompressed] of [
   ['gzip; q=0.000, *', false],
   ['*;q=0', false],
 ] as const) {
-  test(`Accept-Encoding "${accepted}" is answered ${isCompressed ? 'compressed' : 'plain'}`, async () => {
+  test(`Accept-Encoding "${accepted}" gets ${isCompressed ? 'compressed' : 'plain'} pages`, async () => {
     const headers = { 'Accept-Encoding': accepted };
     const answer = await sendRaw(na, 'HEAD', '/api-reference', { headers });
     assert.equal(answer.headers.get('content-encoding'), isCompressed ? 'gzip' : null);
   });
 }
 
-test('what is compressed is a whole gzip file of the page', async () => {
+test('a compressed page is a complete gzip file', async () => {
   const plain = await sendRaw(na, 'GET', '/cli-reference');
   const { hostname, port } = new URL(na.url);
   const bytes = await new Promise<Buffer>((resolve, reject) => {

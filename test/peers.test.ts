@@ -10,7 +10,7 @@ import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 const HERE = '127.0.0.1';
 const THERE = '127.0.0.2';
 
-test('whatever opens and ends, no connection is taken for one from another address', () => {
+test('no connection is ever attributed to another address, as connections open and close', () => {
   fc.assert(
     fc.property(
       fc.array(fc.oneof(fc.constantFrom('a', 'b', 'c'), fc.nat()), { maxLength: 60 }),

@@ -70,7 +70,7 @@ test('a policy published without terms has every default, stamped and signed by 
   assert.ok(verifies(parsed(answer), na.audience));
 });
 
-test('a policy says what the operator chose', async () => {
+test('a policy contains what the operator chose', async () => {
   await using na = await startTestAuthority();
   const terms = {
     policy_id: 'winter',
@@ -95,13 +95,13 @@ for (const [name, routing, expected] of [
     { preferred_transports: ['quic', 'wireguard'], max_hops: 1 },
   ],
 ] as [string, JsonObject, JsonObject][]) {
-  test(`routing that says ${name} gets the other defaults`, async () => {
+  test(`routing that sets ${name} gets the other defaults`, async () => {
     const na = await shared();
     assert.deepEqual((await publish(na, { routing })).body.routing, expected);
   });
 }
 
-test('what a client stamped or signed is ignored, and so are unknown members', async () => {
+test('stamps and signatures from a client are ignored, and so are unknown members', async () => {
   await using na = await startTestAuthority();
   const answer = await publish(na, {
     policy_id: 'p',
@@ -143,7 +143,7 @@ test('the configured label of the authority key is in issued_by and in the signa
   assert.ok(verifies(parsed(answer), na.audience));
 });
 
-test('integral floats are taken as the integers they are', async () => {
+test('integral floats are accepted as integers', async () => {
   await using na = await startTestAuthority();
   const answer = await publish(na, {
     allowed_ports: [new JsonFloat(443), 8443],
@@ -200,7 +200,7 @@ function field(of: string, name: string, value: JsonValue): [string, JsonValue, 
   return [name, value, of];
 }
 
-test('the same policy_id again replaces that version', async () => {
+test('publishing a policy_id again replaces that version', async () => {
   await using na = await startTestAuthority();
   await publish(na, { policy_id: 'p', allowed_ports: [1] });
   na.clock.advance(SECOND);
@@ -229,7 +229,7 @@ test('a retired version that is published again is replaced and becomes active',
   assert.equal(rolledBack.body.issued_at, formatInstant(na.clock.now()));
 });
 
-test('a rollback answers with the manifest as it was signed, and activates it', async () => {
+test('a rollback returns the manifest as it was signed, and activates it', async () => {
   await using na = await startTestAuthority();
   const first = await publish(na, { policy_id: 'first', allowed_services: ['a'] });
   const { etag } = Object.fromEntries((await get(na, '/policy')).headers);
@@ -298,7 +298,7 @@ for (const policy_id of [
   });
 }
 
-test('the history of a network without policy is empty', async () => {
+test('the history of a network without a policy is empty', async () => {
   await using na = await startTestAuthority();
   assert.deepEqual((await history(na)).body, { versions: [] });
 });
@@ -325,7 +325,7 @@ test('the history names every version, newest first, and which one is active', a
   );
 });
 
-test('the history takes a standard or a privileged operator, and nobody else', async () => {
+test('the history can be read by standard and privileged operators, and no one else', async () => {
   await using na = await startTestAuthority();
   const stranger = { keyId: 'ops-standard', key: newKey() };
   for (const [operator, expected] of [
@@ -364,7 +364,7 @@ test('the first read publishes the policy whose digest the root key has signed',
   ]);
 });
 
-test('an earlier genesis, which names no policy, goes on: the first read makes one of that moment', async () => {
+test('with an earlier genesis, which names no policy, the first read creates one of that moment', async () => {
   const { folder: dataDir } = makeNetworkFolder();
   const path = join(dataDir, 'genesis.json');
   const { signatures: _, ...genesis } = JSON.parse(readFileSync(path, 'utf8'));
@@ -380,7 +380,7 @@ test('an earlier genesis, which names no policy, goes on: the first read makes o
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-test('50 first reads at once make one default', async () => {
+test('50 simultaneous first reads create one default', async () => {
   await using na = await startTestAuthority();
   const answers = await Promise.all(Array.from({ length: 50 }, () => get(na, '/policy')));
   assert.equal(new Set(answers.map(({ text }) => text)).size, 1);
@@ -447,7 +447,7 @@ const RIVALS: readonly (readonly [
 ];
 
 for (const [name, call] of RIVALS) {
-  test(`30 ${name} at once leave exactly one active, which is the one that is served`, async () => {
+  test(`30 simultaneous ${name} leave exactly one active, which is the one that is served`, async () => {
     await using before = await startTestAuthority();
     await publish(before, { policy_id: 'first' });
     await publish(before, { policy_id: 'second' });
@@ -471,7 +471,7 @@ for (const [name, call] of RIVALS) {
   });
 }
 
-test('first reads beside the first publications never bring an older policy back', async () => {
+test('first reads during the first publications never bring an older policy back', async () => {
   await using na = await startTestAuthority();
   const calls = times(20, (n) =>
     n % 2 === 0 ? get(na, '/policy') : publish(na, { policy_id: `p${n}` }),
@@ -481,7 +481,7 @@ test('first reads beside the first publications never bring an older policy back
   assert.deepEqual((await get(na, '/policy')).body, active[0]?.policy);
 });
 
-test('a read that comes between two publications of one turn does not bring the first one back', async () => {
+test('a read between two publications of one turn does not bring the first one back', async () => {
   await using folder = networkFolder('alpha');
   const publisher = createDocumentPublisher();
   const documents = createDocumentCache(publisher.versions);
@@ -540,7 +540,7 @@ test('a read that comes between two publications of one turn does not bring the 
   assert.equal(served.policy_id, 'c');
 });
 
-test('publishing and rolling back need the privileged tier', async () => {
+test('publishing and rolling back require the privileged tier', async () => {
   await using na = await startTestAuthority();
   const active = await publish(na, { policy_id: 'a' });
   await publish(na, { policy_id: 'b' });
@@ -563,7 +563,7 @@ test('publishing and rolling back need the privileged tier', async () => {
   );
 });
 
-test('an operator that does not authenticate is 401 whatever its body says', async () => {
+test('an operator that does not authenticate gets 401 regardless of its body', async () => {
   await using na = await startTestAuthority();
   const operator = { keyId: na.privileged.keyId, key: newKey() };
   for (const path of [PUBLISH, ROLL_BACK]) {
@@ -575,7 +575,7 @@ test('an operator that does not authenticate is 401 whatever its body says', asy
   assert.deepEqual(await versions(na), []);
 });
 
-test('publications and rollbacks share the ADMIN bucket; reading costs nothing', async () => {
+test('publications and rollbacks share the ADMIN rate limit; reading is not limited', async () => {
   await using na = await startTestAuthority({ environment: { MESH_RATE_LIMIT_ADMIN: '3/60' } });
   assert.equal(outcome(await publish(na, { policy_id: 'a' })), '200');
   assert.equal(outcome(await rollBack(na, { policy_id: 'nobody' })), '404 policy_not_found');
@@ -593,7 +593,7 @@ test('publications and rollbacks share the ADMIN bucket; reading costs nothing',
   assert.equal(outcome(await rollBack(na, { policy_id: 'a' })), '200');
 });
 
-test('each publication and each rollback is audited, and nothing that is refused', async () => {
+test('each publication and each rollback is audited, and refusals are not', async () => {
   await using na = await startTestAuthority();
   await publish(na, { policy_id: 'a' });
   await publish(na, { policy_id: 'b' });
@@ -609,7 +609,7 @@ test('each publication and each rollback is audited, and nothing that is refused
   ]);
 });
 
-test('a publication is created: 201 where the network expects it, and a rollback never', async () => {
+test('a publication is created with 201 where the network expects it, a rollback never', async () => {
   await using na = await startTestAuthority({ environment: { MESH_CREATED_STATUS: '201' } });
   assert.equal((await publish(na, { policy_id: 'a' })).status, 201);
   assert.equal((await rollBack(na, { policy_id: 'a' })).status, 200);

@@ -53,7 +53,7 @@ function damage(key: string): Promise<void> {
 const onIt = () => ['--data-dir', dataDir, '--store', url];
 
 suite('a damaged row in the database', { concurrency: false }, () => {
-  test('is found by the doctor, who advises the standby or a backup, and not what is for folders', async () => {
+  test('is found by doctor, which recommends the standby or a backup rather than cures for folders', async () => {
     const { code, stdout, stderr } = await runProgram(['doctor', ...onIt(), '--deep']);
     assert.equal(code, 4, stderr);
     const line = stdout.split('\n').find((text) => /^wrong +rows /.test(text)) ?? '';
@@ -100,7 +100,7 @@ suite('a page of meta in the database', { concurrency: false }, () => {
   const toDoctor = (stdout: string) =>
     stdout.split('\n').find((text) => /^wrong +store /.test(text)) ?? '';
 
-  test('that cannot be read is damage to the doctor, to store verify, to a backup and to a start', async () => {
+  test('that cannot be read is damage for doctor, store verify, a backup and a start', async () => {
     await changeFile(cluster, url, 'meta', spoilPage);
     const [examined, ...others] = await Promise.all([
       runProgram(['doctor', ...onIt()]),
@@ -116,7 +116,7 @@ suite('a page of meta in the database', { concurrency: false }, () => {
     assert.deepEqual(codes, [4, 4, 3, 3]);
   });
 
-  test('that the disk has lost is damage too, and no reason to make the tables', async () => {
+  test('that the disk has lost is damage too, and no reason to create the tables', async () => {
     await changeFile(cluster, url, 'meta', losePage);
     const [examined, migrated] = await Promise.all([
       runProgram(['doctor', ...onIt()]),

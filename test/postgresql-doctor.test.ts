@@ -51,13 +51,13 @@ async function examine(store: string, deep = false): Promise<Examined> {
   };
 }
 
-test('a new network, whose database nobody has written to, is well', async () => {
+test('a new network, whose database is still empty, is healthy', async () => {
   const { troubles, store } = await examine(await migratedDatabase(cluster));
   assert.deepEqual(troubles, []);
   assert.equal(store?.found, 'There is no state yet; the first start creates it');
 });
 
-test('a state in a database is well while it is served, and after an orderly stop alone', async () => {
+test('a state in a database is healthy while it is served, and after an orderly stop', async () => {
   const url = await migratedDatabase(cluster);
   const na = await startTestAuthority({ dataDir, flags: { store: url } });
   try {

@@ -68,7 +68,7 @@ suite('the head file', { concurrency: false }, () => {
   });
   after(() => first.stop());
 
-  test('has each revocation before it is answered, and everything else at the end', async () => {
+  test('contains each revocation before it is answered, and everything else at the end', async () => {
     const node = await joinedNode(first);
     await operate(first, '/admin/revoke', { cert_id: node.certId, reason: 'superseded' });
     const { crl_sequence, audit_length } = headNow();
@@ -80,7 +80,7 @@ suite('the head file', { concurrency: false }, () => {
     assert.equal((await get(first, '/readyz')).status, 200);
   });
 
-  test('is written, and free for the next, before another may write', async () => {
+  test('is written, and released for the next writer, before another may write', async () => {
     const next = new pg.Client(url);
     await next.connect();
     await next.query('listen mesh_na_lease');
@@ -91,7 +91,7 @@ suite('the head file', { concurrency: false }, () => {
     first = await start(url);
   });
 
-  test('puts an older database that was put back in quarantine, which is left as it is', async () => {
+  test('puts a restored older database in quarantine, and does not change it', async () => {
     const node = await joinedNode(first);
     await first.stop();
     const older = await copyOf(url);
@@ -146,7 +146,7 @@ suite('the head file', { concurrency: false }, () => {
   });
 });
 
-test('an instance whose turn comes goes on with the head of the one before', async () => {
+test('an instance whose turn comes continues with the head of the previous one', async () => {
   await using instances = await testInstances(cluster);
   const kept = join(scratch, 'shared-head');
   const environment = { MESH_HEAD_FILE: kept };
@@ -213,7 +213,7 @@ for (const [what, hasOther, expected] of [
   });
 }
 
-test('a copy of a served database is stopped beside it before it answers, in a database and in a folder', async () => {
+test('a copy of a served database is stopped before it answers, in a database and in a folder', async () => {
   await using folder = await networkFolder('alpha');
   const [served, copied] = [await migratedDatabase(cluster), await cluster.createDatabase()];
   const kept = join(scratch, 'one-head');

@@ -21,7 +21,7 @@ after(async () => {
   await cluster[Symbol.asyncDispose]();
 });
 
-test('what was revoked after the backup stays revoked, and the lost database is not served again', async () => {
+test('everything revoked after the backup stays revoked, and the lost database is not served again', async () => {
   await using folder = await networkFolder('alpha');
   const [lost, fresh] = [await migratedDatabase(cluster), await migratedDatabase(cluster)];
   const [backup, crl, head] = ['mesh.backup', 'crl.json', 'head'].map((name) =>

@@ -20,7 +20,7 @@ after(() => cluster[Symbol.asyncDispose]());
 
 const nameOf = (url: string) => new URL(url).pathname.slice(1);
 
-test('a changed bit is found and reported, the service goes on, and what is mended is forgotten', async () => {
+test('a changed bit is found and reported, the service continues, and a repaired row is no longer reported', async () => {
   const url = await migratedDatabase(cluster);
   await using na = await startTestAuthority({ flags: { store: url } });
   const node = await joinedNode(na);
@@ -111,7 +111,7 @@ test('a table whose file is gone is damage, and the other tables are read', asyn
   assert.ok((part?.rows ?? 0) > 3);
 });
 
-test('a page of meta that a disk has lost is damage, and no database without tables', async () => {
+test('a page of meta that a disk has lost is damage, not a database without tables', async () => {
   const url = await databaseWithNode();
   await changeFile(cluster, url, 'meta', losePage);
   const [part] = await inParts(url, 1);
@@ -139,7 +139,7 @@ test('rows of a page that a disk has lost are damage, wherever they were', async
   );
 });
 
-test('an audit entry that is gone is damage', async () => {
+test('a missing audit entry is damage', async () => {
   const url = await migratedDatabase(cluster);
   const { folder: dataDir } = makeNetworkFolder();
   const na = await startTestAuthority({ dataDir, flags: { store: url } });
@@ -155,7 +155,7 @@ test('an audit entry that is gone is damage', async () => {
   assert.deepEqual(damaged, ['after entry 1, the audit log goes on with entry 3']);
 });
 
-test('a service whose meta page is damaged reports that, and goes on', async () => {
+test('a service whose meta page is damaged reports it, and continues', async () => {
   const url = await migratedDatabase(cluster);
   // A write of liveness that came meanwhile would read the page.
   const environment = { MESH_LIVENESS_FLUSH_MS: '60000' };
@@ -181,7 +181,7 @@ test('a service whose meta page is damaged reports that, and goes on', async () 
   assert.match(await metrics(), /^mesh_na_scrub_damaged_rows 0$/m);
 });
 
-test('a reader of events that lie on an unreadable page is cut off, and the service goes on', async () => {
+test('a reader of events on an unreadable page is disconnected, and the service continues', async () => {
   const url = await migratedDatabase(cluster);
   await using na = await startTestAuthority({ flags: { store: url } });
   // The log needs several pages, so that its end can still be written.
@@ -199,12 +199,12 @@ test('a reader of events that lie on an unreadable page is cut off, and the serv
   assert.equal((await get(na, '/readyz')).status, 200);
 });
 
-test('a database that cannot be asked is no damage', async () => {
+test('an unreachable database is not damage', async () => {
   const nowhere = parseStoreAddress('postgresql://mesh@127.0.0.1:1/mesh', {});
   await assert.rejects(scrubDatabase(nowhere, null, 1), /cannot be reached \(ECONNREFUSED\)$/);
 });
 
-test('only what PostgreSQL says of the files of a table is damage of it', () => {
+test('only errors about the files of a table are damage to it', () => {
   const said = (code: string) => unreadableBecause(Object.assign(new Error('said'), { code }));
   const ofFiles = ['XX000', 'XX001', 'XX002', '58030', '58P01'];
   assert.deepEqual(ofFiles.map(said), Array(5).fill('said'));
@@ -213,7 +213,7 @@ test('only what PostgreSQL says of the files of a table is damage of it', () => 
   assert.deepEqual(others.map(said), Array(8).fill(null));
 });
 
-test('a disk that does not give a page is damage of its table', async (t) => {
+test('a page that the disk cannot read is damage to its table', async (t) => {
   if (!mayTrace()) return t.skip('this user may not trace processes');
   const url = await databaseWithNode();
   const data = join(cluster.socketFolder, 'data');

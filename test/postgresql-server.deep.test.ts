@@ -66,7 +66,7 @@ test('the service keeps its state in the database that --store names, through st
   }
 });
 
-test('the audit log in a database is shown, exported and verified beside the service', async () => {
+test('the audit log in a database is shown, exported and verified while the service runs', async () => {
   await using folder = await networkFolder('alpha');
   const url = await migratedByCommand();
   const settings = join(folder.path, 'mesh-na.json');
@@ -106,7 +106,7 @@ test('the audit log in a database is shown, exported and verified beside the ser
   );
 });
 
-test('a service whose lease was taken ends with 1, by itself', async () => {
+test('a service whose lease was taken ends with 1 by itself', async () => {
   await using folder = await networkFolder('alpha');
   const url = await migratedByCommand();
   const environment = { ...NO_LIMITS, MESH_STORE: url };
@@ -135,7 +135,7 @@ test('a service that loses the database during a command never answers it, and e
   assert.match(stderr, /CRITICAL mesh\.process Ending after a failure: commit: /);
 });
 
-test('a service whose database cannot write ends with the reason, and takes nothing that was acknowledged', async (t) => {
+test('a service whose database cannot write ends with the reason, and loses nothing that was acknowledged', async (t) => {
   if (!mayTrace()) return t.skip('this user may not trace processes');
   await using folder = await networkFolder('alpha');
   const url = await migratedByCommand();
@@ -187,7 +187,7 @@ test('a service whose database cannot write ends with the reason, and takes noth
   }
 });
 
-test('a start on a database without tables ends with 3, and status says that there are none', async () => {
+test('a start on a database without tables ends with 3, and status reports that there are none', async () => {
   await using folder = await networkFolder('alpha');
   const url = await cluster.createDatabase();
   const args = ['serve', '--data-dir', folder.path, '--port', '0', '--store', url];

@@ -116,11 +116,11 @@ const CASES: readonly (readonly [rule: string, severity: string, change: Partial
     ['trust_cycle', 'attention', { trustCycle: { status: 'verified', freshness: 'stale' } }],
   ];
 
-suite('one table judges', () => {
-  test('nothing is wrong where all is well', () =>
+suite('one table decides', () => {
+  test('a healthy network has no findings', () =>
     assert.deepEqual(judgePosture(WELL), { findings: [], unknown: [] }));
 
-  test('who is silent is not known right after a start', () => {
+  test('right after a start it is unknown which nodes are silent', () => {
     const early = { ...WELL, ...fleet({ silent: null, silentKnownFrom: NOW + 5 * MINUTE }) };
     assert.deepEqual(judgePosture(early), {
       findings: [],
@@ -137,7 +137,7 @@ suite('one table judges', () => {
     assert.equal(uncounted.unknown.length, 4);
   });
 
-  test('a succession is well while its time has not come, and once nobody lags behind', () => {
+  test('a succession is healthy before its time, and once there are no laggards', () => {
     for (const change of [
       {},
       { state: 'finished', overlapUntil: NOW } as const,
@@ -148,7 +148,7 @@ suite('one table judges', () => {
     }
   });
 
-  test('who lags behind is not known before nodes are counted, and right after a start', () => {
+  test('laggards are unknown before nodes are counted, and right after a start', () => {
     const soon = { overlapUntil: NOW + DAY };
     for (const [change, known_from] of [
       [{ ...soon, nodes: null }, null],
@@ -180,7 +180,7 @@ suite('one table judges', () => {
       new Set(POSTURE_RULES.map(({ name }) => name)),
     ));
 
-  test('the gravest finding comes first', () => {
+  test('the most serious finding comes first', () => {
     const { findings } = judgePosture({ ...WELL, staleFeeds: 1, listDueAt: NOW });
     assert.deepEqual(
       findings.map(({ severity }) => severity),
@@ -210,22 +210,22 @@ suite('a fleet of twelve', () => {
       of.map(({ key, certId }) => nodeRequest(na, '/heartbeat', key, { cert_id: certId, status })),
     );
 
-  test('nodes that have never reported need not', async () => {
+  test('nodes that have never reported do not have to', async () => {
     assert.deepEqual(await postureAfter(HOUR), ['ok']);
   });
 
-  test('all is well while they report health', async () => {
+  test('is healthy while its nodes report that they are', async () => {
     await beat('healthy');
     assert.deepEqual(await postureAfter(2 * SECOND), ['ok']);
   });
 
-  test('what they report of themselves counts, also once all have fallen silent', async () => {
+  test('counts what nodes report of themselves, even once all have fallen silent', async () => {
     await beat('degraded: disk failing');
     assert.deepEqual(await postureAfter(2 * SECOND), ['action', 'nodes_unwell']);
     assert.deepEqual(await postureAfter(6 * MINUTE), ['action', 'nodes_silent', 'nodes_unwell']);
   });
 
-  test('the page and the metrics say the same, and name no node', async () => {
+  test('the page and the metrics agree, and name no node', async () => {
     const page = (await get(na, '/dashboard')).text;
     assert.match(page, /Needs action now/);
     assert.match(page, /Nodes that have fallen silent: 12 of 12\./);
@@ -241,7 +241,7 @@ suite('a fleet of twelve', () => {
     );
   });
 
-  test('a node that is back and well is not counted', async () => {
+  test('a node that is back and healthy is not counted', async () => {
     await beat('ok', nodes.slice(1));
     assert.deepEqual(await postureAfter(2 * SECOND), ['attention', 'nodes_silent', 'nodes_unwell']);
   });
@@ -260,7 +260,7 @@ suite('a fleet of twelve', () => {
   });
 });
 
-test('every finding links to what shows it, and names a command that exists', () => {
+test('every finding links to its page, and names an existing command', () => {
   const rules = POSTURE_RULES.map(({ name }) => name);
   assert.deepEqual(Object.keys(FINDING_CURES).toSorted(), rules.toSorted());
   const { commands } = commandReference(buildProgram());
@@ -285,7 +285,7 @@ test('every finding links to what shows it, and names a command that exists', ()
   }
 });
 
-test('right after a start nobody knows who is silent, and no page or metric says that none is', async () => {
+test('right after a start, no page or metric claims that no node is silent', async () => {
   await using na = await startTestAuthority();
   const { key, certId } = await joinedNode(na);
   await nodeRequest(na, '/heartbeat', key, { cert_id: certId, status: 'ok' });

@@ -35,7 +35,7 @@ function prepare(path: string, environment: Readonly<Record<string, string>> = {
   return { status, stdout, stderr };
 }
 
-test('nothing is done where everything is installed, or the place of Chromium is given', (t) => {
+test('nothing is done if everything is installed, or the path of Chromium is given', (t) => {
   const path = machineWith(t, { ...OTHERS, chromium: '' });
   const nothing = { status: 0, stdout: '', stderr: '' };
   assert.deepEqual(prepare(path), nothing);
@@ -49,7 +49,7 @@ test('without Chromium, and without a way to install it, the command to run is n
   assert.ok(stderr.includes(COMMAND), stderr);
 });
 
-test('a sudo that asks for a password is no way to install it', (t) => {
+test('a sudo that asks for a password cannot install it', (t) => {
   const { status, stderr } = prepare(
     machineWith(t, { ...OTHERS, sudo: 'exit 1', 'apt-get': 'exit 1' }),
   );
@@ -59,7 +59,7 @@ test('a sudo that asks for a password is no way to install it', (t) => {
 
 const SUDO = '[ "$1" = --non-interactive ] && shift && exec "$@"';
 
-test('Chromium is installed where root, or sudo without a password, may', (t) => {
+test('Chromium is installed if root, or sudo without a password, can do it', (t) => {
   const install = `case "$*" in "install --yes --no-install-recommends chromium")
     echo '#!/bin/sh' > "$PATH/chromium"; /bin/chmod +x "$PATH/chromium";; esac`;
   const { status, stdout } = prepare(machineWith(t, { ...OTHERS, sudo: SUDO, 'apt-get': install }));
@@ -67,13 +67,13 @@ test('Chromium is installed where root, or sudo without a password, may', (t) =>
   assert.match(stdout, /installing from the distribution/);
 });
 
-test('an installation that brings no Chromium fails, and names the command', (t) => {
+test('an installation without Chromium in the end fails, and names the command', (t) => {
   const { status, stderr } = prepare(machineWith(t, { ...OTHERS, sudo: SUDO, 'apt-get': '' }));
   assert.equal(status, 1);
   assert.ok(stderr.includes(COMMAND), stderr);
 });
 
-test('everything that is missing is named in one command', (t) => {
+test('everything missing is named in one command', (t) => {
   const { status, stderr } = prepare(machineWith(t, { nginx: '', haproxy: '', curl: '' }));
   const others = 'prometheus systemd jq openssl git strace mmdebstrap openssh-client';
   assert.equal(status, 1);

@@ -74,7 +74,7 @@ after(async () => {
   for (const path of [na.dataDir, folder]) rmSync(path, { recursive: true, force: true });
 });
 
-test('HTTP/1.0, which nginx speaks unless told otherwise, is answered 505', async () => {
+test('HTTP/1.0, which nginx speaks by default, is answered with 505', async () => {
   using connection = await rawConnection(na.url);
   connection.write('GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n');
   assert.match(await connection.closed(), /^HTTP\/1\.1 505 /);
@@ -96,7 +96,7 @@ for (const [language, proxy] of Object.entries(PROXIES)) {
       await ended;
     });
 
-    test('takes signed requests, and the address that counts is the client’s', async () => {
+    test('passes signed requests, and the client’s address counts', async () => {
       const key = newKey();
       const terms = { invite_token: await invite(na) };
       const { path, init } = signedByNode(na, '/join', key, terms);
@@ -112,13 +112,13 @@ for (const [language, proxy] of Object.entries(PROXIES)) {
       assert.equal(roster.body.nodes[cert_id].remote_addr, CLIENT);
     });
 
-    test('publishes the host that was asked for, whatever a client forwards', async () => {
+    test('publishes the requested host, whatever a client forwards', async () => {
       const headers = { ...FORGED, Host: 'na.example.org' };
       const { text } = await ask(port, 'GET', '/sovereign.json', { headers });
       assert.equal(JSON.parse(text).endpoint, 'http://na.example.org');
     });
 
-    test('passes live pages on', async () => {
+    test('passes live pages', async () => {
       const socket = connect(port, HOST);
       const upgrade = [
         'GET /live?topic=dashboard HTTP/1.1',
@@ -161,7 +161,7 @@ suite('the sample for nginx that keeps operators apart', {
     await ended;
   });
 
-  test('serves operator routes on the private address alone', async () => {
+  test('serves operator routes only on the private address', async () => {
     const at = (of: number) => ({ ...na, url: `http://${HOST}:${of}` });
     const roster = (of: number) => operate(at(of), '/nodes', {}, { method: 'GET' });
     assert.equal((await operate(at(port), '/admin/invite')).status, 404);
@@ -170,7 +170,7 @@ suite('the sample for nginx that keeps operators apart', {
     assert.deepEqual(Object.keys((await roster(operators)).body), ['count', 'nodes']);
   });
 
-  test('serves everybody else as before', async () => {
+  test('serves everyone else as before', async () => {
     const { path, init } = signedByNode(na, '/join', newKey(), { invite_token: await invite(na) });
     assert.equal((await ask(port, 'POST', path, { body: init.body })).status, 200);
     assert.equal((await ask(port, 'GET', '/metrics')).status, 404);

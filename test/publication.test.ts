@@ -54,7 +54,7 @@ async function alterStored(
 
 for (const listThreadFrom of [undefined, 0]) {
   const how = listThreadFrom === undefined ? '' : ', also by the thread that makes long ones';
-  test(`every list is issued again when half its time is over, without a reader${how}`, async () => {
+  test(`every list is reissued when half its time is over, without a reader${how}`, async () => {
     await using na = await startWithEntries(listThreadFrom);
     const seen = new Map<string, string>();
     let authority: TestAuthority = na;
@@ -90,7 +90,7 @@ for (const listThreadFrom of [undefined, 0]) {
   });
 }
 
-test('a list that lapsed while the authority was down is issued again at the start', async () => {
+test('a list that lapsed while the authority was down is reissued at the start', async () => {
   await using na = await startWithEntries();
   const before = await Promise.all(LISTS.map((path) => get(na, path)));
   await na.stop();
@@ -103,7 +103,7 @@ test('a list that lapsed while the authority was down is issued again at the sta
   }
 });
 
-test('a reader who comes first has a lapsed list issued again, once, however many ask', async () => {
+test('the first reader of a lapsed list has it reissued, once for all readers', async () => {
   await using na = await startWithEntries();
   na.clock.advance(HALF_DAY);
   for (const path of LISTS) {
@@ -113,7 +113,7 @@ test('a reader who comes first has a lapsed list issued again, once, however man
   }
 });
 
-test('our own feed is issued again while it is empty, and that of a made-up name is not stored', async () => {
+test('our own feed is reissued while it is empty, and a feed under an unknown name is not stored', async () => {
   await using na = await startTestAuthority();
   const own = (await get(na, FEED)).body;
   assert.deepEqual([own.sequence, own.issued_at], [0, formatInstant(na.clock.now())]);
@@ -135,7 +135,7 @@ for (const [name, alter] of [
   ['reason', { revocationReason: 'other' }],
   ['issuer', { issuer: 'gamma' }],
 ] as const) {
-  test(`a feed is not served again when the ${name} of an entry is not what was signed`, async () => {
+  test(`a feed is not served again if the ${name} of an entry is not what was signed`, async () => {
     await using na = await startWithEntries();
     await na.stop();
     await alterStored(na, 'attestation', null, alter);

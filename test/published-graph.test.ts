@@ -101,7 +101,7 @@ test('a graph read in slices is that of the document, whatever its names are', (
   assert.deepEqual(withoutPause(readGraph(empty.bytes)), graphOf(empty));
 });
 
-test('a long graph is read in many slices, which the end of the document’s bytes does not disturb', () => {
+test('a long graph is read in many slices, even while the document’s bytes are released', () => {
   const document = connectome(recognized([...BOUNDARIES, 'beta'], 400));
   const expected = graphOf(document);
   const work = readGraph(document.bytes);
@@ -113,7 +113,7 @@ test('a long graph is read in many slices, which the end of the document’s byt
   assert.ok(slices > 20, `${slices} slices`);
 });
 
-test('of the dashboard the first treaties are read, and its page is the same', () => {
+test('the dashboard reads only the first treaties, and its page is the same', () => {
   fc.assert(
     fc.property(
       fc.array(hostileName, { minLength: 1, maxLength: 6 }),
@@ -190,7 +190,7 @@ test('concurrent callers share a build, and later ones its result at once', asyn
   assert.equal(ask('2'), '2', 'a single slice is built at once');
 });
 
-test('changes during a build mix nothing, and lead to one more build, of the newest version', async () => {
+test('changes during a build do not mix in, and lead to one more build, of the newest version', async () => {
   const { built, ask } = countedBuild();
   const answers = ['version 1', 'version 2', 'version 1', 'version 3', 'version 4'].map(ask);
   assert.deepEqual(await Promise.all(answers), [
@@ -203,7 +203,7 @@ test('changes during a build mix nothing, and lead to one more build, of the new
   assert.deepEqual(built, ['version 1', 'version 4']);
 });
 
-test('a build that fails fails for those who wait for it alone', async () => {
+test('a failed build fails only those who wait for it', async () => {
   const { built, ask } = countedBuild();
   const answers = await Promise.allSettled([ask('broken'), ask('broken'), ask('whole')]);
   assert.deepEqual(
@@ -234,7 +234,7 @@ async function longestWait(
   return longest / (end - start);
 }
 
-test('heartbeats are answered while the first page after a change of a long graph is made', async () => {
+test('heartbeats are answered while the first page after a change of a long graph is built', async () => {
   await using na = await startTestAuthority();
   const node = await joinedNode(na);
   const beta = sovereign('beta');

@@ -75,7 +75,7 @@ for (const [name, expected, ask] of [
   });
 }
 
-test('what is not POST /admin/* does not touch the admin bucket', async () => {
+test('anything but POST /admin/* does not count against the admin limit', async () => {
   await using na = await startTestAuthority({ environment: { MESH_RATE_LIMIT_ADMIN: '1/60' } });
   for (const [method, path] of [
     ['GET', '/admin/invite'],
@@ -125,7 +125,7 @@ test('with MESH_RATE_LIMIT_ADMIN_FAILURES strangers cannot use up the limit of o
   assert.equal(outcome(await operate(na, '/admin/invite')), LIMITED);
 });
 
-test('made-up key ids share one limit of failures', async () => {
+test('invented key ids share one limit of failures', async () => {
   const environment = { MESH_RATE_LIMIT_ADMIN_FAILURES: '2/60' };
   await using na = await startTestAuthority({ environment });
   const from = (keyId: string) =>
@@ -147,7 +147,7 @@ test('a replayed operator request counts as a failure, and not against the opera
   assert.equal(outcome(await operate(na, '/admin/invite')), LIMITED);
 });
 
-test('while a source fails too often, only its large bodies are refused unseen', async () => {
+test('while a source fails too often, only its large bodies are refused unread', async () => {
   const environment = { MESH_RATE_LIMIT_ADMIN_FAILURES: '1/60' };
   await using na = await startTestAuthority({ environment });
   const { keyId } = na.privileged;
@@ -179,7 +179,7 @@ test('the window slides: each request frees its own place, and Retry-After says 
   assert.equal((await ask()).headers.get('retry-after'), '20');
 });
 
-test('refused requests are not counted: hammering does not prolong the wait', async () => {
+test('refused requests are not counted: repeating them does not prolong the wait', async () => {
   await using na = await startTestAuthority({ environment: { MESH_RATE_LIMIT_ADMIN: '2/60' } });
   const ask = () => send(na, 'POST', '/admin/invite');
   await ask();
@@ -201,7 +201,7 @@ test('a limited request spends no nonce: the same request passes later', async (
   assert.equal(outcome(await sendSigned(na, request)), '200');
 });
 
-test('each source address has its own bucket', async () => {
+test('each source address has its own limit', async () => {
   const environment = { MESH_RATE_LIMIT_ADMIN: '1/60', MESH_PROXY_HOPS: '1' };
   await using na = await startTestAuthority({ environment });
   const from = (address: string) =>
@@ -230,7 +230,7 @@ test('600 POST /join in 60 s pass, the 601st is 429', async () => {
   assert.equal(outcome(later), '200');
 });
 
-test('after 10 failed invite look-ups further failures are 429, but a valid invite still works', async () => {
+test('after 10 failed invite lookups further failures are 429, but a valid invite still works', async () => {
   await using na = await startTestAuthority(withDefault('JOIN_FAILURES'));
   const guess = (token = 'guess') => nodeRequest(na, '/join', newKey(), { invite_token: token });
   const used = await invite(na);
@@ -252,7 +252,7 @@ test('after 10 failed invite look-ups further failures are 429, but a valid invi
   assert.equal(outcome(await guess()), '403 invalid_invite_token');
 });
 
-test('of 30 parallel failed look-ups no more than the limit are answered as such', async () => {
+test('of 30 concurrent failed lookups no more than the limit are answered as such', async () => {
   await using na = await startTestAuthority(withDefault('JOIN_FAILURES'));
   const answers = await Promise.all(
     Array.from({ length: 30 }, () => nodeRequest(na, '/join', newKey(), { invite_token: 'x' })),
@@ -261,7 +261,7 @@ test('of 30 parallel failed look-ups no more than the limit are answered as such
   assert.equal(answers.filter(({ status }) => status === 429).length, 20);
 });
 
-test('other refusals of a join are no failed look-ups', async () => {
+test('other refusals of a join are not failed lookups', async () => {
   await using na = await startTestAuthority({
     environment: { MESH_RATE_LIMIT_JOIN_FAILURES: '1/60' },
   });
@@ -315,7 +315,7 @@ test('failed proofs from one address do not limit those from another', async () 
   assert.equal(outcome(await from('192.0.2.1', newKey())), '401 node_auth_failed');
 });
 
-test('of 30 parallel forged heartbeats no more than the limit are judged', async () => {
+test('of 30 concurrent forged heartbeats no more than the limit are verified', async () => {
   await using na = await startTestAuthority({
     environment: { MESH_RATE_LIMIT_NODE_FAILURES: '5/60' },
   });
@@ -327,7 +327,7 @@ test('of 30 parallel forged heartbeats no more than the limit are judged', async
   assert.equal(answers.filter(({ status }) => status === 429).length, 25);
 });
 
-test('accepted requests and refusals for a certificate’s state are no failed proofs', async () => {
+test('accepted requests and refusals for the state of a certificate are not failed proofs', async () => {
   await using na = await startTestAuthority({
     environment: { MESH_RATE_LIMIT_NODE_FAILURES: '1/60' },
   });
@@ -427,7 +427,7 @@ for (const [hops, forwarded, expected] of [
   });
 }
 
-test('a limiter forgets the key idle longest beyond 50,000 keys, and keeps the rest', () => {
+test('a limiter discards the key idle longest beyond 50,000 keys, and keeps the rest', () => {
   const limiter = createRateLimiter({ count: 1, windowSeconds: 3600 });
   const total = 200_000;
   for (let index = 0; index < total; index += 1) limiter.count(`key ${index}`, index);
@@ -440,7 +440,7 @@ test('a limiter forgets the key idle longest beyond 50,000 keys, and keeps the r
   assert.notEqual(limiter.retryAfter(`key ${total - 1}`, total), 0);
 });
 
-test('a limiter keeps no more memory however often few keys are counted', () => {
+test('a limiter keeps no more memory however often a few keys are counted', () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const limiter = createRateLimiter({ count: 3, windowSeconds: 60 });
@@ -456,7 +456,7 @@ test('a limiter keeps no more memory however often few keys are counted', () => 
   assert.ok(bytes < 2_000_000, `${bytes} bytes`);
 });
 
-test('a limiter forgets keys whose requests are all past, however few come at a time', () => {
+test('a limiter discards keys whose requests are all past, however few arrive at a time', () => {
   const limiter = createRateLimiter({ count: 1, windowSeconds: 60 });
   const everySecond = 1000;
   for (let index = 0; index < 40_000; index += 1) {
@@ -467,7 +467,7 @@ test('a limiter forgets keys whose requests are all past, however few come at a 
   }
 });
 
-test('a key that is still active is not the one forgotten', () => {
+test('a key that is still active is not the one discarded', () => {
   const limiter = createRateLimiter({ count: 2, windowSeconds: 3600 });
   limiter.count('busy', 0);
   for (let index = 0; index < 49_999; index += 1) limiter.count(`key ${index}`, 1);
@@ -508,7 +508,7 @@ function signedHeartbeat(na: TestAuthority, node: TestNode, signedBy: TestNode['
   return signedByNode(na, '/heartbeat', node.key, { cert_id: node.certId }, { signedBy });
 }
 
-test('X-Forwarded-For without trusted proxies is warned of, once a thread', async () => {
+test('X-Forwarded-For without trusted proxies causes one warning per thread', async () => {
   await using na = await startTestAuthority({
     flags: { threads: '1' },
     environment: { MESH_RATE_LIMIT_ADMIN: '100/60' },

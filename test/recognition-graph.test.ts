@@ -33,7 +33,7 @@ test('the digest of the empty graph is that of the vectors', () => {
   assert.equal((vectorsOf('own_wire_core.json') as JsonObject).empty_graph_digest, EMPTY_DIGEST);
 });
 
-test('a fresh authority has an empty graph, without even itself', async () => {
+test('a new authority has an empty graph, without even itself', async () => {
   await using na = await startTestAuthority();
   assert.deepEqual((await get(na, GRAPH)).body, {
     sovereigns: [],
@@ -65,7 +65,7 @@ test('a fresh authority has an empty graph, without even itself', async () => {
   });
 });
 
-test('attestations, revoked ones too, are not part of the graph', async () => {
+test('attestations, including revoked ones, are not part of the graph', async () => {
   await using na = await startTestAuthority();
   const { attestation_id } = await issued(attest(na));
   await revokeAttestation(na, attestation_id);
@@ -132,7 +132,7 @@ const SOVEREIGNS = ['alpha', 'beta', 'delta', 'gamma', '\ue000', '\u{1f600}'].ma
   }),
 );
 
-test('the graph holds every treaty as an edge, oldest first, and the active ones in full', async () => {
+test('the graph contains every treaty as an edge, oldest first, and the active ones in full', async () => {
   await using na = await startTestAuthority();
   const treaties = await populate(na);
   const graph = parsed(await get(na, GRAPH));
@@ -222,7 +222,7 @@ test('the Connectome sorts edges by from, to and treaty, and material by type an
   );
 });
 
-test('the Connectome counts edges by what they are now', async () => {
+test('the Connectome counts edges by their current state', async () => {
   await using na = await startTestAuthority();
   await populate(na);
   await importRevocations(na);
@@ -284,7 +284,7 @@ test('an accepting sovereign is named once, however many active edges it has', a
   assert.deepEqual(await affected(), ['alpha', 'beta']);
 });
 
-test('the atlas sums the graph up', async () => {
+test('the atlas summarizes the graph', async () => {
   await using na = await startTestAuthority();
   await populate(na);
   await importRevocations(na);
@@ -315,7 +315,7 @@ function recomputed(graph: Received): string {
   return sha256Hex(canonicalJson(parseJson(graph.text)));
 }
 
-test('the digest is that of the canonical JSON of the served graph, whatever is in it', async () => {
+test('the digest is that of the canonical JSON of the served graph, whatever its contents', async () => {
   await using na = await startTestAuthority();
   const seen: string[] = [];
   async function check(): Promise<void> {
@@ -373,7 +373,7 @@ test('the digest changes exactly when a lifecycle state or risk changes with tim
 });
 
 for (const first of DOCUMENTS) {
-  test(`whichever document is asked for first after a change (${first}), all three agree`, async () => {
+  test(`whichever document is requested first after a change (${first}), all three agree`, async () => {
     await using na = await startTestAuthority();
     const order = [first, ...DOCUMENTS.filter((path) => path !== first)];
     for (let n = 0; n < 3; n += 1) {
@@ -394,7 +394,7 @@ for (const first of DOCUMENTS) {
   });
 }
 
-test('readers beside 20 new treaties see graphs that agree with some digest, and the last one in the end', async () => {
+test('readers during 20 new treaties see graphs that match some digest, and finally the last one', async () => {
   await using na = await startTestAuthority();
   const issuing = Array.from({ length: 20 }, (_, n) =>
     recognize(na, { subject_sovereign_id: `s-${n}`, subject_public_keys: [newKey().publicKey] }),
@@ -409,7 +409,7 @@ test('readers beside 20 new treaties see graphs that agree with some digest, and
 });
 
 for (const path of DOCUMENTS) {
-  test(`GET ${path} carries a strong ETag, answers 304 to who holds it, and 200 once it changed`, async () => {
+  test(`GET ${path} has a strong ETag, answers 304 to clients that have it, and 200 once it changed`, async () => {
     await using na = await startTestAuthority();
     const { treaty_id } = await issued(recognize(na, { validity_hours: 73 }));
     const first = await get(na, path);
@@ -440,7 +440,7 @@ for (const path of DOCUMENTS) {
   });
 }
 
-test('questions for a trust path are limited per address, those on the page of the atlas among them', async () => {
+test('trust path queries are limited per address, including those on the page of the atlas', async () => {
   const environment = { MESH_RATE_LIMIT_TRUST_PATH: '2/60' };
   await using na = await startTestAuthority({ environment });
   const ends = '?from=alpha&to=beta';
@@ -456,7 +456,7 @@ test('questions for a trust path are limited per address, those on the page of t
 
 // The trust path as it is served [core-6-3]; test/trust-path.test.ts compares the search itself
 
-test('a trust path is answered with the full edges of the graph', async () => {
+test('a trust path is returned with the full edges of the graph', async () => {
   await using na = await startTestAuthority();
   const [first, second] = await chain(na, ['alpha', 'beta', 'gamma']);
   const answer = await get(na, `${PATH}?from=alpha&to=gamma`);
@@ -487,7 +487,7 @@ async function chain(na: TestAuthority, names: readonly string[]): Promise<JsonV
   return ids;
 }
 
-test('without a path, the reason says so, and a revoked direct treaty is shown', async (t) => {
+test('without a path, the answer gives the reason, and shows a revoked direct treaty', async (t) => {
   await using na = await startTestAuthority();
   const [, ended] = await chain(na, ['alpha', 'beta', 'gamma']);
   const [replaced] = await chain(na, ['beta', 'delta']);
@@ -549,7 +549,7 @@ test('a trust path follows the clock and each change', async () => {
   assert.deepEqual([body.reason, body.path[0].treaty_id], ['direct_treaty_revoked', treaty_id]);
 });
 
-test('source and target are other names of from and to', async (t) => {
+test('source and target are aliases of from and to', async (t) => {
   await using na = await startTestAuthority();
   await chain(na, ['alpha', 'beta']);
   for (const query of [
@@ -589,7 +589,7 @@ test('a trust path without from or to is 400', async (t) => {
   }
 });
 
-test('names are percent-decoded, and a plus is a blank', async () => {
+test('names are percent-decoded, and a plus is a space', async () => {
   await using na = await startTestAuthority();
   await chain(na, ['a b', 'Zürich/✓']);
   for (const from of ['a%20b', 'a+b']) {

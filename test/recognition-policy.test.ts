@@ -11,7 +11,7 @@ const VERIFY = '/attestations/verify';
 
 const POLICY = '/admin/recognition-policy';
 
-test('without a policy in the body or in store it is 400, and with one in store that one decides', async () => {
+test('without a policy in the body or in the store it is 400, and one in the store applies', async () => {
   await using na = await startUnlimited();
   const beta = sovereign('beta');
   const attestation = beta.attestation(na.clock.now());
@@ -34,7 +34,7 @@ test('without a policy in the body or in store it is 400, and with one in store 
   assert.equal((await post(na, VERIFY, { attestation })).body.reason, 'locally_revoked');
 });
 
-test('a policy in the body is used even when it is none: 422', async (t) => {
+test('a policy in the body is used even if it is invalid: 422', async (t) => {
   await using na = await startUnlimited();
   const beta = sovereign('beta');
   const attestation = beta.attestation(na.clock.now());
@@ -129,7 +129,7 @@ test('setting a policy answers with its id, and it is served normalized', async 
   ]);
 });
 
-test('a policy is taken with its wrapper or without, and its id defaults', async (t) => {
+test('a policy is accepted with its wrapper or without, and its id has a default', async (t) => {
   await using na = await startUnlimited();
   const policy = policyOf(entryOf(sovereign('beta')));
   for (const [name, body, expected] of [
@@ -157,7 +157,7 @@ test('a policy is taken with its wrapper or without, and its id defaults', async
   }
 });
 
-test('a policy that is absent is 400, one that is wrong 422, and the one before stays', async (t) => {
+test('an absent policy is 400, an invalid one 422, and the previous one stays', async (t) => {
   await using na = await startUnlimited();
   const beta = sovereign('beta');
   await operate(na, POLICY, { recognition_policy: policyOf(entryOf(beta)) });
@@ -190,7 +190,7 @@ test('a policy that is absent is 400, one that is wrong 422, and the one before 
   assert.equal(audited(na, 'recognition_policy_saved').length, 1);
 });
 
-test('the policy that was set last is the one that holds, and only privileged operators set it', async () => {
+test('the policy that was set last applies, and only privileged operators set it', async () => {
   await using na = await startUnlimited();
   for (const name of ['one', 'two', 'three']) {
     await operate(na, POLICY, { recognition_policy: { ...policyOf(), local_sovereign_id: name } });

@@ -170,7 +170,7 @@ test('of several entries for one issuer the first counts', async () => {
   }
 });
 
-test('an attestation that we hold as revoked is locally revoked under any policy', async () => {
+test('an attestation that we revoked is locally revoked under any policy', async () => {
   await using na = await startUnlimited();
   const attestation = await issued(attest(na));
   const entry = { ...entryOf(sovereign('alpha')), public_keys: [na.audience] };
@@ -223,7 +223,7 @@ for (const [name, changes, expected] of [
   });
 }
 
-test('an offset of the validity window is respected', async () => {
+test('an offset in the validity window is respected', async () => {
   await using na = await startUnlimited();
   const beta = sovereign('beta');
   const inZone = (instant: number) => formatInstant(instant + 2 * HOUR).replace('Z', '+02:00');
@@ -330,7 +330,7 @@ test('expectations count only when they are given, and must be text', async (t) 
   }
 });
 
-test('a treaty that we issued is verified under our own key, and no longer once we revoked it', async () => {
+test('a treaty that we issued verifies under our own key, and no longer once we revoked it', async () => {
   await using na = await startUnlimited();
   const treaty = await issued(recognize(na));
   assert.equal((await post(na, VERIFY_TREATY, { treaty })).body.reason, 'accepted');
@@ -388,7 +388,7 @@ test('an attestation is verified by a treaty, and the first reason is reported',
     };
   }
 
-  await t.test('accepted, and the answered sovereigns are those of the treaty', async () => {
+  await t.test('accepted, and the returned sovereigns are those of the treaty', async () => {
     const body = bodyOf({});
     const answer = await post(na, VERIFY_WITH_TREATY, body);
     assert.equal(answer.status, 200);
@@ -473,7 +473,7 @@ test('revocations count by issuer: imported ones of that issuer, and our own', a
 
 // What is absent, and what is no record
 
-test('an absent record is 400, one that is none is 422', async (t) => {
+test('an absent record is 400, an invalid one is 422', async (t) => {
   await using na = await startUnlimited();
   const [beta, gamma] = [sovereign('beta'), sovereign('gamma')];
   const now = na.clock.now();
@@ -554,7 +554,7 @@ test('an absent record is 400, one that is none is 422', async (t) => {
 
 // Key lists [core-1-5]
 
-test('caller-supplied keys are a list or an object of text; absent or null is our own key', async (t) => {
+test('caller-supplied keys are a list or an object of text; absent or null means our own key', async (t) => {
   await using na = await startUnlimited();
   const [beta, gamma] = [sovereign('beta'), sovereign('gamma', misspellableKey())];
   const now = na.clock.now();
@@ -640,7 +640,7 @@ test('no more than 16 signatures are tried', async () => {
   }
 });
 
-test('a recognized issuer’s keys are bounded and spelled like any other keys', async (t) => {
+test('a recognized issuer’s keys are limited and must be spelled like any other keys', async (t) => {
   await using na = await startUnlimited();
   const beta = sovereign('beta', misspellableKey());
   const others = Array.from({ length: 32 }, () => newKey().publicKey);
@@ -725,7 +725,7 @@ test('every verdict is logged with its reason', async () => {
   ]);
 });
 
-test('each verification endpoint takes 60 requests a minute from an address, in a bucket of its own', async () => {
+test('each verification endpoint takes 60 requests a minute from an address, with a limit of its own', async () => {
   await using na = await startUnlimited({ environment: { MESH_RATE_LIMIT_VERIFY: '' } });
   const calls: ((body: string) => Promise<Received>)[] = ENDPOINTS.map(
     (path) => (body) => send(na, 'POST', path, { body }),

@@ -28,7 +28,7 @@ const source = readFileSync(new URL('test/vectors/own_wire_core.json', PROJECT),
 const { vectors } = parseJson(source) as { vectors: { records: JsonObject[] } };
 const cases = vectors.records.filter((entry) => String(entry.record) in readers);
 
-test('the vectors hold a case for each record read here', () => {
+test('the vectors contain a case for each record read here', () => {
   assert.deepEqual(new Set(cases.map((entry) => entry.record)), new Set(Object.keys(readers)));
 });
 

@@ -6,7 +6,7 @@ import { PAGES } from '../reference/pages.ts';
 import { PROJECT } from './support/project.ts';
 
 for (const [name, page] of Object.entries(PAGES)) {
-  test(`docs/${name} is what the code says: if not, run npm run docs`, () => {
+  test(`docs/${name} matches the code: if not, run npm run docs`, () => {
     assert.equal(readFileSync(new URL(`docs/${name}`, PROJECT), 'utf8'), page());
   });
 }

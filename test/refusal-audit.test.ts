@@ -78,7 +78,7 @@ test('5,000 bogus requests leave a few entries, and a summary that counts the re
   assert.ok(metrics.includes(counter));
 });
 
-test('what was counted in the last minute is summarized at the stop', async () => {
+test('the counts of the last minute are summarized at the stop', async () => {
   await using na = await startTestAuthority({ environment: DEFAULT });
   await flood(na, bogusRoster(), 50);
   await na.flush();
@@ -98,7 +98,7 @@ test('after a minute the first refusals of a source have entries of their own ag
   assert.equal(singles.length, 20);
 });
 
-test('sources without number cannot make the log grow either', () => {
+test('refusals from any number of sources cannot make the log grow either', () => {
   const refusals = createRefusalAudit({ count: 10, windowMs: MINUTE }, () => 0);
   let singles = 0;
   for (let i = 0; i < 50_000; i += 1) {

@@ -27,7 +27,7 @@ const START_REFUSED = 3;
 /** Gives up the rights of root once Node.js runs. */
 const AS_NOBODY = `data:text/javascript,${encodeURIComponent('process.setgid(65534); process.setgroups([]); process.setuid(65534);')}`;
 
-suite('the program itself ends with 3 and says why', { concurrency: 2 }, () => {
+suite('the program ends with 3 and says why', { concurrency: 2 }, () => {
   const serve = ({ folder, flags, environment }: Setup, ...more: string[]) => {
     const keys = [flags.operatorPublicKey ?? []].flat();
     const given = keys.flatMap((value) => ['--operator-public-key', String(value)]);
@@ -171,7 +171,7 @@ suite('the program itself ends with 3 and says why', { concurrency: 2 }, () => {
     assertRefused(await serve(setup), /\S/);
   });
 
-  test('a state that is no database', async (t) => {
+  test('a state that is not a database', async (t) => {
     const setup = setupOf(t);
     mkdirSync(setup.path('state'));
     setup.write('state/data.mdb', 'no database '.repeat(10_000));
@@ -218,7 +218,7 @@ function assertRefused({ code, signal, stdout, stderr }: Ended, message: RegExp)
   assert.doesNotMatch(stderr, /^\s*at |node:internal|\.ts:\d/m);
 }
 
-suite('the settings can be looked at without a start', { concurrency: 2 }, () => {
+suite('the settings can be shown without a start', { concurrency: 2 }, () => {
   test('serve --check names every problem, ends with 3, and leaves the folder as it is', async (t) => {
     const setup = setupOf(t);
     const before = readdirSync(setup.folder);

@@ -103,7 +103,7 @@ async function ended(child: ChildProcess) {
   return { code };
 }
 
-test('the sums are those of the files, and nothing in the package offends a linter', async () => {
+test('the checksums match the files, and linters find nothing in the package', async () => {
   await run('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: release });
   const packed = join(release, `mesh-network-authority-${version}.tgz`);
   const publint = join(PROJECT_PATH, 'node_modules/.bin/publint');
@@ -115,7 +115,7 @@ test('the sums are those of the files, and nothing in the package offends a lint
   assert.ok(!names.includes('@lmdb/lmdb-win32-x64') && !names.includes('typescript'));
 });
 
-test('the same commit gives the same bytes', {
+test('the same commit produces the same bytes', {
   skip: twice ? false : 'see npm run test:release',
 }, () => {
   const sums = (folder: string) => readFileSync(join(folder, 'SHA256SUMS'), 'utf8');
@@ -141,7 +141,7 @@ suite('in a clean Debian 13', () => {
     await serveIn(root, serve, meshNa, given);
   });
 
-  test('apt installs the Debian package, its units serve, and no removal takes the keys', async (t) => {
+  test('apt installs the Debian package, its units serve, and removing it never removes the keys', async (t) => {
     using root = unpackRoot([machine]);
     const name = `mesh-na_${version}_amd64.deb`;
     cpSync(join(release, name), join(root.path, 'opt', name));
@@ -179,7 +179,7 @@ suite('in a clean Debian 13', () => {
     };
 
     await t.test(
-      'what the installation made is served, under another name if it is made again',
+      'the network created at installation is served, under another name if it is created again',
       async () => {
         await systemctl('start', 'mesh-na');
         assert.equal(await nameAt(port), 'alpha');
@@ -252,7 +252,7 @@ suite('in a clean Debian 13', () => {
       },
     );
 
-    await t.test('a purge stops all, and leaves the keys', async () => {
+    await t.test('a purge stops everything, and leaves the keys', async () => {
       await systemd.run(...apt, 'purge', 'mesh-na');
       for (const unit of ['mesh-na', 'mesh-na-signer']) {
         await assert.rejects(systemctl('is-active', unit), `${unit} has stopped`);
@@ -265,7 +265,7 @@ suite('in a clean Debian 13', () => {
   });
 });
 
-test('the image has what it says, and serves without a shell and as no one in particular', async () => {
+test('the image contains what it should, and serves without a shell and as an unprivileged user', async () => {
   const layout = mkdtempSync(join(tmpdir(), 'mesh-na-layout-'));
   execFileSync('tar', ['-xf', join(release, `mesh-na-${version}-image.tar`), '-C', layout]);
   const blob = (digest: string) => join(layout, 'blobs', digest.replace(':', '/'));

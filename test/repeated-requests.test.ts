@@ -89,9 +89,9 @@ const COMMANDS: readonly {
   },
 ];
 
-suite('a request that is sent again', () => {
+suite('a repeated request', () => {
   for (const { what, prepare } of COMMANDS) {
-    test(`${what} gets its first answer, and is done once`, async () => {
+    test(`${what} gets its first answer, and is carried out once`, async () => {
       await using na = await startTestAuthority();
       const request = await prepare(na);
       const first = await sendSigned(na, request);
@@ -129,7 +129,7 @@ suite('a request that is sent again', () => {
     });
   }
 
-  test('of many that arrive at once one is carried out, and all get its answer', async () => {
+  test('is carried out once if many copies arrive at once, and all get its answer', async () => {
     await using na = await startTestAuthority();
     const request = again(operatorRequest(na, '/admin/recognition-treaties', TREATY));
     const answers = await Promise.all(Array.from({ length: 20 }, () => sendSigned(na, request)));
@@ -159,7 +159,7 @@ suite('a request that is sent again', () => {
     }
   });
 
-  test('never gets invite tokens again, but is told which invites were made', async () => {
+  test('never gets invite tokens again, but is told which invites were created', async () => {
     await using na = await startTestAuthority();
     for (const [body, count] of [
       [{}, 1],
@@ -179,7 +179,7 @@ suite('a request that is sent again', () => {
     }
   });
 
-  test('is a replay when anything of it has changed', async () => {
+  test('is a replay if anything in it has changed', async () => {
     await using na = await startTestAuthority();
     const { certId } = await joinedNode(na);
     const nonce = freshNonce();
@@ -216,7 +216,7 @@ suite('a request that is sent again', () => {
     assert.equal(outcome(elsewhere), '401 admin_auth_failed');
   });
 
-  test('is stale outside of the clock tolerance, as any request', async () => {
+  test('is stale outside the clock tolerance, like any request', async () => {
     await using na = await startTestAuthority();
     const request = operatorRequest(na, '/admin/recognition-treaties', TREATY);
     const first = await sendSigned(na, request);
@@ -226,7 +226,7 @@ suite('a request that is sent again', () => {
     assert.equal(outcome(await sendSigned(na, again(request))), '401 admin_auth_failed');
   });
 
-  test('gets no answer once the key of its operator is switched off', async () => {
+  test('gets no answer once the key of its operator is revoked', async () => {
     await using na = await startTestAuthority();
     const request = operatorRequest(na, '/admin/invite', {}, { operator: na.standard });
     await sendSigned(na, request);
