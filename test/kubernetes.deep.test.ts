@@ -16,6 +16,7 @@ const { parseAllDocuments } = createRequire(join(modules, 'index.js'))('yaml');
 interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
+  readonly metadata: { readonly name: string };
   // biome-ignore lint/suspicious/noExplicitAny: its schema checks it.
   readonly spec: any;
 }
@@ -25,30 +26,39 @@ function manifestsIn(name: string): Manifest[] {
   return parseAllDocuments(text).map((document: { toJS(): Manifest }) => document.toJS());
 }
 
+function workloadOf(manifests: readonly Manifest[]): Manifest {
+  const workload = manifests.find(({ spec }) => spec.template !== undefined);
+  assert.ok(workload !== undefined);
+  return workload;
+}
+
 async function assertValid(manifest: Manifest): Promise<void> {
   const path = join(modules, 'kubernetes-models', manifest.apiVersion, `${manifest.kind}.js`);
   const { [manifest.kind]: Model } = await import(pathToFileURL(path).href);
   new Model(manifest).validate();
 }
 
-for (const name of ['kubernetes.yml', 'kubernetes-postgresql.yml']) {
+for (const name of ['kubernetes.yml', 'kubernetes-postgresql.yml', 'kubernetes-init.yml']) {
   suite(name, () => {
     const manifests = manifestsIn(name);
-    const workload = manifests.find(({ spec }) => spec.template !== undefined);
-    const pod = workload?.spec.template.spec;
+    const workload = workloadOf(manifests);
+    const pod = workload.spec.template.spec;
     const [container] = pod.containers;
 
     test('every manifest is valid, and would not be with a value of another type', async () => {
       for (const manifest of manifests) await assertValid(manifest);
-      const spec = { ...workload?.spec, replicas: 'many' };
-      await assert.rejects(assertValid({ ...workload, spec } as Manifest));
+      const template = { spec: { ...pod, terminationGracePeriodSeconds: 'many' } };
+      await assert.rejects(assertValid({ ...workload, spec: { ...workload.spec, template } }));
     });
 
     test('it uses only options and variables that the program has', () => {
-      const serve = buildProgram().commands.find((command) => command.name() === 'serve');
-      const known = serve?.options.map(({ long }) => long);
-      const given = container.args.flatMap((arg: string) => /^--[^=]+/.exec(arg) ?? []);
-      for (const option of given) assert.ok(known?.includes(option), option);
+      const [run, ...args] = container.args;
+      const known = buildProgram()
+        .commands.find((command) => command.name() === run)
+        ?.options.map(({ long }) => long);
+      const given = args.flatMap((arg: string) => /^--[^=]+/.exec(arg) ?? []);
+      assert.ok(known !== undefined, run);
+      for (const option of given) assert.ok(known.includes(option), option);
       const variables = Object.values<OptionEntry>(OPTIONS).map(({ variable }) => variable);
       for (const { name } of container.env) {
         assert.ok(name === 'POD_IP' || variables.includes(name), name);
@@ -66,11 +76,34 @@ for (const name of ['kubernetes.yml', 'kubernetes-postgresql.yml']) {
       );
     });
 
+    if (workload.kind === 'Job') return;
+
     test('its probes use routes that answer without a proof', () => {
       const asked = ['startupProbe', 'livenessProbe', 'readinessProbe'].map(
         (probe) => container[probe].httpGet.path,
       );
       assert.deepEqual(asked, ['/healthz', '/healthz', '/readyz']);
     });
+
+    test('a pod that finds its volume empty makes no other network', () => {
+      assert.equal(container.args[0], 'serve');
+      assert.ok(!container.args.includes('--create'));
+    });
   });
 }
+
+test('the job makes the network in the folder and volume that the one instance serves', () => {
+  const { metadata, spec } = workloadOf(manifestsIn('kubernetes.yml'));
+  const init = manifestsIn('kubernetes-init.yml');
+  const pod = workloadOf(init).spec.template.spec;
+  const claim = init.find(({ kind }) => kind === 'PersistentVolumeClaim');
+  const [data] = spec.volumeClaimTemplates;
+  // As Kubernetes names that of its first pod.
+  assert.equal(claim?.metadata.name, `${data.metadata.name}-${metadata.name}-0`);
+  assert.deepEqual(claim.spec, data.spec);
+  assert.equal(pod.volumes[0].persistentVolumeClaim.claimName, claim.metadata.name);
+  const [one] = spec.template.spec.containers;
+  const [once] = pod.containers;
+  assert.deepEqual([once.image, once.volumeMounts[0]], [one.image, one.volumeMounts[0]]);
+  assert.deepEqual(once.env[0], one.env[0]);
+});
