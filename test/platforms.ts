@@ -1,6 +1,6 @@
 /**
- * `npm run test:platforms`: runs the tests of `npm test`, or those whose names are given, in a clean Debian 13 with each
- * version of Node.js that is newer than that of most developers.
+ * `npm run test:platforms`: runs the tests of `npm test`, or those whose names are given, in a clean Debian 13, in which
+ * it first installs what tests need, with each version of Node.js that is newer than that of most developers.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, realpathSync } from 'node:fs';
@@ -16,19 +16,18 @@ const CHECKOUT = PROJECT_PATH;
 
 execFileSync('npm', ['run', '-s', 'build:tests'], { cwd: PROJECT_PATH, stdio: 'inherit' });
 const npm = realpathSync(execFileSync('npm', ['root', '--global'], { encoding: 'utf8' }).trim());
+using root = unpackRoot(
+  [debianRoot(PROJECT_PATH, 'machine')],
+  [
+    [PROJECT_PATH, CHECKOUT],
+    [npm, '/usr/lib/node_modules'],
+  ],
+);
+const script = `ln -sf ../lib/node_modules/npm/bin/npm-cli.js /usr/bin/npm
+cd ${CHECKOUT} && node --print 'process.version' && node --import tsx test/prepare.ts &&
+  exec node --enable-source-maps build/test/run.js "$@"`;
 for (const node of [runtimes().node22, join(imageNode(PROJECT_PATH), 'bin/node')]) {
-  using root = unpackRoot(
-    [debianRoot(PROJECT_PATH, 'machine')],
-    [
-      [PROJECT_PATH, CHECKOUT],
-      [npm, '/usr/lib/node_modules'],
-    ],
-  );
   cpSync(node, join(root.path, 'usr/bin/node'));
-  // Without names, everything that the tests need is installed there.
-  const prepare = names.length === 0 ? 'node --import tsx test/prepare.ts &&' : '';
-  const script = `ln -sf ../lib/node_modules/npm/bin/npm-cli.js /usr/bin/npm
-cd ${CHECKOUT} && node --print 'process.version' && ${prepare} exec node --enable-source-maps build/test/run.js "$@"`;
   const { command, args, env } = root.entered(['sh', '-c', script, 'sh', ...names]);
   const { status } = spawnSync(command, args, { env, stdio: ['ignore', 'inherit', 'inherit'] });
   if (status !== 0) process.exitCode = 1;
