@@ -85,14 +85,14 @@ for (const name of ['kubernetes.yml', 'kubernetes-postgresql.yml', 'kubernetes-i
       assert.deepEqual(asked, ['/healthz', '/healthz', '/readyz']);
     });
 
-    test('a pod that finds its volume empty makes no other network', () => {
+    test('a pod that finds its volume empty creates no other network', () => {
       assert.equal(container.args[0], 'serve');
       assert.ok(!container.args.includes('--create'));
     });
   });
 }
 
-test('the job makes the network in the folder and volume that the one instance serves', () => {
+test('the job creates the network in the folder and volume that the one instance serves', () => {
   const { metadata, spec } = workloadOf(manifestsIn('kubernetes.yml'));
   const init = manifestsIn('kubernetes-init.yml');
   const pod = workloadOf(init).spec.template.spec;
