@@ -234,7 +234,7 @@ suite('a repeated request', () => {
     assert.equal(outcome(await sendSigned(na, again(request))), '401 admin_auth_failed');
   });
 
-  test('is a replay when it is a heartbeat, of which no answer is kept', async () => {
+  test('is a replay if it is a heartbeat, whose answers are not kept', async () => {
     await using na = await startTestAuthority();
     const { key, certId } = await joinedNode(na);
     const beat = signedByNode(na, '/heartbeat', key, { cert_id: certId });
@@ -242,7 +242,7 @@ suite('a repeated request', () => {
     assert.equal(outcome(await sendSigned(na, again(beat))), '401 node_auth_failed');
   });
 
-  test('gets the certificate it joined with, also when that is revoked meanwhile', async () => {
+  test('gets the certificate it joined with, even if that was revoked meanwhile', async () => {
     await using na = await startTestAuthority();
     const request = signedByNode(na, '/join', newKey(), { invite_token: await invite(na) });
     const first = await sendSigned(na, request);
@@ -286,7 +286,7 @@ suite('a client whose first answer is lost', () => {
     );
   });
 
-  test('has issued one treaty, and is told which invites it made', async () => {
+  test('has issued one treaty, and is told which invites it created', async () => {
     await using na = await startTestAuthority();
     const { keyId, key } = na.privileged;
     const options = { url: na.url, keyId, key: asKey(key), now: na.clock.now };
@@ -304,7 +304,7 @@ suite('a client whose first answer is lost', () => {
   });
 });
 
-test('an answer of more than 4 KiB is not kept, only that there was one', () => {
+test('of an answer of more than 4 KiB only its existence is kept', () => {
   const json = (length: number) => `"${'x'.repeat(length - 2)}"`;
   const overhead = '{"answer":}'.length;
   assert.equal(keptText({ ok: true, json: json(4096 - overhead) }, null).length, 4096);
@@ -313,7 +313,7 @@ test('an answer of more than 4 KiB is not kept, only that there was one', () => 
   assert.equal(keptText({ ok: false, refusal: 'not_found', details }, null), '{"done":{}}');
 });
 
-test('when kept answers fill their memory, the oldest are forgotten first', () => {
+test('when kept answers fill their memory, the oldest are discarded first', () => {
   const answers = createKeptAnswers(2500);
   for (let i = 0; i < 20; i += 1) {
     answers.keep({ digest: `${i}`, forgetAt: 60_000, request: `r${i}`, answer: 'x'.repeat(300) });

@@ -42,7 +42,7 @@ function signedBeat(na: TestAuthority, { key, certId }: TestNode): SignedRequest
   return signedByNode(na, '/heartbeat', key, { cert_id: certId, status: 'healthy' });
 }
 
-test('what a window gave up for its age stays refused, whatever the clock says later', () => {
+test('what a window dropped for its age stays refused, whatever the clock says later', () => {
   const windows = createNonceWindows(TOLERANCE, () => 0);
   windows.claim('node', 'first', 1000, 1000);
   windows.claim('node', 'second', 8 * MINUTE, 8 * MINUTE);
@@ -50,14 +50,14 @@ test('what a window gave up for its age stays refused, whatever the clock says l
   assert.equal(windows.check('node', 'other', 1001), 'fresh');
 });
 
-test('a window gives nothing up before its age is a minute past the tolerance', () => {
+test('a window drops nothing before its age is a minute past the tolerance', () => {
   const windows = createNonceWindows(TOLERANCE, () => 0);
   windows.claim('node', 'first', 1000, 1000);
   windows.claim('node', 'second', TOLERANCE, 1000 + TOLERANCE + MINUTE);
   assert.equal(windows.check('node', 'first', 1000), 'nonce_replay');
 });
 
-test('a nonce from a day ahead does not bar the present once the clock is right again', () => {
+test('a nonce from a day ahead does not block the present once the clock is right again', () => {
   const windows = createNonceWindows(TOLERANCE, () => 0);
   for (let i = 0; i < 300; i += 1) windows.claim('node', `ahead ${i}`, DAY + i, DAY + i);
   windows.clockSetBack(MINUTE);
@@ -66,7 +66,7 @@ test('a nonce from a day ahead does not bar the present once the clock is right 
   assert.equal(windows.check('node', freshNonce(), 2 * MINUTE), 'fresh');
 });
 
-test('heartbeats that were in time when they arrived are refused when a busy authority comes to them', async () => {
+test('heartbeats that were in time when they arrived are refused if a busy authority reaches them too late', async () => {
   await using na = await startTestAuthority({ flags: { threads: '2' } });
   const node = await joinedNode(na);
   const seen = Array.from({ length: 12 }, () => signedBeat(na, node));
@@ -103,7 +103,7 @@ async function clockOf(na: TestAuthority, wallIsAheadBy = 0): Promise<number> {
   return Date.parse(body.expires_at) - HOUR;
 }
 
-test('a clock that is wrong for three seconds changes the time for nobody', async () => {
+test('a clock that is wrong for three seconds changes the time for no one', async () => {
   await using na = await startTestAuthority();
   const node = await joinedNode(na);
   const operation = operatorRequest(na, '/admin/invite');
@@ -139,7 +139,7 @@ test('after a clock was followed forward and back, nothing is accepted twice', a
   for (const request of requests) assert.match(outcome(await sendSigned(na, request)), /^40[13] /);
 });
 
-test('nor across restarts under a clock that is ahead', async () => {
+test('nothing is accepted twice across restarts under a fast clock either', async () => {
   await using na = await startTestAuthority();
   const operation = operatorRequest(na, '/admin/invite');
   assert.equal(outcome(await sendSigned(na, operation)), '200');
@@ -151,7 +151,7 @@ test('nor across restarts under a clock that is ahead', async () => {
   assert.equal(outcome(await sendSigned(again, operation)), '401 admin_auth_failed');
 });
 
-test('what was forgotten is refused when the clock is set back behind it', async () => {
+test('discarded nonces are refused if the clock is set back behind them', async () => {
   await using na = await startTestAuthority();
   const node = await joinedNode(na);
   const ahead = { timestamp: formatInstant(na.clock.now() + TOLERANCE - SECOND) };
@@ -173,7 +173,7 @@ test('what was forgotten is refused when the clock is set back behind it', async
   await tick(again);
 });
 
-test('nor does a restart under a clock that was set back accept them', async () => {
+test('a restart under a clock that was set back does not accept them either', async () => {
   await using na = await startTestAuthority();
   const timestamp = formatInstant(na.clock.now() + TOLERANCE - SECOND);
   const operation = operatorRequest(na, '/admin/invite', {}, { timestamp });
@@ -187,7 +187,7 @@ test('nor does a restart under a clock that was set back accept them', async () 
   assert.equal(outcome(await operate(again, '/admin/invite')), '200');
 });
 
-test('nonces from a day ahead bar nobody once the clock is right, and stay barred for their day', async () => {
+test('nonces from a day ahead block no one once the clock is right, and stay spent for their day', async () => {
   await using na = await startTestAuthority();
   const right = na.clock.now();
   await setClock(na, DAY);
@@ -203,7 +203,7 @@ test('nonces from a day ahead bar nobody once the clock is right, and stay barre
   assert.equal(outcome(await sendSigned(again, operation)), '401 admin_auth_failed');
 });
 
-test('nonces are forgotten once both clocks have passed them', async () => {
+test('nonces are discarded once both clocks have passed them', async () => {
   const at = { wall: 20 * MINUTE, elapsed: 0 };
   const ledger = createNonceLedger(11 * MINUTE, () => at.elapsed);
   const { forgetAt } = ledger.spend('scope', 'nonce', at.wall);
@@ -220,7 +220,7 @@ test('nonces are forgotten once both clocks have passed them', async () => {
   assert.equal(ledger.isForgotten(at.wall + 1), false);
 });
 
-test('one heartbeat under a clock a day ahead leaves nobody active for a day', async () => {
+test('one heartbeat under a clock a day ahead leaves no one active for a day', async () => {
   await using na = await startTestAuthority();
   const [one, other] = [await joinedNode(na), await joinedNode(na)];
   await setClock(na, DAY);
@@ -232,7 +232,7 @@ test('one heartbeat under a clock a day ahead leaves nobody active for a day', a
   assert.equal((await get(na, '/nodes')).body.count, 0);
 });
 
-test('nor when it is set right while the service is stopped', async () => {
+test('a heartbeat under a clock a day ahead does not count for a day if the clock is corrected while the service is stopped', async () => {
   await using na = await startTestAuthority();
   const node = await joinedNode(na);
   await setClock(na, DAY);
@@ -248,7 +248,7 @@ test('nor when it is set right while the service is stopped', async () => {
   assert.equal((await get(right, '/nodes')).body.count, 0);
 });
 
-test('steps of the clock are logged, counted and shown, and followed once they have lasted', async () => {
+test('clock steps are logged, counted and shown, and followed once they have lasted', async () => {
   await using na = await startTestAuthority();
   const before = await clockOf(na);
   na.clock.step(90 * MINUTE);
@@ -269,7 +269,7 @@ test('steps of the clock are logged, counted and shown, and followed once they h
   assert.match(outcomes[1] ?? '', /The service follows a clock that was set forward by 5400.0 s/);
 });
 
-test('small corrections of the clock are followed at once, and are no steps', async () => {
+test('small corrections of the clock are followed at once, and are not steps', async () => {
   await using na = await startTestAuthority();
   const before = await clockOf(na);
   na.clock.step(-400);
@@ -278,7 +278,7 @@ test('small corrections of the clock are followed at once, and are no steps', as
   assert.doesNotMatch((await get(na, '/metrics')).text, /clock_steps_total\{/);
 });
 
-test('nobody waits longer than a window after the clock was set back', async () => {
+test('no one waits longer than a window after the clock was set back', async () => {
   await using na = await startTestAuthority({ environment: { MESH_RATE_LIMIT_ADMIN: '2/60' } });
   for (let i = 0; i < 2; i += 1) await operate(na, '/admin/invite');
   await setClock(na, -12 * MINUTE);
@@ -289,7 +289,7 @@ test('nobody waits longer than a window after the clock was set back', async () 
   assert.equal(outcome(await operate(na, '/admin/invite')), '200');
 });
 
-test('heartbeats that were signed ahead of time do not pass again after a kill', async () => {
+test('heartbeats that were signed ahead of time are not accepted again after a kill', async () => {
   const { folder } = makeNetworkFolder();
   const server = await startChildServer(folder);
   const node = await joinedNode(server.na);
@@ -314,7 +314,7 @@ test('heartbeats that were signed ahead of time do not pass again after a kill',
 
 // A clock that is so far from that of a database is refused at the start.
 test(
-  'heartbeats do not pass again after a kill under a clock that was set back meanwhile',
+  'heartbeats are not accepted again after a kill under a clock that was set back meanwhile',
   LMDB_ONLY,
   async () => {
     const { folder } = makeNetworkFolder();
@@ -370,7 +370,7 @@ test('no range is stored for a heartbeat that was signed ahead of the clock', as
   assert.equal(await storedTimes(na, 'liveness_flush'), ranges);
 });
 
-test('heartbeats lost in a kill do not pass again after the clean stop that follows', async () => {
+test('heartbeats lost in a kill are not accepted again after the clean stop that follows', async () => {
   const { folder } = makeNetworkFolder();
   const server = await startChildServer(folder);
   const node = await joinedNode(server.na);

@@ -40,7 +40,7 @@ test(`${HISTORIES} random histories are restored without un-revoking anything`, 
   ));
 
 test(
-  'who signs too early after a restore learns until when, and is served from then on',
+  'a client that signs too early after a restore learns until when, and is served from then on',
   LMDB_ONLY,
   async () => {
     await using folder = scratchFolder();
@@ -79,7 +79,7 @@ test(
 );
 
 test(
-  'a heartbeat session continues after a restore, in which nothing that was made before counts',
+  'a heartbeat session continues after a restore, in which nothing made before counts',
   LMDB_ONLY,
   async () => {
     await using folder = scratchFolder();

@@ -130,7 +130,7 @@ suite('restoring after a succession', () => {
     });
   }
 
-  test('lists that the next key has signed count if the chain is given', async () => {
+  test('lists signed by the next key count if the chain is given', async () => {
     const { statement, genesis: next } = signed({});
     const crl = (await get(na, '/crl')).body as JsonObject;
     const { signatures: _, ...record } = { ...crl, sequence: 7 } as JsonObject;
@@ -153,7 +153,7 @@ suite('restoring after a succession', () => {
     await plan({ ...chain, crls: [signedEarlier] });
   });
 
-  test('a chain without the genesis block that names its key is refused, and so is a foreign one', async () => {
+  test('a chain without the genesis block that names its key is refused, and so is one of another network', async () => {
     const { statement, genesis: next } = signed({});
     const authorityKeys = { successions: [statement] };
     const names = /--genesis does not name the current authority key/;

@@ -2,5 +2,5 @@
 import { test } from 'node:test';
 import { renewWeekly, YEAR_WEEKS } from './support/renewing-fleet.ts';
 
-test('a fleet that renews weekly for five years is held as its living nodes are', () =>
+test('a fleet that renews weekly for five years takes no more room than its living nodes', () =>
   renewWeekly(5 * YEAR_WEEKS));

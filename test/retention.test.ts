@@ -64,7 +64,7 @@ test('a renewed certificate is removed after its period, and unknown from then o
   assert.equal(outcome(await heartbeat(again, third)), '200');
 });
 
-test('the last certificate of a key is kept for longer, also when it was read from the store', async () => {
+test('the last certificate of a key is kept for longer, even if it was read from the store', async () => {
   await using na = await startTestAuthority({ environment: ONE_DAY_EACH });
   const nodes = await Promise.all(Array.from({ length: 10 }, () => joinedNode(na)));
   na.clock.advance(DAY);
@@ -83,7 +83,7 @@ test('the last certificate of a key is kept for longer, also when it was read fr
   }
 });
 
-test('a revoked certificate is never removed, nor its entry of the list', async () => {
+test('neither a revoked certificate nor its entry in the list is ever removed', async () => {
   await using na = await startTestAuthority({ environment: ONE_DAY_EACH });
   const node = await joinedNode(na);
   const other = await joinedNode(na);
@@ -99,7 +99,7 @@ test('a revoked certificate is never removed, nor its entry of the list', async 
   );
 });
 
-test('invites are removed after their period, and answer as if they had never been', async () => {
+test('invites are removed after their period, and answer as if they had never existed', async () => {
   await using na = await startTestAuthority({ environment: ONE_DAY_EACH });
   const invited = await operate(na, '/admin/invite', { count: 3, token_expiry_hours: 48 });
   const [used, unused] = invited.body.tokens.map(({ token_id }: { token_id: string }) => token_id);
@@ -117,7 +117,7 @@ test('invites are removed after their period, and answer as if they had never be
   }
 });
 
-test('certificates that were issued are counted on when they are gone, across a restart too', async () => {
+test('issued certificates are still counted once they are removed, across a restart too', async () => {
   await using na = await startTestAuthority({ environment: ONE_DAY_EACH });
   await joinedNode(na);
   await joinedNode(na);
@@ -154,7 +154,7 @@ test('nothing is removed in the hour after a start or after the clock was set', 
   await network.close();
 });
 
-test('one sweep removes a bounded number of subjects and goes on where it was', async () => {
+test('one sweep removes a limited number of subjects and the next one continues', async () => {
   await using folder = networkFolder('alpha');
   const clock = { now: 1_800_000_000_000, elapsed: 0 };
   const network = await openSimulatedNetwork(folder.path, clock);
@@ -171,5 +171,5 @@ test('one sweep removes a bounded number of subjects and goes on where it was', 
   await network.close();
 });
 
-test('a fleet that renews weekly for two years is held as its living nodes are', () =>
+test('a fleet that renews weekly for two years takes no more room than its living nodes', () =>
   renewWeekly(2 * YEAR_WEEKS));

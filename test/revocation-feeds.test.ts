@@ -60,7 +60,7 @@ test('while nothing is revoked the feed is a signed empty one with sequence 0', 
   assert.ok(verifies(parsed(answer), na.audience));
 });
 
-test('the feed is the same from request to request and over a restart, until the next revocation', async () => {
+test('the feed is the same across requests and restarts, until the next revocation', async () => {
   await using na = await startTestAuthority();
   const empty = (await get(na, FEED)).text;
   na.clock.advance(HOUR);
@@ -104,7 +104,7 @@ test('each revoked attestation raises the sequence by one and gives the feed a n
   assert.equal(new Set(feeds.map(({ feed_id }) => feed_id)).size, feeds.length);
 });
 
-test('a repeated or refused revocation does not touch the feed', async () => {
+test('a repeated or refused revocation does not change the feed', async () => {
   await using na = await startTestAuthority();
   const { attestation_id } = await issued(attest(na));
   await revokeAttestation(na, attestation_id, { reason: 'first' });
@@ -116,7 +116,7 @@ test('a repeated or refused revocation does not touch the feed', async () => {
   assert.equal((await get(na, FEED)).text, feed);
 });
 
-test('30 revocations at once are 30 in the feed, and its sequence is 30', async () => {
+test('30 simultaneous revocations are 30 in the feed, and its sequence is 30', async () => {
   await using na = await startTestAuthority();
   const ids: string[] = [];
   for (let n = 0; n < 30; n += 1) ids.push(String((await issued(attest(na))).attestation_id));
@@ -129,7 +129,7 @@ test('30 revocations at once are 30 in the feed, and its sequence is 30', async 
   assert.equal((await get(again, FEED)).text, answer.text);
 });
 
-test('issued_by and key_id of the feed are the authority key, also where a label is configured', async () => {
+test('issued_by and key_id of the feed are the authority key, even if a label is configured', async () => {
   await using na = await startTestAuthority({ environment: { NA_KEY_ID: 'na-2025-q1' } });
   const { attestation_id } = await issued(attest(na, { issuer_sovereign_id: 'beta' }));
   await revokeAttestation(na, attestation_id);
@@ -141,7 +141,7 @@ test('issued_by and key_id of the feed are the authority key, also where a label
   }
 });
 
-test('the feed can be asked for by our own name', async () => {
+test('the feed can be requested by our own name', async () => {
   await using na = await startTestAuthority({ environment: { MESH_FOREIGN_ISSUER: 'refuse' } });
   const plain = await get(na, FEED);
   assert.equal((await get(na, `${FEED}?issuer_sovereign_id=alpha`)).text, plain.text);
@@ -168,7 +168,7 @@ test('attestations issued here under another name have a feed of their own', asy
   assert.equal((await get(again, `${FEED}?issuer_sovereign_id=beta`)).text, after.text);
 });
 
-test('MESH_FOREIGN_ISSUER=refuse serves our own feed only', async () => {
+test('MESH_FOREIGN_ISSUER=refuse serves only our own feed', async () => {
   await using na = await startTestAuthority({ environment: { MESH_FOREIGN_ISSUER: 'refuse' } });
   for (const name of ['beta', 'ALPHA', 'alpha%20']) {
     const answer = await get(na, `${FEED}?issuer_sovereign_id=${name}`);
@@ -176,7 +176,7 @@ test('MESH_FOREIGN_ISSUER=refuse serves our own feed only', async () => {
   }
 });
 
-test('the feed carries a strong ETag, and a client that holds it is answered 304', async () => {
+test('the feed has a strong ETag, and clients that have it get 304', async () => {
   await using na = await startTestAuthority();
   for (const path of [FEED, `${FEED}?issuer_sovereign_id=beta`]) {
     const etag = (await get(na, path)).headers.get('etag') ?? '';
@@ -191,7 +191,7 @@ test('the feed carries a strong ETag, and a client that holds it is answered 304
   }
 });
 
-test('our own feed is one that another authority imports', async () => {
+test('another authority can import our feed', async () => {
   await using na = await startTestAuthority();
   const { attestation_id } = await issued(attest(na));
   await revokeAttestation(na, attestation_id);
@@ -214,7 +214,7 @@ const ids = (...revoked_attestation_ids: readonly string[]): JsonObject => ({
   revoked_attestation_ids,
 });
 
-test('an imported feed is answered with what it said, and audited', async () => {
+test('importing a feed returns its contents, and is audited', async () => {
   await using na = await startTestAuthority();
   const beta = sovereign('beta');
   const feed = beta.feed(na.clock.now(), 3, {
@@ -249,7 +249,7 @@ test('an empty feed with sequence 0 is a feed too, and is stale when it comes ag
   assert.equal(outcome(await importFeed(na, feed, keysOf(beta))), '409 stale_sequence');
 });
 
-test('imports accumulate: an id stays revoked, and a later feed updates what is known of it', async () => {
+test('imports accumulate: an id stays revoked, and a later feed updates what is known about it', async () => {
   await using na = await startTestAuthority();
   const beta = sovereign('beta');
   const first = beta.feed(na.clock.now(), 1, {
@@ -268,7 +268,7 @@ test('imports accumulate: an id stays revoked, and a later feed updates what is 
   ]);
 });
 
-test('issuers are apart: the same id and the same sequence of another issuer are other ones', async () => {
+test('issuers are separate: the same id and the same sequence of another issuer are different', async () => {
   await using na = await startTestAuthority();
   for (const of of [sovereign('gamma'), sovereign('beta')]) {
     const feed = of.feed(na.clock.now(), 1, ids('a'));
@@ -281,7 +281,7 @@ test('issuers are apart: the same id and the same sequence of another issuer are
   );
 });
 
-test('a feed of our own name is judged like any other', async () => {
+test('a feed of our own name is checked like any other', async () => {
   await using na = await startTestAuthority();
   const feed = sovereign('alpha').feed(na.clock.now(), 1, ids('a'));
   const answer = await importFeed(na, feed, { issuer_public_keys: [na.audience] });
@@ -348,7 +348,7 @@ function faultyImport(na: TestAuthority, beta: Sovereign, faults: ReadonlySet<Fa
   };
 }
 
-test('what is no feed is 400 invalid_sovereign_revocation_feed', async (t) => {
+test('an invalid feed is 400 invalid_sovereign_revocation_feed', async (t) => {
   await using na = await startTestAuthority();
   const beta = sovereign('beta');
   const noText = valuesExcept('a string', 'an empty string');
@@ -445,7 +445,7 @@ test('the expected issuer is compared only when it is given', async () => {
 
 // Keys of an import
 
-test('keys come as a list or as an object; empty or of another type they are missing', async (t) => {
+test('keys are a list or an object; if empty or of another type, they are missing', async (t) => {
   await using na = await startTestAuthority();
   const beta = sovereign('beta', misspellableKey());
   const right = beta.key.publicKey;
@@ -546,7 +546,7 @@ for (const [name, left, expected] of [
   });
 }
 
-test('a replaced treaty vouches no longer, its successor does', async () => {
+test('a replaced treaty no longer vouches, its successor does', async () => {
   await using na = await startTestAuthority();
   const [old, rotated] = [sovereign('beta'), sovereign('beta')];
   const first = await issued(recognize(na, { subject_public_keys: [old.key.publicKey] }));
@@ -557,7 +557,7 @@ test('a replaced treaty vouches no longer, its successor does', async () => {
   assert.equal(outcome(await importFeed(na, rotated.feed(now, 1))), '200');
 });
 
-test('given keys decide alone, whatever treaties say', async () => {
+test('given keys alone decide, whatever treaties say', async () => {
   await using na = await startTestAuthority();
   const beta = sovereign('beta');
   await recognize(na, { subject_public_keys: [beta.key.publicKey] });
@@ -585,7 +585,7 @@ test('each feed must be newer than the last one, by any step', async () => {
   }
 });
 
-test('a sequence is a whole number of any size, and is answered with every digit', async (t) => {
+test('a sequence is a whole number of any size, and is returned with every digit', async (t) => {
   await using na = await startTestAuthority();
   const beta = sovereign('beta');
   for (const digits of [
@@ -629,7 +629,7 @@ test('a sequence is a whole number of any size, and is answered with every digit
   assert.equal(outcome(await importFeed(restarted, smaller, keysOf(beta))), '409 stale_sequence');
 });
 
-test('an integral float as sequence is the integer it is', async () => {
+test('an integral float is accepted as a sequence', async () => {
   await using na = await startTestAuthority();
   const beta = sovereign('beta');
   const feed = beta.feed(na.clock.now(), 3);
@@ -643,7 +643,7 @@ for (const [name, sequences] of [
   ['rising', Array.from({ length: 20 }, (_, n) => n)],
   ['falling', Array.from({ length: 20 }, (_, n) => 20 - n)],
 ] as const) {
-  test(`20 parallel imports with ${name} sequence keep the highest, each sequence at most once`, async () => {
+  test(`20 concurrent imports with ${name} sequence keep the highest, each sequence at most once`, async () => {
     await using na = await startTestAuthority();
     const beta = sovereign('beta');
     const answers = await Promise.all(
@@ -666,7 +666,7 @@ for (const [name, sequences] of [
 
 // What a feed may say
 
-test('names that programs stumble over are names like any other', async () => {
+test('names that are special to programs are names like any other', async () => {
   await using na = await startTestAuthority();
   const beta = sovereign('__proto__');
   const names = [
@@ -695,7 +695,7 @@ test('names that programs stumble over are names like any other', async () => {
   assert.deepEqual(await materialOf(again), expected);
 });
 
-test('an id without reason has none, also where every object has a member of that name', async () => {
+test('an id without a reason has none, even if every object has a member of that name', async () => {
   await using na = await startTestAuthority();
   const beta = sovereign('beta');
   const names = ['__proto__', 'constructor', 'toString', 'valueOf'];
@@ -718,7 +718,7 @@ test('a feed of 5000 ids is imported whole', async () => {
   assert.equal((await get(na, '/connectome.json')).body.summary.imported_revocation_count, 5000);
 });
 
-test('an unknown member is dropped, and makes a signature over it fail', async () => {
+test('an unknown member is dropped, and invalidates a signature over it', async () => {
   await using na = await startTestAuthority();
   const beta = sovereign('beta');
   const feed = beta.feed(na.clock.now(), 1, ids('a'));
@@ -727,7 +727,7 @@ test('an unknown member is dropped, and makes a signature over it fail', async (
   assert.equal(outcome(await importFeed(na, { ...feed, extra: 1 }, keysOf(beta))), '200');
 });
 
-test('an imported revocation is enforced until the end of time, treaty or not', async () => {
+test('an imported revocation is enforced forever, treaty or not', async () => {
   await using na = await startUnlimited();
   const beta = sovereign('beta');
   const attestation = beta.attestation(na.clock.now(), { expires_at: '2099-01-01T00:00:00Z' });
@@ -746,7 +746,7 @@ test('an imported revocation is enforced until the end of time, treaty or not', 
   assert.equal(await verdict(again), 'attestation_locally_revoked');
 });
 
-test('importing needs the privileged tier, before the body is read', async () => {
+test('importing requires the privileged tier, which is checked before the body is read', async () => {
   await using na = await startTestAuthority();
   const beta = sovereign('beta');
   for (const body of [

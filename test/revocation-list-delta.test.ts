@@ -29,7 +29,7 @@ import { get, joinedNode, operate, outcome, send, type TestNode } from './suppor
 
 const REVOCATIONS = 100;
 
-suite('what the revocation list gained', () => {
+suite('what was added to the revocation list', () => {
   let na: TestAuthority;
   after(() => na[Symbol.asyncDispose]());
 
@@ -69,7 +69,7 @@ suite('what the revocation list gained', () => {
     assert.ok(text.length < 20_000);
   });
 
-  test('is the same for all who ask, also compressed, until there is more', async () => {
+  test('is the same for all clients, also compressed, until there is more', async () => {
     const headers = { 'accept-encoding': 'gzip' };
     const one = await send(na, 'GET', '/crl?since=3', { headers });
     const plain = await send(na, 'GET', '/crl?since=3', {
@@ -84,7 +84,7 @@ suite('what the revocation list gained', () => {
     assert.equal(other.status, 200);
   });
 
-  test('leads to the list also where it is too long to be kept, which is sent in pieces', async () => {
+  test('also leads to a list that is too long to be kept, which is sent in pieces', async () => {
     const { text: before } = await get(na, '/crl');
     const nodes = await joinMany(na, 2 * REVOCATIONS);
     for (const { certId } of nodes) await operate(na, '/admin/revoke', { cert_id: certId });
@@ -95,7 +95,7 @@ suite('what the revocation list gained', () => {
     assert.ok(canonicalJson(await continued(na, JSON.parse(before))) === text);
   });
 
-  test('is refused for what is no version', async () => {
+  test('is refused for an invalid version', async () => {
     for (const since of ['-1', '1.0', '1e3', 'x', '99999999999999999999', '%C3%A4']) {
       assert.equal(outcome(await get(na, `/crl?since=${since}`)), '400 invalid_since', since);
     }
@@ -104,7 +104,7 @@ suite('what the revocation list gained', () => {
     assert.deepEqual(ahead.body.error.details, { sequence: 3 * REVOCATIONS + 4 });
   });
 
-  test('is refused by a reader whom it does not fit, or to whom it was altered', async () => {
+  test('is refused by a reader if it does not match, or was altered', async () => {
     const { sovereign, crl, crlSince } = createPublicClient({ url: na.url });
     assert.equal((await sovereign()).network_authority.public_key, na.audience);
     const list = await crl();
@@ -133,7 +133,7 @@ suite('what the revocation list gained', () => {
   });
 });
 
-test('the last 10,000 versions are continued, and none before them', () => {
+test('can start at any of the last 10,000 versions, and at none before them', () => {
   const ends = createRevisionEnds();
   const log = createRevisionLog(ends);
   const entries = Array.from({ length: 30_000 }, (_, index) => ({
@@ -151,7 +151,7 @@ test('the last 10,000 versions are continued, and none before them', () => {
   }
 });
 
-test('another process has the ends of the last 10,000 versions, however often it takes over what is new', () => {
+test('another process knows the ends of the last 10,000 versions, however often it takes over new ones', () => {
   const ends = createRevisionEnds();
   const copy = createRevisionEnds();
   let taken = -1;
@@ -173,7 +173,7 @@ test('another process has the ends of the last 10,000 versions, however often it
   assert.deepEqual(endsAfter(ends, taken), []);
 });
 
-test('the vectors of a delta hold', async () => {
+test('the vectors of a delta are valid', async () => {
   const { keys, revocation_list_delta: vector } = JSON.parse(
     readFileSync(new URL('test/vectors/fleet.json', PROJECT), 'utf8'),
   ).vectors;

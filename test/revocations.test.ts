@@ -102,7 +102,7 @@ suite('POST /admin/revoke', () => {
     [undefined, 'unspecified'] as const,
     ...REASONS.map((r) => [r, r] as const),
   ]) {
-    test(`with reason ${given ?? 'left out'} puts ${kept} on the list and into the audit log`, async () => {
+    test(`with reason ${given ?? 'omitted'} puts ${kept} on the list and into the audit log`, async () => {
       await using na = await startTestAuthority();
       const node = await joinedNode(na);
       const terms = given === undefined ? {} : { reason: given };
@@ -141,7 +141,7 @@ suite('POST /admin/revoke', () => {
     assert.deepEqual((await get(na, '/nodes')).body, { count: 1 });
   });
 
-  test('repeated for the same certificate changes no list and answers the current sequence', async () => {
+  test('repeated for the same certificate changes no list and returns the current sequence', async () => {
     await using na = await startTestAuthority();
     const [node, other] = [await joinedNode(na), await joinedNode(na)];
     await revoke(na, { cert_id: node.certId, reason: 'cessation_of_operation' });
@@ -167,7 +167,7 @@ suite('POST /admin/revoke', () => {
     );
   });
 
-  test('repeated 20 times at once takes one sequence', async () => {
+  test('repeated 20 times at once uses one sequence', async () => {
     await using na = await startTestAuthority();
     const node = await joinedNode(na);
     const answers = await Promise.all(
@@ -190,7 +190,7 @@ suite('POST /admin/revoke', () => {
     assert.deepEqual(idsOn((await crlOf(na)).crl), [node.certId, next.certId]);
   });
 
-  test('60 at once all land, each with a sequence of its own, strictly increasing', async () => {
+  test('60 at once all succeed, each with a sequence of its own, strictly increasing', async () => {
     await using na = await startTestAuthority();
     const nodes = await joinMany(na, 60);
     const seen = new Map<number, Set<string>>();
@@ -256,7 +256,7 @@ suite('GET /crl', () => {
     assert.equal((await crlOf(again)).text, text);
   });
 
-  test('is signed by the authority in its first signature, in canonical form with nothing unknown', async () => {
+  test('has the authority’s signature first, in canonical form with nothing unknown', async () => {
     await using na = await startTestAuthority();
     for (const { certId } of await joinMany(na, 3)) await revoke(na, { cert_id: certId });
     const { crl } = await crlOf(na);
@@ -316,7 +316,7 @@ suite('GET /crl', () => {
     assert.equal(text, (await crlOf(third)).text);
   });
 
-  test('is re-issued with the next sequence once half its time is over, with the same entries', async () => {
+  test('is reissued with the next sequence once half its time is over, with the same entries', async () => {
     await using na = await startTestAuthority();
     const node = await joinedNode(na);
     await revoke(na, { cert_id: node.certId });
@@ -341,7 +341,7 @@ suite('GET /crl', () => {
     assert.deepEqual(idsOn((await crlOf(again)).crl), [node.certId, other.certId]);
   });
 
-  test('past next_update is never served, whoever asks while it is being re-issued', async () => {
+  test('past next_update is never served, whoever asks while it is being reissued', async () => {
     await using na = await startTestAuthority();
     na.clock.advance(DAY);
     const answers = await Promise.all(Array.from({ length: 30 }, () => crlOf(na)));
@@ -351,7 +351,7 @@ suite('GET /crl', () => {
     assert.deepEqual(sequences, new Set([1]), 'and it is re-issued once');
   });
 
-  test('re-issued while certificates are being revoked still gives each sequence one content', async () => {
+  test('reissued while certificates are being revoked still gives each sequence one content', async () => {
     await using na = await startTestAuthority();
     const nodes = await joinMany(na, 20);
     na.clock.advance(DAY);
@@ -373,7 +373,7 @@ suite('GET /crl', () => {
     assert.equal(crl.revoked_certificates.length, 20);
   });
 
-  test('is re-issued at a start that comes after next_update', async () => {
+  test('is reissued at a start that comes after next_update', async () => {
     await using na = await startTestAuthority();
     const { certId } = await joinedNode(na);
     await revoke(na, { cert_id: certId });

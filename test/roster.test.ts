@@ -123,7 +123,7 @@ test('a long roster has every active node, each as its certificate says', async 
   }
 });
 
-test('what happens while a roster is read is in the next one, and does not wait for it', async () => {
+test('changes during a roster are in the next one, and do not wait for it', async () => {
   const node = await joinedNode(na);
   const joinedAt = formatInstant(clock.now());
   const earlier = await openRoster();
@@ -147,7 +147,7 @@ test('what happens while a roster is read is in the next one, and does not wait 
   assert.ok(revoked in nodes);
 });
 
-test('a client that leaves its roster is forgotten, and its request is in the log', async () => {
+test('a roster whose client disconnects is dropped, and its request is in the log', async () => {
   const { id, leave } = await openRoster();
   leave();
   assert.match(await accessLine(id), / GET \/nodes 200 /);
@@ -162,7 +162,7 @@ test('a HEAD request for a long roster is answered without one', async () => {
   assert.match(await accessLine(id), / HEAD \/nodes 200 /);
 });
 
-test('of nine rosters at once one is cut off, never passed off as whole', async () => {
+test('of nine rosters at once one is cut off, never presented as complete', async () => {
   const opened = [];
   for (let i = 0; i < 9; i += 1) opened.push(await openRoster());
   const outcomes = await Promise.allSettled(opened.map(({ rest }) => rest()));
@@ -178,7 +178,7 @@ test('of nine rosters at once one is cut off, never passed off as whole', async 
   }
 });
 
-test('a roster too many closes the one that was not read for longest', () => {
+test('one roster too many closes the one that was not read for longest', () => {
   const rosters = createRosters();
   const ended: number[] = [];
   const walk = (index: number): RosterWalk => ({

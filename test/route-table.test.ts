@@ -160,7 +160,7 @@ for (const route of ROUTES) {
   });
 }
 
-test('the routes of enrollment, of operators and of the public documents are all there', () => {
+test('the routes of enrollment, of operators and of the public documents all exist', () => {
   const names = ROUTES.map(nameOf);
   for (const name of [
     'GET /healthz',
@@ -184,12 +184,12 @@ test('the routes of enrollment, of operators and of the public documents are all
   }
 });
 
-test('no route is in the table twice, under no name of its parameters', () => {
+test('no route is in the table twice, under any names of its parameters', () => {
   const names = ROUTES.map(nameOf);
   assert.deepEqual(names, [...new Set(names)]);
 });
 
-test('a second entry for a method and path stops the start', () => {
+test('a second entry for a method and path prevents the start', () => {
   for (const route of ROUTES) {
     assert.throws(() => createRouter([...ROUTES, route]), {
       message: `${route.method} ${route.path} occurs twice`,
@@ -204,7 +204,7 @@ test('all POST /admin/* share the admin limit, and nothing else has it', () => {
   }
 });
 
-test('every path below /admin needs an operator, and no other path but the roster and the events takes one', () => {
+test('every path below /admin requires an operator, and of all others only the roster and the events accept one', () => {
   for (const { path, access } of ROUTES) {
     const expected = path.startsWith('/admin/') || path === '/nodes' || path === '/events';
     assert.equal(/operator/.test(access), expected, path);
@@ -222,7 +222,7 @@ test('exactly the routes that MESH_CREATED_STATUS names are marked as creating',
 });
 
 for (const status of [200, 201]) {
-  test(`MESH_CREATED_STATUS=${status} is what joining, renewing and inviting answer, and no other`, async () => {
+  test(`MESH_CREATED_STATUS=${status} is the status of joins, renewals and invites, and of no other route`, async () => {
     const environment = { MESH_CREATED_STATUS: String(status) };
     await using na = await startTestAuthority({ environment });
     const key = newKey();
@@ -244,7 +244,7 @@ for (const status of [200, 201]) {
 }
 
 for (const route of ROUTES.filter(({ access }) => access === 'operator-privileged')) {
-  test(`${route.method} ${route.path} refuses a standard key: 403, and nothing is done`, async () => {
+  test(`${route.method} ${route.path} refuses a standard key: 403, and nothing is changed`, async () => {
     const na = await shared();
     const before = await publicState(na);
     for (const version of [1, 2] as const) {
@@ -272,7 +272,7 @@ for (const route of ROUTES.filter(({ access }) => access === 'operator')) {
 }
 
 for (const route of ROUTES.filter(({ access }) => access.startsWith('operator'))) {
-  test(`${route.method} ${route.path} refuses who does not sign, or signs for another route`, async () => {
+  test(`${route.method} ${route.path} refuses requests that are unsigned, or signed for another route`, async () => {
     const na = await shared();
     const unsigned = await send(na, route.method, pathOf(route));
     assert.equal(outcome(unsigned), '401 admin_auth_failed');
@@ -299,7 +299,7 @@ for (const route of ROUTES.filter(({ access }) => access === 'node')) {
 }
 
 for (const route of ROUTES.filter(({ access }) => /^(public|internal)/.test(access))) {
-  test(`${route.method} ${route.path} answers anybody`, async () => {
+  test(`${route.method} ${route.path} answers everyone`, async () => {
     const na = await shared();
     const { status } = await sendRaw(na, route.method, pathOf(route));
     assert.ok(![401, 403, 405, 500].includes(status), `${status}`);
@@ -359,8 +359,8 @@ const UNLIMITED = Object.fromEntries(
   ),
 );
 
-suite('what is optional may be left empty', { concurrency: 1 }, () => {
-  test('an empty query parameter counts as absent, whatever the route', async () => {
+suite('optional members may be empty', { concurrency: 1 }, () => {
+  test('an empty query parameter counts as absent on every route', async () => {
     await using na = await startTestAuthority({ environment: UNLIMITED });
     // Lists with rows show whether something was filtered.
     await joinedNode(na);

@@ -90,7 +90,7 @@ function ofType(rows: JsonValue | undefined, type: string): JsonValue {
   return rows.filter((row) => row.type === type);
 }
 
-suite('what is served fits the schemas of its rows', () => {
+suite('served rows match their schemas', () => {
   let na: TestAuthority;
   before(async () => {
     na = await startTestAuthority();

@@ -29,7 +29,7 @@ test('every call is answered, with the result or with the problem and its stack'
   await assert.rejects(caller.call('fail'), /TypeError: a bug over there at /);
 });
 
-test('a call of a procedure that is not there is answered too', async () => {
+test('a call of an unknown procedure is answered too', async () => {
   const answers: RpcAnswer[] = [];
   const call = { type: 'call', id: 7, name: 'toString', argument: null } as const;
   await answerCall(PROCEDURES, call, (answer) => answers.push(answer));
@@ -61,7 +61,7 @@ test('a barrier waits for the answers begun before it, and for no others', async
   await traffic.barrier();
 });
 
-test('idle waits for requests whose answer is not begun yet', async () => {
+test('idle waits for requests whose answer has not begun', async () => {
   const traffic = createTraffic();
   traffic.arrived();
   let isIdle = false;

@@ -65,14 +65,14 @@ suite('a schedule', () => {
     };
   }
 
-  test('makes the first at once, and each further one when its time has come', async () => {
+  test('takes the first backup at once, and each further one when it is due', async () => {
     const { checkAt } = schedule();
     for (const hours of [0, 1, 23, 24, 25, 47, 48]) await checkAt(hours * HOUR);
     assert.deepEqual(events, ['verified 0', 'verified 24', 'verified 48']);
     assert.equal(names().length, 2);
   });
 
-  test('goes on after a restart where it was', async () => {
+  test('continues after a restart', async () => {
     await schedule().checkAt(0);
     const next = schedule();
     await next.checkAt(23 * HOUR);
@@ -105,7 +105,7 @@ suite('a schedule', () => {
     assert.deepEqual(names(), [...others, ...kept].sort());
   });
 
-  test('a failure removes nothing, and is tried again later and later', async () => {
+  test('removes nothing after a failure, and tries again at growing intervals', async () => {
     const { checkAt } = schedule(1);
     await checkAt(0);
     broken = true;
@@ -120,7 +120,7 @@ suite('a schedule', () => {
     assert.equal(names().length, 1);
   });
 
-  test('under a clock that was set back it makes another one, which is not the one removed', async () => {
+  test('takes another one under a clock that was set back, and does not remove that one', async () => {
     const { checkAt } = schedule(1);
     await checkAt(9 * DAY);
     await checkAt(0);
@@ -131,7 +131,7 @@ suite('a schedule', () => {
     ]);
   });
 
-  test('a folder that is away at first is used once it is there', async () => {
+  test('uses a folder that is missing at first once it is there', async () => {
     const { checkAt } = schedule();
     renameSync(folder, `${folder}-away`);
     await checkAt(0);
@@ -175,7 +175,7 @@ test('a running authority backs itself up, and reports when that fails', async (
   assert.equal((await get(na, '/readyz')).status, 200);
 });
 
-test('a stop ends a backup that is being made, and the next start makes another one, encrypted as before', async () => {
+test('a stop ends a running backup, and the next start takes another one, encrypted as before', async () => {
   const identity = await generateX25519Identity();
   const backupRecipient = [await identityToRecipient(identity)];
   await using na = await startTestAuthority({ flags: { backupTo: folder, backupRecipient } });
@@ -194,7 +194,7 @@ test('a stop ends a backup that is being made, and the next start makes another 
   await verifyBackup(await readBackup(join(folder, name), [identity]), verifySignature);
 });
 
-suite('wrong settings are refused', () => {
+suite('invalid settings are refused', () => {
   for (const [flags, problem] of [
     [{ backupTo: '/b', backupEvery: '0h' }, /--backup-every must be a duration from 1m to 366d/],
     [{ backupTo: '/b', backupEvery: 'daily' }, /such as 30m or 24h, not "daily"/],
@@ -212,7 +212,7 @@ suite('wrong settings are refused', () => {
     });
   }
 
-  test('a recipient that is none ends the start', async () => {
+  test('an invalid recipient prevents the start', async () => {
     const { folder: dataDir } = makeNetworkFolder();
     const flags = ['--backup-to', folder, '--backup-recipient', 'age1nobody', '--port', '0'];
     const { code, stderr } = await runProgram(['serve', '--data-dir', dataDir, ...flags]);

@@ -40,7 +40,7 @@ async function startHolder() {
   };
 }
 
-test('a folder goes with its process, and after a kill with the next one; what is in use stays', async () => {
+test('a folder is removed with its process, and after a kill by the next one; folders in use stay', async () => {
   const [stopped, killed, living] = [await startHolder(), await startHolder(), await startHolder()];
   const foreign = join(below, `${PREFIX}foreign`);
   mkdirSync(foreign);

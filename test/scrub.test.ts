@@ -15,7 +15,7 @@ import { get, heartbeat, joinedNode, operate, outcome } from './support/requests
 
 const DATABASE = join('state', 'data.mdb');
 
-test('a changed byte is found and reported, the service goes on, and what is mended is forgotten', async () => {
+test('a changed byte is found and reported, the service continues, and a repaired row is no longer reported', async () => {
   await using na = await startTestAuthority();
   const node = await joinedNode(na);
   const metrics = async () => (await get(na, '/metrics')).text;
@@ -64,7 +64,7 @@ test('each row is read once, in as many parts as it takes', async () => {
   rmSync(dataDir, { recursive: true });
 });
 
-test('an audit entry that is gone is damage, in the midst of the log and at its end', async () => {
+test('a missing audit entry is damage, in the middle of the log and at its end', async () => {
   const { folder: dataDir } = makeNetworkFolder();
   const na = await startTestAuthority({ dataDir });
   for (let made = 0; made < 3; made += 1) await operate(na, '/admin/invite');
@@ -83,7 +83,7 @@ test('an audit entry that is gone is damage, in the midst of the log and at its 
   rmSync(dataDir, { recursive: true });
 });
 
-test('a process that dies of what it reads counts as damage, another failure does not', async () => {
+test('a process that crashes on what it reads counts as damage, another failure does not', async () => {
   const found: string[] = [];
   const outcomes: (() => ScrubbedPart)[] = [
     () => ({ rows: 1, damaged: ['a row'], next: { table: 'audit', after: 7 } }),

@@ -44,7 +44,7 @@ test('a treaty is found by the beginning of its id, and not by another part', as
   assert.ok(!(await hrefsFor(treatyId.slice(9, 18))).includes(href));
 });
 
-test('nothing typed says what to type, and endless text is cut', async () => {
+test('an empty search says what to type, and endless text is truncated', async () => {
   assert.match((await get(na, '/search')).text, /Type a part of a name/);
   assert.deepEqual(await hrefsFor(' '), []);
   const { text } = await get(na, `/search?q=${'x'.repeat(3500)}`);
@@ -58,7 +58,7 @@ test('many matches are counted, and the first of them are shown', async () => {
   assert.ok((await hrefsFor('e')).length < 60);
 });
 
-test('a slash leads to it from any page, and what is found is reached by keyboard alone', async () => {
+test('a slash opens it from any page, and matches can be reached with the keyboard alone', async () => {
   await using visit = await browser.visit(`${na.url}/cli-reference`);
   const { page } = visit;
   await page.keyboard.press('/');
@@ -80,7 +80,7 @@ test('a slash leads to it from any page, and what is found is reached by keyboar
   assert.deepEqual(visit.problems, []);
 });
 
-test('Ctrl-K leads to it also while something is typed elsewhere, where a slash is just a slash', async () => {
+test('Ctrl-K opens it too, even from a text field, where a slash is just a slash', async () => {
   await using visit = await browser.visit(`${na.url}/trust`);
   const { page } = visit;
   await page.focus('#to');
@@ -90,7 +90,7 @@ test('Ctrl-K leads to it also while something is typed elsewhere, where a slash 
   await page.waitForURL(`${na.url}/search#q`);
 });
 
-test('its own keys lead back to what is typed', async () => {
+test('its own keys lead back to the search field', async () => {
   await using visit = await browser.visit(`${na.url}/search?q=north`);
   const { page } = visit;
   await page.getByRole('link', { name: 'north-rail' }).focus();
@@ -98,7 +98,7 @@ test('its own keys lead back to what is typed', async () => {
   assert.equal(await page.evaluate('document.activeElement.value'), 'north');
 });
 
-test('it is reached from the page of an address that does not exist, however deep', async () => {
+test('it can be opened from the page of an unknown address, however deep', async () => {
   await using visit = await browser.visit(`${na.url}/no/such/place`);
   const { page } = visit;
   await page.keyboard.press('/');
@@ -106,7 +106,7 @@ test('it is reached from the page of an address that does not exist, however dee
 });
 
 for (const javaScript of [true, false]) {
-  test(`is a page ${javaScript ? 'with' : 'without'} scripts, and hostile names stay text`, async () => {
+  test(`is a page ${javaScript ? 'with' : 'without'} scripts, and hostile names remain text`, async () => {
     await using visit = await browser.visit(na.url, { javaScript, width: NARROW });
     const { page } = visit;
     await page.goto(`${na.url}/search`);

@@ -76,7 +76,7 @@ test('serve --json prints one JSON object on standard output, and logs to standa
   assert.match(stderr, /mesh\.access GET \/genesis 200 [\s\S]* Stopped\n$/);
 });
 
-test('the ready line names the key that signs, not the one that is configured', async (t) => {
+test('the ready line names the key that signs, not the configured one', async (t) => {
   const dataDir = networkFolder(t);
   const { na } = await startChildServer(dataDir, { args: ['--key-id', 'na-1'] });
   const signed = await succession(na);
@@ -90,7 +90,7 @@ test('the ready line names the key that signs, not the one that is configured', 
   assert.deepEqual([na_public_key, key_id], [to_key, to_key]);
 });
 
-test('serve without --json logs to standard output, and to nowhere else', async (t) => {
+test('serve without --json logs only to standard output', async (t) => {
   let signaled = false;
   const ended = await runProgram(
     ['serve', '--data-dir', networkFolder(t), '--port', '0'],
@@ -106,7 +106,7 @@ test('serve without --json logs to standard output, and to nowhere else', async 
 });
 
 suite('a log file', () => {
-  test('gets every line, goes on when it is moved away, and SIGHUP opens it anew', async (t) => {
+  test('gets every line, continues when it is moved away, and SIGHUP reopens it', async (t) => {
     const dataDir = networkFolder(t);
     const log = join(dataDir, 'na.log');
     const server = await startChildServer(dataDir, { args: ['--log-file', log] });
@@ -128,7 +128,7 @@ suite('a log file', () => {
     assert.match(readFileSync(log, 'utf8'), /after-the-signal[\s\S]* Stopped\n$/);
   });
 
-  test('that cannot be opened anew is reported in the one before, and the service goes on', async (t) => {
+  test('that cannot be reopened is reported in the previous one, and the service continues', async (t) => {
     const dataDir = networkFolder(t);
     const folder = join(dataDir, 'logs');
     mkdirSync(folder);
@@ -145,7 +145,7 @@ suite('a log file', () => {
     assert.match(lines(), / Stopped\n$/);
   });
 
-  test('on a full disk holds nothing up', async (t) => {
+  test('on a full disk delays nothing', async (t) => {
     const server = await startChildServer(networkFolder(t), { args: ['--log-file', '/dev/full'] });
     assert.equal((await get(server.na, '/readyz')).status, 200);
     const dropped = async () => String((await get(server.na, '/metrics')).body);
@@ -182,7 +182,7 @@ suite('serve --create', () => {
     assert.deepEqual(readdirSync(dataDir), ['thesis.txt']);
   });
 
-  test('makes no network in an empty folder when genesis and key come from the environment', async (t) => {
+  test('creates no network in an empty folder when genesis and key come from the environment', async (t) => {
     const from = networkFolder(t);
     const dataDir = scratchFolder(t);
     const environment = {
@@ -196,7 +196,7 @@ suite('serve --create', () => {
   });
 });
 
-test('a misspelt variable is warned of with the setting that is nearest, and others are not', async (t) => {
+test('a misspelled variable causes a warning with the most similar setting, and others do not', async (t) => {
   const environment = {
     ...NO_LIMITS,
     MESH_LOG_LEVL: 'DEBUG',

@@ -134,7 +134,7 @@ for (const listThreadFrom of [undefined, 1]) {
   });
 }
 
-test('without a signer nothing is issued, renewed or revoked, and the rest goes on until it is back', async () => {
+test('without a signer nothing is issued, renewed or revoked, and everything else continues until it is back', async () => {
   const network = signedNetwork();
   let signer = await startSigner(network);
   const na = await start(network);
@@ -210,7 +210,7 @@ test('a signer that hangs stops the authority for a second, once', async () => {
   }
 });
 
-test('a head file, backups and a stop come from the signer, and a stop without it loses nothing', async () => {
+test('head files, backups and stops use the signer, and a stop without it loses nothing', async () => {
   const network = signedNetwork();
   const signer = await startSigner(network);
   const apart = dirname(network.keyFile);
@@ -244,7 +244,7 @@ test('a head file, backups and a stop come from the signer, and a stop without i
   assert.match(again.output(), /Signed state_head: /);
 });
 
-test('a start waits for a signer that is started beside it', async () => {
+test('a start waits for a signer that is started at the same time', async () => {
   const network = signedNetwork();
   const starting = startChildServer(network.dataDir, {
     environment: { ...NO_LIMITS, MESH_SIGNER: network.address },
@@ -362,7 +362,7 @@ test('a wrong answer is not used, the log says what is wrong, and the next right
   for (const [how, , said] of WRONG_ANSWERS) assert.match(stderr, said, how);
 });
 
-test('a start is refused by one sentence where the signer cannot be the right one', async () => {
+test('a start is refused in one sentence if it cannot be the right signer', async () => {
   const network = signedNetwork();
   const { dataDir, keyFile, path, address } = network;
   const load = (settings: object) => loadConfig({ dataDir, signer: address, ...settings }, {}, 0);
@@ -388,7 +388,7 @@ test('a start is refused by one sentence where the signer cannot be the right on
   await closed(open.server);
 });
 
-test('doctor says whether the signer signs', async () => {
+test('doctor reports whether the signer signs', async () => {
   const network = signedNetwork();
   const ask = async () => {
     const args = ['doctor', '--data-dir', network.dataDir, '--signer', network.address, '--json'];
@@ -403,7 +403,7 @@ test('doctor says whether the signer signs', async () => {
   await signer.end('SIGTERM');
 });
 
-test('the socket is for its owner, or also for its group, and one that was abandoned is replaced', async () => {
+test('the socket is for its owner, or also for its group, and an abandoned one is replaced', async () => {
   const { path } = signedNetwork();
   const mode = () => statSync(path).mode & 0o777;
   const serve = (isForGroup: boolean) => {
@@ -426,14 +426,14 @@ test('the socket is for its owner, or also for its group, and one that was aband
   assert.equal(readFileSync(path, 'utf8'), 'kept');
 });
 
-test('a key that others can read, and an address that is none, are refused', async () => {
+test('a key that others can read, and an invalid address, are refused', async () => {
   const network = signedNetwork();
   chmodSync(network.keyFile, 0o644);
   await assert.rejects(startSigner(network), /can be opened by other users; run chmod 600/);
   await assert.rejects(startSigner({ ...network, address: 'socket' }), /--listen must be unix:/);
 });
 
-test('the vectors are what a signer answers, piece by piece, and too long a text ends the connection', async () => {
+test('the vectors match a signer’s answers, byte for byte, and too long a text ends the connection', async () => {
   const network = signedNetwork();
   const { key, challenge, signatures, refusal, too_long, two_keys } = vectors;
   writeFileSync(network.keyFile, `${key.seed_base64}\n`);
@@ -466,7 +466,7 @@ test('the vectors are what a signer answers, piece by piece, and too long a text
   }
 });
 
-test('every record that an authority signs is told by its kind', () => {
+test('every record that an authority signs is recognized by its kind', () => {
   const kinds = new Set<string>();
   for (const file of ['golden-trust', 'own_wire_core', 'attestations', 'treaties']) {
     const text = readFileSync(new URL(`test/vectors/${file}.json`, PROJECT), 'utf8');
@@ -478,7 +478,7 @@ test('every record that an authority signs is told by its kind', () => {
   for (const kind of OF_RECORDS) assert.ok(kinds.has(kind), kind);
 });
 
-test('so are the texts by which one key makes another its successor, and a bulletin that names them', () => {
+test('succession statements, and bulletins that name them, are recognized too', () => {
   const read = readFileSync(new URL('test/vectors/authority-keys.json', PROJECT), 'utf8');
   const { statements, files } = JSON.parse(read).vectors;
   const kind = (text: string) => kindOf(Buffer.from(text));

@@ -70,7 +70,7 @@ suite('the keys of an authority', () => {
     assert.deepEqual(signRecord(record, signer), signRecord(record, soleSigner(SECOND)));
   });
 
-  test('in an overlap, each key has signed the record, and the previous one signs what has room for one', () => {
+  test('in an overlap, both keys sign a record, and the previous one signs where only one fits', () => {
     const signer = signerOf(FIRST, SECOND);
     signer.use([BEFORE, OVERLAP]);
     assert.equal(signer.publicKey, SECOND.publicKey, 'named as issuer');
@@ -86,7 +86,7 @@ suite('the keys of an authority', () => {
     });
   });
 
-  test('what is built again has the signatures of its time, as far as the keys still sign', () => {
+  test('a rebuilt record has the signatures of its time, as far as the keys still sign', () => {
     const signer = signerOf(FIRST, SECOND, THIRD);
     const at = (instant: number) => keyIds(signRecord({ a: 1 }, signer.at(instant)));
     signer.use([BEFORE, OVERLAP]);
@@ -102,7 +102,7 @@ suite('the keys of an authority', () => {
     assert.deepEqual(at(300), [THIRD.publicKey, SECOND.publicKey]);
   });
 
-  test('a key that is not held is refused by its name, and nothing changes', () => {
+  test('a missing key is refused by its name, and nothing changes', () => {
     const signer = signerOf(FIRST);
     assert.ok(signer.holds(FIRST.publicKey));
     assert.ok(!signer.holds(SECOND.publicKey));
@@ -113,7 +113,7 @@ suite('the keys of an authority', () => {
     assert.equal(signer.previous, null);
   });
 
-  test('a key that appears later is found, and one that signs no more is forgotten', () => {
+  test('a key that appears later is found, and one that no longer signs is dropped', () => {
     let held = [FIRST];
     const holder = heldHere(() => held);
     const signer = createAuthoritySigner(holder, LABELED);
@@ -150,7 +150,7 @@ suite('signed lists with two keys', () => {
       assert.equal(record[form === 'crl' ? 'issuer' : 'issued_by'], SECOND.publicKey);
     });
 
-    test(`the thread for a long ${form} signs with the keys of now, also with one it did not have`, async (t) => {
+    test(`the thread for a long ${form} signs with the current keys, including one it did not have`, async (t) => {
       const seeds = [randomBytes(32), randomBytes(32)];
       const [old, next] = seeds.map((seed) => signerFromSeed(seed)) as [typeof FIRST, typeof FIRST];
       const signer = createAuthoritySigner(
@@ -187,7 +187,7 @@ suite('signed lists with two keys', () => {
     });
   }
 
-  test('a thread without a key that is to sign reports it', async () => {
+  test('a thread without a required key reports it', async () => {
     const seed = randomBytes(32);
     const old = signerFromSeed(seed);
     const signer = createAuthoritySigner(
@@ -216,7 +216,7 @@ suite('the next key next to the key file', () => {
   };
   const makeNext = (keyFile: string) => nextKey(keyFile, () => randomBytes(32)).file;
 
-  test('is found when it is made while the service runs, and after the files are replaced', () => {
+  test('is found when it is created while the service runs, and after the files are replaced', () => {
     const { folder, at, hex } = files();
     const { keySource } = load(folder);
     const old = hex('na.key');
@@ -270,7 +270,7 @@ suite('the next key next to the key file', () => {
     ],
   ];
   for (const [what, write, warning] of UNUSABLE) {
-    test(`is left out with a warning if it holds ${what}`, () => {
+    test(`is ignored with a warning if it contains ${what}`, () => {
       const { folder, at, hex } = files();
       write(at('na.next.key'));
       const { keySource, warnings } = load(folder);
@@ -304,7 +304,7 @@ suite('a signer with two keys', () => {
     keyId: publicKey,
   });
 
-  test('signs with each of them, and says which it signed with', async () => {
+  test('signs with each of them, and names the one it used', async () => {
     const { path, nextFile, old, next, ...network } = twoKeys();
     const signer = await startSigner(network, ['--next-key', nextFile]);
     const orders = [
@@ -330,7 +330,7 @@ suite('a signer with two keys', () => {
     assert.equal(started, `Signing at unix:${path} with ${keys}`);
   });
 
-  test('is restarted with more keys or fewer, and the authority that runs follows', async (t) => {
+  test('is restarted with more or fewer keys, and the running authority follows', async (t) => {
     const { path, keyFile, nextFile, old, next, ...network } = twoKeys();
     const problems: string[] = [];
     let signer = await startSigner({ keyFile, ...network });
@@ -375,7 +375,7 @@ suite('a signer with two keys', () => {
     await signer.end('SIGTERM');
   });
 
-  test('is refused where it lacks a key that signs', async () => {
+  test('is refused if it lacks a key that signs', async () => {
     const { path, old, next, ...network } = twoKeys();
     const signer = await startSigner(network);
     const keys = { current: named(next), previous: named(old) };

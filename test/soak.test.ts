@@ -10,7 +10,7 @@ const BLOCK = 4096;
 const MANY = BLOCK + 104;
 const AT_ONCE = 400;
 
-test('certificates are renewed and revoked at every border of a block, and all answer after a restart', async () => {
+test('certificates are renewed and revoked at every block boundary, and all answer after a restart', async () => {
   await using folder = networkFolder('alpha');
   const clock = { now: 1_800_000_000_000, elapsed: 0 };
   const network = await openSimulatedNetwork(folder.path, clock);

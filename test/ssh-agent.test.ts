@@ -53,7 +53,7 @@ function run(...args: string[]) {
   return runProgram([...args, '--data-dir', na.dataDir], environment);
 }
 
-test('an operator signs by the agent, which holds the only copy of the key', async () => {
+test('an operator signs with the agent, which has the only copy of the key', async () => {
   await assert.rejects(agentKey(socket, undefined), /The agent has no Ed25519 key/);
   heldKey('other-type', 'ecdsa');
   const key = heldKey('ops-agent');
@@ -71,7 +71,7 @@ test('an operator signs by the agent, which holds the only copy of the key', asy
   assert.equal(published.code, 0, published.stderr);
 });
 
-test('the agent signs plain Ed25519 over the bytes, of any length up to its bound', async () => {
+test('the agent signs plain Ed25519 over the bytes, of any length up to its limit', async () => {
   const key = heldKey('second');
   const signer = await agentKey(socket, key);
   assert.equal(signer.publicKey, key);
@@ -83,7 +83,7 @@ test('the agent signs plain Ed25519 over the bytes, of any length up to its boun
   await assert.rejects(async () => signer.sign(Buffer.alloc(300_000)), /too long for the agent/);
 });
 
-test('a key that the agent does not hold, and an agent that there is not, are told apart', async () => {
+test('a key that the agent does not have, and a missing agent, are reported differently', async () => {
   const at = ['--agent-socket', socket, '--data-dir', na.dataDir, '--url', na.url];
   const list = ['operator-key', 'list', '--agent'];
   const stranger = Buffer.alloc(32, 9).toString('base64');

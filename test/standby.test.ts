@@ -10,7 +10,7 @@ import { get, newKey, operate, outcome, send } from './support/requests.ts';
 const cluster = await startCluster();
 after(() => cluster[Symbol.asyncDispose]());
 
-test('an instance that waits lives, does nothing, says so, and takes over when the writer stops', async () => {
+test('a waiting instance is alive, does nothing, says so, and takes over when the writer stops', async () => {
   await using instances = await testInstances(cluster);
   const first = await instances.start();
   const [second, third, refused] = await Promise.all([
@@ -83,7 +83,7 @@ test('an instance that waits lives, does nothing, says so, and takes over when t
   assert.doesNotMatch(stdout + stderr, /WARNING(?! mesh\.config A rollback)/);
 });
 
-test('other operator keys than those of the writer, and a link whose address is in use, are refused', async () => {
+test('operator keys other than the writer’s, and a link address that is in use, are refused', async () => {
   await using instances = await testInstances(cluster);
   const first = await instances.start(LINKED);
   const taken = await instances.linkOfWriter();
@@ -106,7 +106,7 @@ test('other operator keys than those of the writer, and a link whose address is 
 
 const LINKED = { MESH_LINK: '127.0.0.1:0' };
 
-test('another takes over from a writer that is killed or suspended, with all that it has acknowledged', async () => {
+test('another takes over from a writer that is killed or suspended, with everything it has acknowledged', async () => {
   await using instances = await testInstances(cluster);
   const first = await instances.start();
   const [second, third] = await Promise.all([instances.start(), instances.start()]);

@@ -689,7 +689,7 @@ const NAMED_OTHERWISE: { readonly [Name in OptionName]?: RegExp } = {
   naPrivateKey: /^The key file \/nonexistent\/na\.key cannot be read/,
 };
 
-suite('each setting refuses the start by the name under which it was given', () => {
+suite('each setting that prevents the start is named as it was given', () => {
   const SETTINGS = Object.entries<OptionEntry>(OPTIONS) as [OptionName, OptionEntry][];
   const problemsOf = ({ flags, environment }: Setup) =>
     checkConfig(flags as Flags, environment, REAL_TIME.now()).problems;
@@ -744,7 +744,7 @@ suite('each setting refuses the start by the name under which it was given', () 
     }
   });
 
-  test('the file has every setting but those of one start and of other places for operators', () => {
+  test('the file has every setting except those of one start and those that belong elsewhere', () => {
     assert.deepEqual(
       SETTINGS.flatMap(([name, { member }]) => (member === null ? [name] : [])),
       [
@@ -758,7 +758,7 @@ suite('each setting refuses the start by the name under which it was given', () 
     );
   });
 
-  test('a member that is no setting, with the nearest one, and all problems at once', (t) => {
+  test('a member that is not a setting, with the most similar one, and all problems at once', (t) => {
     const setup = setupOf(t);
     setup.write(
       'mesh-na.json',
@@ -845,7 +845,7 @@ suite('the configuration file', () => {
     },
   );
 
-  test('is described by a schema that judges as the program does', (t) => {
+  test('is described by a schema that agrees with the program', (t) => {
     const isValid = new Ajv({ allowUnionTypes: true }).compile(configFileSchema());
     const setup = setupOf(t);
     assert.ok(isValid(JSON.parse(readFileSync(setup.path('mesh-na.json'), 'utf8'))), 'of init');

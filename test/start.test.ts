@@ -67,7 +67,7 @@ function programsOf(folder: string): string[] {
   return readdirSync(join(folder, 'dist', 'program'));
 }
 
-test('two first starts at once compile, and leave one whole program', async () => {
+test('two simultaneous first starts compile, and leave one complete program', async () => {
   const ends = await Promise.all([version(compiled), version(compiled)]);
   for (const { code, stdout, stderr } of ends) {
     assert.equal(code, 0, stderr);
@@ -77,7 +77,7 @@ test('two first starts at once compile, and leave one whole program', async () =
   assert.equal(programsOf(compiled).length, 1);
 });
 
-test('a program of these sources is not compiled again, whatever the times of the files', async () => {
+test('a program of the same sources is not compiled again, whatever the times of the files', async () => {
   const main = join(compiled, 'src', 'cli', 'main.ts');
   const later = new Date(Date.now() + 3_600_000);
   utimesSync(main, later, later);
@@ -87,7 +87,7 @@ test('a program of these sources is not compiled again, whatever the times of th
   assert.equal((await version(compiled)).stderr, '');
 });
 
-test('a changed source is compiled, and the program of a server that runs stays', async () => {
+test('a changed source is compiled, and the program of a running server stays', async () => {
   const folder = copyOf('changed');
   cpSync(join(compiled, 'dist'), join(folder, 'dist'), { recursive: true });
   const [before] = programsOf(folder);
@@ -100,7 +100,7 @@ test('a changed source is compiled, and the program of a server that runs stays'
   assert.ok(programsOf(folder).includes(String(before)));
 });
 
-test('what a killed compilation has left is not taken for the program', async () => {
+test('the remains of a killed compilation are not used as the program', async () => {
   const folder = copyOf('killed');
   const programs = join(folder, 'dist', 'program');
   mkdirSync(programs, { recursive: true });
@@ -127,7 +127,7 @@ test('what a killed compilation has left is not taken for the program', async ()
   assert.ok(!existsSync(join(programs, left)));
 });
 
-test('without what compiles it the program runs if it is compiled, and else one sentence says what to do', async () => {
+test('without its compiler the program runs if it is compiled, and otherwise one sentence says what to do', async () => {
   const folder = copyOf('production', ['esbuild', 'typescript', 'tsx']);
   const refused = await version(folder);
   assert.deepEqual([refused.code, refused.stdout], [UNUSABLE, '']);
@@ -140,7 +140,7 @@ test('without what compiles it the program runs if it is compiled, and else one 
   assert.deepEqual([code, stderr], [0, '']);
 });
 
-test('a folder that cannot hold the program is named', async () => {
+test('a folder that cannot contain the program is named', async () => {
   const folder = copyOf('unwritable');
   writeFileSync(join(folder, 'dist'), 'a file');
   const { code, stderr } = await version(folder);
@@ -164,7 +164,7 @@ test('sources that do not compile end the start with the reason', async () => {
 });
 
 for (const part of ['uWebSockets.js', 'lmdb', 'sodium-native', 'fs-native-extensions']) {
-  test(`where ${part} does not load, a start ends with one sentence and makes no network`, async () => {
+  test(`if ${part} does not load, a start ends with one sentence and creates no network`, async () => {
     const folder = copyOf(`without-${part}`, [part]);
     cpSync(join(compiled, 'dist'), join(folder, 'dist'), { recursive: true });
     const start = ['src/build/start.js', 'serve', '--create', '--port', '0'];

@@ -90,7 +90,7 @@ function named(way: string, place: string): Named & { readonly folder: string } 
   return { folder, ...naming(folder, place) };
 }
 
-test('the commands that take a database are known', () => {
+test('the commands that accept a database are known', () => {
   const taking = commandReference(buildProgram())
     .commands.filter(({ options }) => options.some(({ term }) => term.startsWith('--store ')))
     .map(({ path }) => path);
@@ -100,7 +100,7 @@ test('the commands that take a database are known', () => {
   );
 });
 
-test('the log of a database that nobody has used yet is said to be empty', async () => {
+test('the log of an unused database is reported as empty', async () => {
   const unused = await migratedDatabase(cluster);
   for (const command of ['show', 'export']) {
     const line = ['audit', command, '--data-dir', folderNaming(null), '--store', unused];
@@ -157,7 +157,7 @@ function makeBackup(): Promise<void> {
   return made;
 }
 
-test('a database that holds state already is not restored into', async () => {
+test('a database that already has state is not restored into', async () => {
   await makeBackup();
   const folder = folderNaming(url);
   const restore = ['restore', 'apply', '--backup', backup, '--accept-loss', LOSS];

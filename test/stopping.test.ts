@@ -33,7 +33,7 @@ const NODES = 12;
 
 for (const threads of ['1', '2']) {
   suite(`with ${threads} thread(s)`, () => {
-    test('each heartbeat that idle connections get acknowledged during a stop is kept, and cannot be replayed', async (t) => {
+    test('each heartbeat acknowledged on an idle connection during a stop is kept, and cannot be replayed', async (t) => {
       const server = await start(t, threads, { MESH_LIVENESS_FLUSH_MS: '60000' });
       const nodes = await Promise.all(Array.from({ length: NODES }, () => joinedNode(server.na)));
       let taken = 0;
@@ -54,7 +54,7 @@ for (const threads of ['1', '2']) {
       }
     });
 
-    test('/readyz says 503 before work is refused; after a second signal a half-sent upload holds nothing up', async (t) => {
+    test('/readyz says 503 before work is refused; after a second signal a half-sent upload delays nothing', async (t) => {
       const environment = { MESH_DRAIN_SECONDS: '60', MESH_LIVENESS_FLUSH_MS: '60000' };
       const server = await start(t, threads, environment);
       const node = await joinedNode(server.na);
@@ -73,7 +73,7 @@ for (const threads of ['1', '2']) {
       assert.equal(roster[node.certId]?.last_heartbeat, beat.body.server_time);
     });
 
-    test('what is in flight is finished while new work is 503 shutting_down, and what never ends is given up', async (t) => {
+    test('requests in progress are finished while new work is 503 shutting_down, and those that never end are given up', async (t) => {
       const server = await start(t, threads);
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       t.after(() => agent.destroy());
@@ -94,7 +94,7 @@ for (const threads of ['1', '2']) {
       assert.match(stderr, /Stopped\n$/);
     });
 
-    test('a signal that comes while the state is read ends the process clean', async (t) => {
+    test('a signal while the state is read ends the process cleanly', async (t) => {
       const { folder } = makeNetworkFolder();
       t.after(() => rmSync(folder, { recursive: true, force: true }));
       const { code, stdout } = await runProgram(

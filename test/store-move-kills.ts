@@ -23,7 +23,7 @@ suite('a move', { concurrency: false }, () => {
   after(() => cluster[Symbol.asyncDispose]());
 
   for (const direction of ['into a database', 'into a data folder'] as const) {
-    test(`${direction} that is killed at any moment goes on, and nothing acknowledged is lost`, async (t) => {
+    test(`${direction} that is killed at any moment can be resumed, and nothing acknowledged is lost`, async (t) => {
       await using folder = await networkFolder('alpha');
       const elsewhere = keysOf(folder.path, t);
       const store = await migratedDatabase(cluster);

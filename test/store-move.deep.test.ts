@@ -154,7 +154,7 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     return path;
   }
 
-  test('beside the service carries everything there and back once a person, or --yes, has said so, and leaves one state that can be served', async (t) => {
+  test('during the service copies everything there and back once a person, or --yes, has agreed, and leaves one state that can be served', async (t) => {
     await using folder = await networkFolder('alpha');
     const back = keysOf(folder.path, t);
     const store = await migratedDatabase(cluster);
@@ -234,7 +234,7 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     assert.deepEqual([...readAuditEntries(folder.path)].at(-1), ends[0]);
   });
 
-  test('that was killed and resumed leaves nothing of its first attempt in an instance that waits, which carries out what it was asked meanwhile', async () => {
+  test('that was killed and resumed leaves nothing of its first attempt in a waiting instance, which carries out what was requested meanwhile', async () => {
     await using folder = await networkFolder('alpha');
     const store = await migratedDatabase(cluster);
     let old = await startChildServer(folder.path);
@@ -285,7 +285,7 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     assert.match(log, /The standby state is ready, from revision [1-9]/);
   });
 
-  test('that was abandoned can be attempted again, and whoever has waited for it serves no other state', async (t) => {
+  test('that was abandoned can be attempted again, and those who waited for it serve no other state', async (t) => {
     const folder = stateFolder(t);
     const elsewhere = keysOf(folder, t);
     const store = await migratedDatabase(cluster);
@@ -308,7 +308,7 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     assert.equal((await heartbeat(second, node)).status, 200);
   });
 
-  test('asks nobody to hand over before the instances that wait have read what was copied', async (t) => {
+  test('requests no handover before the waiting instances have read what was copied', async (t) => {
     const folder = stateFolder(t);
     const store = await migratedDatabase(cluster);
     const name = { name: 'pid 1 on host', revision: null };
@@ -337,7 +337,7 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     await disconnect(client);
   });
 
-  test('goes on copying until a person has stopped a process that it cannot ask', async (t) => {
+  test('continues to copy until a person has stopped a process that it cannot ask', async (t) => {
     const folder = stateFolder(t);
     const order = await orderOf(`lmdb:${folder}`, await migratedDatabase(cluster), folder);
     await using old = await startTestAuthority({ dataDir: folder });
@@ -362,7 +362,7 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     assert.ok(isStopping, 'what was written meanwhile has been copied before the end');
   });
 
-  test('is waited for by a service on the new folder, which serves when it has arrived, and stops or ends with 3 before', async (t) => {
+  test('is awaited by a service on the new folder, which serves once it has arrived, and stops or ends with 3 before', async (t) => {
     const folder = stateFolder(t);
     const back = keysOf(folder, t);
     const store = await migratedDatabase(cluster);
@@ -388,7 +388,7 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     assert.equal((await heartbeat(third.na, node)).status, 200);
   });
 
-  suite('that dies', { concurrency: 3 }, () => {
+  suite('that is killed', { concurrency: 3 }, () => {
     for (const death of DEATHS) {
       test(`${death.when} is served from one place or none, until it is resumed or abandoned`, async (t) => {
         const folder = stateFolder(t);

@@ -62,7 +62,7 @@ const WRITE: fc.Arbitrary<SubjectWrite> = plain({
   }),
 });
 
-test('certificates read back as from a map, whatever was restored, decided and settled', () => {
+test('certificates are read as from a map, whatever was restored, decided and settled', () => {
   const step = fc.tuple(fc.constantFrom('restore', 'decide', 'settle', 'decide and settle'), WRITE);
   fc.assert(
     fc.property(fc.array(step), (steps) => {
@@ -126,7 +126,7 @@ test('an index of texts finds the number that was put last, for any texts and se
   );
 });
 
-test('a start finds the last contact with each certificate, and which of them are active', async () => {
+test('a start finds the last contact of each certificate, and which of them are active', async () => {
   const id = fc.constantFrom('', 'a', 'aa', 'b', 'c', 'd');
   const instant = fc.integer({ min: 1, max: 9 });
   await fc.assert(

@@ -28,7 +28,7 @@ const PLACES = [
 ] as const;
 
 for (const { what, name, flag } of PLACES) {
-  test(`a ${what} in another place is left to the operator, and starts go on`, async (t) => {
+  test(`a ${what} in another place is left to the operator, and starts continue to work`, async (t) => {
     const { folder: dataDir } = makeNetworkFolder();
     const elsewhere = mkdtempSync(join(tmpdir(), 'mesh-elsewhere-'));
     t.after(() => {
@@ -76,7 +76,7 @@ for (const { what, name, flag } of PLACES) {
   });
 }
 
-test('a start without the previous key is refused during the overlap, and after it ends the overlap', async (t) => {
+test('a start without the previous key is refused during the overlap, and ends the overlap after it', async (t) => {
   const { folder: dataDir } = makeNetworkFolder();
   t.after(() => rmSync(dataDir, { recursive: true, force: true }));
   const keyFile = join(dataDir, 'keys', 'na.key');

@@ -62,7 +62,7 @@ function unsigned({ signatures: _, issued_by: __, ...content }: JsonObject): Jso
   return content;
 }
 
-test('a change of the key signs every record and list anew, while heartbeats are answered', async () => {
+test('a change of the key signs every record and list again, while heartbeats are answered', async () => {
   await using na = await startTestAuthority();
   const old = na.audience;
   const node = await joinedNode(na);

@@ -175,7 +175,7 @@ for (const listThreadFrom of [1000, 1]) {
   });
 }
 
-test('a rollback within the overlap returns to the key before, and sequences go on', async () => {
+test('a rollback within the overlap returns to the former key, and sequences continue', async () => {
   await using na = await startTestAuthority();
   const old = na.audience;
   await get(na, '/policy');
@@ -341,7 +341,7 @@ test('what a retired key has signed still counts, and what a stolen one has does
   assert.equal((await judged(second)).accepted, false);
 });
 
-test('the command line stages, takes back, activates, rolls back and finishes', async () => {
+test('the command line stages, cancels, activates, rolls back and finishes', async () => {
   await using na = await startTestAuthority();
   const folder = scratchFolder();
   await using _ = folder;
@@ -412,7 +412,7 @@ test('what came due while the authority was down happens at its start', async ()
   assert.equal(keyIn(na.dataDir, 'na.key').publicKey, next);
 });
 
-test('a key that is not held is not activated, and the authority says so', async () => {
+test('a missing key is not activated, and the authority reports it', async () => {
   await using na = await startTestAuthority();
   const to = newKey();
   const staged = await stage(na, await succession(na, { to }));
@@ -432,7 +432,7 @@ test('a key that is not held is not activated, and the authority says so', async
   assert.deepEqual((await keyStates(again))[0], [na.audience, 'current']);
 });
 
-test('an overlap ends at its time although the key that is due next is not held', async () => {
+test('an overlap ends at its time although the key that is due next is missing', async () => {
   await using na = await startTestAuthority();
   const { publicKey: first } = keyIn(na.dataDir, 'na.key');
   await stage(na, await succession(na, { overlap: DAY }));
@@ -450,7 +450,7 @@ test('an overlap ends at its time although the key that is due next is not held'
   ]);
 });
 
-test('a start is refused if a key that has to sign is missing', async () => {
+test('a start is refused if a key that must sign is missing', async () => {
   await using na = await startTestAuthority();
   await stage(na, await succession(na));
   await activate(na);

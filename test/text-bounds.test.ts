@@ -61,7 +61,7 @@ test('texts of a descriptor have at most 1,024 characters, and the whole of it 6
   }
 });
 
-test('what a stranger writes is cut in the audit log', async () => {
+test('texts from strangers are truncated in the audit log', async () => {
   await using na = await startTestAuthority();
   const long = 'x'.repeat(10_000);
   const answer = await nodeRequest(na, '/heartbeat', newKey(), { cert_id: long });
@@ -69,7 +69,7 @@ test('what a stranger writes is cut in the audit log', async () => {
   assert.equal(lastDetails(na, 'heartbeat_rejected').cert_id, 'x'.repeat(256));
 });
 
-test('so is what operators write, lists included, and the chain still verifies', async () => {
+test('so are texts from operators, including lists, and the chain still verifies', async () => {
   await using na = await startTestAuthority();
   const roles = Array.from({ length: 1000 }, (_, n) => `role:${n}`);
   assert.equal(outcome(await operate(na, '/admin/invite', { roles })), '200');

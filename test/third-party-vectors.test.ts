@@ -114,7 +114,7 @@ for (const vector of vectorsNamed('trust_evidence.json', 'te-001')) {
     );
   });
 
-  test(`${title}: the same decision makes the same evidence`, () => {
+  test(`${title}: the same decision produces the same evidence`, () => {
     const evidence = readAs(readTrustEvidence, vector, 'evidence');
     const decision = readTrustDecision(evidence);
     assert.ok(decision !== null);
@@ -142,7 +142,7 @@ test(`${membership.title}: it is valid`, async () => {
   assert.deepEqual([valid, commitment_id], [membership.expected.valid, commitment.commitment_id]);
 });
 
-test(`${membership.title}: the same capabilities make the same proof`, async () => {
+test(`${membership.title}: the same capabilities produce the same proof`, async () => {
   const proof = readAs(readCapabilityMembershipProof, membership, 'proof');
   const disclosure = {
     commitmentId: proof.commitment_id,
@@ -161,7 +161,7 @@ test(`${membership.title}: the same capabilities make the same proof`, async () 
   assert.deepEqual({ ...made, proof_id: proof.proof_id }, proof, String(proof_id));
 });
 
-test(`${nullification.title}: the same proof makes the same nullifier`, () => {
+test(`${nullification.title}: the same proof produces the same nullifier`, () => {
   const proof = readAs(readCapabilityMembershipProof, nullification, 'proof');
   const given = nullification.expected.nullifier as JsonObject;
   const nullifier = recordReader(CapabilityNullifier)(given);
@@ -173,7 +173,7 @@ test(`${nullification.title}: the same proof makes the same nullifier`, () => {
   assert.deepEqual(buildNullifier(issuer, proof, nullifier.nonce), given);
 });
 
-test(`${nullification.title}: it is issued like that, and once`, async () => {
+test(`${nullification.title}: it is issued that way, and once`, async () => {
   const given = nullification.expected.nullifier as JsonObject;
   const answer = await operate(na, '/admin/disclosure/nullifier', nullification.input);
   assert.equal(answer.status, 201, outcome(answer));

@@ -70,7 +70,7 @@ test('all threads answer, and /metrics adds up what each has counted', async () 
   assert.equal(text.match(/^mesh_na_build_info/gm)?.length, 1);
 });
 
-test('a limit lets through as many requests as it says, over all threads', async () => {
+test('a limit allows the specified number of requests, over all threads', async () => {
   await using na = await startThreaded({ environment: { MESH_RATE_LIMIT_ADMIN: '7/60' } });
   const requests = times(MANY, () => operatorRequest(na, '/admin/invite'));
   const answers = await Promise.all(requests.map((request) => fresh(na, request)));
@@ -79,7 +79,7 @@ test('a limit lets through as many requests as it says, over all threads', async
   assert.equal(outcome(await operate(na, '/admin/invite')), '200');
 });
 
-test('a public route has one bucket over all threads', async () => {
+test('a public route has one limit over all threads', async () => {
   await using na = await startThreaded({ environment: { MESH_RATE_LIMIT_VERIFY: '5/60' } });
   const answers = await Promise.all(
     times(MANY, () => sendRaw(na, 'POST', '/boundary/verify', { pieces: ['{}'] })),
@@ -122,7 +122,7 @@ test('two joins with one invite on different threads: one certificate', async ()
   assert.deepEqual(tally(answers), { 200: 1, '403 invalid_invite_token': MANY - 1 });
 });
 
-test('a heartbeat sent to all threads at once is taken once', async () => {
+test('a heartbeat sent to all threads at once is accepted once', async () => {
   await using na = await startThreaded();
   const node = await joinedNode(na);
   const nonce = 'the-same-nonce';
@@ -144,7 +144,7 @@ test('once a revocation is acknowledged, no thread serves a list without it', as
   }
 });
 
-test('what is kept in memory only is the same on every thread', async () => {
+test('what is kept only in memory is the same on every thread', async () => {
   await using na = await startThreaded();
   for (const licensee of ['beta', 'gamma']) {
     await operate(na, '/admin/data-usage/policy', {
@@ -172,13 +172,13 @@ test('the graph documents of one moment agree on every thread', async () => {
   }
 });
 
-test('a port that is taken refuses the start of several threads too', async () => {
+test('a port in use prevents the start of several threads too', async () => {
   await using na = await startThreaded();
   const { port } = new URL(na.url);
   await assert.rejects(startTestAuthority({ flags: { threads: '3', port } }), /Cannot listen on/);
 });
 
-test('a process with threads ends with 0 when it is asked to, and keeps what it acknowledged', async (t) => {
+test('a process with threads ends with 0 when it is asked to, and keeps everything it acknowledged', async (t) => {
   const { folder } = makeNetworkFolder();
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const server = await startChildServer(folder, { args: ['--threads', '3'] });
@@ -193,7 +193,7 @@ test('a process with threads ends with 0 when it is asked to, and keeps what it 
   assert.equal((await again.end('SIGINT')).code, 0);
 });
 
-test('the number of threads is checked', async () => {
+test('the number of threads is validated', async () => {
   for (const threads of ['0', '-1', '65', 'two']) {
     await assert.rejects(
       startTestAuthority({ flags: { threads } }),
@@ -202,14 +202,14 @@ test('the number of threads is checked', async () => {
   }
 });
 
-test('a thread that breaks down is fatal', async () => {
+test('a crash of a thread is fatal', async () => {
   const cause = await new Promise<unknown>((resolve) => {
     edgeThreadOn(new Worker('throw new Error("broken")', { eval: true }), resolve);
   });
   assert.match(String(cause), /broken/);
 });
 
-test('every JSON value crosses the threads with its numbers kept apart', () => {
+test('every JSON value passes between threads with its kinds of numbers', () => {
   fc.assert(
     fc.property(fc.json({ maxDepth: 4 }), (text) => {
       const value = parsedOrNull(text);
@@ -225,7 +225,7 @@ for (const text of [
   '{"value":1.5}',
   '[[],{},[{"a":[0.5]}]]',
 ]) {
-  test(`${text} crosses the threads as it is`, () => {
+  test(`${text} passes between threads unchanged`, () => {
     const value = parseJson(text);
     const crossed = fromCloneable(structuredClone(toCloneable(value))) as JsonValue;
     assert.equal(canonicalJson(crossed), canonicalJson(value));
@@ -233,7 +233,7 @@ for (const text of [
   });
 }
 
-test('a heartbeat is the same on the other side of its row', () => {
+test('a heartbeat is the same after packing and unpacking', () => {
   const beat: Heartbeat = {
     certId: 'c',
     status: 'ok',
@@ -259,7 +259,7 @@ test('a heartbeat is the same on the other side of its row', () => {
   assert.deepEqual(copied, [7, ...rows.slice(HEARTBEAT_ROW + 1)]);
 });
 
-test('what is answered at once leaves in one message before anything else is done, and the rest at the end of its turn', async () => {
+test('answers of the same moment leave in one message before anything else is done, and the rest at the end of its turn', async () => {
   const posted: Answers[] = [];
   const outbox = createOutbox({ post: (answers) => posted.push(answers) });
   const requests = ['now', 'later', 'now'].flatMap((name, id) => [id, name, null]);

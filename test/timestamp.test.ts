@@ -14,7 +14,7 @@ interface DatetimeVector {
 const source = readFileSync(new URL('test/vectors/own_wire_core.json', PROJECT), 'utf8');
 const { vectors } = JSON.parse(source) as { vectors: { record_datetimes: DatetimeVector[] } };
 
-test('the vectors hold the 29 datetime forms', () => {
+test('the vectors contain the 29 datetime forms', () => {
   assert.equal(vectors.record_datetimes.length, 29);
 });
 
@@ -70,7 +70,7 @@ for (const [fault, input] of [
   ['a decimal number', '1767225600'],
   ['nothing', ''],
 ] as const) {
-  test(`${fault} is no datetime, in a record or a request`, () => {
+  test(`${fault} is not a datetime, in a record or a request`, () => {
     assert.equal(parseDatetime(input), null);
     assert.equal(parseRequestTimestamp(input), null);
   });
@@ -152,7 +152,7 @@ const microseconds = fc
   )
   .map(([whole, micros]) => whole + micros / 1000);
 
-test('what is written reads back as the same instant, to the microsecond', () => {
+test('a written instant reads back the same, to the microsecond', () => {
   fc.assert(
     fc.property(microseconds, (instant) => {
       const text = formatInstant(instant);
@@ -206,7 +206,7 @@ test('the canonical spelling of a datetime is its own canonical spelling, at the
   );
 });
 
-test('a datetime in one of the usual spellings is read as in any other', () => {
+test('a datetime in a common spelling is read as in any other', () => {
   const part = (max: number) => fc.integer({ min: 0, max }).map((n) => String(n).padStart(2, '0'));
   const parts = fc.tuple(
     fc.integer({ min: 0, max: 9999 }).map((year) => String(year).padStart(4, '0')),

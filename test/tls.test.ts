@@ -80,7 +80,7 @@ for (const threads of ['1', '2']) {
       socket.destroy();
     });
 
-    test('new connections get a new pair, and open ones go on', async () => {
+    test('new connections get a new pair, and open ones continue', async () => {
       const early = await open(na.url);
       for (const pair of [second, first, second, first, second]) {
         putInPlace(pair, served);
@@ -93,7 +93,7 @@ for (const threads of ['1', '2']) {
       early.socket.destroy();
     });
 
-    test('a bad pair is logged once with its reason, and the one before it stays', async () => {
+    test('a bad pair is logged once with its reason, and the previous one stays', async () => {
       const before = warningsOf(na).length;
       writeFileSync(served.keyFile, readFileSync(other.keyFile));
       await na.reloadTls?.();
@@ -153,7 +153,7 @@ suite('a pair is refused in one sentence', () => {
   }
 });
 
-test('SIGHUP brings a new pair into use, and a bad one is said', async () => {
+test('SIGHUP loads a new pair, and a bad one is reported', async () => {
   const { folder: dataDir } = makeNetworkFolder();
   putInPlace(first, served);
   const args = ['--tls-cert', served.certFile, '--tls-key', served.keyFile];
@@ -179,7 +179,7 @@ test('SIGHUP brings a new pair into use, and a bad one is said', async () => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-test('a command trusts the authority that --ca names, and no other', async () => {
+test('a command trusts only the authority that --ca names', async () => {
   const { folder: dataDir } = makeNetworkFolder();
   const args = ['--tls-cert', second.certFile, '--tls-key', second.keyFile];
   await using server = await startChildServer(dataDir, { args });

@@ -29,7 +29,7 @@ const ISSUE = '/admin/recognition-treaties';
 const DAY = 24 * HOUR;
 const key = newKey().publicKey;
 
-test('a treaty without further terms has every default, signed by the authority', async () => {
+test('a treaty without further terms has all defaults, and is signed by the authority', async () => {
   await using na = await startTestAuthority();
   na.clock.advance(1234);
   const answer = await recognize(na, { subject_public_keys: [key] });
@@ -56,7 +56,7 @@ test('a treaty without further terms has every default, signed by the authority'
   assert.ok(verifies(parsed(answer), na.audience));
 });
 
-test('a treaty says what the operator chose, numbers in claims and metadata to the token', async () => {
+test('a treaty contains what the operator chose, with numbers in claims and metadata token for token', async () => {
   await using na = await startTestAuthority();
   const free = parseJson(
     '{"limit":1.0,"n":10,"big":18446744073709551616,"at":"2026-01-01T00:00:00+00:00","Z\\u00fcrich":[1e-7]}',
@@ -90,14 +90,14 @@ for (const [name, scope, expected] of [
   ['no status at all', { accepted_statuses: [] }, { accepted_statuses: [] }],
   ['an unknown member', { claims: { a: 1 }, extra: true }, { claims: { a: 1 } }],
 ] as [string, JsonObject, JsonObject][]) {
-  test(`a scope that says ${name} gets the other defaults`, async () => {
+  test(`a scope that sets ${name} gets the other defaults`, async () => {
     await using na = await startTestAuthority();
     const defaults = { allowed_roles: [], accepted_statuses: ['active'], claims: {} };
     assert.deepEqual((await recognize(na, { scope })).body.scope, { ...defaults, ...expected });
   });
 }
 
-test('what a client claims of the record itself is ignored', async () => {
+test('members that a client sets on the record itself are ignored', async () => {
   await using na = await startTestAuthority();
   const { body } = await recognize(na, {
     treaty_id: 'mine',
@@ -128,7 +128,7 @@ for (const [name, value, hours] of [
   ['the integral float 24.0', new JsonFloat(24), 24],
   ['the digit string "48"', '48', 48],
 ] as const) {
-  test(`validity_hours takes ${name}`, async () => {
+  test(`validity_hours accepts ${name}`, async () => {
     await using na = await startTestAuthority();
     const { body } = await recognize(na, { validity_hours: value });
     assert.equal(body.expires_at, formatInstant(na.clock.now() + hours * HOUR));
@@ -266,7 +266,7 @@ test('a request that is wrong is refused with the code of the first thing wrong 
   assert.deepEqual(auditEvents(na), []);
 });
 
-test('roles of a scope must begin with a configured prefix, where there are such', async () => {
+test('roles of a scope must begin with a configured prefix, if any are configured', async () => {
   await using na = await startTestAuthority({ environment: { MESH_ROLE_PREFIXES: 'role:client' } });
   const scope = (role: string) => ({ scope: { allowed_roles: [role] } });
   assert.equal(outcome(await recognize(na, scope('role:client'))), '200');
@@ -281,7 +281,7 @@ test('treaties in the name of another sovereign are allowed by default', async (
   assert.ok(verifies(parsed(answer), na.audience));
 });
 
-test('MESH_FOREIGN_ISSUER=refuse keeps to our own name', async () => {
+test('MESH_FOREIGN_ISSUER=refuse allows only our own name', async () => {
   await using na = await startTestAuthority({ environment: { MESH_FOREIGN_ISSUER: 'refuse' } });
   const refused = await recognize(na, { issuer_sovereign_id: 'gamma' });
   assert.equal(outcome(refused), '400 wrong_issuer');
@@ -289,7 +289,7 @@ test('MESH_FOREIGN_ISSUER=refuse keeps to our own name', async () => {
   assert.equal((await get(na, '/recognition-treaties')).body.count, 1);
 });
 
-test('a treaty is created: 201 where the network expects it, and a revocation never', async () => {
+test('a treaty is created with 201 where the network expects it, a revocation never', async () => {
   await using na = await startTestAuthority({ environment: { MESH_CREATED_STATUS: '201' } });
   const answer = await recognize(na);
   assert.equal(answer.status, 201);
@@ -302,7 +302,7 @@ test('a treaty is created: 201 where the network expects it, and a revocation ne
 
 // Revocation
 
-test('a revocation is answered with the id, and the signed treaty is not rewritten', async () => {
+test('a revocation returns the id, and the signed treaty is not rewritten', async () => {
   await using na = await startTestAuthority();
   const treaty = await issued(recognize(na));
   na.clock.advance(MINUTE);
@@ -317,7 +317,7 @@ test('a revocation is answered with the id, and the signed treaty is not rewritt
   );
 });
 
-test('a revocation without reason is unspecified', async () => {
+test('a revocation without a reason is unspecified', async () => {
   await using na = await startTestAuthority();
   const treaty = await issued(recognize(na));
   await revokeTreaty(na, treaty.treaty_id);
@@ -429,7 +429,7 @@ test('treaties are listed oldest first, each row with its lifecycle', async () =
   }
 });
 
-test('filters are exact and all of them must fit; an unknown value finds nothing', async (t) => {
+test('filters are exact and must all match; an unknown value finds nothing', async (t) => {
   await using na = await startTestAuthority();
   for (const [subject_sovereign_id, issuer_sovereign_id] of [
     ['beta', 'alpha'],
@@ -476,7 +476,7 @@ test('filters are exact and all of them must fit; an unknown value finds nothing
 
 // Lifecycle [core-6-1]
 
-test('the lifecycle of a treaty follows the clock, to the second with its fraction cut off', async (t) => {
+test('the lifecycle of a treaty follows the clock, in whole seconds', async (t) => {
   await using na = await startTestAuthority();
   const hours = 100;
   const treaty = await issued(recognize(na, { validity_hours: hours }));
@@ -553,7 +553,7 @@ test('a revoked treaty is revoked or replaced, by its reason, and no longer by t
   }
 });
 
-test('renewing is issuing a successor and naming it in the reason, also of a revoked treaty', async () => {
+test('renewing means issuing a successor and naming it in the reason, even of a revoked treaty', async () => {
   await using na = await startTestAuthority();
   const old = await issued(recognize(na));
   await revokeTreaty(na, old.treaty_id, { reason: 'ended' });
@@ -575,7 +575,7 @@ test('an expired treaty can still be revoked', async () => {
 
 // Access and audit
 
-test('issuing and revoking need the privileged tier, before the body is read', async () => {
+test('issuing and revoking require the privileged tier, which is checked before the body is read', async () => {
   await using na = await startTestAuthority();
   const { treaty_id } = await issued(recognize(na));
   for (const [path, body] of [

@@ -148,7 +148,7 @@ suite('a planned change', () => {
     assert.equal((await rowOf(na, last.treaty)).status, 'active', 'a clock brings no key back');
   });
 
-  test('ends for many treaties in several steps, so that none holds the authority for long', async () => {
+  test('ends for many treaties in several steps, so that none blocks the authority for long', async () => {
     await using na = await startTestAuthority();
     const beta = partnerOf(na);
     const chain = beta.chain(PLANNED);
@@ -165,7 +165,7 @@ suite('a planned change', () => {
     assert.deepEqual(keys, Array(33).fill([SECOND_KEY.publicKey]));
   });
 
-  test('changes nothing before it is in force, because it may be withdrawn', async () => {
+  test('changes nothing before it is in force, because it may be canceled', async () => {
     const na = await shared();
     const beta = partnerOf(na);
     const treaty = await recognized(na, beta);
@@ -359,7 +359,7 @@ suite('refusals change nothing', () => {
     assert.equal((await rowOf(na, treaty)).status, 'active');
   });
 
-  test('no chain, an empty one, and a root key that is none', async () => {
+  test('a missing or empty chain, and an invalid root key', async () => {
     const na = await shared();
     const beta = partnerOf(na);
     const treaty = await recognized(na, beta);
@@ -432,7 +432,7 @@ suite('refusals change nothing', () => {
   });
 });
 
-test('feeds go on across a change: the new key signs, the sequence goes on, and replays are refused', async () => {
+test('feeds continue across a change: the new key signs, the sequence continues, and replays are refused', async () => {
   const na = await shared();
   const beta = partnerOf(na);
   const by = (key: Signer, sequence: number) =>

@@ -36,7 +36,7 @@ function display(instant: number): string {
   return `${text.slice(0, 10)} ${text.slice(11, 16)} UTC`;
 }
 
-suite('what the dashboard tells of it', () => {
+suite('what the dashboard shows of it', () => {
   test('nothing is observed while cycles are off and none was run', async () => {
     await using na = await startTestAuthority();
     assert.deepEqual(await summaryOf(na), {
@@ -102,7 +102,7 @@ suite('what the dashboard tells of it', () => {
     assert.deepEqual(await summaryOf(second), before);
   });
 
-  test('a cycle is no change of trust: it is not among the recent changes', async () => {
+  test('a cycle is not a change of trust: it is not among the recent changes', async () => {
     await using na = await startTestAuthority(CYCLES_ON);
     assert.deepEqual((await get(na, '/dashboard.json')).body.recent_changes, []);
   });
@@ -124,7 +124,7 @@ suite('what it leaves behind', () => {
     assert.equal(digest, sha256Hex(canonicalJson(others)));
   });
 
-  test('no treaty, attestation, feed or revocation, and the feed and CRL served stay the same', async () => {
+  test('no treaty, attestation, feed or revocation, and the served feed and CRL stay the same', async () => {
     await using na = await startTestAuthority();
     const paths = [
       '/recognition-graph',
@@ -158,7 +158,7 @@ suite('what it leaves behind', () => {
     assert.equal(audited(na, EVENT).length, 2);
   });
 
-  test('nobody can ask for one over HTTP', async () => {
+  test('it cannot be requested over HTTP', async () => {
     await using na = await startTestAuthority();
     const paths = ['/trust-cycle', '/admin/trust-cycle', '/dashboard.json'];
     for (const path of paths) await sendRaw(na, 'POST', path);
@@ -178,7 +178,7 @@ suite('what it finds', () => {
     return { publicKey: newKey().publicKey, sign: newKey().sign };
   }
 
-  test('every step holds with keys that sign', () => {
+  test('every step passes with keys that sign', () => {
     const course = walkTrustCycle(issuer('alpha'), issuer('beta'));
     assert.deepEqual(course, { passed: STEPS, failedStep: null });
   });

@@ -334,7 +334,7 @@ for (const [name, treaties, revocations, hops, signals] of [
   });
 }
 
-test('nobody is judged by its own self, whatever treaties say', () => {
+test('no one is judged by itself, whatever treaties say', () => {
   for (const treaties of [
     [],
     [['a', 'a']],
@@ -349,13 +349,13 @@ test('nobody is judged by its own self, whatever treaties say', () => {
   }
 });
 
-test('signals tell which treaty and which attestation they are about', () => {
+test('signals say which treaty and which attestation they are about', () => {
   const { signals } = judge([['a', 'b', HOUR]], [['b', 'attestation-9']]);
   assert.match(signals[0]?.detail ?? '', /attestation-9/);
   assert.match(signals[1]?.detail ?? '', /t-0/);
 });
 
-test('signals of a great many revocations are bounded, and the rest is still reported', () => {
+test('signals of a great many revocations are limited, and the rest is still reported', () => {
   const revocations = Array.from({ length: 1000 }, (_, n) => ['b', `r-${n}`] as const);
   const decision = judge([['a', 'b', HOUR]], revocations);
   assert.deepEqual([decision.verdict, decision.signals.length], ['escalate', 257]);
@@ -397,7 +397,7 @@ function recognizedBy(na: TestAuthority, issuer: string, subject: Party): Promis
   return recognized(na, subject, { issuer_sovereign_id: issuer });
 }
 
-test('an offer carries the judgment of this moment', async () => {
+test('an offer contains the judgment of this moment', async () => {
   await using na = await startUnlimited();
   const [beta, gamma] = [sovereign('beta'), sovereign('gamma')];
   const look = async (target: string) => summaryOf(await evidenceAbout(na, target));
@@ -427,7 +427,7 @@ test('an offer carries the judgment of this moment', async () => {
   assert.deepEqual(await look('gamma'), blocked);
 });
 
-test('a treaty that runs out ends in a block, at the second', async () => {
+test('an expiring treaty ends in a block, at the second', async () => {
   await using na = await startUnlimited();
   await recognized(na, sovereign('beta'), { validity_hours: 1 });
   na.clock.advance(HOUR - SECOND);
@@ -436,7 +436,7 @@ test('a treaty that runs out ends in a block, at the second', async () => {
   assert.equal((await evidenceAbout(na, 'beta')).reason, 'no_active_treaty_path');
 });
 
-test('only a block keeps an offer from being accepted', async () => {
+test('only a block prevents an offer from being accepted', async () => {
   await using na = await startUnlimited();
   const beta = sovereign('beta');
   const { treaty_id } = await recognized(na, beta);

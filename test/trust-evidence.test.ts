@@ -80,7 +80,7 @@ async function servedGraphDigest(na: TestAuthority): Promise<string> {
 
 // Evidence from a decision
 
-test('evidence is the decision as stated, signed, and it is audited', async () => {
+test('evidence is the decision as stated; it is signed and audited', async () => {
   await using na = await startUnlimited();
   const request = { decision: decision() };
   const record = await created(operate(na, BUILD, request, { operator: na.standard }));
@@ -119,7 +119,7 @@ test('evidence is the decision as stated, signed, and it is audited', async () =
   assert.notEqual(again.evidence_id, evidence_id);
 });
 
-test('of a decision only the two parties and the verdict have to be there', async () => {
+test('only the two parties and the verdict of a decision are required', async () => {
   await using na = await startUnlimited();
   const least = { source_sovereign_id: 'gamma', target_sovereign_id: 'gamma', verdict: 'block' };
   const record = await created(operate(na, BUILD, { decision: least }));
@@ -166,7 +166,7 @@ test('the verdict of the operator is signed whatever the graph says', async (t) 
   }
 });
 
-test('members that a decision or a signal does not have are left behind', async () => {
+test('members that a decision or a signal does not have are dropped', async () => {
   await using na = await startUnlimited();
   const claims = {
     evidence_id: 'chosen',
@@ -210,7 +210,7 @@ test('a hop count may be an integral float, and text may be any text', async () 
 
 // Which graph it was made on
 
-test('the graph digest is what was given, else that of the graph as it is served', async (t) => {
+test('the graph digest is the given one, or else that of the graph as it is served', async (t) => {
   await using na = await startUnlimited();
   await recognized(na, sovereign('beta'));
   const own = await servedGraphDigest(na);
@@ -227,7 +227,7 @@ test('the graph digest is what was given, else that of the graph as it is served
   }
 });
 
-test('the graph digest follows the graph: treaties come, end and run out, feeds arrive', async () => {
+test('the graph digest follows the graph: treaties come, end and expire, feeds arrive', async () => {
   await using na = await startUnlimited();
   const beta = sovereign('beta');
   const seen: string[] = [];
@@ -318,7 +318,7 @@ test('a request that is wrong is refused with the code of the first thing wrong 
   assert.deepEqual(audited(na, 'trust_evidence_built'), []);
 });
 
-test('each member of a decision has its type', async (t) => {
+test('each member of a decision has a type', async (t) => {
   await using na = await startUnlimited();
   const BUILD_FAILED = '422 evidence_build_failed invalid_decision';
   const invalid = (member: string) => `400 invalid_decision invalid_${member}`;
@@ -470,12 +470,12 @@ test('hostile decisions are refused or signed, and what is signed verifies', asy
   });
 });
 
-test('the operator is known before the body is read', async (t) => {
+test('the operator is authenticated before the body is read', async (t) => {
   await using na = await startUnlimited();
   await testOperatorsDoor(t, na, BUILD, { decision: decision() });
 });
 
-test('a refused request spends its nonce and leaves nothing else', async () => {
+test('a refused request spends its nonce and changes nothing else', async () => {
   await using na = await startUnlimited();
   const events = auditEvents(na).length;
   const request = operatorRequest(na, BUILD, { decision: decision({ reason: 5 }) });
@@ -486,7 +486,7 @@ test('a refused request spends its nonce and leaves nothing else', async () => {
 
 // Verification [trust-6-3]
 
-test('verifying evidence tells the first reason', async (t) => {
+test('verifying evidence reports the first reason', async (t) => {
   await using na = await startUnlimited();
   const [beta, gamma] = [sovereign('beta'), sovereign('gamma')];
   const now = na.clock.now();
@@ -625,7 +625,7 @@ test('verifying evidence tells the first reason', async (t) => {
   }
 });
 
-test('without keys evidence is held against our own', async (t) => {
+test('without keys, evidence is verified with the authority’s own key', async (t) => {
   await using na = await startUnlimited();
   const [alpha, beta] = [ourselves(na), sovereign('beta')];
   await recognized(na, beta);
@@ -643,7 +643,7 @@ test('without keys evidence is held against our own', async (t) => {
   }
 });
 
-test('the key list of a verification is taken as it is', async (t) => {
+test('a verification uses only the key list that it is given', async (t) => {
   await using na = await startUnlimited();
   const beta = sovereign('beta', misspellableKey());
   const record = evidence(beta, sovereign('gamma'), na.clock.now());
@@ -665,7 +665,7 @@ test('the key list of a verification is taken as it is', async (t) => {
   }
 });
 
-test('what is no evidence is refused', async (t) => {
+test('invalid evidence is refused', async (t) => {
   await using na = await startUnlimited();
   const record = evidence(sovereign('beta'), sovereign('gamma'), na.clock.now());
   const [signature] = signaturesOf(record);
@@ -727,7 +727,7 @@ test('what is no evidence is refused', async (t) => {
   await testPublicDoor(t, na, VERIFY);
 });
 
-test('no member of evidence can be changed without being noticed', async () => {
+test('no member of evidence can be changed unnoticed', async () => {
   await using na = await startUnlimited();
   const beta = sovereign('beta');
   const record = evidence(beta, sovereign('gamma'), na.clock.now());
@@ -765,7 +765,7 @@ test('verifying writes only to the log', async () => {
   );
 });
 
-test('evidence that was built is carried through other hands and still verifies', async () => {
+test('evidence passed on by others still verifies', async () => {
   await using na = await startUnlimited();
   const record = await created(operate(na, BUILD, { decision: decision() }));
   const reordered = Object.fromEntries(Object.entries(record).reverse());
@@ -775,7 +775,7 @@ test('evidence that was built is carried through other hands and still verifies'
   assert.equal(answer.body.accepted, true);
 });
 
-test('each public verification has a bucket of its own, 60 in a minute', async () => {
+test('each public verification has its own limit, 60 in a minute', async () => {
   await using na = await startUnlimited({ environment: { MESH_RATE_LIMIT_VERIFY: '' } });
   const [alpha, beta, now] = [ourselves(na), sovereign('beta'), na.clock.now()];
   for (const [path, body, empty] of [

@@ -38,7 +38,7 @@ async function ask(na: TestAuthority, query: string): Promise<JsonObject> {
   return parsed(received);
 }
 
-test('an explained answer says through whom, until when, on which terms and what else was considered', async () => {
+test('an explanation says through whom, until when, on which terms and what else was considered', async () => {
   await using na = await startTestAuthority();
   const start = na.clock.now();
   const scope = { allowed_roles: ['role:client'], accepted_statuses: ['active'], claims: {} };
@@ -113,7 +113,7 @@ test('an explained answer says through whom, until when, on which terms and what
   assert.ok(!JSON.stringify(await ask(na, 'explain=1')).includes(unrelated));
 });
 
-test('what is cut by the named treaties is cut when they are left out, and when they are revoked', async () => {
+test('what depends on the named treaties is lost when they are left out, and when they are revoked', async () => {
   await using na = await startTestAuthority();
   await treaty(na, 'alpha', 'beta');
   await treaty(na, 'alpha', 'gamma');
@@ -186,20 +186,20 @@ test('earlier times are answered from the instants of the records, also after a 
   await assertHistory(again);
 });
 
-test('as of any time nothing is known where there has never been a treaty', async () => {
+test('at any time nothing is known if there has never been a treaty', async () => {
   await using na = await startTestAuthority();
   const answer = await ask(na, `as_of=${formatInstant(na.clock.now())}`);
   assert.deepEqual([answer.reason, answer.known_from], ['indeterminate', null]);
 });
 
-test('a timestamp may have an offset, and is answered in UTC', async () => {
+test('a timestamp may have an offset, and is returned in UTC', async () => {
   await using na = await startTestAuthority();
   await treaty(na, 'alpha', 'delta');
   const { as_of } = await ask(na, 'as_of=2020-02-29T02:30:00.25%2B02:00');
   assert.equal(as_of, '2020-02-29T00:30:00.250000Z');
 });
 
-test('questions of the wrong form are refused', async (t) => {
+test('invalid questions are refused', async (t) => {
   await using na = await startTestAuthority();
   const id = await treaty(na, 'alpha', 'delta');
   const future = formatInstant(na.clock.now() + 1);
@@ -272,7 +272,7 @@ test('the digest is that of the graph at the time of the answer, however it chan
   assert.equal(digests.size, 3);
 });
 
-test('explanations beside new treaties are each of one state of the graph', async () => {
+test('explanations during new treaties each show a single state of the graph', async () => {
   await using na = await startTestAuthority({ environment: { MESH_RATE_LIMIT_EXPLAIN: 'off' } });
   await treaty(na, 'alpha', 'delta');
   const known = new Map<unknown, number>();
@@ -286,7 +286,7 @@ test('explanations beside new treaties are each of one state of the graph', asyn
   }
 });
 
-test('a source may ask for 60 explanations a minute, and for as many other answers as it likes', async () => {
+test('a source may request 60 explanations a minute, and any number of other answers', async () => {
   await using na = await startTestAuthority();
   await treaty(na, 'alpha', 'delta');
   for (let n = 0; n < 60; n += 1) await ask(na, 'explain=1');
@@ -299,7 +299,7 @@ test('a source may ask for 60 explanations a minute, and for as many other answe
   await ask(na, 'explain=1');
 });
 
-test('a client takes no answer to another question for the answer to its own', async (t) => {
+test('a client accepts no answer to another question', async (t) => {
   const plain = { trusted: true, reason: 'active_treaty_path', path: [], hop_count: 1 };
   const older = createServer((_, response) => {
     response.setHeader('Content-Type', 'application/json');

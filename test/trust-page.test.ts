@@ -43,7 +43,7 @@ const ASKED = '/trust?from=alpha&to=gamma';
 
 for (const path of ['/trust', ASKED, '/trust?from=gamma&to=alpha', '/trust?from=a&to=b&as_of=x']) {
   for (const width of [NARROW, WIDE]) {
-    test(`${path} at ${width} pixels has no error, no barrier, and does not scroll sideways`, async () => {
+    test(`${path} at ${width} pixels has no errors, no accessibility violations, and does not scroll sideways`, async () => {
       await using visit = await browser.visit(na.url + path, { width });
       assert.deepEqual(await visit.violations(), []);
       assert.equal(await visit.overflow(), 0);
@@ -53,12 +53,12 @@ for (const path of ['/trust', ASKED, '/trust?from=gamma&to=alpha', '/trust?from=
   }
 }
 
-test('the answer in the dark theme has no barrier', async () => {
+test('the answer in the dark theme is accessible', async () => {
   await using visit = await browser.visit(na.url + ASKED, { theme: 'dark' });
   assert.deepEqual(await visit.violations(), []);
 });
 
-test('without a script the question is asked from the home page, answered, and asked on', async () => {
+test('without a script the question can be asked from the home page, answered, and refined', async () => {
   await using visit = await browser.visit(na.url, { javaScript: false, width: NARROW });
   const { page } = visit;
   assert.equal(await page.locator('#trust').textContent(), 'Why does one sovereign trust another?');
@@ -120,7 +120,7 @@ test('the path is drawn with the scope and the end of each treaty', async () => 
   assert.deepEqual(await drawn(ASKED), ['alpha', hop, 'beta', hop, 'gamma']);
 });
 
-test('the link that is missing is drawn broken, between what is there of the way', async () => {
+test('the missing link is drawn broken, between the parts of the way that exist', async () => {
   const hostile = encodeURIComponent(HOSTILE_NAME);
   const asked = `/trust?from=alpha&to=${hostile}&without=${ids.stray}`;
   const expected = ['alpha', 'active treaties', 'beta', 'left out✕'];
@@ -133,7 +133,7 @@ test('the link that is missing is drawn broken, between what is there of the way
   assert.deepEqual(ended, ['alpha', 'revoked✕since TIME', 'gamma']);
 });
 
-test('where nothing leads, or nothing is known, the drawing says that', async () => {
+test('if nothing leads there, or nothing is known, the drawing says so', async () => {
   const none = await drawn('/trust?from=gamma&to=alpha');
   assert.deepEqual(none, ['gamma', 'no active treaties✕', 'alpha']);
   const unknown = await drawn(`${ASKED}&as_of=2020-01-01T00:00:00Z`);
@@ -141,7 +141,7 @@ test('where nothing leads, or nothing is known, the drawing says that', async ()
   assert.deepEqual(await drawn('/trust?from=alpha&to=alpha'), []);
 });
 
-test('a name that is cut in the drawing is at hand in full', async () => {
+test('a name that is shortened in the drawing is available in full', async () => {
   const hostile = encodeURIComponent(HOSTILE_NAME);
   await using visit = await browser.visit(`${na.url}/trust?from=alpha&to=${hostile}`);
   const end = visit.page.locator('.path-end').last();
@@ -152,7 +152,7 @@ test('a name that is cut in the drawing is at hand in full', async () => {
   assert.deepEqual(visit.problems, []);
 });
 
-test('the answer is downloaded as one file with the digest of the graph', async () => {
+test('the answer can be downloaded as one file with the digest of the graph', async () => {
   await using visit = await browser.visit(`${na.url}${ASKED}&without=${ids.second}`);
   const { page } = visit;
   const [download] = await Promise.all([
@@ -167,7 +167,7 @@ test('the answer is downloaded as one file with the digest of the graph', async 
   assert.equal(shown, answer.graph_digest);
 });
 
-test('what is asked and refused is said on the page to a browser, and in the envelope to programs', async () => {
+test('a refused question is explained on the page to a browser, and in the envelope to programs', async () => {
   for (const [query, status, message] of [
     ['as_of=never', 400, 'as_of must be a timestamp that is not in the future'],
     ['without=%3Cb%3E', 404, 'The treaty does not exist'],
@@ -181,7 +181,7 @@ test('what is asked and refused is said on the page to a browser, and in the env
   }
 });
 
-test('names and ids are text, wherever they stand', async () => {
+test('names and ids are text, wherever they appear', async () => {
   const name = encodeURIComponent(HOSTILE_NAME);
   await using visit = await browser.visit(`${na.url}/trust?from=${name}&to=alpha`);
   assert.equal(await visit.page.evaluate('window.hacked'), undefined);
@@ -189,7 +189,7 @@ test('names and ids are text, wherever they stand', async () => {
   assert.deepEqual(visit.problems, []);
 });
 
-test('the atlas leads from a path to its explanation', async () => {
+test('the atlas links a path to its explanation', async () => {
   await using visit = await browser.visit(`${na.url}/atlas?from=alpha&to=gamma`);
   await visit.page.getByRole('link', { name: 'Why, until when' }).click();
   assert.match(visit.page.url(), /\/trust\?from=alpha&to=gamma#answer$/);
@@ -206,7 +206,7 @@ test('questions on the page count as explanations', async () => {
   assert.equal(outcome(await get(limited, '/trust')), '200');
 });
 
-test('too many questions are a page for who prefers one, and the envelope for programs', async () => {
+test('too many questions give a page to clients that prefer one, and the envelope to programs', async () => {
   await using limited = await startTestAuthority({
     environment: { MESH_RATE_LIMIT_EXPLAIN: '1/60' },
   });

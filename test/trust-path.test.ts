@@ -322,7 +322,7 @@ test('a treaty that expires between two questions ends the path', () => {
   assert.equal(findTrustPath(index, 'a', 'z', NOW + 1).trusted, false);
 });
 
-test('a search leaves the index as it found it', () => {
+test('a search leaves the index unchanged', () => {
   const edge = (id: string, from: string, to: string): Given => ({ id, from, to, state: 'active' });
   const index = indexOf([edge('1', 'a', 'b'), edge('2', 'b', 'c'), edge('3', 'c', 'd')]);
   const before = structuredClone([...index.sovereigns()]);
@@ -338,7 +338,7 @@ const chain = ['a', 'b', 'c', 'd'].map((from, index, all) => ({
   state: 'active' as const,
 }));
 
-test('a path is searched for once, until a treaty changes, or the time changes one', () => {
+test('a path is searched once, until a treaty changes, or the time changes one', () => {
   const index = indexOf(chain);
   const paths = createTrustPaths(index);
   const first = paths('a', 'e', NOW);
@@ -352,7 +352,7 @@ test('a path is searched for once, until a treaty changes, or the time changes o
   assert.equal(paths('a', 'e', NOW + left).trusted, false);
 });
 
-test('paths that are kept have a bound together, and none is kept between names that are made up', () => {
+test('cached paths are limited in total, and none is cached between invented names', () => {
   const paths = createTrustPaths(indexOf(chain), 8);
   const first = paths('a', 'e', NOW);
   paths('a', 'nobody', NOW);
@@ -362,7 +362,7 @@ test('paths that are kept have a bound together, and none is kept between names 
   assert.notEqual(paths('a', 'e', NOW), first);
 });
 
-test('a path that is known takes a small part of the time of its search', async (t) => {
+test('a cached path takes a small part of the time of its search', async (t) => {
   const treaties = 8000;
   const sovereigns = 2000;
   const index = indexOf(

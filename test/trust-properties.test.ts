@@ -410,7 +410,7 @@ for (const subject of KINDS) {
     );
   });
 
-  test(`${name}: it stands and falls with its signature and the key it is tried with`, () => {
+  test(`${name}: it depends on its signature and the key it is verified with`, () => {
     fc.assert(
       fc.property(signed, fc.nat({ max: 63 }), text, (record, at, label) => {
         const resigned = (change: (item: JsonObject) => JsonObject) =>
@@ -460,7 +460,7 @@ function flipped(base64: string, at: number): string {
   return bytes.toString('base64');
 }
 
-test('votes changed inside a consensus proof do not pass, though its assembler signed it anew', () => {
+test('votes changed inside a consensus proof do not verify, even if its assembler signed it again', () => {
   const votes = fc.tuple(...VALIDATORS.map((id) => voteDraft(id).map(castBy)));
   fc.assert(
     fc.property(votes, fc.nat(), (cast, pick) => {
@@ -647,7 +647,7 @@ function hashOf(data: string | Buffer): Buffer {
   return createHash('sha256').update(data).digest();
 }
 
-test('every capability of a set is proved to be in it, by a path of the bits of the count less one', () => {
+test('every capability of a set has a proof of membership, with a path of the bits of the count less one', () => {
   fc.assert(
     fc.property(capabilitySets, (capabilities) => {
       const commitment = commitmentTo(capabilities);
@@ -681,7 +681,7 @@ test('the order of a set changes neither its root nor its proofs', () => {
   );
 });
 
-test('a capability that is not in a set has no proof, and none of another fits it', () => {
+test('a capability that is not in a set has no proof, and no other proof fits it', () => {
   fc.assert(
     fc.property(capabilitySets, fc.nat(), capability, (capabilities, pick, other) => {
       const member = capabilities[pick % capabilities.length] as string;
@@ -699,7 +699,7 @@ test('a capability that is not in a set has no proof, and none of another fits i
   );
 });
 
-test('the padding of a tree is a member for nobody', () => {
+test('the padding of a tree is not a member', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 70 }), (length) => {
       const capabilities = Array.from({ length }, (_, index) => `capability-${index}`);
@@ -759,7 +759,7 @@ function provenMember(capabilities: readonly string[], member: string) {
   return { proof, verdict };
 }
 
-test('a proof counts for no other commitment', () => {
+test('a proof is valid for no other commitment', () => {
   fc.assert(
     fc.property(capabilitySets, capabilitySets, fc.nat(), (capabilities, others, pick) => {
       const proof = proofOf(capabilities, capabilities[pick % capabilities.length] as string);
@@ -864,7 +864,7 @@ test('later votes of validators already counted change no score', () => {
   );
 });
 
-test('of votes a validator casts at one time the first in the list stands for it', () => {
+test('of several votes of a validator at one time the first in the list counts', () => {
   const at = fc.array(fc.tuple(fc.constantFrom('a', 'b'), fc.nat({ max: 2 })), { maxLength: 8 });
   fc.assert(
     fc.property(at, (cast) => {
@@ -950,7 +950,7 @@ test('a threshold counts the distinct validators that approve, in assembly and i
   );
 });
 
-test('no later vote talks a proof out of the cascade that was found in it', () => {
+test('no later vote removes a cascade that was found in a proof', () => {
   const later = fc.array(fc.tuple(fc.constantFrom(...VALIDATORS), fc.boolean()), { maxLength: 12 });
   fc.assert(
     fc.property(later, (list) => {

@@ -506,7 +506,7 @@ async function licenseData({ clock, alpha, beta }: Network, authorized: JsonObje
   return access;
 }
 
-test('an offer accepted as it stands binds the offerer once it has signed too', async () => {
+test('accepting an offer unchanged binds the offerer once it has signed too', async () => {
   await using network = await twoSovereigns();
   const { clock, alpha, beta } = network;
   const offer = await offerToBeta(alpha);

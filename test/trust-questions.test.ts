@@ -234,7 +234,7 @@ test('without some treaties the answer is that of a graph that never had them', 
   );
 });
 
-test('as of an earlier time the answer is that of the history until then', () => {
+test('for an earlier time the answer is that of the history until then', () => {
   fc.assert(
     fc.property(cases, hour.map(at), ({ given, question: { from, to, now } }, asOf) => {
       const replayed = createRecognitionIndex();
@@ -280,7 +280,7 @@ test('the end of the cut ends the trust, and the end of fewer treaties does not'
   );
 });
 
-test('of several smallest cuts it is the one nearest to the sovereign that trusts', () => {
+test('of several smallest cuts it is the one nearest to the trusting sovereign', () => {
   fc.assert(
     fc.property(cases, ({ given, question }) => {
       const { from, to } = question;
@@ -376,7 +376,7 @@ function plainCandidate(given: readonly Given[], each: Given, question: Question
   return [[each.id, failed(), hops] as const];
 }
 
-test('where there is no trust, exactly the candidates with hops would each bring it about', () => {
+test('without trust, exactly the candidates with hops would each establish it', () => {
   fc.assert(
     fc.property(cases, ({ given, question }) => {
       const { from, to } = question;
@@ -407,7 +407,7 @@ const treaty = (id: string, from: string, to: string): Given => ({
   reason: '',
 });
 
-test('candidates are listed nearest first, and the rest is counted', () => {
+test('candidates are listed nearest first, and the rest are counted', () => {
   const direct = { ...treaty('direct', 'a', 'z'), revoked: 1, reason: 'ended' };
   const dead = Array.from({ length: 200 }, (_, n) => treaty(`t-${1000 + n}`, 'a', `dead-${n}`));
   const { candidates, candidate_count, more_candidates } = explained(
@@ -424,7 +424,7 @@ test('candidates are listed nearest first, and the rest is counted', () => {
   assert.deepEqual([second?.to, second?.failed_test], ['dead-0', 'leads_elsewhere']);
 });
 
-test('a cut of as many treaties as the bound is named, and a larger one is indeterminate', () => {
+test('a cut up to the limit is named, and a larger one is indeterminate', () => {
   const parallel = (count: number) =>
     Array.from({ length: count }, (_, n) => treaty(`t-${n}`, 'a', 'z'));
   const named = explained(indexOf(parallel(MAX_CUT)), NOW).cut;
@@ -436,7 +436,7 @@ test('a cut of as many treaties as the bound is named, and a larger one is indet
   });
 });
 
-test('the scopes of a long path are shown as far as the bound', () => {
+test('the scopes of a long path are shown up to the limit', () => {
   const path = Array.from({ length: 70 }, (_, n) =>
     treaty(`t-${n}`, n === 0 ? 'a' : `s-${n}`, n === 69 ? 'z' : `s-${n + 1}`),
   );

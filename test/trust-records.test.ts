@@ -53,7 +53,7 @@ function read(name: string, received: JsonValue): SignedRecord | null {
 
 // Vectors
 
-test('the vectors hold a case for each record read here', () => {
+test('the vectors contain a case for each record read here', () => {
   assert.deepEqual(new Set(recordCases.map(({ record }) => record)), new Set(Object.keys(READERS)));
 });
 
@@ -191,13 +191,13 @@ for (const [name, full] of Object.entries(FULL)) {
   const free = name === 'MembershipAttestation' ? 'claims' : 'metadata';
   const hasFree = name !== 'SovereignRevocationFeed';
 
-  test(`${name}: a record with every member is kept as it is`, () => {
+  test(`${name}: a record with every member is kept unchanged`, () => {
     const record = read(name, full);
     assert.deepEqual(record, full);
     assert.ok(record !== null && isSignedByAny(record, [key.publicKey], verifySignature));
   });
 
-  test(`${name}: what is left out gets its default, and the signed text holds it`, () => {
+  test(`${name}: omitted members get their defaults, which the signed text contains`, () => {
     for (const [member, value] of Object.entries(defaults)) {
       const { [member]: _, ...rest } = full as Record<string, JsonValue>;
       const record = read(name, rest);
@@ -215,14 +215,14 @@ for (const [name, full] of Object.entries(FULL)) {
     }
   });
 
-  test(`${name}: null is no value of any member but the optional key`, () => {
+  test(`${name}: null is not a valid value of any member except the optional key`, () => {
     for (const member of Object.keys(full)) {
       const record = read(name, { ...full, [member]: null });
       assert.equal(record !== null, member === 'subject_public_key', member);
     }
   });
 
-  test(`${name}: strings are never made from anything else`, () => {
+  test(`${name}: nothing else is converted to a string`, () => {
     for (const [member, value] of Object.entries(full)) {
       if (typeof value !== 'string') continue;
       for (const [kind, other] of valuesExcept('a string', 'an empty string', 'null')) {
@@ -260,7 +260,7 @@ for (const [name, full] of Object.entries(FULL)) {
   });
 
   if (hasFree) {
-    test(`${name}: ${free} is kept whole, its numbers by token, its strings verbatim`, () => {
+    test(`${name}: ${free} is kept whole, its number tokens and strings verbatim`, () => {
       const text =
         '{"z":1.0,"a":{"unknown":[1,1.0,1e-7,18446744073709551616,null,{}]},"at":"2026-01-01 00:00:00+00:00","__proto__":{"x":1},"constructor":"c"}';
       const record = read(name, signedBy({ ...full, [free]: parseJson(text) }, key));
@@ -271,7 +271,7 @@ for (const [name, full] of Object.entries(FULL)) {
       );
     });
 
-    test(`${name}: ${free} is an object and nothing else, not even 1.0 or a list`, () => {
+    test(`${name}: ${free} must be an object, not even 1.0 or a list`, () => {
       const others = valuesExcept('an object', 'an empty object');
       for (const [kind, value] of [...others, ['1.0', new JsonFloat(1)] as const]) {
         assert.equal(read(name, { ...full, [free]: value }), null, kind);
@@ -295,7 +295,7 @@ for (const [name, full] of Object.entries(FULL)) {
   });
 
   for (const [kind, value] of [...valuesExcept('an object'), ['1.0', new JsonFloat(1)] as const]) {
-    test(`${name}: ${kind} is no record`, () => assert.equal(read(name, value), null));
+    test(`${name}: ${kind} is not a record`, () => assert.equal(read(name, value), null));
   }
 }
 
@@ -364,7 +364,7 @@ for (const name of ['MembershipAttestation', 'RecognitionTreaty']) {
   }
 }
 
-test('RecognitionTreaty: at least one subject key, of whatever text', () => {
+test('RecognitionTreaty: at least one subject key, of any text', () => {
   const full = FULL.RecognitionTreaty ?? {};
   assert.equal(readRecognitionTreaty({ ...full, subject_public_keys: [] }), null);
   for (const keys of [[''], ['not a key'], [key.publicKey, key.publicKey]]) {
@@ -391,7 +391,7 @@ test('RecognitionTreaty: the members of a scope have their own defaults', () => 
   }
 });
 
-test('SovereignRevocationFeed: ids are without repeats and ordered by code point', () => {
+test('SovereignRevocationFeed: ids are unique and ordered by code point', () => {
   const full = FULL.SovereignRevocationFeed ?? {};
   const ids = ['b', 'a', '\u{1f600}', '\ue000', 'B', '', 'a', '10', '9', 'aa'];
   const record = readRevocationFeed({ ...full, revoked_attestation_ids: ids });
@@ -408,7 +408,7 @@ test('SovereignRevocationFeed: ids are without repeats and ordered by code point
   ]);
 });
 
-test('SovereignRevocationFeed: reasons are for ids of the feed only', () => {
+test('SovereignRevocationFeed: reasons are only for ids of the feed', () => {
   const full = FULL.SovereignRevocationFeed ?? {};
   for (const [reasons, valid] of [
     ['{}', true],
@@ -465,7 +465,7 @@ function manifest(changes: JsonObject): JsonObject {
 }
 
 for (const [name, readInteger] of INTEGERS) {
-  test(`${name} takes an integer, or a float that is one, as that integer`, () => {
+  test(`${name} accepts an integer, or an integral float, as that integer`, () => {
     for (const [token, expected] of [
       ['7', 7],
       ['7.0', 7],
@@ -478,7 +478,7 @@ for (const [name, readInteger] of INTEGERS) {
     }
   });
 
-  test(`${name} refuses what is not an integer, text and booleans too`, () => {
+  test(`${name} refuses anything but an integer, including text and booleans`, () => {
     for (const [kind, value] of [
       ...valuesExcept('the integer 7'),
       ['"7"', '7'] as const,
@@ -492,7 +492,7 @@ for (const [name, readInteger] of INTEGERS) {
   });
 }
 
-test('the sequence of a feed is of any size, and never negative', () => {
+test('the sequence of a feed may have any size, and is never negative', () => {
   for (const [token, canonical] of [
     ['0', '0'],
     ['-0', '0'],
@@ -509,7 +509,7 @@ test('the sequence of a feed is of any size, and never negative', () => {
   }
 });
 
-test('an integral float is an integer also where a number no longer tells all integers apart', () => {
+test('an integral float is an integer even where a number can no longer represent all integers', () => {
   for (const [token, canonical] of [
     ['9007199254740992.0', '9007199254740992'],
     ['1e16', '10000000000000000'],
@@ -537,7 +537,7 @@ const DATETIMES = [
 ] as const;
 const datetimeVectors = own.record_datetimes as { input: string; canonical: string | null }[];
 
-test('the vectors hold datetimes of every kind', () => assert.ok(datetimeVectors.length >= 29));
+test('the vectors contain datetimes of every kind', () => assert.ok(datetimeVectors.length >= 29));
 
 for (const [name, member] of DATETIMES) {
   for (const { input, canonical } of [
@@ -574,7 +574,7 @@ for (const [name, member] of DATETIMES) {
     }
   });
 
-  test(`${name}: a signature over the canonical spelling holds for every other spelling, and none else`, () => {
+  test(`${name}: a signature over the canonical spelling is valid for every other spelling, and no other signature is`, () => {
     const full = FULL[name] ?? {};
     const spelled = (text: string) => read(name, { ...full, [member]: text });
     for (const spelling of [
@@ -644,7 +644,7 @@ test('a policy entry named like a member of every object recognizes only that na
   }
 });
 
-test('records of the network that were never normalized are verified over HTTP all the same', async () => {
+test('records of the network that were never normalized are still verified over HTTP', async () => {
   await using na = await startUnlimited();
   for (const { record, received, public_key_b64 } of recordCases) {
     if (record !== 'RecognitionTreaty') continue;

@@ -167,7 +167,7 @@ test('every document, list, feed and history is the same after a restart, and af
   assert.deepEqual(await readAll(third, all), before);
 });
 
-test('what is listed is in the same order after a restart, also what came in the same instant', async (t) => {
+test('lists keep their order across a restart, even for rows of the same instant', async (t) => {
   await using na = await startUnlimited();
   for (let n = 0; n < 12; n += 1) {
     await attest(na, { subject_id: `agent-${n}` });
@@ -214,7 +214,7 @@ test('what is listed is in the same order after a restart, also what came in the
   }
 });
 
-test('lifecycles and evictions go on by the clock while the authority is down', async () => {
+test('lifecycles and evictions follow the clock while the authority is down', async () => {
   await using na = await startUnlimited();
   const { treaty_id } = await issued(recognize(na, { validity_hours: 1 }));
   const node = await joinedNode(na);
@@ -234,7 +234,7 @@ test('lifecycles and evictions go on by the clock while the authority is down', 
   assert.equal(path.body.reason, 'no_active_treaty_path');
 });
 
-test('what is decided stays decided: sequences, revocations, activations', async () => {
+test('decisions last: sequences, revocations, activations', async () => {
   await using na = await startUnlimited();
   const { beta } = await populate(na);
   await using again = await na.restart();
@@ -269,7 +269,7 @@ test('what is decided stays decided: sequences, revocations, activations', async
   assert.equal(verdict.body.reason, 'attestation_locally_revoked');
 });
 
-test('a change that was answered is on disk: a copy made at that moment holds it', async () => {
+test('a change that was answered is on disk: a copy made at that moment contains it', async () => {
   await using na = await startUnlimited();
   const made: JsonValue[] = [];
   for (let n = 0; n < 5; n += 1) made.push((await issued(attest(na))).attestation_id ?? '');
@@ -313,7 +313,7 @@ test('every trust event is in the audit chain, in order and unbroken, as it was 
   assert.deepEqual([verdict.valid, entries.length > 20], [true, true]);
 });
 
-test('an authority that is restarted over and over stays what it was', async () => {
+test('an authority that is restarted repeatedly stays the same', async () => {
   let na = await startUnlimited();
   try {
     const attestation = await issued(attest(na));

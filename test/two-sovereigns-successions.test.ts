@@ -133,7 +133,7 @@ for (const isRolledBack of [false, true]) {
   });
 }
 
-test('a change that is due but waits for its key counts nowhere, so taking it back forks nothing', async () => {
+test('a change that is due but waits for its key takes effect nowhere, so canceling it forks nothing', async () => {
   const clock = testClock();
   await using betaFolder = networkFolder('beta');
   await using alpha = await startTestAuthority({ clock });

@@ -65,7 +65,7 @@ test('a revocation at home is enforced abroad once its feed is imported', async 
   assert.deepEqual([path.body.trusted, path.body.hop_count], [true, 1]);
 });
 
-test('recognition goes one way, and ends with its treaty', async () => {
+test('recognition is one-way, and ends with its treaty', async () => {
   const clock = testClock();
   await using betaFolder = networkFolder('beta');
   await using alpha = await startTestAuthority({ clock });
@@ -97,7 +97,7 @@ test('recognition goes one way, and ends with its treaty', async () => {
   assert.equal(await verdict(alpha, ofBeta, keys), 'treaty_outside_validity_window');
 });
 
-test('a renewed treaty carries recognition on, and the feed of the subject with it', async () => {
+test('a renewed treaty continues recognition, and with it the feed of the subject', async () => {
   const clock = testClock();
   await using betaFolder = networkFolder('beta');
   await using alpha = await startTestAuthority({ clock });

@@ -62,7 +62,7 @@ async function arrived(url: string): Promise<void> {
 
 const ROOMY = { count: 100, bytes: 1024 * 1024 };
 
-test('a body is handed over whole, in however many pieces it comes', async () => {
+test('a body is passed on whole, in any number of pieces', async () => {
   using server = await receiver(ROOMY, 20_000);
   using connection = await begun(server, 10, 10_010);
   for (let piece = 0; piece < 10; piece += 1) {
@@ -100,7 +100,7 @@ test('a drain drops every body that has not ended, and none that has', async () 
   assert.match(await later.until('>'), /<x{10}>/);
 });
 
-test('with too many bodies on their way the one idle longest is dropped', async () => {
+test('with too many bodies in transit the one idle longest is dropped', async () => {
   using server = await receiver({ count: 3, bytes: 1024 * 1024 }, 20_000);
   using first = await begun(server, 1, 4);
   using second = await begun(server, 1, 4);
@@ -115,7 +115,7 @@ test('with too many bodies on their way the one idle longest is dropped', async 
   assert.match(await third.until('>'), /<xxxx>/);
 });
 
-test('with too many bytes on their way the ones idle longest are dropped', async () => {
+test('with too many bytes in transit the bodies idle longest are dropped', async () => {
   using server = await receiver({ count: 100, bytes: 40_000 }, 20_000);
   using first = await begun(server, 15_000, 15_001);
   using second = await begun(server, 15_000, 15_001);
@@ -127,7 +127,7 @@ test('with too many bytes on their way the ones idle longest are dropped', async
   assert.match(await third.until('>'), /<x{15001}>/);
 });
 
-test('who hangs up gives back what it held', async () => {
+test('a client that disconnects releases what it occupied', async () => {
   using server = await receiver({ count: 3, bytes: 40_000 }, 20_000);
   for (let round = 0; round < 10; round += 1) {
     const gone = await begun(server, 15_000, 15_001);

@@ -160,7 +160,7 @@ function peersOffer(alpha: Party, beta: Party, now: number): JsonObject {
   return offerBetween(beta, alpha, now);
 }
 
-test('an offer that is not usable can be neither countered nor accepted, on any way', async (t) => {
+test('an unusable offer can be neither countered nor accepted, in any way', async (t) => {
   await using na = await startUnlimited();
   const { alpha, beta, now } = await parties(na);
   for (const [name, cause, make] of UNUSABLE) {
@@ -179,7 +179,7 @@ test('an offer that is not usable can be neither countered nor accepted, on any 
   assert.deepEqual(audited(na, 'capability_counter_built'), []);
 });
 
-test('of an offer nothing but that is asked', async (t) => {
+test('nothing else of an offer is checked', async (t) => {
   await using na = await startUnlimited();
   const { alpha, beta, now } = await parties(na);
   const stranger = newKey();
@@ -242,7 +242,7 @@ test('of an offer nothing but that is asked', async (t) => {
   }
 });
 
-test('an offer has its form: what lacks a member or has a wrong one is none', async (t) => {
+test('an offer with a missing or wrong member is not an offer', async (t) => {
   await using na = await startUnlimited();
   const { alpha, beta, now } = await parties(na);
   const offer = offerBetween(beta, alpha, now);
@@ -280,7 +280,7 @@ test('an offer has its form: what lacks a member or has a wrong one is none', as
   }
 });
 
-test('only treaties of our own that are in force say what keys a peer signs with', async (t) => {
+test('only our own treaties in force say which keys a peer signs with', async (t) => {
   for (const [name, expected, arrange] of [
     ['our treaty', 'usable', (na, beta) => recognized(na, beta)],
     [

@@ -171,7 +171,7 @@ test('both parties of an agreement, and a treaty with its attestation, share the
   assert.ok(chain.cost() <= BUDGET, `${chain.cost()} bytes`);
 });
 
-test('the pair that belongs together is tried first, by its key or by the id of the key', () => {
+test('the matching pair is tried first, by its key or by the id of the key', () => {
   const strangers = Array.from({ length: 15 }, newKey);
   const record = evidenceOf(400_000, [...strangers, ALPHA.key]);
   const { publicKey } = ALPHA.key;
@@ -283,7 +283,7 @@ test('honest records of the greatest size are verified over HTTP', async (t) => 
     const body = { proof: parsed(proof), commitment: signed, issuer_public_keys };
     assert.equal((await post(na, '/disclosure/verify', body)).body.reason, 'valid');
   });
-  await t.test('256 votes, with 32 keys of assemblers that no id tells apart', async () => {
+  await t.test('256 votes, with 32 keys of assemblers that no id distinguishes', async () => {
     const validators = Array.from({ length: 256 }, (_, index) => ({
       name: `validator-${index}`,
       key: newKey(),
@@ -325,7 +325,7 @@ test('honest records of the greatest size are verified over HTTP', async (t) => 
   });
 });
 
-test('a body of anyone’s holds at most 32,768 values, however small they are', async () => {
+test('a public body contains at most 32,768 values, however small they are', async () => {
   await using na = await startUnlimited();
   // The body, the list and its items are values.
   const fill = (items: number) => `{"unknown":[${Array.from({ length: items }, () => 0)}]}`;
@@ -337,7 +337,7 @@ test('a body of anyone’s holds at most 32,768 values, however small they are',
   }
 });
 
-test('what a stranger names in a verification is cut in the log', async () => {
+test('names that a stranger gives in a verification are truncated in the log', async () => {
   await using na = await startUnlimited();
   const record = BETA.attestation(na.clock.now(), { attestation_id: 'x'.repeat(100_000) });
   const issuer = { sovereign_id: 'beta', public_keys: [BETA.key.publicKey] };

@@ -23,7 +23,7 @@ for (const threads of ['1', '2']) {
       await asked;
     });
 
-    test('a process that was suspended for longer goes on where it was', async (t) => {
+    test('a process that was suspended for longer continues where it was', async (t) => {
       const server = await startArmed(t, threads, AUTHORITY_HANGS);
       server.process.kill('SIGSTOP');
       await delay(2500);
@@ -45,7 +45,7 @@ test('an endless loop in an edge ends the process, and a line says where it was'
   await endedByWatchdog(server, 'edge thread [12]');
 });
 
-test('the authority is silent after 2 s, and its process ends after 10; whoever beats or is not watched lives on', () => {
+test('the authority is silent after 2 s, and its process ends after 10; threads that report or are not watched live on', () => {
   const beats = createBeats(2);
   const look = createLook(beats);
   const [stopAuthority, stopEdge] = [startBeating(beats, 0), startBeating(beats, 1)];

@@ -13,7 +13,7 @@ import { startReceiver } from './support/webhook-receiver.ts';
 const cluster = await startCluster();
 after(() => cluster[Symbol.asyncDispose]());
 
-test('a process that is killed over and over while it posts leaves nothing out', async (t) => {
+test('a process that is killed repeatedly while it posts omits nothing', async (t) => {
   await using folder = networkFolder('alpha');
   await using hook = await startReceiver({ authorityKey: keyIn(folder.path), now: REAL_TIME.now });
   const environment = environmentWith(hook.url);
@@ -32,7 +32,7 @@ test('a process that is killed over and over while it posts leaves nothing out',
   t.diagnostic(`${logged} events in ${hook.requests} requests, ${hook.posted - logged} twice`);
 });
 
-test('the instance that takes over goes on where the one before stood, which was killed or stopped', async (t) => {
+test('the instance that takes over continues where the previous one ended, which was killed or stopped', async (t) => {
   await using instances = await testInstances(cluster);
   const authorityKey = keyIn(instances.folder);
   await using hook = await startReceiver({ authorityKey, now: REAL_TIME.now });

@@ -85,7 +85,7 @@ const CASES: readonly (readonly [what: string, does: Endpoint, problem: string |
 
 suite('an endpoint that', () => {
   for (const [what, does, problem] of CASES) {
-    test(`${what} is judged by it, and holds nothing`, async () => {
+    test(`${what} is judged by its answer, and blocks nothing`, async () => {
       await using endpoint = await listen(does);
       const found = await postTo(endpoint.url);
       if (problem === null) assert.equal(found, null);
@@ -95,7 +95,7 @@ suite('an endpoint that', () => {
   }
 });
 
-test('requests one after the other share a connection, and one that was stopped is not taken', async () => {
+test('consecutive requests share a connection, and a stopped one is not reused', async () => {
   await using endpoint = await listen(says('HTTP/1.1 204 No Content\r\n\r\n'));
   const url = new URL(endpoint.url);
   const poster = createPoster({ url, lookup: createLookup(true), limitMs: LIMIT_MS });
@@ -117,7 +117,7 @@ test('requests one after the other share a connection, and one that was stopped 
   await silent.isLeft();
 });
 
-test('nothing is connected to that is private, whatever name leads there', async () => {
+test('private addresses are never connected to, whatever name leads there', async () => {
   await using endpoint = await listen(says('HTTP/1.1 204 No Content\r\n\r\n'));
   const named = endpoint.url.replace('127.0.0.1', 'localhost');
   assert.match((await postTo(named, false)) ?? '', /^its name resolves to a private address/);
@@ -125,7 +125,7 @@ test('nothing is connected to that is private, whatever name leads there', async
   assert.equal(await postTo(named, true), null);
 });
 
-test('a name that leads elsewhere a moment later is connected to where it was judged', async () => {
+test('a name whose address changes a moment later is connected to where it was checked', async () => {
   await using endpoint = await listen(says('HTTP/1.1 204 No Content\r\n\r\n'));
   let asked = 0;
   const url = new URL(endpoint.url.replace('127.0.0.1', 'rebinds.invalid'));
@@ -144,14 +144,14 @@ test('a name that leads elsewhere a moment later is connected to where it was ju
   poster.close();
 });
 
-test('a name that there is none of, and a port where nobody is, are told by their codes', async () => {
+test('an unknown name, and a port without a listener, are reported with their codes', async () => {
   assert.match((await postTo('http://nobody.invalid/')) ?? '', /^the connection failed \(E/);
   const endpoint = await listen(() => undefined);
   await endpoint[Symbol.asyncDispose]();
   assert.equal(await postTo(endpoint.url), 'the connection failed (ECONNREFUSED)');
 });
 
-test('a certificate that nobody vouches for is refused before anything is sent', async (t) => {
+test('a certificate of an unknown issuer is refused before anything is sent', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-webhook-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const { certFile, keyFile } = makeTlsPair(folder, 'hooks');
@@ -168,7 +168,7 @@ test('a certificate that nobody vouches for is refused before anything is sent',
   assert.equal(requests, 0);
 });
 
-suite('an address is public when everybody can reach it', () => {
+suite('an address is public when everyone can reach it', () => {
   for (const address of [
     '8.8.8.8',
     '1.1.1.1',

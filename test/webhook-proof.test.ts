@@ -40,7 +40,7 @@ test('the authority signs as the vectors are signed', () => {
   assert.equal(webhookProof(request.body_sha256, timestamp, signer), request.header);
 });
 
-suite('a receiver takes the vectors', () => {
+suite('a receiver accepts the vectors', () => {
   for (const vector of accepted) {
     test(vector.about, () => {
       for (const verdict of verdictsOn(vector)) {
@@ -64,14 +64,14 @@ suite('a receiver refuses the vectors', () => {
   }
 });
 
-test('a header that is absent, or was sent twice, is no proof', () => {
+test('a header that is absent, or was sent twice, is not a proof', () => {
   for (const proof of [undefined, null, [request.header, request.header], 7]) {
     const verdict = readWebhook({ proof, body: request.body }, { authorityKey, after: null });
     assert.deepEqual(verdict, { valid: false, reason: 'missing_proof' });
   }
 });
 
-test('a receiver that follows the authority takes what any key signed that signs now', () => {
+test('a receiver that follows the authority accepts the signature of any key that signs now', () => {
   const [current, previous] = ['a current key', authorityKey];
   const reasonUnder = (...keys: string[]) => {
     const followed = { signingNow: () => keys, signingAt: () => [authorityKey] };

@@ -65,7 +65,7 @@ test('an endpoint that a given issuer vouches for is posted to, and no other is 
   assert.doesNotMatch(log, /not-for-logs/);
 });
 
-test('without such an issuer, those that Node.js brings are asked, and nothing is sent', async () => {
+test('without such an issuer, those of Node.js are used, and nothing is sent', async () => {
   await using folder = networkFolder('alpha');
   const { certFile, keyFile } = issueTlsPair(scratch, 'private', issuer, HERE);
   await using hook = await startReceiver({

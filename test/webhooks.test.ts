@@ -30,7 +30,7 @@ for (const threads of ['1', '2']) {
   });
 }
 
-test('a webhook begins where it is told to, and goes through a long log in bounded requests', async () => {
+test('a webhook begins where it is told to, and reads a long log in limited requests', async () => {
   await using house = await openHouse();
   await using before = await house.start();
   const roles = Array.from({ length: 64 }, (_, index) => `role:${index}-${'x'.repeat(100)}`);
@@ -55,7 +55,7 @@ test('a webhook that is new after the end of the log begins at its end', async (
   assert.deepEqual(indexesOf(hook.events), [1, 2]);
 });
 
-test('over stops, starts and times in which nobody listens, nothing is lost or left out', async () => {
+test('over stops, starts and outages of the receiver, nothing is lost or omitted', async () => {
   await using house = await openHouse();
   await using hook = await house.receiver();
   let na = await house.start({ MESH_WEBHOOKS: hook.url });
@@ -76,7 +76,7 @@ test('over stops, starts and times in which nobody listens, nothing is lost or l
   assert.deepEqual(hook.refused, []);
 });
 
-test('a webhook that is taken away is forgotten, and begins at the end when it comes back', async () => {
+test('a webhook that is removed is forgotten, and begins at the end when it comes back', async () => {
   await using house = await openHouse();
   await using hook = await house.receiver();
   await using other = await house.receiver();
@@ -98,7 +98,7 @@ test('a webhook that is taken away is forgotten, and begins at the end when it c
   assert.deepEqual(hook.refused, ['gap'], 'it says that two are missing');
 });
 
-test('an endpoint that never answers holds up neither commands, nor other webhooks, nor a stop', async () => {
+test('an endpoint that never answers delays neither commands, nor other webhooks, nor a stop', async () => {
   await using house = await openHouse();
   await using silent = await house.receiver();
   silent.behavior = () => undefined;
@@ -118,7 +118,7 @@ test('an endpoint that never answers holds up neither commands, nor other webhoo
   assert.ok(again.logLines.length > 0);
 });
 
-test('what fails is counted and shown by the name of the host alone, is logged once, and is tried again', async () => {
+test('failures are counted and shown only by hostname, logged once, and tried again', async () => {
   await using house = await openHouse();
   await using hook = await house.receiver();
   hook.behavior = (_request, answer) => answer.writeHead(503).end('token=not-for-logs');
@@ -158,7 +158,7 @@ test('what fails is counted and shown by the name of the host alone, is logged o
   assert.doesNotMatch(shown, /not-for-logs|\/in\?/);
 });
 
-test('a private address is not connected to unless that is allowed, and it is said why', async () => {
+test('a private address is not connected to unless that is allowed, and the reason is given', async () => {
   await using house = await openHouse();
   await using hook = await house.receiver();
   const url = hook.url.replace('http://127.0.0.1', 'https://localhost');

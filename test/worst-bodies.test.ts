@@ -23,7 +23,7 @@ const SEARCH = { plain: 12, rounds: 5 };
 
 const skip = CAN_MEASURE_THREADS ? false : 'CPU of threads is read from /proc';
 
-test('nothing that a stranger asks takes 50 ms of an edge', { skip }, async (t) => {
+test('no request of a stranger takes 50 ms of an edge', { skip }, async (t) => {
   await using server = await startMeasuredServer();
   const before = slowness();
   const limited = (cost: Cost | undefined, description: string) => {
@@ -32,7 +32,7 @@ test('nothing that a stranger asks takes 50 ms of an edge', { skip }, async (t) 
     t.diagnostic(`the machine is ${slow.toFixed(2)} times as slow as the nominal one`);
     assert.ok(cost.edge < EDGE_LIMIT * slow * SLACK, description);
   };
-  await t.test('a body, whatever its shape', async () => {
+  await t.test('a body of any shape', async () => {
     const seed = Date.now() % 2 ** 31;
     const found = await worstBodies(server, { ...SEARCH, seed, progress: () => undefined });
     for (const one of found) t.diagnostic(`seed ${seed}: ${describeFound(one)}`);
@@ -44,7 +44,7 @@ test('nothing that a stranger asks takes 50 ms of an edge', { skip }, async (t) 
     t.diagnostic(worst === undefined ? 'none' : describeCost(worst));
     limited(worst, `${worst && describeCost(worst)}`);
   });
-  await t.test('no host name that a stranger makes up stays in memory', async () => {
+  await t.test('no invented hostname stays in memory', async () => {
     const growth = await growthByHosts(server, 2000);
     t.diagnostic(`${Math.round(growth / 1024 ** 2)} MB more`);
     assert.ok(growth < MOST_GROWTH);

@@ -59,7 +59,7 @@ function split(key: string): [string, string] {
   return [scope, nonce];
 }
 
-test('the times of what is forgotten never lose any, stay few, and do not bar the present', () => {
+test('the times of discarded nonces cover all of them, stay few, and do not block the present', () => {
   const minutes = fc.integer({ min: 0, max: 2000 });
   fc.assert(
     fc.property(fc.array(minutes, { maxLength: 60 }), (forgotten) => {
@@ -87,7 +87,7 @@ interface Claimed {
   readonly signedAt: number;
 }
 
-test('no nonce passes twice, and nothing fresh is refused, whatever the rings hold and forget', () => {
+test('no nonce is accepted twice, and nothing fresh is refused, whatever the rings keep and discard', () => {
   const tolerance = 50_000;
   const step = fc.record({
     what: fc.constantFrom('beat', 'beat', 'beat', 'idle'),
@@ -140,7 +140,7 @@ test('no nonce passes twice, and nothing fresh is refused, whatever the rings ho
   );
 });
 
-test('a window is dropped only when all that it would refuse is refused for its age', () => {
+test('a window is dropped only when everything that it would refuse is refused for its age', () => {
   const windows = createNonceWindows(50, () => 0, { full: 2, first: 1 });
   for (const [index, signedAt] of [100, 101, 102].entries()) {
     windows.claim('a', `n-${index}`, signedAt, 102);

@@ -49,7 +49,7 @@ test('no heartbeat is accepted before the start', () => {
 });
 
 for (const [name, rule] of Object.entries({ HEARTBEAT, RENEWAL, OPERATOR })) {
-  test(`a nonce is accepted once, and by another key still: ${name}`, () => {
+  test(`a nonce is accepted once, and again from another key: ${name}`, () => {
     const replay = replayAt({ now: START });
     replay.begin(START, 0);
     spend(replay, rule, 'n', START + 1);
@@ -100,7 +100,7 @@ test('after a crash, what was answered and not stored is refused, and what was s
   assert.equal(after.mustStartAsCrashed(), false);
 });
 
-test('after a clean stop, a node goes on after what it signed last', () => {
+test('after a clean stop, a node continues after what it signed last', () => {
   const replay = replayAt({ now: START }, START - 10);
   replay.begin(START, START - 10);
   const verdict = (at: number) => replay.check(HEARTBEAT, 'key', request('n', at), true);
@@ -108,7 +108,7 @@ test('after a clean stop, a node goes on after what it signed last', () => {
   assert.equal(replay.mustStartAsCrashed(), false);
 });
 
-test('after a restore, all that was signed before is refused; a genuine sender learns until when', async () => {
+test('after a restore, everything signed before is refused; a genuine sender learns until when', async () => {
   const clock = { now: START };
   const until = START + TOLERANCE;
   const stored = refusedAfterRestore([], until, START);
@@ -128,7 +128,7 @@ test('after a restore, all that was signed before is refused; a genuine sender l
   }
 });
 
-test('what is forgotten stays refused when the clock is set back', () => {
+test('discarded nonces stay refused if the clock is set back', () => {
   const clock = { now: START };
   const replay = replayAt(clock);
   replay.begin(START, 0);

@@ -7,11 +7,11 @@ import { assertHolds } from './assert-holds.ts';
 
 const OFTEN = ['--successions', '15'];
 
-test('50 histories of changes of the key end as the specification has it', () =>
+test('50 histories of key changes end as the specification says', () =>
   assertHolds(50, ...OFTEN));
 
-test('30 histories of changes of the key do so while clocks are set forward and back', () =>
+test('30 histories of key changes do so while clocks are set forward and back', () =>
   assertHolds(30, ...OFTEN, '--clocks', 'wrong'));
 
-test('30 histories of changes of the key do so while other processes take over', () =>
+test('30 histories of key changes do so while other processes take over', () =>
   assertHolds(30, ...OFTEN, '--take-overs'));

@@ -110,7 +110,7 @@ for (const [name, defect, finding] of DEFECTS) {
   });
 }
 
-test('whatever a thief signs counts for those who trust the stolen key', () => {
+test('everything a thief signs counts for those who trust the stolen key', () => {
   const now = Date.UTC(2026, 3, 1);
   const key = AUTHORITY.publicKey;
   const forged = forgedBy({ from: key, distrustedFrom: now }, now);

@@ -120,14 +120,14 @@ for (const [name, defect, problem = /./] of DEFECTS) {
   });
 }
 
-test('a finding says how to have it again, with the clocks that it was found under', async () => {
+test('a finding says how to reproduce it, with the clocks under which it was found', async () => {
   const draw = { histories: HISTORIES, seed: 1, clocks: 'wrong', shrinks: false } as const;
   const finding = await simulate(draw, { authority: (one) => judging(one, 'stale_timestamp') });
   assert.ok(finding !== null);
   assert.match(describe(finding), new RegExp(`--clocks wrong --seed 1 --path ${finding.path}$`));
 });
 
-test('a wrapped store without a defect holds', async () => {
+test('a wrapped store without a defect passes', async () => {
   const draw = { histories: 20, seed: 1, clocks: 'right' } as const;
   assert.equal(await simulate(draw, { store: without(() => false) }), null);
 });

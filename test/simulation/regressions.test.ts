@@ -49,7 +49,7 @@ for (const [wait, back] of [
   });
 }
 
-test('what a node sent before the clock was set back does not pass after a clean restart', async () => {
+test('what a node sent before the clock was set back is not accepted after a clean restart', async () => {
   await play({
     enrolled: 3,
     steps: [
@@ -72,7 +72,7 @@ test('what a node sent before the clock was set back does not pass after a clean
   });
 });
 
-test('a heartbeat that a crash lost does not pass again after the clean stop that follows', async () => {
+test('a heartbeat that a crash lost is not accepted again after the clean stop that follows', async () => {
   await play({
     enrolled: 1,
     steps: [
@@ -84,7 +84,7 @@ test('a heartbeat that a crash lost does not pass again after the clean stop tha
   });
 });
 
-test('a node that has gone quiet is not active after a clock was set back and the service restarted', async () => {
+test('a silent node is not active after a clock was set back and the service restarted', async () => {
   await play({
     enrolled: 1,
     steps: [
@@ -96,7 +96,7 @@ test('a node that has gone quiet is not active after a clock was set back and th
   });
 });
 
-test('a heartbeat that is stored while a clock is set back was not heard of later than that', async () => {
+test('a heartbeat that is stored while a clock is set back does not count as later than that', async () => {
   await play({
     enrolled: 1,
     steps: [
@@ -108,7 +108,7 @@ test('a heartbeat that is stored while a clock is set back was not heard of late
   });
 });
 
-test('a node that joined while a clock was set back was not heard of later than that', async () => {
+test('a join while a clock is set back does not count as later than that', async () => {
   await play({
     enrolled: 0,
     steps: [
@@ -122,7 +122,7 @@ test('a node that joined while a clock was set back was not heard of later than 
   });
 });
 
-test('what was heard of before a clock was set back does not follow a later renewal after a crash', async () => {
+test('a contact from before a clock was set back does not follow a later renewal after a crash', async () => {
   const renew = { do: 'renew', ...byNode, hours: 1, roles: 'same', isHeld: false } as const;
   await play({
     enrolled: 1,
@@ -167,7 +167,7 @@ const CRASHES: readonly (readonly [minutes: number, between: readonly Step[]])[]
   [7, [{ do: 'wait', ms: 5 * MINUTE }]],
 ];
 for (const [minutes, between] of CRASHES) {
-  test(`a heartbeat that a crash lost does not pass again under a clock that was set back by ${minutes} minutes`, async () => {
+  test(`a heartbeat that a crash lost is not accepted again under a clock that was set back by ${minutes} minutes`, async () => {
     await play({
       enrolled: 1,
       steps: [
@@ -184,7 +184,7 @@ for (const [minutes, between] of CRASHES) {
   });
 }
 
-test('a policy of before a clock was set back is signed by the key that takes over after that', async () => {
+test('a policy from before a clock was set back is signed by the key that takes over after that', async () => {
   await play({
     enrolled: 0,
     steps: [
@@ -221,7 +221,7 @@ const BEATS_BEFORE_A_CRASH: readonly (readonly [string, readonly Step[]])[] = [
   ],
 ];
 for (const [made, steps] of BEATS_BEFORE_A_CRASH) {
-  test(`a heartbeat in a session that was made ${made} does not pass again after a crash`, async () => {
+  test(`a heartbeat in a session that was made ${made} is not accepted again after a crash`, async () => {
     await play({
       enrolled: 1,
       steps: [

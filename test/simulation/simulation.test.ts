@@ -2,14 +2,14 @@
 import { test } from 'node:test';
 import { assertHolds } from './assert-holds.ts';
 
-test('histories under clocks that are right end as the specification has it', () =>
+test('histories under correct clocks end as the specification says', () =>
   assertHolds(100, '--clocks', 'right'));
 
 test('histories under clocks that are set forward and back do so as well', () =>
   assertHolds(50, '--clocks', 'wrong'));
 
-test('histories in which the key of the authority is often replaced do so, too', () =>
+test('histories in which the authority key is often replaced do so, too', () =>
   assertHolds(25, '--successions', '15'));
 
-test('histories of three instances lose nothing and show nothing that is outdated', () =>
+test('histories of three instances lose nothing and show nothing outdated', () =>
   assertHolds(100, '--instances'));

@@ -2,5 +2,5 @@
 import { test } from 'node:test';
 import { assertHolds } from './assert-holds.ts';
 
-test('1000 histories under clocks that are wrong end as the specification has it', () =>
+test('1000 histories under wrong clocks end as the specification says', () =>
   assertHolds(1000, '--clocks', 'wrong'));

@@ -68,7 +68,7 @@ function asked() {
   };
 }
 
-test('all who wait share the next question, and nobody takes the answer to one that was sent before', async () => {
+test('all waiters share the next question, and none gets the answer to an earlier one', async () => {
   const { confirmations, questions, outcomeSince, waits, now } = asked();
   const first = await outcomeSince(now());
   assert.equal(questions.length, 1);
@@ -100,7 +100,7 @@ test('a statement that only the holder can carry out answers those who came befo
   questions[0]?.answer(null);
 });
 
-test('a database that does not answer, or holds a lease that has run out, is asked again', async () => {
+test('a database that does not answer, or has a lease that has expired, is asked again', async () => {
   const { questions, outcomeSince, waits, now, log } = asked();
   const waiting = await outcomeSince(now());
   questions[0]?.answer(new Error('cut'));
@@ -117,7 +117,7 @@ test('a database that does not answer, or holds a lease that has run out, is ask
   assert.deepEqual(log, ['connect', 'disconnect', 'connect']);
 });
 
-test('whoever is the holder no more confirms nothing, to nobody', async () => {
+test('a former holder confirms nothing to anyone', async () => {
   const { confirmations, questions, outcomeSince, waits, now, log } = asked();
   const waiting = await outcomeSince(now());
   questions[0]?.answer(null);

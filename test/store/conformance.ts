@@ -97,7 +97,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       assert.deepEqual(await idsOf('d'), []);
     });
 
-    test('says where it stands, and the hash of any audit entry', async () => {
+    test('knows its revision, and the hash of any audit entry', async () => {
       await using place = await open();
       const { store } = place;
       assert.deepEqual(await store.position(), {
@@ -118,7 +118,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       assert.deepEqual(await (await closeAndReopen(place)).position(), position);
     });
 
-    test('reads its audit log on from any entry, a few at a time', async () => {
+    test('reads its audit log from any entry on, a few at a time', async () => {
       await using place = await open();
       const { store } = place;
       assert.deepEqual(await store.auditAfter(0, 10), []);
@@ -178,7 +178,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       assert.equal((await contentsOf(place.store)).revision, 1);
     });
 
-    test('ids may hold any text', async () => {
+    test('ids may contain any text', async () => {
       await using place = await open();
       const ids = [
         '',
@@ -219,7 +219,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       assert.deepEqual((await contentsOf(reopened)).liveness, [contact('2')]);
     });
 
-    test('a removed subject may be created again, also while its removal is not on disk yet', async () => {
+    test('a removed subject may be created again, even before its removal is on disk', async () => {
       await using place = await open();
       const { store } = place;
       const remove = (version: number) => ({ ...unitOf(), removals: [removal('c', '1', version)] });
@@ -237,7 +237,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       assert.equal((await contentsOf(reopened)).revision, 6);
     });
 
-    test('a version that comes again after a removal is not taken for the first of its number', async () => {
+    test('a version that returns after a removal is not mistaken for the first of its number', async () => {
       await using place = await open();
       const { store } = place;
       const first = store.commit(unitOf(created('c', '1', { round: 1 })));
@@ -315,7 +315,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       });
     }
 
-    test('of many units that create the same subject at once exactly one is stored', async () => {
+    test('of many simultaneous units that create the same subject exactly one is stored', async () => {
       await using place = await open();
       const attempts = Array.from({ length: 50 }, (_, i) =>
         place.store.commit(
@@ -346,7 +346,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       assert.deepEqual(stored, withoutReplaces(replacing('crl', 'x', 2)));
     });
 
-    test('revisions are gapless and in the order of the commits, whatever is in flight', async () => {
+    test('revisions are gapless and in the order of the commits, whatever is in progress', async () => {
       await using place = await open();
       const revisions: number[] = [];
       const all: Promise<unknown>[] = [];
@@ -413,7 +413,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       assert.deepEqual(loaded, [inOrder, inOrder]);
     });
 
-    test('giving back what loading took changes nothing, and what is committed then is stored', async () => {
+    test('releasing loaded rows changes nothing, and what is committed then is stored', async () => {
       await using place = await open();
       const { store } = place;
       await store.commit(unitOf(created('c', 'before', { a: 1 })));
@@ -429,7 +429,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       assert.deepEqual(ids, ['after', 'before']);
     });
 
-    test('nonces are loaded until their time has passed, and then forgotten', async () => {
+    test('nonces are loaded until their time has passed, and then discarded', async () => {
       await using place = await open();
       const minutes = range(1, 20).map((minute) => ({
         digest: `digest-${minute}`,
@@ -452,7 +452,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       assert.deepEqual((await contentsOf(reopened)).nonces, []);
     });
 
-    test('kept answers are loaded, and forgotten with the nonces of their requests', async () => {
+    test('kept answers are loaded, and discarded with the nonces of their requests', async () => {
       await using place = await open();
       const spent = [1, 30].map((minute) => ({ digest: `n-${minute}`, forgetAt: minute * 60_000 }));
       const answers = spent.map((nonce) => ({
@@ -475,7 +475,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       assert.deepEqual((await loadAll(reopened)).answers, []);
     });
 
-    test('what is forgotten leaves the times that come with it, and they are loaded', async () => {
+    test('discarding leaves the times that come with it, and they are loaded', async () => {
       await using place = await open();
       assert.deepEqual((await contentsOf(place.store)).forgottenTimes, []);
       const nonces = [1, 30].map((minute) => ({
@@ -507,7 +507,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       assert.deepEqual((await contentsOf(reopened)).unstoredTimes, times);
     });
 
-    test('nonces of units committed at once are each loaded, and forgotten when their own time is past', async () => {
+    test('nonces of concurrent units are each loaded, and discarded when their own time is past', async () => {
       await using place = await open();
       const nonces = range(1, 60).map((i) => ({
         digest: `digest-${i}`,
@@ -525,7 +525,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       }
     });
 
-    test('however many nonces there are, calling forgetNonces again gets rid of them', async () => {
+    test('repeated calls of forgetNonces discard any number of nonces', async () => {
       await using place = await open();
       const nonces = range(1, 50_000).map((i) => ({ digest: `d-${i}`, forgetAt: i }));
       await place.store.commit({ subjects: [], removals: [], nonces, audit: [] });
@@ -560,7 +560,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       assert.deepEqual(recentAudit, audit.slice(-recentAudit.length));
     });
 
-    test('what is loaded after closing is byte for byte what was stored', async () => {
+    test('everything loaded after closing is byte for byte what was stored', async () => {
       await using place = await open();
       const { store } = place;
       await store.commit({
@@ -589,7 +589,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       assert.equal(bytesOf(await contentsOf(again)), before);
     });
 
-    test('a close finishes what is in flight', async () => {
+    test('a close finishes what is in progress', async () => {
       await using place = await open();
       const commits = range(1, 50).map((i) => place.store.commit(unitOf(created('c', `${i}`, {}))));
       const closing = place.store.close();
@@ -632,7 +632,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       await commit.catch(() => undefined);
     });
 
-    test('a holder that died without closing has kept all it acknowledged, and it shows', async () => {
+    test('a holder that died without closing has kept everything it acknowledged, and is known to have died', async () => {
       await using place = await open();
       await place.store.close();
       const units = range(1, 20).map((i) => ({
@@ -658,7 +658,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       assert.equal((await contentsOf(cleanly)).previousOwner, 'closed');
     });
 
-    test('a store that was abandoned is found lost, with all it acknowledged', async () => {
+    test('a store that was abandoned is found lost, with everything it acknowledged', async () => {
       await using place = await open();
       await place.store.commit(unitOf(created('c', '1', {})));
       await place.store.abandon();
@@ -677,7 +677,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       assert.deepEqual(loaded, [ids, ids]);
     });
 
-    test('a place that is held cannot be opened a second time, and its holder is not disturbed', async () => {
+    test('a place in use cannot be opened a second time, and its holder is not affected', async () => {
       await using place = await open();
       await assert.rejects(place.reopen(), { message: /in use by another process/ });
       assert.equal(await place.store.commit(unitOf(created('c', '1', {}))), 1);

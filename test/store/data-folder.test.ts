@@ -131,7 +131,7 @@ suite('the start is refused, in one sentence,', { concurrency: false }, () => {
     });
   });
 
-  test('and with exit code 3 by the program, with a database that is cut off', async () => {
+  test('and with exit code 3 by the program, with a truncated database', async () => {
     await using copy = copyOf(alpha);
     cutTo(0.5)(copy.folder);
     const ended = await runProgram(['serve', '--data-dir', copy.folder, '--port', '0']);
@@ -150,7 +150,7 @@ suite('the audit log is read from a database that LMDB can open safely:', () => 
     assert.equal(ended.stderr, `mesh-na: The stored state is damaged: ${named}\n`);
   });
 
-  test('an empty one holds no state', async () => {
+  test('an empty one has no state', async () => {
     await using copy = copyOf(alpha);
     truncateSync(join(copy.folder, DATABASE), 0);
     assert.throws(() => checkForReading(copy.folder), /holds no state of an authority$/);
@@ -190,7 +190,7 @@ suite('the audit log is read from a database that LMDB can open safely:', () => 
 });
 
 suite('a write of which only the last step is missing', () => {
-  test('is finished by the next start; whoever only reads is told so', async () => {
+  test('is finished by the next start; a reader is informed', async () => {
     await using copy = copyOf(alpha);
     const path = join(copy.folder, DATABASE);
     const entries = [...readAuditEntries(copy.folder)];
@@ -209,7 +209,7 @@ suite('a write of which only the last step is missing', () => {
     await assert.rejects(startTestAuthority({ dataDir: copy.folder, clock }), /does not fit/);
   });
 
-  test('is not what a root with a damaged number is', async () => {
+  test('is not assumed for a root with a damaged number', async () => {
     await using copy = copyOf(alpha);
     withMetas(join(copy.folder, DATABASE), ([older, current], bytes) => {
       const next = readMeta(current).transaction + 1n;
@@ -242,7 +242,7 @@ function takeBack(current: Buffer, older: Buffer): void {
   bytes.copy(current, at);
 }
 
-test('a start checks the end of the audit log, however long it is; whoever reads it has all of it checked', async () => {
+test('a start checks the end of the audit log, however long it is; readers have all of it checked', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-na-log-'));
   try {
     const store = openLmdbStore(folder);
@@ -330,7 +330,7 @@ test('a folder in use is refused by the program, which names the holder', async 
   assert.equal((await get(na, '/readyz')).status, 200);
 });
 
-test('a state from before the note of its use gets one at the next start', async () => {
+test('a state from before its use was recorded gets a record at the next start', async () => {
   await using copy = copyOf(alpha);
   rmSync(join(copy.folder, 'mesh-na.state.json'));
   await (await startTestAuthority({ dataDir: copy.folder, clock })).stop();
@@ -338,7 +338,7 @@ test('a state from before the note of its use gets one at the next start', async
   await assert.rejects(startTestAuthority({ dataDir: copy.folder, clock }), /was in use by the/);
 });
 
-test('a start that is refused leaves a holder that was lost as lost', async () => {
+test('a start that is refused leaves a lost holder as lost', async () => {
   await using copy = copyOf(alpha);
   const port = { dataDir: copy.folder, clock, flags: { host: '192.0.2.1' } };
   await assert.rejects(startTestAuthority(port), /Cannot listen on/);

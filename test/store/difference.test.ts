@@ -90,7 +90,7 @@ test('a state that lacks a row is not copied', async () => {
   await receiver.abandon();
 });
 
-test('keys are in one order in every database', async () => {
+test('keys are in the same order in every database', async () => {
   const texts = ['\u0001', '\u001f', 'a', 'a\u0001', 'ab', 'b', 'é', '\uffff', '\u{10000}'];
   const keys = {
     subjects: texts.flatMap((kind) => texts.map((id) => [kind, id] as const)),
@@ -115,7 +115,7 @@ test('keys are in one order in every database', async () => {
   await disconnect(client);
 });
 
-test('a database whose audit log is longer than what a start shows of it is read like any other', async () => {
+test('a database with a longer audit log than a start shows is read like any other', async () => {
   const url = await migratedDatabase(cluster);
   const dataDir = newFolder();
   const store = await openPostgresqlStore({ ...storeOptions(url), network: NETWORK, dataDir });

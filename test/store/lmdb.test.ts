@@ -18,7 +18,7 @@ import { created, type OpenedStore, seal, testStore } from './conformance.ts';
 
 testStore({ name: 'LMDB', open });
 
-test('a process that holds the folder keeps every other one out, until it dies', async () => {
+test('a process that has the folder keeps every other one out, until it dies', async () => {
   await using place = await open();
   await place.store.close();
   const holder = await startHolder(place.folder, []);
@@ -43,7 +43,7 @@ test('the audit log is read while another process writes it', async () => {
   await kill(holder);
 });
 
-test('a process that lost the folder cannot write to it any more', async () => {
+test('a process that lost the folder can no longer write to it', async () => {
   await using place = await open();
   await place.store.commit({
     subjects: [created('c', 'before', {})],
@@ -77,7 +77,7 @@ test('a process that lost the folder cannot write to it any more', async () => {
   await env.close();
 });
 
-test('snapshots of one kind with other members come back, whenever their shapes were stored', async () => {
+test('snapshots of one kind with different members are restored, whenever their shapes were stored', async () => {
   await using place = await open();
   const contexts = [
     { text: 'x'.repeat(100_000), none: undefined, big: 2n ** 60n, negative: -1.5 },
@@ -100,7 +100,7 @@ test('snapshots of one kind with other members come back, whenever their shapes 
   }
 });
 
-test('a shape that a refused unit was the first to use is stored with the next that uses it', async () => {
+test('a shape first used by a refused unit is stored with the next one that uses it', async () => {
   await using place = await open();
   const { store } = place;
   await store.commit({ subjects: [created('c', 'held', {})], removals: [], nonces: [], audit: [] });
@@ -120,7 +120,7 @@ test('a shape that a refused unit was the first to use is stored with the next t
   assert.deepEqual(loaded, [{}, { shape: 2 }]);
 });
 
-test('a flush that cannot be encoded to its end stores nothing, and nothing after it', async () => {
+test('a flush that fails to encode stores nothing, and nothing is stored after it', async () => {
   await using place = await open();
   const { store } = place;
   const impossible = (2n ** 200n) as unknown as string;

@@ -55,7 +55,7 @@ function heldCommit() {
   return commit;
 }
 
-test('nobody opens a database while a commit is under way', async () => {
+test('no one opens a database while a commit is under way', async () => {
   using place = madeFolder();
   const commits = createCommits(place.folder);
   const other = place.openFile();
@@ -72,7 +72,7 @@ test('nobody opens a database while a commit is under way', async () => {
   commits.close();
 });
 
-test('commits wait for whoever opens, and are then run in their order', async () => {
+test('commits wait while someone opens, and then run in order', async () => {
   using place = madeFolder();
   const commits = createCommits(place.folder);
   const other = place.openFile();
@@ -91,7 +91,7 @@ test('commits wait for whoever opens, and are then run in their order', async ()
   commits.close();
 });
 
-test('whoever is about to open goes before further commits, but does not hold them up for long', async () => {
+test('opening goes before further commits, but does not delay them for long', async () => {
   using place = madeFolder();
   const commits = createCommits(place.folder);
   const other = place.openFile();
@@ -127,7 +127,7 @@ test('the process that commits opens the database without waiting for itself', a
 });
 
 /** A disk in memory answers at once, so that openings and commits meet often. */
-test('all that was acknowledged while another process opened the database again and again is there', async (t) => {
+test('everything acknowledged while another process repeatedly opened the database is there', async (t) => {
   await using disk = await smallDisk('64m');
   if (disk === null) return t.skip('this user may not mount a disk in a namespace of their own');
   const store = openLmdbStore(disk.path);
@@ -154,7 +154,7 @@ test('all that was acknowledged while another process opened the database again 
   await reopened.close();
 });
 
-test('a database that lies on a file system that is read-only is opened without locks', async (t) => {
+test('a database on a read-only file system is opened without locks', async (t) => {
   await using disk = await smallDisk('1m');
   if (disk === null) return t.skip('this user may not mount a disk in a namespace of their own');
   mkdirSync(join(disk.path, 'state'));

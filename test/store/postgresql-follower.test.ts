@@ -25,7 +25,7 @@ after(() => cluster[Symbol.asyncDispose]());
 
 const MINUTE = 60_000;
 
-test('what is read once and then followed, in any steps, is what a whole reading gives', async () => {
+test('reading once and then following, in any steps, gives the same as reading everything', async () => {
   for (let seed = 1; seed <= 6; seed += 1) {
     const url = await migratedDatabase(cluster);
     const store = await openPostgresqlStore(storeOptions(url));
@@ -51,7 +51,7 @@ test('what is read once and then followed, in any steps, is what a whole reading
   }
 });
 
-test('only what has changed is read, and nothing when nothing has', async () => {
+test('only changes are read, and nothing if there are none', async () => {
   const url = await migratedDatabase(cluster);
   const store = await openPostgresqlStore(storeOptions(url));
   const follower = followerOf(url);
@@ -74,7 +74,7 @@ test('only what has changed is read, and nothing when nothing has', async () => 
   await store.close();
 });
 
-test('of many changes, keys of the authority come first', async () => {
+test('of many changes, authority keys come first', async () => {
   const url = await migratedDatabase(cluster);
   const store = await openPostgresqlStore(storeOptions(url));
   const follower = followerOf(url);
@@ -100,7 +100,7 @@ test('of many changes, keys of the authority come first', async () => {
   await store.close();
 });
 
-test('the database knows of a follower which revision it has read, also over another connection', async () => {
+test('the database knows which revision a follower has read, also over another connection', async () => {
   const url = await migratedDatabase(cluster);
   const database = new URL(url).pathname.slice(1);
   const store = await openPostgresqlStore(storeOptions(url));
@@ -130,7 +130,7 @@ test('the database knows of a follower which revision it has read, also over ano
   await store.close();
 });
 
-test('sessions that others have named like followers, in whatever way, are no followers or harm nothing', () => {
+test('sessions that others have named like followers are no followers or do no harm', () => {
   assert.deepEqual(readFollowerSession('mesh-na follower@12: pid 1'), {
     name: 'pid 1',
     revision: 12,
@@ -149,7 +149,7 @@ test('sessions that others have named like followers, in whatever way, are no fo
   assert.deepEqual(readFollowerSession(followerSession(long)), long);
 });
 
-test('another process that goes on from the same state is followed', async () => {
+test('another process that continues from the same state is followed', async () => {
   const url = await migratedDatabase(cluster);
   const first = await openPostgresqlStore(storeOptions(url));
   const follower = followerOf(url);
@@ -190,7 +190,7 @@ for (const [what, loss] of [
   });
 }
 
-test('what a database has lost stays known, although another process has gone on without it', async () => {
+test('what a database has lost stays known, although another process has continued without it', async () => {
   const url = await migratedDatabase(cluster);
   const name = new URL(url).pathname.slice(1);
   const follower = followerOf(url);
@@ -212,7 +212,7 @@ test('what a database has lost stays known, although another process has gone on
   await follower.close();
 });
 
-test('a connection that is lost is made again, and all contacts are read again', async () => {
+test('a lost connection is opened again, and all contacts are read again', async () => {
   const url = await migratedDatabase(cluster);
   const store = await openPostgresqlStore(storeOptions(url));
   const follower = followerOf(url);
@@ -229,7 +229,7 @@ test('a connection that is lost is made again, and all contacts are read again',
   await store.close();
 });
 
-test('a connection on which nothing comes is left without waiting for it, and what was read stays', async () => {
+test('a silent connection is abandoned without waiting for it, and what was read stays', async () => {
   const url = await migratedDatabase(cluster);
   await using proxy = await cuttableProxy(`127.0.0.1:${cluster.port}`);
   const store = await openPostgresqlStore(storeOptions(url));

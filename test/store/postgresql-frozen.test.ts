@@ -16,7 +16,7 @@ const PATIENCE_MS = 15_000;
 /** The connection for changes among those of a writer: the first is that of its lease. */
 const WRITING = 1;
 
-test('when the primary stands still and its synchronous standby is promoted, another instance serves soon, with the state that it has kept ready', async () => {
+test('when the primary freezes and its synchronous standby is promoted, another instance soon serves, with the state that it has kept ready', async () => {
   await using folder = networkFolder('alpha');
   await using servers = await startPair();
   await servers.primary().query('postgres', 'create database frozen');
@@ -42,7 +42,7 @@ test('when the primary stands still and its synchronous standby is promoted, ano
   assert.equal((await writer.ended).code, 1);
 });
 
-test('a writer of whose changes none is answered ends, with one line that says so, also when it is told to stop', async () => {
+test('a writer whose changes are not answered ends, with one line that says so, even if it is told to stop', async () => {
   await using cluster = await startCluster();
   await using instances = await testInstances(cluster);
   await using proxy = await cuttableProxy(`127.0.0.1:${cluster.port}`);

@@ -42,7 +42,7 @@ test('a new database had no holder, one that released it closed it, and any othe
   assert.deepEqual(seen, ['1 none', '2 closed', '3 lost', '4 closed']);
 });
 
-test('the database compiles no statement about the lease, however its plan is counted', async () => {
+test('the database plans no statement about the lease again, however its plan is counted', async () => {
   const url = await migratedDatabase(cluster);
   const { client } = await connectToPrimary(parseStoreAddress(url, {}));
   const { rows } = await client.query<{ 'QUERY PLAN': string }>(
@@ -54,7 +54,7 @@ test('the database compiles no statement about the lease, however its plan is co
   await client.end();
 });
 
-test('it is held for as long as it is renewed', async () => {
+test('it is kept as long as it is renewed', async () => {
   const { lease, clock, lost } = await hold(await migratedDatabase(cluster));
   for (let i = 0; i < 5; i += 1) {
     await clock.advance(1000);
@@ -89,7 +89,7 @@ for (const [name, answers] of [
   ['one answer may take two thirds of the time', [2000]],
   ['several in a row may take two fifths each', [1200, 1200, 1200]],
 ] as const) {
-  test(`a lease is held on although the database stalls: ${name}`, async () => {
+  test(`a lease is kept although the database stalls: ${name}`, async () => {
     const url = await migratedDatabase(cluster);
     const { lease, clock } = await hold(url);
     const other = await connected(url);
@@ -126,7 +126,7 @@ test('a renewal that was answered while its holder was suspended counts', async 
   await lease.end('released');
 });
 
-test('a holder that was suspended goes on, when nobody has taken over meanwhile', async () => {
+test('a holder that was suspended continues if no one has taken over meanwhile', async () => {
   const { lease, clock, lost } = await hold(await migratedDatabase(cluster));
   await clock.advance(3_600_000, 'without renewals');
   assert.ok(!lease.isHeld(), 'until the database has been asked');
@@ -136,7 +136,7 @@ test('a holder that was suspended goes on, when nobody has taken over meanwhile'
   await lease.end('released');
 });
 
-test('a holder whose lease another has taken learns it at the next renewal, once', async () => {
+test('a holder whose lease was taken learns it at the next renewal, once', async () => {
   const url = await migratedDatabase(cluster);
   const first = await hold(url);
   await runOut(url);
@@ -160,7 +160,7 @@ for (const [how, seconds] of [
   ['a clock that is set back by a minute', -60],
   ['a clock that is set forward by a minute', 60],
 ] as const) {
-  test(`who waits for a holder that has died takes over when it has seen its lease unchanged for as long as it lasts, with ${how} in the database`, async () => {
+  test(`a waiter takes over from a dead holder when it has seen the lease unchanged for its duration, with ${how} in the database`, async () => {
     const url = await migratedDatabase(cluster);
     await withSettableClock(url);
     const dead = await hold(url);
@@ -181,7 +181,7 @@ for (const [how, seconds] of [
   });
 }
 
-test('who waits for a holder that renews is refused, and told who it is', async () => {
+test('a waiter is refused while the holder renews, and told who it is', async () => {
   const url = await migratedDatabase(cluster);
   const holder = await hold(url);
   const clock = manualClock();
@@ -246,7 +246,7 @@ test('a former holder can store nothing, whatever it believes', async () => {
   await holder.close();
 });
 
-test('of two holders with one number, as in a database that has lost the take-over of one, that one neither renews, stores nor ends anything', async () => {
+test('of two holders with one number, as in a database that has lost a takeover, the lost one can neither renew, store nor end anything', async () => {
   const url = await migratedDatabase(cluster);
   const { lease, clock, lost } = await hold(url);
   const former = await openPostgresqlStore(storeOptions(await lostTakeOver(url)));
@@ -265,7 +265,7 @@ test('of two holders with one number, as in a database that has lost the take-ov
   await holder.close();
 });
 
-test('a new database does not become that of a process whose lease another has taken', async () => {
+test('a new database does not go to a process whose lease was taken', async () => {
   const url = await migratedDatabase(cluster);
   const client = await connected(url);
   // Another is the next holder before this one goes on.
@@ -309,7 +309,7 @@ for (const [what, work] of [
   ['a commit', (store: Store) => store.commit(unitOf('late'))],
   ['a question', (store: Store) => store.auditHashAt(1)],
 ] as const) {
-  test(`the process gives up when ${what} has no answer for as long as the lease lasts, while renewals go on`, async () => {
+  test(`the process gives up when ${what} has no answer for the duration of the lease, while renewals continue`, async () => {
     await using proxy = await cuttableProxy(`127.0.0.1:${cluster.port}`);
     const url = throughProxy(await migratedDatabase(cluster), proxy);
     const clock = manualClock();
@@ -338,7 +338,7 @@ for (const [what, work] of [
   });
 }
 
-test('a database that stalls as a whole is waited for, until the lease is lost', async () => {
+test('a database that stalls entirely is waited for, until the lease is lost', async () => {
   await using proxy = await cuttableProxy(`127.0.0.1:${cluster.port}`);
   const url = throughProxy(await migratedDatabase(cluster), proxy);
   const clock = manualClock();
@@ -361,7 +361,7 @@ test('a database that stalls as a whole is waited for, until the lease is lost',
   await store.close();
 });
 
-test('a change waits for the disk, although its session has lost its settings to a pooler', async () => {
+test('a change waits for the disk, although a pooler has reset the settings of its session', async () => {
   const url = await migratedDatabase(cluster);
   const client = await connected(url);
   await client.query(`
@@ -400,7 +400,7 @@ test('a change waits for the disk, although its session has lost its settings to
   await client.end();
 });
 
-test('a database that lacks what was acknowledged is not built upon', async () => {
+test('a database that lacks acknowledged changes is not built upon', async () => {
   const url = await migratedDatabase(cluster);
   const store = await openPostgresqlStore(storeOptions(url));
   const client = await connected(url);
@@ -436,7 +436,7 @@ test('a commit that stops waiting for its standby is not acknowledged', async ()
   await store.close();
 });
 
-test('while a standby is away, whoever wants the lease leaves no sessions behind, and has it when the standby is back', async () => {
+test('while a standby is away, those who want the lease leave no sessions behind, and get it when the standby is back', async () => {
   await using other = await startCluster();
   const url = await migratedDatabase(other);
   const client = await connected(url);
@@ -491,7 +491,7 @@ test('another warning of the database is no reason to distrust a commit', async 
   await store.close();
 });
 
-test('a take-over waits for the commit under way, and the renewal does not', async () => {
+test('a takeover waits for the commit under way, and the renewal does not', async () => {
   const url = await migratedDatabase(cluster);
   const { lease, clock } = await hold(url);
   const writer = await connected(url);
@@ -512,7 +512,7 @@ test('a take-over waits for the commit under way, and the renewal does not', asy
   await lease.end('abandoned');
 });
 
-test('a lease that runs out while its renewal is being stored is not taken', async () => {
+test('a lease that expires while its renewal is being stored is not taken', async () => {
   const url = await migratedDatabase(cluster);
   const { lease } = await hold(url);
   await runOut(url);
@@ -535,7 +535,7 @@ test('a lease that runs out while its renewal is being stored is not taken', asy
   await lease.end('released');
 });
 
-test('whoever waits is told of the end of a lease, and does not look for it', async () => {
+test('a waiter is notified of the end of a lease, and does not poll for it', async () => {
   const url = await migratedDatabase(cluster);
   const first = await hold(url);
   const clock = manualClock();
@@ -566,7 +566,7 @@ test('whoever waits is told of the end of a lease, and does not look for it', as
   await lease.end('released');
 });
 
-test('whoever waits pauses before another connection, also when it was told of something as the one before failed', async () => {
+test('a waiter pauses before another connection, even if it was notified as the previous one failed', async () => {
   const url = await migratedDatabase(cluster);
   const first = await hold(url);
   const clock = manualClock();

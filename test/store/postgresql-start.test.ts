@@ -51,20 +51,20 @@ async function holders(url: string): Promise<number | undefined> {
 }
 
 suite('a database is refused', { concurrency: false }, () => {
-  test('when nothing listens where it should be', async () => {
+  test('if nothing listens at its address', async () => {
     const url = 'postgresql://mesh:secret@127.0.0.1:1/mesh';
     const sentence = await refusal(url);
     assert.equal(sentence, 'The database at 127.0.0.1:1/mesh cannot be reached (ECONNREFUSED)');
   });
 
-  test('when it does not exist', async () => {
+  test('if it does not exist', async () => {
     assert.equal(
       await refusal(cluster.url('nothing')),
       `The database at ${PLACE}/nothing refuses user postgres: it does not exist; createdb makes it`,
     );
   });
 
-  test('when the password is wrong, or missing', async () => {
+  test('if the password is wrong, or missing', async () => {
     const url = await migratedDatabase(cluster);
     const { pathname } = new URL(url);
     const places = 'the URL, PGPASSWORD or the file that PGPASSFILE names';
@@ -81,7 +81,7 @@ suite('a database is refused', { concurrency: false }, () => {
     assert.equal(await holders(url), 0);
   });
 
-  test('when it has no tables, with the command that makes them', async () => {
+  test('if it has no tables, with the command that creates them', async () => {
     const url = await cluster.createDatabase();
     assert.match(
       await refusal(url),
@@ -90,7 +90,7 @@ suite('a database is refused', { concurrency: false }, () => {
     assert.equal((await readStatus(parseStoreAddress(url, {}))).schemaVersion, 0);
   });
 
-  test('when its tables have another version', async () => {
+  test('if its tables have another version', async () => {
     const url = await migratedDatabase(cluster);
     const database = new URL(url).pathname.slice(1);
     await cluster.query(database, `select mesh_na.put_meta('schema', '\\x63')`);
@@ -104,7 +104,7 @@ suite('a database is refused', { concurrency: false }, () => {
     assert.equal((await readStatus(parseStoreAddress(url, {}))).schemaVersion, 99);
   });
 
-  test('when the row of its lease is gone', async () => {
+  test('if the row of its lease is gone', async () => {
     const url = await migratedDatabase(cluster);
     const database = new URL(url).pathname.slice(1);
     await cluster.query(database, 'delete from mesh_na.writer_lease');
@@ -114,7 +114,7 @@ suite('a database is refused', { concurrency: false }, () => {
     await assert.rejects(readStatus(parseStoreAddress(url, {})), { message: sentence });
   });
 
-  test('when it is that of another network', async () => {
+  test('if it belongs to another network', async () => {
     const url = await migratedDatabase(cluster);
     const dataDir = mkdtempSync(join(folder, 'alpha-'));
     await (await openPostgresqlStore(storeOptions(url, { network: ALPHA, dataDir }))).close();
@@ -131,7 +131,7 @@ suite('a database is refused', { concurrency: false }, () => {
     assert.equal(await holders(url), 1);
   });
 
-  test('when the keys have issued certificates before, and it holds nothing', async () => {
+  test('if the keys have issued certificates before, and it is empty', async () => {
     const url = await migratedDatabase(cluster);
     const dataDir = mkdtempSync(join(folder, 'used-'));
     markInUse(dataDir, ALPHA);
@@ -142,7 +142,7 @@ suite('a database is refused', { concurrency: false }, () => {
     assert.equal(await holders(url), 0);
   });
 
-  test('when it is read-only', async () => {
+  test('if it is read-only', async () => {
     const url = await migratedDatabase(cluster);
     const database = new URL(url).pathname.slice(1);
     await cluster.query(
@@ -152,7 +152,7 @@ suite('a database is refused', { concurrency: false }, () => {
     assert.equal(await refusal(url), `The database at ${PLACE}/${database} is read-only`);
   });
 
-  test('when it runs without fsync', async () => {
+  test('if it runs without fsync', async () => {
     const url = await migratedDatabase(cluster);
     await cluster.stop('SIGINT');
     await cluster.start({ fsync: 'off' });
@@ -161,7 +161,7 @@ suite('a database is refused', { concurrency: false }, () => {
     await cluster.start();
   });
 
-  test('when it is a standby; of a list, the server that is none is used', async () => {
+  test('if it is a standby; of a list, the server that is not one is used', async () => {
     await using standby = await startCluster();
     await standby.stop('SIGINT');
     standby.setStandby(true);
@@ -178,7 +178,7 @@ suite('a database is refused', { concurrency: false }, () => {
   });
 });
 
-test('a server that accepts connections and says nothing costs a moment once, whatever its place in the list', async () => {
+test('a server that accepts connections and says nothing costs a moment once, wherever it is in the list', async () => {
   const url = await migratedDatabase(cluster);
   const asked: string[] = [];
   await using silent = await listening(() => asked.push('silent'));
@@ -208,7 +208,7 @@ test('a server that accepts connections and says nothing costs a moment once, wh
   await silent.isLeft();
 });
 
-test('servers of which none answers are given up after a third of the time for a statement, and all are named', async () => {
+test('servers that do not answer are given up after a third of the time for a statement, and all are named', async () => {
   await using silent = await listening(() => undefined);
   const place = `127.0.0.1:${silent.port}`;
   const address = parseStoreAddress(`postgresql://mesh@${place},127.0.0.1:1/mesh`, {});
@@ -260,7 +260,7 @@ test('a password comes from the URL, the variable, or the file of passwords', as
   }
 });
 
-test('host, port, user and database come from the usual variables where the URL has none', () => {
+test('host, port, user and database come from the usual variables if the URL has none', () => {
   const [server] = parseStoreAddress('postgresql://', {
     PGHOST: 'db.example',
     PGPORT: '6000',
@@ -271,7 +271,7 @@ test('host, port, user and database come from the usual variables where the URL 
   assert.equal(server?.config.user, 'mesh');
 });
 
-test('a unix socket is reached by its folder', async () => {
+test('a unix socket is addressed by its folder', async () => {
   const { pathname } = new URL(await migratedDatabase(cluster));
   const url = `postgresql://postgres@${pathname}?host=${cluster.socketFolder}&port=${cluster.port}`;
   assert.equal((await readStatus(parseStoreAddress(url, {}))).schemaVersion, SCHEMA_VERSION);
@@ -304,7 +304,7 @@ for (const [what, url, sentence] of [
   });
 }
 
-test('TLS is asked for by the usual variables too', () => {
+test('the usual variables can require TLS too', () => {
   const [server] = parseStoreAddress('postgresql://db/x', { PGSSLMODE: 'verify-full' });
   assert.ok(server !== undefined && typeof server.config.ssl === 'object');
   assert.deepEqual({ ...server.config.ssl }, {}, 'nothing is left unchecked');
@@ -313,7 +313,7 @@ test('TLS is asked for by the usual variables too', () => {
   });
 });
 
-test('commits wait for the disk, whatever the database has as default', async () => {
+test('commits wait for the disk, whatever the default of the database', async () => {
   const url = await migratedDatabase(cluster);
   const database = new URL(url).pathname.slice(1);
   await cluster.query(database, `alter database ${database} set synchronous_commit = off`);
@@ -347,7 +347,7 @@ test('an instance whose clock is more than a second from that of the database is
   await (await openPostgresqlStore(storeOptions(url, { candidate, now }))).close();
 });
 
-test('a clock that departs from that of the database later is measured, by who writes and by who waits', async () => {
+test('a clock that later differs from that of the database is measured, by writers and waiters', async () => {
   const url = await migratedDatabase(cluster);
   let ahead = 0;
   const now = () => Date.now() + ahead;

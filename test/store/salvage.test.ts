@@ -66,7 +66,7 @@ function damagedInRow(): string {
   throw new Error('The row is nowhere');
 }
 
-test('a sound state is exported whole, in lines of the portable stream', () => {
+test('a sound state is exported completely, in lines of the portable stream', () => {
   const rows = whole.slice(1).map((line) => JSON.parse(line));
   const of = (table: string) => rows.filter((row) => row.table === table).map(({ row }) => row);
   assert.equal(of('subjects').filter(({ kind }) => kind === 'certificate').length, 60);
@@ -77,7 +77,7 @@ test('a sound state is exported whole, in lines of the portable stream', () => {
   assert.equal(head.audit_length, of('audit').length);
 });
 
-test(`whatever bit is changed, each row that is exported is a true one, and what is missing is said (seed ${SEED})`, () => {
+test(`whatever bit is changed, each exported row is genuine, and missing rows are reported (seed ${SEED})`, () => {
   const random = randomFrom(SEED);
   const known = new Set(whole.slice(1));
   const folder = damagedAt(0, 0);
@@ -101,7 +101,7 @@ test(`whatever bit is changed, each row that is exported is a true one, and what
   assert.ok(incomplete > 0);
 });
 
-test('a file of which only the beginning is left says what is lost', () => {
+test('a file of which only the beginning is left reports what is lost', () => {
   const folder = damagedAt(0, 0);
   for (const part of [0, 1000, 10_000, bytes.length / 2]) {
     writeFileSync(join(folder, DATABASE), bytes.subarray(0, part));
@@ -118,7 +118,7 @@ test('a folder that is served is sound, and nothing is salvaged from it', async 
   assert.throws(() => [...readRemains(na.dataDir)], /in use by another process/);
 });
 
-test('the program names the row that is damaged, and exports the others', async () => {
+test('the program names the damaged row, and exports the others', async () => {
   const folder = damagedInRow();
   const row = `the row ["certificate","${certId}"] of table subjects does not match its checksum`;
   const verified = await endOf(['store', 'verify', '--data-dir', folder]);

@@ -8,7 +8,7 @@ function same<T>(value: T): T {
   return value;
 }
 
-test('a snapshot comes back with its members in their order', () => {
+test('a snapshot is restored with its members in their order', () => {
   const shapes = createShapes([]);
   const snapshot = { value: 'issued', context: { b: 1, a: [1, { c: null }], '': undefined } };
   const built = shapes.build(shapes.flatten(snapshot), same);
@@ -33,7 +33,7 @@ test('a table that was stored keeps its numbers', () => {
   assert.equal(second.flatten({ value: 's', context: { c: 1 } })[0], 2);
 });
 
-test('a member called __proto__ is a member like any other', () => {
+test('a member called __proto__ is an ordinary member', () => {
   const shapes = createShapes([]);
   const context = JSON.parse('{"__proto__":{"polluted":true}}') as object;
   const built = shapes.build(shapes.flatten({ value: 's', context }), same).context;
@@ -41,7 +41,7 @@ test('a member called __proto__ is a member like any other', () => {
   assert.equal(Object.getPrototypeOf(built), Object.prototype);
 });
 
-test('when the table is full, contexts of a new shape are kept as they are', () => {
+test('when the table is full, contexts of a new shape are kept unchanged', () => {
   const known = Array.from({ length: MAX_SHAPES }, (_, i) => [`member-${i}`]);
   const shapes = createShapes(known);
   const snapshot = { value: 's', context: { another: 1 } };
@@ -51,7 +51,7 @@ test('when the table is full, contexts of a new shape are kept as they are', () 
   assert.deepEqual(shapes.build(stored, same), snapshot);
 });
 
-test('snapshots of any shapes come back as they were, also from a table that is full', () => {
+test('snapshots of any shapes are restored unchanged, even with a full table', () => {
   const name = fc.oneof(fc.constantFrom('a', 'b', '__proto__', '0', '10', ''), fc.string());
   const context = fc.dictionary(name, fc.anything(), { maxKeys: 4, noNullPrototype: true });
   fc.assert(
@@ -96,7 +96,7 @@ test('short texts and lists of them are shared, and are equal to what they repla
   }
 });
 
-test('what is shared is equal to what it replaces, wherever it comes from', () => {
+test('shared texts are equal to what they replace, wherever they come from', () => {
   const text = fc.constantFrom('', 'a', 'b', 'a\nb', 'x'.repeat(41));
   const value = fc.oneof(text, fc.array(fc.oneof(text, fc.nat())), fc.anything());
   fc.assert(

@@ -14,7 +14,7 @@ import type { SubjectRemoval, SubjectWrite } from '../../src/store/store.ts';
 const RUNS = { numRuns: 300 };
 const id = fc.integer({ min: 0, max: 40 }).map((n) => `c-${n}`);
 
-test('an index of texts is a map, whatever is put and removed, from its smallest size on', () => {
+test('an index of texts behaves like a map, whatever is put and removed, from its smallest size on', () => {
   const step = fc.record({
     what: fc.constantFrom('put', 'put', 'remove'),
     text: fc.oneof(fc.integer({ min: 0, max: 60 }).map(String), fc.constantFrom('', '__proto__')),
@@ -42,7 +42,7 @@ test('an index of texts is a map, whatever is put and removed, from its smallest
   );
 });
 
-test('numbers belong to one certificate at a time, and come again once they are released', () => {
+test('numbers belong to one certificate at a time, and are reused once they are released', () => {
   const steps = fc.array(fc.record({ what: fc.constantFrom('take', 'take', 'release'), id }), {
     maxLength: 300,
     size: 'max',
@@ -77,7 +77,7 @@ test('numbers belong to one certificate at a time, and come again once they are 
   );
 });
 
-test('a table of certificates is a map, whatever is issued, updated and deleted', () => {
+test('a table of certificates behaves like a map, whatever is issued, updated and deleted', () => {
   const step = fc.record({
     what: fc.constantFrom('set', 'set', 'delete'),
     id,
@@ -111,7 +111,7 @@ test('a table of certificates is a map, whatever is issued, updated and deleted'
   );
 });
 
-test('certificates are found, updated and removed across the borders of the blocks', () => {
+test('certificates are found, updated and removed across block boundaries', () => {
   const table = createCertificateTable(createCertificateNumbers());
   const model = new Map<string, Subject<'certificate'>>();
   const set = (n: number, version: number) => {
@@ -135,7 +135,7 @@ test('certificates are found, updated and removed across the borders of the bloc
   assert.equal(table.size, model.size);
 });
 
-test('a walk over the table goes on through what is set and deleted meanwhile', () => {
+test('a walk over the table continues through changes and deletions', () => {
   const table = createCertificateTable(createCertificateNumbers(), 2);
   for (let n = 0; n < 20; n += 1) table.set(`c-${n}`, certificate(1));
   const seen: string[] = [];
@@ -155,7 +155,7 @@ interface Owned {
   readonly issuedAt: number;
 }
 
-test('the index of keys knows what each key owns and which came last, with removals', () => {
+test('the index of keys knows the certificates of each key and which came last, with removals', () => {
   const key = fc.integer({ min: 0, max: 5 }).map((n) => `key-${n}`);
   const step = fc.record({
     what: fc.constantFrom('issue', 'issue', 'issue', 'restore', 'update', 'remove'),
@@ -226,7 +226,7 @@ function checkOwners(
   }
 }
 
-test('the certificate that was issued last is the newest of its key, in whichever order they come', () => {
+test('the certificate that was issued last is the newest of its key, in any order of arrival', () => {
   const issuedAt = fc.uniqueArray(fc.integer({ min: 0, max: 99 }), { minLength: 1, maxLength: 8 });
   fc.assert(
     fc.property(issuedAt, (instants) => {

@@ -26,7 +26,7 @@ const step = fc.record({
   amount: fc.integer({ min: 0, max: 60 }),
 });
 
-test('last contacts are what a plain map and list would hold, whatever happens and is removed', () => {
+test('last contacts match a plain map and list, whatever happens and is removed', () => {
   fc.assert(
     fc.property(
       fc.array(step, { maxLength: 200, size: 'max' }),

@@ -7,5 +7,5 @@
 import { test } from 'node:test';
 import { assertHolds } from '../assert-holds.ts';
 
-test('600 histories of three instances lose nothing and show nothing that is outdated', () =>
+test('600 histories of three instances lose nothing and show nothing outdated', () =>
   assertHolds(600, '--instances'));

@@ -2,5 +2,5 @@
 import { test } from 'node:test';
 import { assertHolds } from '../assert-holds.ts';
 
-test('20 histories of three instances lose nothing and show nothing that is outdated', () =>
+test('20 histories of three instances lose nothing and show nothing outdated', () =>
   assertHolds(20, '--instances'));

@@ -136,7 +136,7 @@ for (const [name, defect, drawn] of DEFECTS) {
   });
 }
 
-test('a hand-over that the database has lost does no harm without a defect', async () => {
+test('without a defect, a handover that the database has lost does no harm', async () => {
   const draw = { histories: 40, seed: 1 } as const;
   assert.equal(await simulate(draw, {}, lostHandOvers), null);
 });
