@@ -1,5 +1,5 @@
 /** What clients have learned from answers, and may name in later requests. */
-import type { KnownSession } from './session-requests.ts';
+import type { KnownSession } from './session-beats.ts';
 import type { MadeSuccession } from './successions.ts';
 
 export interface Known {

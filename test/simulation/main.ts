@@ -33,8 +33,9 @@ const draw = { histories, seed, shrinks: true, ...(path === undefined ? {} : { p
 const problem = values.instances ? await ofInstances() : await ofOneAuthority();
 process.stdout.write(`${problem ?? `${histories} histories hold`}\n`);
 if (values.instances) {
-  const { changes, changesOfKeys } = walkedByInstances;
-  process.stdout.write(`${changes} changes, ${changesOfKeys} of them of the keys that sign\n`);
+  const { changes, changesOfKeys, beats } = walkedByInstances;
+  const ofKeys = `${changesOfKeys} of them of the keys that sign`;
+  process.stdout.write(`${changes} changes, ${ofKeys}; ${beats} heartbeats in sessions\n`);
 } else {
   const { steps, successions, changesOfKeys } = walked;
   process.stdout.write(

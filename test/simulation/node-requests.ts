@@ -13,7 +13,8 @@ import type { Made } from './model/state.ts';
 import { pick } from './operator-requests.ts';
 import { FORGER, NETWORK, NODES, type NodeRequest, signAsNode } from './requests.ts';
 import type { Sent } from './sent.ts';
-import { learnSession, SESSION_PUBLIC_KEY } from './session-requests.ts';
+import { SESSION_PUBLIC_KEY } from './session-beats.ts';
+import { learnSession } from './session-requests.ts';
 import type { Request } from './steps.ts';
 import type { World } from './world.ts';
 

@@ -18,7 +18,7 @@ import { emptyDisk } from './memory-disk.ts';
 import { type MemoryStore, openMemoryStore } from './memory-store.ts';
 import type { PublishedDocuments } from './published-documents.ts';
 import type { SimulatedRuntime } from './runtime.ts';
-import { SESSION_LASTS } from './session-requests.ts';
+import { SESSION_LASTS } from './session-beats.ts';
 import { Understudy } from './understudy.ts';
 
 /** A defect that is planted on purpose, around the authority. */

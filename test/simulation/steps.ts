@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import type { OfferFlaw } from './model/authority-keys.ts';
 import type { Flaw } from './requests.ts';
+import type { BeatFlaw } from './session-beats.ts';
 
 /**
  * Numbers select among the existing items, counted from the newest, so that a history keeps its meaning
@@ -30,8 +31,7 @@ export type Request =
       readonly do: 'beat';
       readonly session: number;
       readonly instant: 'now' | 'earlier' | 'old' | 'stale' | 'ahead' | 'from_the_future';
-      /** Which part of it was not made so. */
-      readonly flaw: 'none' | 'certificate' | 'node' | 'end' | 'instant' | 'body' | 'key';
+      readonly flaw: BeatFlaw;
       readonly late: number;
     }
   | ({

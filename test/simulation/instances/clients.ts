@@ -5,6 +5,7 @@ import type { CallName, CallOf } from '../authority-calls.ts';
 import { signer } from '../requests.ts';
 import { insist, Violation } from '../violation.ts';
 import { type Asking, asOperator, joining } from './asking.ts';
+import { BEATING, Beats } from './beats.ts';
 import type { Chance } from './chance.ts';
 import type { Clockwork } from './clockwork.ts';
 import type { Database, StoredChange } from './database.ts';
@@ -17,13 +18,13 @@ import { comesOnce, joined, keyIs, revoked } from './remote-store.ts';
 import { SEED } from './seed.ts';
 import { Operators } from './staging.ts';
 
-type Sending = Pick<DrawnRequest, 'what' | 'invite' | 'succession'>;
+type Sending = Omit<DrawnRequest, 'at' | 'instance'>;
 
 export interface ClientsOptions {
   readonly clockwork: Clockwork;
   readonly chance: Chance;
   readonly instances: readonly Instance[];
-  readonly database: Pick<Database, 'lost' | 'hasLost'>;
+  readonly database: Pick<Database, 'lost' | 'hasLost' | 'disk' | 'changes'>;
   /** What a client takes an answer for. */
   told(answer: Answer): Answer;
 }
@@ -42,10 +43,16 @@ export interface Clients {
   send(instance: Instance, request: Sending): void;
   /** Long after all trouble, when every instance shows what all can follow. */
   readLast(instance: Instance): void;
+  /** Before all trouble, nodes begin sessions. */
+  beginSessions(instance: Instance): void;
+  /** Long after it, when every instance takes every heartbeat. */
+  beatLast(index: number): void;
   /** Something must not be. */
   found(cause: unknown): void;
   /** What must not be at the end; the last so many changes were asked for long after all trouble. */
-  assertHolds(changes: readonly StoredChange[], last: number): void;
+  assertHolds(last: number): Promise<void>;
+  /** How many heartbeats counted in a session. */
+  beatsCounted(): number;
 }
 
 /** How long after an acknowledgment somebody reads, at most. */
@@ -67,6 +74,11 @@ export function createClients(options: ClientsOptions): Clients {
     now: () => timeOf(clockwork),
     hasLost: () => database.hasLost,
     isLost: (certId) => database.lost.has(revoked(certId)),
+  });
+  const beats = new Beats({
+    now: () => timeOf(clockwork),
+    hasLost: () => database.hasLost,
+    isRevoked: (certId) => readers.acknowledged.revoked.includes(certId),
   });
   let nonces = 0;
 
@@ -183,6 +195,8 @@ export function createClients(options: ClientsOptions): Clients {
     rollBack: (instance) => step(instance, 'rollBackAuthorityKey'),
     finish,
     bringKeys: async (instance) => operators.bringKeys(instance),
+    beat: async (instance, { beat }) => void (await beats.inSession(instance, beat)),
+    repeatBeat: (instance, { beat }) => beats.again(instance, beat),
   };
 
   return {
@@ -195,8 +209,15 @@ export function createClients(options: ClientsOptions): Clients {
         )
         .catch(found);
     },
-    assertHolds(changes, last) {
+    beginSessions(instance) {
+      for (const node of BEATING.keys()) beats.signed(instance, node).catch(found);
+    },
+    beatLast: (index) => void beats.last(index, instances).catch(found),
+    beatsCounted: () => beats.counted,
+    async assertHolds(last) {
       if (problems.length > 0) throw problems[0];
+      const { changes } = database;
+      await beats.assertHolds(database.disk);
       assertOnce(changes);
       assertInTurn(changes);
       const facts = changes.flatMap((change) => change.facts);

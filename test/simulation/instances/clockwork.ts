@@ -41,10 +41,20 @@ export class Clockwork {
   }
 }
 
+export interface MachineClock {
+  /** Of the monotonic clock. */
+  readonly rate: number;
+  readonly offset: number;
+  /** Of the wall clock. */
+  readonly ahead: number;
+}
+
 /** Runs a process, whose clock may be a little fast or slow. */
 export class Machine {
   readonly name: string;
   readonly clockwork: Clockwork;
+  /** By how much its wall clock is ahead, milliseconds. */
+  readonly ahead: number;
   readonly #rate: number;
   readonly #offset: number;
   /** Every process on it so far; what an ended one still waits for never happens. */
@@ -56,9 +66,10 @@ export class Machine {
   /** For how long its clock has stood still. */
   #stood = 0;
 
-  constructor(name: string, clockwork: Clockwork, clock: { rate: number; offset: number }) {
+  constructor(name: string, clockwork: Clockwork, clock: MachineClock) {
     this.name = name;
     this.clockwork = clockwork;
+    this.ahead = clock.ahead;
     this.#rate = clock.rate;
     this.#offset = clock.offset;
   }

@@ -203,7 +203,8 @@ export class Database {
     const { epoch, holder } = this.lease;
     const revision = change.write(this.disk);
     this.changes.push({ ...change, under: { epoch, holder } });
-    this.#note();
+    // Liveness is stored too often for a standby to lag by that alone.
+    if (revision !== change.after) this.#note();
     return revision;
   }
 }

@@ -1,5 +1,6 @@
 /** What can happen to three instances: requests, and everything that goes wrong meanwhile. */
 import fc from 'fast-check';
+import { BEATING, type DrawnBeat } from './beats.ts';
 import { FAULTS, type FaultName } from './faults.ts';
 
 export const INSTANCES = 3;
@@ -26,10 +27,14 @@ export interface DrawnRequest {
     | 'rollBack'
     | 'finish'
     /** The private keys that an instance lacks come. */
-    | 'bringKeys';
+    | 'bringKeys'
+    | 'beat'
+    /** The very bytes of an earlier heartbeat. */
+    | 'repeatBeat';
   readonly instance: number;
   readonly invite: number;
   readonly succession: DrawnSuccession;
+  readonly beat: DrawnBeat;
 }
 
 export interface DrawnSuccession {
@@ -46,6 +51,8 @@ export interface History {
   readonly seed: number;
   /** How fast the clock of each machine is. */
   readonly rates: readonly number[];
+  /** By how much its wall clock is ahead, milliseconds. */
+  readonly ahead: readonly number[];
   readonly faults: readonly DrawnFault[];
   readonly requests: readonly DrawnRequest[];
 }
@@ -59,7 +66,22 @@ const instance = fc.integer({ min: 0, max: INSTANCES - 1 });
 const WHAT = [
   ...(['revoke', 'revoke', 'revoke', 'join', 'join', 'read', 'read'] as const),
   ...(['stage', 'stage', 'activate', 'activate', 'rollBack', 'finish', 'bringKeys'] as const),
+  ...(['beat', 'beat', 'beat', 'beat', 'beat', 'repeatBeat', 'repeatBeat', 'repeatBeat'] as const),
 ] as const;
+
+/** Most are the first of their node, which are signed, or genuine. */
+export const beat: fc.Arbitrary<DrawnBeat> = fc.record({
+  node: fc.nat(BEATING.length - 1),
+  instant: fc.constantFrom('now', 'now', 'now', 'earlier', 'ahead', 'far_ahead', 'stale'),
+  flaw: fc.oneof(
+    { weight: 8, arbitrary: fc.constant('none' as const) },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom('certificate', 'node', 'end', 'instant', 'body', 'key'),
+    },
+  ),
+  again: fc.nat(5),
+});
 
 export const succession: fc.Arbitrary<DrawnSuccession> = fc.record({
   kind: fc.constantFrom('planned', 'planned', 'compromise'),
@@ -74,6 +96,10 @@ export const succession: fc.Arbitrary<DrawnSuccession> = fc.record({
 export const histories: fc.Arbitrary<History> = fc.record({
   seed: fc.integer(),
   rates: fc.array(fc.double({ min: 0.97, max: 1.03, noNaN: true }), {
+    minLength: INSTANCES,
+    maxLength: INSTANCES,
+  }),
+  ahead: fc.array(fc.constantFrom(0, 0, 0, -900, 900), {
     minLength: INSTANCES,
     maxLength: INSTANCES,
   }),
@@ -93,7 +119,8 @@ export const histories: fc.Arbitrary<History> = fc.record({
       instance,
       invite: fc.integer({ min: 0, max: 3 }),
       succession,
+      beat,
     }),
-    { minLength: 5, maxLength: 30 },
+    { minLength: 5, maxLength: 40 },
   ),
 });

@@ -1,4 +1,4 @@
-/** Time and randomness of a process. All machines have the same wall clock, and their own monotonic one. */
+/** Time and randomness of a process. Each machine has its own clocks. */
 import type { Runtime } from '../../../src/base/runtime.ts';
 import type { Chance } from './chance.ts';
 import type { Machine } from './clockwork.ts';
@@ -8,7 +8,7 @@ export const BEGAN = Date.UTC(2026, 2, 1);
 
 export function machineRuntime(machine: Machine, chance: Chance): Runtime {
   return {
-    now: () => BEGAN + Math.floor(machine.clockwork.now),
+    now: () => BEGAN + Math.floor(machine.clockwork.now) + machine.ahead,
     elapsed: machine.elapsed,
     pause: (milliseconds) => new Promise((resolve) => void machine.after(milliseconds, resolve)),
     ...randomness(chance),

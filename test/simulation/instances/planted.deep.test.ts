@@ -3,7 +3,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { FromWriter } from '../../../src/server/link/messages.ts';
-import { type History, histories, INSTANCES, LONGEST_FAULT_MS, succession } from './histories.ts';
+import {
+  beat,
+  type History,
+  histories,
+  INSTANCES,
+  LONGEST_FAULT_MS,
+  succession,
+} from './histories.ts';
 import type { Defect } from './play.ts';
 import { describe, simulate } from './simulate.ts';
 
@@ -42,9 +49,9 @@ const pausedWriters = fc
 
 /** A key replaces another soon, and there are no faults that would have hidden what follows. */
 const replacedKeys = fc
-  .record({ history: histories, instance: fc.nat(INSTANCES - 1), succession })
-  .map(({ history, instance, succession }): History => {
-    const drawn = { instance, invite: 0, succession: { ...succession, activatesIn: 0 } };
+  .record({ history: histories, instance: fc.nat(INSTANCES - 1), succession, beat })
+  .map(({ history, instance, succession, beat }): History => {
+    const drawn = { instance, invite: 0, succession: { ...succession, activatesIn: 0 }, beat };
     const stage = { ...drawn, at: 100, what: 'stage' } as const;
     const activate = { ...drawn, at: 200, what: 'activate' } as const;
     return { ...history, faults: [], requests: [stage, activate, ...history.requests] };

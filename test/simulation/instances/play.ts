@@ -6,11 +6,11 @@ import { chanceOf } from './chance.ts';
 import { createClients } from './clients.ts';
 import { Clockwork, Machine, withTimersOfMachines } from './clockwork.ts';
 import { Database } from './database.ts';
+import type { ProcessDefect } from './defect.ts';
 import { FAULTS } from './faults.ts';
 import { type History, INSTANCES, LONGEST_FAULT_MS, TROUBLE_MS } from './histories.ts';
 import { Instance } from './instance.ts';
 import { Network } from './network.ts';
-import type { ProcessDefect } from './process.ts';
 import { isKeyChange } from './remote-store.ts';
 import { SEED } from './seed.ts';
 
@@ -24,7 +24,7 @@ export interface Defect extends ProcessDefect {
 }
 
 /** What all histories so far have walked through. */
-export const walked = { changes: 0, changesOfKeys: 0 };
+export const walked = { changes: 0, changesOfKeys: 0, beats: 0 };
 
 /** By then all instances serve. */
 const BEGINS_MS = 1500;
@@ -36,19 +36,26 @@ const RECOVERY_MS = 7000;
 const WELL_MS = BEGINS_MS + TROUBLE_MS + LONGEST_FAULT_MS + RECOVERY_MS;
 /** How long a request may take then. */
 const PATIENCE_MS = 500;
+/** Until the writer has stored the last heartbeats. */
+const STORED_MS = 1500;
 
 export function play(history: History, defect: Defect = {}): Promise<void> {
   return withTimersOfMachines(() => playOn(history, defect));
 }
 
-async function playOn({ seed, rates, faults, requests }: History, defect: Defect): Promise<void> {
+async function playOn(history: History, defect: Defect): Promise<void> {
+  const { seed, rates, ahead, faults, requests } = history;
   const chance = chanceOf(seed);
   const clockwork = new Clockwork();
   const database = new Database(clockwork, chance, copyOfDisk(SEED.disk));
   defect.database?.(database);
   const network = new Network(clockwork, chance, defect.tamper);
   const machines = Array.from({ length: INSTANCES }, (_, index) => {
-    const clock = { rate: rates[index] ?? 1, offset: chance.between(1, 1e9) };
+    const clock = {
+      rate: rates[index] ?? 1,
+      offset: chance.between(1, 1e9),
+      ahead: ahead[index] ?? 0,
+    };
     return new Machine(`machine-${index + 1}`, clockwork, clock);
   });
   const folders = new Map(machines.map(({ name }) => [name, new KeyFolder()]));
@@ -60,6 +67,7 @@ async function playOn({ seed, rates, faults, requests }: History, defect: Defect
   const clients = createClients({ clockwork, chance, instances, database, told });
 
   for (const instance of instances) instance.start();
+  clockwork.at(BEGINS_MS - 100, () => clients.beginSessions(instances[0] as Instance));
   await clockwork.runUntil(BEGINS_MS - 1);
   for (const { at, what, instance: index, lasts } of faults) {
     clockwork.at(BEGINS_MS + at, () => {
@@ -84,13 +92,21 @@ async function playOn({ seed, rates, faults, requests }: History, defect: Defect
     clockwork.at(WELL_MS, () => clients.send(instance, LAST_CHANGE));
     clockwork.at(WELL_MS + PATIENCE_MS / 2, () => clients.readLast(instance));
   }
-  await clockwork.runUntil(WELL_MS + PATIENCE_MS);
+  for (const index of instances.keys()) clockwork.at(WELL_MS, () => clients.beatLast(index));
+  await clockwork.runUntil(WELL_MS + PATIENCE_MS + STORED_MS);
   for (const machine of machines) machine.kill();
   walked.changes += database.changes.length;
   walked.changesOfKeys += database.changes.filter(({ facts }) => facts.some(isKeyChange)).length;
-  clients.assertHolds(database.changes, INSTANCES);
+  walked.beats += clients.beatsCounted();
+  await clients.assertHolds(INSTANCES);
 }
 
 const NO_SUCCESSION = { kind: 'planned', activatesIn: 0, overlap: 0, holders: [] } as const;
-const LAST_CHANGE = { what: 'revoke', invite: 0, succession: NO_SUCCESSION } as const;
+const NO_BEAT = { node: 0, instant: 'now', flaw: 'none', again: 0 } as const;
+const LAST_CHANGE = {
+  what: 'revoke',
+  invite: 0,
+  succession: NO_SUCCESSION,
+  beat: NO_BEAT,
+} as const;
 const LAST_KEYS = { ...LAST_CHANGE, what: 'bringKeys' } as const;

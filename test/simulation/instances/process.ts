@@ -9,6 +9,7 @@ import type { JsonObject } from '../../../src/base/json/value.ts';
 import { jsonText } from '../../../src/base/json/write.ts';
 import { createLogger } from '../../../src/base/log/logger.ts';
 import { Refusal } from '../../../src/base/refusal.ts';
+import { createHeartbeatSessions, type HeartbeatSessions } from '../../../src/edge/auth/session.ts';
 import {
   type KnownAuthorityKeys,
   publishedAuthorityKeys,
@@ -31,16 +32,20 @@ import { createCallRouter } from '../../../src/server/link/call-router.ts';
 import { createLinkClient, withdrawAll } from '../../../src/server/link/client.ts';
 import { openLinkHost } from '../../../src/server/link/host.ts';
 import { createLinkKeys } from '../../../src/server/link/keys.ts';
+import { followSessionSecret } from '../../../src/server/session-secrets.ts';
 import { followList } from '../../../src/server/waiting.ts';
 import { acquireLease, type Lease } from '../../../src/store/postgresql/lease.ts';
 import type { StatePosition, Unit } from '../../../src/store/store.ts';
 import { type OpenAuthority, open } from '../authority-calls.ts';
 import type { KeyFolder } from '../key-folder.ts';
 import { type MemoryDisk, subjectsOn } from '../memory-disk.ts';
+import { FLUSH_INTERVAL } from '../model/contacts.ts';
+import { SESSION_LASTS } from '../session-beats.ts';
 import { insist, Violation } from '../violation.ts';
 import type { Chance } from './chance.ts';
 import type { Machine } from './clockwork.ts';
 import { type Database, furthest } from './database.ts';
+import type { ProcessDefect } from './defect.ts';
 import { leaseTable } from './lease-table.ts';
 import { machineRuntime } from './machine-runtime.ts';
 import type { Network } from './network.ts';
@@ -58,24 +63,12 @@ export interface Surroundings {
   found(cause: unknown): void;
 }
 
-/** What a wrong program would do. */
-export interface ProcessDefect {
-  /** Answers by its own clock, without asking whether it is still the holder. */
-  readonly answersUnconfirmed?: boolean;
-  /** Takes over whatever the database has, without remembering what it has seen. */
-  readonly remembersNothing?: boolean;
-  /** Activates a key whoever holds it. */
-  readonly countsNoInstances?: boolean;
-  /** Signs with the key that it was started with, whatever the state says. */
-  readonly forgetsKeys?: boolean;
-  /** Shows the genesis block that it knows. */
-  readonly asksNobodyForGenesis?: boolean;
-}
-
 /** The public face of a process while it runs. */
 export interface Running {
   readonly call: Call;
   readonly authorityKeys: KnownAuthorityKeys;
+  readonly sessions: HeartbeatSessions;
+  now(): number;
   /** As it knows them, without asking. */
   held(name: keyof Shown): JsonObject | null;
   /** Null if it does not know what is published now. Rejects if it writes, and shows less than before its turn. */
@@ -98,6 +91,8 @@ const logger = createLogger({
 const FOLLOW_MS = 250;
 /** How often the writer looks whether anything is due for the keys of the authority. */
 const KEYS_MS = 1000;
+/** How often it looks for the secret of sessions, if it lacks the key. */
+const SECRET_MS = 1000;
 
 /** Resolves when it serves. */
 export async function startProcess(
@@ -202,7 +197,8 @@ export async function startProcess(
     lease = held;
     const { epoch, previousOwner } = held;
     const by = { epoch, holder, previousOwner };
-    const store = remoteStore({ database, machine, by, committed: held.noteHeld });
+    const remote = remoteStore({ database, machine, by, committed: held.noteHeld });
+    const store = defect.store?.(remote) ?? remote;
     const opened = await open({
       store: { ...store, commit: (unit) => store.commit(activatedEverywhere(unit)) },
       seen,
@@ -219,12 +215,13 @@ export async function startProcess(
     noteWriter(memory, epoch);
     host.startServing({ epoch, call, limits, heldSince });
     callRouter.lead({ call, limits, isHeld: held.isHeld });
-    keepKeys(opened);
+    every(KEYS_MS, opened.keepKeys);
+    every(FLUSH_INTERVAL, opened.flush);
   }
 
-  function keepKeys(opened: OpenAuthority): void {
-    machine.after(KEYS_MS, () => {
-      opened.keepKeys().then(() => keepKeys(opened), fatal);
+  function every(milliseconds: number, work: () => Promise<void>): void {
+    machine.after(milliseconds, () => {
+      work().then(() => every(milliseconds, work), fatal);
     });
   }
 
@@ -258,6 +255,12 @@ export async function startProcess(
     return JSON.parse(documentText(document));
   }
 
+  const created = createHeartbeatSessions({ lastsMs: SESSION_LASTS, runtime });
+  const sessions = defect.sessions?.(created) ?? created;
+  const { use } = sessions;
+  const deriveSecret = followSessionSecret({ signer, genesis, publisher, use });
+  every(SECRET_MS, async () => deriveSecret());
+
   const leading = acquired.then(lead);
   await Promise.race([leading, waits]);
   void follow();
@@ -266,8 +269,10 @@ export async function startProcess(
   });
 
   return {
-    call: callRouter.call,
+    call: defect.call?.(callRouter.call) ?? callRouter.call,
     authorityKeys,
+    sessions,
+    now: runtime.now,
     held,
     async read() {
       const names = ['genesis', 'authority_keys', 'crl'] as const;

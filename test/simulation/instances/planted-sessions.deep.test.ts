@@ -1,0 +1,120 @@
+/** As `planted.deep.test.ts`, with defects in heartbeat sessions. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { CallOf } from '../authority-calls.ts';
+import { beat, type History, histories, INSTANCES, succession } from './histories.ts';
+import type { Defect } from './play.ts';
+import { simulate } from './simulate.ts';
+
+const HISTORIES = 200;
+
+const instance = fc.nat(INSTANCES - 1);
+const GENUINE = { node: 2, instant: 'now', flaw: 'none', again: 0 } as const;
+const NO_SUCCESSION = { kind: 'planned', activatesIn: 0, overlap: 0, holders: [] } as const;
+const UNUSED = { invite: 0, succession: NO_SUCCESSION, beat: GENUINE } as const;
+
+/** A heartbeat in a session, an end of the instance, and the same heartbeat again through others. */
+const repeatedBeats = (what: 'kill' | 'stop') =>
+  fc.record({ history: histories, instance }).map(({ history, instance }): History => {
+    const beat = { ...UNUSED, at: 100, what: 'beat', instance } as const;
+    const faults = [0, 1, 2].map((instance) => ({ at: 200, what, instance, lasts: 100 }));
+    const again = [1800, 2000, 2200].map((at, instance) => {
+      return { ...UNUSED, at, what: 'repeatBeat', instance } as const;
+    });
+    return { ...history, faults, requests: [beat, ...again] };
+  });
+
+/** A key takes over, and heartbeats come in the sessions that began before. */
+const replacedKeys = fc
+  .record({ history: histories, instance, succession, beat })
+  .map(({ history, instance, succession }): History => {
+    const drawn = { ...UNUSED, instance, succession: { ...succession, activatesIn: 0 } };
+    const stage = { ...drawn, at: 100, what: 'stage' } as const;
+    const activate = { ...drawn, at: 200, what: 'activate' } as const;
+    const beats = [600, 800, 1000].map((at, instance) => {
+      return { ...UNUSED, at, what: 'beat', instance } as const;
+    });
+    return { ...history, faults: [], requests: [stage, activate, ...beats] };
+  });
+
+const DEFECTS: readonly (readonly [string, Defect, RegExp, fc.Arbitrary<History>?])[] = [
+  [
+    'an instance that does not check the MAC',
+    {
+      sessions: (sessions) => ({
+        ...sessions,
+        judge: (...given) => ({ ...sessions.judge(...given), verdict: 'valid' }),
+      }),
+    },
+    /is valid at the edge/,
+  ],
+  [
+    'an instance whose sessions outlast the key of the authority',
+    {
+      sessions(sessions) {
+        let isSet = false;
+        return {
+          ...sessions,
+          use(secret) {
+            if (!isSet) sessions.use(secret);
+            isSet ||= secret !== null;
+          },
+        };
+      },
+    },
+    /is valid at the edge|is not signed by/,
+    replacedKeys,
+  ],
+  [
+    'an instance that acknowledges heartbeats in sessions by itself',
+    {
+      call: (call) => (name, given) => {
+        const isBeat = name === 'heartbeat' && (given as CallOf<'heartbeat'>).node.nonce === null;
+        return isBeat ? { ok: true, json: '{}' } : call(name, given);
+      },
+    },
+    /The writer has not heard|counted twice|counted after/,
+  ],
+  [
+    'a writer that takes the crash of the one before for a stop',
+    {
+      store: (store) => ({
+        ...store,
+        load: async () => ({ ...(await store.load()), previousOwner: 'closed' }),
+      }),
+    },
+    /counted twice|counted after a later one/,
+    repeatedBeats('kill'),
+  ],
+  [
+    'a writer that does not store the instants',
+    {
+      store: (store) => ({
+        ...store,
+        touchMany: (rows, times) =>
+          store.touchMany(
+            rows.map((row) => ({ ...row, newestSignedAt: 0 })),
+            times,
+          ),
+      }),
+    },
+    /counted twice|counted after a later one/,
+    repeatedBeats('stop'),
+  ],
+];
+
+for (const [name, defect, finding, drawn] of DEFECTS) {
+  test(`${name} is found`, async () => {
+    const draw = { histories: HISTORIES, seed: 1, shrinks: false };
+    const found = await simulate(draw, defect, drawn);
+    assert.ok(found !== null, `${HISTORIES} histories hold with it`);
+    assert.match(found.problem, finding);
+  });
+}
+
+for (const end of ['kill', 'stop'] as const) {
+  test(`heartbeats that are repeated after a ${end} are refused without a defect`, async () => {
+    assert.equal(await simulate({ histories: 20, seed: 1 }, {}, repeatedBeats(end)), null);
+  });
+}
