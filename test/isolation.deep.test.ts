@@ -18,8 +18,8 @@ const home = join(scratch, 'home');
 const KINDS = [
   ['doctor.test.ts', 'loads no native code for an authority elsewhere'],
   ['cli-terminal.test.ts', 'is as wide as the terminal, with colors that show what is in force'],
-  ['ssh-agent.test.ts', 'an operator signs by the agent'],
-  ['store/postgresql-start.test.ts', 'a unix socket is reached by its folder'],
+  ['ssh-agent.test.ts', 'an operator signs with the agent'],
+  ['store/postgresql-start.test.ts', 'a unix socket is addressed by its folder'],
 ] as const;
 
 /** What `npm start`, a node and an operator leave behind. */

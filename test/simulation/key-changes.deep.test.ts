@@ -7,8 +7,7 @@ import { assertHolds } from './assert-holds.ts';
 
 const OFTEN = ['--successions', '15'];
 
-test('50 histories of key changes end as the specification says', () =>
-  assertHolds(50, ...OFTEN));
+test('50 histories of key changes end as the specification says', () => assertHolds(50, ...OFTEN));
 
 test('30 histories of key changes do so while clocks are set forward and back', () =>
   assertHolds(30, ...OFTEN, '--clocks', 'wrong'));
