@@ -29,6 +29,7 @@ import {
   type SampleNetwork,
   type SampleSubjects,
 } from '../test/support/sample-networks.ts';
+import { CONSOLE_SCENES, type ConsoleScene } from './console-scenes.ts';
 import { seed } from './seed.ts';
 
 const THEMES = ['light', 'dark'] as const;
@@ -48,6 +49,7 @@ const NETWORKS: readonly { readonly name: string; filled(): Promise<FilledNetwor
 interface Options {
   readonly height: number;
   readonly network?: string;
+  readonly only?: string;
   readonly docs?: boolean;
 }
 
@@ -65,11 +67,15 @@ await new Command('screenshots')
       NETWORKS.map(({ name }) => name),
     ),
   )
+  .option('--only <beginning>', 'only pictures whose names begin like this')
   .option('--docs', `only the pictures of the documents, to ${DOCUMENTED.folder}`)
   .action(drawAll)
   .parseAsync();
 
-async function drawAll(folder: string, { height, network, docs }: Options): Promise<void> {
+async function drawAll(
+  folder: string,
+  { height, network, only = '', docs }: Options,
+): Promise<void> {
   const browser = await startBrowser();
   try {
     if (docs) return await drawDocumented(browser);
@@ -79,9 +85,14 @@ async function drawAll(folder: string, { height, network, docs }: Options): Prom
       mkdirSync(target, { recursive: true });
       await using held = await filled();
       const { na, subjects } = held;
-      await drawSite(browser, na.url, pageAddresses(subjects), target, height);
+      const named = ({ name: each }: { readonly name: string }) => each.startsWith(only);
+      await drawSite(browser, na.url, pageAddresses(subjects).filter(named), target, height);
+      const pages = (await consoleAddresses(na)).filter(named);
+      const scenes = CONSOLE_SCENES.filter(named);
+      if (pages.length + scenes.length === 0) continue;
       await using console = await startTestConsole(na);
-      await drawSite(browser, console.url, await consoleAddresses(na), target, height);
+      await drawSite(browser, console.url, pages, target, height);
+      for (const scene of scenes) await drawScene(browser, na, scene, target, height);
     }
   } finally {
     await browser.close();
@@ -113,12 +124,37 @@ async function drawSite(
   const root = new URL('.', page.url());
   for (const { name, path } of addresses) {
     const address = new URL(`.${path}`, root).href;
-    for (const theme of THEMES) {
-      for (const width of WIDTHS) {
-        const file = join(target, `${name}-${theme}-${width}.png`);
-        await draw(page, address, { theme, width }, file, most);
-        process.stdout.write(`${file}\n`);
-      }
+    for (const { look, file } of looksOf(name, target)) await draw(page, address, look, file, most);
+  }
+}
+
+/** What takes more than an address to see. */
+async function drawScene(
+  browser: TestBrowser,
+  na: TestAuthority,
+  { name, console: options, reach }: ConsoleScene,
+  target: string,
+  most: number,
+): Promise<void> {
+  await using console = await startTestConsole(na, options?.(na));
+  await using visit = await browser.visit(console.url, { isApart: true });
+  const { page } = visit;
+  await page.waitForURL(/\/nodes$/);
+  if (!(await reach(page, na))) return;
+  for (const { look, file } of looksOf(name, target)) await photograph(page, look, file, most);
+}
+
+interface Look {
+  readonly theme: (typeof THEMES)[number];
+  readonly width: number;
+}
+
+function* looksOf(name: string, target: string): Generator<{ look: Look; file: string }> {
+  for (const theme of THEMES) {
+    for (const width of WIDTHS) {
+      const file = join(target, `${name}-${theme}-${width}.png`);
+      yield { look: { theme, width }, file };
+      process.stdout.write(`${file}\n`);
     }
   }
 }
@@ -176,17 +212,27 @@ function whenDone(na: TestAuthority, dataDir: string): AsyncDisposable {
   };
 }
 
-/** The full page, unless it is very long; at least one screen. */
 async function draw(
   page: Page,
   url: string,
-  { theme, width }: { readonly theme: (typeof THEMES)[number]; readonly width: number },
+  look: Look,
+  file: string,
+  most: number,
+): Promise<void> {
+  await page.setViewportSize({ width: look.width, height: Math.min(most, 800) });
+  await page.goto(url, { waitUntil: 'load' });
+  await photograph(page, look, file, most);
+}
+
+/** The full page, unless it is very long; at least one screen. */
+async function photograph(
+  page: Page,
+  { theme, width }: Look,
   file: string,
   most: number,
 ): Promise<void> {
   await page.setViewportSize({ width, height: Math.min(most, 800) });
   await page.emulateMedia({ colorScheme: theme });
-  await page.goto(url, { waitUntil: 'load' });
   const whole = await page.evaluate<number>('document.documentElement.scrollHeight');
   const clip = { x: 0, y: 0, width, height: Math.min(most, whole) };
   await page.screenshot({ path: file, fullPage: true, clip });

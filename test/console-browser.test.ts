@@ -112,6 +112,10 @@ test('every page is accessible and free of errors', async () => {
   assert.ok((await page.locator('.cells rect').count()) > 0);
   await assertSound(visit);
   await page.goto(new URL('./invites', page.url()).href);
+  await page.click('text=Create invites…');
+  await page.locator('h1', { hasText: 'Create invites' }).waitFor();
+  assert.equal(await page.evaluate('document.activeElement?.name'), 'role');
+  await assertSound(visit);
   await page.click('text=Create…');
   await page.locator('h1', { hasText: 'Confirm' }).waitFor();
   await page.waitForLoadState();

@@ -26,14 +26,14 @@ suite('audit', () => {
     assert.match(text, /data-news="\.\/audit-news\?after=\d+"/);
 
     const found = await console.page(`audit?type=certificate_issued&q=${node.certId}`);
-    assert.match(found.text, /: 1 match/);
+    assert.match(found.text, /: 1 found, the newest first/);
     assert.doesNotMatch(found.text, new RegExp(other.certId));
     const actor = na.standard.keyId;
     assert.match((await console.page(`audit?actor=${actor}`)).text, /invite_created/);
     assert.match((await console.page('audit?actor=nobody')).text, /None of the entries 1 to/);
 
     const earlier = await console.page('audit?upto=1');
-    assert.match(earlier.text, /Entries 1 to 1: 1 match/);
+    assert.match(earlier.text, /Entries 1 to 1, the newest first/);
     assert.doesNotMatch(earlier.text, /data-news/);
     assert.match(earlier.text, /Newest entries/);
   });
@@ -80,7 +80,7 @@ test('health shows the posture and the remote checks, worst first', async () => 
   const na = await authority();
   await using console = await startTestConsole(na);
   const { text } = await console.page('health');
-  for (const part of ['What the authority says', 'reachable', 'clock skew', 'forwarded']) {
+  for (const part of ['What the authority says', 'Reachable', 'Clock skew', 'Forwarded']) {
     assert.ok(text.includes(part), part);
   }
   assert.match(text, /<h2 id="history-heading">History.*Heartbeats a minute: .*Joins: .*Failed/s);
@@ -88,7 +88,7 @@ test('health shows the posture and the remote checks, worst first', async () => 
   await using lost = await startTestConsole(na, { url: 'http://127.0.0.1:1' });
   const answer = await lost.page('health');
   assert.match(answer.text, /The authority does not answer/);
-  assert.ok(answer.text.indexOf('reachable') > 0);
+  assert.ok(answer.text.indexOf('Reachable') > 0);
 });
 
 suite('succession', () => {

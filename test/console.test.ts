@@ -266,7 +266,8 @@ suite('nodes', () => {
   test('a page without rows says why', async () => {
     for (const [query, further, text] of [
       ['', {}, /No node is in use\. Invite one .*mesh-na invite create/],
-      ['role=role:client', {}, /No certificate matches/],
+      ['role=role:client', {}, /No node in use matches.*status=any.*any status/],
+      ['role=role:client&status=any', {}, /No certificate matches/],
       ['role=role:client', { next_cursor: 'c' }, /None matches so far: the next page searches on/],
     ] as const) {
       const certificates = async () => ({ count: 0, certificates: [], ...further });

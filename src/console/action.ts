@@ -8,7 +8,8 @@ import { type Context, hasTier } from './context.ts';
 export interface Field {
   readonly name: string;
   readonly label: string;
-  readonly kind: 'text' | 'number' | 'select' | 'lines' | 'check' | 'hidden';
+  /** `id` is for ids and keys, which need room; `lines` for short ones; `pasted` for a document. */
+  readonly kind: 'text' | 'id' | 'number' | 'select' | 'lines' | 'pasted' | 'check' | 'hidden';
   /** Shown below the field. */
   readonly hint?: string;
   readonly isRequired?: boolean;
@@ -56,6 +57,8 @@ export interface Action {
   readonly label: string;
   /** The tier that the authority demands. */
   readonly tier: OperatorTier;
+  /** Whether something ends that does not come back: its buttons are red. */
+  readonly isDestructive?: boolean;
   readonly fields: readonly Field[];
   /** Says what would be sent for a filled form, and changes nothing. Throws a `FormProblem` for a wrong form. */
   plan(context: Context, form: URLSearchParams): Promise<Plan>;

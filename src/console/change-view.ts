@@ -2,7 +2,7 @@
 import { canonicalJson } from '../base/json/write.ts';
 import { shownCount } from '../pages/counts.ts';
 import { section } from '../pages/details-page.ts';
-import { type Html, html } from '../pages/html.ts';
+import { type Html, html, NO_HTML } from '../pages/html.ts';
 import { type Change, mayContinue } from './change.ts';
 import type { Context } from './context.ts';
 import { entriesTable } from './entries.ts';
@@ -17,7 +17,7 @@ export function proposedPage(change: Change, context: Context, problem: string |
   return {
     title: 'Confirm',
     lede: sentence,
-    path: '',
+    path: pathIn(back),
     body: html`${problem === null ? '' : problemLine(problem)}${section(
       'effects',
       'What it affects',
@@ -29,7 +29,7 @@ ${effects.map(
 `,
     )}${section('signed', 'What will be signed', signed(change, context))}${section('same', 'The same on the command line', command(change, context))}<form class="confirm" method="post" action="./confirm">
 <input type="hidden" name="id" value="${change.id}">
-${numberField(plan.typedNumber)}<p class="actions"><button type="submit">${change.action.label}</button><a href="${back}">Cancel</a></p>
+${numberField(plan.typedNumber)}<p class="actions"><button class="${change.action.isDestructive ? 'danger' : ''}" type="submit">${change.action.label}</button><a href="${back}">Cancel</a></p>
 </form>
 ${
   requests.length === 0
@@ -40,6 +40,11 @@ ${
   };
 }
 
+/** The page of the navigation to which a change belongs. */
+function pathIn(back: string): string {
+  return back.replace(/^\.|\?.*$/g, '');
+}
+
 function numberField(typed: number | null): Html {
   if (typed === null) return html``;
   return html`<p class="field"><label for="number">Type ${typed} to confirm</label><input type="text" id="number" name="number" inputmode="numeric" required autocomplete="off"></p>
@@ -48,8 +53,8 @@ function numberField(typed: number | null): Html {
 
 /** The members that do not change from one request to the next are those of the wire [core-2-2]. */
 function signed({ plan: { requests } }: Change, { audience, keyId }: Context): Html {
-  const texts = requests.slice(0, MOST_SHOWN).map(({ path, body }) =>
-    canonicalJson({
+  const [first = NO_HTML, ...more] = requests.slice(0, MOST_SHOWN).map(({ path, body }) => {
+    const text = canonicalJson({
       v: 2,
       method: 'POST',
       path: decodeURIComponent(path),
@@ -59,18 +64,23 @@ function signed({ plan: { requests } }: Change, { audience, keyId }: Context): H
       key_id: keyId,
       timestamp: 'when it is signed',
       nonce: 'a new random value',
-    }),
-  );
-  const left = requests.length - texts.length;
+    });
+    return html`<pre class="code" tabindex="0">${indentedJson(text)}</pre>
+`;
+  });
+  const left = requests.length - MOST_SHOWN;
   return html`<p>${requests.length === 1 ? 'One request' : `${shownCount(requests.length)} requests`}, signed with the key ${keyId}:</p>
-${texts.map(
-  (text) => html`<pre class="code" tabindex="0">${indentedJson(text)}</pre>
-`,
-)}${
+${first}${
+  more.length === 0
+    ? NO_HTML
+    : html`<details><summary>The next ${more.length}</summary><div class="listing">
+${more}</div></details>
+`
+}${
   left > 0
     ? html`<p class="muted">And ${shownCount(left)} more like these.</p>
 `
-    : ''
+    : NO_HTML
 }`;
 }
 
@@ -88,8 +98,8 @@ export function outcomePage(change: Change, context: Context): ShellParts {
   return {
     title: TITLES[state],
     lede: `${plan.sentence}${progress}${left}`,
-    path: '',
-    body: html`${state === 'failed' ? failure(change, context) : ''}${answer(change)}${entries(change)}${section('same', 'The same on the command line', command(change, context))}<p class="actions"><a class="button" href="${plan.back}">Continue</a></p>
+    path: pathIn(plan.back),
+    body: html`${state === 'failed' ? failure(change, context) : ''}${answer(change)}${entries(change)}${section('same', 'The same on the command line', command(change, context))}<p class="actions" data-outcome><a class="button primary" href="${plan.back}">Continue</a></p>
 `,
   };
 }
@@ -130,6 +140,6 @@ function entries({ entries: all, state }: Change): Html {
   return section(
     'audit',
     'Audit log',
-    entriesTable('entries', 'What the audit log says of it', all),
+    entriesTable('entries', 'The entries that this change has written', all),
   );
 }

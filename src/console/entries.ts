@@ -17,10 +17,18 @@ export function entriesTable(id: string, caption: string, rows: readonly LoggedE
       { head: 'Entry', cell: ({ index }) => index, kind: 'number', isHead: true },
       { head: 'Time', cell: ({ entry }) => exactTime(entry.created_at) },
       { head: 'Event', cell: ({ entry }) => entry.event_type },
-      { head: 'Operator', cell: ({ entry }) => entry.actor_key_id ?? '' },
-      { head: 'Details', cell: ({ entry }) => html`<code>${detailsText(entry)}</code>` },
+      { head: 'Operator', kind: 'operator', cell: ({ entry }) => entry.actor_key_id ?? '' },
+      { head: 'Details', cell: ({ entry }) => members(entry) },
     ],
   });
+}
+
+/** Each member of the details can be read and copied by itself. */
+function members({ details }: LoggedEvent['entry']): Html {
+  return html`<span class="members">${Object.entries(details).map(
+    ([name, value]) =>
+      html`<span><span class="small muted">${name}</span> <code><bdi>${typeof value === 'string' ? value : canonicalJson(value as JsonValue)}</bdi></code></span>`,
+  )}</span>`;
 }
 
 export function detailsText({ details }: LoggedEvent['entry']): string {

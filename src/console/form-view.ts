@@ -2,24 +2,40 @@
 import { type Html, html, NO_HTML } from '../pages/html.ts';
 import type { Action, Field } from './action.ts';
 
-/** `values` are filled in, also for fields that are hidden. */
-export function actionForm(action: Action, values: URLSearchParams): Html {
+/** `values` are filled in, also for fields that are hidden. A form that is the whole page begins with the focus. */
+export function actionForm(action: Action, values: URLSearchParams, isWholePage = false): Html {
+  const first = action.fields.find(
+    ({ name, kind }) => kind !== 'hidden' && !(kind === 'id' && values.has(name)),
+  );
   return html`<form class="ask" method="post" action="./do?action=${action.name}" data-changes>
-${action.fields.map((field) => fieldOf(action.name, field, values.get(field.name) ?? ''))}<p class="field"><button type="submit">${action.label}…</button></p>
+${action.fields.map((field) => fieldOf(action.name, field, values.get(field.name) ?? '', isWholePage && field === first))}<p class="field"><button type="submit">${action.label}…</button></p>
 </form>
 `;
 }
 
-/** A link to the form with these values. */
+/** Leads to the form with these values; or, if they fill it completely, directly to what would be signed. */
 export function actionLink(
-  { name, label }: Action,
+  { name, label, fields, isDestructive = false }: Action,
   values: Readonly<Record<string, string>>,
 ): Html {
+  const look = isDestructive ? 'button danger' : 'button';
+  if (fields.every((field) => Object.hasOwn(values, field.name))) {
+    return html`<form method="post" action="./do?action=${name}">${Object.entries(values).map(
+      ([field, value]) => html`<input type="hidden" name="${field}" value="${value}">`,
+    )}<button class="${look}" type="submit">${label}…</button></form>`;
+  }
   const query = new URLSearchParams({ action: name, ...values });
-  return html`<a class="button" href="./do?${query.toString()}">${label}…</a>`;
+  return html`<a class="${look}" href="./do?${query.toString()}">${label}…</a>`;
 }
 
-function fieldOf(form: string, field: Field, value: string): Html {
+/** Above a list: what adds to it. */
+export function newButton(action: Action, values: Readonly<Record<string, string>> = {}): Html {
+  const query = new URLSearchParams({ action: action.name, ...values });
+  return html`<p class="actions"><a class="button primary" href="./do?${query.toString()}">${action.title}…</a></p>
+`;
+}
+
+function fieldOf(form: string, field: Field, value: string, isFocused: boolean): Html {
   const { name, label, kind, hint, isRequired = false } = field;
   if (kind === 'hidden')
     return html`<input type="hidden" name="${name}" value="${value}">
@@ -27,8 +43,8 @@ function fieldOf(form: string, field: Field, value: string): Html {
   const id = `${form}-${name}`;
   const described = hint === undefined ? NO_HTML : html` aria-describedby="${id}-hint"`;
   const note = hint === undefined ? '' : html`<span class="hint" id="${id}-hint">${hint}</span>`;
-  const place = kind === 'lines' ? 'field wide' : 'field';
-  return html`<p class="${place}">${inputOf(id, field, value, html`${described}${isRequired ? html` required` : NO_HTML}`, label)}${note}</p>
+  const place = kind === 'id' || kind === 'pasted' ? 'field wide' : 'field';
+  return html`<p class="${place}">${inputOf(id, field, value, html`${described}${isRequired ? html` required` : NO_HTML}${isFocused ? html` autofocus` : NO_HTML}`, label)}${note}</p>
 `;
 }
 
@@ -42,12 +58,15 @@ function inputOf(id: string, field: Field, value: string, also: Html, label: str
           html`<option value="${choice}"${choice === value ? html` selected` : NO_HTML}>${text}</option>`,
       )}</select>`;
     case 'lines':
+    case 'pasted':
       return html`${labelled}<textarea id="${id}" name="${name}" spellcheck="false"${also}>${value}</textarea>`;
     case 'check':
       return html`<label><input type="checkbox" id="${id}" name="${name}" value="yes"${value === 'yes' ? html` checked` : NO_HTML}${also}> ${label}</label>`;
     case 'number':
       return html`${labelled}<input type="number" id="${id}" name="${name}" min="1" value="${value}"${also}>`;
-    default:
-      return html`${labelled}<input type="text" id="${id}" name="${name}" value="${value}" autocomplete="off" spellcheck="false"${also}>`;
+    default: {
+      const look = kind === 'id' ? html` class="mono"` : NO_HTML;
+      return html`${labelled}<input type="text" id="${id}" name="${name}" value="${value}" autocomplete="off" spellcheck="false"${look}${also}>`;
+    }
   }
 }

@@ -1,7 +1,7 @@
 /** The routes of a browser that was admitted: pages, streams, and the steps of a change. */
 import type { IncomingMessage } from 'node:http';
 import type { Runtime } from '../base/runtime.ts';
-import { html } from '../pages/html.ts';
+import { type Html, html, NO_HTML } from '../pages/html.ts';
 import { type Action, FormProblem, isOffered } from './action.ts';
 import { createChanges } from './change.ts';
 import { outcomePage, proposedPage } from './change-view.ts';
@@ -37,15 +37,17 @@ export function createRooms(
     status: number,
     parts: ShellParts,
     context: Context,
-    { path, query }: Asked,
+    asked: Asked,
     headers = {},
   ): Reply {
-    const here = query.size === 0 ? `.${path}` : `.${path}?${query}`;
-    return page(status, consolePage(parts, PAGES, context, { theme, here }), headers);
+    const look = { theme, here: addressOf(asked) };
+    return page(status, consolePage(parts, PAGES, context, look), headers);
   }
 
   async function showPage(found: Page, context: Context, asked: Asked): Promise<Reply> {
-    const { path, title } = found;
+    const { title } = found;
+    // Other pages are reached from the nodes, and belong to them.
+    const path = found.isInNavigation ? found.path : '/nodes';
     if (!hasTier(context, found.tier) && context.tier !== null) {
       return shown(403, refused('This page needs a privileged key.'), context, asked);
     }
@@ -58,7 +60,9 @@ export function createRooms(
         asked,
       );
     } catch (error) {
-      return shown(...(await failed(error, { title, path }, context)), context, asked);
+      const again = html`<p class="actions"><a class="button" href="${addressOf(asked)}">Try again</a></p>
+`;
+      return shown(...(await failed(error, { title, path }, context, again)), context, asked);
     }
   }
 
@@ -149,6 +153,11 @@ export function createRooms(
   };
 }
 
+/** Relative to any page of the console. */
+function addressOf({ path, query }: Asked): string {
+  return query.size === 0 ? `.${path}` : `.${path}?${query}`;
+}
+
 async function problemIn(error: unknown, context: Context): Promise<string> {
   return error instanceof FormProblem ? error.message : context.problemOf(error);
 }
@@ -158,16 +167,19 @@ async function failed(
   error: unknown,
   parts: Omit<ShellParts, 'body'>,
   context: Context,
+  cure: Html = NO_HTML,
 ): Promise<[status: number, ShellParts]> {
   const status = error instanceof FormProblem ? 422 : 502;
-  return [status, { ...parts, body: problemLine(await problemIn(error, context)) }];
+  const body = html`${problemLine(await problemIn(error, context))}${cure}`;
+  return [status, { ...parts, body }];
 }
 
 function formPage(action: Action, values: URLSearchParams, problem: string | null): ShellParts {
+  const of = PAGES.find(({ actions = [] }) => actions.includes(action));
   return {
     title: action.title,
-    path: '',
-    body: html`${problem === null ? '' : problemLine(problem)}${actionForm(action, values)}`,
+    path: of?.isInNavigation ? of.path : '/nodes',
+    body: html`${problem === null ? '' : problemLine(problem)}${actionForm(action, values, true)}`,
   };
 }
 

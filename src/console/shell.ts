@@ -96,8 +96,9 @@ const KEYS = html`<dialog class="keys" aria-labelledby="keys-heading" data-keys>
 <dt><kbd>j</kbd> <kbd>k</kbd></dt><dd>Next and previous row</dd>
 <dt><kbd>Enter</kbd></dt><dd>Open the row</dd>
 <dt><kbd>?</kbd></dt><dd>These keys</dd>
+<dt><kbd>Esc</kbd></dt><dd>Close them</dd>
 </dl>
-<form method="dialog"><button>Close</button></form>
+<form method="dialog"><button class="button">Close</button></form>
 </dialog>
 `;
 
@@ -105,12 +106,22 @@ export const SCRIPT_TEXT = browserScript('console').text;
 
 export const STYLE_TEXT = `${STYLE.text}${FORM_STYLE}${FACTS_STYLE}${TABLE_STYLE}${HISTORY_STYLE}
 .pages ul { flex-wrap: wrap; }
+@media (min-width: 52.01rem) {
+  .top-row { column-gap: 1rem; }
+  .pages a { padding-inline: 0.5rem; }
+  .brand-name { max-width: 12rem; }
+}
+pre.code { white-space: pre-wrap; overflow-wrap: anywhere; }
 .ask input[type="number"], .ask textarea, .confirm input {
   width: 100%; padding: 0.5rem 0.75rem; font: inherit; color: inherit;
   background: var(--surface); border: 1px solid var(--line-strong); border-radius: 6px;
 }
 .ask textarea { min-height: 8rem; font-family: var(--mono); font-size: 0.875rem; }
 .ask .wide { grid-column: 1 / -1; }
+.ask .mono { max-width: 32rem; }
+@media (min-width: 48rem) {
+  .ask[role="search"]:not(:has(> :nth-child(4 of .field))) > .field:has(> [type="search"]) { grid-column: span 2; }
+}
 .ask[data-changes] { align-items: start; }
 .ask[data-changes] > :last-child { grid-column: 1 / -1; }
 summary { cursor: pointer; padding-block: 0.375rem; }
@@ -118,11 +129,16 @@ summary { cursor: pointer; padding-block: 0.375rem; }
 .confirm { display: grid; gap: 1rem; max-width: 34rem; }
 .confirm button, .button {
   justify-self: start; display: inline-block; padding: 0.5rem 1.25rem; min-height: 2.75rem; font: inherit; font-weight: 600; cursor: pointer;
-  color: var(--surface); background: var(--accent); border: 1px solid var(--accent); border-radius: 6px; text-decoration: none;
+  color: var(--accent); background: none; border: 1px solid var(--accent); border-radius: 6px; text-decoration: none;
 }
-.confirm button { background: var(--danger); border-color: var(--danger); }
-td .button { align-self: start; min-height: 0; padding: 0.25rem 0.75rem; font-size: 0.875rem; color: var(--accent); background: none; }
-td .button:hover { background: var(--accent-soft); }
+.button:hover { background: var(--accent-soft); }
+.button.danger { color: var(--danger); border-color: var(--danger); }
+.button.danger:hover { background: var(--danger-soft); }
+.confirm button, .button.primary { color: var(--surface); background: var(--accent); }
+.confirm button.danger { background: var(--danger); border-color: var(--danger); }
+td .button, .copy-text, .keys .button { align-self: start; min-height: 0; padding: 0.25rem 0.75rem; font-size: 0.875rem; }
+.copy-text { font-family: inherit; color: inherit; background: var(--surface); border: 1px solid var(--line-strong); border-radius: 6px; cursor: pointer; }
+.copy-text:hover { background: var(--sunken); }
 .actions { display: flex; flex-wrap: wrap; align-items: center; gap: 0.75rem; }
 td .actions { flex-wrap: nowrap; gap: 0.25rem; }
 .actions > a:not(.button) { padding-block: 0.5rem; }
@@ -130,7 +146,7 @@ td .actions { flex-wrap: nowrap; gap: 0.25rem; }
 .effects { display: grid; gap: 0.25rem; padding-inline-start: 1.25rem; }
 .codes { display: grid; grid-template-columns: repeat(auto-fill, minmax(10rem, 1fr)); gap: 1rem; padding: 0; list-style: none; }
 .codes li { display: grid; justify-items: center; gap: 0.25rem; }
-.qr { width: 100%; max-width: 14rem; }
+.qr { width: 100%; max-width: 12rem; }
 .ages { display: flex; flex-wrap: wrap; gap: 0.25rem 1.5rem; padding: 0; list-style: none; font-size: 0.875rem; }
 .cells { display: grid; gap: 0.5rem; }
 .cells svg { width: 100%; max-width: 60rem; }
@@ -142,15 +158,22 @@ td .actions { flex-wrap: nowrap; gap: 0.25rem; }
 .age2 { fill: var(--warn); }
 .age3 { fill: var(--danger); fill-opacity: 0.6; }
 .age4 { fill: var(--danger); }
-td code { overflow-wrap: anywhere; }
+.lines { display: grid; justify-items: start; }
+td.id, th.id, td.operator { white-space: nowrap; }
+.words, .state { overflow-wrap: anywhere; }
+.words { min-width: 7.25rem; }
+.members { display: flex; flex-wrap: wrap; gap: 0 1rem; overflow-wrap: anywhere; }
+.members code { font-size: 0.8125rem; }
 @media (max-width: 60rem) {
-  .table-box td { overflow-wrap: anywhere; }
+  .table-box tbody tr > * { overflow-wrap: anywhere; }
   .table-box tbody tr > td:empty { display: none; }
-  .table-box td:has(> code:only-child):not(.id) { grid-column: 1 / -1; }
+  .table-box td:has(> .members) { grid-column: 1 / -1; }
 }
 tr[data-current] > * { background: var(--accent-soft); }
 .keys { color: var(--ink); background: var(--surface); border: 1px solid var(--line-strong); border-radius: var(--radius); padding: 1.5rem; }
 .keys::backdrop { background: rgb(0 0 0 / 0.4); }
 .keys[open] { display: grid; gap: 1rem; }
+.keys .facts { grid-template-columns: max-content 1fr; gap: 0.5rem 1.5rem; }
+.keys .facts dd { margin: 0; }
 kbd { padding: 0.0625rem 0.375rem; border: 1px solid var(--line-strong); border-radius: 4px; }
 `;

@@ -33,6 +33,7 @@ export interface SampleNetwork {
 }
 
 const LONG = 120;
+const LONGEST_NODE_NAME = 64;
 
 export const SAMPLE_NETWORKS: readonly SampleNetwork[] = [
   {
@@ -186,11 +187,20 @@ function sovereignName({ nameOf, sovereigns }: SampleNetwork, index: number): st
   return nameOf(short ?? `sovereign-${String(index).padStart(4, '0')}`);
 }
 
-async function admitNodes(na: TestAuthority, { nodes }: SampleNetwork): Promise<TestNode[]> {
+/** Operators named and labeled most nodes. */
+async function admitNodes(
+  na: TestAuthority,
+  { nodes, nameOf }: SampleNetwork,
+): Promise<TestNode[]> {
   const admitted: TestNode[] = [];
   for (let index = 0; index < nodes; index += 1) {
-    const role = ['role:client', 'role:anchor', 'role:bridge'][index % 3] ?? '';
-    admitted.push(await joinedNode(na, { roles: [role] }));
+    const kind = ['client', 'anchor', 'bridge'][index % 3] ?? '';
+    const labels = { env: index % 5 === 0 ? 'staging' : 'prod', rack: `r${index % 4}` };
+    const description = index % 6 !== 5 && {
+      name: nameOf(`${kind}-${index}`).slice(0, LONGEST_NODE_NAME),
+      labels: { ...labels, site: nameOf('harbor').slice(0, LONGEST_NODE_NAME - 1) },
+    };
+    admitted.push(await joinedNode(na, { roles: [`role:${kind}`], ...description }));
     na.clock.advance(2 * MINUTE);
     await na.recordHistory();
   }

@@ -1,20 +1,20 @@
 /** *Attestations*: who was attested to be a member, with which roles. */
-import { section } from '../../pages/details-page.ts';
 import { emptyState } from '../../pages/empty-state.ts';
 import { nameInCell } from '../../pages/graph-names.ts';
-import { badge } from '../../pages/graph-tables.ts';
 import { type Html, html, NO_HTML } from '../../pages/html.ts';
 import { table } from '../../pages/table.ts';
 import { idText, timeText } from '../../pages/values.ts';
 import type { AttestationRow } from '../../protocol/rows/attestation.ts';
 import { type Action, FormProblem, isOffered } from '../action.ts';
+import { stateWith } from '../cells.ts';
 import type { Context } from '../context.ts';
 import { linesIn, textIn, wholeIn } from '../fields.ts';
-import { actionForm, actionLink } from '../form-view.ts';
+import { actionLink, newButton } from '../form-view.ts';
 import { definePage } from '../page.ts';
 import { cursorPager } from '../pager.ts';
 
 const ROWS_OF_PAGE = 50;
+const TO_ATTEST = 'attestation issue SUBJECT --role ROLE';
 
 const ISSUE: Action = {
   name: 'issue-attestation',
@@ -23,7 +23,7 @@ const ISSUE: Action = {
   tier: 'privileged',
   fields: [
     { name: 'subject', label: 'Subject', kind: 'text', isRequired: true },
-    { name: 'key', label: 'Its public key', kind: 'text', hint: 'Empty for none.' },
+    { name: 'key', label: 'Its public key', kind: 'id', hint: 'Empty for none.' },
     { name: 'hours', label: 'Hours it is valid', kind: 'number', hint: 'Empty for 168.' },
     { name: 'roles', label: 'Roles', kind: 'lines', isRequired: true, hint: 'One on each line.' },
   ],
@@ -68,8 +68,9 @@ const REVOKE: Action = {
   title: 'Revoke an attestation',
   label: 'Revoke',
   tier: 'privileged',
+  isDestructive: true,
   fields: [
-    { name: 'attestation_id', label: 'Attestation', kind: 'text', isRequired: true },
+    { name: 'attestation_id', label: 'Attestation', kind: 'id', isRequired: true },
     { name: 'reason', label: 'Reason', kind: 'text', hint: 'Everybody can read it.' },
   ],
   async plan({ publicClient }, form) {
@@ -113,17 +114,17 @@ export const ATTESTATIONS = definePage({
     const pager = cursorPager({ label: 'Pages of attestations', path, query, nextCursor });
     const listing =
       rows.length === 0
-        ? emptyState(
-            'No attestation matches. Issue one with the form below, or with mesh-na attestation issue.',
-          )
+        ? query.size === 0
+          ? emptyState('Nobody is attested. Attest a membership here, or run', TO_ATTEST)
+          : emptyState('No attestation matches.')
         : attestationsTable(rows, context);
     return {
-      body: html`<form class="ask" method="get" action="${path}" role="search">
+      body: html`${isOffered(ISSUE, context) ? newButton(ISSUE) : NO_HTML}<form class="ask" method="get" action="${path}" role="search">
 <p class="field"><label for="q">Subject</label><input type="search" id="q" name="subject" value="${subject}" autocomplete="off" spellcheck="false"></p>
-<p class="field"><button type="submit">Find</button> <a href="${path}">All</a></p>
+<p class="field"><button type="submit">Find</button> <a href="${path}">Clear</a></p>
 </form>
 <div class="listing">${listing}${pager}</div>
-${isOffered(ISSUE, context) ? section('issue', 'Attest a membership', actionForm(ISSUE, new URLSearchParams())) : NO_HTML}`,
+`,
     };
   },
   actions: [ISSUE, REVOKE],
@@ -137,7 +138,7 @@ const TONES: Readonly<Record<AttestationRow['status'], string>> = {
 function attestationsTable(rows: readonly AttestationRow[], context: Context): Html {
   return table({
     id: 'attestations',
-    caption: 'The oldest first',
+    caption: 'In the order of their ids',
     keyOf: ({ attestation }) => attestation.attestation_id,
     rows,
     columns: [
@@ -147,14 +148,19 @@ function attestationsTable(rows: readonly AttestationRow[], context: Context): H
         isHead: true,
         cell: ({ attestation }) => idText(attestation.attestation_id),
       },
-      { head: 'Subject', cell: ({ attestation }) => nameInCell(attestation.subject_id) },
-      { head: 'Roles', cell: ({ attestation }) => attestation.roles.join(', ') },
-      { head: 'Status', cell: ({ status }) => badge({ tone: TONES[status], word: status }) },
-      { head: 'Expires', cell: ({ attestation }) => timeText(attestation.expires_at) },
       {
-        head: 'Reason',
-        cell: ({ revocation_reason: reason }) => (reason ? nameInCell(reason) : ''),
+        head: 'Subject',
+        kind: 'name',
+        cell: ({ attestation }) => nameInCell(attestation.subject_id),
       },
+      { head: 'Roles', kind: 'words', cell: ({ attestation }) => attestation.roles.join(', ') },
+      {
+        head: 'Status',
+        kind: 'state',
+        cell: ({ status, revocation_reason: reason }) =>
+          stateWith(TONES[status], status, reason ? nameInCell(reason) : ''),
+      },
+      { head: 'Expires', cell: ({ attestation }) => timeText(attestation.expires_at) },
       ...(isOffered(REVOKE, context)
         ? [
             {

@@ -1,5 +1,6 @@
 /** *Audit*: what happened, who did it, and whether the log is whole. */
 import type { LoggedEvent } from '../../client/event-chain.ts';
+import { shownCount } from '../../pages/counts.ts';
 import { emptyState } from '../../pages/empty-state.ts';
 import { type Html, html, NO_HTML } from '../../pages/html.ts';
 import { AUDIT_EVENTS } from '../../protocol/rows/audit-event.ts';
@@ -40,7 +41,7 @@ export const AUDIT = definePage({
       query.upTo === null ? html` data-news="./audit-news?after=${String(last)}"` : NO_HTML;
     return {
       body: html`${filterForm(query)}<div class="listing"${news}>
-${listing(entries, after, last)}<nav class="pager" aria-label="Pages of the audit log">${newest}${older}<a href="./audit-check">Verify the whole log</a></nav>
+${listing(query, entries, after, last)}<nav class="pager" aria-label="Pages of the audit log">${newest}${older}<a href="./audit-check">Verify the whole log</a></nav>
 </div>
 `,
     };
@@ -104,19 +105,24 @@ function passes({ entry }: LoggedEvent, { type, actor, subject }: AuditQuery): b
   );
 }
 
-function listing(entries: readonly LoggedEvent[], after: number, last: number): Html {
+function listing(
+  { type, actor, subject }: AuditQuery,
+  entries: readonly LoggedEvent[],
+  after: number,
+  last: number,
+): Html {
   if (entries.length === 0) {
     return emptyState(
       last === 0
         ? 'Nothing was logged yet.'
-        : `None of the entries ${after + 1} to ${last} matches.`,
+        : `None of the entries ${shownCount(after + 1)} to ${shownCount(last)} matches.`,
     );
   }
   const shown = entries.slice(0, MOST_SHOWN);
-  const caption =
-    shown.length === entries.length
-      ? `Entries ${after + 1} to ${last}: ${entries.length} match`
-      : `Entries ${after + 1} to ${last}: the newest ${MOST_SHOWN} of ${entries.length} that match`;
+  const isFiltered = `${type}${actor}${subject}` !== '';
+  const found = isFiltered ? `: ${shownCount(entries.length)} found` : '';
+  const cut = shown.length === entries.length ? '' : `; shown are ${MOST_SHOWN} of them`;
+  const caption = `Entries ${shownCount(after + 1)} to ${shownCount(last)}${found}, the newest first${cut}`;
   return entriesTable('entries', caption, shown);
 }
 
@@ -128,7 +134,7 @@ function filterForm({ type, actor, subject }: AuditQuery): Html {
       html`<option value="${event}"${event === type ? html` selected` : NO_HTML}>${event}</option>`,
   )}</select></p>
 <p class="field"><label for="actor">Operator key</label><input type="text" id="actor" name="actor" value="${actor}" autocomplete="off" spellcheck="false"></p>
-<p class="field"><button type="submit">Find</button> <a href="./audit">All</a></p>
+<p class="field"><button type="submit">Find</button> <a href="./audit">Clear</a></p>
 </form>
 `;
 }

@@ -1,7 +1,8 @@
 /** *Feeds*: the revocation feeds of other sovereigns that were imported here, and how fresh they are. */
 import { section } from '../../pages/details-page.ts';
-import { emptyState } from '../../pages/empty-state.ts';
+import { emptyState, TO_IMPORT } from '../../pages/empty-state.ts';
 import { nameInCell } from '../../pages/graph-names.ts';
+import { badge } from '../../pages/graph-tables.ts';
 import { html, NO_HTML } from '../../pages/html.ts';
 import { table } from '../../pages/table.ts';
 import { timeText } from '../../pages/values.ts';
@@ -26,7 +27,7 @@ const IMPORT: Action = {
     {
       name: 'feed',
       label: 'Signed feed',
-      kind: 'lines',
+      kind: 'pasted',
       isRequired: true,
       hint: 'What the other sovereign serves at /sovereign-revocation-feed.',
     },
@@ -57,6 +58,8 @@ const IMPORT: Action = {
   },
 };
 
+const TONES = { none: 'neutral', fresh: 'ok', watch: 'warn', stale: 'danger' } as const;
+
 export const FEEDS = definePage({
   path: '/feeds',
   title: 'Feeds',
@@ -66,9 +69,7 @@ export const FEEDS = definePage({
   render({ revocation_feeds: rows }, context) {
     const listing =
       rows.length === 0
-        ? emptyState(
-            'No feed was imported. Import one with the form below, or with mesh-na feed import.',
-          )
+        ? emptyState('No feed was imported. Import one below, or run', TO_IMPORT)
         : table({
             id: 'feeds',
             caption: 'The newest of each sovereign',
@@ -78,12 +79,15 @@ export const FEEDS = definePage({
               {
                 head: 'Sovereign',
                 isHead: true,
-                kind: 'first',
+                kind: 'name first',
                 cell: ({ issuer_sovereign_id: id }) => nameInCell(id),
               },
               { head: 'Sequence', kind: 'number', cell: ({ sequence }) => String(sequence) },
               { head: 'Imported', cell: ({ imported_at }) => timeText(imported_at) },
-              { head: 'Freshness', cell: ({ freshness }) => freshness },
+              {
+                head: 'Freshness',
+                cell: ({ freshness }) => badge({ tone: TONES[freshness], word: freshness }),
+              },
             ],
           });
     return {

@@ -7,6 +7,7 @@ import { DRAWN_SERIES, drawnHistory, HISTORY_RANGES } from '../../pages/history-
 import { type Html, html } from '../../pages/html.ts';
 import { instancesSection } from '../../pages/instances-table.ts';
 import { table } from '../../pages/table.ts';
+import { capital } from '../../pages/values.ts';
 import { Dashboard } from '../../protocol/rows/dashboard.ts';
 import { type History, MOST_SERIES, type SeriesName } from '../../protocol/rows/history.ts';
 import type { Check, Context } from '../context.ts';
@@ -69,6 +70,11 @@ const TONES: Readonly<Record<Check['outcome'], string>> = {
   wrong: 'danger',
   unknown: 'neutral',
 };
+const NAMES: Readonly<Record<string, string>> = {
+  crl: 'Revocation list',
+  feed: 'Revocation feed',
+  public_url: 'Public URL',
+};
 const WORST_FIRST = ['wrong', 'warning', 'unknown', 'ok'];
 
 function checksTable(found: readonly Check[]): Html {
@@ -78,7 +84,7 @@ function checksTable(found: readonly Check[]): Html {
     keyOf: ({ check }) => check,
     rows: found.toSorted((a, b) => WORST_FIRST.indexOf(a.outcome) - WORST_FIRST.indexOf(b.outcome)),
     columns: [
-      { head: 'Check', isHead: true, cell: ({ check }) => check.replaceAll('_', ' ') },
+      { head: 'Check', isHead: true, cell: ({ check }) => NAMES[check] ?? capital(check) },
       {
         head: 'Outcome',
         cell: ({ outcome }) =>

@@ -25,12 +25,12 @@ export const HORIZON = definePage({
 
 /** What each kind is called, and what to do before it lapses. */
 const KINDS: Readonly<Record<LapsingKind, readonly [name: string, cure: string]>> = {
-  delegation: ['Delegation of the root key', 'mesh-na genesis renew, with the root key'],
+  delegation: ['Delegation of the root key', 'Run mesh-na genesis renew, with the root key'],
   activation: ['The current authority key: a staged one takes over', 'Nothing'],
-  overlap: ['Signatures of the previous authority key', 'mesh-na authority-key status'],
+  overlap: ['Signatures of the previous authority key', 'See who has not followed'],
   tls: ['TLS certificate', 'Replace the files; the authority reads them again'],
   certificate: ['Certificates of nodes', 'Nothing: nodes renew by themselves'],
-  treaty: ['Treaties', 'mesh-na treaty issue, before the old one lapses'],
+  treaty: ['Treaties', 'Recognize the sovereign again before'],
   attestation: ['Attestations', 'Issue them again'],
   policy: ['Data-license policies', 'Publish a new one'],
 };
@@ -50,9 +50,24 @@ function kinds(lapsing: readonly Lapsing[]): Html {
   });
 }
 
+/** The pages that list them. */
+const PAGES: Readonly<Partial<Record<LapsingKind, string>>> = {
+  activation: './succession',
+  overlap: './succession',
+  certificate: './nodes?sort=expires',
+  treaty: './treaties',
+  attestation: './attestations',
+};
+
 function nameOf(kind: LapsingKind): Html {
   const [name] = KINDS[kind];
-  return kind === 'certificate' ? html`<a href="./nodes?sort=expires">${name}</a>` : html`${name}`;
+  const page = PAGES[kind];
+  return page === undefined ? html`${name}` : html`<a href="${page}">${name}</a>`;
+}
+
+/** Most weeks have nothing of most kinds. */
+function shownIfAny(count: number): string {
+  return count === 0 ? '' : shownCount(count);
 }
 
 function weeks(lapsing: readonly Lapsing[]): Html {
@@ -68,7 +83,7 @@ function weeks(lapsing: readonly Lapsing[]): Html {
         head: KINDS[kind][0],
         kind: 'number' as const,
         cell: (from: string) =>
-          shownCount(counted.find(({ week_from }) => week_from === from)?.count ?? 0),
+          shownIfAny(counted.find(({ week_from }) => week_from === from)?.count ?? 0),
       })),
     ],
   });

@@ -35,7 +35,7 @@ export const CREATE_INVITES: Action = {
     { name: 'batch', label: 'Batch', kind: 'text', hint: 'To list and withdraw them together.' },
     { name: 'expiry', label: 'Hours until the token expires', kind: 'number' },
     { name: 'validity', label: 'Hours a certificate is valid at most', kind: 'number' },
-    { name: 'recipient', label: 'Only for this node key', kind: 'text' },
+    { name: 'recipient', label: 'Only for this node key', kind: 'id' },
     { name: 'labels', label: 'Labels', kind: 'lines', hint: 'One key=value on each line.' },
   ],
   async plan(_context, form) {
@@ -126,7 +126,8 @@ export const WITHDRAW_INVITE: Action = {
   title: 'Withdraw an invite',
   label: 'Withdraw',
   tier: 'standard',
-  fields: [{ name: 'fingerprint', label: 'Fingerprint', kind: 'text', isRequired: true }],
+  isDestructive: true,
+  fields: [{ name: 'fingerprint', label: 'Fingerprint', kind: 'id', isRequired: true }],
   async plan(_context, form) {
     const fingerprint = textIn(form, 'fingerprint');
     return {
@@ -151,6 +152,7 @@ export const WITHDRAW_BATCH: Action = {
   title: 'Withdraw a batch',
   label: 'Withdraw the batch',
   tier: 'standard',
+  isDestructive: true,
   fields: [{ name: 'batch', label: 'Batch', kind: 'text', isRequired: true }],
   async plan(context, form) {
     const batch = textIn(form, 'batch');

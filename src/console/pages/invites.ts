@@ -1,21 +1,21 @@
 /** *Invites*: created, listed and withdrawn. */
 
-import { section } from '../../pages/details-page.ts';
 import { emptyState } from '../../pages/empty-state.ts';
 import { nameInCell } from '../../pages/graph-names.ts';
-import { badge } from '../../pages/graph-tables.ts';
 import { type Content, type Html, html, NO_HTML } from '../../pages/html.ts';
 import { table } from '../../pages/table.ts';
 import { idText, timeText } from '../../pages/values.ts';
 import { INVITE_STATUSES, type InviteRow } from '../../protocol/rows/invite.ts';
 import { labelTexts } from '../../protocol/rows/node-description.ts';
 import { isOffered } from '../action.ts';
+import { filterOptions, stateWith, twoLines } from '../cells.ts';
 import type { Context } from '../context.ts';
 import { textIn } from '../fields.ts';
-import { actionForm, actionLink } from '../form-view.ts';
+import { actionLink, newButton } from '../form-view.ts';
 import { definePage } from '../page.ts';
 import { cursorPager } from '../pager.ts';
 import { CREATE_INVITES, WITHDRAW_BATCH, WITHDRAW_INVITE } from './invite-actions.ts';
+import { nodeAddress, nodeTitle } from './node-rows.ts';
 
 const ROWS_OF_PAGE = 50;
 
@@ -38,21 +38,21 @@ export const INVITES = definePage({
   },
   render({ invites, next, status = '', batch }, context, query) {
     const creation = isOffered(CREATE_INVITES, context)
-      ? section('create', 'New invites', actionForm(CREATE_INVITES, DEFAULTS))
+      ? newButton(CREATE_INVITES, DEFAULTS)
       : NO_HTML;
     const rows =
       invites.length === 0
-        ? emptyState('No invite matches.')
+        ? emptyState(query.size === 0 ? 'Nobody is invited.' : 'No invite matches.')
         : table({
             id: 'invites',
-            caption: `${invites.length} invites on this page, without their tokens`,
+            caption: `${invites.length === 1 ? '1 invite' : `${invites.length} invites`} on this page, without their tokens`,
             keyOf: ({ token_fingerprint: id }) => id,
             rows: invites,
-            columns: columns(context),
+            columns: columns(invites, context),
           });
     const withdrawal =
-      batch !== '' && isOffered(WITHDRAW_BATCH, context)
-        ? html`<p class="actions">${actionLink(WITHDRAW_BATCH, { batch })}</p>
+      batch !== '' && invites.length > 0 && isOffered(WITHDRAW_BATCH, context)
+        ? html`<div class="actions">${actionLink(WITHDRAW_BATCH, { batch })}</div>
 `
         : NO_HTML;
     const pager = cursorPager({
@@ -62,25 +62,16 @@ export const INVITES = definePage({
       nextCursor: next,
     });
     return {
-      body: html`${creation}${section(
-        'list',
-        'Invites',
-        html`${filterForm(status, batch)}${withdrawal}<div class="listing">${rows}${pager}</div>
+      body: html`${creation}${filterForm(status, batch)}${withdrawal}<div class="listing">${rows}${pager}</div>
 `,
-      )}`,
     };
   },
   actions: [CREATE_INVITES, WITHDRAW_INVITE, WITHDRAW_BATCH],
 });
 
-const DEFAULTS = new URLSearchParams({
-  role: 'role:client',
-  count: '1',
-  expiry: '24',
-  validity: '168',
-});
+const DEFAULTS = { role: 'role:client', count: '1', expiry: '24', validity: '168' };
 
-function columns(context: Context) {
+function columns(rows: readonly InviteRow[], context: Context) {
   const mayWithdraw = isOffered(WITHDRAW_INVITE, context);
   return [
     {
@@ -91,28 +82,18 @@ function columns(context: Context) {
     },
     {
       head: 'Status',
-      cell: ({ status }: InviteRow) => badge({ tone: TONES[status], word: status }),
+      cell: ({ status, withdrawn_by: operator }: InviteRow) =>
+        stateWith(TONES[status], status, operator === null ? '' : `by ${operator}`),
     },
     {
       head: 'Node',
-      cell: ({ name = '', labels = {} }: InviteRow) =>
-        html`<bdi>${name === '' ? '' : nameInCell(name)}</bdi> <span class="small muted">${labelTexts(labels).join(', ')}</span>`,
+      kind: 'name',
+      cell: (row: InviteRow) => twoLines(nodeOf(row), labelTexts(row.labels ?? {}).join(', ')),
     },
-    {
-      head: 'Batch',
-      cell: ({ batch }: InviteRow) =>
-        batch === null
-          ? ''
-          : html`<a href="./invites?${new URLSearchParams({ batch }).toString()}">${batch}</a>`,
-    },
-    { head: 'Roles', cell: ({ roles }: InviteRow) => roles.join(', ') },
+    ...(rows.some(({ batch }) => batch !== null) ? [BATCH] : []),
+    { head: 'Roles', kind: 'words', cell: ({ roles }: InviteRow) => roles.join(', ') },
     { head: 'Created', cell: (row: InviteRow) => timeText(row.created_at) },
     { head: 'Expires', cell: (row: InviteRow) => timeText(row.expires_at) },
-    {
-      head: 'Ended by',
-      kind: 'id',
-      cell: ({ used_by: node, withdrawn_by: operator }: InviteRow) => ended(node ?? operator),
-    },
     ...(mayWithdraw
       ? [
           {
@@ -125,8 +106,20 @@ function columns(context: Context) {
   ];
 }
 
-function ended(by: string | null): Content {
-  return by === null ? '' : idText(by);
+const BATCH = {
+  head: 'Batch',
+  kind: 'words',
+  cell: ({ batch }: InviteRow) =>
+    batch === null
+      ? ''
+      : html`<a href="./invites?${new URLSearchParams({ batch }).toString()}">${batch}</a>`,
+};
+
+/** The node that has joined, or the name of the one that is expected. */
+function nodeOf({ name, used_by: key }: InviteRow): Content {
+  if (key === null) return name === undefined ? '' : html`<bdi>${nameInCell(name)}</bdi>`;
+  const title = nodeTitle({ ...(name !== undefined && { name }), node_public_key: key });
+  return html`<a href="${nodeAddress(key)}"><bdi>${title}</bdi></a>`;
 }
 
 const TONES: Readonly<Record<InviteRow['status'], string>> = {
@@ -139,11 +132,8 @@ const TONES: Readonly<Record<InviteRow['status'], string>> = {
 function filterForm(status: string, batch: string): Html {
   return html`<form class="ask" method="get" action="./invites" role="search">
 <p class="field"><label for="q">Batch</label><input type="search" id="q" name="batch" value="${batch}" autocomplete="off" spellcheck="false"></p>
-<p class="field"><label for="status">Status</label><select id="status" name="status"><option value="">Any</option>${INVITE_STATUSES.map(
-    (each) =>
-      html`<option value="${each}"${each === status ? html` selected` : NO_HTML}>${each}</option>`,
-  )}</select></p>
-<p class="field"><button type="submit">Find</button> <a href="./invites">All</a></p>
+<p class="field"><label for="status">Status</label><select id="status" name="status">${filterOptions(INVITE_STATUSES, status)}</select></p>
+<p class="field"><button type="submit">Find</button> <a href="./invites">Clear</a></p>
 </form>
 `;
 }

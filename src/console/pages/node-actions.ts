@@ -32,13 +32,14 @@ export function reasonIn(form: URLSearchParams): RevocationReason {
   return reason;
 }
 
-const KEY: Field = { name: 'key', label: 'Node key', kind: 'text', isRequired: true };
+const KEY: Field = { name: 'key', label: 'Node key', kind: 'id', isRequired: true };
 
 export const REVOKE_NODE: Action = {
   name: 'revoke-node',
   title: 'Revoke a node',
   label: 'Revoke',
   tier: 'privileged',
+  isDestructive: true,
   fields: [KEY, REASON],
   async plan(context, form) {
     const key = form.get('key') ?? '';
@@ -58,7 +59,8 @@ export const REVOKE_CERTIFICATE: Action = {
   title: 'Revoke a certificate',
   label: 'Revoke',
   tier: 'privileged',
-  fields: [{ name: 'cert_id', label: 'Certificate', kind: 'text', isRequired: true }, REASON],
+  isDestructive: true,
+  fields: [{ name: 'cert_id', label: 'Certificate', kind: 'id', isRequired: true }, REASON],
   async plan(context, form) {
     const id = form.get('cert_id') ?? '';
     const reason = reasonIn(form);
@@ -109,10 +111,14 @@ export async function effectsOf(
   const agent = await agentOf(context, key);
   const ids = accepted.map(({ cert_id: id }) => id).join(', ');
   return [
-    `Certificates that are no longer accepted: ${accepted.length}${ids === '' ? '' : ` (${ids})`}. The next revocation list has them.`,
-    left === 0
-      ? 'The node has no other certificate, and has to be invited again to return.'
-      : `Certificates of the same key that stay accepted: ${left}.`,
+    ...(accepted.length === 0
+      ? ['No certificate is ended: none is accepted any more.']
+      : [
+          `Certificates that are no longer accepted: ${accepted.length} (${ids}). The next revocation list names ${accepted.length === 1 ? 'it' : 'them'}.`,
+          left === 0
+            ? 'The node has no other certificate, and has to be invited again to return.'
+            : `Certificates of the same key that stay accepted: ${left}.`,
+        ]),
     agent === null
       ? 'No agent is registered with this key.'
       : `Agents evicted: 1 (${agent.agent_id}).`,

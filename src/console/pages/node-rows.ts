@@ -3,10 +3,11 @@ import { pagesOf } from '../../client/list-pages.ts';
 import type { CertificateFilters } from '../../client/operator-client.ts';
 import { nameInCell } from '../../pages/graph-names.ts';
 import { badge } from '../../pages/graph-tables.ts';
-import type { Html } from '../../pages/html.ts';
+import { type Html, html } from '../../pages/html.ts';
 import type { Column } from '../../pages/table.ts';
 import { idText, timeText } from '../../pages/values.ts';
 import type { CertificateRow } from '../../protocol/rows/certificate.ts';
+import { twoLines } from '../cells.ts';
 import type { Context } from '../context.ts';
 import { filtersFor, type NodeQuery } from './node-filter.ts';
 
@@ -148,10 +149,19 @@ export function statusBadge({ status }: CertificateRow): Html {
   return badge({ tone: TONES[status], word: status });
 }
 
+/** The health that it reported last; it is worth a look if it is not the usual one. */
+function statusAndHealth(row: CertificateRow): Html {
+  const { node_status: health } = row;
+  const isUsual = health === 'healthy' || health === 'joined';
+  return twoLines(
+    statusBadge(row),
+    isUsual ? nameInCell(health) : html`<strong>${nameInCell(health)}</strong>`,
+  );
+}
+
 export const CERTIFICATE_COLUMNS: readonly Column<CertificateRow>[] = [
   { head: 'Certificate', cell: (row) => idText(row.cert_id), kind: 'id' },
-  { head: 'Status', cell: statusBadge },
-  { head: 'Health', cell: (row) => nameInCell(row.node_status) },
+  { head: 'Status', kind: 'state', cell: statusAndHealth },
   { head: 'Last contact', cell: (row) => timeText(row.last_contact) },
   { head: 'Address', cell: (row) => row.remote_addr },
   { head: 'Expires', cell: (row) => timeText(row.expires_at) },

@@ -1,21 +1,23 @@
 /** One node: its certificates, its description, its agent, and what the audit log says of it. */
+import { shownCount } from '../../pages/counts.ts';
 import { facts, section } from '../../pages/details-page.ts';
 import { emptyState } from '../../pages/empty-state.ts';
 import { nameInCell, nameInFull } from '../../pages/graph-names.ts';
-import { type Html, html, NO_HTML } from '../../pages/html.ts';
+import { type Content, type Html, html, NO_HTML } from '../../pages/html.ts';
 import { table } from '../../pages/table.ts';
-import { idValue, timeText } from '../../pages/values.ts';
+import { idText, idValue, timeText } from '../../pages/values.ts';
 import type { AgentDescriptor } from '../../protocol/records/agent-descriptor.ts';
 import type { CertificateRow } from '../../protocol/rows/certificate.ts';
 import { labelTexts } from '../../protocol/rows/node-description.ts';
 import { isOffered } from '../action.ts';
+import { twoLines } from '../cells.ts';
 import type { Context } from '../context.ts';
 import { ENTRIES_LOOKED_AT, entriesTable, recentEntriesOf } from '../entries.ts';
 import { actionForm, actionLink } from '../form-view.ts';
 import { definePage } from '../page.ts';
 import { DESCRIBE_NODE, effectsOf, REVOKE_CERTIFICATE, REVOKE_NODE } from './node-actions.ts';
 import { agentOf, certificatesOf, isAccepted } from './node-facts.ts';
-import { CERTIFICATE_COLUMNS, nodeTitle } from './node-rows.ts';
+import { nodeTitle, statusBadge } from './node-rows.ts';
 
 export const NODE = definePage({
   path: '/node',
@@ -54,7 +56,7 @@ ${effects.map(
 )}</ul>
 ${
   isOffered(REVOKE_NODE, context)
-    ? html`<p class="actions">${actionLink(REVOKE_NODE, { key })}</p>
+    ? html`<div class="actions">${actionLink(REVOKE_NODE, { key })}</div>
 `
     : NO_HTML
 }`,
@@ -62,8 +64,12 @@ ${
         'audit',
         'Audit log',
         entries.length === 0
-          ? emptyState(`None of the last ${ENTRIES_LOOKED_AT} entries names it.`)
-          : entriesTable('entries', `Of the last ${ENTRIES_LOOKED_AT} entries`, entries),
+          ? emptyState(`None of the last ${shownCount(ENTRIES_LOOKED_AT)} entries names it.`)
+          : entriesTable(
+              'entries',
+              `The newest first, of the last ${shownCount(ENTRIES_LOOKED_AT)} entries of the log`,
+              entries,
+            ),
       )}<p class="small muted">All entries: <code>${context.commandLine(['events', '--subject', key])}</code></p>
 `,
     };
@@ -73,6 +79,7 @@ ${
 
 function nodeFacts(row: CertificateRow): Html {
   return facts([
+    ['Status', statusBadge(row)],
     ['Key', idValue(row.node_public_key)],
     ['Name', row.name === undefined ? html`<span class="muted">none</span>` : nameInFull(row.name)],
     ['Labels', labelTexts(row.labels ?? {}).join(', ') || html`<span class="muted">none</span>`],
@@ -97,18 +104,17 @@ function chain(rows: readonly CertificateRow[], context: Context): Html {
     keyOf: ({ cert_id: id }) => id,
     rows,
     columns: [
-      // Of the others, the facts above show the newest values.
-      ...CERTIFICATE_COLUMNS.filter(({ head }) => head !== 'Health' && head !== 'Address'),
-      { head: 'Issued', cell: (row) => timeText(row.issued_at) },
-      { head: 'Renews', cell: (row) => row.renewed_from?.slice(0, 8) ?? '' },
       {
-        head: 'Ended',
-        cell: (row) => {
-          if (row.revoked_at !== null)
-            return html`${timeText(row.revoked_at)} ${row.revocation_reason ?? ''}`;
-          return row.superseded_from === null ? '' : timeText(row.superseded_from);
-        },
+        head: 'Certificate',
+        kind: 'id',
+        isHead: true,
+        cell: ({ cert_id: id, renewed_from: before }) =>
+          twoLines(idText(id), before === null ? '' : `renews ${before.slice(0, 8)}`),
       },
+      { head: 'Status', kind: 'state', cell: (row) => twoLines(statusBadge(row), endOf(row)) },
+      { head: 'Issued', cell: (row) => timeText(row.issued_at) },
+      { head: 'Expires', cell: (row) => timeText(row.expires_at) },
+      { head: 'Last contact', cell: (row) => timeText(row.last_contact) },
       ...(mayRevoke
         ? [
             {
@@ -120,6 +126,16 @@ function chain(rows: readonly CertificateRow[], context: Context): Html {
         : []),
     ],
   });
+}
+
+/** When it stopped being accepted, and why. */
+function endOf({
+  revoked_at: revoked,
+  revocation_reason: reason,
+  superseded_from: superseded,
+}: CertificateRow): Content {
+  if (revoked !== null) return html`${timeText(revoked)} ${reason ?? ''}`;
+  return superseded === null ? '' : timeText(superseded);
 }
 
 function agentFacts(agent: AgentDescriptor | null): Html {

@@ -9,10 +9,13 @@ import {
 } from '../../protocol/rows/certificate.ts';
 import { labelTexts } from '../../protocol/rows/node-description.ts';
 import { FormProblem, isOffered } from '../action.ts';
+import { filterOptions, twoLines } from '../cells.ts';
+import type { Context } from '../context.ts';
 import { actionLink } from '../form-view.ts';
 import { definePage } from '../page.ts';
 import { cursorPager } from '../pager.ts';
 import { problemLine } from '../shell.ts';
+import { CREATE_INVITES } from './invite-actions.ts';
 import { type NodeQuery, nodeQuery, parametersOf } from './node-filter.ts';
 import {
   CERTIFICATE_COLUMNS,
@@ -45,10 +48,10 @@ export const NODES = definePage({
     const filter = parametersOf(query, { meaning: 0, cursor: '', sort: null });
     const bulk =
       filter.size > 0 && found.rows.length > 0 && isOffered(REVOKE_MATCHING, context)
-        ? html`<p class="actions">${actionLink(REVOKE_MATCHING, Object.fromEntries(filter))}</p>
+        ? html`<div class="actions">${actionLink(REVOKE_MATCHING, Object.fromEntries(filter))}</div>
 `
         : NO_HTML;
-    return { body: html`${filterForm(query)}${listing(query, found)}${bulk}` };
+    return { body: html`${filterForm(query)}${listing(query, found, context)}${bulk}` };
   },
   actions: [REVOKE_MATCHING],
   streams: [
@@ -70,7 +73,7 @@ export const NODES = definePage({
   ],
 });
 
-function listing(query: NodeQuery, found: FoundNodes): Html {
+function listing(query: NodeQuery, found: FoundNodes, context: Context): Html {
   const { rows, nextCursor, isUnsorted, meaning } = found;
   const note = isUnsorted
     ? html`<p class="notice">More than ${MOST_SORTED} certificates match, too many to sort: they are in the order of their ids. Narrow the list to sort it.</p>
@@ -78,10 +81,10 @@ function listing(query: NodeQuery, found: FoundNodes): Html {
     : NO_HTML;
   const shown =
     rows.length === 0
-      ? nothing(query, nextCursor)
+      ? nothing(query, nextCursor, context)
       : table({
           id: 'nodes',
-          caption: `${rows.length} certificates on this page`,
+          caption: captionOf(query, found),
           keyOf: ({ cert_id: id }) => id,
           rows,
           columns: columns(query),
@@ -96,11 +99,23 @@ function listing(query: NodeQuery, found: FoundNodes): Html {
 `;
 }
 
-function nothing(query: NodeQuery, nextCursor: string | null): Html {
+function captionOf({ cursor, sort }: NodeQuery, { rows, nextCursor, isUnsorted }: FoundNodes) {
+  const count = rows.length === 1 ? '1 certificate' : `${rows.length} certificates`;
+  if (cursor === '' && nextCursor === null) return count;
+  return `${count} on this page${sort === null || isUnsorted ? ', in the order of their ids' : ''}`;
+}
+
+function nothing(query: NodeQuery, nextCursor: string | null, context: Context): Html {
   if (nextCursor !== null) return emptyState('None matches so far: the next page searches on.');
-  return parametersOf(query, { sort: null }).size === 0
-    ? emptyState('No node is in use. Invite one on the page Invites, or with', 'invite create')
-    : emptyState('No certificate matches.');
+  if (parametersOf(query, { sort: null }).size === 0) {
+    const invite = isOffered(CREATE_INVITES, context)
+      ? html`<a href="./invites">Invite one</a>, or run`
+      : 'Invite one with';
+    return emptyState(html`No node is in use. ${invite}`, 'invite create');
+  }
+  if (query.status !== 'in_use') return emptyState('No certificate matches.');
+  const any = address(query, { status: null, meaning: 0, cursor: '' });
+  return emptyState(html`No node in use matches. <a href="${any}">Search those of any status</a>.`);
 }
 
 function columns(query: NodeQuery): Column<CertificateRow>[] {
@@ -120,11 +135,14 @@ function columns(query: NodeQuery): Column<CertificateRow>[] {
     {
       ...sortable('name', 'Node'),
       isHead: true,
-      kind: 'first',
+      kind: 'name first',
       cell: (row) =>
-        html`<a href="${nodeAddress(row.node_public_key)}"><bdi>${nodeTitle(row)}</bdi></a>${labels(row)}`,
+        twoLines(
+          html`<a href="${nodeAddress(row.node_public_key)}"><bdi>${nodeTitle(row)}</bdi></a>`,
+          labelTexts(row.labels ?? {}).join(', '),
+        ),
     },
-    { head: 'Roles', cell: ({ roles }) => roles.join(', ') },
+    { head: 'Roles', kind: 'words', cell: ({ roles }) => roles.join(', ') },
     ...CERTIFICATE_COLUMNS.map((column) => {
       if (column.head === 'Last contact') return { ...column, ...sortable('contact', column.head) };
       return column.head === 'Expires'
@@ -134,27 +152,17 @@ function columns(query: NodeQuery): Column<CertificateRow>[] {
   ];
 }
 
-function labels({ labels: given = {} }: CertificateRow): Html {
-  const texts = labelTexts(given);
-  return texts.length === 0
-    ? NO_HTML
-    : html`<br><span class="small muted">${texts.join(', ')}</span>`;
-}
-
 function filterForm(query: NodeQuery): Html {
   const { role, health, label, silent, lapsing } = query;
   const isNarrowed = [role, health, label, silent, lapsing].some((text) => text !== '');
   return html`<form class="ask" method="get" action="./nodes" role="search">
 <p class="field"><label for="q">Name, id, key, address, label or role</label><input type="search" id="q" name="q" value="${query.search}" autocomplete="off" spellcheck="false"></p>
-<p class="field"><label for="status">Status</label><select id="status" name="status"><option value="any">any</option>${CERTIFICATE_STATUS_FILTERS.map(
-    (status) =>
-      html`<option value="${status}"${status === query.status ? html` selected` : NO_HTML}>${status === 'in_use' ? 'in use' : status}</option>`,
-  )}</select></p>
+<p class="field"><label for="status">Status</label><select id="status" name="status">${filterOptions(CERTIFICATE_STATUS_FILTERS, query.status ?? '', 'any')}</select></p>
 ${
   query.sort === null
     ? NO_HTML
     : html`<input type="hidden" name="sort" value="${parametersOf(query).get('sort') ?? ''}">`
-}<p class="field"><button type="submit">Find</button> <a href="./nodes">All</a></p>
+}<p class="field"><button type="submit">Find</button> <a href="./nodes">Clear</a></p>
 <details class="wide"${isNarrowed ? html` open` : NO_HTML}><summary>More filters</summary><div class="ask">
 ${textFilter('role', 'Role', role)}${textFilter('health', 'Health, such as unwell', health)}${textFilter('label', 'Label, such as env=prod', label)}${textFilter('silent', 'Silent for, such as 7d', silent)}${textFilter('lapsing', 'Expires within, such as 7d', lapsing)}</div></details>
 </form>

@@ -1,11 +1,12 @@
 /** *Operators*: who may sign, with which tier, and what they have done lately. */
+import { shownCount } from '../../pages/counts.ts';
 import { section } from '../../pages/details-page.ts';
-import { badge } from '../../pages/graph-tables.ts';
 import { html, NO_HTML } from '../../pages/html.ts';
 import { type Column, table } from '../../pages/table.ts';
 import { idText, timeText } from '../../pages/values.ts';
 import { type OperatorKeyRow, TIERS } from '../../protocol/rows/operator-key.ts';
 import { type Action, type Field, FormProblem, isOffered } from '../action.ts';
+import { stateWith, twoLines } from '../cells.ts';
 import type { Context } from '../context.ts';
 import { ENTRIES_LOOKED_AT, lastActs } from '../entries.ts';
 import { textIn } from '../fields.ts';
@@ -26,6 +27,7 @@ const REVOKE_KEY: Action = {
   title: 'Revoke an operator key',
   label: 'Revoke',
   tier: 'privileged',
+  isDestructive: true,
   fields: [KEY_ID, { name: 'reason', label: 'Reason', kind: 'text' }],
   async plan(context, form) {
     const id = form.get('key_id') ?? '';
@@ -45,7 +47,10 @@ const REVOKE_KEY: Action = {
       ],
       effects: [
         'Every request that it signs is refused from then on.',
-        `Keys that stay usable: ${left.length}, of which ${privileged} are privileged.`,
+        `Keys that stay usable: ${left.length}; privileged ones among them: ${privileged}.`,
+        ...(row.tier === 'privileged' && privileged === 0
+          ? ['It is the last privileged key: the authority refuses to revoke it.']
+          : []),
         ...(id === context.keyId ? ['It is your own key: this console can do nothing more.'] : []),
       ],
       typedNumber: null,
@@ -66,7 +71,7 @@ const ADD_KEY: Action = {
     {
       name: 'public_key',
       label: 'Public key',
-      kind: 'text',
+      kind: 'id',
       isRequired: true,
       hint: 'From the .pub file of mesh-na operator-key create.',
     },
@@ -138,7 +143,7 @@ export const OPERATORS = definePage({
         'Keys',
         table({
           id: 'operators',
-          caption: `You sign with ${context.keyId}. The last change is that in the last ${ENTRIES_LOOKED_AT} entries of the audit log, if any`,
+          caption: `Last changes are those in the last ${shownCount(ENTRIES_LOOKED_AT)} entries of the audit log`,
           keyOf: ({ key_id: id }) => id,
           rows: keys,
           columns: columns(acts, context),
@@ -152,11 +157,22 @@ export const OPERATORS = definePage({
 function columns(acts: ReadonlyMap<string, string>, context: Context): Column<OperatorKeyRow>[] {
   const mayChange = isOffered(REVOKE_KEY, context);
   return [
-    { head: 'Key', cell: ({ key_id: id }) => id, isHead: true, kind: 'first' },
+    {
+      head: 'Key',
+      cell: ({ key_id: id }) => twoLines(id, id === context.keyId ? 'you sign with it' : ''),
+      isHead: true,
+      kind: 'name first',
+    },
     { head: 'Tier', cell: ({ tier }) => tier },
     {
       head: 'Status',
-      cell: ({ status }) => badge({ tone: status === 'usable' ? 'ok' : 'danger', word: status }),
+      kind: 'state',
+      cell: ({ status, revoked_at: at, reason }) =>
+        stateWith(
+          status === 'usable' ? 'ok' : 'danger',
+          status,
+          at === null ? '' : html`${timeText(at)} ${reason ?? ''}`,
+        ),
     },
     {
       head: 'Last change',
@@ -165,16 +181,11 @@ function columns(acts: ReadonlyMap<string, string>, context: Context): Column<Op
         return at === undefined ? '' : timeText(at);
       },
     },
-    { head: 'From', cell: ({ added_by: by, source }) => by ?? source },
+    { head: 'Added by', cell: ({ added_by: by, source }) => by ?? source },
     {
       head: 'Public key',
       cell: ({ public_key: key }) => (key === null ? '' : idText(key)),
       kind: 'id',
-    },
-    {
-      head: 'Revoked',
-      cell: ({ revoked_at: at, reason }) =>
-        at === null ? '' : html`${timeText(at)} ${reason ?? ''}`,
     },
     ...(mayChange
       ? [

@@ -28,11 +28,9 @@ export const POLICY = definePage({
   async load({ client, publicClient }, query) {
     const cursor = query.get('cursor') ?? '';
     const page = { limit: VERSIONS_OF_PAGE, ...(cursor !== '' && { cursor }) };
-    const [history, active] = await Promise.all([
-      client.policyHistory(page),
-      publicClient.policy(),
-    ]);
-    return { ...history, active };
+    // The first version is issued when somebody asks for it, and would not be among the others yet.
+    const active = await publicClient.policy();
+    return { ...(await client.policyHistory(page)), active };
   },
   render({ versions, next_cursor: nextCursor = null, active }, context, query) {
     const pager = cursorPager({ label: 'Pages of versions', path: './policy', query, nextCursor });
@@ -59,10 +57,12 @@ function versionsTable(versions: readonly Version[], context: Context): Html {
     keyOf: ({ policy_id }) => policy_id,
     rows: versions,
     columns: [
-      { head: 'Policy', isHead: true, kind: 'first', cell: ({ policy_id: id }) => nameInCell(id) },
       {
-        head: 'State',
-        cell: ({ active }) => (active ? badge({ tone: 'ok', word: 'active' }) : ''),
+        head: 'Policy',
+        isHead: true,
+        kind: 'name first',
+        cell: ({ policy_id: id, active }) =>
+          html`<span>${nameInCell(id)} ${active ? badge({ tone: 'ok', word: 'active' }) : ''}</span>`,
       },
       { head: 'Published', cell: ({ created_at }) => timeText(created_at) },
       ...MEMBERS.map(([head, read]) => ({ head, cell: (row: Version) => read(row.policy) })),

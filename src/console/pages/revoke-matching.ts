@@ -21,6 +21,7 @@ export const REVOKE_MATCHING: Action = {
   title: 'Revoke all that match',
   label: 'Revoke all that match',
   tier: 'privileged',
+  isDestructive: true,
   fields: [
     filterField('q', 'Name, host name, address, label or role'),
     filterField('status', 'Status'),

@@ -48,7 +48,7 @@ export const STAGE: Action = {
     {
       name: SUCCESSION_FIELD,
       label: 'Signed succession',
-      kind: 'lines',
+      kind: 'pasted',
       isRequired: true,
       hint: 'The content of the file that mesh-na authority-key sign has written.',
     },
@@ -158,6 +158,7 @@ export const FINISH: Action = {
   title: 'End the overlap',
   label: 'Finish',
   tier: 'privileged',
+  isDestructive: true,
   fields: [],
   async plan(context) {
     const { succession, nodes } = await underWay(

@@ -32,16 +32,17 @@ export const SUCCESSION = definePage({
   },
   render({ adoption, keys }, context) {
     const { succession, nodes, roles, laggards, partners } = adoption;
+    const steps = nextSteps(adoption, context);
     return {
       body: html`${section('keys', 'Keys of the authority', keysTable(keys))}${
         succession === null || nodes === null
           ? emptyState('The key was never replaced, and no other is staged.')
-          : html`${section('change', 'The last change', changeFacts(succession))}${section(
+          : html`${section('change', 'The last change', changeFacts(succession))}${steps}${section(
               'adoption',
               'Who has followed',
               tallies([{ role: 'all nodes', ...nodes }, ...roles]),
             )}${laggardsSection(laggards, nodes)}`
-      }${partnersSection(partners)}${nextSteps(adoption, context)}`,
+      }${partnersSection(partners)}${succession === null ? steps : NO_HTML}`,
     };
   },
   actions: [STAGE, CANCEL, ACTIVATE, ROLL_BACK, FINISH],
@@ -169,7 +170,7 @@ function nextSteps({ succession }: Adoption, context: Context): Html {
   if (!isOffered(STAGE, context)) return NO_HTML;
   const links = (
     ...actions: readonly Action[]
-  ) => html`<p class="actions">${actions.map((action) => actionLink(action, {}))}</p>
+  ) => html`<div class="actions">${actions.map((action) => actionLink(action, {}))}</div>
 `;
   if (succession?.state === 'staged') {
     return section('steps', 'Next step', links(ACTIVATE, CANCEL));

@@ -1,7 +1,6 @@
 /** *Treaties*: which sovereigns this network recognizes, and until when. */
-import { section } from '../../pages/details-page.ts';
-import { emptyState } from '../../pages/empty-state.ts';
-import { nameInCell } from '../../pages/graph-names.ts';
+import { emptyState, TO_ISSUE } from '../../pages/empty-state.ts';
+import { nameInCell, nameInLink } from '../../pages/graph-names.ts';
 import { badge, stateBadge } from '../../pages/graph-tables.ts';
 import { type Html, html, NO_HTML } from '../../pages/html.ts';
 import { table } from '../../pages/table.ts';
@@ -9,9 +8,10 @@ import { idText, timeText } from '../../pages/values.ts';
 import type { TreatyRow } from '../../protocol/rows/treaty.ts';
 import { TreatyStatus } from '../../protocol/rows/treaty.ts';
 import { isOffered } from '../action.ts';
+import { filterOptions, twoLines } from '../cells.ts';
 import type { Context } from '../context.ts';
 import { textIn } from '../fields.ts';
-import { actionForm, actionLink } from '../form-view.ts';
+import { actionLink, newButton } from '../form-view.ts';
 import { definePage } from '../page.ts';
 import { cursorPager } from '../pager.ts';
 import { FOLLOW_TREATY, ISSUE_TREATY, REVOKE_TREATY } from './treaty-actions.ts';
@@ -45,13 +45,13 @@ export const TREATIES = definePage({
     });
     const listing =
       rows.length === 0
-        ? emptyState(
-            'No treaty matches. Recognize a sovereign with the form below, or with mesh-na treaty issue.',
-          )
+        ? query.size === 0
+          ? emptyState('No sovereign is recognized. Recognize one here, or run', TO_ISSUE)
+          : emptyState('No treaty matches.')
         : treatiesTable(rows, context);
     return {
-      body: html`${filterForm(subject, status)}<div class="listing">${listing}${pager}</div>
-${isOffered(ISSUE_TREATY, context) ? section('issue', 'Recognize a sovereign', actionForm(ISSUE_TREATY, new URLSearchParams())) : NO_HTML}`,
+      body: html`${isOffered(ISSUE_TREATY, context) ? newButton(ISSUE_TREATY) : NO_HTML}${filterForm(subject, status)}<div class="listing">${listing}${pager}</div>
+`,
     };
   },
   actions: [ISSUE_TREATY, REVOKE_TREATY, FOLLOW_TREATY],
@@ -60,19 +60,32 @@ ${isOffered(ISSUE_TREATY, context) ? section('issue', 'Recognize a sovereign', a
 function treatiesTable(rows: readonly TreatyRow[], context: Context): Html {
   return table({
     id: 'treaties',
-    caption: 'The oldest first',
+    caption: 'In the order of their ids',
     keyOf: ({ treaty }) => treaty.treaty_id,
     rows,
     columns: [
       { head: 'Treaty', kind: 'id', isHead: true, cell: ({ treaty }) => idText(treaty.treaty_id) },
-      { head: 'Recognizes', cell: ({ treaty }) => nameInCell(treaty.subject_sovereign_id) },
-      { head: 'State', cell: ({ lifecycle }) => badge(stateBadge(lifecycle.state)) },
-      { head: 'Roles', cell: ({ treaty }) => treaty.scope.allowed_roles.join(', ') || 'any' },
-      { head: 'Ends', cell: ({ treaty }) => timeText(treaty.expires_at) },
       {
-        head: 'Reason',
-        cell: ({ revocation_reason: reason }) => (reason ? nameInCell(reason) : ''),
+        head: 'Recognizes',
+        kind: 'name',
+        cell: ({ treaty: { subject_sovereign_id: subject, issuer_sovereign_id: issuer } }) =>
+          twoLines(
+            nameInLink(subject),
+            issuer === context.networkName ? '' : `by ${nameInLink(issuer)}`,
+          ),
       },
+      {
+        head: 'State',
+        kind: 'state',
+        cell: ({ lifecycle, revocation_reason: reason }) =>
+          twoLines(badge(stateBadge(lifecycle.state)), reason ? nameInCell(reason) : ''),
+      },
+      {
+        head: 'Roles',
+        kind: 'words',
+        cell: ({ treaty }) => treaty.scope.allowed_roles.join(', ') || 'any',
+      },
+      { head: 'Ends', cell: ({ treaty }) => timeText(treaty.expires_at) },
       ...(isOffered(REVOKE_TREATY, context)
         ? [
             {
@@ -91,11 +104,8 @@ function treatiesTable(rows: readonly TreatyRow[], context: Context): Html {
 function filterForm(subject: string, status: string | undefined): Html {
   return html`<form class="ask" method="get" action="./treaties" role="search">
 <p class="field"><label for="q">Recognized sovereign</label><input type="search" id="q" name="subject" value="${subject}" autocomplete="off" spellcheck="false"></p>
-<p class="field"><label for="status">Status</label><select id="status" name="status"><option value="">Any</option>${TreatyStatus.enum.map(
-    (each) =>
-      html`<option value="${each}"${each === status ? html` selected` : NO_HTML}>${each}</option>`,
-  )}</select></p>
-<p class="field"><button type="submit">Find</button> <a href="./treaties">All</a></p>
+<p class="field"><label for="status">Status</label><select id="status" name="status">${filterOptions(TreatyStatus.enum, status ?? '')}</select></p>
+<p class="field"><button type="submit">Find</button> <a href="./treaties">Clear</a></p>
 </form>
 `;
 }

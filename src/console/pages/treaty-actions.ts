@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import { linesIn, pastedObject, textIn, wholeIn } from '../fields.ts';
 
 const TREATIES = '/admin/recognition-treaties';
-const TREATY: Field = { name: 'treaty_id', label: 'Treaty', kind: 'text', isRequired: true };
+const TREATY: Field = { name: 'treaty_id', label: 'Treaty', kind: 'id', isRequired: true };
 
 export const ISSUE_TREATY: Action = {
   name: 'issue-treaty',
@@ -17,7 +17,7 @@ export const ISSUE_TREATY: Action = {
     {
       name: 'keys',
       label: 'Its public keys',
-      kind: 'lines',
+      kind: 'pasted',
       isRequired: true,
       hint: 'One on each line, as its own operators say them, not only as its address says them.',
     },
@@ -67,6 +67,7 @@ export const REVOKE_TREATY: Action = {
   title: 'Revoke a treaty',
   label: 'Revoke',
   tier: 'privileged',
+  isDestructive: true,
   fields: [
     TREATY,
     { name: 'reason', label: 'Reason', kind: 'text', hint: 'Everybody can read it.' },
@@ -126,13 +127,13 @@ export const FOLLOW_TREATY: Action = {
     {
       name: 'root',
       label: 'Its root key',
-      kind: 'text',
+      kind: 'id',
       hint: 'Only after a theft, unless the treaty names it.',
     },
     {
       name: 'chain',
       label: 'Its authority keys',
-      kind: 'lines',
+      kind: 'pasted',
       isRequired: true,
       hint: 'What it serves at /authority-keys.',
     },

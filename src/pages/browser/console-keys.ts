@@ -24,7 +24,10 @@ function focusOn(field: HTMLInputElement | null): boolean {
   return field !== null;
 }
 
-/** The link of the row is focused, so that Enter opens it, and a reader hears what it is. */
+/**
+ * The link of the row is focused, so that Enter opens it, and a reader hears what it is. A row without one is focused
+ * itself: Enter must not open another row, and Tab leads to what can be done about this one.
+ */
 function moveBy(step: 1 | -1): boolean {
   const rows = [...document.querySelectorAll<HTMLElement>('main table tbody tr')];
   if (rows.length === 0) return false;
@@ -34,7 +37,9 @@ function moveBy(step: 1 | -1): boolean {
   const row = rows[next];
   if (row === undefined) return false;
   row.dataset.current = '';
-  row.querySelector<HTMLElement>('a')?.focus();
+  const link = row.querySelector<HTMLElement>('a:not(.button)');
+  if (link === null) row.tabIndex = -1;
+  (link ?? row).focus();
   row.scrollIntoView({ block: 'nearest' });
   return true;
 }

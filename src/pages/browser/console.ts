@@ -12,6 +12,7 @@ copyTexts();
 relateTimes();
 listenForKeys();
 followNews();
+beginAtContent();
 
 /** The token is in the fragment, which browsers send to nobody; it leaves the address before it is used. */
 function exchangeToken(): void {
@@ -22,6 +23,12 @@ function exchangeToken(): void {
   history.replaceState(null, '', location.pathname);
   field.value = token;
   form.submit();
+}
+
+/** Who has just asked for a change, or made one, need not go through the navigation again to read on. */
+function beginAtContent(): void {
+  if (document.querySelector('.confirm, [data-outcome]') === null) return;
+  document.querySelector<HTMLElement>('main')?.focus();
 }
 
 /** The server cannot know the theme of the system, and has to for a switch to the other one. */

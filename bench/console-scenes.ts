@@ -1,0 +1,175 @@
+/** States of the console that take more than an address: what is asked before a change, and what follows it. */
+import type { Page } from 'playwright-core';
+import type { TestAuthority } from '../test/support/authority.ts';
+import type { ConsoleOptions } from '../test/support/console.ts';
+import { operate } from '../test/support/requests.ts';
+import { stage, succession } from '../test/support/successions.ts';
+
+export interface ConsoleScene {
+  /** The name of its pictures. */
+  readonly name: string;
+  readonly console?: (na: TestAuthority) => ConsoleOptions;
+  /** Leads from the page of nodes to the scene; false if this network has nothing like it. */
+  reach(page: Page, na: TestAuthority): Promise<boolean>;
+}
+
+/** In an order in which each still finds what it needs: the changes are real. */
+export const CONSOLE_SCENES: readonly ConsoleScene[] = [
+  scene('login', (page) => open(page, '/')),
+  scene('help', (page) => page.keyboard.press('?')),
+  scene(
+    'read-only',
+    (page) => followed(page, 'tbody a'),
+    () => ({ isReadOnly: true }),
+  ),
+  scene(
+    'standard',
+    (page) => followed(page, 'tbody a'),
+    (na) => ({ operator: na.standard }),
+  ),
+  scene(
+    'standard-operators',
+    (page) => open(page, './operators'),
+    (na) => ({
+      operator: na.standard,
+    }),
+  ),
+  scene(
+    'away',
+    () => undefined,
+    () => ({ url: 'http://127.0.0.1:1' }),
+  ),
+  scene(
+    'away-health',
+    (page) => open(page, './health'),
+    () => ({ url: 'http://127.0.0.1:1' }),
+  ),
+  scene('form-problem', async (page) => {
+    await firstOf(page, './invites', 'text=Create invites…');
+    await page.fill('[name="labels"]', 'no label at all');
+    await page.click('text=Create…');
+  }),
+  scene('filtered', (page) => open(page, './nodes?q=role:anchor&silent=1h&sort=-contact')),
+  scene('revoke-matching', async (page) => {
+    await open(page, './nodes?q=role:anchor');
+    if (!(await followed(page, 'text=Revoke all that match'))) return false;
+    return followed(page, 'form button:has-text("Revoke all")');
+  }),
+  scene('revoke-confirm', revokeFirst),
+  scene('revoke-refused', async (page) => {
+    if (!(await revokeFirst(page))) return false;
+    await page.fill('#number', '0');
+    return followed(page, 'button:has-text("Revoke")');
+  }),
+  scene('revoke-done', async (page) => {
+    if (!(await revokeFirst(page))) return false;
+    await page.fill('#number', await typedNumber(page));
+    return followed(page, 'button:has-text("Revoke")');
+  }),
+  scene('node-revoked', async (page) => {
+    await open(page, './nodes?status=revoked');
+    return followed(page, 'tbody a');
+  }),
+  scene('node-agent', async (page) => {
+    await open(page, './nodes?sort=name');
+    return followed(page, 'tbody tr:last-child a');
+  }),
+  scene('invite-confirm', createInvites),
+  scene('invite-created', async (page) => {
+    await createInvites(page);
+    await page.click('button:has-text("Create")');
+    await page.locator('.qr').first().waitFor();
+  }),
+  scene('invite-batch', (page) => open(page, './invites?batch=spring')),
+  scene('withdraw-batch', (page) =>
+    firstOf(page, './invites?batch=spring', 'text=Withdraw the batch…'),
+  ),
+  scene('treaty-follow', (page) => {
+    return firstOf(page, './treaties', 'text=Follow…');
+  }),
+  scene('treaty-revoke', async (page) => {
+    return firstOf(page, './treaties', 'text=Revoke…', 'main form button');
+  }),
+  scene('operator-revoke', async (page) => {
+    return firstOf(page, './operators', 'text=Revoke…', 'main form button');
+  }),
+  scene('policy-compared', async (page, na) => {
+    for (const hops of [4, 6]) {
+      await operate(na, '/admin/policy', {
+        min_client_version: '1.0.0',
+        allowed_ports: [443, 8443, hops],
+        allowed_services: ['mesh', 'metrics'],
+        routing: { preferred_transports: ['quic', 'tcp'], max_hops: hops },
+      });
+      na.clock.advance(1000);
+    }
+    await open(page, './policy');
+  }),
+  scene('policy-rollback', (page) => firstOf(page, './policy', 'text=Activate again…')),
+  scene('audit-none', (page) => open(page, './audit?q=nothing-like-it')),
+  scene('invites-none', (page) => open(page, './invites?status=withdrawn&batch=none')),
+  scene('nowhere', (page) => open(page, './nowhere')),
+  scene('succession-staged', async (page, na) => {
+    await stage(na, await succession(na, { activatesIn: 86_400_000 }));
+    await open(page, './succession');
+  }),
+  scene('succession-activate', (page) => firstOf(page, './succession', 'text=Activate…')),
+];
+
+function scene(
+  name: string,
+  reach: (page: Page, na: TestAuthority) => unknown,
+  console?: ConsoleScene['console'],
+): ConsoleScene {
+  return {
+    name: `console-${name}`,
+    ...(console !== undefined && { console }),
+    async reach(page, na) {
+      const isThere = await reach(page, na);
+      await page.waitForLoadState();
+      return isThere !== false;
+    },
+  };
+}
+
+async function open(page: Page, path: string): Promise<void> {
+  await page.goto(new URL(path, page.url()).href);
+}
+
+/** Clicks the first element; false if there is none. */
+async function followed(page: Page, selector: string): Promise<boolean> {
+  const found = page.locator(selector).first();
+  if ((await found.count()) === 0) return false;
+  await found.click();
+  await page.waitForLoadState();
+  return true;
+}
+
+async function firstOf(page: Page, path: string, ...selectors: string[]): Promise<boolean> {
+  await open(page, path);
+  for (const selector of selectors) if (!(await followed(page, selector))) return false;
+  return true;
+}
+
+/** Up to the question whether the key of a node is really to be revoked as compromised. */
+async function revokeFirst(page: Page): Promise<boolean> {
+  await open(page, './nodes');
+  if (!(await followed(page, 'tbody a')) || !(await followed(page, 'a:has-text("Revoke…")')))
+    return false;
+  await page.selectOption('[name="reason"]', 'key_compromise');
+  return followed(page, 'form button:has-text("Revoke")');
+}
+
+async function typedNumber(page: Page): Promise<string> {
+  return /\d+/.exec(await page.innerText('label[for="number"]'))?.[0] ?? '';
+}
+
+async function createInvites(page: Page): Promise<void> {
+  await firstOf(page, './invites', 'text=Create invites…');
+  await page.fill('[name="count"]', '3');
+  await page.fill('[name="name"]', 'relay-{n}');
+  await page.fill('[name="batch"]', 'spring');
+  await page.fill('[name="labels"]', 'env=prod\nrack=r7');
+  await page.click('text=Create…');
+  await page.waitForLoadState();
+}

@@ -1,0 +1,26 @@
+/** Cells of tables with more than one thing in them. They are one element, because narrow tables lay out each. */
+import { badge } from '../pages/graph-tables.ts';
+import { type Content, type Html, html, NO_HTML } from '../pages/html.ts';
+import { capital } from '../pages/values.ts';
+
+/** The second line is smaller, and left out when it is empty. */
+export function twoLines(first: Content, second: Content): Html {
+  const below =
+    second === '' || second === NO_HTML
+      ? NO_HTML
+      : html`<span class="small muted">${second}</span>`;
+  return html`<span class="lines"><span>${first}</span>${below}</span>`;
+}
+
+/** A state, and below it when or why it was reached. */
+export function stateWith(tone: string, word: string, note: Content): Html {
+  return twoLines(badge({ tone, word }), note);
+}
+
+/** The choices of a filter; the empty one does not filter. */
+export function filterOptions(words: readonly string[], chosen: string, any = ''): Html {
+  return html`<option value="${any}">Any</option>${words.map(
+    (word) =>
+      html`<option value="${word}"${word === chosen ? html` selected` : NO_HTML}>${capital(word)}</option>`,
+  )}`;
+}
