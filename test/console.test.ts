@@ -201,46 +201,71 @@ suite('nodes', () => {
     assert.match((await console.page('contacts?q=none-like-it')).text, /No node matches/);
   });
 
-  test('of a network with too many cells, only the silent ones have one, or are counted by a label', async () => {
-    const row = (id: number, status: string) => ({
-      cert_id: String(id),
-      node_public_key: `key-${id}`,
-      ...(id > 0 && { labels: { rack: `r${id}` } }),
-      roles: [],
-      status,
-      last_contact: '2026-11-01T00:00:00.000000Z',
-      node_status: 'healthy',
-      remote_addr: '127.0.0.1',
+  test('of a network with too many cells, each is a bin of them, and leads to its nodes', async () => {
+    const counts = (silent: number, active: number) => ({
+      count: silent + active,
+      active,
+      silent_under_hour: 0,
+      silent_under_day: 0,
+      silent_under_week: silent,
+      silent_longer: 0,
+      silent_since: silent === 0 ? null : '2026-11-01T00:00:00.000000Z',
     });
+    const bin = (by: string, value: string, silent: number) => ({
+      by,
+      value,
+      ...counts(silent, 40),
+    });
+    let bins = [
+      bin('name', 'web-2*', 40),
+      bin('name', 'web-10', 0),
+      bin('hostname', 'web*', 1),
+      bin('remote_addr', '10.1.', 0),
+      bin('remote_addr', '2', 0),
+    ];
+    let rest = {};
     const asked: object[] = [];
     const client = {
-      async certificates(filters: { status: string; limit: number; cursor?: string }) {
-        asked.push(filters);
-        const isSilent = filters.status === 'silent';
-        const count = isSilent ? 2 : filters.limit;
-        const certificates = Array.from({ length: count }, (_, id) => row(id, filters.status));
-        return {
-          count,
-          certificates,
-          ...((!isSilent || asked.length < 5) && { next_cursor: 'c' }),
-        };
+      async contacts(question: object) {
+        asked.push(question);
+        return { total: counts(3, 2000), bins, unlabeled: null, other: null, ...rest };
       },
     };
-    const now = () => Date.parse('2026-11-04T00:00:00Z');
-    const context = { client, now } as unknown as Context;
-    const content = await CONTACTS.show(context, new URLSearchParams());
-    assert.equal(asked.length, 5, 'two pages of all, and three of the silent ones');
-    assert.match(content.lede ?? '', /more than 2,000 nodes/);
-    assert.match(content.body.text, /Less than a week: 6/);
+    const context = { client, now: () => 0 } as unknown as Context;
+    const show = (query: string) => CONTACTS.show(context, new URLSearchParams(query));
+    const content = await show('role=role:client&status=any&label=rack');
+    assert.deepEqual(asked, [{ role: 'role:client', label: 'rack' }]);
+    assert.match(content.lede ?? '', /more than 2,000 nodes.*names or addresses begin alike/);
+    const { text } = content.body;
+    assert.match(text, /Active: 2,000<.*Less than a week: 3</s);
+    const list = (query: Record<string, string>) =>
+      `href="./nodes?${new URLSearchParams(query)}"`.replaceAll('&', '&amp;');
+    const filter = { role: 'role:client', label: 'rack' };
+    const sort = 'contact';
+    for (const part of [
+      `${list({ q: 'web-2*', ...filter, sort })}><bdi>web-2…</bdi></a>: 40 of 80 silent, the longest since <time`,
+      `${list({ q: 'web-10*', ...filter, sort })}><bdi>web-10</bdi></a>: 0 of 40 silent<svg`,
+      list({ q: 'web*', ...filter, meaning: '1', sort }),
+      `${list({ q: '10.1.', ...filter, sort })}><bdi>10.1.</bdi></a>`,
+      '<li><bdi>2</bdi>: 0 of 40 silent',
+      '<title>web-2…: 40 silent of 80, the longest since 2026-11-01T00:00:00.000000Z</title>',
+      '<rect class="age3" x="0" y="0" width="1" height="10"/><rect class="age0" x="1" y="0" width="9" height="10"/>',
+    ]) {
+      assert.ok(text.includes(part), part);
+    }
+    assert.ok(text.indexOf('web-2…') < text.indexOf('web-10<'), 'numbers in names are numbers');
+    assert.match(text, /<h2>By name<.*<h2>By host name, without a name<.*<h2>By address/s);
 
-    asked.length = 0;
-    const grouped = await CONTACTS.show(context, new URLSearchParams({ group: 'rack' }));
-    assert.match(grouped.lede ?? '', /only the silent ones are counted, by the label rack/);
-    const filter = new URLSearchParams({ status: 'silent', label: 'rack=r1' });
-    const { text } = grouped.body;
-    const href = `./nodes?${filter}`.replace('&', '&amp;');
-    assert.ok(text.includes(`<a href="${href}"><bdi>r1</bdi></a>: 3<svg`), text);
-    assert.match(text, /<li>without it: 3<svg.*?<rect class="age3" width="100\.0"/);
+    bins = [bin('label', 'rack=r<1>', 2)];
+    rest = { unlabeled: counts(0, 1500), other: counts(0, 500) };
+    const grouped = await show('group=rack');
+    assert.deepEqual(asked[1], { group: 'rack' });
+    assert.match(grouped.lede ?? '', /each cell is a value of the label rack/);
+    assert.ok(grouped.body.text.includes(list({ label: 'rack=r<1>', sort })), grouped.body.text);
+    assert.match(
+      grouped.body.text,
+      /<bdi>r&lt;1&gt;<.*<bdi>further values<.*0 of 500.*<bdi>without it</s,
+    );
   });
 
   test('a search continues with the interpretation that found something', async () => {

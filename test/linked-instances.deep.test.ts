@@ -201,6 +201,10 @@ test('a batch of invites is the same through every instance, and after a change 
   const unused = `/admin/invites?batch=${batch}&status=unused`;
   const lists = [first, second].map(({ na }) => operate(na, unused, {}, { method: 'GET' }));
   for (const { body } of await Promise.all(lists)) assert.equal(body.count, 3);
+  for (const { na } of [first, second]) {
+    const { body } = await operate(na, '/admin/contacts', {}, { method: 'GET' });
+    assert.deepEqual([body.total.active, body.bins.length], [1, 1]);
+  }
   assert.equal((await first.end('SIGTERM')).code, 0);
   await until(async () => (await placeOf(second)).role === 'writer');
   const withdrawn = await operate(second.na, '/admin/invites/withdraw', { batch });

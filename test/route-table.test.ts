@@ -84,6 +84,7 @@ const CONTRACT: readonly ContractRoute[] = [
   ['GET', '/admin/authority-keys/adoption', 'operator', 'none'],
   ['GET', '/admin/certificates', 'operator', 'none'],
   ['GET', '/admin/certificates/{}', 'operator', 'none'],
+  ['GET', '/admin/contacts', 'operator', 'none'],
   ['POST', '/join', 'node', 'JOIN'],
   ['POST', '/heartbeat', 'node', 'HEARTBEAT'],
   ['POST', '/renew', 'node', 'RENEW'],

@@ -8,6 +8,7 @@ import * as adoption from './enrollment/adoption.ts';
 import * as agents from './enrollment/agents.ts';
 import * as certificateList from './enrollment/certificate-list.ts';
 import * as certificates from './enrollment/certificates.ts';
+import * as contactCounts from './enrollment/contact-counts.ts';
 import * as invites from './enrollment/invites.ts';
 import * as nodeDescriptions from './enrollment/node-descriptions.ts';
 import * as operatorKeys from './enrollment/operator-keys.ts';
@@ -39,6 +40,7 @@ const EXPORTED: Handlers = {
   ...agents,
   ...certificateList,
   ...certificates,
+  ...contactCounts,
   ...invites,
   ...nodeDescriptions,
   ...operatorKeys,

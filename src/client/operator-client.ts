@@ -25,6 +25,7 @@ import type { RevocationReason } from '../protocol/records/revocation-list.ts';
 import type { SignedSuccession } from '../protocol/records/succession-request.ts';
 import { Adoption } from '../protocol/rows/adoption.ts';
 import { CertificateRow, type CertificateStatusFilter } from '../protocol/rows/certificate.ts';
+import { Contacts } from '../protocol/rows/contacts.ts';
 import { Horizon } from '../protocol/rows/horizon.ts';
 import type { InviteStatus } from '../protocol/rows/invite.ts';
 import type { LabelChanges, NodeLabels } from '../protocol/rows/node-description.ts';
@@ -117,6 +118,12 @@ export type CertificateFilters = {
 } & DescriptionFilters &
   Page;
 
+/** `group` is the key of a label. */
+export type ContactQuestion = { readonly group?: string } & Omit<
+  CertificateFilters,
+  'status' | keyof Page
+>;
+
 export interface OperatorCall {
   readonly method: 'GET' | 'POST';
   /** Percent-encoded, without query. */
@@ -164,6 +171,8 @@ export interface OperatorClient extends OperatorTrust, OperatorProtocol {
   /** Which nodes and treaties have followed a change of the authority key. */
   adoption(call?: CallOptions): Promise<Adoption>;
   certificates(filters?: CertificateFilters, call?: CallOptions): Promise<CertificateList>;
+  /** When nodes were last heard from, as counts: by the values of a label, or of those whose names begin alike. */
+  contacts(question?: ContactQuestion, call?: CallOptions): Promise<Contacts>;
   certificate(certId: string, call?: CallOptions): Promise<CertificateRow>;
   /** Verified audit log entries, from any position on and as they happen. */
   events(options?: EventOptions): AsyncGenerator<LoggedEvent, void>;
@@ -251,6 +260,7 @@ export function createOperatorClient(options: OperatorClientOptions): OperatorCl
     horizon: (call) => get(Horizon, '/admin/horizon', {}, call),
     adoption: (call) => get(Adoption, '/admin/authority-keys/adoption', {}, call),
     certificates: (filters, call) => get(CertificateList, '/admin/certificates', filters, call),
+    contacts: (question, call) => get(Contacts, '/admin/contacts', question, call),
     certificate: (certId, call) =>
       get(CertificateRow, `/admin/certificates/${encodeURIComponent(certId)}`, {}, call),
     events: (wanted = {}) =>

@@ -148,9 +148,9 @@ td .actions { flex-wrap: nowrap; gap: 0.25rem; }
 .codes li { display: grid; justify-items: center; gap: 0.25rem; }
 .qr { width: 100%; max-width: 12rem; }
 .ages { display: flex; flex-wrap: wrap; gap: 0.25rem 1.5rem; padding: 0; list-style: none; font-size: 0.875rem; }
-.cells { display: grid; gap: 0.5rem; }
+.cells { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.5rem; overflow-wrap: anywhere; }
 .cells svg { width: 100%; max-width: 60rem; }
-.cells a:hover rect { stroke: var(--ink); }
+.cells svg > :hover rect { stroke: var(--ink); }
 .bars { display: grid; grid-template-columns: repeat(auto-fill, minmax(9rem, 1fr)); gap: 0.5rem 1.5rem; padding: 0; list-style: none; font-size: 0.875rem; }
 .bars svg { display: block; width: 100%; height: 0.5rem; background: var(--sunken); }
 .age0 { fill: var(--ok); }

@@ -67,6 +67,8 @@ export interface Liveness {
   chainOf(id: string): number;
   /** The last contact of a committed certificate. */
   contactOf(id: string, now: number): LastContact;
+  /** The same by the number of the certificate. */
+  contactAt(number: number, now: number): LastContact;
   /** Starts a walk over the currently active certificates. */
   walk(now: number): RosterWalk;
   /**
@@ -228,6 +230,12 @@ export function createLiveness(
     return { ...list.view(contact), newestSignedAt: block.newestSignedAt[row] as number };
   }
 
+  function contactAt(contact: number, now: number): LastContact {
+    dropQuiet(now);
+    const { lastSeen, status, remoteAddr } = list.view(contact);
+    return { lastSeen, status, remoteAddr, isActive: isActive(contact) };
+  }
+
   return {
     touch(id, { at, status, remoteAddr, chain }) {
       const contact = numbers.take(id);
@@ -321,12 +329,8 @@ export function createLiveness(
       const contact = numbers.find(id);
       return contact === NONE ? NOT_HEARD : (blockOf(contact).chains[rowOf(contact)] as number);
     },
-    contactOf(id, now) {
-      dropQuiet(now);
-      const contact = numbers.find(id);
-      const { lastSeen, status, remoteAddr } = list.view(contact);
-      return { lastSeen, status, remoteAddr, isActive: isActive(contact) };
-    },
+    contactOf: (id, now) => contactAt(numbers.find(id), now),
+    contactAt,
     walk(now) {
       dropQuiet(now);
       const walk = createRosterWalk(list, count, () => walks.delete(walk));

@@ -1,7 +1,7 @@
 import type { StoredSubject, SubjectRemoval, SubjectWrite } from '../../store/store.ts';
 import { NOT_STORED } from '../../store/units.ts';
 import type { CertificateNumbers } from '../tables/certificate-numbers.ts';
-import { createCertificateTable } from './certificate-table.ts';
+import { type AcceptedCertificate, createCertificateTable } from './certificate-table.ts';
 import { addressOf, KINDS, type SubjectKind } from './kinds.ts';
 import type { Subject, SubjectTable } from './subject-table.ts';
 
@@ -29,6 +29,8 @@ export interface Subjects {
   keyOfCertificate(id: string): string;
   /** When the committed certificates that are neither revoked nor renewed expire, a few thousand at a time. */
   certificateEnds(): IterableIterator<readonly number[]>;
+  /** The committed certificates that are neither revoked, expired nor superseded, as `CertificateTable.accepted`. */
+  acceptedCertificates(at: number): IterableIterator<readonly AcceptedCertificate[]>;
   /** Adds a subject from the store or from the configuration as committed. */
   restore(kind: SubjectKind, id: string, subject: Subject): void;
   decide(changes: SubjectChanges): void;
@@ -78,6 +80,7 @@ export function createSubjects(numbers: CertificateNumbers): Subjects {
     countCommitted: (kind) => ofKind(kind).size,
     keyOfCertificate: certificates.keyOf,
     certificateEnds: certificates.ends,
+    acceptedCertificates: certificates.accepted,
     restore(kind, id, subject) {
       ofKind(kind).set(id, subject);
       followers.decided?.(kind, id, subject);

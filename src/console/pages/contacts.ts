@@ -1,41 +1,49 @@
 /**
  * *Last contact*: one cell for each node, so that machines that fell silent together are seen as a shape. In a large
- * network, the authority finds the silent ones, and only they have cells; grouped by a label, a bar for each group.
- * What the others do is not read: a million rows would take a minute.
+ * network, the authority counts them in bins, by a label or by how names and addresses begin, and a cell is a bin.
  */
-import type { CertificateFilters } from '../../client/operator-client.ts';
 import { shownCount } from '../../pages/counts.ts';
 import { emptyState } from '../../pages/empty-state.ts';
 import { nameInCell } from '../../pages/graph-names.ts';
 import { type Html, html, NO_HTML } from '../../pages/html.ts';
+import { timeText } from '../../pages/values.ts';
 import type { CertificateRow } from '../../protocol/rows/certificate.ts';
-import type { Context } from '../context.ts';
+import {
+  BIN_KINDS,
+  type ContactBin,
+  type ContactCounts,
+  type Contacts,
+} from '../../protocol/rows/contacts.ts';
 import { textIn } from '../fields.ts';
 import { definePage } from '../page.ts';
-import { filtersFor, nodeQuery, parametersOf } from './node-filter.ts';
-import { COLLATOR, nodeAddress, nodeTitle } from './node-rows.ts';
+import { filtersFor, type NodeQuery, nodeQuery, parametersOf, searchesFor } from './node-filter.ts';
+import { COLLATOR, eachNode, nodeAddress, nodeTitle } from './node-rows.ts';
 
-export const MOST_CELLS = 2000;
-/** Bars have room for more nodes than cells; reading these takes about half a second. */
-const MOST_COUNTED = 10_000;
-const ROWS_READ = 1000;
-/** A request searches some 40,000 certificates, so this is enough for two million. */
-const MOST_REQUESTS = 50;
+/** Of a larger network, the nodes are counted in bins. */
+const MOST_CELLS = 2000;
 
 const HOUR = 3_600_000;
 
 /** How long ago the last contact was, up to `below` milliseconds; the first class is that of active nodes. */
 const AGES = [
-  { text: 'Active', below: 0 },
-  { text: 'Silent for less than an hour', below: HOUR },
-  { text: 'Less than a day', below: 24 * HOUR },
-  { text: 'Less than a week', below: 168 * HOUR },
-  { text: 'Longer', below: Number.POSITIVE_INFINITY },
+  { text: 'Active', member: 'active', below: 0 },
+  { text: 'Silent for less than an hour', member: 'silent_under_hour', below: HOUR },
+  { text: 'Less than a day', member: 'silent_under_day', below: 24 * HOUR },
+  { text: 'Less than a week', member: 'silent_under_week', below: 168 * HOUR },
+  { text: 'Longer', member: 'silent_longer', below: Number.POSITIVE_INFINITY },
 ] as const;
 
-interface Cells {
-  readonly rows: readonly CertificateRow[];
-  readonly isAll: boolean;
+interface Cell {
+  /** Null if the list of nodes has no filter for it. */
+  readonly href: string | null;
+  readonly title: string;
+  /** How many nodes of each age. */
+  readonly ages: readonly number[];
+}
+
+interface Bin extends Cell {
+  readonly name: string;
+  readonly counts: ContactCounts;
 }
 
 export const CONTACTS = definePage({
@@ -44,68 +52,47 @@ export const CONTACTS = definePage({
   isInNavigation: false,
   tier: 'standard',
   async load(context, given) {
-    const query = nodeQuery(given);
-    const [filters = {}] = filtersFor(query, context.now());
+    // Other certificates are not expected to be in contact.
+    const query: NodeQuery = { ...nodeQuery(given), status: 'in_use' };
     const group = textIn(given, 'group');
-    const all = await cellsOf(context, filters, {
-      rows: MOST_CELLS,
-      requests: MOST_CELLS / ROWS_READ,
-    });
-    const silent = all.isAll
-      ? null
-      : await cellsOf(
-          context,
-          { ...filters, status: 'silent' },
-          { rows: group === '' ? MOST_CELLS : MOST_COUNTED, requests: MOST_REQUESTS },
-        );
-    const parameters = parametersOf(query, { meaning: 0, cursor: '', sort: null });
-    return { cells: silent ?? all, isLarge: silent !== null, group, parameters };
+    const [{ status, ...filters } = {}] = filtersFor(query, context.now());
+    const contacts = await context.client.contacts({ ...filters, ...(group !== '' && { group }) });
+    const { count } = contacts.total;
+    if (count > MOST_CELLS) return { query, group, contacts, rows: null };
+    const rows: CertificateRow[] = [];
+    if (count > 0) {
+      for await (const row of eachNode(context, { ...filters, status: 'in_use' })) {
+        rows.push(row);
+        if (rows.length === count) break;
+      }
+    }
+    return { query, group, contacts, rows };
   },
-  render({ cells, isLarge, group, parameters }, { now }) {
-    const { rows, isAll } = cells;
-    const ages = rows.map((row) => ageOf(row, now()));
-    const groups = groupsOf(rows, group);
-    const areBars = isLarge && group !== '';
-    const lede = isLarge
-      ? `There are more than ${shownCount(MOST_CELLS)} nodes, so only the silent ones ${areBars ? `are counted, by the label ${group}` : 'have cells; group them by a label to count more'}.`
-      : 'Each cell is a node.';
+  render({ query, group, contacts, rows }, { now }) {
+    const parameters = parametersOf(query, { meaning: 0, cursor: '', sort: null });
     return {
-      lede: isAll
-        ? lede
-        : `${lede} These are the first ${shownCount(rows.length)} that were found.`,
+      lede: rows === null ? ledeOfBins(group) : 'Each cell is a node.',
       body: html`<form class="ask" method="get" action="./contacts" role="search">
 ${[...parameters].map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}<p class="field"><label for="q">Grouped by the label</label><input type="search" id="q" name="group" value="${group}" autocomplete="off" spellcheck="false"></p>
 <p class="field"><button type="submit">Group</button> <a href="./nodes?${parameters.toString()}">As a table</a></p>
 </form>
-${rows.length === 0 ? emptyState(isLarge ? 'No node is silent.' : 'No node matches.') : legend(ages, isLarge)}${
-  areBars
-    ? bars(groups, parameters, group, now())
-    : groups.map(([name, members]) => drawing(name, members, now()))
+${contacts.total.count === 0 ? emptyState('No node matches.') : legend(contacts.total)}${
+  rows === null ? binned(contacts, query) : nodesByLabel(rows, group, now())
 }`,
     };
   },
 });
 
-/** Reads no more rows than a few requests return, and than cells that a reader can distinguish. */
-async function cellsOf(
-  { client }: Context,
-  filters: CertificateFilters,
-  most: { readonly rows: number; readonly requests: number },
-): Promise<Cells> {
-  const rows: CertificateRow[] = [];
-  let cursor: string | undefined;
-  for (let requests = 0; requests < most.requests && rows.length < most.rows; requests += 1) {
-    const limit = Math.min(ROWS_READ, most.rows - rows.length);
-    const page = await client.certificates({
-      ...filters,
-      limit,
-      ...(cursor !== undefined && { cursor }),
-    });
-    rows.push(...page.certificates);
-    cursor = page.next_cursor;
-    if (cursor === undefined) return { rows, isAll: true };
-  }
-  return { rows, isAll: false };
+function ledeOfBins(group: string): string {
+  const bin =
+    group === ''
+      ? 'has the nodes whose names or addresses begin alike; group them by a label to see more'
+      : `is a value of the label ${group}`;
+  return `There are more than ${shownCount(MOST_CELLS)} nodes, so each cell ${bin}. Its colors are in proportion to its nodes.`;
+}
+
+function agesIn(counts: ContactCounts): number[] {
+  return AGES.map(({ member }) => counts[member]);
 }
 
 function ageOf({ status, last_contact: contact }: CertificateRow, now: number): number {
@@ -114,19 +101,17 @@ function ageOf({ status, last_contact: contact }: CertificateRow, now: number): 
   return AGES.findIndex(({ below }, index) => index > 0 && ago < below);
 }
 
-function legend(ages: readonly number[], isLarge: boolean): Html {
+function legend(total: ContactCounts): Html {
   return html`<ul class="ages">
-${AGES.map(({ text }, age) => {
-  if (isLarge && age === 0) return NO_HTML;
-  const count = ages.filter((each) => each === age).length;
-  return html`<li><svg viewBox="0 0 10 10" width="12" height="12" aria-hidden="true"><rect class="age${age.toString()}" width="10" height="10"/></svg> ${text}: ${shownCount(count)}</li>
+${AGES.map(({ text, member }, age) => {
+  return html`<li><svg viewBox="0 0 10 10" width="12" height="12" aria-hidden="true"><rect class="age${age.toString()}" width="10" height="10"/></svg> ${text}: ${shownCount(total[member])}</li>
 `;
 })}</ul>
 `;
 }
 
-/** By the value of the label, the nodes in each by name; all in one group without a label. */
-function groupsOf(rows: readonly CertificateRow[], label: string): Group[] {
+/** By the value of the label, the nodes in each by name; all in one drawing without a label. */
+function nodesByLabel(rows: readonly CertificateRow[], label: string, now: number): Html[] {
   const groups = new Map<string, CertificateRow[]>();
   for (const row of rows) {
     const name = label === '' ? '' : (row.labels?.[label] ?? 'without it');
@@ -135,36 +120,89 @@ function groupsOf(rows: readonly CertificateRow[], label: string): Group[] {
     else group.push(row);
   }
   const titled = (row: CertificateRow) => row.name ?? row.hostname ?? row.node_public_key;
-  for (const group of groups.values()) {
-    group.sort((a, b) => COLLATOR.compare(titled(a), titled(b)));
-  }
-  return [...groups].sort(([a], [b]) => COLLATOR.compare(a, b));
+  return [...groups]
+    .sort(([a], [b]) => COLLATOR.compare(a, b))
+    .map(([name, members]) => {
+      members.sort((a, b) => COLLATOR.compare(titled(a), titled(b)));
+      return html`<div class="cells">${heading(nameInCell(name))}${drawing(members.map((row) => cellOf(row, now)))}</div>
+`;
+    });
 }
 
-type Group = readonly [name: string, rows: readonly CertificateRow[]];
+function cellOf(row: CertificateRow, now: number): Cell {
+  const age = ageOf(row, now);
+  return {
+    href: nodeAddress(row.node_public_key),
+    title: `${nodeTitle(row)}: ${row.status}, ${row.last_contact}`,
+    ages: AGES.map((_, index) => (index === age ? 1 : 0)),
+  };
+}
 
-/** As long as the group has silent nodes, and in the color of the one that is silent the longest. */
-function bars(
-  groups: readonly Group[],
-  parameters: URLSearchParams,
-  label: string,
-  now: number,
-): Html {
-  const largest = Math.max(...groups.map(([, rows]) => rows.length));
-  return html`<ul class="bars">
-${groups.slice(0, MOST_CELLS).map(([name, rows]) => {
-  const age = Math.max(...rows.map((row) => ageOf(row, now)));
-  const width = ((100 * rows.length) / largest).toFixed(1);
-  const query = new URLSearchParams(parameters);
-  query.set('status', 'silent');
-  query.set('label', `${label}=${name}`);
-  const named =
-    rows[0]?.labels?.[label] === undefined
-      ? name
-      : html`<a href="./nodes?${query.toString()}"><bdi>${nameInCell(name)}</bdi></a>`;
-  return html`<li>${named}: ${shownCount(rows.length)}<svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true" focusable="false"><rect class="age${age.toString()}" width="${width}" height="8"/></svg></li>
+const KINDS: Readonly<Record<ContactBin['by'], string>> = {
+  label: '',
+  name: 'By name',
+  hostname: 'By host name, without a name',
+  remote_addr: 'By address, without a name',
+};
+
+/** A list has what the cells show, for readers who do not see them. */
+function binned({ bins, unlabeled, other }: Contacts, query: NodeQuery): Html[] {
+  const rest = (name: string, counts: ContactCounts | null) =>
+    counts === null ? [] : [binOf(name, null, counts)];
+  return BIN_KINDS.map((kind) => {
+    const own = bins
+      .filter(({ by }) => by === kind)
+      .map((bin) => binOf(nameOf(bin), addressOf(bin, query), bin))
+      .sort((a, b) => COLLATOR.compare(a.name, b.name));
+    const all =
+      kind === 'label'
+        ? [...own, ...rest('further values', other), ...rest('without it', unlabeled)]
+        : own;
+    if (all.length === 0) return NO_HTML;
+    return html`<div class="cells">${heading(KINDS[kind])}${drawing(all)}<details><summary>As a list</summary>
+<ul class="bars">
+${all.map(bar)}</ul>
+</details></div>
 `;
-})}</ul>
+  });
+}
+
+function binOf(name: string, href: string | null, counts: ContactCounts): Bin {
+  const { count, active, silent_since: since } = counts;
+  const ages = agesIn(counts);
+  const silent = since === null ? 'none silent' : `${shownCount(count - active)} silent`;
+  const title = `${nameInCell(name)}: ${silent} of ${shownCount(count)}${since === null ? '' : `, the longest since ${since}`}`;
+  return { name, href, title, counts, ages };
+}
+
+function nameOf({ by, value }: ContactBin): string {
+  return by === 'label' ? value.slice(value.indexOf('=') + 1) : value.replace(/\*$/, '…');
+}
+
+/** The list of its nodes, those that have been silent the longest first; null if no search finds them. */
+function addressOf({ by, value }: ContactBin, query: NodeQuery): string | null {
+  const sorted = { sort: 'contact', isDescending: false, cursor: '' } as const;
+  if (by === 'label') return listOf(parametersOf(query, { ...sorted, label: value, meaning: 0 }));
+  const search = by === 'remote_addr' ? value : value.replace(/\*?$/, '*');
+  const meaning = searchesFor(search).findIndex((each) => each[by] !== undefined);
+  return meaning === -1 ? null : listOf(parametersOf(query, { ...sorted, search, meaning }));
+}
+
+function listOf(parameters: URLSearchParams): string {
+  return `./nodes?${parameters.toString()}`;
+}
+
+function bar({ name, href, counts, ages }: Bin): Html {
+  const { count, active, silent_since: since } = counts;
+  const shown = html`<bdi>${nameInCell(name)}</bdi>`;
+  const longest = since === null ? NO_HTML : html`, the longest since ${timeText(since)}`;
+  return html`<li>${href === null ? shown : html`<a href="${href}">${shown}</a>`}: ${shownCount(count - active)} of ${shownCount(count)} silent${longest}<svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true" focusable="false">${colors(ages, { x: 0, y: 0, width: 100, height: 8 })}</svg></li>
+`;
+}
+
+function heading(name: string): Html {
+  if (name === '') return NO_HTML;
+  return html`<h2>${name}</h2>
 `;
 }
 
@@ -172,20 +210,44 @@ const CELLS_OF_ROW = 50;
 const STEP = 12;
 
 /** The legend says the numbers to readers who do not see the cells; the table has what a cell leads to. */
-function drawing(name: string, rows: readonly CertificateRow[], now: number): Html {
+function drawing(cells: readonly Cell[]): Html {
   const width = CELLS_OF_ROW * STEP;
-  const height = Math.ceil(rows.length / CELLS_OF_ROW) * STEP;
-  const heading =
-    name === ''
-      ? NO_HTML
-      : html`<h2>${nameInCell(name)}</h2>
-`;
-  const cells = rows.map((row, index) => {
-    const x = ((index % CELLS_OF_ROW) * STEP).toString();
-    const y = (Math.floor(index / CELLS_OF_ROW) * STEP).toString();
-    const title = `${nodeTitle(row)}: ${row.status}, ${row.last_contact}`;
-    return html`<a href="${nodeAddress(row.node_public_key)}" tabindex="-1"><rect class="age${ageOf(row, now).toString()}" x="${x}" y="${y}" width="10" height="10"><title>${title}</title></rect></a>`;
+  const height = Math.ceil(cells.length / CELLS_OF_ROW) * STEP;
+  const drawn = cells.map(({ href, title, ages }, index) => {
+    const x = (index % CELLS_OF_ROW) * STEP;
+    const y = Math.floor(index / CELLS_OF_ROW) * STEP;
+    const inside = html`<title>${title}</title>${colors(ages, { x, y, width: 10, height: 10 })}`;
+    return href === null
+      ? html`<g>${inside}</g>`
+      : html`<a href="${href}" tabindex="-1">${inside}</a>`;
   });
-  return html`<div class="cells">${heading}<svg viewBox="0 0 ${width.toString()} ${height.toString()}" aria-hidden="true">${cells}</svg></div>
-`;
+  return html`<svg viewBox="0 0 ${width.toString()} ${height.toString()}" aria-hidden="true">${drawn}</svg>`;
+}
+
+interface Box {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+/** The part of a box that even a single silent node of many gets, so that it is seen. */
+const LEAST_PART = 0.1;
+
+/** Fills the box from the left with those that have been silent the longest; what is left is active. */
+function colors(ages: readonly number[], { x, y, width, height }: Box): Html[] {
+  const all = ages.reduce((sum, count) => sum + count, 0);
+  let left = width;
+  return [...ages.entries()].reverse().map(([age, count]) => {
+    if (count === 0 || left === 0) return NO_HTML;
+    const wanted = age === 0 ? left : Math.max(count / all, LEAST_PART) * width;
+    const start = x + width - left;
+    const part = Math.min(wanted, left);
+    left -= part;
+    return html`<rect class="age${age.toString()}" x="${shownLength(start)}" y="${y.toString()}" width="${shownLength(part)}" height="${height.toString()}"/>`;
+  });
+}
+
+function shownLength(length: number): string {
+  return Number(length.toFixed(1)).toString();
 }

@@ -1,4 +1,4 @@
-/** Routes for operators to read and revoke node certificates [core-4-8], [core-4-17]. */
+/** Routes for operators to read and revoke node certificates [core-4-8], [core-4-17], [core-4-23]. */
 import Type from 'typebox';
 import { isPublicKey } from '../../base/crypto/ed25519.ts';
 import type { RefusalName } from '../../base/refusal.ts';
@@ -8,13 +8,14 @@ import type { Input } from '../../protocol/contract/claims.ts';
 import type { CertificateFilter } from '../../protocol/contract/inputs.ts';
 import { REVOCATION_REASONS } from '../../protocol/records/revocation-list.ts';
 import { CERTIFICATE_STATUS_FILTERS, CertificateRow } from '../../protocol/rows/certificate.ts';
-import { isHostName } from '../../protocol/rows/node-description.ts';
+import { Contacts } from '../../protocol/rows/contacts.ts';
+import { isHostName, isLabelKey } from '../../protocol/rows/node-description.ts';
 import { bodyReader, mapped } from '../body.ts';
 import { firstValue, type Query } from '../query.ts';
 import { operatorOf, type RouteEntry } from '../route.ts';
 import { filter, filtered, listReply, operatorPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
 import { DESCRIPTION_QUERY, descriptionFilter } from './node-descriptions.ts';
-import { operatorRoute } from './operator-route.ts';
+import { countRoute, operatorRoute } from './operator-route.ts';
 import { Filled, PublicKey } from './scalars.ts';
 
 const NEEDS_CERTIFICATE = {
@@ -45,6 +46,28 @@ const revokeBody = bodyReader(
 /** Too short for a whole key. */
 const KEY_BEGINNING = /^[A-Za-z0-9+/]{8,43}$/;
 
+/** The filters that do not concern the status. */
+const FILTER_QUERY = {
+  role: filter('Only those with this role'),
+  expires_before: filter('Only those that expire before this time'),
+  key: filter('Only those of this node key, or of keys that begin with at least 8 characters'),
+  cert_id: filter('Only those whose id begins with this'),
+  ...DESCRIPTION_QUERY,
+  hostname: filter('Only those of nodes that reported this host name; * stands for any text'),
+  health: filter('Only those with this node_status; unwell for all that are not healthy'),
+  remote_addr: filter('Only those whose last contact came from an address that begins with this'),
+  silent_since: filter('Only those in use whose nodes did not report since this time'),
+};
+
+const FILTER_REFUSALS = [
+  'invalid_expires_before',
+  'invalid_node_key',
+  'invalid_name',
+  'invalid_labels',
+  'invalid_hostname',
+  'invalid_silent_since',
+] as const;
+
 export const certificateRoutes: readonly RouteEntry[] = [
   {
     method: 'GET',
@@ -57,36 +80,17 @@ export const certificateRoutes: readonly RouteEntry[] = [
           description: 'Only those with this status; in_use for active and silent ones',
         }),
       ),
-      role: filter('Only those with this role'),
-      expires_before: filter('Only those that expire before this time'),
-      key: filter('Only those of this node key, or of keys that begin with at least 8 characters'),
-      cert_id: filter('Only those whose id begins with this'),
-      ...DESCRIPTION_QUERY,
-      hostname: filter('Only those of nodes that reported this host name; * stands for any text'),
-      health: filter('Only those with this node_status; unwell for all that are not healthy'),
-      remote_addr: filter(
-        'Only those whose last contact came from an address that begins with this',
-      ),
-      silent_since: filter('Only those in use whose nodes did not report since this time'),
+      ...FILTER_QUERY,
       ...PAGE_QUERY,
     }),
     summary: 'Certificates of nodes in every state, by id',
     description:
       'Silent, superseded, expired and revoked certificates are listed until retention removes them.',
     answer: CertificateList,
-    refusals: [
-      ...PAGE_REFUSALS,
-      'invalid_certificate_status',
-      'invalid_expires_before',
-      'invalid_node_key',
-      'invalid_name',
-      'invalid_labels',
-      'invalid_hostname',
-      'invalid_silent_since',
-    ],
+    refusals: [...PAGE_REFUSALS, 'invalid_certificate_status', ...FILTER_REFUSALS],
     handle(request, edge) {
       const operator = operatorOf(request);
-      const wanted = certificateFilter(request.query);
+      const wanted = listFilter(request.query);
       const page = operatorPage(
         (first) => edge.call('listCertificates', { operator, input: filtered(first, wanted) }),
         (next) => {
@@ -97,6 +101,24 @@ export const certificateRoutes: readonly RouteEntry[] = [
       return listReply({ member: 'certificates', isCounted: true, page }, request.query);
     },
   },
+  countRoute({
+    path: '/admin/contacts',
+    call: 'countContacts',
+    query: Type.Object({
+      group: filter('The key of a label: a bin for each of its values'),
+      ...FILTER_QUERY,
+    }),
+    summary: 'When nodes were last heard from, as counts of certificates in use',
+    description:
+      'In bins by a label, or by how names, host names and addresses begin, at most 1,000 of each kind.',
+    answer: Contacts,
+    refusals: FILTER_REFUSALS,
+    input({ query }) {
+      const group = firstValue(query, 'group');
+      if (group !== null && !isLabelKey(group)) return refused('invalid_labels');
+      return mapped(certificateFilter(query, 'in_use'), (wanted) => ({ filter: wanted, group }));
+    },
+  }),
   operatorRoute({
     method: 'GET',
     path: '/admin/certificates/{cert_id}',
@@ -136,10 +158,16 @@ export const certificateRoutes: readonly RouteEntry[] = [
   }),
 ];
 
-function certificateFilter(query: Query): Input<CertificateFilter> {
+function listFilter(query: Query): Input<CertificateFilter> {
   const status = firstValue(query, 'status');
   const known = CERTIFICATE_STATUS_FILTERS.find((name) => name === status) ?? null;
-  if (known !== status) return refused('invalid_certificate_status');
+  return known === status ? certificateFilter(query, known) : refused('invalid_certificate_status');
+}
+
+function certificateFilter(
+  query: Query,
+  status: CertificateFilter['status'],
+): Input<CertificateFilter> {
   const expiresBefore = timeIn(query, 'expires_before');
   if (expiresBefore === 'invalid') return refused('invalid_expires_before');
   const key = firstValue(query, 'key');
@@ -154,7 +182,7 @@ function certificateFilter(query: Query): Input<CertificateFilter> {
   const silentSince = timeIn(query, 'silent_since');
   if (silentSince === 'invalid') return refused('invalid_silent_since');
   const value = {
-    status: known,
+    status,
     role: firstValue(query, 'role'),
     expiresBefore,
     key,

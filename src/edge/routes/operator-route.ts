@@ -8,7 +8,7 @@ import type { Input } from '../../protocol/contract/claims.ts';
 import type { RouteDescription } from '../../protocol/route-description.ts';
 import type { Edge } from '../edge.ts';
 import { answerReply, slicedReply } from '../reply.ts';
-import { NOTHING, operatorOf, type RouteEntry, type RouteRequest } from '../route.ts';
+import { operatorOf, type RouteEntry, type RouteRequest } from '../route.ts';
 
 interface OperatorRoute<Name extends OperatorCallName>
   extends Omit<RouteDescription, 'access' | 'keepsAnswer'> {
@@ -37,21 +37,29 @@ export function operatorRoute<Name extends OperatorCallName>({
   };
 }
 
-interface CountRoute
-  extends Omit<OperatorRoute<CountName>, 'method' | 'limit' | 'refusals' | 'input'> {}
+interface CountRoute<Name extends CountName>
+  extends Omit<OperatorRoute<Name>, 'method' | 'limit' | 'input'> {
+  input(request: RouteRequest): Input<CallInput<Name>>;
+}
 
-type CountName = 'readHorizon' | 'readAdoption';
+type CountName = 'readHorizon' | 'readAdoption' | 'countContacts';
 
 /** A route whose answer is counted in slices; while too many of them wait, another one is refused. */
-export function countRoute(described: CountRoute): RouteEntry {
+export function countRoute<Name extends CountName>({
+  input,
+  ...described
+}: CountRoute<Name>): RouteEntry {
   return {
     ...described,
     method: 'GET',
     limit: 'none',
-    refusals: ['rate_limit_exceeded'],
+    refusals: [...described.refusals, 'rate_limit_exceeded'],
     async handle(request, edge) {
-      const query = { operator: operatorOf(request), input: NOTHING };
-      return slicedReply(await edge.call(described.call, query));
+      const asked: OperatorCall<CallInput<Name>> = {
+        operator: operatorOf(request),
+        input: input(request),
+      };
+      return slicedReply(await edge.call(described.call, asked as CallOf<Name>));
     },
   };
 }

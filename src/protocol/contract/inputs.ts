@@ -145,6 +145,13 @@ export interface CertificateFilter extends DescriptionFilter {
   readonly silentSince: number | null;
 }
 
+export interface ContactQuestion {
+  /** Of certificates in use. */
+  readonly filter: CertificateFilter;
+  /** The key of a label, or null. */
+  readonly group: string | null;
+}
+
 export interface AddOperatorKey {
   readonly keyId: string;
   /** Base64. */

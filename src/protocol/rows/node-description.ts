@@ -23,10 +23,14 @@ export function isHostName(text: string): boolean {
   return HOST_NAME.test(text);
 }
 
+export function isLabelKey(text: string): boolean {
+  return LABEL_KEY.test(text);
+}
+
 /** Whether the text is a label as filters take it: a key, or `key=value`. */
 export function isLabel(text: string): boolean {
   const [key = '', ...value] = text.split('=');
-  return LABEL_KEY.test(key) && LABEL_VALUE.test(value.join('='));
+  return isLabelKey(key) && LABEL_VALUE.test(value.join('='));
 }
 
 export const NodeName = Type.Refine(

@@ -1,0 +1,34 @@
+/** Counts when the nodes with a certificate in use were last heard from, for operators [core-4-23]. */
+import type { Writable } from '../../base/json/write.ts';
+import type { ContactQuestion } from '../../protocol/contract/inputs.ts';
+import type { Handler } from '../engine/admission.ts';
+import type { Authority } from '../engine/authority.ts';
+import { Sliced } from '../subjects/sliced.ts';
+import { createContactBins } from '../views/contact-bins.ts';
+import { certificateSearch } from './certificate-list.ts';
+import { descriptionOf } from './node-descriptions.ts';
+
+export const countContacts: Handler<'countContacts'> = (na, question, at) =>
+  new Sliced(contacts(na, question, at));
+
+function* contacts(
+  na: Authority,
+  { filter, group }: ContactQuestion,
+  at: number,
+): Generator<void, Writable> {
+  const { status, ...filters } = filter;
+  const isFiltered = Object.values(filters).some((wanted) => wanted !== null);
+  // Searching reads whole certificates, which takes several times as long.
+  const found = isFiltered ? certificateSearch(na, filter, at) : null;
+  const bins = createContactBins(group, at);
+  for (const certificates of na.subjects.acceptedCertificates(at)) {
+    for (const { id, number, nodePublicKey, isRenewed } of certificates) {
+      const contact = na.liveness.contactAt(number, at);
+      if (!contact.isActive && isRenewed) continue;
+      if (found !== null && found(id) === null) continue;
+      bins.add(contact, descriptionOf(na, nodePublicKey));
+    }
+    yield;
+  }
+  return bins.counted();
+}
