@@ -14,7 +14,7 @@ test('runs of a background job never overlap, a failure is logged, and each succ
   const background = createBackground(logger, (job) => succeeded.push(job));
   let underWay = 0;
   let runs = 0;
-  const job = background.start('counting', 3_600_000, async () => {
+  background.start('counting', 3_600_000, async () => {
     underWay += 1;
     assert.equal(underWay, 1);
     await new Promise(setImmediate);
@@ -22,13 +22,14 @@ test('runs of a background job never overlap, a failure is logged, and each succ
     runs += 1;
     if (runs === 2) throw new Error('the second run');
   });
-  const outcomes = await Promise.allSettled([job.runNow(), job.runNow(), job.runNow()]);
+  const runNow = () => background.runNow('counting');
+  const outcomes = await Promise.allSettled([runNow(), runNow(), runNow()]);
   assert.deepEqual(
     outcomes.map(({ status }) => status),
     ['fulfilled', 'rejected', 'fulfilled'],
   );
   runs = 1;
-  await job.attempt();
+  await background.attempt('counting');
   assert.match(lines.join(), /^ERROR background counting failed: Error: the second run at /);
   assert.deepEqual(succeeded, ['counting', 'counting']);
   await background.stop();
@@ -40,12 +41,8 @@ test('stopping background work waits for the current run', async () => {
     () => undefined,
   );
   let finish = () => {};
-  const job = background.start(
-    'long',
-    3_600_000,
-    () => new Promise<void>((resolve) => (finish = resolve)),
-  );
-  const run = job.runNow();
+  background.start('long', 3_600_000, () => new Promise<void>((resolve) => (finish = resolve)));
+  const run = background.runNow('long');
   let stopped = false;
   const stopping = background.stop().then(() => (stopped = true));
   await new Promise(setImmediate);

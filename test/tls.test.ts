@@ -84,7 +84,7 @@ for (const threads of ['1', '2']) {
       const early = await open(na.url);
       for (const pair of [second, first, second, first, second]) {
         putInPlace(pair, served);
-        await na.reloadTls?.();
+        await na.reloadTls();
         const names = await Promise.all(Array.from({ length: 6 }, () => nameOn(na.url)));
         assert.deepEqual(new Set(names), new Set([pair.name]));
         assert.match(await answerOn(early), /^HTTP\/1\.1 200 /);
@@ -96,14 +96,14 @@ for (const threads of ['1', '2']) {
     test('a bad pair is logged once with its reason, and the previous one stays', async () => {
       const before = warningsOf(na).length;
       writeFileSync(served.keyFile, readFileSync(other.keyFile));
-      await na.reloadTls?.();
-      await na.reloadTls?.();
+      await na.reloadTls();
+      await na.reloadTls();
       assert.equal(await nameOn(na.url), 'second');
       const [line, ...more] = warningsOf(na).slice(before);
       assert.match(line ?? '', /ERROR.*does not belong to the certificate.*stays in use/);
       assert.deepEqual(more, []);
       putInPlace(first, served);
-      await na.reloadTls?.();
+      await na.reloadTls();
       assert.equal(await nameOn(na.url), 'first');
     });
 

@@ -60,7 +60,7 @@ export async function serveAuthority(options: ServeOptions, command: Command): P
   if (authority === null) return endProcess(EXIT.done, output);
   const { logger } = authority;
   fatal = authority.fatal;
-  onHangup(authority, reopen);
+  onHangup(authority, config, reopen);
   announce(config, authority, options, created);
   void notifyManager('ready', process.env, logger);
   const reason = await Promise.race([stop.requested, authority.stopRequested.then(() => MOVED)]);
@@ -148,11 +148,15 @@ async function openLog({ logFile }: Config, { json = false }: ServeOptions): Pro
  * With a log file or TLS files, SIGHUP makes the service reload them, as for other daemons. Without either, it
  * means that the terminal is gone, and the service stops.
  */
-function onHangup({ logger, reloadTls }: RunningAuthority, reopen: OpenLog['reopen']): void {
-  if (reopen === null && reloadTls === null) return;
+function onHangup(
+  { logger, runJob }: RunningAuthority,
+  { tls }: Config,
+  reopen: OpenLog['reopen'],
+): void {
+  if (reopen === null && tls === null) return;
   process.removeAllListeners('SIGHUP').on('SIGHUP', () => {
     if (reopen !== null) void reopenLog(reopen, logger);
-    void reloadTls?.();
+    if (tls !== null) void runJob('tls_reload');
   });
 }
 

@@ -64,28 +64,8 @@ export interface RunningAuthority {
   readonly logger: Logger;
   /** The key that signs, which the state may name instead of the configuration. */
   readonly key: LabeledKey;
-  /** Writes liveness now instead of at the next interval. */
-  flush(): Promise<void>;
-  /** Runs one step of retention. */
-  sweep(): Promise<void>;
-  /** Activates a due succession, or ends an overlap, now instead of at the next interval. */
-  keepKeys(): Promise<void>;
-  /** Compares the clocks now instead of at the next interval. */
-  checkClock(): Promise<void>;
-  /** Checks free disk space now instead of at the next interval. */
-  checkDisk(): Promise<void>;
-  /** Re-issues due signed lists now instead of at the next interval. */
-  renewLists(): Promise<void>;
-  /** Records the minutes that have ended now instead of at the next interval. */
-  recordHistory(): Promise<void>;
-  /** Runs a trust cycle now instead of at the next interval. */
-  runTrustCycle(): Promise<void>;
-  /** Makes a backup now if one is due, instead of at the next check of the schedule. */
-  backUp(): Promise<void>;
-  /** Scrubs the next part of the stored state now instead of at the next interval. */
-  scrub(): Promise<void>;
-  /** Reads the TLS files now instead of at the next interval; null without TLS. */
-  readonly reloadTls: (() => Promise<void>) | null;
+  /** Runs a periodic job now instead of at its next interval; rejects if it fails, or if it does not run here. */
+  runJob(name: string): Promise<void>;
   /** Resolves when everything that the edges have sent so far, log lines in particular, has arrived. */
   settle(): Promise<void>;
   /** Resolves when the state is to be moved elsewhere; the process should then stop as it does on a signal. */
@@ -302,7 +282,7 @@ export async function startAuthority(
     }
     const stopBeating = startBeating(beats, AUTHORITY_SLOT);
     lifecycle.enter('serving');
-    const upkeep = beginUpkeep(background, {
+    beginUpkeep(background, {
       config,
       clock,
       hostStatus,
@@ -321,7 +301,7 @@ export async function startAuthority(
       record: (part) => here('recordHistory', part),
       logger,
     });
-    const recording = background.start('history', HISTORY_CHECK_MS, history.check);
+    background.start('history', HISTORY_CHECK_MS, history.check);
     const taking = first === null ? waitAndTake() : null;
     await first?.begin(background);
     taking?.catch((cause) => {
@@ -333,17 +313,7 @@ export async function startAuthority(
       port: serving.port,
       logger,
       key: { publicKey: signer.publicKey, keyId: signer.keyId },
-      flush: async () => role.jobs().flush.runNow(),
-      sweep: async () => role.jobs().sweep.runNow(),
-      keepKeys: async () => role.jobs().keepKeys.runNow(),
-      checkClock: upkeep.checkClock.runNow,
-      checkDisk: upkeep.checkDisk.runNow,
-      renewLists: async () => role.jobs().renewLists.runNow(),
-      recordHistory: recording.runNow,
-      runTrustCycle: async () => role.jobs().runTrustCycle(),
-      backUp: async () => role.jobs().backUp?.runNow(),
-      scrub: async () => role.jobs().scrub?.runNow(),
-      reloadTls: upkeep.reloadTls?.runNow ?? null,
+      runJob: background.runNow,
       settle: serving.settle,
       stopRequested,
       fatal,

@@ -2,15 +2,12 @@
 import type { HostStatus } from '../authority/derived/host-status.ts';
 import type { OpenAuthority } from '../authority/open.ts';
 import type { Call } from '../protocol/contract/calls.ts';
-import type { Job } from './lifecycle/background.ts';
 
 export interface Role {
   /** The authority; null if another instance is the writer. */
   readonly call: Call | null;
   readonly clockSet: OpenAuthority['clockSet'];
   readonly seal: OpenAuthority['seal'];
-  /** Throws before the jobs have begun, and while another instance is the writer. */
-  jobs(): WriterJobs;
   /** Null without a backup schedule. */
   backupFacts(): HostStatus['backup'];
   /** The amount of known damage in the stored state. */
@@ -24,27 +21,11 @@ export interface Role {
   abandon(): Promise<void>;
 }
 
-/** The periodic work of the writer. */
-export interface WriterJobs {
-  readonly flush: Job;
-  readonly sweep: Job;
-  readonly keepKeys: Job;
-  readonly renewLists: Job;
-  runTrustCycle(): Promise<void>;
-  /** Null without a schedule. */
-  readonly backUp: Job | null;
-  /** Null if scrubbing is disabled. */
-  readonly scrub: Job | null;
-}
-
 /** The role at startup, without any state to release. */
 export const STARTING: Role = {
   call: null,
   clockSet: () => undefined,
   seal: () => undefined,
-  jobs() {
-    throw new Error('This instance is not the writer');
-  },
   backupFacts: () => null,
   damaged: () => 0,
   webhooks: () => [],

@@ -3,10 +3,11 @@
 import type { HostStatus } from '../authority/derived/host-status.ts';
 import { hasRoom } from '../authority/engine/room.ts';
 import type { Clock } from '../base/clock.ts';
+import { messageOf } from '../base/error-message.ts';
 import type { Logger } from '../base/log/logger.ts';
-import { createTlsReload } from '../base/tls/reload.ts';
+import { readTlsPair, type TlsPair } from '../base/tls/pair.ts';
 import type { Config } from './config/load.ts';
-import type { Background, Job } from './lifecycle/background.ts';
+import type { Background } from './lifecycle/background.ts';
 import { freeSpace } from './lifecycle/free-space.ts';
 import type { AuthorityMetrics } from './metrics/authority.ts';
 import type { EdgeHost, Edges } from './threads/edge-threads.ts';
@@ -23,13 +24,6 @@ export interface UpkeepOptions {
   now(): number;
 }
 
-export interface Upkeep {
-  readonly checkClock: Job;
-  readonly checkDisk: Job;
-  /** Null without TLS. */
-  readonly reloadTls: Job | null;
-}
-
 const CLOCK_CHECK_MS = 1000;
 /** Short enough that little can be written between two checks, relative to the reserve that `minFree` keeps. */
 const DISK_CHECK_MS = 1000;
@@ -41,17 +35,17 @@ const LIVE_REFRESH_MS = 500;
 const NO_ROOM =
   'Less than MESH_MIN_FREE_MB is free on the disk of the state: invites, joins and new agents are refused';
 
-export function beginUpkeep(background: Background, options: UpkeepOptions): Upkeep {
+export function beginUpkeep(background: Background, options: UpkeepOptions): void {
   const { clock, metrics } = options;
   background.start('live_refresh', LIVE_REFRESH_MS, () => refreshLivePages(options.host));
-  return {
-    checkClock: background.start('clock_check', CLOCK_CHECK_MS, () => {
-      clock.check();
-      metrics.clockSkewed(clock.skew());
-    }),
-    checkDisk: background.start('disk_check', DISK_CHECK_MS, () => checkDisk(options)),
-    reloadTls: reloadingTls(background, options),
-  };
+  background.start('clock_check', CLOCK_CHECK_MS, () => {
+    clock.check();
+    metrics.clockSkewed(clock.skew());
+  });
+  background.start('disk_check', DISK_CHECK_MS, () => checkDisk(options));
+  if (options.config.tls !== null) {
+    background.start('tls_reload', TLS_RELOAD_MS, tlsReload(options, options.config.tls));
+  }
 }
 
 async function checkDisk({ config, hostStatus, logger }: UpkeepOptions): Promise<void> {
@@ -63,21 +57,40 @@ async function checkDisk({ config, hostStatus, logger }: UpkeepOptions): Promise
     logger.write('INFO', 'store', 'There is enough disk space again: nodes may be enrolled');
 }
 
-function reloadingTls(background: Background, options: UpkeepOptions): Job | null {
-  const { config, hostStatus, edges, logger, metrics, now } = options;
-  if (config.tls === null) return null;
-  metrics.tlsNotAfter(config.tls.notAfter);
-  const { check } = createTlsReload({
-    first: config.tls,
-    logger,
-    now,
-    use: edges.useTls,
-    used({ notAfter }) {
-      hostStatus.tlsNotAfter = notAfter;
-      metrics.tlsNotAfter(notAfter);
-    },
-  });
-  return background.start('tls_reload', TLS_RELOAD_MS, check);
+/**
+ * Keeps the served TLS pair up to date with its files: a new pair is used once it has been checked, and the last good
+ * one until then.
+ */
+function tlsReload(
+  { hostStatus, edges, logger, metrics, now }: UpkeepOptions,
+  first: TlsPair,
+): () => Promise<void> {
+  let current = first;
+  /** Files are read every few seconds: each problem is logged once. */
+  let loggedProblem: string | null = null;
+  metrics.tlsNotAfter(first.notAfter);
+
+  return async () => {
+    try {
+      const pair = readTlsPair(current, now());
+      loggedProblem = null;
+      if (pair.digest === current.digest) return;
+      await edges.useTls(pair);
+      current = pair;
+      hostStatus.tlsNotAfter = pair.notAfter;
+      metrics.tlsNotAfter(pair.notAfter);
+      const until = new Date(pair.notAfter).toISOString();
+      const text = `New connections use the new certificate, valid until ${until}`;
+      logger.write('INFO', 'tls', text);
+    } catch (cause) {
+      const problem = messageOf(cause);
+      if (problem === loggedProblem) return;
+      loggedProblem = problem;
+      const until = new Date(current.notAfter).toISOString();
+      const kept = `The previous pair stays in use; its certificate is valid until ${until}`;
+      logger.write('ERROR', 'tls', `${problem}. ${kept}`);
+    }
+  };
 }
 
 /** Rebuilds outdated documents of live pages while there are viewers. */

@@ -36,7 +36,7 @@ import type { Background } from './lifecycle/background.ts';
 import type { Fatal } from './lifecycle/fatal.ts';
 import { createScrub, type Scrub } from './lifecycle/scrub.ts';
 import type { AuthorityMetrics } from './metrics/authority.ts';
-import { type Role, STARTING, type WriterJobs } from './role.ts';
+import type { Role } from './role.ts';
 import { backUpApart } from './threads/backup-process.ts';
 import { startListThread } from './threads/list-thread.ts';
 import { scrubApart } from './threads/scrub-process.ts';
@@ -110,7 +110,6 @@ export async function openWriter(options: WriterOptions): Promise<Writer> {
   const backups = quarantine === null ? backupsOf(options, endReaders.signal) : null;
   const scrub = scrubOf(options, endReaders.signal);
   let webhooks: Webhooks | null = null;
-  let jobs: WriterJobs | null = null;
 
   async function openOrAbandon(): Promise<OpenAuthority> {
     let authority: OpenAuthority | null = null;
@@ -163,10 +162,10 @@ export async function openWriter(options: WriterOptions): Promise<Writer> {
     clockSet: authority.clockSet,
     seal: authority.seal,
     async begin(background) {
-      const flush = background.start('liveness_flush', config.livenessFlush, authority.flush);
-      const renewLists = background.start('list_renewal', LIST_RENEWAL_MS, authority.renewLists);
-      const keepKeys = background.start('authority_keys', KEYS_MS, authority.keepKeys);
-      const sweep = background.start('retention', SWEEP_MS, authority.sweep);
+      background.start('liveness_flush', config.livenessFlush, authority.flush);
+      background.start('list_renewal', LIST_RENEWAL_MS, authority.renewLists);
+      background.start('authority_keys', KEYS_MS, authority.keepKeys);
+      background.start('retention', SWEEP_MS, authority.sweep);
       background.start('ownership_check', OWNERSHIP_CHECK_MS, () => {
         if (store.isOwner()) return;
         const problem = store.health() ?? 'Another process has taken over the state';
@@ -181,10 +180,10 @@ export async function openWriter(options: WriterOptions): Promise<Writer> {
         );
       }
       background.start('posture', POSTURE_MS, authority.judgePosture);
-      const runTrustCycle = async () => void (await authority.call('runTrustCycle', null));
-      if (config.trustCycle !== null) {
-        await background.start('trust_cycle', config.trustCycle, runTrustCycle).attempt();
-      }
+      background.start('trust_cycle', config.trustCycle, async () => {
+        await authority.call('runTrustCycle', null);
+      });
+      if (config.trustCycle !== null) await background.attempt('trust_cycle');
       if (quarantine !== null) logger.write('CRITICAL', 'store', quarantine);
       else {
         webhooks = await webhooksOf(options, authority);
@@ -192,12 +191,12 @@ export async function openWriter(options: WriterOptions): Promise<Writer> {
           background.start('webhook_save', WEBHOOK_SAVE_MS, webhooks.save);
         }
       }
-      const backUp = backups && background.start('backup', BACKUP_CHECK_MS, backups.check);
-      void backUp?.attempt();
-      const scrubbing = scrub && background.start('scrub', SCRUB_PART_MS, scrub.check);
-      jobs = { flush, sweep, keepKeys, renewLists, runTrustCycle, backUp, scrub: scrubbing };
+      if (backups !== null) {
+        background.start('backup', BACKUP_CHECK_MS, backups.check);
+        void background.attempt('backup');
+      }
+      if (scrub !== null) background.start('scrub', SCRUB_PART_MS, scrub.check);
     },
-    jobs: () => jobs ?? STARTING.jobs(),
     backupFacts: () => backups?.facts ?? null,
     damaged: () => scrub?.damaged ?? 0,
     webhooks: () => webhooks?.facts ?? [],

@@ -60,8 +60,8 @@ export interface TestAuthority {
   backUp(): Promise<void>;
   /** Checks the next part of the stored state for damage. */
   scrub(): Promise<void>;
-  /** Null without TLS. */
-  readonly reloadTls: (() => Promise<void>) | null;
+  /** Reads the TLS files, as the service does every ten seconds. */
+  reloadTls(): Promise<void>;
   /** Resolves when the log lines of edges on other threads have arrived; `send` awaits it. */
   settle(): Promise<void>;
   stop(): Promise<void>;
@@ -137,17 +137,17 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
     privileged: operatorFrom(dataDir, 'ops-privileged', 'operator-privileged'),
     standard: operatorFrom(dataDir, 'ops-standard', 'operator-standard'),
     logLines,
-    flush: running.flush,
-    sweep: running.sweep,
-    keepKeys: running.keepKeys,
-    checkClock: running.checkClock,
-    checkDisk: running.checkDisk,
-    renewLists: running.renewLists,
-    recordHistory: running.recordHistory,
-    runTrustCycle: running.runTrustCycle,
-    backUp: running.backUp,
-    scrub: running.scrub,
-    reloadTls: running.reloadTls,
+    flush: () => running.runJob('liveness_flush'),
+    sweep: () => running.runJob('retention'),
+    keepKeys: () => running.runJob('authority_keys'),
+    checkClock: () => running.runJob('clock_check'),
+    checkDisk: () => running.runJob('disk_check'),
+    renewLists: () => running.runJob('list_renewal'),
+    recordHistory: () => running.runJob('history'),
+    runTrustCycle: () => running.runJob('trust_cycle'),
+    backUp: () => running.runJob('backup'),
+    scrub: () => running.runJob('scrub'),
+    reloadTls: () => running.runJob('tls_reload'),
     settle: running.settle,
     stop,
     async restart() {

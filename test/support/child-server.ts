@@ -99,7 +99,8 @@ export async function startChildServer(
       sweep: () => Promise.reject(new Error('A server in another process sweeps by itself')),
       scrub: () => Promise.reject(new Error('A server in another process scrubs by itself')),
       backUp: () => Promise.reject(new Error('A server in another process backs up by itself')),
-      reloadTls: null,
+      reloadTls: () =>
+        Promise.reject(new Error('A server in another process reads its TLS files by itself')),
       recordHistory: () =>
         Promise.reject(new Error('A server in another process records its history by itself')),
       runTrustCycle: () =>
