@@ -20,7 +20,7 @@ import { linkSecret } from '../src/server/link/keys.ts';
 import { createPace } from '../src/server/link/pace.ts';
 import { LINK_CIPHERS } from '../src/server/link/tls-wires.ts';
 import type { Connecting, Wire } from '../src/server/link/wires.ts';
-import { createOutbox } from '../src/server/threads/edge-threads.ts';
+import { createOutbox, readAnswers } from '../src/server/threads/answers.ts';
 import type { Answers } from '../src/server/threads/messages.ts';
 import {
   HEARTBEAT_ROW,
@@ -335,14 +335,15 @@ const NODE = {
   remoteAddr: '::1',
 } as const;
 
-function noteAnswers(noted: Map<unknown, unknown>, { answered, refused, failed }: Answers): void {
+function noteAnswers(noted: Map<unknown, unknown>, answers: Answers): void {
   function note(id: unknown, answer: unknown): void {
     assert.ok(!noted.has(id), `${id} is answered twice`);
     noted.set(id, answer);
   }
-  for (let i = 0; i < answered.length; i += 2) note(answered[i], answered[i + 1]);
-  for (let i = 0; i < refused.length; i += 3) note(refused[i], refused.slice(i + 1, i + 3));
-  for (let i = 0; i < failed.length; i += 2) note(failed[i], 'failed');
+  readAnswers(answers, {
+    answered: (id, answer) => note(id, answer.ok ? answer.json : [answer.refusal, answer.details]),
+    failed: (id) => note(id, 'failed'),
+  });
 }
 
 async function until(holds: () => boolean): Promise<void> {

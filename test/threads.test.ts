@@ -10,8 +10,9 @@ import { canonicalJson } from '../src/base/json/write.ts';
 import { createRateLimits } from '../src/edge/rate-limit.ts';
 import type { Answer } from '../src/protocol/contract/answers.ts';
 import type { Heartbeat } from '../src/protocol/contract/inputs.ts';
+import { carryOut, createOutbox } from '../src/server/threads/answers.ts';
 import { fromCloneable, toCloneable } from '../src/server/threads/cloneable.ts';
-import { carryOut, createOutbox, edgeThreadOn } from '../src/server/threads/edge-threads.ts';
+import { edgeThreadOn } from '../src/server/threads/edge-threads.ts';
 import type { Answers } from '../src/server/threads/messages.ts';
 import {
   copyHeartbeat,

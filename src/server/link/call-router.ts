@@ -15,7 +15,7 @@ import {
   OUTCOME_UNKNOWN,
   UNAVAILABLE,
 } from '../../protocol/contract/calls.ts';
-import { type Outbox, type Relay, type Rows, reply } from '../threads/edge-threads.ts';
+import { type Outbox, type Relay, type Rows, reply } from '../threads/answers.ts';
 import { answerLimit, askedLimits } from '../threads/limit-questions.ts';
 import { HEARTBEAT_ROW, unpackHeartbeat } from '../threads/packed-heartbeat.ts';
 import type { LinkClient, Outcome } from './client.ts';
@@ -112,7 +112,7 @@ export function createCallRouter({
 
   function settle(request: Request, outcome: Outcome): void {
     if (outcome.kind === 'failed') {
-      request.reject(new Error(`In the authority: ${outcome.problem}`));
+      request.reject(new Error(outcome.problem));
     } else if (outcome.kind === 'lost') {
       if (mayBeAskedAgain(request.name)) hold(request);
       else request.resolve(OUTCOME_UNKNOWN);

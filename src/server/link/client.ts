@@ -1,8 +1,6 @@
 /** The follower's side of the link: one connection to the current writer. */
 
-import type { JsonObject } from '../../base/json/value.ts';
 import type { Logger } from '../../base/log/logger.ts';
-import type { RefusalName } from '../../base/refusal.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import {
   DOCUMENT_NAMES,
@@ -13,7 +11,8 @@ import type { Heartbeat } from '../../protocol/contract/inputs.ts';
 import { type InstanceStatus, noteFollower } from '../../protocol/contract/instance-status.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
 import { takeEnds } from '../../protocol/contract/revision-ends.ts';
-import { fromCloneable, toCloneable } from '../threads/cloneable.ts';
+import { readAnswers } from '../threads/answers.ts';
+import { toCloneable } from '../threads/cloneable.ts';
 import type { Answers } from '../threads/messages.ts';
 import { copyHeartbeat, packHeartbeat } from '../threads/packed-heartbeat.ts';
 import type { Frames } from './frames.ts';
@@ -255,22 +254,10 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
       unanswered.delete(id);
       ended?.(outcome);
     }
-    const { answered, refused, repeated, failed } = answers;
-    for (let i = 0; i < answered.length; i += 2) {
-      const json = answered[i + 1] as string;
-      settle(answered[i], { kind: 'answered', answer: { ok: true, json } });
-    }
-    for (let i = 0; i < refused.length; i += 3) {
-      const refusal = refused[i + 1] as RefusalName;
-      const details = fromCloneable(refused[i + 2]) as JsonObject;
-      settle(refused[i], { kind: 'answered', answer: { ok: false, refusal, details } });
-    }
-    for (let i = 0; i < repeated.length; i += 2) {
-      settle(repeated[i], { kind: 'answered', answer: fromCloneable(repeated[i + 1]) as Answer });
-    }
-    for (let i = 0; i < failed.length; i += 2) {
-      settle(failed[i], { kind: 'failed', problem: failed[i + 1] as string });
-    }
+    readAnswers(answers, {
+      answered: (id, answer) => settle(id, { kind: 'answered', answer }),
+      failed: (id, problem) => settle(id, { kind: 'failed', problem }),
+    });
   }
 
   /** Another instance is taking over: requests already sent are answered first, and new ones wait. */

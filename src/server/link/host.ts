@@ -10,7 +10,7 @@ import type { PublishedName } from '../../protocol/contract/documents.ts';
 import type { LinkedFollower } from '../../protocol/contract/instance-status.ts';
 import type { DocumentPublisher, Publication } from '../../protocol/contract/publications.ts';
 import { endsAfter, newestSequence } from '../../protocol/contract/revision-ends.ts';
-import { carryOut, createOutbox, type Outbox } from '../threads/edge-threads.ts';
+import { carryOut, createOutbox, type Outbox, settledIds } from '../threads/answers.ts';
 import type { Answers, Batch } from '../threads/messages.ts';
 import { HEARTBEAT_ROW } from '../threads/packed-heartbeat.ts';
 import type { Frames } from './frames.ts';
@@ -223,7 +223,7 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
 
     function send(answers: Answers): void {
       if (follower === null) return;
-      forgetAnswered(follower.unanswered, answers);
+      for (const id of settledIds(answers)) follower.unanswered.delete(id);
       frames.send({ type: 'answers', news: takeUnsentNews(follower), answers });
       settleHalt();
     }
@@ -315,14 +315,6 @@ function noteUnanswered(unanswered: Set<unknown>, { heartbeats, requests }: Requ
   for (let i = 0; i < requests.length; i += 3) {
     if (requests[i + 1] !== WAITING_CALL) unanswered.add(requests[i]);
   }
-}
-
-function forgetAnswered(unanswered: Set<unknown>, answers: Answers): void {
-  const { answered, repeated, refused, failed } = answers;
-  for (let i = 0; i < answered.length; i += 2) unanswered.delete(answered[i]);
-  for (let i = 0; i < repeated.length; i += 2) unanswered.delete(repeated[i]);
-  for (let i = 0; i < refused.length; i += 3) unanswered.delete(refused[i]);
-  for (let i = 0; i < failed.length; i += 2) unanswered.delete(failed[i]);
 }
 
 /** The smallest lag within this period is shown. */

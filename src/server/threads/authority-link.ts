@@ -1,12 +1,11 @@
 /** The authority, as seen by an edge on another thread. */
 
-import type { JsonObject } from '../../base/json/value.ts';
-import type { RefusalName } from '../../base/refusal.ts';
 import type { RateLimitSettings, RateLimits } from '../../edge/rate-limit.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import type { Call, CallName, CallOf } from '../../protocol/contract/calls.ts';
 import { createDocumentCache, type DocumentCache } from '../../protocol/contract/publications.ts';
-import { fromCloneable, toCloneable } from './cloneable.ts';
+import { readAnswers } from './answers.ts';
+import { toCloneable } from './cloneable.ts';
 import { askedLimits, textOf } from './limit-questions.ts';
 import type { Answers, FromEdge, SharedState } from './messages.ts';
 import { packHeartbeat } from './packed-heartbeat.ts';
@@ -88,22 +87,12 @@ export function createAuthorityLink(
       log += line;
       schedule();
     },
-    take({ publications, answered, repeated, refused, failed }) {
-      for (const publication of publications) documents.take(publication);
-      for (let i = 0; i < answered.length; i += 2) {
-        takeWaiting(answered[i])?.resolve({ ok: true, json: answered[i + 1] as string });
-      }
-      for (let i = 0; i < refused.length; i += 3) {
-        const refusal = refused[i + 1] as RefusalName;
-        const details = fromCloneable(refused[i + 2]) as JsonObject;
-        takeWaiting(refused[i])?.resolve({ ok: false, refusal, details });
-      }
-      for (let i = 0; i < repeated.length; i += 2) {
-        takeWaiting(repeated[i])?.resolve(fromCloneable(repeated[i + 1]) as Answer);
-      }
-      for (let i = 0; i < failed.length; i += 2) {
-        takeWaiting(failed[i])?.reject(new Error(`In the authority: ${failed[i + 1]}`));
-      }
+    take(answers) {
+      for (const publication of answers.publications) documents.take(publication);
+      readAnswers(answers, {
+        answered: (id, answer) => takeWaiting(id)?.resolve(answer),
+        failed: (id, problem) => takeWaiting(id)?.reject(new Error(problem)),
+      });
     },
     flush,
   };

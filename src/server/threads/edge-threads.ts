@@ -2,22 +2,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { ClockAnchor } from '../../base/clock.ts';
-import { problemText } from '../../base/log/problem.ts';
 import type { ManualTime } from '../../base/runtime.ts';
-import type { TlsFiles } from '../../base/tls/pair.ts';
-import type { SessionSecret } from '../../edge/auth/session.ts';
 import type { EdgeConfig } from '../../edge/edge-config.ts';
 import type { MetricsReport } from '../../edge/metrics.ts';
 import type { RateLimits } from '../../edge/rate-limit.ts';
-import type { Answer } from '../../protocol/contract/answers.ts';
-import type { Call, CallName, CallOf } from '../../protocol/contract/calls.ts';
+import type { Call } from '../../protocol/contract/calls.ts';
 import type { InstanceStatusMemory } from '../../protocol/contract/instance-status.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
+import { carryOut, createOutbox, type Relay } from './answers.ts';
 import type { Beats } from './beats.ts';
-import { fromCloneable, toCloneable } from './cloneable.ts';
-import { answerLimit } from './limit-questions.ts';
-import type { Answers, Batch, EdgeProcedures, FromEdge, SharedState, ToEdge } from './messages.ts';
-import { HEARTBEAT_ROW, unpackHeartbeat } from './packed-heartbeat.ts';
+import type { EdgeProcedures, FromEdge, SharedState, ToEdge } from './messages.ts';
 import { createRpcCaller, type RpcCaller } from './rpc.ts';
 import { endOf } from './thread-end.ts';
 import { threadEntry } from './thread-entry.ts';
@@ -69,13 +63,10 @@ export interface EdgeHost {
   exposition(reports: readonly MetricsReport[]): Promise<string>;
 }
 
-/** All edges of one authority, on whichever threads they run. */
-export interface Edges {
-  /** `/readyz` answers 503 from now on. */
+/** All edges of one authority, on whichever threads they run. What each of them does is in `EdgeProcedures`. */
+export interface Edges
+  extends Pick<EdgeProcedures, 'drain' | 'useTls' | 'useSessionSecret' | 'barrier'> {
   announce(): Promise<void>;
-  /** Refuses all new work; resolves when all requests in flight are answered. */
-  drain(): Promise<void>;
-  /** Ends requests whose body has not completely arrived. */
   cut(): Promise<void>;
   /** Ends all connections, and the threads if there are any. */
   close(): Promise<void>;
@@ -85,12 +76,6 @@ export interface Edges {
   settle(): Promise<void>;
   /** The metrics of each edge so far. */
   reports(): Promise<readonly MetricsReport[]>;
-  /** Makes new connections use this pair on every edge; rejects if an edge cannot use it. */
-  useTls(files: TlsFiles): Promise<void>;
-  /** Makes every edge use this secret for heartbeat sessions; null while there is none. */
-  useSessionSecret(secret: SessionSecret | null): void;
-  /** Resolves when no edge reads a document that was replaced before this call. */
-  barrier(): Promise<void>;
 }
 
 /** How long to wait for threads to close, in milliseconds. */
@@ -193,164 +178,4 @@ function connect(
       return thread.end();
     },
   };
-}
-
-export type Outbox = ReturnType<typeof createOutbox>;
-
-/**
- * Collects the answers of one turn into one message, after the documents published before them. `scheduler` receives
- * the function that sends the message and returns a function that schedules it for the end of the turn or later, which
- * may be called many times.
- */
-export function createOutbox(
-  thread: { post(message: Answers): void },
-  scheduler: (send: () => void) => () => void = atEndOfTurn,
-) {
-  let publications: Answers['publications'][number][] = [];
-  let answered: unknown[] = [];
-  let repeated: unknown[] = [];
-  let refused: unknown[] = [];
-  let failed: unknown[] = [];
-  let isGathering = false;
-  let open = true;
-  const later = scheduler(flush);
-
-  function flush(): void {
-    const lists = [publications, answered, repeated, refused, failed];
-    const count = lists.reduce((sum, { length }) => sum + length, 0);
-    if (count === 0 || !open) return;
-    thread.post({ type: 'answers', publications, answered, repeated, refused, failed });
-    publications = [];
-    answered = [];
-    repeated = [];
-    refused = [];
-    failed = [];
-  }
-
-  function schedule(): void {
-    if (!isGathering) later();
-  }
-
-  return {
-    publish(publication: Answers['publications'][number]) {
-      publications.push(publication);
-      schedule();
-    },
-    answer(id: unknown, answer: Answer) {
-      if (answer.isRepeated === true) repeated.push(id, toCloneable(answer));
-      else if (answer.ok) answered.push(id, answer.json);
-      else refused.push(id, answer.refusal, toCloneable(answer.details));
-      schedule();
-    },
-    fail(id: unknown, cause: unknown) {
-      failed.push(id, problemText(cause));
-      schedule();
-    },
-    /** Sends the answers given during `work` together, as soon as it returns. */
-    together(work: () => void) {
-      isGathering = true;
-      try {
-        work();
-      } finally {
-        isGathering = false;
-        flush();
-      }
-    },
-    close() {
-      open = false;
-    },
-  };
-}
-
-function atEndOfTurn(send: () => void): () => void {
-  let isScheduled = false;
-  function sendNow(): void {
-    isScheduled = false;
-    send();
-  }
-  return () => {
-    if (isScheduled) return;
-    isScheduled = true;
-    setImmediate(sendNow);
-  };
-}
-
-/** Consecutive heartbeats, as packed by `packHeartbeat`. */
-export type Rows = readonly unknown[];
-
-/**
- * Has heartbeats answered by another instance, with the answers put into the outbox; false if they must be answered
- * here.
- */
-export type Relay = (heartbeats: Rows, outbox: Outbox) => boolean;
-
-/** The handler of requests from an edge or another instance. */
-export interface Answering {
-  readonly call: Call;
-  /** Only for edges. */
-  readonly relay?: Relay | null;
-  readonly limits: RateLimits;
-  /** Only for edges. */
-  exposition?(): Promise<string>;
-}
-
-export function carryOut(
-  batch: Pick<Batch, 'heartbeats' | 'requests'>,
-  host: Answering,
-  outbox: Outbox,
-): void {
-  outbox.together(() => answerAll(batch, host, outbox));
-}
-
-function answerAll(
-  { heartbeats, requests }: Pick<Batch, 'heartbeats' | 'requests'>,
-  host: Answering,
-  outbox: Outbox,
-): void {
-  const areRelayed = host.relay?.(heartbeats, outbox) === true;
-  // A bug in one command fails only that request; the rest of the batch is executed.
-  for (let i = 0; i < heartbeats.length && !areRelayed; i += HEARTBEAT_ROW) {
-    const id = heartbeats[i];
-    try {
-      reply(outbox, id, host.call('heartbeat', unpackHeartbeat(heartbeats, i)));
-    } catch (cause) {
-      outbox.fail(id, cause);
-    }
-  }
-  for (let i = 0; i < requests.length; i += 3) {
-    const [id, name, question] = [requests[i], requests[i + 1], requests[i + 2]];
-    try {
-      reply(outbox, id, answerTo(String(name), question, host));
-    } catch (cause) {
-      outbox.fail(id, cause);
-    }
-  }
-}
-
-/** Puts the answer into the outbox, now or when the promise settles. */
-export function reply(outbox: Outbox, id: unknown, answer: Answer | Promise<Answer>): void {
-  if (answer instanceof Promise) {
-    answer.then(
-      (late) => outbox.answer(id, late),
-      (cause) => outbox.fail(id, cause),
-    );
-  } else {
-    outbox.answer(id, answer);
-  }
-}
-
-function answerTo(
-  name: string,
-  question: unknown,
-  { call, limits, exposition }: Answering,
-): Answer | Promise<Answer> {
-  if (name === '#exposition' && exposition !== undefined) return exposition().then(answerOf);
-  return (
-    answerLimit(limits, name, question) ??
-    call(name as CallName, fromCloneable(question) as CallOf<CallName>)
-  );
-}
-
-function answerOf(json: string): Answer {
-  return { ok: true, json };
 }

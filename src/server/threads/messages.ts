@@ -39,15 +39,15 @@ export interface Service {
   readonly shared: SharedState;
 }
 
-/** Calls from the authority to an edge. */
+/** What the authority asks of an edge. */
 export type EdgeProcedures = {
   /** Returns once the edge listens. */
   serve(service: Service): Promise<void>;
-  /** Reports not ready from now on. */
+  /** `/readyz` answers 503 from now on. */
   announce(): void;
   /** Refuses new work; returns when all requests in flight are answered. */
   drain(): Promise<void>;
-  /** Ends requests whose body is still arriving. */
+  /** Ends requests whose body has not completely arrived. */
   cut(): void;
   /** Ends all connections. */
   close(): void;
@@ -58,7 +58,7 @@ export type EdgeProcedures = {
   useTls(files: TlsFiles): Promise<void>;
   /** Uses this secret for heartbeat sessions; null while there is none. */
   useSessionSecret(secret: SessionSecret | null): void;
-  /** Returns when every answer begun before this call has been sent. */
+  /** Returns when no request reads a document that was replaced before this call. */
   barrier(): Promise<void>;
 };
 
@@ -81,10 +81,8 @@ export interface Answers {
   readonly publications: readonly Publication[];
   /** For each answered request, its id and the JSON text, or the seconds of a rate limit. */
   readonly answered: readonly unknown[];
-  /** For each request that had arrived before, its id and cloneable answer. */
-  readonly repeated: readonly unknown[];
-  /** For each refused request, its id, refusal and cloneable details. */
-  readonly refused: readonly unknown[];
+  /** For each request that was refused, or had arrived before, its id and cloneable answer. */
+  readonly others: readonly unknown[];
   /** For each request that failed because of a bug, its id and text for the log. */
   readonly failed: readonly unknown[];
 }

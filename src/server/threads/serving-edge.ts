@@ -1,6 +1,5 @@
 /** A serving edge, on the authority's thread or its own. */
-import type { TlsFiles } from '../../base/tls/pair.ts';
-import { createHeartbeatSessions, type SessionSecret } from '../../edge/auth/session.ts';
+import { createHeartbeatSessions } from '../../edge/auth/session.ts';
 import type { DrainState, Edge } from '../../edge/edge.ts';
 import { type EdgeConfig, edgeSettings } from '../../edge/edge-config.ts';
 import { eventReadersOf } from '../../edge/event-readers.ts';
@@ -15,26 +14,12 @@ import {
   instanceStatusIn,
 } from '../../protocol/contract/instance-status.ts';
 import { type Beats, isAuthoritySilent } from './beats.ts';
+import type { EdgeProcedures } from './messages.ts';
 
-export interface ServingEdge {
+export interface ServingEdge extends Omit<EdgeProcedures, 'serve' | 'flush'> {
   readonly port: number;
-  /** `/readyz` answers 503 from now on. */
-  announce(): void;
-  /** Refuses all new work; resolves when all requests in flight are answered. */
-  drain(): Promise<void>;
   /** Refuses all new work. */
   refuseWork(): void;
-  /** Ends requests whose body has not completely arrived. */
-  cut(): void;
-  /** Ends all connections. */
-  close(): void;
-  /** Makes new connections use this pair. */
-  useTls(files: TlsFiles): Promise<void>;
-  /** Uses this secret for heartbeat sessions; null while there is none. */
-  useSessionSecret(secret: SessionSecret | null): void;
-  /** Resolves when no request reads a document that was replaced before this call. */
-  barrier(): Promise<void>;
-  report(): Promise<MetricsReport>;
 }
 
 /** The parts of an edge's environment that differ between threads. */
