@@ -4,8 +4,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { loadConfig } from '../src/server/config/load.ts';
-import { type BackupTask, backUpApart } from '../src/server/threads/backup-process.ts';
-import { scrubApart } from '../src/server/threads/scrub-process.ts';
+import { type BackupTask, runInChildProcess } from '../src/server/threads/apart.ts';
 import { startArmed } from './support/armed-server.ts';
 import { assertEnded } from './support/broken-disk.ts';
 import { startChildServer } from './support/child-server.ts';
@@ -97,9 +96,13 @@ for (const how of ['exception', 'rejection'] as const) {
     const ended =
       /^Error: The child process ended with 1 .*TypeError: injected behind all handlers\s+at /s;
     await uncaughtInChildren(how, async () => {
-      const scrubbed = scrubApart({ dataDir, database: null, from: null, parts: 1 }, signal);
+      const scrubbed = runInChildProcess(
+        'scrub',
+        { dataDir, database: null, from: null, parts: 1 },
+        signal,
+      );
       await assert.rejects(scrubbed, ended);
-      await assert.rejects(backUpApart(backupTask(dataDir), signal), ended);
+      await assert.rejects(runInChildProcess('backup', backupTask(dataDir), signal), ended);
     });
     rmSync(dataDir, { recursive: true });
   });

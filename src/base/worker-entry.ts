@@ -1,8 +1,12 @@
 /**
- * The module that a thread or child process starts with, in the folder of the caller. When compiled, it is the worker
- * itself; as TypeScript, it is a launcher, because a thread does not inherit the TypeScript loader of its process.
+ * The worker of this name in the folder of the caller, with which a thread or child process starts. When compiled, it is
+ * a program of its own; as TypeScript, a launcher loads it, because a thread does not inherit the TypeScript loader of its
+ * process.
  */
-export function workerEntry(name: string, callerUrl: string): URL {
-  const isCompiled = callerUrl.endsWith('.js');
-  return new URL(isCompiled ? `./${name}-worker.js` : `./launch-${name}.js`, callerUrl);
+export function workerEntry(name: string, callerUrl: string): { module: URL; argv: string[] } {
+  if (callerUrl.endsWith('.js')) {
+    return { module: new URL(`./${name}-worker.js`, callerUrl), argv: [] };
+  }
+  const worker = new URL(`./${name}-worker.ts`, callerUrl);
+  return { module: new URL('./launch.js', import.meta.url), argv: [worker.href] };
 }

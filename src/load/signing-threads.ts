@@ -77,7 +77,8 @@ export function startSigningThreads(
   const signers = Array.from({ length: threads }, (_, thread): Signer => {
     const part = nodes.filter((_node, index) => index % threads === thread);
     const task: SigningTask = { nodes: part, options, site };
-    const worker = new Worker(workerEntry('load-signing', import.meta.url), { workerData: task });
+    const { module, argv } = workerEntry('load-signing', import.meta.url);
+    const worker = new Worker(module, { argv, workerData: task });
     return { worker, part, batches: [], at: 0, signed: 0, busyMs: 0 };
   });
   let isClosing = false;

@@ -37,9 +37,8 @@ import type { Fatal } from './lifecycle/fatal.ts';
 import { createScrub, type Scrub } from './lifecycle/scrub.ts';
 import type { AuthorityMetrics } from './metrics/authority.ts';
 import type { Role } from './role.ts';
-import { backUpApart } from './threads/backup-process.ts';
+import { runInChildProcess } from './threads/apart.ts';
 import { startListThread } from './threads/list-thread.ts';
-import { scrubApart } from './threads/scrub-process.ts';
 import { openWebhooks, type Webhooks } from './webhooks/webhooks.ts';
 
 /** The dependencies of the state in memory. */
@@ -259,7 +258,8 @@ function backupsOf(
     files: createKeptFiles(settings.folder, genesis),
     now: runtime.now,
     async make(path, now) {
-      const { bytes, revision } = await backUpApart(
+      const { bytes, revision } = await runInChildProcess(
+        'backup',
         {
           dataDir,
           database: database?.named() ?? null,
@@ -289,7 +289,10 @@ function scrubOf(
   if (scrubHours === null) return null;
   const named = database?.named() ?? null;
   return createScrub({
-    read: (from) => scrubApart({ dataDir, database: named, from, parts: scrubHours }, abort),
+    read(from) {
+      const task = { dataDir, database: named, from, parts: scrubHours };
+      return runInChildProcess('scrub', task, abort);
+    },
     found: (what) => logger.write('ERROR', 'store', `The stored state is damaged: ${what}`),
     counted: metrics.scrubbed,
     completed: () => metrics.scrubCompleted(runtime.now()),

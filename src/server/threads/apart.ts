@@ -3,7 +3,44 @@
  * must not delay or crash the service.
  */
 import { fork } from 'node:child_process';
-import { threadEntry } from './thread-entry.ts';
+import type { KeySource, LabeledKey } from '../../base/signer/authority-signer.ts';
+import { workerEntry } from '../../base/worker-entry.ts';
+import type { BackupOrder } from '../../maintenance/backup/create.ts';
+import type { NamedDatabase } from '../../store/open.ts';
+import type { ScrubbedPart, ScrubPlace } from '../../store/scrub.ts';
+
+/** A state to read. */
+export interface StateToRead {
+  readonly dataDir: string;
+  /** Null if the data folder holds the state. */
+  readonly database: NamedDatabase | null;
+}
+
+export interface BackupTask
+  extends StateToRead,
+    Pick<BackupOrder, 'genesis' | 'recipients' | 'path' | 'now'> {
+  readonly keySource: KeySource;
+  /** The configured key. */
+  readonly key: LabeledKey;
+}
+
+export interface MadeFile {
+  readonly bytes: number;
+  readonly revision: number;
+}
+
+export interface ScrubTask extends StateToRead {
+  /** Null for the first part. */
+  readonly from: ScrubPlace | null;
+  /** The number of parts that the state is divided into, not counting rows added meanwhile. */
+  readonly parts: number;
+}
+
+/** What a child process is for: the task, and its result. */
+interface Work {
+  readonly backup: readonly [BackupTask, MadeFile];
+  readonly scrub: readonly [ScrubTask, ScrubbedPart];
+}
 
 /** The last message of the child process. */
 export type Outcome<Result> =
@@ -27,16 +64,18 @@ const MOST_LAST_WORDS = 4000;
 
 /**
  * The task is sent over a pipe, so it appears neither in the arguments nor in the environment. Rejects with a
- * one-sentence error if it fails. An abort kills the process at any point.
+ * one-sentence error if it fails; for a scrub, damage is not a failure. An abort kills the process at any point, and the
+ * incomplete file of a backup remains.
  */
-export function runInChildProcess<Task extends object, Result>(
-  worker: 'backup' | 'scrub',
-  task: Task,
+export function runInChildProcess<Worker extends keyof Work>(
+  worker: Worker,
+  task: Work[Worker][0],
   abort: AbortSignal,
-): Promise<Result> {
+): Promise<Work[Worker][1]> {
   return new Promise((resolve, reject) => {
     abort.throwIfAborted();
-    const child = fork(threadEntry(worker), {
+    const { module, argv } = workerEntry(worker, import.meta.url);
+    const child = fork(module, argv, {
       execArgv: [],
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
@@ -51,7 +90,7 @@ export function runInChildProcess<Task extends object, Result>(
       reject(new Error('The service is stopping'));
     };
     abort.addEventListener('abort', kill, { once: true });
-    child.once('message', (outcome: Outcome<Result>) => {
+    child.once('message', (outcome: Outcome<Work[Worker][1]>) => {
       if (outcome.ok) resolve(outcome.result);
       else reject(new Error(outcome.problem));
     });

@@ -1,6 +1,6 @@
 /** The edges, as seen by the authority: threads that share the port and send commands in batches. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import type { ClockAnchor } from '../../base/clock.ts';
 import type { ManualTime } from '../../base/runtime.ts';
 import type { EdgeConfig } from '../../edge/edge-config.ts';
@@ -13,8 +13,7 @@ import { carryOut, createOutbox, type Relay } from './answers.ts';
 import type { Beats } from './beats.ts';
 import type { EdgeProcedures, FromEdge, SharedState, ToEdge } from './messages.ts';
 import { createRpcCaller, type RpcCaller } from './rpc.ts';
-import { endOf } from './thread-end.ts';
-import { threadEntry } from './thread-entry.ts';
+import { endOf, startWorker } from './worker-thread.ts';
 
 /** A thread that can serve, and can serve again after being closed. */
 export interface EdgeThread {
@@ -24,10 +23,8 @@ export interface EdgeThread {
   end(): Promise<void>;
 }
 
-export const EDGE_WORKER = threadEntry('edge');
-
 export function startEdgeThread(onFailure: (cause: unknown) => void): EdgeThread {
-  return edgeThreadOn(new Worker(EDGE_WORKER), onFailure);
+  return edgeThreadOn(startWorker('edge'), onFailure);
 }
 
 /** The authority's interface to the thread. */

@@ -1,6 +1,5 @@
 /** The thread that renders long signed lists, as seen by the authority thread. */
 import { isDeepStrictEqual } from 'node:util';
-import { Worker } from 'node:worker_threads';
 import type { ListEntry, ListForm, ListHead } from '../../authority/lists/list-document.ts';
 import type { ListThread, RenderedList } from '../../authority/lists/list-rendering.ts';
 import type { RecordSigner } from '../../base/crypto/primitives.ts';
@@ -10,8 +9,7 @@ import {
   signingKeysOf,
 } from '../../base/signer/authority-signer.ts';
 import type { PublishedDocument } from '../../protocol/contract/documents.ts';
-import { endOf } from './thread-end.ts';
-import { threadEntry } from './thread-entry.ts';
+import { endOf, startWorker } from './worker-thread.ts';
 
 /** The keys that sign the lists; passed when the thread starts, and again when others sign. */
 export interface ListThreadIdentity {
@@ -38,8 +36,6 @@ export type FromListThread =
       readonly buffer: number;
     };
 
-const LIST_WORKER = threadEntry('list');
-
 /**
  * `keySource` is asked again when other keys sign; `onFailure` is called for failures after the thread became ready.
  */
@@ -49,7 +45,7 @@ export function startListThread(
   onFailure: (cause: unknown) => void,
 ): ListThread {
   let identity: ListThreadIdentity = { keySource: keySource(), keys: signingKeysOf(signer) };
-  const worker = new Worker(LIST_WORKER, { workerData: identity });
+  const worker = startWorker('list', identity);
   let isReady = false;
   let becomeReady: () => void;
   let notStarted: (cause: unknown) => void;

@@ -3,8 +3,8 @@ import { scrubFolder } from '../../store/lmdb/scrub.ts';
 import { parseStoreAddress } from '../../store/postgresql/address.ts';
 import { scrubDatabase } from '../../store/postgresql/scrub.ts';
 import type { ScrubbedPart } from '../../store/scrub.ts';
+import type { ScrubTask } from './apart.ts';
 import { carryOutTask } from './apart-task.ts';
-import type { ScrubTask } from './scrub-process.ts';
 
 carryOutTask(scrub);
 

@@ -3,15 +3,14 @@
  * signer, and the calling thread blocks until it has the signature, for a bounded time. After a failure, no thread
  * blocks again until the signer has shown that it works [signer-3].
  */
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import type { Signer } from '../../base/crypto/primitives.ts';
 import { messageOf } from '../../base/error-message.ts';
 import { Refusal } from '../../base/refusal.ts';
 import type { KeyHolder } from '../../base/signer/authority-signer.ts';
 import { patienceFor, type SignerAddress } from '../../base/signer/connection.ts';
 import { PROBE } from '../../base/signer/protocol.ts';
-import { endOf } from './thread-end.ts';
-import { threadEntry } from './thread-entry.ts';
+import { endOf, startWorker } from './worker-thread.ts';
 
 export interface SignerThreadIdentity {
   readonly address: SignerAddress;
@@ -71,7 +70,7 @@ export async function startSignerThread(
 ): Promise<KeyHolder> {
   const isAvailable = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const workerData: SignerThreadIdentity = { address, isAvailable };
-  const worker = new Worker(threadEntry('signer'), { workerData });
+  const worker = startWorker('signer', workerData);
   let required = address.publicKeys;
   let held = signersOf(await firstAnswer(worker, address));
   notes.available();

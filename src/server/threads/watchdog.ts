@@ -1,10 +1,8 @@
 /** The watchdog, as seen by the process it watches. */
 import inspector from 'node:inspector';
-import { Worker } from 'node:worker_threads';
 import type { LogFormat, LogLevel } from '../../base/log/logger.ts';
 import type { Beats } from './beats.ts';
-import { endOf } from './thread-end.ts';
-import { threadEntry } from './thread-entry.ts';
+import { endOf, startWorker } from './worker-thread.ts';
 
 export interface WatchdogSettings {
   readonly beats: Beats;
@@ -23,14 +21,12 @@ export type StartWatchdog = (
   onFailure: (cause: unknown) => void,
 ) => Watchdog;
 
-const WATCHDOG_WORKER = threadEntry('watchdog');
-
 /** For a process that may stop at a breakpoint or shares its threads with other work. */
 export const NO_WATCHDOG: Watchdog = { ready: Promise.resolve(), end: () => Promise.resolve() };
 
 export const startWatchdog: StartWatchdog = (settings, onFailure) => {
   if (inspector.url() !== undefined) return NO_WATCHDOG;
-  const worker = new Worker(WATCHDOG_WORKER, { workerData: settings });
+  const worker = startWorker('watchdog', settings);
   const ended = endOf(worker, onFailure);
   const ready = new Promise<void>((resolve) => worker.once('message', () => resolve()));
   return {

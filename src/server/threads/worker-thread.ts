@@ -1,11 +1,21 @@
-/** Distinguishes a requested end of a thread from a failure, which is reported once. */
-import type { Worker } from 'node:worker_threads';
+/** The threads of the service: how they start, and how a requested end differs from a failure. */
+import { Worker } from 'node:worker_threads';
+import { workerEntry } from '../../base/worker-entry.ts';
+
+export function startWorker(
+  name: 'edge' | 'list' | 'signer' | 'watchdog',
+  workerData?: unknown,
+): Worker {
+  const { module, argv } = workerEntry(name, import.meta.url);
+  return new Worker(module, { argv, workerData });
+}
 
 export interface ThreadEnd {
   /** Makes the end of the thread expected from now on; resolves when it has ended. */
   expected(): Promise<void>;
 }
 
+/** A failure is reported once. */
 export function endOf(worker: Worker, onFailure: (cause: unknown) => void): ThreadEnd {
   let isExpected = false;
   let hasFailed = false;

@@ -1,4 +1,4 @@
 import { register } from 'tsx/esm/api';
 
 register({ tsconfig: false });
-await import('./edge-worker.ts');
+await import(process.argv[2]);

@@ -1,4 +1,0 @@
-import { register } from 'tsx/esm/api';
-
-register({ tsconfig: false });
-await import('./scrub-worker.ts');
