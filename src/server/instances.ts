@@ -40,10 +40,9 @@ import { createLastCopies } from './link/last-copies.ts';
 import { tlsWires } from './link/tls-wires.ts';
 import type { AuthorityMetrics } from './metrics/authority.ts';
 
-export interface InstancesOptions {
+export interface InstancesOptions
+  extends Pick<StoreOptions, 'instanceId' | 'stopRequested' | 'lost'> {
   readonly config: Config;
-  /** Identifies this start of the service. */
-  readonly instanceId: string;
   /** The program version; only instances with the same one link to each other. */
   readonly program: string;
   readonly signer: AuthoritySigner;
@@ -58,10 +57,6 @@ export interface InstancesOptions {
   now(): number;
   /** Resolves once no edge can still be reading a document that was replaced before this call. */
   edgesCaughtUp(): Promise<void>;
-  /** Called once, when the state is to be moved elsewhere and this process must stop. */
-  stopRequested(): void;
-  /** Called once, as soon as another process might write. */
-  lost(problem: string): void;
 }
 
 export interface Instances {

@@ -9,7 +9,7 @@ import { openPostgresqlFollower } from './postgresql/follower.ts';
 import type { Candidate } from './postgresql/lease.ts';
 import { leaseClock } from './postgresql/lease-clock.ts';
 import { DATABASE as POSTGRESQL } from './postgresql/schema.ts';
-import { openPostgresqlStore, type Tenure } from './postgresql/store.ts';
+import { openPostgresqlStore, type PostgresqlOptions, type Tenure } from './postgresql/store.ts';
 import type { StateFollower, Store } from './store.ts';
 
 export type { Candidate, Tenure };
@@ -31,8 +31,11 @@ export interface NamedDatabase {
   readonly environment: PgEnvironment;
 }
 
-export interface StoreOptions {
-  readonly dataDir: string;
+export interface StoreOptions
+  extends Pick<
+    PostgresqlOptions,
+    'dataDir' | 'confirmed' | 'clockCompared' | 'stopRequested' | 'lost'
+  > {
   /** Null for the store in the data folder. */
   readonly database: DatabaseSetting | null;
   readonly network: NetworkIdentity;
@@ -42,17 +45,6 @@ export interface StoreOptions {
   readonly runtime: Runtime;
   /** How this instance competes to become the writer if several can serve one state. */
   readonly candidate: Candidate;
-  /** Called with the time that the database took to confirm whether this process is still the writer. */
-  confirmed(milliseconds: number): void;
-  /**
-   * Called after each look at the database's lease with the milliseconds by which this machine's clock is ahead;
-   * negative if behind.
-   */
-  clockCompared(aheadMs: number): void;
-  /** Called once, when the state is to be moved elsewhere and this process must stop. */
-  stopRequested(): void;
-  /** Called once, as soon as another process might write. */
-  lost(problem: string): void;
 }
 
 export interface OpenedStore {
@@ -78,18 +70,12 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
     return { store: openLmdbStore(dataDir, network), tenure: null, notes: [] };
   }
   const store = await openPostgresqlStore({
+    ...options,
     address: database.address(),
-    network,
-    dataDir,
     holder: { id: options.instanceId, name: processName() },
-    candidate: options.candidate,
     clock: leaseClock(options.runtime),
     now: options.runtime.now,
     leaseMs: database.leaseMs,
-    confirmed: options.confirmed,
-    clockCompared: options.clockCompared,
-    stopRequested: options.stopRequested,
-    lost: options.lost,
   });
   const { tenure, durability } = store;
   const { server, meaning } = durability;

@@ -98,17 +98,19 @@ const TAKE = `
       and ($4::text is null or not (${IS_ARRIVING} or coalesce(l.wanted_until > clock_timestamp(), false)))
     returning l.epoch, former.released
   )
-  select epoch, released, pg_notify('${CHANNEL}', ''), mesh_na.try_room(), mesh_na.commit_durably()
+  select epoch::float8, released as "wasReleased",
+    pg_notify('${CHANNEL}', ''), mesh_na.try_room(), mesh_na.commit_durably()
   from taken
 `;
 /** Milliseconds since the epoch. */
 const NOW = 'extract(epoch from clock_timestamp())::float8 * 1000';
 /** Takes no lock, so that commits of the holder never wait for it. */
 const LOOK = `
-  select epoch, holder, link, holder_name, configuration, expires_at::text as until, released,
+  select epoch::float8, holder, link, holder_name as "holderName", configuration, expires_at::text as until,
     extract(epoch from lasts)::float8 * 1000 as lasts,
-    released or expires_at < clock_timestamp() as over,
-    ${IS_ARRIVING} or coalesce(wanted_until > clock_timestamp(), false) as moving,
+    released as "isReleased",
+    released or expires_at < clock_timestamp() as "isOver",
+    ${IS_ARRIVING} or coalesce(wanted_until > clock_timestamp(), false) as "isMoving",
     ${NOW} as at
   from mesh_na.writer_lease
 `;
@@ -120,7 +122,7 @@ const RENEW = `
   update mesh_na.writer_lease
   set expires_at = clock_timestamp() + make_interval(secs => $2::float8 / 1000)
   where epoch = $1 and holder = $3 and not released
-  returning ${NOW} as at, coalesce(wanted_until > clock_timestamp(), false) as wanted,
+  returning ${NOW} as at, coalesce(wanted_until > clock_timestamp(), false) as "isWanted",
     mesh_na.commit_durably()
 `;
 /** Waits for no lock, disk or standby. */
@@ -141,25 +143,6 @@ const END = `
   )
   select pg_notify('${CHANNEL}', ''), mesh_na.commit_durably() from ended
 `;
-
-interface LeaseRow {
-  readonly epoch: string;
-  readonly holder: string | null;
-  readonly link: string | null;
-  readonly holder_name: string;
-  readonly configuration: string | null;
-  readonly until: string;
-  readonly released: boolean;
-  readonly lasts: number | null;
-  readonly over: boolean;
-  readonly moving: boolean;
-  readonly at: number;
-}
-
-interface RenewalRow {
-  readonly at: number;
-  readonly wanted: boolean;
-}
 
 export interface LeaseTableOptions {
   /** How long the lease lasts, in milliseconds. An answer that takes longer is useless. */
@@ -208,43 +191,30 @@ function leaseTable(client: Client, options: LeaseTableOptions): LeaseTable {
     return (await answerWithin(leaseMs, client.query<Row>(statement))).rows[0];
   }
 
-  async function compared<Row extends { readonly at: number }>(text: string, values?: unknown[]) {
+  async function compared<Row extends QueryResultRow>(text: string, values?: unknown[]) {
     const sentAt = now();
-    const row = await ask<Row>(text, values);
+    const row = await ask<Row & { readonly at: number }>(text, values);
     if (row !== undefined) clockCompared(clockDifference(row.at, { sentAt, answeredAt: now() }));
     return row;
   }
 
   return {
     async look() {
-      const row = await compared<LeaseRow>(LOOK);
-      if (row === undefined) throw leaseIsMissing();
-      const { holder, link, configuration, until, lasts } = row;
-      return {
-        epoch: Number(row.epoch),
-        holder,
-        link,
-        holderName: row.holder_name,
-        configuration,
-        until,
-        lasts,
-        isReleased: row.released,
-        isOver: row.over,
-        isMoving: row.moving,
-      };
+      const seen = await compared<SeenLease>(LOOK);
+      if (seen === undefined) throw leaseIsMissing();
+      return seen;
     },
     async take({ id, name, configuration, link }, lasts, seen) {
       const values = [id, name, lasts, configuration, link, seen.epoch, seen.until];
-      const taken = await ask<{ epoch: string; released: boolean }>(TAKE, values).catch((cause) => {
+      const taken = await ask<TakenLease>(TAKE, values).catch((cause) => {
         throw REFUSES_CHANGES.has(cause.code)
           ? new Unstorable(`The database takes no changes (${cause.message})`)
           : cause;
       });
-      return taken ? { epoch: Number(taken.epoch), wasReleased: taken.released } : null;
+      return taken ?? null;
     },
     async renew({ epoch, holder }, lasts) {
-      const row = await compared<RenewalRow>(RENEW, [epoch, lasts, holder]);
-      return row === undefined ? null : { isWanted: row.wanted };
+      return (await compared<RenewedLease>(RENEW, [epoch, lasts, holder])) ?? null;
     },
     async confirm({ epoch, holder }) {
       const row = await ask<{ lasts: boolean }>(CONFIRM, [epoch, holder], 'confirm');

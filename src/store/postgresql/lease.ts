@@ -60,9 +60,9 @@ export interface LeaseOptions {
   connect(): Promise<LeaseTable>;
   /** Called with the milliseconds that the database took to confirm whether this process is still the holder. */
   confirmed(milliseconds: number): void;
-  /** Called once, when a process that wants to take over asks this holder to stop. */
+  /** Called once, when the state is to be moved elsewhere and this holder must stop. */
   stopRequested(): void;
-  /** Called once, when the lease is lost for good. */
+  /** Called once, when the lease is lost for good, so that another process might write: this one must stop answering. */
   lost(problem: string): void;
 }
 

@@ -10,38 +10,21 @@ import { clockDifference, clockSentence, MOST_CLOCK_DIFFERENCE_MS } from './cloc
 import { type Connection, connectToPrimary, disconnect, isTimeout } from './connect.ts';
 import { type Durability, readDurability } from './durability.ts';
 import { heldStore } from './held-store.ts';
-import { acquireLease, type Candidate, type Lease, type LeaseHolder } from './lease.ts';
-import { type LeaseClock, pauseOn } from './lease-clock.ts';
-import { connectToLease } from './lease-table.ts';
+import { acquireLease, type Lease, type LeaseOptions } from './lease.ts';
+import { pauseOn } from './lease-clock.ts';
+import { connectToLease, type LeaseTableOptions } from './lease-table.ts';
 import { assertSchema } from './schema.ts';
 import { postgresqlTables, readMetaOf } from './tables.ts';
 import { createWriting, type Writing } from './writing.ts';
 
-export interface PostgresqlOptions {
+export interface PostgresqlOptions
+  extends LeaseTableOptions,
+    Omit<LeaseOptions, 'ttl' | 'connect'> {
   readonly address: StoreAddress;
   /** Null for tools that do not serve. */
   readonly network: NetworkIdentity | null;
   /** The folder of the network's keys, which is marked as in use. */
   readonly dataDir: string;
-  readonly holder: LeaseHolder;
-  /** Null for a tool, which does not wait for its turn. */
-  readonly candidate: Candidate | null;
-  readonly clock: LeaseClock;
-  /** The wall clock of the machine, milliseconds since the epoch. */
-  now(): number;
-  /** How long the lease lasts without renewal, in milliseconds. */
-  readonly leaseMs: number;
-  /** Called with the milliseconds that the database took to confirm whether this process is still the writer. */
-  confirmed(milliseconds: number): void;
-  /**
-   * Called after each look at the lease with the milliseconds by which this machine's clock is ahead of the database;
-   * negative if behind.
-   */
-  clockCompared(aheadMs: number): void;
-  /** Called once, when the state is to be moved elsewhere and this process must stop. */
-  stopRequested(): void;
-  /** Called once, when the lease is lost: the process must stop answering. */
-  lost(problem: string): void;
 }
 
 export interface PostgresqlStore extends Store {
