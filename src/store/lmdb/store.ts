@@ -10,27 +10,23 @@ import type { RootDatabase } from 'lmdb';
 import { messageOf } from '../../base/error-message.ts';
 import { createSharedWork } from '../../base/work.ts';
 import { encodeEntries, readHash, readHead, readLines } from '../audit-log.ts';
+import { type Batch, putTogether, settle } from '../batch.ts';
 import { contentsOf, historyIn, subjectsOf } from '../contents.ts';
 import { encodeMeta, type MetaValues, metaValue, readMeta, shapesIn } from '../meta-rows.ts';
 import type { NetworkIdentity } from '../network-identity.ts';
-import {
-  type StatePosition,
-  type Store,
-  StoreConflict,
-  type StoreContents,
-  type StoredHistory,
-  type StoredLiveness,
-  type SubjectKey,
-  type SubjectRemoval,
-  type TimeRange,
-  type Unit,
+import type {
+  StatePosition,
+  Store,
+  StoreContents,
+  StoredHistory,
+  StoredLiveness,
+  SubjectKey,
+  TimeRange,
 } from '../store.ts';
 import { encodeHistory, encodeLiveness } from '../table-rows.ts';
 import { createUnitQueue, type PendingUnit } from '../unit-queue.ts';
 import {
-  addressOf,
   assertKeyLength,
-  type EncodedUnit,
   encodeUnit,
   NOT_STORED,
   nonceBucket,
@@ -48,12 +44,6 @@ import { lmdbTables, openEnvironment, openMeta, openTables } from './tables.ts';
 const FORGET_AT_MOST = 20_000;
 const UNUSABLE = 'The state in the data directory cannot be used';
 const LOST = 'Another process has taken over the data directory';
-
-interface InFlight {
-  readonly version: number;
-  /** The last unit that changed the subject. The version is not enough, because it may recur after a removal. */
-  readonly unit: EncodedUnit;
-}
 
 /**
  * Opens the store below `dataDir`. Throws a one-sentence error if another process holds it, if it is damaged, or if it
@@ -107,10 +97,12 @@ function openLockedStore(
   let totals = metaValue(tables.meta, 'totals');
   let failure: string | null = null;
   let failedBy: unknown = null;
-  const queue = createUnitQueue({ failure: () => failure, encode, flush });
+  const queue = createUnitQueue({
+    failure: () => failure,
+    encode: (unit) => encodeUnit(unit, shapes),
+    flush,
+  });
   const forgetting = createSharedWork();
-  /** Versions of subjects whose writes are not on disk yet. */
-  const inFlight = new Map<string, InFlight>();
   const commits = createCommits(dataDir);
 
   async function load(): Promise<StoreContents> {
@@ -137,65 +129,41 @@ function openLockedStore(
     tables = openTables(env);
   }
 
-  function encode(unit: Unit): EncodedUnit {
-    const encoded = encodeUnit(unit, shapes);
-    const stale =
-      unit.subjects.find((write) => !replacesCurrent(write)) ??
-      unit.removals.find((removal) => !replacesCurrent(removal));
-    if (stale !== undefined) {
-      throw new StoreConflict(`${stale.kind} ${stale.id} has changed meanwhile`);
-    }
-    for (const write of unit.subjects) {
-      inFlight.set(addressOf(write), { version: write.version, unit: encoded });
-    }
-    for (const removal of unit.removals) {
-      inFlight.set(addressOf(removal), { version: NOT_STORED, unit: encoded });
-    }
-    return encoded;
-  }
-
-  function replacesCurrent(change: SubjectRemoval): boolean {
-    const { kind, id, replaces } = change;
-    const changed = inFlight.get(addressOf(change));
-    if (changed !== undefined) return changed.version === replaces;
-    const key: [string, string] = [kind, id];
-    return replaces === NOT_STORED
-      ? !tables.subjects.doesExist(key)
-      : tables.subjects.doesExist(key, replaces);
-  }
-
   async function flush(waiting: PendingUnit[]): Promise<void> {
-    const batch = waiting.splice(0);
-    const first = totals.revision + 1;
+    const pending = waiting.splice(0);
+    const before = totals.revision;
     try {
+      const batch = putTogether(pending, before, storedVersion);
       // After a failed flush, every later unit is rejected, because the audit chain on disk would have a gap.
-      await writeAsOwner(writesOf(batch.map(({ unit }) => unit)));
+      if (batch.accepted.length > 0) await writeAsOwner(writesOf(batch));
+      settle(batch, before);
     } catch (cause) {
       failWith(cause);
-      for (const { reject } of batch) reject(cause);
-      return;
-    }
-    for (const [index, { unit, resolve }] of batch.entries()) {
-      for (const write of unit.subjects) landed(write, unit);
-      for (const removal of unit.removals) landed(removal, unit);
-      resolve(first + index);
+      for (const { reject } of pending) reject(cause);
     }
   }
 
-  function landed(subject: SubjectKey, unit: EncodedUnit): void {
-    const key = addressOf(subject);
-    if (inFlight.get(key)?.unit === unit) inFlight.delete(key);
+  function storedVersion({ kind, id }: SubjectKey): number {
+    return tables.subjects.getEntry([kind, id])?.version ?? NOT_STORED;
   }
 
   /**
    * Encodes everything that a flush writes, because nothing may throw between the first and the last row of a batch.
    */
-  function writesOf(units: readonly EncodedUnit[]): readonly Write[] {
+  function writesOf({ accepted, changes, removedIds }: Batch): readonly Write[] {
+    const units = accepted.map(({ unit }) => unit);
     const nonces = nonceRows(units, totals.revision + units.length);
     totals = totalsAfter(totals, units, nonces.length);
     return [
       ...shapesWrite(),
-      ...units.flatMap(subjectWrites),
+      ...changes.map(
+        ({ kind, id, version, row }) =>
+          () =>
+            row === null
+              ? tables.subjects.remove([kind, id])
+              : tables.subjects.put([kind, id], row, version),
+      ),
+      ...removedIds.map((id) => () => tables.liveness.remove(id)),
       ...nonces.map(({ key, row, answers }) => () => {
         tables.nonces.put(key, row);
         if (answers !== null) tables.answers.put(key, answers);
@@ -213,18 +181,6 @@ function openLockedStore(
     if (shapes.table.length === storedShapes) return [];
     storedShapes = shapes.table.length;
     return [metaWrite('shapes', shapes.table)];
-  }
-
-  function subjectWrites({ subjects, removals }: EncodedUnit): readonly Write[] {
-    return [
-      ...subjects.map(({ kind, id, version, row }) => () => {
-        tables.subjects.put([kind, id], row, version);
-      }),
-      ...removals.map(({ kind, id }) => () => {
-        tables.subjects.remove([kind, id]);
-        tables.liveness.remove(id);
-      }),
-    ];
   }
 
   function auditWrite(last: number, lines: readonly string[]): readonly Write[] {

@@ -7,16 +7,16 @@
 import type { Client } from 'pg';
 import { createSharedWork } from '../../base/work.ts';
 import { encodeEntries, readHash, readHead, readLines } from '../audit-log.ts';
+import { type Batch, putTogether, type StoredVersion, settle } from '../batch.ts';
 import { contentsOf, historyIn, subjectsOf } from '../contents.ts';
 import { encodeMeta, type MetaRows, metaValue, shapesIn } from '../meta-rows.ts';
-import {
-  type StatePosition,
-  type Store,
-  StoreConflict,
-  type StoreContents,
-  type StoredHistory,
-  type StoredLiveness,
-  type TimeRange,
+import type {
+  StatePosition,
+  Store,
+  StoreContents,
+  StoredHistory,
+  StoredLiveness,
+  TimeRange,
 } from '../store.ts';
 import { encodeHistory, encodeLiveness } from '../table-rows.ts';
 import { createUnitQueue, type PendingUnit } from '../unit-queue.ts';
@@ -25,12 +25,12 @@ import {
   assertKeyLength,
   type EncodedUnit,
   encodeUnit,
+  NOT_STORED,
   nonceBucket,
   nonceRows,
   totalsAfter,
 } from '../units.ts';
 import type { StoreAddress } from './address.ts';
-import { type Batch, putTogether, type StoredVersions } from './batch.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
 import type { Lease } from './lease.ts';
 import { beginReading, postgresqlTables, tableReader } from './tables.ts';
@@ -107,12 +107,11 @@ export function heldStore(
       batch = putTogether(pending, before, await readVersions(session, pending));
       if (!(await isStored(session, batch))) throw new Error('The database was changed by others');
     }
-    for (const [index, { resolve }] of batch.accepted.entries()) resolve(before + index + 1);
-    for (const { unit, reject } of batch.refused) reject(conflictOf(unit));
+    settle(batch, before);
   }
 
   /** Stores the batch; returns false, with nothing stored, if a subject has a version other than the assumed one. */
-  async function isStored({ change }: Session, batch: Batch<PendingUnit>): Promise<boolean> {
+  async function isStored({ change }: Session, batch: Batch): Promise<boolean> {
     if (batch.accepted.length === 0) return true;
     const { values, next } = valuesOf(batch);
     const shapesToStore = shapes.table.length;
@@ -132,7 +131,7 @@ export function heldStore(
   }
 
   /** The parameters of a commit, except for the lease, the totals and the shapes. */
-  function valuesOf({ accepted, changes, removedIds }: Batch<PendingUnit>) {
+  function valuesOf({ accepted, changes, removedIds }: Batch) {
     const units = accepted.map(({ unit }) => unit);
     const written = changes.filter(({ row }) => row !== null);
     const removed = changes.filter(({ row }) => row === null);
@@ -318,18 +317,14 @@ function sizeOf({ subjects, answers, audit }: EncodedUnit): number {
 async function readVersions(
   { read }: Session,
   pending: readonly PendingUnit[],
-): Promise<StoredVersions> {
+): Promise<StoredVersion> {
   const named = pending.flatMap(({ unit }) => [...unit.subjects, ...unit.removals]);
   const rows = await read<{ kind: string; id: Buffer; version: string }>(VERSIONS, [
     named.map(({ kind }) => kind),
     named.map(({ id }) => Buffer.from(id)),
   ]);
-  return new Map(
+  const versions = new Map(
     rows.map(({ kind, id, version }) => [addressOf({ kind, id: id.toString() }), Number(version)]),
   );
-}
-
-function conflictOf({ subjects, removals }: EncodedUnit): StoreConflict {
-  const names = [...subjects, ...removals].map(({ kind, id }) => `${kind} ${id}`);
-  return new StoreConflict(`${names.join(' or ')} has changed meanwhile`);
+  return (subject) => versions.get(addressOf(subject)) ?? NOT_STORED;
 }

@@ -1,9 +1,10 @@
 /**
- * Combines the units of one flush so that each subject is written once, no matter how many units changed it. The
- * version that the first change replaces is assumed to be stored, and the database checks that.
+ * Combines the units of one flush so that each subject is written once, no matter how many units changed it. A unit that
+ * replaces a version other than the current one is refused.
  */
-import type { SubjectKey } from '../store.ts';
-import { addressOf, type EncodedUnit, NOT_STORED } from '../units.ts';
+import { StoreConflict, type SubjectKey } from './store.ts';
+import type { PendingUnit } from './unit-queue.ts';
+import { addressOf, type EncodedUnit, NOT_STORED } from './units.ts';
 
 export interface SubjectChange extends SubjectKey {
   /** The stored version that the change requires. */
@@ -15,11 +16,11 @@ export interface SubjectChange extends SubjectKey {
   readonly row: Buffer | null;
 }
 
-export interface Batch<Pending> {
+export interface Batch {
   /** In the order of their revisions. */
-  readonly accepted: readonly Pending[];
+  readonly accepted: readonly PendingUnit[];
   /** Units that replace a version other than the one left by earlier units. */
-  readonly refused: readonly Pending[];
+  readonly refused: readonly PendingUnit[];
   readonly changes: readonly SubjectChange[];
   /** Ids whose liveness is removed with the subject, even if the subject was created again. */
   readonly removedIds: readonly string[];
@@ -27,8 +28,8 @@ export interface Batch<Pending> {
   readonly isChecked: boolean;
 }
 
-/** Versions by address; a subject that is not in the store is not in the map. */
-export type StoredVersions = ReadonlyMap<string, number>;
+/** The stored version of a subject; `NOT_STORED` if there is none. */
+export type StoredVersion = (subject: SubjectKey) => number;
 
 interface Change {
   readonly kind: string;
@@ -38,22 +39,24 @@ interface Change {
   readonly row: Buffer | null;
 }
 
-/** `stored` contains the stored versions of all subjects in the units; null to assume that they match. */
-export function putTogether<Pending extends { readonly unit: EncodedUnit }>(
-  pending: readonly Pending[],
+/**
+ * `storedVersion` is null to assume that the version that the first change of a subject replaces is stored, for a
+ * database that checks it.
+ */
+export function putTogether(
+  pending: readonly PendingUnit[],
   before: number,
-  stored: StoredVersions | null,
-): Batch<Pending> {
+  storedVersion: StoredVersion | null,
+): Batch {
   const changed = new Map<string, SubjectChange>();
   const removedIds = new Set<string>();
-  const accepted: Pending[] = [];
-  const refused: Pending[] = [];
+  const accepted: PendingUnit[] = [];
+  const refused: PendingUnit[] = [];
 
   function currentVersion(change: Change): number {
-    const address = addressOf(change);
-    const current = changed.get(address);
+    const current = changed.get(addressOf(change));
     if (current !== undefined) return current.version;
-    return stored === null ? change.replaces : (stored.get(address) ?? NOT_STORED);
+    return storedVersion === null ? change.replaces : storedVersion(change);
   }
 
   function apply(change: Change, revision: number): void {
@@ -79,8 +82,19 @@ export function putTogether<Pending extends { readonly unit: EncodedUnit }>(
     refused,
     changes: changes.filter((change) => !leavesNothing(change)),
     removedIds: [...removedIds],
-    isChecked: stored !== null || !changes.some(leavesNothing),
+    isChecked: storedVersion !== null || !changes.some(leavesNothing),
   };
+}
+
+/** Settles the units of a batch that was stored after the revision `before`. */
+export function settle({ accepted, refused }: Batch, before: number): void {
+  for (const [index, { resolve }] of accepted.entries()) resolve(before + index + 1);
+  for (const { unit, reject } of refused) reject(conflictOf(unit));
+}
+
+function conflictOf({ subjects, removals }: EncodedUnit): StoreConflict {
+  const names = [...subjects, ...removals].map(({ kind, id }) => `${kind} ${id}`);
+  return new StoreConflict(`${names.join(' or ')} has changed meanwhile`);
 }
 
 /** Whether the subject was created and removed by the same batch. */
