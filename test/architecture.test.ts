@@ -89,7 +89,7 @@ test('machines read no clock, generate nothing random and do no input or output'
 for (const [name, owners] of [
   ['xstate', ['machines']],
   ['lmdb', ['src/store/lmdb']],
-  ['fs-native-extensions', ['src/store/lmdb/file-locks.ts']],
+  ['fs-native-extensions', ['src/store/lmdb/folder-lock.ts']],
   ['msgpackr', ['src/store/rows.ts']],
   ['pg', ['src/store/postgresql']],
   ['pg-connection-string', ['src/store/postgresql/address.ts']],

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { type Listener, openListener } from '../src/edge/listener.ts';
-import { connectionsPerThread } from '../src/server/config/descriptors.ts';
+import { connectionsPerThread } from '../src/server/front.ts';
 import { ownPort } from './support/own-port.ts';
 
 const MOST = 20;

@@ -1,5 +1,5 @@
 /** Serves HTTP with one edge on the authority's thread, or with several, each on its own thread. */
-
+import { readFileSync } from 'node:fs';
 import type { Logger } from '../base/log/logger.ts';
 import type { EdgeRuntime } from '../base/runtime.ts';
 import type { EdgeConfig } from '../edge/edge-config.ts';
@@ -7,7 +7,6 @@ import { freePort } from '../edge/free-port.ts';
 import type { Instance } from '../edge/instance.ts';
 import type { CommandReference } from '../pages/reference/command-reference.ts';
 import { createDocumentCache } from '../protocol/contract/publications.ts';
-import { connectionsPerThread } from './config/descriptors.ts';
 import type { Config } from './config/load.ts';
 import {
   type EdgeHost,
@@ -102,4 +101,23 @@ function edgeConfigOf(config: Config, instance: Instance, commands: CommandRefer
     logFormat: config.logFormat,
     commands,
   };
+}
+
+/** File descriptors reserved for everything other than connections: the store, the log, threads, event loops. */
+const RESERVED = 128;
+
+/** How many connections each of `threads` threads can hold within the process's limit on file descriptors. */
+export function connectionsPerThread(threads: number): number {
+  const available = Math.max(RESERVED, descriptorLimit() - RESERVED);
+  return Math.max(1, Math.floor(available / threads));
+}
+
+function descriptorLimit(): number {
+  try {
+    const limits = readFileSync('/proc/self/limits', 'latin1');
+    return Number(/^Max open files +(\d+)/m.exec(limits)?.[1] ?? Infinity);
+  } catch {
+    // This file exists only on Linux.
+    return Infinity;
+  }
 }

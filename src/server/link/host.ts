@@ -10,7 +10,13 @@ import type { PublishedName } from '../../protocol/contract/documents.ts';
 import type { LinkedFollower } from '../../protocol/contract/instance-status.ts';
 import type { DocumentPublisher, Publication } from '../../protocol/contract/publications.ts';
 import { endsAfter, newestSequence } from '../../protocol/contract/revision-ends.ts';
-import { carryOut, createOutbox, type Outbox, settledIds } from '../threads/answers.ts';
+import {
+  atEndOfTurn,
+  carryOut,
+  createOutbox,
+  type Outbox,
+  settledIds,
+} from '../threads/answers.ts';
 import type { Answers, Batch } from '../threads/messages.ts';
 import { HEARTBEAT_ROW } from '../threads/packed-heartbeat.ts';
 import type { Frames } from './frames.ts';
@@ -82,7 +88,9 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
   const { publisher, logger, elapsed } = options;
   const published = new Map<PublishedName, Publication>();
   const followers = new Set<Follower>();
-  let scheduled = false;
+  const scheduleNews = atEndOfTurn(() => {
+    for (const follower of followers) sendNews(follower);
+  });
   let access: WriterAccess | null = null;
   let halted: (() => void) | null = null;
   /** Followers that connected before this instance became the writer. */
@@ -106,12 +114,7 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
       unsent.delete(name);
       unsent.set(name, publication);
     }
-    if (scheduled) return;
-    scheduled = true;
-    setImmediate(() => {
-      scheduled = false;
-      for (const follower of followers) sendNews(follower);
-    });
+    scheduleNews();
   }
 
   function sendNews(follower: Follower): void {

@@ -71,7 +71,8 @@ export function createOutbox(
   };
 }
 
-function atEndOfTurn(send: () => void): () => void {
+/** Returns a function that schedules `send` for the end of the turn, once however often it is called. */
+export function atEndOfTurn(send: () => void): () => void {
   let isScheduled = false;
   function sendNow(): void {
     isScheduled = false;

@@ -4,7 +4,7 @@ import type { RateLimitSettings, RateLimits } from '../../edge/rate-limit.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import type { Call, CallName, CallOf } from '../../protocol/contract/calls.ts';
 import { createDocumentCache, type DocumentCache } from '../../protocol/contract/publications.ts';
-import { readAnswers } from './answers.ts';
+import { atEndOfTurn, readAnswers } from './answers.ts';
 import { toCloneable } from './cloneable.ts';
 import { askedLimits, textOf } from './limit-questions.ts';
 import type { Answers, FromEdge, SharedState } from './messages.ts';
@@ -35,25 +35,18 @@ export function createAuthorityLink(
   const documents = createDocumentCache(shared.documentVersions);
   const waiting = new Map<number, Waiting>();
   let lastId = 0;
-  let scheduled = false;
   let heartbeats: unknown[] = [];
   let requests: unknown[] = [];
   let log = '';
+  /** All requests of one turn of the event loop are sent together. */
+  const schedule = atEndOfTurn(flush);
 
   function flush(): void {
-    scheduled = false;
     if (heartbeats.length === 0 && requests.length === 0 && log === '') return;
     post({ type: 'batch', heartbeats, requests, log });
     heartbeats = [];
     requests = [];
     log = '';
-  }
-
-  /** All requests of one turn of the event loop are sent together. */
-  function schedule(): void {
-    if (scheduled) return;
-    scheduled = true;
-    setImmediate(flush);
   }
 
   function awaitAnswer(id: number): Promise<Answer> {

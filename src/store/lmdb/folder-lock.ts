@@ -12,11 +12,21 @@ import {
   readSync,
   writeSync,
 } from 'node:fs';
+import { createRequire } from 'node:module';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { fileLocks } from './file-locks.ts';
 
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_RDWR } = constants;
+
+const require = createRequire(import.meta.url);
+
+/**
+ * Locks on files and parts of them, which the system releases no matter how their process ends. Loaded on first use:
+ * commands that lock nothing start without native code.
+ */
+export function fileLocks(): typeof import('fs-native-extensions') {
+  return require('fs-native-extensions');
+}
 
 export interface FolderLock {
   release(): void;

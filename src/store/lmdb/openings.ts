@@ -11,7 +11,7 @@
 import { closeSync, openSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fileLocks } from './file-locks.ts';
+import { fileLocks } from './folder-lock.ts';
 import { DATABASE_FILE } from './folder-state.ts';
 
 const TURN = 2 ** 40;
