@@ -2,11 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { createCertificateIndex } from '../src/authority/derived/certificate-index.ts';
+import { createContactWriter } from '../src/authority/liveness/contact-writer.ts';
 import { createLiveness } from '../src/authority/liveness/last-contact.ts';
 import type { ContactView } from '../src/authority/liveness/rosters.ts';
 import { createNonceWindows } from '../src/authority/replay/nonce-window.ts';
 import { createSubjects } from '../src/authority/subjects/subjects.ts';
 import { createCertificateNumbers } from '../src/authority/tables/certificate-numbers.ts';
+import type { TimeRange } from '../src/store/store.ts';
 
 const WINDOW = 1000;
 
@@ -42,6 +44,47 @@ test('restored contacts are active in the order of their contacts, and found by 
       ['new', 0],
     ],
   );
+});
+
+test('a large batch is stored in parts, and its range with the last of them', async () => {
+  const liveness = createLiveness(WINDOW, createCertificateNumbers());
+  function touch(id: number): void {
+    liveness.touch(`c-${id}`, { at: 1, status: 'ok', remoteAddr: '', chain: 0 });
+  }
+  const calls: [rows: number, times: readonly TimeRange[] | null][] = [];
+  const ids = new Set<string>();
+  const writer = createContactWriter({
+    liveness,
+    store: {
+      async touchMany(rows, times) {
+        calls.push([rows.length, times]);
+        for (const { id } of rows) ids.add(id);
+        // Nodes that call in between are part of the batch only as far as there is room.
+        for (let id = 0; id < 400; id += 1) touch(calls.length * 1000 + id);
+      },
+    },
+    replay: {
+      isBeyondStoredRange: () => false,
+      rangesToStore: (now) => [[now, now + calls.length]],
+      rangesStored: () => calls.push([-1, null]),
+    },
+    now: () => 7,
+    failed: (cause) => assert.ifError(cause),
+  });
+  for (let id = 0; id < 1200; id += 1) touch(id);
+  await writer.flush();
+  assert.deepEqual(calls, [
+    [500, null],
+    [500, null],
+    [500, [[7, 9]]],
+    [-1, null],
+  ]);
+  assert.ok(Array.from({ length: 1200 }, (_, id) => `c-${id}`).every((id) => ids.has(id)));
+
+  calls.length = 0;
+  for (let id = 0; id < 20_000; id += 1) touch(id);
+  await writer.flush();
+  assert.equal(calls.length, 17, '16 parts, however many rows there are');
 });
 
 const id = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h');

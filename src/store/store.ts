@@ -118,7 +118,7 @@ export interface Contents {
   readonly answers: AsyncIterable<readonly KeptAnswer[]>;
   /** The argument of the last `forgetNonces` call that dropped any nonces. */
   readonly forgottenTimes: readonly TimeRange[];
-  /** The argument of the last `touchMany` call. */
+  /** Those of the last `touchMany` call that had any. */
   readonly unstoredTimes: readonly TimeRange[];
   /** Sorted by id. */
   readonly liveness: AsyncIterable<readonly StoredLiveness[]>;
@@ -202,8 +202,14 @@ export interface Store {
   load(): Promise<StoreContents>;
   /** Resolves to the unit's revision when it is on disk; otherwise rejects, with nothing stored. */
   commit(unit: Unit): Promise<number>;
-  /** Stores liveness, and the signing times of requests that a crash would lose from now on. */
-  touchMany(rows: readonly StoredLiveness[], unstoredTimes: readonly TimeRange[]): Promise<void>;
+  /**
+   * Stores liveness, and the signing times of requests that a crash would lose from now on; null keeps the stored ones.
+   * Pass at most a few thousand rows, because commits have to wait for them.
+   */
+  touchMany(
+    rows: readonly StoredLiveness[],
+    unstoredTimes: readonly TimeRange[] | null,
+  ): Promise<void>;
   /** Drops expired nonces and kept answers, and stores the ranges of signing times of their requests instead. */
   forgetNonces(now: number, forgottenTimes: readonly TimeRange[]): Promise<void>;
   /** Puts rows of the history in the place of those in the same slots. */

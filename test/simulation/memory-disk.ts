@@ -82,12 +82,12 @@ export function subjectsOn(disk: MemoryDisk, kind: string): StoredSubject[] {
 
 export function livenessWriter(
   rows: readonly StoredLiveness[],
-  unstoredTimes: readonly TimeRange[],
+  unstoredTimes: readonly TimeRange[] | null,
 ): Write {
   const copies = rows.map((row) => ({ ...row }));
   return (disk) => {
     for (const row of copies) disk.liveness.set(row.id, row);
-    disk.unstoredTimes = unstoredTimes;
+    disk.unstoredTimes = unstoredTimes ?? disk.unstoredTimes;
     return disk.revision;
   };
 }

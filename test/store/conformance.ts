@@ -494,7 +494,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       assert.deepEqual((await contentsOf(reopened)).forgottenTimes, times);
     });
 
-    test('the times that come with liveness replace the earlier ones, and are loaded', async () => {
+    test('the times that come with liveness replace the earlier ones, null keeps them, and they are loaded', async () => {
       await using place = await open();
       assert.deepEqual((await contentsOf(place.store)).unstoredTimes, []);
       await place.store.touchMany([], [[0, 5]]);
@@ -503,6 +503,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
         [30, 40],
       ] as const;
       await place.store.touchMany([], times);
+      await place.store.touchMany([contact('a')], null);
       const reopened = await closeAndReopen(place);
       assert.deepEqual((await contentsOf(reopened)).unstoredTimes, times);
     });

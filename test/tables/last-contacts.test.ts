@@ -20,6 +20,7 @@ interface Known {
 const step = fc.record({
   what: fc.constantFrom(
     ...(['touch', 'touch', 'touch', 'sign', 'retire', 'remove', 'wait', 'take', 'walk'] as const),
+    'take_some' as const,
     'set_back' as const,
   ),
   id: fc.integer({ min: 0, max: 12 }).map((n) => `c-${n}`),
@@ -97,6 +98,16 @@ test('last contacts match a plain map and list, whatever happens and is removed'
             );
             assert.equal(rows.length, expected.length);
             for (const [, contact] of expected) contact.dirty = false;
+          } else if (what === 'take_some') {
+            const rows = liveness.takeDirty(2);
+            for (const { id, ...row } of rows) {
+              const { dirty, ...expected } = of(id);
+              assert.deepEqual([dirty, row], [true, expected]);
+              of(id).dirty = false;
+            }
+            assert.ok(rows.length <= 2);
+            const isDirty = [...known.values()].some(({ dirty }) => dirty);
+            if (isDirty) assert.ok(liveness.dirtyCount() > 0);
           } else if (what === 'walk') {
             dropQuiet();
             const expected = active.map((id) => viewOf(id, of(id)));

@@ -1,9 +1,9 @@
 /**
  * Stores contacts in batches. Each batch also stores the range of signing times in which heartbeats may be acknowledged
- * before they are stored.
+ * before they are stored. A large batch is stored in parts, because requests have to wait while rows are encoded.
  */
 import { createTurns } from '../../base/work.ts';
-import type { Store, StoredLiveness } from '../../store/store.ts';
+import type { Store } from '../../store/store.ts';
 import type { Replay } from '../replay/replay.ts';
 import type { Liveness } from './last-contact.ts';
 
@@ -27,27 +27,38 @@ export interface ContactWriterOptions {
   readonly failed: (cause: unknown) => void;
 }
 
+/** These take about a millisecond of the thread. */
+const ROWS_OF_A_PART = 500;
+/** A batch that took more turns of the event loop could store its range too late. */
+const MOST_PARTS = 16;
+
 export function createContactWriter(options: ContactWriterOptions): ContactWriter {
   const { liveness, store, replay, now, failed } = options;
   /** Batches are stored one at a time, because only the last range determines what is covered. */
   const turns = createTurns();
   let isCatchingUp = false;
 
-  async function storeRows(rows: readonly StoredLiveness[]): Promise<void> {
-    await store.touchMany(rows, replay.rangesToStore(now()));
+  async function storeBatch(): Promise<void> {
+    const count = liveness.dirtyCount();
+    const most = Math.max(ROWS_OF_A_PART, Math.ceil(count / MOST_PARTS));
+    for (let left = count; left > most; left -= most) {
+      await store.touchMany(liveness.takeDirty(most), null);
+    }
+    // The range comes last: until then, the previous one covers what is not stored yet. What changes meanwhile is left
+    // to the next batch.
+    await store.touchMany(liveness.takeDirty(most), replay.rangesToStore(now()));
     replay.rangesStored();
   }
 
   function storeRange(): Promise<void> {
-    return turns.run(() => storeRows(liveness.takeDirty()));
+    return turns.run(storeBatch);
   }
 
   return {
     storeRange,
     flush: () =>
       turns.run(async () => {
-        const rows = liveness.takeDirty();
-        if (rows.length > 0) await storeRows(rows);
+        if (liveness.dirtyCount() > 0) await storeBatch();
       }),
     accepted(signedAt, at) {
       if (isCatchingUp || !replay.isBeyondStoredRange(signedAt, at)) return;

@@ -71,11 +71,13 @@ export interface Liveness {
   contactAt(number: number, now: number): LastContact;
   /** Starts a walk over the currently active certificates. */
   walk(now: number): RosterWalk;
+  /** The most rows that `takeDirty` has to return. */
+  dirtyCount(): number;
   /**
-   * The rows that changed since the last call. Pass them to the store in the same turn of the event loop, so that a
-   * removal that is decided later also reaches the store later.
+   * At most `most` of the rows that changed since they were last returned, those that changed first. Pass them to the
+   * store in the same turn of the event loop, so that a removal that is decided later also reaches the store later.
    */
-  takeDirty(): StoredLiveness[];
+  takeDirty(most?: number): StoredLiveness[];
 }
 
 /** The place of a contact that is not in the list. */
@@ -92,7 +94,7 @@ export function createLiveness(
   let count = 0;
   let lastPlace = NOT_ACTIVE;
   const walks = new Set<RosterWalk>();
-  let dirty: number[] = [];
+  const dirty: number[] = [];
   /** False after `follow` has appended a contact that is older than the newest. */
   let isOrdered = true;
   /** Contacts with a higher place were added after the list was last sorted. */
@@ -337,10 +339,10 @@ export function createLiveness(
       walks.add(walk);
       return walk;
     },
-    takeDirty() {
-      const rows = dirty.map(takeRow).filter((row) => row !== null);
-      dirty = [];
-      return rows;
+    dirtyCount: () => dirty.length,
+    takeDirty(most = dirty.length) {
+      const taken = dirty.splice(0, most);
+      return taken.map(takeRow).filter((row) => row !== null);
     },
   };
 }

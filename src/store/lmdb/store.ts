@@ -220,7 +220,7 @@ function openLockedStore(
 
   async function touchMany(
     rows: readonly StoredLiveness[],
-    unstoredTimes: readonly TimeRange[],
+    unstoredTimes: readonly TimeRange[] | null,
   ): Promise<void> {
     await writeAsOwner([
       ...rows.map((contact) => {
@@ -228,7 +228,7 @@ function openLockedStore(
         const row = encodeLiveness(contact);
         return () => tables.liveness.put(contact.id, row);
       }),
-      metaWrite('unstored_times', unstoredTimes),
+      ...(unstoredTimes === null ? [] : [metaWrite('unstored_times', unstoredTimes)]),
     ]);
   }
 

@@ -39,8 +39,6 @@ import { ChangedSubject, type Session, type Writing } from './writing.ts';
 /** The limits of one transaction, so that none is too large for the protocol or takes too long. */
 const MOST_UNITS = 2000;
 const MOST_BYTES = 8 * 1024 ** 2;
-/** The most rows of liveness in one transaction, because commits have to wait for it. */
-const LIVENESS_ROWS = 5000;
 const FORGET_AT_MOST = 20_000;
 
 /** `meta` contains the metadata of the state when the lease begins. */
@@ -162,33 +160,21 @@ export function heldStore(
 
   async function touchMany(
     rows: readonly StoredLiveness[],
-    unstoredTimes: readonly TimeRange[],
+    unstoredTimes: readonly TimeRange[] | null,
   ): Promise<void> {
     for (const { id } of rows) assertKeyLength(id);
     const latest = [...new Map(rows.map((contact) => [contact.id, contact])).values()];
+    const times = unstoredTimes === null ? null : encodeMeta('unstored_times', unstoredTimes);
     const removed = new Set<string>();
     removedMeanwhile.add(removed);
     try {
-      await touchInParts(latest, removed, encodeMeta('unstored_times', unstoredTimes));
+      await writing.inTurn(({ change }) => {
+        const kept = latest.filter(({ id }) => !removed.has(id));
+        const ids = kept.map(({ id }) => Buffer.from(id));
+        return change(TOUCH, [lease.epoch, ids, kept.map(encodeLiveness), times, lease.holder]);
+      });
     } finally {
       removedMeanwhile.delete(removed);
-    }
-  }
-
-  async function touchInParts(
-    latest: readonly StoredLiveness[],
-    removed: ReadonlySet<string>,
-    times: Buffer,
-  ): Promise<void> {
-    // The times are stored last. Until then, the previous ones cover everything that is not stored yet.
-    for (let at = 0; at === 0 || at < latest.length; at += LIVENESS_ROWS) {
-      const isLast = at + LIVENESS_ROWS >= latest.length;
-      await writing.inTurn(({ change }) => {
-        const part = latest.slice(at, at + LIVENESS_ROWS).filter(({ id }) => !removed.has(id));
-        const ids = part.map(({ id }) => Buffer.from(id));
-        const contacts = part.map(encodeLiveness);
-        return change(TOUCH, [lease.epoch, ids, contacts, isLast ? times : null, lease.holder]);
-      });
     }
   }
 
