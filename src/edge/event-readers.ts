@@ -11,6 +11,7 @@ import type { Call } from '../protocol/contract/calls.ts';
 import { createEventLog, type EventForm, type Piece } from './event-log.ts';
 import type { EdgeMetrics } from './metrics.ts';
 import type { StreamBody, StreamTaker } from './reply.ts';
+import { utf8 } from './response.ts';
 
 /** A reader and its range of events. */
 export interface EventReader {
@@ -191,7 +192,7 @@ export function createEventReaders(options: EventReadersOptions): EventReaders {
     if (taker === null) return;
     reader.sentAt = elapsed();
     taker.res.cork(() => {
-      if (!taker.res.write(text)) reader.stalledAt = elapsed();
+      if (!taker.res.write(utf8(text))) reader.stalledAt = elapsed();
     });
   }
 

@@ -46,7 +46,7 @@ export interface StreamTaker {
   readonly res: {
     cork(write: () => void): unknown;
     /** False if part of the text is buffered; `onWritable` is called once it is accepted. */
-    write(text: string): boolean;
+    write(text: string | Uint8Array): boolean;
     onWritable(accepted: () => boolean): unknown;
     end(): unknown;
     close(): unknown;

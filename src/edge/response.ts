@@ -90,7 +90,14 @@ export function writeWithoutBody(
 
 /** uWebSockets.js writes the `Connection: close` header itself. */
 function endAndClose(res: HttpResponse, body: string | Uint8Array, closing: Closing): void {
-  res.end(body, closing !== 'stays');
+  res.end(utf8(body), closing !== 'stays');
+}
+
+/** With Node.js 24, uWebSockets.js writes a string whose characters are all below U+0100 as Latin-1. */
+export function utf8(body: string): string | Buffer;
+export function utf8(body: string | Uint8Array): string | Uint8Array;
+export function utf8(body: string | Uint8Array): string | Uint8Array {
+  return Buffer.byteLength(body) === body.length ? body : Buffer.from(body);
 }
 
 /** The header line for answers after which uWebSockets.js cannot close the connection itself. */

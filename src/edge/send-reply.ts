@@ -8,7 +8,14 @@ import type { HttpResponse } from 'uWebSockets.js';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FinishedReply } from './pipeline.ts';
 import { isPiecewise, isStream, type PiecewiseBody } from './reply.ts';
-import { type Closing, closingLine, writeHead, writeReply, writeWithoutBody } from './response.ts';
+import {
+  type Closing,
+  closingLine,
+  utf8,
+  writeHead,
+  writeReply,
+  writeWithoutBody,
+} from './response.ts';
 
 /** Returns when everything is handed over, or returns a promise that resolves when nothing more can be sent. */
 export function sendReply(
@@ -97,7 +104,7 @@ function roomIn(taker: PieceTaker): () => Promise<void> {
 function sendPiece(res: HttpResponse, piece: string): boolean {
   let isTaken = true;
   res.cork(() => {
-    isTaken = res.write(piece);
+    isTaken = res.write(utf8(piece));
   });
   return isTaken;
 }
@@ -142,14 +149,15 @@ function sendAtPace(
   closing: Closing,
 ): Promise<void> | null {
   const { res } = taker;
-  const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+  const written = utf8(body);
+  const { length } = written;
   let isComplete = false;
   res.cork(() => {
     writeHead(res, reply, closingLine(closing));
-    [, isComplete] = res.tryEnd(body, length);
+    [, isComplete] = res.tryEnd(written, length);
   });
   if (isComplete) return null;
-  const lasting = typeof body === 'string' ? Buffer.from(body) : lastingBytes(body);
+  const lasting = typeof written === 'string' ? Buffer.from(written) : lastingBytes(written);
   return new Promise((resolve) => {
     taker.onGone = () => {
       leave(lasting, res);

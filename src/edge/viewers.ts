@@ -12,7 +12,7 @@ import {
   type LiveForm,
 } from './live-pages.ts';
 import { noteOutcome, refusedExchange } from './pipeline.ts';
-import { orCut, writeReply } from './response.ts';
+import { orCut, utf8, writeReply } from './response.ts';
 
 /** A viewer that is this many bytes behind is dropped, never waited for. */
 const MAX_BACKPRESSURE = 256 * 1024;
@@ -54,7 +54,7 @@ export function createViewers(edge: Edge, { openExchange, leftHttp }: ViewersOpt
   pages.onChange((topic, form, message) => publish(channelOf(topic, form), message));
 
   function publish(channel: string, message: string): void {
-    for (const app of apps) app.publish(channel, message);
+    for (const app of apps) app.publish(channel, utf8(message));
   }
 
   function count({ topic, form }: Viewer, difference: 1 | -1): void {
@@ -83,7 +83,7 @@ export function createViewers(edge: Edge, { openExchange, leftHttp }: ViewersOpt
           pages.first(viewer.topic, viewer.form, (message) => {
             if (viewer.isGone) return;
             ws.subscribe(channelOf(viewer.topic, viewer.form));
-            if (message !== null) ws.send(message);
+            if (message !== null) ws.send(utf8(message));
           });
         },
         close(ws) {
