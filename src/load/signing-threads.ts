@@ -51,13 +51,10 @@ export interface SigningThreads {
   close(): Promise<void>;
 }
 
-/** Batches that each thread signs ahead, so that requests are up to half a second old when they are sent. */
-const BATCHES_AHEAD = 40;
-/**
- * A batch lasts this long at the given rate. Signing one takes a core for a fraction of this time, during which the
- * server and the sending thread may have to wait for it if they run on the same machine.
- */
-const BATCH_SECONDS = 0.01;
+/** Batches that each thread signs ahead. */
+const BATCHES_AHEAD = 4;
+/** A batch lasts this long at the given rate, so that requests are about half a second old when they are sent. */
+const BATCH_SECONDS = 0.1;
 const LARGEST_BATCH = 2000;
 
 interface Signer {
