@@ -2,6 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { createContactBins } from '../src/authority/views/contact-bins.ts';
+import type { Context } from '../src/console/context.ts';
+import { CONTACTS } from '../src/console/pages/contacts.ts';
 import { PAGES } from '../src/console/registry.ts';
 import { NARROW, startBrowser, type Visit, WIDE } from './support/browser.ts';
 import { startTestConsole } from './support/console.ts';
@@ -123,6 +126,35 @@ test('every page is accessible and free of errors', async () => {
   await page.locator('.qr').waitFor();
   await page.waitForLoadState();
   await assertSound(visit);
+});
+
+test('last contacts of a large network are accessible in bins of any kind', async () => {
+  const na = await authority();
+  await using console = await startTestConsole(na);
+  await using visit = await browser.visit(console.url, { isApart: true });
+  const { page } = visit;
+  await page.waitForURL(/\/nodes$/);
+  for (const label of [null, 'rack']) {
+    const bins = createContactBins(label, 0);
+    for (let i = 0; i < 6000; i += 1) {
+      const name = `${'long-name-of-a-node-'.repeat(2)}${1000 + (i % 3000)}`;
+      const labels = i % 7 === 0 ? [] : [`rack=${'r'.repeat(60)}${i % 150}`];
+      const described = [{ name, labels }, { hostname: name, labels }, { labels }][i % 3];
+      const isActive = i % 90 > 60;
+      bins.add(
+        { lastSeen: -(2 ** (i % 33)), isActive, remoteAddr: `10.0.0.${i % 250}` },
+        described,
+      );
+    }
+    const client = { contacts: async () => bins.counted() };
+    const query = new URLSearchParams(label === null ? {} : { group: label });
+    const { body } = await CONTACTS.show({ client, now: () => 0 } as unknown as Context, query);
+    await page.goto(new URL('./contacts', page.url()).href);
+    const text = JSON.stringify(body.text.replaceAll('<details>', '<details open>'));
+    await page.evaluate(`document.querySelector('form.ask').outerHTML = ${text}`);
+    assert.ok((await page.locator('.bars a').count()) > 100);
+    await assertSound(visit);
+  }
 });
 
 test('works without scripts, and switches the theme', async () => {

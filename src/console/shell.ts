@@ -151,7 +151,7 @@ td .actions { flex-wrap: nowrap; gap: 0.25rem; }
 .cells { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.5rem; overflow-wrap: anywhere; }
 .cells svg { width: 100%; max-width: 60rem; }
 .cells svg > :hover rect { stroke: var(--ink); }
-.bars { display: grid; grid-template-columns: repeat(auto-fill, minmax(9rem, 1fr)); gap: 0.5rem 1.5rem; padding: 0; list-style: none; font-size: 0.875rem; }
+.bars { display: grid; grid-template-columns: repeat(auto-fill, minmax(10rem, 1fr)); gap: 0.5rem 1.5rem; padding: 0; list-style: none; font-size: 0.875rem; }
 .bars svg { display: block; width: 100%; height: 0.5rem; background: var(--sunken); }
 .age0 { fill: var(--ok); }
 .age1 { fill: var(--warn); fill-opacity: 0.5; }
