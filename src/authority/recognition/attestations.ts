@@ -3,7 +3,7 @@ import type { Attestation, AttestationRefusal } from '../../../machines/attestat
 import { canonicalJson, JsonText, type WithText } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
-import type { AttestationFilter, AttestationTerms } from '../../protocol/contract/inputs.ts';
+import type { AttestationTerms, RecordFilter } from '../../protocol/contract/inputs.ts';
 import { type Issuer, keysOf } from '../../protocol/records/issuer.ts';
 import {
   type MembershipAttestation,
@@ -111,10 +111,7 @@ export function isRevokedHere(na: Authority, attestationId: string): boolean {
   return na.subjects.committed('attestation', attestationId)?.value === 'revoked';
 }
 
-function passes(
-  attestation: Subject<'attestation'> | undefined,
-  filter: AttestationFilter,
-): boolean {
+function passes(attestation: Subject<'attestation'> | undefined, filter: RecordFilter): boolean {
   if (attestation === undefined) return false;
   const { value, context } = attestation;
   return (

@@ -8,7 +8,7 @@ import {
 } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
-import type { TreatyFilter, TreatyTerms } from '../../protocol/contract/inputs.ts';
+import type { RecordFilter, TreatyTerms } from '../../protocol/contract/inputs.ts';
 import { keysInForce } from '../../protocol/records/authority-chain.ts';
 import { type Issuer, keysOf } from '../../protocol/records/issuer.ts';
 import {
@@ -133,7 +133,7 @@ function statusOf({ treaty }: Edge): TreatyStatus {
   return treaty.revokedAt === null ? 'active' : 'revoked';
 }
 
-function passes(edge: Edge, filter: TreatyFilter): boolean {
+function passes(edge: Edge, filter: RecordFilter): boolean {
   return (
     (filter.issuer ?? edge.from.id) === edge.from.id &&
     (filter.subject ?? edge.to.id) === edge.to.id &&

@@ -6,6 +6,7 @@
 import type { OfferRequest } from '../records/agreement.ts';
 import type { CapabilityMembershipProof } from '../records/capability-disclosure.ts';
 import type { DeclaredAccess, LicenseTerms } from '../records/data-usage.ts';
+import type { SignedSuccession } from '../records/succession-request.ts';
 import type { HistoryPart, HistoryQuestion } from '../rows/history.ts';
 import type { Answer } from './answers.ts';
 import type { Input, OperatorClaim, Tier } from './claims.ts';
@@ -13,7 +14,6 @@ import type {
   AcceptAgreement,
   AddOperatorKey,
   AssembleConsensus,
-  AttestationFilter,
   AttestationTerms,
   BuildEvidence,
   CastVote,
@@ -23,7 +23,6 @@ import type {
   CounterOffer,
   DecideBoundary,
   DescribeNode,
-  FinishSuccession,
   FollowTreaty,
   Heartbeat,
   ImportFeed,
@@ -34,24 +33,17 @@ import type {
   OpenWebhooks,
   PolicyTerms,
   ReadEvents,
+  RecordFilter,
   RegisterAgent,
   RemoveAgent,
   Renew,
   RevocationQuestion,
-  RevokeAttestation,
   RevokeCertificate,
   RevokeOperatorKey,
-  RevokeTreaty,
-  RollBackPolicy,
-  SetOperatorKeyTier,
   SetRecognitionPolicy,
-  StageSuccession,
-  TreatyFilter,
   TreatyTerms,
   TrustQuestion,
   WebhookCursors,
-  WithdrawInvite,
-  WithdrawInviteBatch,
 } from './inputs.ts';
 import type { FilteredPage, PageRequest } from './pages.ts';
 
@@ -117,8 +109,8 @@ export const CALLS = {
   createInvites: standardCommand<InviteTerms>(),
   listInvites: standardQuery<FilteredPage<InviteFilter>>(),
   readInvitePage: internalQuery<FilteredPage<InviteFilter>>(),
-  withdrawInvite: standardCommand<WithdrawInvite>(),
-  withdrawInviteBatch: standardCommand<WithdrawInviteBatch>(),
+  withdrawInvite: standardCommand<{ readonly fingerprint: string }>(),
+  withdrawInviteBatch: standardCommand<{ readonly batch: string }>(),
   listCertificates: standardQuery<FilteredPage<CertificateFilter>>(),
   readCertificatePage: internalQuery<FilteredPage<CertificateFilter>>(),
   countContacts: standardQuery<ContactQuestion>(),
@@ -127,15 +119,16 @@ export const CALLS = {
   revokeCertificate: privilegedCommand<RevokeCertificate>(),
   listOperatorKeys: standardQuery<null>(),
   addOperatorKey: privilegedCommand<AddOperatorKey>(),
-  setOperatorKeyTier: privilegedCommand<SetOperatorKeyTier>(),
+  setOperatorKeyTier: privilegedCommand<{ readonly keyId: string; readonly tier: Tier }>(),
   revokeOperatorKey: privilegedCommand<RevokeOperatorKey>(),
-  stageSuccession: privilegedCommand<StageSuccession>(),
+  stageSuccession: privilegedCommand<{ readonly succession: SignedSuccession }>(),
   cancelSuccession: privilegedCommand<null>(),
   activateSuccession: privilegedCommand<null>(),
   rollBackAuthorityKey: privilegedCommand<null>(),
-  finishSuccession: privilegedCommand<FinishSuccession>(),
+  /** `despite` is the number of nodes that have not followed, if the operator accepts that. */
+  finishSuccession: privilegedCommand<{ readonly despite: number }>(),
   publishPolicy: privilegedCommand<PolicyTerms>(),
-  rollBackPolicy: privilegedCommand<RollBackPolicy>(),
+  rollBackPolicy: privilegedCommand<{ readonly policyId: string }>(),
   readPolicyHistory: standardQuery<PageRequest>(),
   readPolicyPage: internalQuery<PageRequest>(),
   openRoster: standardQuery<null>(),
@@ -145,9 +138,12 @@ export const CALLS = {
   readAdoption: standardQuery<null>(),
 
   issueAttestation: privilegedCommand<AttestationTerms>(),
-  revokeAttestation: privilegedCommand<RevokeAttestation>(),
+  revokeAttestation: privilegedCommand<{
+    readonly attestationId: string;
+    readonly reason: string;
+  }>(),
   issueTreaty: privilegedCommand<TreatyTerms>(),
-  revokeTreaty: privilegedCommand<RevokeTreaty>(),
+  revokeTreaty: privilegedCommand<{ readonly treatyId: string; readonly reason: string }>(),
   followTreaty: privilegedCommand<FollowTreaty>(),
   treatyPin: query<{ readonly treatyId: string }>(),
   setRecognitionPolicy: privilegedCommand<SetRecognitionPolicy>(),
@@ -158,9 +154,9 @@ export const CALLS = {
   countAgents: query<null>(),
   listAgents: query<FilteredPage<{ readonly capability: string }>>(),
   readAgent: query<{ readonly nodePublicKey: string }>(),
-  listAttestations: query<FilteredPage<AttestationFilter>>(),
+  listAttestations: query<FilteredPage<RecordFilter>>(),
   readAttestation: query<{ readonly attestationId: string }>(),
-  listTreaties: query<FilteredPage<TreatyFilter>>(),
+  listTreaties: query<FilteredPage<RecordFilter>>(),
   readTreaty: query<{ readonly treatyId: string }>(),
   readRecognitionPolicy: query<null>(),
   treatyKeys: query<{ readonly issuer: string }>(),

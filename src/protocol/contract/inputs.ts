@@ -16,7 +16,6 @@ import type { JustificationProof } from '../records/justification-proof.ts';
 import type { RecognitionPolicy } from '../records/recognition-policy.ts';
 import type { TreatyScope } from '../records/recognition-treaty.ts';
 import type { RevocationReason } from '../records/revocation-list.ts';
-import type { SignedSuccession } from '../records/succession-request.ts';
 import type { TrustDecision } from '../records/trust-evidence.ts';
 import type { CertificateStatusFilter } from '../rows/certificate.ts';
 import type { InviteStatus } from '../rows/invite.ts';
@@ -102,14 +101,6 @@ export interface InviteFilter extends DescriptionFilter {
   readonly fingerprint: string | null;
 }
 
-export interface WithdrawInvite {
-  readonly fingerprint: string;
-}
-
-export interface WithdrawInviteBatch {
-  readonly batch: string;
-}
-
 export interface RevokeCertificate {
   /** One certificate, or all certificates of a node key. */
   readonly target: { readonly certId: string } | { readonly nodePublicKey: string };
@@ -159,11 +150,6 @@ export interface AddOperatorKey {
   readonly tier: Tier;
 }
 
-export interface SetOperatorKeyTier {
-  readonly keyId: string;
-  readonly tier: Tier;
-}
-
 export interface RevokeOperatorKey {
   readonly keyId: string;
   readonly reason: string;
@@ -171,24 +157,11 @@ export interface RevokeOperatorKey {
   readonly unlessLastPrivileged: boolean;
 }
 
-export interface StageSuccession {
-  readonly succession: SignedSuccession;
-}
-
-export interface FinishSuccession {
-  /** The number of nodes that have not followed, if the operator accepts that. */
-  readonly despite: number;
-}
-
 /** The manifest members that an operator chooses; the authority sets the others. */
 export interface PolicyTerms {
   /** Null for a new id. */
   readonly policyId: string | null;
   readonly content: { readonly [member: string]: unknown };
-}
-
-export interface RollBackPolicy {
-  readonly policyId: string;
 }
 
 export interface AttestationTerms {
@@ -201,12 +174,8 @@ export interface AttestationTerms {
   readonly issuer: string | null;
 }
 
-export interface RevokeAttestation {
-  readonly attestationId: string;
-  readonly reason: string;
-}
-
-export interface AttestationFilter {
+/** Null members do not filter. */
+export interface RecordFilter {
   readonly issuer: string | null;
   readonly subject: string | null;
   readonly status: string | null;
@@ -222,11 +191,6 @@ export interface TreatyTerms {
   readonly issuer: string | null;
 }
 
-export interface RevokeTreaty {
-  readonly treatyId: string;
-  readonly reason: string;
-}
-
 export interface FollowTreaty {
   readonly treatyId: string;
   /** As named by the operator; null for the root key in the treaty, if any. */
@@ -237,12 +201,6 @@ export interface FollowTreaty {
   readonly inForce: readonly AuthoritySuccession[];
   /** When the next statement is to come into force; null if there is none. */
   readonly nextAt: string | null;
-}
-
-export interface TreatyFilter {
-  readonly issuer: string | null;
-  readonly subject: string | null;
-  readonly status: string | null;
 }
 
 export interface SetRecognitionPolicy {
