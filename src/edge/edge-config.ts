@@ -5,10 +5,8 @@ import type { TlsFiles } from '../base/tls/pair.ts';
 import type { CommandReference } from '../pages/reference/command-reference.ts';
 import type { DocumentCache } from '../protocol/contract/publications.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
-import { publishedAuthorityKeys } from './authority-keys.ts';
-import type { EdgeSettings } from './edge.ts';
-import type { Instance } from './instance.ts';
-import { publishedKeys } from './operator-keys.ts';
+import type { EdgeSettings, Instance } from './edge.ts';
+import { publishedAuthorityKeys, publishedKeys } from './known-keys.ts';
 import type { RateLimitSettings } from './rate-limit.ts';
 
 export interface EdgeConfig {

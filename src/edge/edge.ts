@@ -1,5 +1,6 @@
 /** The environment of routes. The edge never sees subjects or the store: it sends commands and gets answers. */
 
+import { sha256Hex } from '../base/crypto/digest.ts';
 import type { Logger } from '../base/log/logger.ts';
 import type { EdgeRuntime } from '../base/runtime.ts';
 import type { HtmlPage } from '../pages/frame.ts';
@@ -15,10 +16,9 @@ import type { RouteDescription } from '../protocol/route-description.ts';
 import type { NodeAuthSettings } from './auth/node.ts';
 import type { OperatorAuthSettings } from './auth/operator.ts';
 import type { HeartbeatSessions } from './auth/session.ts';
-import type { KnownAuthorityKeys } from './authority-keys.ts';
 import type { RoleRule } from './body.ts';
 import type { EventReaders } from './event-readers.ts';
-import type { Instance } from './instance.ts';
+import type { KnownAuthorityKeys } from './known-keys.ts';
 import type { EdgeMetrics } from './metrics.ts';
 import type { RateLimits } from './rate-limit.ts';
 import type { UnprovenBodies } from './unproven-bodies.ts';
@@ -100,4 +100,23 @@ export function withAnswer<T, R>(
   next: (answer: T) => R | Promise<R>,
 ): R | Promise<R> {
   return answer instanceof Promise ? answer.then(next) : next(answer);
+}
+
+/** The identity of this running instance, for operators who run several or replace one with another. */
+export interface Instance {
+  /** New at each start. */
+  readonly id: string;
+  readonly database: { readonly backend: string; readonly schemaVersion: number };
+  /** The label of the first key of the network. */
+  readonly signingKeyId: string;
+  /** Whether others can replace it, and answer at the same time. */
+  readonly haMode: 'single' | 'standby' | 'linked';
+}
+
+/** Enough hex digits to distinguish keys; the full key is in the genesis block. */
+const FINGERPRINT_DIGITS = 16;
+
+/** The first digits of SHA-256 of the public key's bytes. */
+export function keyFingerprint(publicKey: string): string {
+  return sha256Hex(Buffer.from(publicKey, 'base64')).slice(0, FINGERPRINT_DIGITS);
 }

@@ -12,7 +12,6 @@ import { parseBody } from './body.ts';
 import { type Edge, withAnswer } from './edge.ts';
 import { NO_BYTES, type Received, type StepResult } from './exchange.ts';
 import { countedFailure, limited, limitKey, takeLimit } from './limited.ts';
-import { isBeingPublished } from './operator-keys.ts';
 import { parseQuery } from './query.ts';
 import { type Reply, refusalReply } from './reply.ts';
 import { addressBlock } from './request-head.ts';
@@ -27,6 +26,14 @@ export function awaitOperatorKey(edge: Edge, received: Received): StepResult {
   return Promise.resolve(edge.call('awaitPublications', null)).then((answer) =>
     !answer.ok && answer.refusal === 'authority_unavailable' ? refusalReply(answer.refusal) : null,
   );
+}
+
+/** Whether the key is unknown here but may have been published and not have arrived yet. */
+function isBeingPublished({ settings, documents, instanceStatus }: Edge, keyId: string): boolean {
+  if (settings.operatorAuth.keys.has(keyId)) return false;
+  if (instanceStatus !== null) return true;
+  const isOutdated = documents.get('operator_keys') === undefined;
+  return isOutdated && documents.latest('operator_keys') !== undefined;
 }
 
 export function limitUnproven(edge: Edge, received: Received): StepResult {

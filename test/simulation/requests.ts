@@ -13,7 +13,7 @@ import {
   operatorPayload,
 } from '../../src/edge/auth/operator.ts';
 import type { SignedRequest } from '../../src/edge/auth/signed-request.ts';
-import type { KnownAuthorityKeys } from '../../src/edge/authority-keys.ts';
+import type { KnownAuthorityKeys } from '../../src/edge/known-keys.ts';
 import type { NodeClaim, OperatorClaim } from '../../src/protocol/contract/claims.ts';
 import type { GenesisBlock } from '../../src/protocol/records/genesis.ts';
 import { signRecord, soleSigner } from '../../src/protocol/records/signed-record.ts';

@@ -15,17 +15,20 @@ import {
 import { type Fresh, Whole } from '../../protocol/records/record.ts';
 import { judgeAgreement } from '../../protocol/verification.ts';
 import type { RouteEntry } from '../route.ts';
-import { recordRoute } from './record-route.ts';
 import { Filled } from './scalars.ts';
 import {
   areCapabilities,
+  Capabilities,
   demandPresent,
   freeFormOf,
   isCapabilityList,
+  Keys,
+  optional,
+  RequestTimestamp,
+  recordRoute,
   timestampOf,
   windowOf,
-} from './trust-members.ts';
-import { Capabilities, Keys, optional, RequestTimestamp } from './trust-schemas.ts';
+} from './trust-requests.ts';
 import { logging, verificationRoute } from './verification-route.ts';
 
 const Terms = {

@@ -9,10 +9,16 @@ import { BoundaryDecision } from '../../protocol/records/boundary-decision.ts';
 import { type Fresh, Whole } from '../../protocol/records/record.ts';
 import { judgeDecision } from '../../protocol/verification.ts';
 import type { RouteEntry } from '../route.ts';
-import { recordRoute } from './record-route.ts';
 import { Filled } from './scalars.ts';
-import { demandPresent, freeFormOf, integerOf, isMissing } from './trust-members.ts';
-import { Keys, optional } from './trust-schemas.ts';
+import {
+  demandPresent,
+  freeFormOf,
+  integerOf,
+  isMissing,
+  Keys,
+  optional,
+  recordRoute,
+} from './trust-requests.ts';
 import { logging, verificationRoute } from './verification-route.ts';
 
 const Context = Type.Object({

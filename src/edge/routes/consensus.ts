@@ -15,9 +15,7 @@ import type { Fresh } from '../../protocol/records/record.ts';
 import { readValidatorVote, ValidatorVote } from '../../protocol/records/validator-vote.ts';
 import { judgeConsensus } from '../../protocol/verification.ts';
 import type { RouteEntry } from '../route.ts';
-import { recordRoute } from './record-route.ts';
-import { demandPresent, integerOf } from './trust-members.ts';
-import { Keys, optional } from './trust-schemas.ts';
+import { demandPresent, integerOf, Keys, optional, recordRoute } from './trust-requests.ts';
 import { logging, verificationRoute } from './verification-route.ts';
 
 export const consensusRoutes: readonly RouteEntry[] = [

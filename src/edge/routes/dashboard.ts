@@ -15,10 +15,10 @@ import type { Edge } from '../edge.ts';
 import { firstValue, type Query } from '../query.ts';
 import { htmlReply } from '../reply.ts';
 import { PUBLIC_PAGE, type RouteEntry } from '../route.ts';
-import { cachedBySource } from './cached-by-source.ts';
 import { questionFor } from './history.ts';
 import { dashboardContent } from './live-renderers.ts';
 import { networkOf, withDocument } from './published-content.ts';
+import { cachedBySource } from './shared-build.ts';
 
 const HOUR_MS = 3_600_000;
 /** How old a drawn history may be, in milliseconds. */

@@ -18,10 +18,17 @@ import { judgeIntent } from '../../protocol/verification.ts';
 import { documentReply, refusalReply } from '../reply.ts';
 import type { RouteEntry } from '../route.ts';
 import { currentDocument } from './documents.ts';
-import { recordRoute } from './record-route.ts';
 import { Filled } from './scalars.ts';
-import { demandPresent, integerOf, isMissing, windowOf } from './trust-members.ts';
-import { Keys, optional, RequestTimestamp } from './trust-schemas.ts';
+import {
+  demandPresent,
+  integerOf,
+  isMissing,
+  Keys,
+  optional,
+  RequestTimestamp,
+  recordRoute,
+  windowOf,
+} from './trust-requests.ts';
 import { verificationRoute } from './verification-route.ts';
 
 const Texts = Type.Array(Type.String());

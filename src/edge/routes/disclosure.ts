@@ -21,10 +21,15 @@ import { judgeMembership } from '../../protocol/verification.ts';
 import type { Edge } from '../edge.ts';
 import { jsonReply, type Reply } from '../reply.ts';
 import type { RouteEntry, RouteRequest } from '../route.ts';
-import { recordRoute } from './record-route.ts';
 import { Filled } from './scalars.ts';
-import { demandPresent, freshFor, isCapabilityList } from './trust-members.ts';
-import { Capabilities, Keys } from './trust-schemas.ts';
+import {
+  Capabilities,
+  demandPresent,
+  freshFor,
+  isCapabilityList,
+  Keys,
+  recordRoute,
+} from './trust-requests.ts';
 import { logging, verificationRoute } from './verification-route.ts';
 
 const EXAMPLE_PROOF = proveMembership(

@@ -19,8 +19,8 @@ import { type Edge, withAnswer } from '../edge.ts';
 import { firstValue } from '../query.ts';
 import { documentReply, type Reply, refusalReply, staleDocumentReply } from '../reply.ts';
 import { PUBLIC_DOCUMENT, type RouteEntry, type RouteRequest } from '../route.ts';
-import { cachedBySource } from './cached-by-source.ts';
 import { deltaReply, heldSequence } from './revocation-list-delta.ts';
+import { cachedBySource } from './shared-build.ts';
 
 export const documentRoutes: readonly RouteEntry[] = [
   {

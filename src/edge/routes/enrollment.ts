@@ -13,8 +13,8 @@ import { countedFailure, withProof } from '../limited.ts';
 import { answerReply, refusalReply } from '../reply.ts';
 import { addressBlock } from '../request-head.ts';
 import { BODY_KEY_PROOF, type RouteEntry, type RouteRequest } from '../route.ts';
-import { cachedBySource } from './cached-by-source.ts';
 import { Filled, hours, judgedElsewhere, NodeProofMembers } from './scalars.ts';
+import { cachedBySource } from './shared-build.ts';
 
 type Accepted = Extract<Answer, { readonly ok: true }>;
 

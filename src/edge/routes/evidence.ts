@@ -12,9 +12,14 @@ import {
 } from '../../protocol/records/trust-evidence.ts';
 import { judgeEvidence } from '../../protocol/verification.ts';
 import type { RouteEntry } from '../route.ts';
-import { recordRoute } from './record-route.ts';
-import { demandPresent, integerOf, isMissing } from './trust-members.ts';
-import { Keys, optional } from './trust-schemas.ts';
+import {
+  demandPresent,
+  integerOf,
+  isMissing,
+  Keys,
+  optional,
+  recordRoute,
+} from './trust-requests.ts';
 import { logging, verificationRoute } from './verification-route.ts';
 
 export const evidenceRoutes: readonly RouteEntry[] = [

@@ -5,8 +5,8 @@ import { dashboardMain } from '../../pages/dashboard.ts';
 import type { DrawnGraph } from '../../pages/graph-drawing.ts';
 import { LivePageContent } from '../../pages/live-content.ts';
 import { type LiveRenderers, withAnswer } from '../edge.ts';
-import { cachedBySource } from './cached-by-source.ts';
 import { dashboardIn, graphIn, keptByEtag } from './published-content.ts';
+import { cachedBySource } from './shared-build.ts';
 
 export const dashboardContent = keptByEtag(
   (edge, document) => new LivePageContent(dashboardMain(dashboardIn(edge, document))),

@@ -18,10 +18,10 @@ import type { Edge } from '../edge.ts';
 import { firstValue } from '../query.ts';
 import { htmlReply, type Reply, refusalReply, textReply } from '../reply.ts';
 import { PUBLIC_PAGE, type RouteEntry, type RouteRequest } from '../route.ts';
-import { cachedBySource } from './cached-by-source.ts';
 import { filter, pageParameter } from './listing.ts';
 import { connectomeContent } from './live-renderers.ts';
 import { type PublishedGraph, withGraph } from './published-content.ts';
+import { cachedBySource } from './shared-build.ts';
 import { tooManyPaths } from './trust-question.ts';
 
 const CSV = 'text/csv; charset=utf-8';

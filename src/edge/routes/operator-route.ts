@@ -1,3 +1,5 @@
+import Type from 'typebox';
+import type { JsonObject } from '../../base/json/value.ts';
 import type {
   CallInput,
   CallOf,
@@ -6,9 +8,11 @@ import type {
 } from '../../protocol/contract/calls.ts';
 import type { Input } from '../../protocol/contract/claims.ts';
 import type { RouteDescription } from '../../protocol/route-description.ts';
+import { bodyReader, mapped } from '../body.ts';
 import type { Edge } from '../edge.ts';
 import { answerReply, slicedReply } from '../reply.ts';
 import { operatorOf, type RouteEntry, type RouteRequest } from '../route.ts';
+import { Text } from './scalars.ts';
 
 interface OperatorRoute<Name extends OperatorCallName>
   extends Omit<RouteDescription, 'access' | 'keepsAnswer'> {
@@ -63,3 +67,12 @@ export function countRoute<Name extends CountName>({
     },
   };
 }
+
+const reasonReader = bodyReader(Type.Object({ reason: Type.Optional(Text) }));
+
+/** The body of revocations with a free-text reason; `unspecified` if absent. */
+export const reasonBody = {
+  schema: reasonReader.schema,
+  read: (body: JsonObject) =>
+    mapped(reasonReader.read(body), ({ reason = 'unspecified' }) => ({ reason })),
+};

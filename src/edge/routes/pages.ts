@@ -1,17 +1,23 @@
-/** Pages about the service itself: rendered once, then served from the same bytes. */
+/** Pages about the service itself, rendered once and then served from the same bytes, and the ends of live pages. */
 
+import Type from 'typebox';
 import { inSlices } from '../../base/slices.ts';
 import { apiReferencePage } from '../../pages/api-reference.ts';
 import { cliReferencePage } from '../../pages/cli-reference.ts';
 import { homePage } from '../../pages/home.ts';
+import { openApiText } from '../../pages/reference/openapi.ts';
+import { searchEntries, searchPage } from '../../pages/search.ts';
 import type { Dashboard } from '../../protocol/rows/dashboard.ts';
-import { type Edge, withAnswer } from '../edge.ts';
-import { keyFingerprint } from '../instance.ts';
-import { htmlReply } from '../reply.ts';
-import { PUBLIC_PAGE, type RouteEntry } from '../route.ts';
-import { cachedBySource } from './cached-by-source.ts';
+import { addressedDocument } from '../addressed-document.ts';
+import { type Edge, keyFingerprint, withAnswer } from '../edge.ts';
+import { LIVE_FORMS, LIVE_PATH } from '../live-pages.ts';
+import { firstValue } from '../query.ts';
+import { addressedReply, htmlReply, refusalReply } from '../reply.ts';
+import { PUBLIC_DOCUMENT, PUBLIC_PAGE, type RouteEntry } from '../route.ts';
 import { currentDocument } from './documents.ts';
-import { dashboardIn, keptByEtag } from './published-content.ts';
+import { filter } from './listing.ts';
+import { dashboardIn, keptByEtag, withGraph } from './published-content.ts';
+import { cachedBySource } from './shared-build.ts';
 
 export const pageRoutes: readonly RouteEntry[] = [
   {
@@ -38,6 +44,28 @@ export const pageRoutes: readonly RouteEntry[] = [
     refusals: [],
     handle: (request, edge) => htmlReply(cliReference(edge), request),
   },
+  // `edge/viewers.ts` handles the upgrade to a WebSocket.
+  {
+    method: 'GET',
+    path: LIVE_PATH,
+    access: 'public',
+    limit: 'none',
+    query: Type.Object({
+      topic: Type.Enum(['dashboard', 'connectome'], { description: 'The page' }),
+      form: Type.Optional(
+        Type.Enum([...LIVE_FORMS], {
+          default: 'whole',
+          description: 'Whether to send the whole content, or what changed',
+        }),
+      ),
+    }),
+    summary: 'WebSocket that sends the newest content of a live page whenever it changes',
+    description: 'For pages of this site only. What is sent to it is ignored.',
+    answer: Type.Object({ topic: Type.String(), html: Type.String() }),
+    exampleNeeds: { what: 'an upgrade to a WebSocket', otherwise: 'upgrade_required' },
+    refusals: ['upgrade_required', 'unknown_live_topic', 'foreign_origin', 'shutting_down'],
+    handle: () => refusalReply('upgrade_required', {}, 'Upgrade', 'websocket'),
+  },
 ];
 
 const home = keptByEtag((edge, dashboard) => homeOf(edge, dashboardIn(edge, dashboard)));
@@ -54,4 +82,38 @@ const apiReference = cachedBySource(({ settings, routes }: Edge) =>
 
 const cliReference = cachedBySource(({ settings }: Edge) =>
   cliReferencePage(settings.commands, settings.genesis.network_name),
+);
+
+/** The search over everything public, and the description of the routes for programs. */
+export const referenceRoutes: readonly RouteEntry[] = [
+  {
+    ...PUBLIC_PAGE,
+    path: '/search',
+    query: Type.Object({ q: filter('Words that must all be in a name, a path or a description') }),
+    summary: 'Sovereigns, treaties, pages, routes and commands by parts of their names, as a page',
+    refusals: ['service_not_ready'],
+    handle: (request, edge) =>
+      withGraph(request, edge, (graph) =>
+        htmlReply(
+          searchPage(firstValue(request.query, 'q') ?? '', entriesOf(edge), graph),
+          request,
+        ),
+      ),
+  },
+  {
+    ...PUBLIC_DOCUMENT,
+    path: '/swagger.json',
+    summary: 'This HTTP surface as OpenAPI 3.0.3',
+    answer: { contentType: 'application/json' },
+    refusals: [],
+    handle: (request, edge) => addressedReply(description(edge), request.baseUrl, request),
+  },
+];
+
+const entriesOf = cachedBySource(({ routes, settings }: Edge) =>
+  searchEntries(routes, settings.commands),
+);
+
+const description = cachedBySource(({ routes, settings }: Edge) =>
+  addressedDocument(openApiText(routes, settings.genesis.network_name)),
 );

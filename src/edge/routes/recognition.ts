@@ -25,7 +25,7 @@ import { answerReply, documentReply, refusalReply } from '../reply.ts';
 import { operatorOf, PUBLIC_DOCUMENT, type RouteEntry } from '../route.ts';
 import { serveDocument } from './documents.ts';
 import { operatorRoute } from './operator-route.ts';
-import { KeysOfAnyForm, optional } from './trust-schemas.ts';
+import { KeysOfAnyForm, optional } from './trust-requests.ts';
 
 const MAX_POLICY_ID_LENGTH = 256;
 

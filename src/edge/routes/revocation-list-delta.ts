@@ -10,7 +10,7 @@ import type { Edge } from '../edge.ts';
 import { documentReply, type PiecewiseBody, piecewiseReply, type Reply } from '../reply.ts';
 import type { RouteRequest } from '../route.ts';
 import { lastingBytes } from '../send-reply.ts';
-import { cachedBySource } from './cached-by-source.ts';
+import { cachedBySource } from './shared-build.ts';
 
 /**
  * Longer deltas are neither cached nor compressed, and are sent from the one shared copy of the list, so that slow

@@ -1,9 +1,8 @@
-/** Values built from a published document in slices, once per version. */
+/** Values that are built once: for as long as their source is in use, or in slices for each version of a document. */
 
 import { inSlices } from '../../base/slices.ts';
 import type { DocumentName, PublishedDocument } from '../../protocol/contract/documents.ts';
 import type { Edge } from '../edge.ts';
-import { cachedBySource } from './cached-by-source.ts';
 
 /**
  * Returns the value, or a promise if it must be built. If the document changes meanwhile, a newer version may be built
@@ -72,4 +71,16 @@ export function createSharedBuild<Made>(
   }
 
   return current;
+}
+
+/** Caches a result computed from a value for as long as the value is in use. */
+export function cachedBySource<Source extends object, Made>(make: (source: Source) => Made) {
+  const kept = new WeakMap<Source, Made>();
+  return (source: Source): Made => {
+    const known = kept.get(source);
+    if (known !== undefined) return known;
+    const made = make(source);
+    kept.set(source, made);
+    return made;
+  };
 }

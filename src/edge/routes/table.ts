@@ -20,23 +20,19 @@ import { healthRoutes } from './health.ts';
 import { historyRoutes } from './history.ts';
 import { horizonRoutes } from './horizon.ts';
 import { inviteRoutes } from './invites.ts';
-import { liveRoutes } from './live.ts';
 import { nodeDescriptionRoutes } from './node-descriptions.ts';
 import { operatorKeyRoutes } from './operator-keys.ts';
 import { operatorPageRoutes } from './operator-pages.ts';
-import { pageRoutes } from './pages.ts';
+import { pageRoutes, referenceRoutes } from './pages.ts';
 import { policyRoutes } from './policies.ts';
 import { recognitionRoutes } from './recognition.ts';
-import { referenceRoutes } from './reference.ts';
 import { nodeCountRoutes } from './roster.ts';
-import { searchRoutes } from './search.ts';
 import { treatyRoutes } from './treaties.ts';
 import { trustPageRoutes } from './trust-page.ts';
 import { verificationRoutes } from './verification.ts';
 
 const ENTRIES: readonly RouteEntry[] = [
   ...pageRoutes,
-  ...liveRoutes,
   ...healthRoutes,
   ...documentRoutes,
   ...enrollmentRoutes,
@@ -66,7 +62,6 @@ const ENTRIES: readonly RouteEntry[] = [
   ...dashboardRoutes,
   ...operatorPageRoutes,
   ...detailsPageRoutes,
-  ...searchRoutes,
   ...referenceRoutes,
 ];
 

@@ -21,8 +21,7 @@ import { firstValue } from '../query.ts';
 import { answerReply } from '../reply.ts';
 import { operatorOf, type RouteEntry } from '../route.ts';
 import { filter, listReply, openPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
-import { operatorRoute } from './operator-route.ts';
-import { reasonBody } from './reason.ts';
+import { operatorRoute, reasonBody } from './operator-route.ts';
 import {
   areAllowedRoles,
   FilledText,

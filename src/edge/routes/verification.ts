@@ -21,7 +21,7 @@ import {
 } from '../../protocol/verification.ts';
 import type { Edge } from '../edge.ts';
 import type { RouteEntry } from '../route.ts';
-import { KeysOfAnyForm, optional } from './trust-schemas.ts';
+import { KeysOfAnyForm, optional } from './trust-requests.ts';
 import { logging, verificationRoute } from './verification-route.ts';
 
 export const verificationRoutes: readonly RouteEntry[] = [

@@ -1,6 +1,6 @@
 /** What clients ask for, signed for the key that the edge of an instance knows, and as this edge passes it on. */
 import type { Signer } from '../../../src/base/crypto/primitives.ts';
-import type { KnownAuthorityKeys } from '../../../src/edge/authority-keys.ts';
+import type { KnownAuthorityKeys } from '../../../src/edge/known-keys.ts';
 import type { CallInput, CallOf, OperatorCallName } from '../authority-calls.ts';
 import { OPERATORS, STRANGER, signAsNode, signAsOperator } from '../requests.ts';
 

@@ -10,10 +10,7 @@ import { jsonText } from '../../../src/base/json/write.ts';
 import { createLogger } from '../../../src/base/log/logger.ts';
 import { Refusal } from '../../../src/base/refusal.ts';
 import { createHeartbeatSessions, type HeartbeatSessions } from '../../../src/edge/auth/session.ts';
-import {
-  type KnownAuthorityKeys,
-  publishedAuthorityKeys,
-} from '../../../src/edge/authority-keys.ts';
+import { type KnownAuthorityKeys, publishedAuthorityKeys } from '../../../src/edge/known-keys.ts';
 import { createRateLimits, type RateLimitSettings } from '../../../src/edge/rate-limit.ts';
 import { currentDocument } from '../../../src/edge/routes/documents.ts';
 import { type Call, onceConfirmed, whileHeld } from '../../../src/protocol/contract/calls.ts';

@@ -1,9 +1,10 @@
 /**
- * Members of trust-protocol requests. Each check has its place in the order and its code [trust-5], [trust-6], so each
- * route lists its own checks; the shared parts are here. A route has few codes, so the details of a refusal contain
- * the exact cause.
+ * What the routes of the trust protocol share: their schemas, and the checks of members. Each check has its place in
+ * the order and its code [trust-5], [trust-6], so each route lists its own checks. A route has few codes, so the
+ * details of a refusal contain the exact cause.
  */
 
+import Type, { type TNull, type TOptional, type TSchema, type TUnion } from 'typebox';
 import {
   areTexts,
   isJsonObject,
@@ -14,11 +15,13 @@ import {
 } from '../../base/json/value.ts';
 import { demand, Refusal, type RefusalName, refuse } from '../../base/refusal.ts';
 import { parseRequestDatetime, type RequestDatetime } from '../../base/timestamp.ts';
+import type { CallInput, TrustCall } from '../../protocol/contract/calls.ts';
 import type { Input } from '../../protocol/contract/claims.ts';
-import { MAX_CAPABILITIES } from '../../protocol/records/bounds.ts';
+import { MAX_CAPABILITIES, MAX_KEYS } from '../../protocol/records/bounds.ts';
 import type { Fresh } from '../../protocol/records/record.ts';
 import type { Edge } from '../edge.ts';
-import type { RouteRequest } from '../route.ts';
+import type { RouteEntry, RouteRequest } from '../route.ts';
+import { operatorRoute } from './operator-route.ts';
 
 type Member = JsonValue | undefined;
 
@@ -91,4 +94,58 @@ export function windowOf(
 /** The source of ids and times for members that each reader generates. */
 export function freshFor({ now }: RouteRequest, { runtime }: Edge): Fresh {
   return { now, uuid: runtime.uuid };
+}
+
+/** The keys that verify a record; by default the key of this authority. */
+export const Keys = optional(
+  Type.Array(Type.String(), {
+    maxItems: MAX_KEYS,
+    description: 'Base64 Ed25519 public keys; an empty list accepts nothing',
+  }),
+);
+
+/** Keys as a list, or as an object whose member names are key ids. */
+export const KeysOfAnyForm = Type.Optional(
+  Type.Union([Type.Array(Type.String()), Type.Record(Type.String(), Type.String()), Type.Null()]),
+);
+
+/** A member that may be absent or null, with the same meaning. */
+export function optional<T extends TSchema>(schema: T): TOptional<TUnion<[T, TNull]>> {
+  return Type.Optional(Type.Union([schema, Type.Null()]));
+}
+
+export const Capabilities = Type.Array(Type.String({ minLength: 1 }), {
+  minItems: 1,
+  maxItems: MAX_CAPABILITIES,
+});
+
+export const RequestTimestamp = Type.String({
+  description: 'ISO 8601; without an offset it is UTC',
+});
+
+type Described = Pick<
+  RouteEntry,
+  'path' | 'summary' | 'description' | 'body' | 'example' | 'exampleNeeds' | 'answer' | 'refusals'
+>;
+
+interface RecordRoute<Name extends TrustCall> extends Described {
+  readonly command: Name;
+  /** The input of the command from the body; throws the refusal of an invalid body. */
+  read(body: JsonObject, fresh: Fresh): CallInput<Name>;
+}
+
+/** A route on which the authority builds and signs a record for an operator of standard tier. */
+export function recordRoute<Name extends TrustCall>({
+  command,
+  read,
+  ...described
+}: RecordRoute<Name>): RouteEntry {
+  return operatorRoute({
+    ...described,
+    method: 'POST',
+    call: command,
+    limit: 'ADMIN',
+    created: 'always',
+    input: (request, edge) => inputOf(() => read(request.body, freshFor(request, edge))),
+  });
 }

@@ -1,4 +1,4 @@
-/** The keys of the authority and its genesis block as known to an edge: those that the authority has published. */
+/** The keys of the authority and of operators, and the genesis block, as an edge knows them: as the authority has published them. */
 import { documentText, type PublishedDocument } from '../protocol/contract/documents.ts';
 import type { DocumentCache } from '../protocol/contract/publications.ts';
 import type { AuthorityKeys } from '../protocol/records/authority-chain.ts';
@@ -46,4 +46,20 @@ export function publishedAuthorityKeys(
 
   documents.follow(use);
   return known;
+}
+
+/** Key id to base64 public key; only the configured keys until the authority has published all keys. */
+export function publishedKeys(
+  configured: Iterable<readonly [string, string]>,
+  documents: DocumentCache,
+): ReadonlyMap<string, string> {
+  const keys = new Map(configured);
+  documents.follow((name, document) => {
+    if (name !== 'operator_keys') return;
+    keys.clear();
+    for (const [id, key] of JSON.parse(documentText(document)) as [string, string][]) {
+      keys.set(id, key);
+    }
+  });
+  return keys;
 }
