@@ -454,9 +454,9 @@ test('the environment is read only where the command line starts the service or 
     .filter(({ code }) => /\bprocess\.env\b/.test(code))
     .map(({ file }) => file);
   assert.deepEqual(readers, [
+    'src/cli/printable.ts',
     'src/cli/serve-authority.ts',
     'src/cli/store-address.ts',
-    'src/cli/style.ts',
   ]);
 });
 

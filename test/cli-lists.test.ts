@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import fc from 'fast-check';
-import { type ListOptions, ordered, orderedRows } from '../src/cli/list-order.ts';
+import { type ListOptions, ordered, orderedRows } from '../src/cli/listing.ts';
 import { type Column, column, timeColumn } from '../src/cli/table.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { REAL_TIME } from './support/clock.ts';

@@ -7,8 +7,12 @@ import { jsonText } from '../src/base/json/write.ts';
 import { createEdgeMetrics } from '../src/edge/metrics.ts';
 import type { Answer } from '../src/protocol/contract/answers.ts';
 import { OUTCOME_UNKNOWN, UNAVAILABLE } from '../src/protocol/contract/calls.ts';
-import { CELLS, placeOf } from '../src/protocol/contract/history-cells.ts';
-import { REQUEST_SECONDS, STORE_SECONDS } from '../src/protocol/contract/time-buckets.ts';
+import {
+  CELLS,
+  placeOf,
+  REQUEST_SECONDS,
+  STORE_SECONDS,
+} from '../src/protocol/contract/history-cells.ts';
 import type { History, HistoryPart, SeriesName } from '../src/protocol/rows/history.ts';
 import { createHistoryRecorder } from '../src/server/history-recorder.ts';
 import { createAuthorityMetrics } from '../src/server/metrics/authority.ts';

@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs';
 import { after, before, suite, test } from 'node:test';
 import { type Certificate, UNTOUCHED } from '../machines/certificate.ts';
 import { createExpiryCensus } from '../src/authority/derived/expiry-census.ts';
-import type { Subject } from '../src/authority/subjects/subject-table.ts';
+import type { Subject } from '../src/authority/subjects/kinds.ts';
 import { createSubjects } from '../src/authority/subjects/subjects.ts';
 import { createCertificateNumbers } from '../src/authority/tables/certificate-numbers.ts';
 import { formatInstant } from '../src/base/timestamp.ts';

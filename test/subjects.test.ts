@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { type Certificate, UNTOUCHED } from '../machines/certificate.ts';
 import { restoreSubjects } from '../src/authority/engine/restore.ts';
 import { createLiveness } from '../src/authority/liveness/last-contact.ts';
-import type { Subject } from '../src/authority/subjects/subject-table.ts';
+import type { Subject } from '../src/authority/subjects/kinds.ts';
 import { createSubjects, toSubject } from '../src/authority/subjects/subjects.ts';
 import { createCertificateNumbers } from '../src/authority/tables/certificate-numbers.ts';
 import { createTextIndex, NONE } from '../src/authority/tables/text-index.ts';

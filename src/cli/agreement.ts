@@ -6,11 +6,11 @@ import { notHolding, readJsonFile, readJsonFiles } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { collect, collectAs, publicKey, timeAhead } from './options.ts';
 import { printVerdict } from './output.ts';
-import { keysOf } from './party-keys.ts';
 import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
 import { addWindowOptions, hoursFromNow, type WindowOptions, windowOf } from './validity.ts';
 import {
   addVerificationOptions,
+  keysOf,
   partiesOf,
   type VerificationOptions,
   verifierOf,

@@ -18,10 +18,10 @@ import {
 } from '../protocol/records/succession-request.ts';
 import { isConfirmed, isTerminal } from './confirm.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
+import { readRootKey } from './genesis.ts';
 import { notHolding, readJsonFile } from './json-file.ts';
 import { addLocalOptions } from './options.ts';
 import { type OutputOptions, printNote, printResult } from './output.ts';
-import { readRootKey } from './root-key.ts';
 import { saveFile } from './saved-file.ts';
 
 interface SignOptions extends OutputOptions {

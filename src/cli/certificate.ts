@@ -16,8 +16,7 @@ import {
 } from './certificate-rows.ts';
 import { descriptionLines } from './descriptions.ts';
 import { usageFailure } from './exit-codes.ts';
-import { addListOptions, type ListOptions } from './list-order.ts';
-import { printList, rowsOf } from './listing.ts';
+import { addListOptions, type ListOptions, printList, rowsOf } from './listing.ts';
 import { assertMeant, type Many, printDryRun } from './many.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { statusOption, wholeNumber } from './options.ts';

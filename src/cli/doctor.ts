@@ -12,11 +12,10 @@ import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { httpFetch } from './http-fetch.ts';
 import { addLocalOptions, collect, dataDirOption, serverUrl } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
-import { type Line, printable } from './printable.ts';
+import { type Line, painted, printable, type Style } from './printable.ts';
 import { whileWaiting } from './progress.ts';
 import { caOption } from './server.ts';
 import { environment, storeOption } from './store-address.ts';
-import { painted, type Style } from './style.ts';
 import { packageVersion } from './version.ts';
 
 interface DoctorOptions extends OutputOptions {

@@ -5,9 +5,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../base/json/valu
 import { systemRuntime } from '../base/runtime.ts';
 import { parseRequestTimestamp } from '../base/timestamp.ts';
 import { eventTypeOption, timeAgo } from './options.ts';
-import { type Line, printable, printableJson } from './printable.ts';
+import { type Line, painted, printable, printableJson, type Style } from './printable.ts';
 import { isNamedBy, shortForms } from './short-id.ts';
-import { painted, type Style } from './style.ts';
 import { addWideOption, cut, type TableOptions } from './table.ts';
 
 /** The members that commands read of an entry, wherever it comes from. */

@@ -1,5 +1,8 @@
 /** `mesh-na genesis`: offline changes to the genesis file that only the root key can make. */
+
 import type { Command } from 'commander';
+import type { Signer } from '../base/crypto/primitives.ts';
+import { readPrivateKey } from '../base/keys/private-key.ts';
 import { systemRuntime } from '../base/runtime.ts';
 import { formatInstant } from '../base/timestamp.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
@@ -9,7 +12,6 @@ import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { readGenesisFile } from './json-file.ts';
 import { addLocalOptions, wholeNumber } from './options.ts';
 import { asJson, type OutputOptions, printResult } from './output.ts';
-import { readRootKey } from './root-key.ts';
 import { saveFile } from './saved-file.ts';
 
 interface RenewOptions extends OutputOptions {
@@ -70,4 +72,20 @@ async function runRenew({ rootKey, genesis: file, days, out, ...options }: Renew
 function extended({ signatures: _, ...genesis }: GenesisBlock, end: number) {
   const { network_authority } = genesis;
   return { ...genesis, network_authority: { ...network_authority, valid_to: formatInstant(end) } };
+}
+
+/** Reads the root key, for commands that sign with it offline. `file` is the file that contains the public key, `rootPublicKey`. */
+export async function readRootKey(
+  path: string,
+  { rootPublicKey, file }: { readonly rootPublicKey: string; readonly file: string },
+): Promise<Signer> {
+  const { signerFromSeed } = await import('../base/crypto/ed25519.ts');
+  const seed = onLocalFiles(() => readPrivateKey(path));
+  const root = signerFromSeed(seed);
+  if (root.publicKey === rootPublicKey) return root;
+  const isPublic = seed.toString('base64') === rootPublicKey;
+  const message = isPublic
+    ? `${path} contains the public root key of ${file}: give the private one, from the matching root.key`
+    : `${path} is not the root key of ${file}`;
+  throw failure(EXIT.unusable, 'local_files', message);
 }

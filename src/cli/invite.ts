@@ -18,8 +18,7 @@ import {
   nodeName,
 } from './descriptions.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
-import { addListOptions, type ListOptions } from './list-order.ts';
-import { eachOf, printList, rowsOf } from './listing.ts';
+import { addListOptions, eachOf, type ListOptions, printList, rowsOf } from './listing.ts';
 import { assertMeant, type Many, printDryRun } from './many.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { collect, publicKey, statusOption, wholeNumber } from './options.ts';

@@ -14,8 +14,7 @@ import {
 } from './certificate-rows.ts';
 import { descriptionColumns, descriptionIn } from './descriptions.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
-import { addListOptions, type ListOptions, ordered, orderedRows } from './list-order.ts';
-import { rowsOf } from './listing.ts';
+import { addListOptions, type ListOptions, ordered, orderedRows, rowsOf } from './listing.ts';
 import { runJoin, runRenew } from './node-enroll.ts';
 import {
   keyPath,

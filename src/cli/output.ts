@@ -2,8 +2,7 @@
 
 import type { JsonObject } from '../base/json/value.ts';
 import { EXIT, type ExitCode, failure, outcomeOf } from './exit-codes.ts';
-import { type Line, printable, printableJson, shownLine } from './printable.ts';
-import { painted } from './style.ts';
+import { type Line, painted, printable, printableJson, shownLine } from './printable.ts';
 
 export interface OutputOptions {
   readonly json?: boolean;

@@ -1,15 +1,16 @@
 /** Shared by the `verify` commands: verification by the authority or, with `--offline`, by this program. */
+
 import { type Command, Option } from 'commander';
 import type { JsonObject } from '../base/json/value.ts';
 import { systemRuntime } from '../base/runtime.ts';
 import { createNetworkTrust, type NetworkTrustOptions } from '../client/followed-keys.ts';
 import { genesisProblem } from '../client/network-trust.ts';
+import type { PublicClient } from '../client/public-client.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
 import { readGenesisFile, readJsonFile } from './json-file.ts';
 import { offlineVerdicts, type Verifications } from './offline-verdicts.ts';
 import { addPublicOptions, type PublicOptions } from './options.ts';
-import { type KnownParties, knownParties } from './party-keys.ts';
 import { chosenProfile, configHomeOption, profileName } from './profiles.ts';
 import { publicClient } from './server.ts';
 
@@ -50,7 +51,7 @@ export async function verifierOf(options: VerificationOptions): Promise<Verifica
   }
   const anchor = await anchorOf(options);
   return offlineVerdicts({
-    authorityKeys: () => keysOf(anchor),
+    authorityKeys: () => anchorKeys(anchor),
     feed: feed === undefined ? null : await readJsonFile(feed),
     runtime: systemRuntime,
   });
@@ -58,31 +59,23 @@ export async function verifierOf(options: VerificationOptions): Promise<Verifica
 
 /** The parties whose keys are known by default. */
 export async function partiesOf(options: VerificationOptions): Promise<KnownParties> {
-  if (!options.offline) return knownParties(publicClient(options));
-  const { sovereignId, keys } = await anchorOf(options);
-  return { sovereignId, authorityKeys: keys, recognized: new Map() };
+  return options.offline ? anchorOf(options) : knownParties(publicClient(options));
 }
 
 /** The trusted authority. */
-interface Anchor {
-  /** Null when unknown. */
-  readonly sovereignId: string | null;
-  /** The keys whose signatures count; empty when unknown. */
-  readonly keys: readonly string[];
-}
-
 async function anchorOf({
   genesis: file,
   authorityKeys,
   profile,
   configHome,
-}: VerificationOptions): Promise<Anchor> {
+}: VerificationOptions): Promise<KnownParties> {
+  const recognized = new Map();
   const genesis = file === undefined ? null : await genesisIn(file);
   const sovereignId = genesis?.network_name ?? null;
   const key =
     genesis?.network_authority.public_key ?? chosenProfile(configHome, profile)?.authority_key;
-  if (key === undefined) return { sovereignId, keys: [] };
-  if (authorityKeys === undefined) return { sovereignId, keys: [key] };
+  if (key === undefined) return { sovereignId, authorityKeys: [], recognized };
+  if (authorityKeys === undefined) return { sovereignId, authorityKeys: [key], recognized };
   const document = await readJsonFile(authorityKeys);
   // The known key vouches for the name, too.
   const networkName = sovereignId ?? String(document.network_name);
@@ -91,7 +84,7 @@ async function anchorOf({
     authorityKey: key,
     ...(genesis !== null && { rootKey: genesis.root_public_key }),
   });
-  return { sovereignId, keys };
+  return { sovereignId, authorityKeys: keys, recognized };
 }
 
 /** All keys of the authority, except those that were compromised. */
@@ -117,8 +110,8 @@ async function genesisIn(file: string): Promise<GenesisBlock> {
   throw failure(EXIT.refused, 'invalid_genesis', `The genesis is rejected: ${problem}`);
 }
 
-function keysOf({ keys }: Anchor): readonly string[] {
-  if (keys.length > 0) return keys;
+function anchorKeys({ authorityKeys }: KnownParties): readonly string[] {
+  if (authorityKeys.length > 0) return authorityKeys;
   const message = '--offline needs the key of the signer, --genesis or --profile';
   throw usageFailure(message);
 }
@@ -128,4 +121,42 @@ function assertOnline({ genesis, authorityKeys, profile, feed }: VerificationOpt
   for (const [flag, value] of Object.entries(given)) {
     if (value !== undefined) throw usageFailure(`--${flag} needs --offline`);
   }
+}
+
+/** The authority and the sovereigns it recognizes, requested once. */
+interface KnownParties {
+  /** Null when unknown. */
+  readonly sovereignId: string | null;
+  /** Empty when unknown. */
+  readonly authorityKeys: readonly string[];
+  /** Keys of the other sovereigns by name, from the active treaties of this one. */
+  readonly recognized: ReadonlyMap<string, readonly string[]>;
+}
+
+async function knownParties(client: PublicClient): Promise<KnownParties> {
+  const { sovereign_id, network_authority } = await client.sovereign();
+  const { recognition_treaties } = await client.treaties({
+    issuer_sovereign_id: sovereign_id,
+    status: 'active',
+  });
+  const recognized = new Map<string, readonly string[]>();
+  for (const { treaty, lifecycle } of recognition_treaties) {
+    if (lifecycle.state !== 'active' && lifecycle.state !== 'expiring_soon') continue;
+    const { subject_sovereign_id: subject, subject_public_keys: keys } = treaty;
+    recognized.set(subject, [...(recognized.get(subject) ?? []), ...keys]);
+  }
+  return { sovereignId: sovereign_id, authorityKeys: [network_authority.public_key], recognized };
+}
+
+/** `flag` is the option that gives the keys of this party. */
+export function keysOf(
+  { sovereignId, authorityKeys, recognized }: KnownParties,
+  party: string,
+  flag: string,
+): readonly string[] {
+  if (party === sovereignId && authorityKeys.length > 0) return authorityKeys;
+  const keys = recognized.get(party);
+  if (keys !== undefined) return keys;
+  const message = `No key of "${party}" is known; give it with ${flag}`;
+  throw failure(EXIT.refused, 'unknown_party', message);
 }

@@ -29,7 +29,6 @@ import { Contacts } from '../protocol/rows/contacts.ts';
 import { Horizon } from '../protocol/rows/horizon.ts';
 import type { InviteStatus } from '../protocol/rows/invite.ts';
 import type { LabelChanges, NodeLabels } from '../protocol/rows/node-description.ts';
-import { asRead } from './as-read.ts';
 import { audienceSource } from './audience.ts';
 import { type Calls, queryOf } from './calls.ts';
 import type { LoggedEvent } from './event-chain.ts';
@@ -40,6 +39,7 @@ import { type OperatorProtocol, operatorProtocol } from './operator-protocol.ts'
 import { type OperatorTrust, operatorTrust } from './operator-trust.ts';
 import { type CallOptions, newStamp, type SigningOptions } from './options.ts';
 import type { Page } from './public-trust.ts';
+import { asRead } from './received.ts';
 import { operatorHeaders, type SignatureVersion } from './sign-operator.ts';
 
 export interface OperatorClientOptions extends SigningOptions {

@@ -5,8 +5,8 @@
 import type { JsonObject } from '../base/json/value.ts';
 import { canonicalJson } from '../base/json/write.ts';
 import type { AgentDescriptor } from '../protocol/records/agent-descriptor.ts';
-import { asRead } from './as-read.ts';
 import { type SigningKey, signText } from './keys.ts';
+import { asRead } from './received.ts';
 
 /** The lifetime that the network's clients use; they refresh after half of it. */
 const DEFAULT_LIFETIME_SECONDS = 600;

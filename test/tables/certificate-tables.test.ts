@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { type Certificate, UNTOUCHED } from '../../machines/certificate.ts';
 import { createCertificateIndex } from '../../src/authority/derived/certificate-index.ts';
 import { createCertificateTable } from '../../src/authority/subjects/certificate-table.ts';
-import type { Subject } from '../../src/authority/subjects/subject-table.ts';
+import type { Subject } from '../../src/authority/subjects/kinds.ts';
 import { createSubjects } from '../../src/authority/subjects/subjects.ts';
 import { createCertificateNumbers } from '../../src/authority/tables/certificate-numbers.ts';
 import { createTextIndex, NONE } from '../../src/authority/tables/text-index.ts';

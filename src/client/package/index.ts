@@ -49,7 +49,7 @@ export * from '../public-client.ts';
 export type * from '../public-protocol.ts';
 export type * from '../public-trust.ts';
 export type { Received } from '../received.ts';
-export { recordText } from '../record-text.ts';
+export { recordText } from '../received.ts';
 export { portableSha256 } from '../sha256.ts';
 export { type Agent, signAgentDescriptor, signDeleteEnvelope } from '../sign-agent.ts';
 export { NODE_PROOF_HEADER, nodeProofHeader, signNodeBody } from '../sign-node.ts';
