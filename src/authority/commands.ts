@@ -21,7 +21,6 @@ import * as dashboard from './publication/dashboard.ts';
 import * as events from './publication/events.ts';
 import * as graph from './publication/graph.ts';
 import * as health from './publication/health.ts';
-import * as history from './publication/history.ts';
 import * as horizon from './publication/horizon.ts';
 import * as signedLists from './publication/signed-lists.ts';
 import * as attestations from './recognition/attestations.ts';
@@ -53,7 +52,6 @@ const EXPORTED: Handlers = {
   ...events,
   ...graph,
   ...health,
-  ...history,
   ...horizon,
   ...signedLists,
   ...attestations,

@@ -1,6 +1,6 @@
 /** The metrics of one edge about the requests it serves ([core-4-15] and more). */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { REQUEST_SECONDS } from '../protocol/contract/time-buckets.ts';
+import { REQUEST_SECONDS } from '../protocol/contract/history-cells.ts';
 import type { RateBucket } from '../protocol/route-description.ts';
 
 /** The media type of all metrics as text. */

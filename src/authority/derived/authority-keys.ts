@@ -9,7 +9,7 @@ import type { AuthoritySuccession } from '../../protocol/records/authority-succe
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import type { StoredSubject } from '../../store/store.ts';
-import type { Subject } from '../subjects/subject-table.ts';
+import type { Subject } from '../subjects/kinds.ts';
 import { type SubjectFollower, type Subjects, toSubject } from '../subjects/subjects.ts';
 
 type KeySubject = Subject<'authority-key'>;

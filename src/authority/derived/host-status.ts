@@ -1,5 +1,6 @@
-/** Inputs of the posture that do not come from committed state. */
+/** Inputs of the posture that do not come from committed state, and the room on the disk. */
 
+import { Refusal } from '../../base/refusal.ts';
 import type { DashboardInstance } from '../../protocol/rows/dashboard.ts';
 import type { PostureFacts } from '../views/posture.ts';
 
@@ -52,3 +53,21 @@ export const NOTHING_COUNTED: CountedFacts = {
   staleFeeds: 0,
   trustCycle: { status: 'not_observed', freshness: 'none' },
 };
+
+interface HostStatusSource {
+  hostStatus(): HostStatus;
+}
+
+/**
+ * Checks whether there is enough disk space for newcomers: invites, joins and first registrations of agents. On a
+ * nearly full disk, the remaining space is reserved for enrolled nodes and for revocations [core-4-2-1].
+ */
+export function hasRoom({ hostStatus }: HostStatusSource): boolean {
+  const { diskFree, minFree } = hostStatus();
+  return diskFree === null || diskFree >= minFree;
+}
+
+/** Throws `insufficient_storage`. */
+export function assertRoom(na: HostStatusSource): void {
+  if (!hasRoom(na)) throw new Refusal('insufficient_storage');
+}

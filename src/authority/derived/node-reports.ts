@@ -1,6 +1,6 @@
 /** Which certificates stand for a node that reports: each such node counts once, however many certificates it has. */
 import type { Liveness } from '../liveness/last-contact.ts';
-import type { Subject } from '../subjects/subject-table.ts';
+import type { Subject } from '../subjects/kinds.ts';
 import type { CertificateIndex } from './certificate-index.ts';
 
 export interface NodeReports {

@@ -6,8 +6,7 @@ import type { OperatorKey } from '../../../machines/operator-key.ts';
 import { decodeBase64 } from '../../base/crypto/base64.ts';
 import { SEED_BYTES, signerFromSeed } from '../../base/crypto/ed25519.ts';
 import type { Tier } from '../../protocol/contract/claims.ts';
-import { transition } from '../subjects/kinds.ts';
-import type { Subject } from '../subjects/subject-table.ts';
+import { type Subject, transition } from '../subjects/kinds.ts';
 import type { Subjects } from '../subjects/subjects.ts';
 
 export interface ConfiguredOperator {

@@ -13,8 +13,8 @@ import { changesDashboard } from '../derived/dashboard-pace.ts';
 import { Sliced } from '../subjects/sliced.ts';
 import { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { Authority } from './authority.ts';
+import { signedAgain } from './issuer.ts';
 import { Repeated } from './repeated-request.ts';
-import { signedAgain } from './signed-again.ts';
 
 /** Returned by a query whose answer is not available yet: it must be read from the store, or has yet to happen. */
 export class AsyncResult {

@@ -5,7 +5,7 @@ import type { Answer } from '../../protocol/contract/answers.ts';
 import type { ReplayRule, SentRequest } from '../replay/replay.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { Authority } from './authority.ts';
-import { storedCertificate } from './signed-certificate.ts';
+import { storedCertificate } from './issuer.ts';
 
 /** The answer to a repeated request, for which nothing is decided. */
 export class Repeated {

@@ -9,8 +9,7 @@ import type {
 import type { OperatorRegistry } from '../derived/operator-registry.ts';
 import type { StoredContact } from '../liveness/contact-columns.ts';
 import type { Liveness } from '../liveness/last-contact.ts';
-import type { SubjectKind } from '../subjects/kinds.ts';
-import type { Subject } from '../subjects/subject-table.ts';
+import type { Subject, SubjectKind } from '../subjects/kinds.ts';
 import { type Subjects, toSubject } from '../subjects/subjects.ts';
 
 export interface RestoreTarget {

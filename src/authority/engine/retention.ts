@@ -4,8 +4,7 @@
  */
 import type { NodeDescription } from '../../../machines/node-description.ts';
 import type { CertificateIndex } from '../derived/certificate-index.ts';
-import type { SubjectKind } from '../subjects/kinds.ts';
-import type { Subject } from '../subjects/subject-table.ts';
+import type { Subject, SubjectKind } from '../subjects/kinds.ts';
 import type { Subjects } from '../subjects/subjects.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { Authority } from './authority.ts';

@@ -5,10 +5,10 @@ import { canonicalJson, compareCodePoints, JsonText } from '../../base/json/writ
 import { Refusal } from '../../base/refusal.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import { signedText } from '../../protocol/records/signed-record.ts';
+import { assertRoom } from '../derived/host-status.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Run } from '../engine/execute.ts';
 import { pageOf } from '../engine/page.ts';
-import { assertRoom } from '../engine/room.ts';
 import type { ReplayRule } from '../replay/replay.ts';
 import { refusalIn } from '../subjects/kinds.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';

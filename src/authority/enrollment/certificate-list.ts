@@ -14,7 +14,7 @@ import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { pageFrom } from '../engine/page.ts';
 import type { LastContact } from '../liveness/last-contact.ts';
-import type { Subject } from '../subjects/subject-table.ts';
+import type { Subject } from '../subjects/kinds.ts';
 import { beginningWith } from '../tables/sorted-texts.ts';
 import { isInHealth } from '../views/posture.ts';
 import { descriptionOf, descriptionRow, lengthOfDescription } from './node-descriptions.ts';

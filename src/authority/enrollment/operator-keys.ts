@@ -12,9 +12,7 @@ import type { OperatorKeyRow } from '../../protocol/rows/operator-key.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
-import type { SubjectTypes } from '../subjects/kinds.ts';
-import { refusalIn } from '../subjects/kinds.ts';
-import type { Subject } from '../subjects/subject-table.ts';
+import { refusalIn, type Subject, type SubjectTypes } from '../subjects/kinds.ts';
 import type { Subjects } from '../subjects/subjects.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 

@@ -9,8 +9,8 @@ import { type PolicyManifest, readPolicyManifest } from '../../protocol/records/
 import { signRecord } from '../../protocol/records/signed-record.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
+import { costOf, signedAgain } from '../engine/issuer.ts';
 import { pageOf } from '../engine/page.ts';
-import { costOf, signedAgain } from '../engine/signed-again.ts';
 import { refusalIn } from '../subjects/kinds.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 

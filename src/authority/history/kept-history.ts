@@ -1,4 +1,5 @@
-/** The history: in memory, and in the store. */
+/** The history of the service, in memory and in the store [core-4-22]. */
+
 import { JsonText, jsonText, type Writable } from '../../base/json/write.ts';
 import type { HistoryPart, HistoryQuestion } from '../../protocol/rows/history.ts';
 import type { Store } from '../../store/store.ts';

@@ -20,7 +20,6 @@ import {
 } from '../../protocol/rows/history.ts';
 import { packValue, unpackValue } from '../../store/rows.ts';
 import type { StoredHistory } from '../../store/store.ts';
-import { quantile } from './quantile.ts';
 
 export interface HistoryRing {
   /** Adds a part, unless it was added before; returns the rows that it changed. */
@@ -215,4 +214,28 @@ function valuesOf({ index, minutes, sources, cells }: Row): number[] {
 function rowOf(values: readonly number[]): Row {
   const [index = 0, minutes = 0, count = 0] = values;
   return { index, minutes, sources: values.slice(3, 3 + count), cells: values.slice(3 + count) };
+}
+
+/**
+ * The value below which a part of all measurements lies, by how many fell into each bucket: interpolated within the
+ * bucket, as Prometheus does. Null without measurements; the last bound if it lies beyond.
+ */
+export function quantile(
+  counts: readonly number[],
+  bounds: readonly number[],
+  part: number,
+): number | null {
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  if (total === 0) return null;
+  const rank = part * total;
+  let below = 0;
+  for (const [index, bound] of bounds.entries()) {
+    const count = counts[index] ?? 0;
+    if (count > 0 && below + count >= rank) {
+      const lowest = bounds[index - 1] ?? 0;
+      return lowest + ((bound - lowest) * (rank - below)) / count;
+    }
+    below += count;
+  }
+  return bounds.at(-1) ?? null;
 }

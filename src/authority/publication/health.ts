@@ -2,9 +2,10 @@ import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { Readiness } from '../../protocol/answers/documents.ts';
 import { committedChain } from '../derived/authority-keys.ts';
+import { hasRoom } from '../derived/host-status.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
-import { hasRoom } from '../engine/room.ts';
+import { AsyncResult } from '../engine/execute.ts';
 import { CRL_ID } from '../lists/crl.ts';
 import { soonestEnds } from './horizon.ts';
 import { currentPosture } from './posture.ts';
@@ -90,3 +91,11 @@ function enrollmentOf(na: Authority): Readiness['enrollment'] {
   if (!na.signer.isAvailable()) return 'signer_unavailable';
   return hasRoom(na) ? 'open' : 'insufficient_storage';
 }
+
+export const recordHistory: Handler<'recordHistory'> = (na, unit, part) => {
+  unit.whenCommitted(() => na.history.add(part));
+  return null;
+};
+
+export const readHistory: Handler<'readHistory'> = (na, question) =>
+  new AsyncResult(na.history.read(question, na.sliceQueue.run));

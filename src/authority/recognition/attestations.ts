@@ -14,13 +14,11 @@ import type { AttestationRow } from '../../protocol/rows/attestation.ts';
 import { comparePlaces } from '../derived/attestation-list.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
-import { assertOwnIssuer, issuerOf } from '../engine/issuer.ts';
+import { assertOwnIssuer, costOf, issuerOf, textSignedAgain } from '../engine/issuer.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
 import { pageOf } from '../engine/page.ts';
-import { costOf, textSignedAgain } from '../engine/signed-again.ts';
 import { feedEntry } from '../lists/feed.ts';
-import { refusalIn } from '../subjects/kinds.ts';
-import type { Subject } from '../subjects/subject-table.ts';
+import { refusalIn, type Subject } from '../subjects/kinds.ts';
 
 const HOUR = 3_600_000;
 

@@ -27,8 +27,7 @@
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
-import type { RequestIdentity } from '../../protocol/contract/claims.ts';
-import { DELETE_ENVELOPE_TOLERANCE } from '../../protocol/contract/delete-envelope.ts';
+import { DELETE_ENVELOPE_TOLERANCE, type RequestIdentity } from '../../protocol/contract/claims.ts';
 import type { KeptAnswer, StoreReading, TimeRange } from '../../store/store.ts';
 import type { KeptForm, SpentRequest, UnitOfWork } from '../subjects/unit-of-work.ts';
 import { createEarlierRequests } from './earlier-requests.ts';

@@ -11,7 +11,7 @@ import {
 import { createBlocks } from '../tables/blocks.ts';
 import type { CertificateNumbers } from '../tables/certificate-numbers.ts';
 import { NONE } from '../tables/text-index.ts';
-import type { Subject, SubjectTable } from './subject-table.ts';
+import type { Subject, SubjectTable } from './kinds.ts';
 
 /** Node keys are stored as the bytes that their base64 text encodes. */
 const KEY_BYTES = 32;

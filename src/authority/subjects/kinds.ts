@@ -1,7 +1,8 @@
 /**
- * The kinds of trust subjects. This is the only place where their state machines run, for both stored and unstored
- * subjects.
+ * The kinds of trust subjects, and subjects at rest. This is the only place where their state machines run, for both
+ * stored and unstored subjects.
  */
+
 import {
   type AgentRegistration,
   type AgentRegistrationEvent,
@@ -190,4 +191,20 @@ export function transition<Kind extends SubjectKind>(
 export function refusalIn<Name extends string>(emitted: readonly Emitted[]): Refused<Name> | null {
   const refused = emitted.find(({ type }) => type === 'refused');
   return refused === undefined ? null : (refused as Refused<Name>);
+}
+
+export interface Subject<Kind extends SubjectKind = SubjectKind> extends Resting {
+  /** 0 for a subject that comes from the configuration and is not stored. */
+  readonly version: number;
+  readonly context: SubjectTypes[Kind]['context'];
+}
+
+/** Subjects of one kind at rest, by id: a `Map`, or a structure that needs less memory. */
+export interface SubjectTable<Kind extends SubjectKind> {
+  readonly size: number;
+  get(id: string): Subject<Kind> | undefined;
+  set(id: string, subject: Subject<Kind>): unknown;
+  delete(id: string): boolean;
+  /** The iterator remains valid while subjects are set or deleted. */
+  entries(): IterableIterator<[string, Subject<Kind>]>;
 }

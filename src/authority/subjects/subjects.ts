@@ -2,8 +2,7 @@ import type { StoredSubject, SubjectRemoval, SubjectWrite } from '../../store/st
 import { NOT_STORED } from '../../store/units.ts';
 import type { CertificateNumbers } from '../tables/certificate-numbers.ts';
 import { type AcceptedCertificate, createCertificateTable } from './certificate-table.ts';
-import { addressOf, KINDS, type SubjectKind } from './kinds.ts';
-import type { Subject, SubjectTable } from './subject-table.ts';
+import { addressOf, KINDS, type Subject, type SubjectKind, type SubjectTable } from './kinds.ts';
 
 export type SubjectFollower = (kind: SubjectKind, id: string, subject: Subject) => void;
 

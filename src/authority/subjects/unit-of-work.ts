@@ -11,8 +11,13 @@ import type { RequestIdentity } from '../../protocol/contract/claims.ts';
 import type { AuditEvent } from '../../protocol/rows/audit-event.ts';
 import type { KeptAnswer, SpentNonce, SubjectRemoval, SubjectWrite } from '../../store/store.ts';
 import type { AuditDraft } from './audit.ts';
-import { addressOf, type SubjectKind, type SubjectTypes, transition } from './kinds.ts';
-import type { Subject } from './subject-table.ts';
+import {
+  addressOf,
+  type Subject,
+  type SubjectKind,
+  type SubjectTypes,
+  transition,
+} from './kinds.ts';
 import { type Subjects, toSubject } from './subjects.ts';
 
 /** A request that spent a nonce and whose answer is kept. */

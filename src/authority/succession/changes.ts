@@ -11,8 +11,13 @@ import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { publishActivePolicy, type Run } from '../engine/execute.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
-import { publishAuthorityKeys } from './published-keys.ts';
-import { answerOf, auditDetails, cancelStaged, sendToKey } from './staging.ts';
+import {
+  answerOf,
+  auditDetails,
+  cancelStaged,
+  publishAuthorityKeys,
+  sendToKey,
+} from './staging.ts';
 
 export const activateSuccession: Handler<'activateSuccession'> = (na, unit, _, { remoteAddr }) =>
   activate(na, unit, { remote_addr: remoteAddr });

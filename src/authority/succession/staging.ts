@@ -1,22 +1,35 @@
 /** Stages the succession that the root key has signed, and takes it back [authority-keys-9-1], [authority-keys-9-2]. */
+
 import type { AuthorityKeyRefusal } from '../../../machines/authority-key.ts';
 import { SHA256 } from '../../base/crypto/digest.ts';
 import { verifySignature } from '../../base/crypto/ed25519.ts';
 import type { JsonObject } from '../../base/json/value.ts';
+import { jsonText } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
 import type { AuthorityKeyStep } from '../../protocol/answers/operators.ts';
+import { publishedDocument } from '../../protocol/contract/documents.ts';
+import {
+  type AuthorityKeys,
+  authorityKeysDigest,
+  firstKey,
+} from '../../protocol/records/authority-chain.ts';
 import type { AuthoritySuccession } from '../../protocol/records/authority-succession.ts';
+import { type GenesisBlock, genesisDigest } from '../../protocol/records/genesis.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import {
   type SignedSuccession,
   successionProblem,
 } from '../../protocol/records/succession-request.ts';
-import { genesisInForce, type StagedKey } from '../derived/authority-keys.ts';
+import {
+  committedChain,
+  genesisInForce,
+  type KeyChain,
+  type StagedKey,
+} from '../derived/authority-keys.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { refusalIn, type SubjectTypes } from '../subjects/kinds.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
-import { publishAuthorityKeys } from './published-keys.ts';
 
 interface Problem {
   readonly reason: string;
@@ -136,4 +149,37 @@ export function answerOf(
 ): AuthorityKeyStep {
   const key_held = signer.holds(to_key);
   return { public_key: to_key, state, sequence, kind, activates_at, overlap_until, key_held };
+}
+
+/** Publishes the committed keys of the authority [authority-keys-2]; returns the genesis block in force. */
+export function publishAuthorityKeys({
+  subjects,
+  settings,
+  publisher,
+  bulletin,
+  knownChains,
+}: Pick<
+  Authority,
+  'subjects' | 'settings' | 'publisher' | 'bulletin' | 'knownChains'
+>): GenesisBlock {
+  const chain = committedChain({ subjects });
+  publisher.publish(
+    'authority_keys',
+    publishedDocument(jsonText(documentOf(chain, settings.genesis))),
+  );
+  knownChains.publish(chain.published);
+  const genesis = genesisInForce(chain, settings.genesis);
+  publisher.publish('genesis', publishedDocument(jsonText(genesis)));
+  const { published } = chain;
+  const digest = published.length === 0 ? null : authorityKeysDigest(published, SHA256);
+  bulletin.named(genesisDigest(genesis, SHA256), digest);
+  return genesis;
+}
+
+function documentOf(
+  chain: KeyChain,
+  { network_name, root_public_key, network_authority }: Authority['settings']['genesis'],
+): AuthorityKeys {
+  const keys = chain.current === null ? [firstKey(network_authority.public_key)] : chain.keys;
+  return { network_name, root_public_key, keys: [...keys], successions: [...chain.published] };
 }

@@ -8,8 +8,7 @@ import {
   AgentRegistered,
   AgentUnregistered,
 } from '../../protocol/answers/enrollment.ts';
-import type { NodeClaim } from '../../protocol/contract/claims.ts';
-import { DELETE_ENVELOPE_TOLERANCE } from '../../protocol/contract/delete-envelope.ts';
+import { DELETE_ENVELOPE_TOLERANCE, type NodeClaim } from '../../protocol/contract/claims.ts';
 import { AgentDescriptor, readAgentDescriptor } from '../../protocol/records/agent-descriptor.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import { isSignedByAny } from '../../protocol/records/signed-record.ts';

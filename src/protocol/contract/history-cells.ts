@@ -1,6 +1,10 @@
 /** The values of a row of the history: where each series has its own, and how two rows become one. */
 import { SERIES, type SeriesKind, type SeriesName } from '../rows/history.ts';
-import { REQUEST_SECONDS, STORE_SECONDS } from './time-buckets.ts';
+
+/** The bounds of histograms, in seconds: for operations that clients wait for. */
+export const REQUEST_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1];
+/** The same, for operations that wait for a disk or another instance. */
+export const STORE_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1];
 
 /** The times that wait for a disk have other buckets than those of requests. */
 const STORE_TIMES: ReadonlySet<SeriesName> = new Set(['commit_time', 'flush_time']);

@@ -2,8 +2,8 @@
  * The metrics of an instance that shares a database with others: about itself, the others, and the link between them.
  */
 import { Gauge, Histogram, type Registry } from 'prom-client';
+import { STORE_SECONDS } from '../../protocol/contract/history-cells.ts';
 import type { InstanceStatus, LinkedFollower } from '../../protocol/contract/instance-status.ts';
-import { STORE_SECONDS } from '../../protocol/contract/time-buckets.ts';
 
 export interface InstanceMetrics {
   /** Sets the gauges when the metrics are read. */
