@@ -3,11 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Treaty } from '../machines/recognition-treaty.ts';
-import { createTrustPaths } from '../src/authority/derived/graph-caches.ts';
 import { createRecognitionIndex } from '../src/authority/views/recognition-index.ts';
 import { findTrustPath } from '../src/authority/views/trust-path.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
-import { cpuOf } from './support/cpu.ts';
 
 const NOW = Date.UTC(2026, 2, 1, 10);
 const HOUR = 3_600_000;
@@ -185,9 +183,7 @@ test('treaties may be put in any order, and again as they change', () => {
       ),
       ([{ edges, from, to }, shuffled, changes]) => {
         const index = indexOf(shuffled);
-        const paths = createTrustPaths(index);
         const now = new Map(edges.map((edge) => [edge.id, edge]));
-        paths(from, to, NOW);
         for (const [n, state] of changes) {
           const edge = edges[n % Math.max(1, edges.length)];
           if (edge === undefined) continue;
@@ -198,7 +194,6 @@ test('treaties may be put in any order, and again as they change', () => {
           findTrustPath(index, from, to, NOW),
           reference([...now.values()], from, to),
         );
-        assert.deepEqual(paths(from, to, NOW), reference([...now.values()], from, to));
       },
     ),
     { numRuns: 1000 },
@@ -329,58 +324,4 @@ test('a search leaves the index unchanged', () => {
   assert.equal(findTrustPath(index, 'a', 'd', NOW).hop_count, 3);
   assert.equal(findTrustPath(index, 'd', 'a', NOW).trusted, false);
   assert.deepEqual([...index.sovereigns()], before);
-});
-
-const chain = ['a', 'b', 'c', 'd'].map((from, index, all) => ({
-  id: `t${index}`,
-  from,
-  to: all[index + 1] ?? 'e',
-  state: 'active' as const,
-}));
-
-test('a path is searched once, until a treaty changes, or the time changes one', () => {
-  const index = indexOf(chain);
-  const paths = createTrustPaths(index);
-  const first = paths('a', 'e', NOW);
-  assert.equal(first.hop_count, 4);
-  assert.equal(paths('a', 'e', NOW + 1000), first);
-  assert.equal(paths('a', 'e', NOW - 1).hop_count, 4, 'a clock that was set back is answered anew');
-  index.putTreaty('other', treatyOf({ id: 'other', from: 'x', to: 'y', state: 'active' }));
-  assert.notEqual(paths('a', 'e', NOW), first);
-  const [left] = MAKING.active;
-  assert.equal(paths('a', 'e', NOW + left - 1000).trusted, true);
-  assert.equal(paths('a', 'e', NOW + left).trusted, false);
-});
-
-test('cached paths are limited in total, and none is cached between invented names', () => {
-  const paths = createTrustPaths(indexOf(chain), 8);
-  const first = paths('a', 'e', NOW);
-  paths('a', 'nobody', NOW);
-  paths('nobody', 'a', NOW);
-  assert.equal(paths('a', 'e', NOW), first, 'five of eight rows');
-  paths('a', 'd', NOW);
-  assert.notEqual(paths('a', 'e', NOW), first);
-});
-
-test('a cached path takes a small part of the time of its search', async (t) => {
-  const treaties = 8000;
-  const sovereigns = 2000;
-  const index = indexOf(
-    Array.from({ length: treaties }, (_, number) => ({
-      id: `t${number}`,
-      from: `s${number % sovereigns}`,
-      to: `s${(number * 7919 + 13) % sovereigns}`,
-      state: 'active',
-    })),
-  );
-  const paths = createTrustPaths(index);
-  const ends = Array.from({ length: 100 }, (_, number) => ({
-    from: `s${(number * 31) % sovereigns}`,
-    to: `s${(number * 17 + 942) % sovereigns}`,
-  }));
-  const ask = () => ends.map(({ from, to }) => paths(from, to, NOW));
-  const searched = await cpuOf(ask);
-  const known = await cpuOf(ask);
-  t.diagnostic(`${searched / 100} ms a search, ${known / 100} ms when it is known`);
-  assert.ok(known < searched / 5);
 });

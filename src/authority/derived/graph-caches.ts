@@ -2,15 +2,12 @@
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import { withoutPause } from '../../base/slices.ts';
 import { createSharedWork, type SharedWork } from '../../base/work.ts';
-import type { TrustPath } from '../../protocol/rows/graph.ts';
 import { nextGraphChange, recognitionGraph } from '../views/recognition-graph.ts';
 import type { RecognitionIndex } from '../views/recognition-index.ts';
 import { copyGraph, type TrustGraph } from '../views/trust-graph.ts';
-import { findTrustPath } from '../views/trust-path.ts';
 
 export interface GraphCaches {
   readonly digest: GraphDigest;
-  readonly paths: TrustPaths;
   readonly copy: TrustGraphCopy;
   /** Builds of the public documents, shared by concurrent readers. */
   readonly builds: SharedWork;
@@ -19,32 +16,17 @@ export interface GraphCaches {
 export function createGraphCaches(index: RecognitionIndex): GraphCaches {
   return {
     digest: createGraphDigest(index),
-    paths: createTrustPaths(index),
     copy: createTrustGraphCopy(index),
     builds: createSharedWork(),
   };
 }
 
-/** A period in which the graph does not change: one version of the index, from `from` until just before `until`. */
-interface GraphSpan {
+/** A digest, and the period in which it describes the graph: one version of the index, from `from` until just before `until`. */
+export interface DigestedGraph {
+  readonly digest: string;
   readonly version: number;
   readonly from: number;
   readonly until: number;
-}
-
-const NEVER: GraphSpan = { version: -1, from: 0, until: 0 };
-
-function spanAt(index: RecognitionIndex, now: number): GraphSpan {
-  return { version: index.version(), from: now, until: nextGraphChange(index, now) };
-}
-
-function isIn({ version, from, until }: GraphSpan, index: RecognitionIndex, now: number): boolean {
-  return version === index.version() && from <= now && now < until;
-}
-
-/** A digest, and the period in which it describes the graph. */
-export interface DigestedGraph extends GraphSpan {
-  readonly digest: string;
 }
 
 /** Digest of the graph as served at a given time; evidence and offers use it to identify their graph. */
@@ -58,61 +40,30 @@ export interface GraphDigest {
 }
 
 export function createGraphDigest(index: RecognitionIndex): GraphDigest {
-  let newest: DigestedGraph = { ...NEVER, digest: '' };
+  let newest: DigestedGraph = { digest: '', version: -1, from: 0, until: 0 };
 
   function isKnown(now: number): boolean {
-    return isIn(newest, index, now);
+    const { version, from, until } = newest;
+    return version === index.version() && from <= now && now < until;
   }
 
   return {
     isKnown,
     at(now) {
       if (!isKnown(now)) {
-        newest = { ...spanAt(index, now), digest: sha256Hex(recognitionGraph(index, now)) };
+        const digest = sha256Hex(recognitionGraph(index, now));
+        newest = {
+          digest,
+          version: index.version(),
+          from: now,
+          until: nextGraphChange(index, now),
+        };
       }
       return newest.digest;
     },
     note(graph) {
       newest = graph;
     },
-  };
-}
-
-/** Finds trust paths, and caches the results for clients that ask the same question. */
-export type TrustPaths = (from: string, to: string, at: number) => TrustPath;
-
-/** The limit for all cached paths, counting one row per path and one per hop; a row takes a few hundred bytes. */
-const MOST_ROWS = 20_000;
-
-export function createTrustPaths(index: RecognitionIndex, mostRows = MOST_ROWS): TrustPaths {
-  const kept = new Map<string, TrustPath>();
-  let rows = 0;
-  let span = NEVER;
-
-  function forget(): void {
-    kept.clear();
-    rows = 0;
-  }
-
-  return (source, target, at) => {
-    const ends = [index.sovereign(source)?.number, index.sovereign(target)?.number];
-    // A search with an unknown end is cheap, and caching it would let made-up names fill the cache.
-    if (ends.includes(undefined)) return findTrustPath(index, source, target, at);
-    if (!isIn(span, index, at)) {
-      forget();
-      span = spanAt(index, at);
-    }
-    const key = ends.join(' ');
-    const known = kept.get(key);
-    if (known !== undefined) return known;
-    const found = findTrustPath(index, source, target, at);
-    rows += 1 + found.path.length;
-    if (rows > mostRows) {
-      forget();
-      rows = 1 + found.path.length;
-    }
-    kept.set(key, found);
-    return found;
   };
 }
 

@@ -12,6 +12,7 @@ import {
   nextGraphChange,
   recognitionGraphText,
 } from '../views/recognition-graph.ts';
+import { findTrustPath } from '../views/trust-path.ts';
 
 export const refreshGraph: Handler<'refreshGraph'> = (na, unit) => {
   const { at } = unit;
@@ -115,4 +116,4 @@ function areCurrent(publisher: DocumentPublisher, now: number): boolean {
 }
 
 export const trustPath: Handler<'trustPath'> = (na, { from, to }, at) =>
-  na.graph.paths(from, to, at);
+  findTrustPath(na.recognition, from, to, at);
