@@ -8,8 +8,12 @@ import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { jsonText } from '../src/base/json/write.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
-import { evidenceAbout, issuerNamed, verificationBody } from '../src/load/evidence.ts';
-import { VERIFICATION_PATH } from '../src/load/mix.ts';
+import {
+  evidenceAbout,
+  issuerNamed,
+  VERIFICATION_PATH,
+  verificationBody,
+} from '../src/load/mix.ts';
 import {
   type AgreementRecord,
   acceptCounter,

@@ -1,7 +1,12 @@
 /** `load compare`: two saved runs. */
 import { readFileSync } from 'node:fs';
-import { compareRuns, type Difference, differingSettings } from '../load/compare.ts';
-import { type RunReport, readRunReport } from '../load/run-report.ts';
+import {
+  compareRuns,
+  type Difference,
+  differingSettings,
+  type RunReport,
+  readRunReport,
+} from '../load/run-report.ts';
 import { onLocalFiles } from './exit-codes.ts';
 import { type OutputOptions, printResult } from './output.ts';
 import { column, tableOf } from './table.ts';

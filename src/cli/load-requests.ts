@@ -1,8 +1,13 @@
 /** `load requests`: signed requests for another program, made as it reads them. */
 import { once } from 'node:events';
-import { evidenceAbout, issuerNamed, verificationBody } from '../load/evidence.ts';
 import { signingNode } from '../load/fleet-folder.ts';
-import { mixedRequests, vegetaTarget } from '../load/mix.ts';
+import {
+  evidenceAbout,
+  issuerNamed,
+  mixedRequests,
+  vegetaTarget,
+  verificationBody,
+} from '../load/mix.ts';
 import { usageFailure } from './exit-codes.ts';
 import { fleetIn, mixOf, type PlaceOptions } from './load-place.ts';
 

@@ -1,7 +1,6 @@
 /** `load prepare`, `run`, `find` and `storm`. */
 import { availableParallelism } from 'node:os';
-import { curveCsv, curveSvg } from '../load/curve.ts';
-import { findRate, parseObjectives } from '../load/find.ts';
+import { curveCsv, curveSvg, findRate, parseObjectives } from '../load/find.ts';
 import {
   addToFleet,
   createFleet,

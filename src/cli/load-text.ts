@@ -1,6 +1,5 @@
 /** The results of `load` for people. */
-import { byRate } from '../load/curve.ts';
-import type { Found } from '../load/find.ts';
+import { byRate, type Found } from '../load/find.ts';
 import type { ReturnResult } from '../load/returning-fleet.ts';
 import { generatorLimit, type RunReport } from '../load/run-report.ts';
 import type { Line } from './printable.ts';

@@ -2,8 +2,11 @@
  * One keep-alive HTTP/1.1 connection over a raw socket, with just enough parsing to find the end of each
  * answer.
  */
+
 import { connect, type OnReadOpts, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { parseJson } from '../base/json/parse.ts';
+import { isJsonObject, type JsonValue } from '../base/json/value.ts';
 
 export interface Address {
   readonly port: number;
@@ -136,4 +139,27 @@ function bodyLength(head: string, bytes: Buffer, start: number): number {
   // The line break of the head comes before the last chunk if there is no other.
   const end = bytes.indexOf(LAST_CHUNK, start - 2);
   return end < 0 ? Number.POSITIVE_INFINITY : end + LAST_CHUNK.length - start;
+}
+
+/** The code of the error envelope after the status, such as `403 certificate_revoked`; the status if there is none. */
+export function errorCode(status: number, body: Buffer): string {
+  const answer = jsonIn(body);
+  const error = isJsonObject(answer) ? answer.error : null;
+  const code = isJsonObject(error) ? error.code : null;
+  return typeof code === 'string' ? `${status} ${code}` : String(status);
+}
+
+/** A member of the answer that is text; null if there is none. */
+export function textIn(body: Buffer, member: string): string | null {
+  const answer = jsonIn(body);
+  const value = isJsonObject(answer) ? answer[member] : null;
+  return typeof value === 'string' ? value : null;
+}
+
+function jsonIn(body: Buffer): JsonValue {
+  try {
+    return parseJson(body.toString());
+  } catch {
+    return null;
+  }
 }

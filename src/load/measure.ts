@@ -1,13 +1,11 @@
 /** One run at a fixed rate: signs, sends, counts, and asks the service what it cost. */
 import { systemRuntime } from '../base/runtime.ts';
 import { formatInstant } from '../base/timestamp.ts';
-import { errorCode, textIn } from './answer.ts';
-import { type Address, openConnection } from './connection.ts';
+import { type Address, errorCode, openConnection, textIn } from './connection.ts';
 import { drive, type Sent } from './drive.ts';
-import { evidenceAbout, issuerNamed, verificationBody } from './evidence.ts';
 import { type Fleet, type StoredNode, signingNode } from './fleet-folder.ts';
 import { type Latencies, newLatencies } from './latency.ts';
-import { KINDS, type Mix, mixText } from './mix.ts';
+import { evidenceAbout, issuerNamed, KINDS, type Mix, mixText, verificationBody } from './mix.ts';
 import type { Place, Site } from './requests.ts';
 import type { RunReport } from './run-report.ts';
 import { openMetrics, type ServiceMetrics, serviceUse } from './service-metrics.ts';

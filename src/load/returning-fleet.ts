@@ -5,8 +5,13 @@
  */
 import TinyQueue from 'tinyqueue';
 import { systemRuntime } from '../base/runtime.ts';
-import { errorCode } from './answer.ts';
-import { type Address, type Connection, openConnection, retryAfterIn } from './connection.ts';
+import {
+  type Address,
+  type Connection,
+  errorCode,
+  openConnection,
+  retryAfterIn,
+} from './connection.ts';
 import { type LatencySummary, newLatencies } from './latency.ts';
 import { bytesOf, type FleetNode, heartbeatRequest, type Site } from './requests.ts';
 

@@ -11,8 +11,7 @@ import {
 import { parseJson } from '../base/json/parse.ts';
 import { isJsonObject, type JsonObject } from '../base/json/value.ts';
 import { systemRuntime } from '../base/runtime.ts';
-import { errorCode } from './answer.ts';
-import { type Lane, openLane } from './connection.ts';
+import { errorCode, type Lane, openLane } from './connection.ts';
 import {
   bytesOf,
   type FleetNode,
