@@ -14,10 +14,10 @@ import {
   wholeCertificateId,
   wholeNodeKey,
 } from './certificate-rows.ts';
+import { assertMeant, type Many, printDryRun } from './confirm.ts';
 import { descriptionLines } from './descriptions.ts';
 import { usageFailure } from './exit-codes.ts';
 import { addListOptions, type ListOptions, printList, rowsOf } from './listing.ts';
-import { assertMeant, type Many, printDryRun } from './many.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { statusOption, wholeNumber } from './options.ts';
 import { asJson, printNotice, printResult } from './output.ts';

@@ -2,12 +2,16 @@
  * Sends requests with the HTTP client of Node.js. The global `fetch` takes a tenth of a second of CPU time and 10 MB of
  * memory on first use, which a node agent would never release, and it does not support custom trusted certificates.
  */
+
 import { readFileSync } from 'node:fs';
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { Agent, request as requestHttps } from 'node:https';
 import { text } from 'node:stream/consumers';
+import { parseJson } from '../base/json/parse.ts';
+import type { JsonValue } from '../base/json/value.ts';
+import { textOf } from '../client/body.ts';
 import type { AnswerBody, Fetch, FetchAnswer } from '../client/options.ts';
-import { onLocalFiles } from './exit-codes.ts';
+import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 
 /** Trusts only the certificates in the file, or the system's certificates without a file. */
 export function httpFetch(caFile: string | undefined): Fetch {
@@ -72,4 +76,57 @@ function headOf(
     request.once('error', reject);
     request.end(body);
   });
+}
+
+export interface ReadingBounds {
+  /** Time limit for the whole answer, in milliseconds. */
+  readonly longestMs: number;
+  readonly mostBytes: number;
+  /** Limits the number of JSON values, because a value takes far more memory than its text. */
+  readonly mostValues: number;
+}
+
+/** A list of a million revocations has about 180 MB and five million values. */
+const BOUNDS: ReadingBounds = {
+  longestMs: 300_000,
+  mostBytes: 512 * 1024 * 1024,
+  mostValues: 8_000_000,
+};
+
+/**
+ * Reads JSON from an untrusted address; `caFile` is as for `httpFetch`. Rejects with a one-sentence message unless the answer is
+ * JSON within the limits.
+ */
+export async function readJsonUrl(
+  address: string,
+  caFile: string | undefined,
+  { longestMs, mostBytes, mostValues } = BOUNDS,
+): Promise<JsonValue> {
+  const late = AbortSignal.timeout(longestMs);
+  const left = new AbortController();
+  const signal = AbortSignal.any([late, left.signal]);
+  try {
+    const answer = await httpFetch(caFile)(address, {
+      method: 'GET',
+      headers: {},
+      redirect: 'error',
+      signal,
+    });
+    if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+    return parseJson(await textOf(answer, signal, mostBytes), mostValues);
+  } catch (error) {
+    throw failure(
+      EXIT.unreachable,
+      'unreadable_answer',
+      `${address} cannot be read: ${reasonOf(error, late, longestMs)}`,
+    );
+  } finally {
+    left.abort();
+  }
+}
+
+function reasonOf(error: unknown, late: AbortSignal, longestMs: number): string {
+  if (late.aborted) return `it took longer than ${longestMs / 1000} s`;
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? error.cause.message : error.message;
 }

@@ -10,6 +10,7 @@ import {
   isBatchLabel,
 } from '../protocol/rows/invite.ts';
 import type { NodeLabels } from '../protocol/rows/node-description.ts';
+import { assertMeant, type Many, printDryRun } from './confirm.ts';
 import {
   addDescriptionFilters,
   type DescriptionFilter,
@@ -19,7 +20,6 @@ import {
 } from './descriptions.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
 import { addListOptions, eachOf, type ListOptions, printList, rowsOf } from './listing.ts';
-import { assertMeant, type Many, printDryRun } from './many.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { collect, publicKey, statusOption, wholeNumber } from './options.ts';
 import { asJson, printLines, printNote, printNotice, printResult } from './output.ts';

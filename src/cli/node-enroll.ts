@@ -1,6 +1,9 @@
 /** `node join` and `node renew`: save a certificate only if it is for this node and network. */
+
 import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { text } from 'node:stream/consumers';
+import { type Command, InvalidArgumentError } from 'commander';
 import { parseKeyText } from '../base/keys/key-file.ts';
 import { saysPrivate, saysPublic } from '../base/keys/public-key.ts';
 import { systemRuntime } from '../base/runtime.ts';
@@ -9,6 +12,7 @@ import { certificateProblem, certificateReason } from '../client/network-trust.t
 import { createNodeClient } from '../client/node-client.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import { readJoinCertificate } from '../protocol/records/join-certificate.ts';
+import { isHostName } from '../protocol/rows/node-description.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { notHolding } from './json-file.ts';
 import {
@@ -19,7 +23,6 @@ import {
   readNodeKey,
   saveCertificate,
 } from './node-folder.ts';
-import { type HostnameOptions, reportedHostname } from './node-hostname.ts';
 import { type TrustOptions, updateNetwork } from './node-trust.ts';
 import type { FolderOptions, NodeOptions } from './options.ts';
 import { printResult } from './output.ts';
@@ -118,4 +121,31 @@ function keepCertificate(options: FolderOptions, received: unknown, expected: Ex
     `Saved certificate ${certificate.cert_id} of network "${certificate.network_name}" in ${certificatePath(nodeDir)}.`,
     `Roles: ${certificate.roles.join(', ') || 'none'}. Expires: ${certificate.expires_at}.`,
   ]);
+}
+
+/** The host name that a node reports when it joins, so that its operators recognize the machine. */
+export interface HostnameOptions {
+  /** False for none; by default that of the machine. */
+  readonly hostname?: string | false;
+}
+
+export function addHostnameOptions(command: Command): Command {
+  return command
+    .option(
+      '--hostname <name>',
+      'host name to report to the operators when joining (default: that of this machine)',
+      hostName,
+    )
+    .option('--no-hostname', 'report no host name');
+}
+
+/** A machine may have a host name that cannot be reported. */
+export function reportedHostname(options: HostnameOptions): { readonly hostname?: string } {
+  const { hostname: given = hostname() } = options;
+  return given !== false && isHostName(given) ? { hostname: given } : {};
+}
+
+function hostName(text: string): string {
+  if (isHostName(text)) return text;
+  throw new InvalidArgumentError('It must be 1 to 253 letters, digits and . _ -');
 }

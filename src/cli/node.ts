@@ -15,7 +15,7 @@ import {
 import { descriptionColumns, descriptionIn } from './descriptions.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { addListOptions, type ListOptions, ordered, orderedRows, rowsOf } from './listing.ts';
-import { runJoin, runRenew } from './node-enroll.ts';
+import { addHostnameOptions, runJoin, runRenew } from './node-enroll.ts';
 import {
   keyPath,
   makeNodeKey,
@@ -24,7 +24,6 @@ import {
   readNodeKey,
 } from './node-folder.ts';
 import { runHeartbeat } from './node-heartbeat.ts';
-import { addHostnameOptions } from './node-hostname.ts';
 import { runAgent } from './node-run.ts';
 import { defineNodeSet } from './node-set.ts';
 import {

@@ -19,8 +19,8 @@ import { acceptedKeys, followForTreaty, rootKeyIn } from '../protocol/records/tr
 import type { TreatyRow } from '../protocol/rows/treaty.ts';
 import { isConfirmed, isTerminal } from './confirm.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
+import { type ReadingBounds, readJsonUrl } from './http-fetch.ts';
 import { notHolding, readJsonFile } from './json-file.ts';
-import { type ReadingBounds, readJsonUrl } from './json-url.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { isPublicKey } from './options.ts';
 import { printNote, printResult, printText } from './output.ts';

@@ -19,8 +19,8 @@ import { recentChangeRow } from '../views/recent-changes.ts';
 import { connectomeSummary, sequenceValue } from '../views/recognition-graph.ts';
 import { type TreatyBehind, treatiesBehind } from '../views/treaties-behind.ts';
 import { trustCycleSummary } from '../views/trust-cycle.ts';
+import { currentPosture } from './health.ts';
 import { endsOf } from './horizon.ts';
-import { currentPosture } from './posture.ts';
 
 const HOUR = 3_600_000;
 const FRESH_HOURS = 24;

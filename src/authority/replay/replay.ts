@@ -34,8 +34,7 @@ import { createEarlierRequests } from './earlier-requests.ts';
 import { createKeptAnswers, type FoundAnswer, foundAnswer, keptText } from './kept-answers.ts';
 import { createNonceLedger, nonceDigest } from './nonce-ledger.ts';
 import { createNonceWindows, type WindowVerdict } from './nonce-window.ts';
-import { createRefusedTimes } from './refused-times.ts';
-import { createUnstoredTimes } from './unstored-times.ts';
+import { createRefusedTimes, createUnstoredTimes } from './refused-times.ts';
 
 /** How requests of one kind are protected from being accepted twice. */
 export interface ReplayRule {
