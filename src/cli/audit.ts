@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander';
 import { verifyAuditChain } from '../authority/subjects/audit.ts';
+import { messageOf } from '../base/error-message.ts';
 import { jsonText } from '../base/json/write.ts';
 import type { StoreAddress } from '../store/postgresql/address.ts';
 import { type AuditEntry, GENESIS_HASH } from '../store/store.ts';
@@ -190,6 +191,6 @@ async function* readable<T>(
   try {
     yield* items;
   } catch (cause) {
-    throw failure(EXIT.unusable, code, cause instanceof Error ? cause.message : String(cause));
+    throw failure(EXIT.unusable, code, messageOf(cause));
   }
 }

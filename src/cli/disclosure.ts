@@ -1,6 +1,6 @@
 /** `mesh-na disclosure`: proves one capability of an agreement without revealing the others. */
 import { type Command, Option } from 'commander';
-import { isJsonObject, type JsonObject } from '../base/json/value.ts';
+import { areTexts, isJsonObject, isList, type JsonObject } from '../base/json/value.ts';
 import { usageFailure } from './exit-codes.ts';
 import { notHolding, readJsonFile, readJsonFiles } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
@@ -122,12 +122,8 @@ async function committedIn(file: string, { committed, agreement: agreementFile }
 
 function agreedCapabilities(file: string, { agreed_terms: terms }: JsonObject): readonly string[] {
   const capabilities = isJsonObject(terms) ? terms.capabilities : undefined;
-  if (Array.isArray(capabilities) && capabilities.every(isText)) return capabilities;
+  if (isList(capabilities) && areTexts(capabilities)) return capabilities;
   throw notHolding(file, 'an agreement');
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string';
 }
 
 async function runVerify(

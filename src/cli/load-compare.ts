@@ -1,5 +1,7 @@
 /** `load compare`: two saved runs. */
+
 import { readFileSync } from 'node:fs';
+import { parsed } from '../load/fleet-folder.ts';
 import {
   compareRuns,
   type Difference,
@@ -41,12 +43,4 @@ function reportIn(file: string): RunReport {
     if (report === null) throw new Error(`${file} is not a run saved by mesh-na load run --json`);
     return report;
   });
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

@@ -1,4 +1,5 @@
 /** How the node commands follow the authority from one key to the next [authority-keys-7]. */
+import { messageOf } from '../base/error-message.ts';
 import { systemRuntime } from '../base/runtime.ts';
 import type { Authority } from '../client/authority-signers.ts';
 import { createNetworkTrust, type NetworkTrust } from '../client/followed-keys.ts';
@@ -66,8 +67,7 @@ function storedTrust(
       now: systemRuntime.now,
     });
   } catch (error) {
-    const problem = error instanceof Error ? error.message : String(error);
-    throw new Error(`${authorityKeysPath(nodeDir)}: ${problem}`);
+    throw new Error(`${authorityKeysPath(nodeDir)}: ${messageOf(error)}`);
   }
 }
 

@@ -1,7 +1,9 @@
 /** `node run`: keeps this node enrolled until a signal, or until its certificate is revoked. */
+
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { messageOf } from '../base/error-message.ts';
 import { systemRuntime } from '../base/runtime.ts';
 import type { AgentRecord, AgentStorage } from '../client/agent-storage.ts';
 import { type AgentEvent, type ChangedRecord, createNodeAgent } from '../client/node-agent.ts';
@@ -51,8 +53,7 @@ export async function runAgent(options: RunOptions): Promise<void> {
       if (event.type === 'changed') changes?.note(event.record);
     },
   }).catch((error: unknown) => {
-    const problem = error instanceof Error ? error.message : String(error);
-    throw failure(EXIT.unusable, 'local_files', `${nodeDir}: ${problem}`);
+    throw failure(EXIT.unusable, 'local_files', `${nodeDir}: ${messageOf(error)}`);
   });
   const end = await agent.run(stopSignal());
   await changes?.settled();

@@ -1,13 +1,13 @@
 /** Options that several commands share. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../base/duration.ts';
-import { parseJson } from '../base/json/parse.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../base/json/value.ts';
+import { isJsonObject, type JsonObject } from '../base/json/value.ts';
 import { publicKeyProblem, saysPrivate } from '../base/keys/public-key.ts';
 import { systemRuntime } from '../base/runtime.ts';
 import { formatInstant, parseRequestTimestamp } from '../base/timestamp.ts';
 import { decodeBase64 } from '../client/base64.ts';
 import type { ProofForm } from '../client/node-client.ts';
+import { parsed } from '../client/received.ts';
 import { AUDIT_EVENTS, type AuditEvent } from '../protocol/rows/audit-event.ts';
 import { usageFailure } from './exit-codes.ts';
 import type { OutputOptions } from './output.ts';
@@ -157,12 +157,7 @@ export function isPublicKey(text: string): boolean {
 
 /** Parses a JSON object; its number tokens are preserved. */
 export function jsonObject(text: string): JsonObject {
-  let value: JsonValue;
-  try {
-    value = parseJson(text);
-  } catch {
-    value = null;
-  }
+  const value = parsed(text);
   if (isJsonObject(value)) return value;
   throw new InvalidArgumentError('It must be a JSON object.');
 }

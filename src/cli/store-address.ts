@@ -1,5 +1,7 @@
 /** Where commands find the state: in a data folder or a database. */
+
 import { type Command, Option } from 'commander';
+import { messageOf } from '../base/error-message.ts';
 import { systemRuntime } from '../base/runtime.ts';
 import type { Config } from '../server/config/load.ts';
 import type { Environment, Flags } from '../server/config/options.ts';
@@ -84,7 +86,7 @@ export async function onState<T>(work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (cause) {
     if (cause instanceof Error && 'failure' in cause) throw cause;
-    const message = cause instanceof Error ? cause.message : String(cause);
+    const message = messageOf(cause);
     throw failure(EXIT.unusable, 'store_unusable', message);
   }
 }

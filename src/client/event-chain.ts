@@ -1,7 +1,7 @@
 /** Checks that events form the audit log, unaltered and without gaps [events-4]. */
 import { Value } from 'typebox/value';
-import { parseJson } from '../base/json/parse.ts';
 import { LoggedEntry } from '../protocol/answers/events.ts';
+import { parsed } from './received.ts';
 import { portableSha256 } from './sha256.ts';
 
 /** A position in the audit log: the index of an entry, and its hash. */
@@ -62,10 +62,6 @@ export function nextEvent(
 }
 
 function entryIn(text: string): LoggedEntry | null {
-  try {
-    const entry: unknown = parseJson(text);
-    return Value.Check(LoggedEntry, entry) ? entry : null;
-  } catch {
-    return null;
-  }
+  const entry = parsed(text);
+  return Value.Check(LoggedEntry, entry) ? entry : null;
 }

@@ -1,11 +1,11 @@
 /** One exchange with the authority: sends JSON text and returns an answer of the given schema or an `AuthorityError`. */
 import type { Static, TSchema } from 'typebox';
 import { Value } from 'typebox/value';
-import { parseJson } from '../base/json/parse.ts';
 import { isJsonObject, type JsonObject } from '../base/json/value.ts';
 import { AuthorityError } from './authority-error.ts';
 import { textOf } from './body.ts';
 import type { CallOptions, FetchAnswer, Headers, ServerOptions } from './options.ts';
+import { parsed } from './received.ts';
 import { type Repeatable, withRetries } from './retry.ts';
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -143,12 +143,8 @@ function causeOf(error: unknown): string {
 }
 
 function readObject(text: string): JsonObject | null {
-  try {
-    const value = parseJson(text);
-    return isJsonObject(value) ? value : null;
-  } catch {
-    return null;
-  }
+  const value = parsed(text);
+  return isJsonObject(value) ? value : null;
 }
 
 function refusal(response: FetchAnswer, answer: JsonObject | null): AuthorityError {

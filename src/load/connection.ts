@@ -5,8 +5,8 @@
 
 import { connect, type OnReadOpts, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { parseJson } from '../base/json/parse.ts';
-import { isJsonObject, type JsonValue } from '../base/json/value.ts';
+import { isJsonObject } from '../base/json/value.ts';
+import { parsed } from '../client/received.ts';
 
 export interface Address {
   readonly port: number;
@@ -143,7 +143,7 @@ function bodyLength(head: string, bytes: Buffer, start: number): number {
 
 /** The code of the error envelope after the status, such as `403 certificate_revoked`; the status if there is none. */
 export function errorCode(status: number, body: Buffer): string {
-  const answer = jsonIn(body);
+  const answer = parsed(body.toString());
   const error = isJsonObject(answer) ? answer.error : null;
   const code = isJsonObject(error) ? error.code : null;
   return typeof code === 'string' ? `${status} ${code}` : String(status);
@@ -151,15 +151,7 @@ export function errorCode(status: number, body: Buffer): string {
 
 /** A member of the answer that is text; null if there is none. */
 export function textIn(body: Buffer, member: string): string | null {
-  const answer = jsonIn(body);
+  const answer = parsed(body.toString());
   const value = isJsonObject(answer) ? answer[member] : null;
   return typeof value === 'string' ? value : null;
-}
-
-function jsonIn(body: Buffer): JsonValue {
-  try {
-    return parseJson(body.toString());
-  } catch {
-    return null;
-  }
 }

@@ -81,7 +81,8 @@ function linesOf(path: string): string[] {
   return lines.filter((line) => line !== '');
 }
 
-function parsed(text: string): unknown {
+/** The value of a JSON text of our own; null if it is damaged. */
+export function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -295,17 +295,13 @@ async function isPast(calls: Calls, instant: number): Promise<boolean> {
   }
 }
 
-/** Earlier versions do not report what is unknown. */
-const { unknown: notKnown, ...judgedProperties } = Posture.properties;
-const Judged = Type.Object({
-  posture: Type.Object({ ...judgedProperties, unknown: Type.Optional(notKnown) }),
-});
+const Judged = Type.Object({ posture: Posture });
 
 function checkPosture(calls: Calls): Promise<Finding> {
   const cure = 'See "Posture" in docs/monitoring.md';
   return asked('posture', cure, async () => {
     const { posture } = await calls.get(Judged, '/dashboard.json');
-    const { findings, unknown: open = [] } = posture;
+    const { findings, unknown: open } = posture;
     const found = [...findings, ...open]
       .map(({ sentence }) => sentence.replace(/\.$/, ''))
       .join('; ');
