@@ -10,8 +10,7 @@ import {
 } from '../src/authority/views/recognition-index.ts';
 import { explainTrust } from '../src/authority/views/trust-explanation.ts';
 import { copyGraph } from '../src/authority/views/trust-graph.ts';
-import { findTrustPath } from '../src/authority/views/trust-path.ts';
-import { presentView } from '../src/authority/views/trust-view.ts';
+import { findTrustPath, presentView } from '../src/authority/views/trust-path.ts';
 import { drawnGraph } from '../src/pages/graph-drawing.ts';
 import { graphModel } from '../src/pages/graph-model.ts';
 import { readGraph } from '../src/pages/graph-reading.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { DAY } from '../bench/simulated-network.ts';
-import { createInviteBatches } from '../src/authority/derived/invite-batches.ts';
+import { createInviteBatches } from '../src/authority/derived/subject-lists.ts';
 import type { Authority } from '../src/authority/engine/authority.ts';
 import { listInvites, withdrawInviteBatch } from '../src/authority/enrollment/invites.ts';
 import { createSubjects } from '../src/authority/subjects/subjects.ts';

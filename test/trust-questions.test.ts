@@ -17,8 +17,7 @@ import {
   MAX_CUT,
 } from '../src/authority/views/trust-explanation.ts';
 import { copyGraph } from '../src/authority/views/trust-graph.ts';
-import { findTrustPath, findTrustPathIn } from '../src/authority/views/trust-path.ts';
-import { trustView } from '../src/authority/views/trust-view.ts';
+import { findTrustPath, findTrustPathIn, trustView } from '../src/authority/views/trust-path.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 
 const START = Date.UTC(2026, 0, 1);

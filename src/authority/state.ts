@@ -10,15 +10,17 @@ import { oneSliceATurn } from '../base/slices.ts';
 import { GRAPH_DOCUMENTS } from '../protocol/contract/documents.ts';
 import type { StoreChanges, StoreReading } from '../store/store.ts';
 import { createAgentIndex } from './derived/agent-index.ts';
-import { createAttestations } from './derived/attestation-list.ts';
+import { createRecentAudit } from './derived/audit-tail.ts';
 import { createAuthorityKeys } from './derived/authority-keys.ts';
 import { createCertificateIndex } from './derived/certificate-index.ts';
 import { createCounts } from './derived/counts.ts';
 import { createImportedFeeds } from './derived/imported-feeds.ts';
-import { createInviteBatches } from './derived/invite-batches.ts';
 import { type ConfiguredOperator, createOperatorRegistry } from './derived/operator-registry.ts';
-import { createPolicyIndex } from './derived/policy-index.ts';
-import { createRecentAudit } from './derived/recent-audit.ts';
+import {
+  createAttestations,
+  createInviteBatches,
+  createPolicyIndex,
+} from './derived/subject-lists.ts';
 import type { Authority, AuthoritySettings, HeldState } from './engine/authority.ts';
 import { applyChanges, type RestoreTarget, restoreSubjects } from './engine/restore.ts';
 import { createBulletinIssuer } from './lists/bulletin.ts';

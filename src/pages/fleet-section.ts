@@ -1,5 +1,5 @@
 /** The fleet: how many nodes are healthy, unwell, silent and lapsing, as a whole and by role. Only counts are public. */
-import type { Fleet, NodeCounts, RoleCounts } from '../protocol/rows/fleet.ts';
+import type { Fleet, NodeCounts, RoleCounts } from '../protocol/rows/posture.ts';
 import { shownCount } from './counts.ts';
 import { emptyState } from './empty-state.ts';
 import { counted } from './graph-drawing.ts';

@@ -11,7 +11,7 @@ import type { AdoptionState } from '../../protocol/rows/adoption.ts';
 import type { KnownChains } from '../liveness/known-chains.ts';
 import type { Subjects } from '../subjects/subjects.ts';
 import { committedChain, type KeyChain } from './authority-keys.ts';
-import { createNodeReports, type NodeReportsOptions } from './node-reports.ts';
+import { createNodeReports, type NodeReportsOptions } from './fleet-counts.ts';
 
 /** The statement that nodes have to follow, by knowing it and by holding a certificate of the key that it leads to. */
 export interface FollowedStatement {

@@ -2,14 +2,17 @@
  * Counts the nodes that have problems. Because every certificate is visited, a large fleet is counted in slices with
  * rests in between, and a pause before the next count limits the work to a sixtieth of the time.
  */
+
 import { compareCodePoints } from '../../base/json/write.ts';
 import type { Runtime } from '../../base/runtime.ts';
 import { inRestingSlices } from '../../base/slices.ts';
 import { createPauses, createSharedWork } from '../../base/work.ts';
-import type { NodeCounts } from '../../protocol/rows/fleet.ts';
+import type { NodeCounts } from '../../protocol/rows/posture.ts';
+import type { Liveness } from '../liveness/last-contact.ts';
+import type { Subject } from '../subjects/kinds.ts';
 import type { Subjects } from '../subjects/subjects.ts';
 import { type FleetFacts, reportsHealth } from '../views/posture.ts';
-import { createNodeReports, type NodeReportsOptions } from './node-reports.ts';
+import type { CertificateIndex } from './certificate-index.ts';
 
 export interface FleetCounts {
   /**
@@ -145,4 +148,39 @@ function addNode(tally: Tally, { isSilent, isUnwell, isLapsing }: CountedNode): 
   if (isUnwell) tally.unwell += 1;
   if (!isSilent && !isUnwell) tally.healthy += 1;
   if (isLapsing) tally.lapsing += 1;
+}
+
+/** Which certificates stand for a node that reports: each such node counts once, however many certificates it has. */
+export interface NodeReports {
+  /**
+   * The node's last report, under this certificate or the previous one. Null if the node never reported, if it has a
+   * newer certificate, or if this one was revoked or expired before `since`.
+   */
+  of(id: string, certificate: Subject<'certificate'>, since: number): string | null;
+}
+
+export interface NodeReportsOptions {
+  readonly certificates: CertificateIndex;
+  readonly liveness: Liveness;
+}
+
+/** Placeholder statuses that are kept until a node sends its first report. */
+const NOT_REPORTED = new Set(['joined', 'renewed']);
+
+export function createNodeReports({ certificates, liveness }: NodeReportsOptions): NodeReports {
+  function reportOf(id: string, renewedFrom: string | null): string | null {
+    const own = liveness.statusOf(id);
+    if (!NOT_REPORTED.has(own)) return own;
+    const before = renewedFrom === null ? own : liveness.statusOf(renewedFrom);
+    return NOT_REPORTED.has(before) || before === '' ? null : before;
+  }
+
+  return {
+    of(id, { value, context }, since) {
+      const { nodePublicKey, expiresAt, renewedAt, renewedFrom } = context;
+      if (value === 'revoked' || renewedAt !== null || expiresAt <= since) return null;
+      const report = reportOf(id, renewedFrom);
+      return report !== null && certificates.isNewest(id, nodePublicKey) ? report : null;
+    },
+  };
 }

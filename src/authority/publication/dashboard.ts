@@ -15,10 +15,9 @@ import { type Adoption, isUnderWay } from '../derived/adoption.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { horizonSummary } from '../views/horizon.ts';
-import { recentChangeRow } from '../views/recent-changes.ts';
+import { recentChangeRow, trustCycleSummary } from '../views/recent-changes.ts';
 import { connectomeSummary, sequenceValue } from '../views/recognition-graph.ts';
 import { type TreatyBehind, treatiesBehind } from '../views/treaties-behind.ts';
-import { trustCycleSummary } from '../views/trust-cycle.ts';
 import { currentPosture } from './health.ts';
 import { endsOf } from './horizon.ts';
 

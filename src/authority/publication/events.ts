@@ -4,7 +4,7 @@
  */
 import { JsonText } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
-import { eventText } from '../derived/event-tail.ts';
+import { eventText } from '../derived/audit-tail.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { AsyncResult } from '../engine/execute.ts';

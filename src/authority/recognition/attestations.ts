@@ -11,7 +11,7 @@ import {
 } from '../../protocol/records/membership-attestation.ts';
 import { signRecord } from '../../protocol/records/signed-record.ts';
 import type { AttestationRow } from '../../protocol/rows/attestation.ts';
-import { comparePlaces } from '../derived/attestation-list.ts';
+import { comparePlaces } from '../derived/subject-lists.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { assertOwnIssuer, costOf, issuerOf, textSignedAgain } from '../engine/issuer.ts';

@@ -10,8 +10,7 @@ import type { Authority } from '../engine/authority.ts';
 import { publishGraph } from '../publication/graph.ts';
 import { Sliced } from '../subjects/sliced.ts';
 import { explainTrust } from '../views/trust-explanation.ts';
-import { findTrustPathIn } from '../views/trust-path.ts';
-import { trustView } from '../views/trust-view.ts';
+import { findTrustPathIn, trustView } from '../views/trust-path.ts';
 import { isRevokedHere } from './attestations.ts';
 import { isTreatyRevoked } from './treaties.ts';
 

@@ -4,8 +4,12 @@
  */
 import { formatInstant } from '../../base/timestamp.ts';
 import type { AdoptionState } from '../../protocol/rows/adoption.ts';
-import type { NodeCounts, RoleCounts } from '../../protocol/rows/fleet.ts';
-import type { PostureFinding, PostureUnknown } from '../../protocol/rows/posture.ts';
+import type {
+  NodeCounts,
+  PostureFinding,
+  PostureUnknown,
+  RoleCounts,
+} from '../../protocol/rows/posture.ts';
 
 /** Instants are in milliseconds since the epoch. */
 export interface PostureFacts {

@@ -1,10 +1,11 @@
 /**
- * Recent trust changes for the public dashboard [core-6-5], [core-g36]. Only the public fields of each audit event are
+ * Recent trust changes and the last trust cycle, for the public dashboard [core-6-5], [core-g36]. Only the public fields of each audit event are
  * shown, never an address, a key or a token fingerprint.
  */
+
 import type { JsonObject, JsonValue } from '../../base/json/value.ts';
-import { displayTime } from '../../base/timestamp.ts';
-import type { RecentChangeRow } from '../../protocol/rows/dashboard.ts';
+import { displayTime, formatInstant } from '../../base/timestamp.ts';
+import type { RecentChangeRow, TrustCycleSummary } from '../../protocol/rows/dashboard.ts';
 
 export interface RecentChange {
   readonly event_type: string;
@@ -106,4 +107,46 @@ function stateOf(eventType: string): RecentChangeRow['summary']['state'] {
 
 function fieldText(value: JsonValue): string {
   return Array.isArray(value) ? value.join(', ') : String(value);
+}
+
+export interface CompletedTrustCycle {
+  readonly passed: boolean;
+  /** Milliseconds since the epoch. */
+  readonly completedAt: number;
+  readonly digest: string;
+}
+
+const HOUR = 3_600_000;
+const FRESH_HOURS = 30;
+const WATCH_HOURS = 48;
+
+const NOT_OBSERVED: TrustCycleSummary = {
+  status: 'not_observed',
+  freshness: 'none',
+  completed_at: null,
+  completed_at_display: '',
+  age_hours: null,
+};
+
+export function trustCycleSummary(
+  cycle: CompletedTrustCycle | null,
+  now: number,
+): TrustCycleSummary {
+  if (cycle === null) return NOT_OBSERVED;
+  const completedAt = formatInstant(cycle.completedAt);
+  // A clock that was set back must not make an age negative.
+  const age = Math.max(0, Math.floor((now - cycle.completedAt) / HOUR));
+  return {
+    status: cycle.passed ? 'verified' : 'failed',
+    freshness: freshnessOf(age),
+    completed_at: completedAt,
+    completed_at_display: displayTime(completedAt),
+    age_hours: age,
+    digest: cycle.digest,
+  };
+}
+
+function freshnessOf(ageHours: number): 'fresh' | 'watch' | 'stale' {
+  if (ageHours <= FRESH_HOURS) return 'fresh';
+  return ageHours <= WATCH_HOURS ? 'watch' : 'stale';
 }

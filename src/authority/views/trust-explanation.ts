@@ -29,7 +29,7 @@ import {
   type TrustGraph,
   UNREACHED,
 } from './trust-graph.ts';
-import type { TrustView } from './trust-view.ts';
+import type { TrustView } from './trust-path.ts';
 
 /** The most candidates that are listed; the rest are only counted. */
 export const MAX_CANDIDATES = 64;

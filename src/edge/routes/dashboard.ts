@@ -16,8 +16,7 @@ import { firstValue, type Query } from '../query.ts';
 import { htmlReply } from '../reply.ts';
 import { PUBLIC_PAGE, type RouteEntry } from '../route.ts';
 import { questionFor } from './history.ts';
-import { dashboardContent } from './live-renderers.ts';
-import { networkOf, withDocument } from './published-content.ts';
+import { dashboardContent, networkOf, withDocument } from './published-content.ts';
 import { cachedBySource } from './shared-build.ts';
 
 const HOUR_MS = 3_600_000;

@@ -1,7 +1,12 @@
-/** The history of the service [core-4-22]. */
+/**
+ * The history of the service [core-4-22], and what changes for everyone at some point: expirations [core-4-20], and a
+ * change of the authority key [authority-keys-11].
+ */
+
 import Type from 'typebox';
 import { Refusal } from '../../base/refusal.ts';
 import { parseRequestTimestamp } from '../../base/timestamp.ts';
+import { Adoption } from '../../protocol/rows/adoption.ts';
 import {
   HISTORY_STEPS,
   History,
@@ -13,15 +18,33 @@ import {
   type SeriesName,
   STEP_NAMES,
 } from '../../protocol/rows/history.ts';
+import { Horizon } from '../../protocol/rows/horizon.ts';
 import { firstValue, type Query } from '../query.ts';
 import { slicedReply } from '../reply.ts';
-import type { RouteEntry } from '../route.ts';
+import { NOTHING, type RouteEntry } from '../route.ts';
+import { countRoute } from './operator-route.ts';
 
 const DAY_MS = 86_400_000;
 /** Without a step, the finest one with at most this many steps is taken. */
 const USUAL_STEPS = 400;
 
 export const historyRoutes: readonly RouteEntry[] = [
+  countRoute({
+    path: '/admin/horizon',
+    call: 'readHorizon',
+    summary: 'What lapses, by kind and week, as counts',
+    answer: Horizon,
+    refusals: [],
+    input: () => NOTHING,
+  }),
+  countRoute({
+    path: '/admin/authority-keys/adoption',
+    call: 'readAdoption',
+    summary: 'Which nodes and treaties have followed a change of the authority key',
+    answer: Adoption,
+    refusals: [],
+    input: () => NOTHING,
+  }),
   {
     method: 'GET',
     path: '/history.json',

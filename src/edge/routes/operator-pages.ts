@@ -19,8 +19,7 @@ import { firstValue } from '../query.ts';
 import { htmlReply, type Reply, refusalReply, textReply } from '../reply.ts';
 import { PUBLIC_PAGE, type RouteEntry, type RouteRequest } from '../route.ts';
 import { filter, pageParameter } from './listing.ts';
-import { connectomeContent } from './live-renderers.ts';
-import { type PublishedGraph, withGraph } from './published-content.ts';
+import { connectomeContent, type PublishedGraph, withGraph } from './published-content.ts';
 import { cachedBySource } from './shared-build.ts';
 import { tooManyPaths } from './trust-question.ts';
 

@@ -1,16 +1,18 @@
 /** Content for pages from the published documents, read once per version of a document. */
 
-import { MOST_URGENT } from '../../pages/dashboard.ts';
+import { connectomeMain } from '../../pages/connectome.ts';
+import { dashboardMain, MOST_URGENT } from '../../pages/dashboard.ts';
 import { readDashboard } from '../../pages/dashboard-reading.ts';
 import { type DrawnGraph, drawnGraph } from '../../pages/graph-drawing.ts';
 import { graphModel } from '../../pages/graph-model.ts';
 import { readGraph } from '../../pages/graph-reading.ts';
+import { LivePageContent } from '../../pages/live-content.ts';
 import type { DocumentName, PublishedDocument } from '../../protocol/contract/documents.ts';
-import { type Edge, withAnswer } from '../edge.ts';
+import { type Edge, type LiveRenderers, withAnswer } from '../edge.ts';
 import { type Reply, refusalReply } from '../reply.ts';
 import type { RouteRequest } from '../route.ts';
 import { currentDocument } from './documents.ts';
-import { builtOnce } from './shared-build.ts';
+import { builtOnce, cachedBySource } from './shared-build.ts';
 
 export function withDocument(
   name: DocumentName,
@@ -79,3 +81,18 @@ function digestIn({ bytes }: PublishedDocument): string | null {
 export function networkOf({ settings }: Edge): string {
   return settings.genesis.network_name;
 }
+
+/** The content of live pages, which the pages themselves show too. */
+
+export const dashboardContent = keptByEtag(
+  (edge, document) => new LivePageContent(dashboardMain(dashboardIn(edge, document))),
+);
+
+export const connectomeContent = cachedBySource(
+  (graph: DrawnGraph) => new LivePageContent(connectomeMain(graph)),
+);
+
+export const LIVE_RENDERERS: LiveRenderers = {
+  dashboard: dashboardContent,
+  connectome: (edge, document) => withAnswer(graphIn(edge, document), connectomeContent),
+};

@@ -18,7 +18,6 @@ import { evidenceRoutes } from './evidence.ts';
 import { graphRoutes } from './graph.ts';
 import { healthRoutes } from './health.ts';
 import { historyRoutes } from './history.ts';
-import { horizonRoutes } from './horizon.ts';
 import { inviteRoutes } from './invites.ts';
 import { nodeDescriptionRoutes } from './node-descriptions.ts';
 import { operatorKeyRoutes } from './operator-keys.ts';
@@ -37,7 +36,6 @@ const ENTRIES: readonly RouteEntry[] = [
   ...documentRoutes,
   ...enrollmentRoutes,
   ...nodeCountRoutes,
-  ...horizonRoutes,
   ...historyRoutes,
   ...inviteRoutes,
   ...nodeDescriptionRoutes,

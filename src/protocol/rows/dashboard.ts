@@ -2,10 +2,9 @@
 import Type, { type Static } from 'typebox';
 import { Datetime, Natural, Whole } from '../records/record.ts';
 import { ADOPTION_STATES } from './adoption.ts';
-import { Fleet } from './fleet.ts';
 import { type ConnectomeSummary, EdgeRow } from './graph.ts';
 import { HorizonSummary } from './horizon.ts';
-import { Posture } from './posture.ts';
+import { Fleet, Posture } from './posture.ts';
 
 const DisplayTime = Type.String();
 const Freshness = Type.Enum(['fresh', 'watch', 'stale']);

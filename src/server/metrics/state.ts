@@ -2,8 +2,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import { POSTURE_RULES } from '../../authority/views/posture.ts';
 import { KEY_STATES } from '../../protocol/records/authority-chain.ts';
-import type { RoleCounts } from '../../protocol/rows/fleet.ts';
-import type { PostureFinding } from '../../protocol/rows/posture.ts';
+import type { PostureFinding, RoleCounts } from '../../protocol/rows/posture.ts';
 
 export interface AuthorityCounts {
   readonly issued_certificates: number;

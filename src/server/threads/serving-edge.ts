@@ -4,7 +4,7 @@ import type { DrainState, Edge } from '../../edge/edge.ts';
 import { type EdgeConfig, edgeSettings } from '../../edge/edge-config.ts';
 import { eventReadersOf } from '../../edge/event-readers.ts';
 import { createEdgeMetrics, type MetricsReport } from '../../edge/metrics.ts';
-import { LIVE_RENDERERS } from '../../edge/routes/live-renderers.ts';
+import { LIVE_RENDERERS } from '../../edge/routes/published-content.ts';
 import { ROUTES } from '../../edge/routes/table.ts';
 import { listen } from '../../edge/server.ts';
 import { createUnprovenBodies } from '../../edge/unproven-bodies.ts';

@@ -1,12 +1,19 @@
-/**
- * The end of the audit log, in the form in which it is sent to event readers [events-2]. Each entry is serialized once
- * for all readers. While nobody is reading, nothing is kept.
- */
-import type { SealedEntry } from '../../store/store.ts';
+/** The end of the audit log: for event readers, and for the dashboard. */
+import type { AuditEntry, SealedEntry } from '../../store/store.ts';
+import {
+  type CompletedTrustCycle,
+  isShown,
+  RECENT_CHANGES,
+  type RecentChange,
+} from '../views/recent-changes.ts';
 
 /** Readers that are further behind read from the store. */
 const MOST_HELD = 1024;
 
+/**
+ * In the form in which entries are sent to event readers [events-2]. Each is serialized once for all readers. While nobody
+ * is reading, nothing is kept.
+ */
 export interface EventTail {
   /** The number of audit log entries on disk. */
   length(): number;
@@ -61,4 +68,33 @@ export function createEventTail(logged: number): EventTail {
 /** The event for an entry; `index` is its number in the log, and `text` is what the hash covers. */
 export function eventText(index: number, hash: string, text: string): string {
   return `{"entry":${text},"hash":"${hash}","index":${index}}`;
+}
+
+/** The parts of the audit log that the dashboard shows. */
+export interface RecentAudit {
+  add(entry: AuditEntry): void;
+  /** The most recent events that the dashboard shows, newest first. */
+  changes(): readonly RecentChange[];
+  /** The most recently completed trust cycle. */
+  trustCycle(): CompletedTrustCycle | null;
+}
+
+export function createRecentAudit(): RecentAudit {
+  let changes: readonly RecentChange[] = [];
+  let trustCycle: CompletedTrustCycle | null = null;
+  return {
+    add(entry) {
+      const { event_type, created_at, details } = entry;
+      if (isShown(event_type)) changes = [entry, ...changes].slice(0, RECENT_CHANGES);
+      if (event_type !== 'trust_cycle_completed') return;
+      const { result, digest } = details;
+      trustCycle = {
+        passed: result === 'passed',
+        completedAt: Date.parse(created_at),
+        digest: String(digest),
+      };
+    },
+    changes: () => changes,
+    trustCycle: () => trustCycle,
+  };
 }
