@@ -11,7 +11,7 @@ import type { Call } from '../protocol/contract/calls.ts';
 import { createEventLog, type EventForm, type Piece } from './event-log.ts';
 import type { EdgeMetrics } from './metrics.ts';
 import type { StreamBody, StreamTaker } from './reply.ts';
-import { utf8 } from './response.ts';
+import { utf8 } from './utf8.ts';
 
 /** A reader and its range of events. */
 export interface EventReader {

@@ -1,6 +1,7 @@
 /** Writes a finished reply as the bytes of a response. */
 import type { HttpResponse } from 'uWebSockets.js';
 import type { FinishedReply } from './pipeline.ts';
+import { utf8 } from './utf8.ts';
 
 const STATUS_TEXT: Readonly<Record<number, string>> = {
   200: '200 OK',
@@ -91,13 +92,6 @@ export function writeWithoutBody(
 /** uWebSockets.js writes the `Connection: close` header itself. */
 function endAndClose(res: HttpResponse, body: string | Uint8Array, closing: Closing): void {
   res.end(utf8(body), closing !== 'stays');
-}
-
-/** With Node.js 24, uWebSockets.js writes a string whose characters are all below U+0100 as Latin-1. */
-export function utf8(body: string): string | Buffer;
-export function utf8(body: string | Uint8Array): string | Uint8Array;
-export function utf8(body: string | Uint8Array): string | Uint8Array {
-  return Buffer.byteLength(body) === body.length ? body : Buffer.from(body);
 }
 
 /** The header line for answers after which uWebSockets.js cannot close the connection itself. */

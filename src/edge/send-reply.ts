@@ -8,14 +8,8 @@ import type { HttpResponse } from 'uWebSockets.js';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FinishedReply } from './pipeline.ts';
 import { isPiecewise, isStream, type PiecewiseBody } from './reply.ts';
-import {
-  type Closing,
-  closingLine,
-  utf8,
-  writeHead,
-  writeReply,
-  writeWithoutBody,
-} from './response.ts';
+import { type Closing, closingLine, writeHead, writeReply, writeWithoutBody } from './response.ts';
+import { utf8 } from './utf8.ts';
 
 /** Returns when everything is handed over, or returns a promise that resolves when nothing more can be sent. */
 export function sendReply(

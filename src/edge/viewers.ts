@@ -12,7 +12,8 @@ import {
   type LiveForm,
 } from './live-pages.ts';
 import { noteOutcome, refusedExchange } from './pipeline.ts';
-import { orCut, utf8, writeReply } from './response.ts';
+import { orCut, writeReply } from './response.ts';
+import { utf8 } from './utf8.ts';
 
 /** A viewer that is this many bytes behind is dropped, never waited for. */
 const MAX_BACKPRESSURE = 256 * 1024;
