@@ -48,7 +48,7 @@ export const INVITES = definePage({
             caption: `${invites.length === 1 ? '1 invite' : `${invites.length} invites`} on this page, without their tokens`,
             keyOf: ({ token_fingerprint: id }) => id,
             rows: invites,
-            columns: columns(invites, context),
+            columns: columns(context),
           });
     const withdrawal =
       batch !== '' && invites.length > 0 && isOffered(WITHDRAW_BATCH, context)
@@ -71,7 +71,7 @@ export const INVITES = definePage({
 
 const DEFAULTS = { role: 'role:client', count: '1', expiry: '24', validity: '168' };
 
-function columns(rows: readonly InviteRow[], context: Context) {
+function columns(context: Context) {
   const mayWithdraw = isOffered(WITHDRAW_INVITE, context);
   return [
     {
@@ -88,9 +88,8 @@ function columns(rows: readonly InviteRow[], context: Context) {
     {
       head: 'Node',
       kind: 'name',
-      cell: (row: InviteRow) => twoLines(nodeOf(row), labelTexts(row.labels ?? {}).join(', ')),
+      cell: (row: InviteRow) => twoLines(nodeOf(row), batchAndLabels(row)),
     },
-    ...(rows.some(({ batch }) => batch !== null) ? [BATCH] : []),
     { head: 'Roles', kind: 'words', cell: ({ roles }: InviteRow) => roles.join(', ') },
     { head: 'Created', cell: (row: InviteRow) => timeText(row.created_at) },
     { head: 'Expires', cell: (row: InviteRow) => timeText(row.expires_at) },
@@ -106,14 +105,12 @@ function columns(rows: readonly InviteRow[], context: Context) {
   ];
 }
 
-const BATCH = {
-  head: 'Batch',
-  kind: 'words',
-  cell: ({ batch }: InviteRow) =>
-    batch === null
-      ? ''
-      : html`<a href="./invites?${new URLSearchParams({ batch }).toString()}">${batch}</a>`,
-};
+function batchAndLabels({ batch, labels = {} }: InviteRow): Content {
+  const texts = labelTexts(labels).join(', ');
+  if (batch === null) return texts;
+  const path = `./invites?${new URLSearchParams({ batch })}`;
+  return html`Batch <a href="${path}">${batch}</a>${texts === '' ? '' : `, ${texts}`}`;
+}
 
 /** The node that has joined, or the name of the one that is expected. */
 function nodeOf({ name, used_by: key }: InviteRow): Content {

@@ -112,7 +112,7 @@ export async function effectsOf(
   const ids = accepted.map(({ cert_id: id }) => id).join(', ');
   return [
     ...(accepted.length === 0
-      ? ['No certificate is ended: none is accepted any more.']
+      ? ['No certificate ends: none is accepted any longer.']
       : [
           `Certificates that are no longer accepted: ${accepted.length} (${ids}). The next revocation list names ${accepted.length === 1 ? 'it' : 'them'}.`,
           left === 0

@@ -106,11 +106,11 @@ function comparison(versions: readonly Version[], query: URLSearchParams): Html 
     keyOf: ({ name }) => name,
     rows,
     columns: [
-      { head: 'Member', isHead: true, cell: ({ name }) => name },
-      { head: nameInCell(before.policy_id), kind: 'first', cell: (row) => row.before },
+      { head: 'Member', isHead: true, kind: 'first', cell: ({ name }) => name },
+      { head: 'Before', kind: 'words', cell: (row) => row.before },
       {
-        head: nameInCell(after.policy_id),
-        kind: 'first',
+        head: 'After',
+        kind: 'words',
         cell: (row) => (row.before === row.after ? row.after : html`<strong>${row.after}</strong>`),
       },
     ],
