@@ -50,7 +50,7 @@ export interface Clients {
   /** Something must not be. */
   found(cause: unknown): void;
   /** What must not be at the end; the last so many changes were asked for long after all trouble. */
-  assertHolds(last: number): Promise<void>;
+  assertHolds(last: number): void;
   /** How many heartbeats counted in a session. */
   beatsCounted(): number;
 }
@@ -214,10 +214,10 @@ export function createClients(options: ClientsOptions): Clients {
     },
     beatLast: (index) => void beats.last(index, instances).catch(found),
     beatsCounted: () => beats.counted,
-    async assertHolds(last) {
+    assertHolds(last) {
       if (problems.length > 0) throw problems[0];
       const { changes } = database;
-      await beats.assertHolds(database.disk);
+      beats.assertHolds(database.disk);
       assertOnce(changes);
       assertInTurn(changes);
       const facts = changes.flatMap((change) => change.facts);
