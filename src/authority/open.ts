@@ -184,7 +184,14 @@ export async function openAuthority(
       const perform = () => execute(na, run as Run<typeof given>, given);
       // What takes long is done in slices, and a decision cannot pause, so it is done first.
       const made = preparation(na, name);
-      return made === null ? perform() : made.then(() => (sealed ? SHUTTING_DOWN : perform()));
+      if (made === null) return perform();
+      const decide = (): Answer | Promise<Answer> => {
+        if (sealed) return SHUTTING_DOWN;
+        // Another key may have taken over since the nodes were counted.
+        const isPrepared = name !== 'finishSuccession' || isCounted(na);
+        return isPrepared ? perform() : countNodes(na).then(decide);
+      };
+      return made.then(decide);
     },
     flush: () => flush(false),
     async renewLists() {
@@ -281,9 +288,19 @@ function preparation(na: Authority, name: CallName): Promise<unknown> | null {
     if (na.graph.digest.isKnown(na.runtime.now())) return null;
     return Promise.resolve(execute(na, refreshGraph, null));
   }
-  if (name === 'finishSuccession') return oneSliceATurn(na.adoption.take());
+  if (name === 'finishSuccession') return countNodes(na);
   if (!CHANGES_ISSUER.has(name)) return null;
   return oneSliceATurn(na.revocations.prepareDigests());
+}
+
+async function countNodes(na: Authority): Promise<void> {
+  await na.exclusive;
+  await oneSliceATurn(na.adoption.take());
+}
+
+/** Whether the nodes are counted that have followed the key that a decision at this moment is about. */
+function isCounted({ exclusive, adoption }: Authority): boolean {
+  return exclusive === null && (adoption.followed() === null || adoption.latest() !== null);
 }
 
 /** Another start may find another key in the state than the configuration names. */

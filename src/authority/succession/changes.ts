@@ -4,7 +4,6 @@
  */
 import type { JsonObject } from '../../base/json/value.ts';
 import { Refusal } from '../../base/refusal.ts';
-import { withoutPause } from '../../base/slices.ts';
 import { laggardsIn } from '../derived/adoption.ts';
 import { formerKeys } from '../derived/authority-keys.ts';
 import type { Handler } from '../engine/admission.ts';
@@ -55,8 +54,8 @@ export const finishSuccession: Handler<'finishSuccession'> = (
   { despite },
   { remoteAddr },
 ) => {
-  // Another key may have taken over since the nodes were counted.
-  const counted = na.adoption.latest() ?? withoutPause(na.adoption.take());
+  // Null if there is nothing to follow: the nodes were counted just before.
+  const counted = na.adoption.latest();
   const behind = counted === null ? 0 : laggardsIn(counted.nodes);
   return finish(na, unit, { behind, despite }, { despite, remote_addr: remoteAddr });
 };
