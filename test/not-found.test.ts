@@ -4,6 +4,7 @@ import { rmSync } from 'node:fs';
 import { test } from 'node:test';
 import { startTestAuthority } from './support/authority.ts';
 import { HOSTILE_NAME, NARROW } from './support/browser.ts';
+import { exchange } from './support/exchange.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { startPages } from './support/pages.ts';
 import { outcome, sendRaw } from './support/requests.ts';
@@ -24,7 +25,7 @@ for (const accept of [OF_CHROMIUM, 'text/html', 'text/*', 'text/html, applicatio
     assert.equal(status, 404);
     assert.equal(headers.get('content-type'), 'text/html; charset=utf-8');
     assert.equal(headers.get('cache-control'), 'no-store');
-    assert.equal(headers.get('vary'), 'Accept');
+    assert.equal(headers.get('vary'), 'Accept, Accept-Encoding');
     assert.equal(headers.get('etag'), null);
     assert.equal(headers.get('x-request-id'), 'same');
     assert.match(
@@ -37,6 +38,17 @@ for (const accept of [OF_CHROMIUM, 'text/html', 'text/*', 'text/html, applicatio
     assert.equal(head.headers.get('content-length'), String(Buffer.byteLength(text)));
   });
 }
+
+test('it is compressed for clients that accept it', async () => {
+  const plain = await asked('GET', '/nowhere', 'text/html');
+  const { headers, bytes } = await exchange(`${na.url}/nowhere`, {
+    method: 'GET',
+    headers: { Accept: 'text/html' },
+  });
+  assert.equal(headers.get('content-encoding'), 'gzip');
+  assert.ok(Number(headers.get('content-length')) < plain.text.length / 2);
+  assert.equal(bytes.toString(), plain.text);
+});
 
 test('for all others it is the envelope, byte for byte', async () => {
   const plain = await asked('GET', '/nowhere');

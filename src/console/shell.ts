@@ -5,7 +5,7 @@ import { type FramedParts, framed, type Site } from '../pages/frame.ts';
 import { HISTORY_STYLE } from '../pages/history-style.ts';
 import { type Html, html, NO_HTML } from '../pages/html.ts';
 import { FACTS_STYLE, FORM_STYLE, STYLE } from '../pages/style.ts';
-import { TABLE_STYLE } from '../pages/table.ts';
+import { LISTING_STYLE, TABLE_STYLE } from '../pages/table.ts';
 import type { Context } from './context.ts';
 import type { Page } from './page.ts';
 
@@ -104,7 +104,7 @@ const KEYS = html`<dialog class="keys" aria-labelledby="keys-heading" data-keys>
 
 export const SCRIPT_TEXT = browserScript('console').text;
 
-export const STYLE_TEXT = `${STYLE.text}${FORM_STYLE}${FACTS_STYLE}${TABLE_STYLE}${HISTORY_STYLE}
+export const STYLE_TEXT = `${STYLE.text}${FORM_STYLE}${FACTS_STYLE}${TABLE_STYLE}${LISTING_STYLE}${HISTORY_STYLE}
 .pages ul { flex-wrap: wrap; }
 @media (min-width: 52.01rem) {
   .top-row { column-gap: 1rem; }

@@ -81,6 +81,10 @@ export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): 
     decodedPath === null ? 'undecodable' : findRoute(head.method, matchedPath(head.path));
   const route = routeOf(match);
   const isRead = route?.method === 'GET';
+  const wantsErrorPage =
+    (match === 'not_found' || route?.hasErrorPage === true) &&
+    isReading(head) &&
+    prefersHtml(head.header('accept'));
   const isRefused = edge.draining.refusesWork && route?.path !== LIVENESS_PATH;
   if (proxyHops === 0 && route !== null && countsByAddress(edge, route)) noteForwarded(edge, head);
   return {
@@ -100,12 +104,9 @@ export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): 
     session: route?.hasSessions === true ? head.header('x-mesh-session') : '',
     isRepeat: route?.keepsAnswer === true && head.header('x-mesh-retry') === '1',
     ifNoneMatch: isRead ? head.header('if-none-match') : '',
-    acceptsGzip: isRead && acceptsGzip(head.header('accept-encoding')),
+    acceptsGzip: (isRead || wantsErrorPage) && acceptsGzip(head.header('accept-encoding')),
     stream: route?.isStream === true ? streamHeadOf(head) : null,
-    wantsErrorPage:
-      (match === 'not_found' || route?.hasErrorPage === true) &&
-      isReading(head) &&
-      prefersHtml(head.header('accept')),
+    wantsErrorPage,
     baseUrl: isRead ? baseUrlOf(head, edge) : '',
     cors: corsOrigins === null ? null : corsRequest(corsOrigins, head),
   };

@@ -10,7 +10,7 @@
  */
 
 import { problemText } from '../base/log/problem.ts';
-import { REFUSALS, Refusal, type RefusalName } from '../base/refusal.ts';
+import { Refusal, type RefusalName } from '../base/refusal.ts';
 import { maxBodyValues } from '../protocol/route-description.ts';
 import { judgeNode } from './auth/node.ts';
 import { parseBody } from './body.ts';
@@ -38,8 +38,8 @@ import {
 import { parseQuery } from './query.ts';
 import {
   errorEnvelope,
-  errorPageReply,
   isPiecewise,
+  notFoundReply,
   type PiecewiseBody,
   type Reply,
   refusalReply,
@@ -127,11 +127,11 @@ function take(
 
 function unmatched(
   edge: Edge,
-  { wantsErrorPage, rawPath }: Exchange,
+  exchange: Exchange,
   match: Exclude<Match | 'undecodable', { readonly route: Route }>,
-): Reply {
-  const page = wantsErrorPage ? edge.notFoundPage(rawPath) : null;
-  if (page !== null) return errorPageReply(REFUSALS.not_found.status, page);
+): Reply | Promise<Reply> {
+  const page = exchange.wantsErrorPage ? edge.notFoundPage(exchange.rawPath) : null;
+  if (page !== null) return notFoundReply(page, exchange);
   if (match === 'undecodable') return refusalReply('bad_request');
   if (match === 'not_found') return refusalReply('not_found');
   return refusalReply('method_not_allowed', {}, 'Allow', match.allow);

@@ -239,6 +239,21 @@ export function errorPageReply(
   };
 }
 
+/** The page for a path that does not exist, of which there are few, so that they stay compressed. */
+export function notFoundReply(
+  page: HtmlPage,
+  { acceptsGzip }: Pick<Conditions, 'acceptsGzip'>,
+): Reply | Promise<Reply> {
+  const plain = errorPageReply(REFUSALS.not_found.status, page);
+  const headerLines = `${plain.headerLines}, Accept-Encoding`;
+  if (!acceptsGzip) return { ...plain, headerLines };
+  return withForm(compressedForm(page.document), (body) => ({
+    ...plain,
+    body,
+    headerLines: `${headerLines}\r\nContent-Encoding: gzip`,
+  }));
+}
+
 /** Shorter documents fit into one packet anyway. */
 const LEAST_COMPRESSED_BYTES = 1024;
 

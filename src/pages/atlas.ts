@@ -86,9 +86,9 @@ ${listOf(found)}</section>
 function searchForm({ search, state: chosen }: AtlasQuestion, found: number, all: number): Html {
   return html`<form class="ask" method="get" action="./atlas" role="search">
 <p class="field"><label for="q">Sovereign</label><input type="search" id="q" name="q" value="${search}" placeholder="part of a name" autocomplete="off" spellcheck="false"></p>
-${stateField(chosen)}<p class="field"><button type="submit">Find</button> <a href="./atlas">Show all</a></p>
+${stateField(chosen)}<p class="field"><button type="submit">Find</button>${search === '' && chosen === null ? '' : html` <a href="./atlas">Show all</a>`}</p>
 </form>
-<p class="small muted" id="found" role="status" data-all="${all}">${shownCount(found)} of ${counted(all, 'sovereign')}.</p>
+<p class="small muted" id="found" role="status" data-all="${all}">${found === all ? '' : `${shownCount(found)} of `}${counted(all, 'sovereign')}.</p>
 `;
 }
 
@@ -169,9 +169,8 @@ function sovereignPanel(model: GraphModel, node: GraphNode): Html {
   const link = `./atlas?sovereign=${named}`;
   const ownPage = sovereignAddress(id);
   return html`<section class="section" id="selected" aria-labelledby="selected-heading" tabindex="-1">
-<div class="section-head"><h2 id="selected-heading"><bdi class="full-name">${nameInFull(id)}</bdi></h2><a href="./atlas">Clear selection</a></div>
+<div class="section-head"><h2 id="selected-heading"><bdi class="full-name">${nameInFull(id)}</bdi>${isOwn ? html` ${OWN_BADGE}` : NO_HTML}</h2><a href="./atlas">Clear selection</a></div>
 <dl class="facts">
-<dt>Kind</dt><dd>${isOwn ? 'This authority' : 'Another sovereign'}</dd>
 <dt>Recognizes</dt><dd>${counted(outgoing.length, 'treaty', 'treaties')}</dd>
 <dt>Is recognized by</dt><dd>${counted(incoming.length, 'treaty', 'treaties')}</dd>
 <dt>Linked sovereigns</dt><dd>${neighbors(model, node)}</dd>
@@ -187,13 +186,13 @@ ${
   incoming.length === 0
     ? emptyState('No treaty recognizes it.')
     : firstTreaties('incoming', 'to', incoming, `${ownPage}#in-heading`)
-}<h3>Evidence against its attestations</h3>
-${
-  revocations.length === 0
-    ? emptyState('No imported feed revokes any of its attestations.')
-    : firstRevocations(revocations, `${ownPage}#revoked-heading`)
-}</section>
+}${isOwn ? NO_HTML : evidence(revocations, `${ownPage}#revoked-heading`)}</section>
 `;
+}
+
+function evidence(revocations: readonly BlastRadiusRow[], address: string): Html {
+  return html`<h3>Attestations it has revoked</h3>
+${revocations.length === 0 ? emptyState('No imported feed revokes any.') : firstRevocations(revocations, address)}`;
 }
 
 /** `own` is the column of the sovereign itself, which is the same in all rows. */
@@ -210,7 +209,8 @@ function firstTreaties(
 
 function firstRevocations(revocations: readonly BlastRadiusRow[], address: string): Html {
   const shown = rowPage(revocations, 1);
-  const sentence = 'Its attestations that its imported feed revokes.';
+  const sentence =
+    'As its imported feed says, with the sovereigns whose active treaties recognize it.';
   return blastRadiusTable(captionOf(sentence, shown, address), shown.rows);
 }
 
@@ -270,7 +270,7 @@ ${path.path.map(pathStep)}</ol>
 
 function pathStep(edge: EdgeRow): Html {
   const { from, to, lifecycle_state, valid_from, expires_at, treaty_id } = edge;
-  return html`<li><p>${sovereignLink(from)} recognizes ${sovereignLink(to)} ${badge(stateBadge(lifecycle_state))}</p><p class="small muted">Treaty <span class="id">${treatyLink(treaty_id)}</span>, from ${timeText(valid_from)} until ${timeText(expires_at)}.${followedText(edge)}</p></li>
+  return html`<li><p>${sovereignLink(from)} recognizes ${sovereignLink(to)} ${badge(stateBadge(lifecycle_state))}</p><p class="small muted">From ${timeText(valid_from)} until ${timeText(expires_at)}.${followedText(edge)} Treaty <span class="id">${treatyLink(treaty_id)}</span></p></li>
 `;
 }
 
@@ -318,7 +318,7 @@ const LIST_COLUMNS: readonly Column<GraphNode>[] = [
     cell: (node) =>
       html`<span>${statesOf(node).map((state) => html`${badge(stateBadge(state))} `)}</span>`,
   },
-  { head: 'Revoked attestations', kind: 'number', cell: ({ revocations }) => revocations.length },
+  { head: 'Revocations', kind: 'number', cell: ({ revocations }) => revocations.length },
 ];
 
 /** Selects the sovereign in the atlas. */

@@ -26,7 +26,7 @@ export function attestationPage(row: AttestationRow, now: number, networkName: s
         ['Id', idValue(id)],
         ['Issuer', sovereignLink(attestation.issuer_sovereign_id)],
         ['Subject', html`<bdi>${nameInFull(attestation.subject_id)}</bdi>`],
-        ['Subject key', key === null ? 'none' : idValue(key)],
+        ['Subject key', key === null ? html`<span class="muted">none</span>` : idValue(key)],
         ['Roles', shortList(attestation.roles, (role) => html`<bdi>${nameInCell(role)}</bdi>`)],
         ['Signed status', attestation.status],
         ['Valid from', timeText(attestation.valid_from)],

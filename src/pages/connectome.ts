@@ -22,10 +22,12 @@ import type { LivePageContent } from './live-content.ts';
 import { LIVE_STATUS, LIVE_STYLE, liveRegion, liveView } from './live-region.ts';
 import { STAT_STYLE, stats } from './stat.ts';
 import { FORM_STYLE } from './style.ts';
-import { pager, rowPage, TABLE_STYLE } from './table.ts';
+import { LISTING_STYLE, pager, rowPage, TABLE_STYLE } from './table.ts';
 import { EVERY_TREATY, foundTreaties, parametersOf, type TreatyQuery } from './treaty-query.ts';
 
-const STYLE = inlineStyle(STAT_STYLE + FORM_STYLE + GRAPH_STYLE + TABLE_STYLE + LIVE_STYLE);
+const STYLE = inlineStyle(
+  STAT_STYLE + FORM_STYLE + GRAPH_STYLE + TABLE_STYLE + LISTING_STYLE + LIVE_STYLE,
+);
 const SCRIPT = browserScript('connectome');
 
 const COUNTS = [
@@ -93,7 +95,7 @@ function treatyForm({ search, state: chosen, order, isDescending }: TreatyQuery)
   const sort = order === null ? '' : `${isDescending ? '-' : ''}${order}`;
   return html`<form class="ask" method="get" action="./connectome#treaties-heading" role="search" aria-label="Treaties">
 <p class="field"><label for="q">Sovereign or treaty</label><input type="search" id="q" name="q" value="${search}" placeholder="part of a name or id" autocomplete="off" spellcheck="false"></p>
-${stateField(chosen)}<p class="field">${sort === '' ? '' : html`<input type="hidden" name="sort" value="${sort}">`}<button type="submit">Find</button> <a href="./connectome#treaties-heading">Show all</a></p>
+${stateField(chosen)}<p class="field">${sort === '' ? '' : html`<input type="hidden" name="sort" value="${sort}">`}<button type="submit">Find</button>${search === '' && chosen === null && sort === '' ? '' : html` <a href="./connectome#treaties-heading">Show all</a>`}</p>
 </form>`;
 }
 

@@ -1,5 +1,9 @@
-/** Bars, changes and tables of the dashboard. */
+/** Bars, small lines, changes and tables of the dashboard. */
 export const DASHBOARD_STYLE = `
+.stats li:has(.spark) { grid-template-columns: minmax(0, 1fr) 6rem; }
+.stats .spark { grid-area: 1 / 2 / 3 / 3; }
+.spark svg { display: block; width: 100%; height: 1.75rem; overflow: visible; }
+.spark path { fill: none; stroke: var(--accent); stroke-width: 1.5; vector-effect: non-scaling-stroke; }
 .bar { display: block; width: 100%; height: 12px; border-radius: 6px; background: var(--sunken); }
 .bar .tone-ok { fill: var(--ok); }
 .bar .tone-warn { fill: var(--warn); }

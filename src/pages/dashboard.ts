@@ -70,8 +70,9 @@ function statsOf(model: Dashboard): Stat[] {
   const { readiness, treaty_summary, connectome_summary, trust_cycle_summary: cycle } = model;
   const { revocation_feed_summary: feeds } = model;
   const isReady = readiness.status === 'ready';
-  const about = (text: string, field: string, value: string | number) =>
-    html`${text} <span data-field="${field}">${typeof value === 'number' ? shownCount(value) : value}</span>`;
+  const shown = (field: string, value: string | number) =>
+    html`<span data-field="${field}">${typeof value === 'number' ? shownCount(value) : value}</span>`;
+  const revoked = connectome_summary.revoked_trust_material_count;
   return [
     {
       label: 'Authority',
@@ -84,13 +85,13 @@ function statsOf(model: Dashboard): Stat[] {
       label: 'Active treaties',
       field: 'connectome_summary.active_edge_count',
       value: connectome_summary.active_edge_count,
-      note: about('of', 'treaty_summary.total', treaty_summary.total),
+      note: html`of ${shown('treaty_summary.total', treaty_summary.total)}`,
     },
     {
       label: 'Treaties at risk',
       field: 'treaty_summary.warning_count',
       value: treaty_summary.warning_count,
-      note: 'expired, or within three days',
+      note: 'expired, or will within three days',
       tone:
         treaty_summary.expired > 0 ? 'danger' : treaty_summary.warning_count > 0 ? 'warn' : 'ok',
     },
@@ -98,17 +99,13 @@ function statsOf(model: Dashboard): Stat[] {
       label: 'Sovereigns',
       field: 'connectome_summary.sovereign_count',
       value: connectome_summary.sovereign_count,
-      note: about(
-        'revoked trust material:',
-        'connectome_summary.revoked_trust_material_count',
-        connectome_summary.revoked_trust_material_count,
-      ),
+      note: html`${shown('connectome_summary.revoked_trust_material_count', revoked)} ${revoked === 1 ? 'revocation' : 'revocations'}`,
     },
     {
       label: 'Revocation feeds',
       field: 'revocation_feed_summary.freshness',
       value: feeds.freshness,
-      note: about('imported:', 'revocation_feed_summary.count', feeds.count),
+      note: html`${shown('revocation_feed_summary.count', feeds.count)} imported`,
       tone: freshnessTone(feeds.freshness),
     },
     {
@@ -118,7 +115,7 @@ function statsOf(model: Dashboard): Stat[] {
       note:
         cycle.completed_at === null
           ? 'has not run yet'
-          : about('', 'trust_cycle_summary.completed_at_display', cycle.completed_at_display),
+          : shown('trust_cycle_summary.completed_at_display', cycle.completed_at_display),
       tone: cycleTone(cycle),
     },
     ...(model.succession === undefined ? [] : [successionStat(model.succession)]),
@@ -178,8 +175,8 @@ function barOf(summary: TreatySummary) {
   let x = 0;
   return BAR.map((state) => {
     const count = summary[state];
-    const width = summary.total === 0 ? 0 : (100 * count) / summary.total;
-    const part = { state, ...stateBadge(state), count, width, x };
+    const width = summary.total === 0 ? 0 : Math.round((1000 * count) / summary.total) / 10;
+    const part = { state, ...stateBadge(state), count, width, x: Math.round(x * 10) / 10 };
     x += width;
     return part;
   });

@@ -6,9 +6,9 @@ import { type PageParts, renderPage } from './frame.ts';
 import { type Content, type Html, html } from './html.ts';
 import { inlineStyle } from './inline-code.ts';
 import { FACTS_STYLE, FORM_STYLE } from './style.ts';
-import { TABLE_STYLE } from './table.ts';
+import { LISTING_STYLE, TABLE_STYLE } from './table.ts';
 
-const STYLE = inlineStyle(`${FORM_STYLE}${FACTS_STYLE}${TABLE_STYLE}
+const STYLE = inlineStyle(`${FORM_STYLE}${FACTS_STYLE}${TABLE_STYLE}${LISTING_STYLE}
 .plain { display: grid; gap: 0.25rem; padding: 0; list-style: none; }
 .history { display: grid; gap: 0.5rem; padding-inline-start: 1.25rem; }
 `);

@@ -30,9 +30,9 @@ export function fleetLine(fleet: Fleet | null): Html {
 
 function fleetBar(fleet: Fleet | null): Html {
   const { expected = 0, healthy, unwell = 0 } = fleet ?? {};
-  if (expected === 0 || healthy === null || healthy === undefined) return html`<div></div>`;
-  const ok = (100 * healthy) / expected;
-  const bad = (100 * unwell) / expected;
+  if (expected === 0 || healthy === null || healthy === undefined) return html`<div hidden></div>`;
+  const ok = Math.round((100 * healthy) / expected);
+  const bad = Math.round((100 * unwell) / expected);
   // Nodes that are unwell and silent are drawn as unwell.
   const parts = [
     ['ok', 0, ok],
@@ -47,7 +47,13 @@ function fleetStats(fleet: Fleet | null, active: number, tracked: number): Stat[
   const { lapsing = null, lapsed = null } = fleet ?? {};
   const of = expected === null ? '' : `of ${counted(expected, 'node')} that report`;
   return [
-    { label: 'Healthy', field: 'fleet.healthy', value: healthy, note: of, tone: 'ok' },
+    {
+      label: 'Healthy',
+      field: 'fleet.healthy',
+      value: healthy,
+      note: of,
+      tone: healthy === 0 ? 'neutral' : 'ok',
+    },
     {
       label: 'Unwell',
       field: 'fleet.unwell',
@@ -60,7 +66,7 @@ function fleetStats(fleet: Fleet | null, active: number, tracked: number): Stat[
       label: 'Silent',
       field: 'fleet.silent',
       value: silent,
-      note: 'beyond the active window',
+      note: 'no recent contact',
       tone: toneOf(silent, 'warn'),
       series: 'silent_nodes',
     },
@@ -82,7 +88,7 @@ function fleetStats(fleet: Fleet | null, active: number, tracked: number): Stat[
       label: 'Active nodes',
       field: 'nodes.active',
       value: active,
-      note: html`of <span data-field="nodes.tracked">${shownCount(tracked)}</span> with a certificate`,
+      note: html`of <span data-field="nodes.tracked">${shownCount(tracked)}</span> enrolled`,
       series: 'active_nodes',
     },
   ];

@@ -80,7 +80,7 @@ function publicPage({ style, script, ...parts }: PageParts): Html {
       navigation: NAVIGATION,
       head: html`${styleElement(STYLE)}${style ? styleElement(style) : ''}${scriptElement(FRAME_SCRIPT)}`,
       tools: html`${searchLink(parts.top ?? '.')}${THEME_BUTTON}`,
-      footer: 'Read-only; loads nothing from other sites.',
+      footer: 'All pages are read-only and load nothing from other sites.',
     },
   );
 }

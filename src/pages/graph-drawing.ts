@@ -207,5 +207,5 @@ function towards(from: Point, to: Point, by: number): Point {
 }
 
 function at({ x, y }: Point): string {
-  return `${Math.round(x * 10) / 10} ${Math.round(y * 10) / 10}`;
+  return `${Math.round(x)} ${Math.round(y)}`;
 }

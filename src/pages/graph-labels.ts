@@ -59,7 +59,7 @@ export function* placeLabels(
       .sort((a, b) => a.cost - b.cost)[0]?.place;
     if (free !== undefined) taken.push(free.box);
     const { x, y, anchor } = free ?? inside[0] ?? { x: node.x, y: node.y, anchor: 'middle' };
-    labels[index] = { x: rounded(x), y: rounded(y), anchor, isShown: free !== undefined };
+    labels[index] = { x: Math.round(x), y: Math.round(y), anchor, isShown: free !== undefined };
   });
   return labels;
 }
@@ -74,10 +74,6 @@ function crosses(from: Point | undefined, to: Point | undefined, box: Box): bool
     if (x > box.left && x < box.right && y > box.top && y < box.bottom) return true;
   }
   return false;
-}
-
-function rounded(value: number): number {
-  return Math.round(value * 10) / 10;
 }
 
 function weightAt(nodes: readonly LabeledNode[], index: number): number {

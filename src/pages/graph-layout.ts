@@ -111,8 +111,8 @@ function fitted(nodes: readonly LayoutNode[], height: number): Point[] {
   const across = spanOf(xs, WIDTH);
   const down = spanOf(ys, height);
   return nodes.map(({ x = 0, y = 0 }) => ({
-    x: rounded(WIDTH / 2 + (x - across.middle) * across.scale),
-    y: rounded(height / 2 + (y - down.middle) * down.scale),
+    x: Math.round(WIDTH / 2 + (x - across.middle) * across.scale),
+    y: Math.round(height / 2 + (y - down.middle) * down.scale),
   }));
 }
 
@@ -122,8 +122,4 @@ function spanOf(values: readonly number[], room: number): { middle: number; scal
   if (!Number.isFinite(least)) return { middle: 0, scale: 1 };
   const span = Math.max(most - least, 1);
   return { middle: (least + most) / 2, scale: Math.min(2, (room - 2 * MARGIN) / span) };
-}
-
-function rounded(value: number): number {
-  return Math.round(value * 10) / 10;
 }

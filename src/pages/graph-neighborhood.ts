@@ -82,19 +82,18 @@ function placedAround(nodes: readonly GraphNode[], height: number): PlacedNode[]
 function placeOnRim(row: number, rows: number, side: 1 | -1, height: number): Point {
   const down = ((row + 0.5) / rows) * 2 - 1;
   const across = REACH * Math.sqrt(1 - down * down);
-  return { x: rounded(MIDDLE + side * across), y: rounded(height / 2 + down * (height / 2 - 40)) };
+  return {
+    x: Math.round(MIDDLE + side * across),
+    y: Math.round(height / 2 + down * (height / 2 - 40)),
+  };
 }
 
 function labelBeside({ x, y }: Point, room: number, isRight: boolean): Label {
   const off = room + GAP;
   return {
-    x: rounded(isRight ? x + off : x - off),
-    y: rounded(y + LABEL_SIZE * 0.35),
+    x: Math.round(isRight ? x + off : x - off),
+    y: Math.round(y + LABEL_SIZE * 0.35),
     anchor: isRight ? 'start' : 'end',
     isShown: true,
   };
-}
-
-function rounded(value: number): number {
-  return Math.round(value * 10) / 10;
 }

@@ -155,7 +155,7 @@ const BLAST_COLUMNS: readonly Column<BlastRadiusRow>[] = [
     cell: ({ issuer_sovereign_id }) => sovereignLink(issuer_sovereign_id),
   },
   {
-    head: 'Affects, because they recognize it',
+    head: 'Affected',
     kind: 'name',
     cell: ({ affected_accepting_sovereigns }) => affected(affected_accepting_sovereigns),
   },

@@ -22,8 +22,8 @@ export interface ChartParts {
   readonly times: readonly string[];
 }
 
-const WIDTH = 1000;
-const HEIGHT = 100;
+/** A level is about two pixels high. A drawing is as wide as it has steps. */
+const HEIGHT = 60;
 
 export function chart({ title, curves, marked, times }: ChartParts): Html {
   const steps = Math.max(...curves.map(({ values }) => values.length));
@@ -33,13 +33,17 @@ export function chart({ title, curves, marked, times }: ChartParts): Html {
     tops.set(scale, Math.max(tops.get(scale) ?? 1, largest));
   }
   const [first] = curves;
-  return html`<figure class="chart" data-steps="${steps}">
+  return html`<figure class="chart">
 <figcaption><strong>${title}</strong></figcaption>
 <ul class="legend">${curves.map(legendItem)}</ul>
-<svg class="plot" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true">${gaps(first?.values ?? [], steps)}${marked.map((step) => mark(step, steps))}${curves.map((curve, index) => line(curve, index, steps, tops.get(curve.scale) ?? 1))}</svg>
+<svg class="plot"${shape(steps)}>${gaps(first?.values ?? [])}${marked.map(mark)}${curves.map((curve, index) => line(curve, index, tops.get(curve.scale) ?? 1))}</svg>
 <div class="chart-times" aria-hidden="true">${times.map((time) => html`<span>${time}</span>`)}</div>
 </figure>
 `;
+}
+
+function shape(steps: number): Html {
+  return html` viewBox="0 0 ${steps} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true"`;
 }
 
 function legendItem({ label, values }: Curve, index: number): Html {
@@ -49,56 +53,58 @@ function legendItem({ label, values }: Curve, index: number): Html {
     newest === undefined
       ? 'not recorded'
       : `${shownCount(newest)}, at most ${shownCount(Math.max(...known))}`;
-  return html`<li class="curve-${index}"><svg viewBox="0 0 24 4" aria-hidden="true"><path d="M0 2H24"/></svg>${label}: ${about}</li>`;
+  return html`<li class="curve-${index}"><svg viewBox="0 0 24 4" aria-hidden="true"><path d="M0 2H24"/></svg>${label}: <span>${about}</span></li>`;
 }
 
-/** Where nothing was recorded. */
-function gaps(values: readonly (number | null)[], steps: number): Html[] {
+/** Where nothing was recorded. The last step is not over yet. */
+function gaps(values: readonly (number | null)[]): Html[] {
   const found: Html[] = [];
-  for (let start = 0; start < values.length; start += 1) {
+  for (let start = 0; start < values.length - 1; start += 1) {
     if (values[start] !== null) continue;
     let end = start;
     while (end < values.length && values[end] === null) end += 1;
-    found.push(
-      html`<rect class="gap" x="${x(start, steps)}" y="0" width="${x(end - start, steps)}" height="${HEIGHT}"/>`,
-    );
+    found.push(html`<rect class="gap" x="${start}" width="${end - start}" height="${HEIGHT}"/>`);
     start = end;
   }
   return found;
 }
 
-function mark(step: number, steps: number): Html {
-  const at = x(step + 0.5, steps);
-  return html`<path class="mark" d="M${String(at)} 0V${String(HEIGHT)}"/>`;
+function mark(step: number): Html {
+  return html`<path class="mark" d="M${String(step + 0.5)} 0V${String(HEIGHT)}"/>`;
 }
 
-function line({ values }: Curve, index: number, steps: number, top: number): Html {
-  return html`<path class="curve-${index}" d="${pathOf(values, steps, top)}"/>`;
+function line({ values }: Curve, index: number, top: number): Html {
+  return html`<path class="curve-${index}" d="${pathOf(values, top)}"/>`;
 }
 
-/** A small drawing of one series, without a scale. */
-export function sparkline(values: readonly (number | null)[]): Html {
+/** A small drawing of one series, without a scale, from its first value on. */
+export function sparkline(all: readonly (number | null)[]): Html {
+  const values = all.slice(all.findIndex((value) => value !== null));
   const top = Math.max(1, ...values.map((value) => value ?? 0));
-  return html`<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true"><path d="${pathOf(values, values.length, top)}"/></svg>`;
+  return html`<svg${shape(values.length)}><path d="${pathOf(values, top)}"/></svg>`;
 }
 
-/** Levels of the same height are one line. */
-function pathOf(values: readonly (number | null)[], steps: number, top: number): string {
+/** Levels of the same height are one line. Lengths are relative, because those recur. */
+function pathOf(values: readonly (number | null)[], top: number): string {
   let path = '';
+  let width = 0;
+  let height = 0;
   for (const [step, value] of values.entries()) {
-    const before = values[step - 1] ?? null;
     if (value === null) continue;
-    if (before === null) path += `M${x(step, steps)} ${y(value, top)}`;
-    else if (value !== before) path += `V${y(value, top)}`;
-    if (value !== values[step + 1]) path += `H${x(step + 1, steps)}`;
+    const level = y(value, top);
+    const isNew = (values[step - 1] ?? null) === null;
+    if (isNew) path += `M${step} ${level}`;
+    else if (level !== height) path += `v${level - height}`;
+    height = level;
+    width += 1;
+    const next = values[step + 1] ?? null;
+    if (next !== null && y(next, top) === level) continue;
+    path += `h${width}`;
+    width = 0;
   }
   return path;
 }
 
 function y(value: number, top: number): number {
-  return Math.round(HEIGHT - 1 - (value / top) * (HEIGHT - 4));
-}
-
-function x(step: number, steps: number): number {
-  return Math.round((step / steps) * WIDTH);
+  return Math.round(HEIGHT - 1 - (value / top) * (HEIGHT - 3));
 }

@@ -1,4 +1,4 @@
-/** The history on the dashboard [core-4-22]: three drawings, what was decided, and all numbers as a table. */
+/** The history on the dashboard [core-4-22]: three drawings, what was decided, and, if asked for, all numbers. */
 import { displayTime, formatInstant } from '../base/timestamp.ts';
 import type { History, HistoryStep, SeriesName } from '../protocol/rows/history.ts';
 import { shownCount } from './counts.ts';
@@ -71,6 +71,12 @@ export function withHistory({ markup }: LivePageContent, { section, sparks }: Dr
   return Html.trusted(`${filled}<div id="history">${section.text}</div>${after}`);
 }
 
+export interface HistoryView {
+  readonly range: HistoryRange;
+  /** Whether all numbers are below the drawings. */
+  readonly hasNumbers: boolean;
+}
+
 export interface DrawnHistory {
   readonly section: Html;
   /** The lines of numbers, by series. */
@@ -79,21 +85,21 @@ export interface DrawnHistory {
 
 /** `authority` is where the links lead, for pages that it does not serve itself. */
 export function drawnHistory(
-  range: HistoryRange,
+  view: HistoryView,
   history: History | null,
   authority = '.',
 ): DrawnHistory {
   const sparks = (history?.series ?? []).map(({ name, count, mean }) => {
     return [name, sparkline(mean ?? count ?? [])] as const;
   });
-  return { section: historySection(range, history, authority), sparks: new Map(sparks) };
+  return { section: historySection(view, history, authority), sparks: new Map(sparks) };
 }
 
 /** `history` is null if the authority could not be asked. */
-function historySection(range: HistoryRange, history: History | null, authority: string): Html {
+function historySection(view: HistoryView, history: History | null, authority: string): Html {
   return html`<section class="section" aria-labelledby="history-heading">
-<div class="section-head"><h2 id="history-heading">History</h2>${rangeLinks(range, authority)}</div>
-${history === null ? emptyState('The history cannot be read at the moment.') : drawings(range, history, authority)}</section>
+<div class="section-head"><h2 id="history-heading">History</h2>${rangeLinks(view.range, authority)}</div>
+${history === null ? emptyState('The history cannot be read at the moment.') : drawings(view, history, authority)}</section>
 `;
 }
 
@@ -105,18 +111,16 @@ function rangeLinks(range: HistoryRange, authority: string): Html {
   return html`<nav aria-label="Time of the history"><ul class="ranges">${links}</ul></nav>`;
 }
 
-function drawings(range: HistoryRange, history: History, authority: string): Html {
+function drawings(view: HistoryView, history: History, authority: string): Html {
+  const { range, hasNumbers } = view;
+  const { words } = HISTORY_RANGES[range];
   const steps = stepsOf(history);
   const panels = panelsOf(history);
   const decisions = decisionsIn(history, steps);
   const marked = [...new Set(decisions.map(({ step }) => step))];
   const times = timesBelow(range, steps);
-  return html`<div class="charts">${panels.map(({ title, curves }) => chart({ title, curves, marked, times }))}</div>${decisionList(decisions)}${numbers(
-    range,
-    history,
-    steps,
-    panels.flatMap(({ curves }) => curves),
-  )}<p class="small muted">Raw data: <a href="${authority}/history.json?series=heartbeats,active_nodes">history.json</a>. Gray areas were not recorded. All times are in UTC.</p>
+  const all = panels.flatMap(({ curves }) => curves);
+  return html`<div class="charts">${panels.map(({ title, curves }) => chart({ title, curves, marked, times }))}</div>${decisionList(decisions)}${hasNumbers ? numbers(history, steps, all) : NO_HTML}<p class="small muted">${hasNumbers ? NO_HTML : html`<a href="${authority}/dashboard?range=${range}&amp;numbers=shown#history-numbers">Numbers of the last ${words}</a>. `}Raw data: <a href="${authority}/history.json?series=heartbeats,active_nodes">history.json</a>. Gray areas were not recorded. All times are in UTC.</p>
 `;
 }
 
@@ -161,7 +165,7 @@ function panelsOf({ series, recorded_minutes: recorded }: History): Panel[] {
       curves: [
         curve('Refused requests', refused, 'refusals'),
         curve('Failed requests', counts('failed'), 'refusals'),
-        curve('Heartbeat time, p95 (µs)', times, 'times'),
+        curve('Heartbeat p95 (µs)', times, 'times'),
       ],
     },
   ];
@@ -206,13 +210,11 @@ function decisionList(decisions: readonly Decision[]): Html {
 
 /** All that is drawn; also for the values under the pointer. */
 function numbers(
-  range: HistoryRange,
   { recorded_minutes: recorded }: History,
   steps: readonly number[],
   curves: readonly Curve[],
 ): Html {
-  return html`<details class="numbers"><summary>Numbers of the last ${HISTORY_RANGES[range].words}</summary>
-<div class="numbers-box" tabindex="0" role="region" aria-labelledby="history-caption">
+  return html`<div class="numbers" tabindex="0" role="region" aria-labelledby="history-caption">
 <table id="history-numbers">
 <caption id="history-caption">One row for each step, with the time (UTC) at which it begins. A dash stands for what was not recorded.</caption>
 <thead><tr><th scope="col">From</th>${curves.map(({ label }) => html`<th scope="col">${label}</th>`)}<th scope="col">Recorded minutes</th></tr></thead>
@@ -224,7 +226,6 @@ function numbers(
   )}</tbody>
 </table>
 </div>
-</details>
 `;
 }
 

@@ -51,7 +51,7 @@ details .fields { border-top: 0; }
 .count { font-size: 0.8125rem; color: var(--muted); }
 @media (max-width: 60rem) {
   .reference { grid-template-columns: minmax(0, 1fr); gap: 2rem; }
-  .contents { position: static; display: block; columns: 11rem; max-height: none; margin: 0; padding: 0; }
+  .contents { position: static; display: block; columns: 15rem; max-height: none; margin: 0; padding: 0; }
   .contents .search { column-span: all; }
   .contents > div { break-inside: avoid; margin-bottom: 0.75rem; }
 }
@@ -62,6 +62,7 @@ details .fields { border-top: 0; }
   .contents > div ul { display: none; }
   .contents h2 { margin: 0; padding-block: 0.25rem; }
   .fields > div { grid-template-columns: minmax(0, 1fr); }
+  .entry .facts { grid-template-columns: 4rem minmax(0, 1fr); }
   .entry { padding: 1rem; }
 }
 `);

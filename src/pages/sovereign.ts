@@ -39,7 +39,7 @@ export function sovereignPage(
     title: nameInCell(id),
     path: '/sovereign',
     networkName: ownName,
-    status: html`<p class="lede">${isOwn ? "This authority's sovereign." : 'Another sovereign.'}</p>
+    status: html`<p class="lede">${aboutOf(isOwn, node)}</p>
 `,
     body: html`${section('sovereign', 'Sovereign', facts(factsOf(id, node)))}${node === undefined ? NO_HTML : actions(id)}${section(
       'out',
@@ -53,9 +53,16 @@ export function sovereignPage(
       'feed',
       'Revocation feed',
       isOwn ? OWN_FEED : feedFacts(feed),
-    )}${section('revoked', 'Its attestations that its imported feed revokes', revocations(id, pages, node?.revocations ?? []))}<p class="small muted">Raw data: <a href="./connectome.json">connectome.json</a>, <a href="./dashboard.json">dashboard.json</a>.</p>
+    )}${isOwn ? NO_HTML : section('revoked', 'Attestations it has revoked', revocations(id, pages, node?.revocations ?? []))}<p class="small muted">Raw data: <a href="./connectome.json">connectome.json</a>, <a href="./dashboard.json">dashboard.json</a>.</p>
 `,
   });
+}
+
+function aboutOf(isOwn: boolean, node: GraphNode | undefined): string {
+  if (isOwn) return 'The sovereign of this authority.';
+  return node === undefined
+    ? 'No treaty of this authority names it.'
+    : 'Named by treaties of this authority.';
 }
 
 function factsOf(id: string, node: GraphNode | undefined): Fact[] {
@@ -100,7 +107,7 @@ ${pager(`Pages of treaties ${caption}`, shown, (page) => addressOf(id, { ...page
 }
 
 function revocations(id: string, pages: SovereignPages, rows: readonly BlastRadiusRow[]): Html {
-  if (rows.length === 0) return emptyState('No imported feed revokes any of its attestations.');
+  if (rows.length === 0) return emptyState('No imported feed revokes any.');
   const shown = rowPage(rows, pages.revoked);
   const caption = `${counted(rows.length, 'attestation')}, and the sovereigns whose active treaties recognize their issuer.`;
   return html`<div class="listing">

@@ -37,14 +37,10 @@ function statItem({ label, field, value, note = NO_HTML, tone = 'neutral', serie
 export const STAT_STYLE = `
 .stats { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr)); padding: 0; list-style: none; overflow: hidden; background: var(--surface); border: 1px solid var(--line); border-radius: var(--radius); }
 .stats li { display: grid; align-content: start; gap: 0 0.75rem; padding: 0.5rem 1rem; box-shadow: -1px -1px var(--line); }
-.stats li:has(.spark) { grid-template-columns: minmax(0, 1fr) 6rem; }
 .stat-label { font-size: 0.875rem; color: var(--muted); }
 .stat-value { grid-column: 1; font-size: 1.25rem; line-height: 1.3; }
 .stat-value small { font-size: 0.8125rem; color: var(--muted); }
 .stat-value.tone-ok strong { color: var(--ok); }
 .stat-value.tone-warn strong { color: var(--warn); }
 .stat-value.tone-danger strong { color: var(--danger); }
-.stats .spark { grid-area: 1 / 2 / 3 / 3; }
-.spark svg { display: block; width: 100%; height: 1.75rem; overflow: visible; }
-.spark path { fill: none; stroke: var(--accent); stroke-width: 1.5; vector-effect: non-scaling-stroke; }
 `;

@@ -98,6 +98,17 @@ export function pager<Row>(
   return html`<nav class="pager" aria-label="${label}">${link(page - 1, 'Previous', 'prev')}<span>${shownCount(first)} to ${shownCount(first + rows.length - 1)} of ${shownCount(all)}</span>${link(page + 1, 'Next', 'next')}</nav>`;
 }
 
+/** Tables of which a page shows one part at a time, or that are sorted by a column. */
+export const LISTING_STYLE = `
+.listing { display: grid; grid-template-columns: minmax(0, 1fr); gap: 1rem; }
+.pager { display: flex; flex-wrap: wrap; align-items: center; gap: 0.25rem 1.5rem; }
+.pager > * { padding-block: 0.5rem; }
+thead th a { color: inherit; text-decoration-style: dotted; }
+thead th a:hover { color: var(--accent); }
+thead th[aria-sort] a::after { content: " ↑"; }
+thead th[aria-sort="descending"] a::after { content: " ↓"; }
+`;
+
 export const TABLE_STYLE = `
 .table-box {
   overflow-x: auto; background: var(--surface); border: 1px solid var(--line); border-radius: var(--radius);
@@ -118,13 +129,6 @@ table time[data-relative]::after { content: attr(data-relative); display: block;
 .name a { color: inherit; }
 .name a:hover { color: var(--accent); }
 td.id, th.id { min-width: 12rem; }
-.listing { display: grid; grid-template-columns: minmax(0, 1fr); gap: 1rem; }
-.pager { display: flex; flex-wrap: wrap; align-items: center; gap: 0.25rem 1.5rem; }
-.pager > * { padding-block: 0.5rem; }
-thead th a { color: inherit; text-decoration-style: dotted; }
-thead th a:hover { color: var(--accent); }
-thead th[aria-sort] a::after { content: " ↑"; }
-thead th[aria-sort="descending"] a::after { content: " ↓"; }
 @media (min-width: 60.01rem) {
   .table-box .id:not(.number) { position: relative; padding-inline-end: 2.75rem; }
   .table-box .copy-id { position: absolute; top: 0.3125rem; inset-inline-end: 0.75rem; }
@@ -142,7 +146,7 @@ thead th[aria-sort="descending"] a::after { content: " ↓"; }
   .table-box tbody tr > * > .badge { place-self: start; }
 }
 @media (max-width: 30rem) {
-  .table-box tbody tr > *, .table-box tbody tr > .id { grid-template-columns: 5.5rem minmax(0, 1fr); gap: 0.375rem; }
-  .table-box tbody tr > .id { grid-template-columns: 5.5rem minmax(0, 1fr) auto; }
+  .table-box tbody tr > *, .table-box tbody tr > .id { grid-template-columns: 5.75rem minmax(0, 1fr); gap: 0.375rem; }
+  .table-box tbody tr > .id { grid-template-columns: 5.75rem minmax(0, 1fr) auto; }
 }
 `;

@@ -231,8 +231,12 @@ export async function joinedNode(na: TestAuthority, terms: JsonObject = {}): Pro
   return { key, certId: body.cert_id };
 }
 
-export function heartbeat(na: TestAuthority, node: TestNode, call: NodeCall = {}) {
-  const body = { cert_id: node.certId, status: 'healthy' };
+export function heartbeat(
+  na: TestAuthority,
+  node: TestNode,
+  { status = 'healthy', ...call }: NodeCall & { readonly status?: string } = {},
+) {
+  const body = { cert_id: node.certId, status };
   return nodeRequest(na, '/heartbeat', node.key, body, call);
 }
 

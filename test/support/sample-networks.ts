@@ -148,10 +148,6 @@ export async function fillNetwork(
   if (sample.treaties > 0) await importFeeds(na, sovereigns);
   await liveUntil(na, sample, nodes, present);
   const capability = await registerAgents(na, sample, nodes);
-  for (const [index, node] of nodes.entries()) {
-    if (sample.isHealthy ? !REVOKED_NODES.includes(index) : index % 7 !== 4)
-      await heartbeat(na, node);
-  }
   await na.runTrustCycle();
   return {
     self: sovereignName(sample, 0),
@@ -166,20 +162,30 @@ export async function fillNetwork(
 /** Heartbeats and a recorded minute in each quarter of an hour, so that there is a history to draw. */
 async function liveUntil(
   na: TestAuthority,
-  { isHealthy }: SampleNetwork,
+  { isHealthy = false }: SampleNetwork,
   nodes: readonly TestNode[],
   present: number,
 ): Promise<void> {
-  const inUse = nodes.filter((_, index) => !REVOKED_NODES.includes(index));
-  for (let quarter = 0; na.clock.now() < present; quarter += 1) {
+  while (na.clock.now() < present) {
     na.clock.advance(Math.min(13 * MINUTE, present - na.clock.now()));
-    const reporting = isHealthy ? inUse : nodes.slice(20, 22 + ((quarter * 5) % 9));
-    for (const node of reporting) await heartbeat(na, node);
+    const left = present - na.clock.now();
+    await Promise.all(
+      nodes.map(async (node, index) => {
+        if (REVOKED_NODES.includes(index) || (!isHealthy && isOut(index, left))) return;
+        const status = !isHealthy && index % 25 === 1 && left < 4 * HOUR ? 'degraded' : 'healthy';
+        assert.equal((await heartbeat(na, node, { status })).status, 200);
+      }),
+    );
     na.clock.advance(Math.min(2 * MINUTE, present - na.clock.now()));
     // The nodes are counted when the dashboard is read.
     await get(na, '/dashboard.json');
     await na.recordHistory();
   }
+}
+
+/** Some nodes have an outage of an hour, and others have fallen silent by the present. */
+function isOut(index: number, left: number): boolean {
+  return index % 5 === 2 ? left > 6 * HOUR && left < 7 * HOUR : index % 7 === 4 && left < 3 * HOUR;
 }
 
 function sovereignName({ nameOf, sovereigns }: SampleNetwork, index: number): string {

@@ -33,14 +33,16 @@ export const HEALTH = definePage({
         'checks',
         'What this machine sees',
         checksTable(found),
-      )}${instancesSection(dashboard?.instances)}${drawnHistory('24h', history, url).section}`,
+      )}${instancesSection(dashboard?.instances)}${drawnHistory(DAY, history, url).section}`,
     };
   },
 });
 
+const DAY = { range: '24h', hasNumbers: true } as const;
+
 /** What the dashboard draws; one answer has only some of its series. */
 async function historyOfDay({ publicClient, now }: Context): Promise<History> {
-  const period = { step: HISTORY_RANGES['24h'].step, to: formatInstant(now()) };
+  const period = { step: HISTORY_RANGES[DAY.range].step, to: formatInstant(now()) };
   const read = (series: readonly SeriesName[]) => publicClient.history({ series, ...period });
   const [history, rest] = await Promise.all([
     read(DRAWN_SERIES.slice(0, MOST_SERIES)),

@@ -7,6 +7,7 @@ import {
   drawnHistory,
   HISTORY_RANGES,
   type HistoryRange,
+  type HistoryView,
   RANGE_NAMES,
 } from '../../pages/history-section.ts';
 import type { PublishedDocument } from '../../protocol/contract/documents.ts';
@@ -31,14 +32,20 @@ export const dashboardRoutes: readonly RouteEntry[] = [
       range: Type.Optional(
         Type.Enum([...RANGE_NAMES], { default: '24h', description: 'How much history to draw' }),
       ),
+      numbers: Type.Optional(
+        Type.Enum(['shown'], { description: 'Whether the numbers of the history are shown, too' }),
+      ),
     }),
     summary: 'Health, trust and history of this sovereign, as a page',
     refusals: ['service_not_ready'],
     handle: (request, edge) =>
       withDocument('dashboard', request, edge, async (document) => {
-        const range = rangeIn(request.query);
-        const history = await historyOf(edge, range, request.now);
-        return htmlReply(pageOf(edge, document, range, history), request);
+        const view = {
+          range: rangeIn(request.query),
+          hasNumbers: firstValue(request.query, 'numbers') === 'shown',
+        };
+        const history = await historyOf(edge, view.range, request.now);
+        return htmlReply(pageOf(edge, document, view, history), request);
       }),
   },
 ];
@@ -70,20 +77,21 @@ interface Rendered {
   readonly page: HtmlPage;
 }
 
-const rendered = cachedBySource((_edge: Edge) => new Map<HistoryRange, Rendered>());
+const rendered = cachedBySource((_edge: Edge) => new Map<string, Rendered>());
 
 /** Rendered again only if the document or the history has changed. */
 function pageOf(
   edge: Edge,
   document: PublishedDocument,
-  range: HistoryRange,
+  view: HistoryView,
   history: string | null,
 ): HtmlPage {
   const { etag } = document;
-  const known = rendered(edge).get(range);
+  const name = `${view.range} ${view.hasNumbers}`;
+  const known = rendered(edge).get(name);
   if (known?.etag === etag && known.history === history) return known.page;
-  const drawn = drawnHistory(range, history === null ? null : (JSON.parse(history) as History));
+  const drawn = drawnHistory(view, history === null ? null : (JSON.parse(history) as History));
   const page = dashboardPage(dashboardContent(edge, document), drawn, networkOf(edge));
-  rendered(edge).set(range, { etag, history, page });
+  rendered(edge).set(name, { etag, history, page });
   return page;
 }

@@ -33,14 +33,14 @@ export const pageRoutes: readonly RouteEntry[] = [
   {
     ...PUBLIC_PAGE,
     path: '/api-reference',
-    summary: 'This HTTP surface to read',
+    summary: 'The HTTP surface, as a page',
     refusals: [],
     handle: (request, edge) => withAnswer(apiReference(edge), (page) => htmlReply(page, request)),
   },
   {
     ...PUBLIC_PAGE,
     path: '/cli-reference',
-    summary: 'The commands of mesh-na to read',
+    summary: 'The commands of mesh-na, as a page',
     refusals: [],
     handle: (request, edge) => htmlReply(cliReference(edge), request),
   },

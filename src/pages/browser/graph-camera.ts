@@ -26,7 +26,7 @@ export interface Camera {
 }
 
 /** Below this scale, in pixels per canvas unit, names in the drawing are illegible. */
-const READABLE = 0.61;
+const READABLE = 0.58;
 /** Space for names around the sovereigns that a narrow screen shows first, in canvas units. */
 const MARGIN = 60;
 /** From this scale on there is room for all names. */

@@ -15,7 +15,7 @@ export function narrowWhileTyping(): void {
   const narrow = () => {
     const shown = showRows(rows, search.value.trim().toLowerCase(), state.value);
     dimOthers(shown.size === rows.length ? null : shown, state.value);
-    found.textContent = `${shown.size} of ${all}`;
+    found.textContent = shown.size === rows.length ? all : `${shown.size} of ${all}`;
   };
   search.addEventListener('input', narrow);
   state.addEventListener('change', narrow);

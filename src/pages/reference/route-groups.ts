@@ -20,7 +20,7 @@ const GROUPS: readonly (Omit<RouteGroup, 'routes'> & {
   {
     id: 'pages',
     title: 'Pages',
-    note: 'Public pages.',
+    note: 'For people.',
     holds: isPage,
   },
   {
