@@ -146,7 +146,7 @@ td.id, th.id { min-width: 12rem; }
   .table-box tbody tr > * > .badge { place-self: start; }
 }
 @media (max-width: 30rem) {
-  .table-box tbody tr > *, .table-box tbody tr > .id { grid-template-columns: 5.75rem minmax(0, 1fr); gap: 0.375rem; }
-  .table-box tbody tr > .id { grid-template-columns: 5.75rem minmax(0, 1fr) auto; }
+  .table-box tbody tr > *, .table-box tbody tr > .id { grid-template-columns: 5.5rem minmax(0, 1fr); gap: 0.375rem; }
+  .table-box tbody tr > .id { grid-template-columns: 5.5rem minmax(0, 1fr) auto; }
 }
 `;
