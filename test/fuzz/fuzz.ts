@@ -159,7 +159,8 @@ const QUERY_VALUES = [
   '%00',
   '+',
   'a&a',
-  '1'.repeat(2000),
+  // Three of them fit into the longest head that uWebSockets.js passes on with Node.js 22 and later.
+  '1'.repeat(700),
   '%F0%9F%98%80',
   '-1',
   '1e9',
