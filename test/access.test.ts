@@ -1,4 +1,4 @@
-/** Access is stated once, with the calls: routes and the authority both use it. */
+/** Access is declared once, with the calls: routes and the authority both use it. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -40,7 +40,7 @@ test('every call of a node or an operator is made by one route', () => {
   }
 });
 
-/** Calls that follow one that admitted the operator; `openRoster` is such a call. */
+/** Calls that follow one that authenticated the operator, such as `openRoster`. */
 const BEHIND_AN_ADMITTED_CALL: ReadonlySet<string> = new Set([
   'openRoster',
   'readRoster',

@@ -1,4 +1,4 @@
-/** Operator keys that operators add while the authority runs [core-4-19]. */
+/** Operator keys that operators add at run time [core-4-19]. */
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Who has followed a change of the authority key [authority-keys-11]. */
+/** Which nodes have followed a change of the authority key [authority-keys-11]. */
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { type FollowedStatement, standingOf } from '../src/authority/derived/adoption.ts';
@@ -34,7 +34,7 @@ function adoption(na: TestAuthority, operator = na.standard): Promise<Received> 
   return operate(na, '/admin/authority-keys/adoption', {}, { method: 'GET', operator });
 }
 
-/** The digest of the first statements that are published. */
+/** The digest of the first `length` published statements. */
 async function digest(na: TestAuthority, length?: number): Promise<string> {
   const { successions } = (await get(na, '/authority-keys')).body;
   return sha256Hex(canonicalJson({ successions: successions.slice(0, length) }));
@@ -270,7 +270,7 @@ test('every step of a succession is an event of the audit log', async () => {
   await stage(na, await succession(na, { activatesIn: HOUR }));
   await step(na, 'cancel');
   await stage(na, await succession(na));
-  // It is activated once, by this step or by the periodic work.
+  // It is activated once, either by this request or by the periodic work.
   await activate(na);
   for (const name of ['roll-back', 'finish']) {
     assert.equal(outcome(await step(na, name)), '200', name);

@@ -1,4 +1,7 @@
-/** Queries of the agent registry, and what ends a registration [service-states-agent-registration], [core-3-3], [core-4-6]. */
+/**
+ * Queries of the agent registry, and what ends a registration [service-states-agent-registration], [core-3-3],
+ * [core-4-6].
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Signer } from '../src/base/crypto/primitives.ts';
@@ -132,7 +135,7 @@ test('an expired registration is evicted before each query, at the instant of it
         await register(na, describe(na, short.key, { lifetimeSeconds: 60 }));
         await register(na, describe(na, long.key, { lifetimeSeconds: 61 }));
         na.clock.advance(MINUTE - early);
-        // A removal evicts no other registration, so a query comes first.
+        // A removal does not evict other registrations, so a query comes first.
         if (name === 'removal') await get(na, '/agents');
         assert.deepEqual(await query(na, short.key), expected);
       }

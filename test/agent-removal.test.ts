@@ -51,7 +51,7 @@ import {
   vectorsOf,
 } from './support/trust.ts';
 
-/** For tests that leave nothing behind that another of them notices. */
+/** For tests that leave nothing behind that would affect the others. */
 const shared = sharedAuthority();
 
 // Keys in the path
@@ -487,7 +487,7 @@ test('the proof header never replaces the signature of the descriptor', async ()
   }
 });
 
-/** A proof header and its faults; by default it fits the request. */
+/** A proof header and its faults; by default it matches the request. */
 interface HeaderCall {
   readonly method?: string;
   readonly requestPath?: string;
@@ -496,7 +496,7 @@ interface HeaderCall {
   readonly nonce?: string;
   readonly audience?: string;
   readonly signer?: Signer;
-  /** The key the header names, when it is not that of the node. */
+  /** The key that the header names, if it is not the node's. */
   readonly named?: string;
   readonly signedPath?: string;
   readonly signedBody?: string;
@@ -528,7 +528,7 @@ async function sendWithHeader(na: TestAuthority, key: Signer, call: HeaderCall):
   return sendWhole(na, method, requestPath, bodyText, { [NODE_PROOF_HEADER]: header });
 }
 
-/** The path exactly as written, which `fetch` does not guarantee. */
+/** Sends the path exactly as written, which `fetch` does not guarantee. */
 function sendWhole(
   na: TestAuthority,
   method: string,

@@ -25,7 +25,7 @@ interface Member {
   again(): Promise<Member>;
 }
 
-/** Where agents find the authority, which may be started again. */
+/** Where agents find the authority, which may be restarted. */
 interface Place {
   na: TestAuthority;
 }
@@ -74,7 +74,7 @@ function followed({ events }: Member): string[] {
   );
 }
 
-/** Lets time pass, in turns of the members when they are due, but at most this long between two. */
+/** Lets time pass, running the members' turns when they are due, but with at most `most` between two turns. */
 async function pass(place: Place, ms: number, members: readonly Member[], most = HOUR) {
   const { clock } = place.na;
   const end = clock.now() + ms;
@@ -196,7 +196,7 @@ test('agents follow a rollback, across restarts of both sides', async () => {
   await pass(place, 3 * DAY, [member], 6 * HOUR);
   await done(place, 'finish');
   await pass(place, 2 * DAY, [member], 6 * HOUR);
-  // It has no invite any more: it is the same enrollment.
+  // It no longer has an invite, so this is the same enrollment.
   assert.deepEqual(complaints(member), []);
 });
 
@@ -208,7 +208,7 @@ test('after a compromise, agents renew at once, and still learn about revocation
   const next = await staged(place, { kind: 'compromise' });
   na.clock.advance(MINUTE);
   await activate(na);
-  // Each learns about it with its next heartbeat.
+  // Each agent learns about it with its next heartbeat.
   await pass(place, HOUR, members);
   for (const member of members) {
     assert.equal(member.agent.state().authority_key, next);

@@ -35,7 +35,7 @@ import {
 } from './support/trust.ts';
 import { without } from './support/trust-protocol.ts';
 
-/** For tests that leave nothing behind that another of them notices. */
+/** For tests that leave nothing behind that would affect the others. */
 const shared = sharedAuthority();
 
 // Registration
@@ -464,7 +464,7 @@ const FAULTS: readonly (readonly [Fault, string])[] = [
   ['unsigned', '401 descriptor_signature_required'],
   ['expired', '400 descriptor_expired'],
   ['elsewhere', '400 descriptor_network_mismatch'],
-  // A compromise ends every certificate of the key, so it has to be reported first.
+  // A compromise ends every certificate of the key, so it must be reported first.
   ['compromised', '403 node_key_revoked'],
   ['uncertified', '403 node_has_no_active_certificate'],
   ['forged', '401 invalid_signature'],
@@ -484,7 +484,7 @@ for (const [index, [fault, expected]] of FAULTS.entries()) {
   }
 }
 
-/** A descriptor with exactly these faults, of a node whose certificates are in that state. */
+/** A descriptor with exactly these faults, including those of its node's certificates. */
 async function faulty(na: TestAuthority, faults: ReadonlySet<Fault>): Promise<JsonObject> {
   const node = await joinedNode(na);
   if (faults.has('compromised')) {

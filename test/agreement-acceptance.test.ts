@@ -197,7 +197,7 @@ test('the members of an acceptance decide which kind it is', async (t) => {
 
 // Whether a counter can be accepted [trust-4-3]
 
-/** In order; each says how offer and counter are made. */
+/** In the order of the checks; each case changes the offer or the counter. */
 const UNACCEPTABLE = {
   capabilities_not_offered: { agreed_terms: { capabilities: ['read', 'delete'] } },
   offer_id_mismatch: { offer_id: 'another' },
@@ -389,7 +389,7 @@ test('an agreement never gets more signatures than a reader accepts', async () =
   assert.equal(outcome(await operate(na, ACCEPT, copies(16))), '422 accept_rejected');
 });
 
-/** Inside a member that is kept verbatim, one change represents all; the public test makes all of them. */
+/** For members that are kept verbatim, one change stands for all; the test of the public route makes all of them. */
 const VERBATIM = /_evidence\.(?!verdict)/;
 
 test('no member of an offer or counter can be changed unnoticed', async () => {

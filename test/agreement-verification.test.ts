@@ -299,7 +299,7 @@ test('invalid agreements are refused', async (t) => {
   await testPublicDoor(t, na, VERIFY);
 });
 
-/** Members no signature covers: anyone can change them, as long as they keep their type. */
+/** Members that no signature covers: anyone can change them, as long as they keep their type. */
 const UNSIGNED = /^(agreement_id|established_at|expires_at|signatures\.\d+\.key_id)$/;
 
 test('no signed member of an agreement can be changed unnoticed', async () => {

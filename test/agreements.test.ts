@@ -135,7 +135,7 @@ test('scope is preserved exactly: number tokens, non-ASCII text, member names of
     toString: false,
     nested: { deep: [[{}], []] },
   };
-  // The parser has to keep this name too; in a literal it would set the prototype.
+  // The parser must keep this name too; in a literal it would set the prototype.
   Object.defineProperty(scope, '__proto__', { value: 'own', enumerable: true });
   const offer = await created(operate(na, OFFER, offerRequest(now, { scope })));
   const agreement = await created(operate(na, ACCEPT, { offer }));
@@ -173,7 +173,7 @@ test('an empty scope of any kind becomes an empty object', async (t) => {
   }
 });
 
-/** Neither the window nor the expiry has to lie in the future [trust-t20]. */
+/** Neither the window nor the expiry has to be in the future [trust-t20]. */
 test('an offer may lie entirely in the past, and then cannot be accepted', async () => {
   await using na = await startUnlimited();
   const { now } = await parties(na);
@@ -346,7 +346,7 @@ function alteredOffer(change: Change): Change {
     body.offer === undefined ? body : { ...body, offer: change(inner(body, 'offer')) };
 }
 
-/** Later faults are applied first, so that an earlier one can undo their members. */
+/** Later faults are applied first, so that an earlier one can override their members. */
 function spoilt<Name extends string>(
   body: JsonObject,
   faults: { readonly [name in Name]: Fault },

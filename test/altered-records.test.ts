@@ -1,4 +1,4 @@
-/** Signed records, altered in any way, do not verify [core-1-5]. */
+/** Signed records that were altered in any way do not verify [core-1-5]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -128,7 +128,7 @@ function parsedOrNull(text: string): JsonValue {
 
 type Path = readonly (string | number)[];
 
-/** Every place inside a value, including its own, and one additional member of each object. */
+/** Every path inside a value, including the root, and one additional member for each object. */
 function pathsOf(value: JsonValue): Path[] {
   if (Array.isArray(value)) {
     return [[], ...value.flatMap((item, n) => pathsOf(item).map((path) => [n, ...path]))];

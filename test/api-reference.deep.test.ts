@@ -1,4 +1,4 @@
-/** The examples and the search of `/api-reference`. That it describes every route is in `pages.test.ts`. */
+/** The examples and the search of `/api-reference`. `pages.test.ts` tests that it describes every route. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -35,7 +35,7 @@ test('a description adds to the summary, and shows code as code', async () => {
   assert.equal(await described.textContent(), 'GET /connectome/trust-path');
 });
 
-/** The texts of the examples by anchor and label; what signs them is at `signing`. */
+/** The texts of the examples by anchor and label; the signing functions are at `signing`. */
 async function examplesOf(page: Page): Promise<Map<string, Map<string, string>>> {
   const found = await page.locator('.example figure').evaluateAll((figures) =>
     figures.map((figure) => ({
@@ -85,7 +85,9 @@ test('each route has an example request and response: those of the OpenAPI docum
   }
 });
 
-/** A removal that is signed at the present fails later than the one of the OpenAPI document. */
+/**
+ * A removal signed with the current time passes the checks at which the OpenAPI example fails, so it is refused later.
+ */
 const SIGNED_REFUSALS: Readonly<Record<string, string>> = {
   'DELETE /agents/{node_public_key}': '404 agent_not_registered',
 };
@@ -126,7 +128,7 @@ test('where version 1 is accepted, the functions on the page sign it too', async
   symlinkSync(own.dataDir, join(cwd, 'mesh-data'));
   await using shell = openShell({ cwd, env: { PATH: process.env.PATH } });
   await shell.run(signingSetup(own.url));
-  // The text has no audience, method, path, query and `v`, as `docs/signing.md` says.
+  // The text has no audience, method, path, query and `v`, as `docs/signing.md` describes.
   const { output } = await shell.run(`body='{"count":1,"roles":["role:client"]}'
 timestamp=$(now) nonce=$(nonce)
 printf '{"body":%s,"key_id":"%s","nonce":"%s","timestamp":"%s"}' \\
@@ -238,7 +240,7 @@ for (const path of ['/api-reference', '/cli-reference']) {
     await using opened = await browser.visit(`${na.url}${path}?q=revoke%20key`);
     const { page } = opened;
     const field = page.getByRole('searchbox');
-    // The page itself knows sooner than who drives it.
+    // The address that the page itself sees is up to date earlier than the browser driver's.
     const here = async () => new URL(await page.evaluate<string>('location.href'));
     assert.equal(await field.inputValue(), 'revoke key');
     await field.fill('a&b #c');

@@ -1,4 +1,4 @@
-/** The directions of imports: which module may import which, read from the sources. */
+/** The directions of imports: which module may import which, according to the sources. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, posix, relative, sep } from 'node:path';
@@ -9,14 +9,14 @@ import { PROJECT_PATH } from './support/project.ts';
 await init;
 
 interface Import {
-  /** Path of the importing file from the top of the project. */
+  /** Path of the importing file, relative to the project. */
   readonly file: string;
-  /** A path from the top of the project, or the name of a package. */
+  /** A path relative to the project, or the name of a package. */
   readonly target: string;
   readonly isPackage: boolean;
-  /** True when the import disappears at run time. */
+  /** True if the import disappears at run time. */
   readonly isType: boolean;
-  /** True when it is loaded only once it is needed. */
+  /** True if it is loaded only when needed. */
   readonly isDeferred: boolean;
 }
 
@@ -26,7 +26,7 @@ const sources = [...filesBelow('src'), ...filesBelow('machines')].map((file) => 
 });
 const imports = sources.flatMap(({ file, text }) => importsOf(file, text));
 
-/** Imports that break a rule, in the form `file imports target`. */
+/** Imports that violate a rule, in the form `file imports target`. */
 function offending(breaks: (found: Import) => boolean): string[] {
   return imports
     .filter(breaks)
@@ -342,7 +342,7 @@ function foldersAbove(file: string): string[] {
   return above === '.' ? [] : [above, ...foldersAbove(above)];
 }
 
-/** The file or folder directly in the folder that the file belongs to; null when it is elsewhere. */
+/** The entry of the folder that contains the file, or is the file; null if the file is elsewhere. */
 function partOf(file: string, folder: string): string | null {
   if (!file.startsWith(`${folder}/`)) return null;
   const [part = ''] = file.slice(folder.length + 1).split('/');
@@ -492,7 +492,7 @@ test('no two files import each other, directly or indirectly, including types', 
 
 test('tests, which run compiled, find files of the project through one module', () => {
   const byOwnPlace = /(?<!createRequire\()\bimport\.meta\.(?:url|dirname|filename)\b/;
-  // What compiles them replaces it.
+  // These files are compiled away or use it to compile.
   const allowed = ['test/build.ts', 'test/run.ts', 'test/support/project.ts'];
   const found = filesBelow('test').filter(
     (file) =>
@@ -502,13 +502,13 @@ test('tests, which run compiled, find files of the project through one module', 
   assert.deepEqual(found, []);
 });
 
-/** Files of our own that are imported at run time. */
+/** The project's own files that are imported at run time. */
 function usedBy(file: string): string[] {
   const own = imports.filter((found) => !found.isType && !found.isPackage);
   return own.filter((found) => found.file === file).map(({ target }) => target);
 }
 
-/** The given files and everything they import. */
+/** The given files and everything that they import. */
 function reachableFrom(starts: readonly string[], next = usedBy): Set<string> {
   const reached = new Set<string>();
   const waiting = [...starts];
@@ -527,7 +527,7 @@ function filesBelow(folder: string): string[] {
     .sort();
 }
 
-/** The code without comments, and with strings kept: import paths are strings. */
+/** The code without comments; strings are kept, because import paths are strings. */
 function withoutComments(code: string): string {
   const piece =
     /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|\/\*[\s\S]*?\*\/|\/\/[^\n]*/g;
@@ -559,7 +559,7 @@ function importOf(file: string, specifier: string, isType: boolean, isDeferred: 
   return { file, target, isPackage, isType, isDeferred };
 }
 
-/** `import type`, or `{ type A, type B }` in which every name is a type and nothing stands outside. */
+/** `import type`, or `{ type A, type B }` in which every name is a type and nothing is outside the braces. */
 function isTypeImport(statement: string): boolean {
   if (/^(?:import|export)\s+type\b/.test(statement)) return true;
   const braces = /^(?:import|export)\s*\{([^}]*)\}\s*from\b/.exec(statement);
@@ -568,7 +568,7 @@ function isTypeImport(statement: string): boolean {
   return names.filter((name) => name !== '').every((name) => name.startsWith('type '));
 }
 
-/** Whether a path is the place itself or lies below it. */
+/** Whether a path is the given place or below it. */
 function isIn(path: string, place: string): boolean {
   return path === place || path.startsWith(`${place}/`);
 }

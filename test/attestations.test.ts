@@ -1,4 +1,6 @@
-/** Membership attestations issued here [service-states-attestation], [core-4-11], [core-5-7], [core-5-11]. */
+/**
+ * Membership attestations that the authority issues [service-states-attestation], [core-4-11], [core-5-7], [core-5-11].
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { verifySignature } from '../src/base/crypto/ed25519.ts';
@@ -178,7 +180,7 @@ test('a request that is wrong is refused with the code of the first thing wrong 
       { issuer_sovereign_id: value },
       type,
     ]),
-    // Adjacent pairs of the order [core-4-11].
+    // Adjacent pairs in the order of the checks [core-4-11].
     ['no subject, an invalid role', { subject_id: '', roles: ['a b'] }, missing],
     ['no roles, invalid hours', { roles: [], validity_hours: 0 }, missing],
     ['an invalid role, invalid hours', { roles: ['a b'], validity_hours: 0 }, role],

@@ -1,4 +1,4 @@
-/** From a key that is trusted to the authority's key of today [authority-keys-2] [authority-keys-3]. */
+/** From a trusted earlier key to the authority's current key [authority-keys-2] [authority-keys-3]. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
@@ -205,7 +205,7 @@ suite('keys', () => {
   });
 });
 
-/** A statement of the chain, made anew with other terms, by the right keys unless others are named. */
+/** A statement of the chain with other terms, signed again, by the right keys unless others are named. */
 function remade(
   index: number,
   changed: Partial<SuccessionTerms>,
@@ -368,7 +368,7 @@ suite('a chain is refused', () => {
   });
 });
 
-/** Any history: changes as planned, some of them taken back, and thefts. */
+/** Arbitrary histories: planned changes, some of them rolled back, and thefts. */
 const histories = fc
   .array(
     fc.record({
@@ -459,7 +459,7 @@ suite('in any history', () => {
           path,
           variants[which % variants.length],
         ) as unknown as readonly unknown[];
-        // A whole chain may be cut at its end, or have a member that nobody reads.
+        // A whole chain may be truncated, or have an extra member that nobody reads.
         const read = altered.map((each) => readAuthoritySuccession(each));
         const isAsItWas = read.every(
           (each, index) =>

@@ -1,4 +1,4 @@
-/** The vectors of statements, chains and files hold [authority-keys-6], with portable code. */
+/** The vectors of statements, chains and files are correct [authority-keys-6], according to portable code. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';

@@ -1,4 +1,4 @@
-/** The succession to the next key of the authority: staged, taken back, and refused [authority-keys-8], [authority-keys-9]. */
+/** The succession to the authority's next key: staged, canceled, and refused [authority-keys-8], [authority-keys-9]. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { SHA256 } from '../src/base/crypto/digest.ts';
@@ -48,7 +48,7 @@ suite('staging', () => {
     assert.equal('authority_keys_digest' in (await get(na, '/bulletin')).body, false);
   });
 
-  /** Why a succession made of this draft, or changed like this, is refused. */
+  /** Why a succession based on this draft, or changed like this, is refused. */
   const REFUSED: readonly (readonly [
     string,
     string,

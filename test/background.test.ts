@@ -1,4 +1,4 @@
-/** Periodic work: what becomes of a run that fails, and of a stop while one is under way. */
+/** Periodic work: what happens when a run fails, and when the process stops during a run. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createBackground } from '../src/server/lifecycle/background.ts';

@@ -1,4 +1,4 @@
-/** Backups of a state: made beside a running authority, read back, and found out when a byte differs. */
+/** Backups taken while an authority runs: they restore its state, and a changed byte is detected. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** Bounds of bodies, route by route, and what happens to bodies of unauthenticated senders. */
+/** Size limits of bodies, route by route, and how bodies of unauthenticated senders are handled. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
@@ -81,7 +81,7 @@ test('what is kept of a request does not keep its body in memory', async () => {
     collect();
     return process.memoryUsage().heapUsed;
   };
-  /** The same request, with blanks up to the bound of its route. */
+  /** The same request, padded with blanks up to the limit of its route. */
   async function sendPadded({ method, path, init }: SignedRequest): Promise<string> {
     const body = init.body ?? '';
     const blanks = ' '.repeat(expectedBound(path) - body.length);
@@ -142,7 +142,7 @@ test('MESH_MAX_REQUEST_BYTES lowers every limit above it', async () => {
   assert.equal(await statusOf('/admin/policy', 20_001), 413);
 });
 
-/** Headers that alone show that the request fails. */
+/** Headers that are enough to show that the request will fail. */
 const FAILING: readonly (readonly [string, (na: TestAuthority) => Record<string, string>])[] = [
   ['no headers', () => ({})],
   ['an unknown key', (na) => headersOf(na, (headers) => put(headers, 'X-Admin-Key-Id', 'nobody'))],
@@ -197,11 +197,11 @@ test('2 MiB without a valid key cost less than parsing them', async () => {
     assert.equal(outcome(answer), '401 admin_auth_failed');
   }
   const { user, system } = process.cpuUsage(before);
-  // Parsing and copying them takes some 500 ms each, sending and receiving them some 10.
+  // Parsing and copying each body would take some 500 ms; sending and receiving it takes some 10 ms.
   assert.ok((user + system) / 1000 / 10 < 150, `${(user + system) / 10_000} ms each`);
 });
 
-/** A body that is large, and cheap for a test, in the name of a known key. */
+/** A body that is large, but cheap to create in a test, sent in the name of a known key. */
 function large(na: TestAuthority, source: string, signer?: Signer): Promise<Received> {
   const note = { note: 'n'.repeat(256 * KIB) };
   const alter = (headers: Record<string, string>) => {

@@ -28,7 +28,7 @@ import {
 const VERIFY = '/boundary/verify';
 
 const EXPIRED = { decision_valid_until: '2020-01-01T00:00:00Z' };
-/** Numbers keep their kind in it, and what looks like a datetime its spelling. */
+/** In bound members, numbers keep their kind, and text that looks like a datetime keeps its spelling. */
 const BOUND = {
   policy_binding: {
     policy_id: 'policy-7',

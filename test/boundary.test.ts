@@ -48,7 +48,7 @@ const DECIDE = '/admin/boundary/decide';
 const VERIFY = '/boundary/verify';
 const VALIDITY = 300 * SECOND;
 
-/** An agreement that both have signed, with terms without a freshness requirement. */
+/** An agreement signed by both sides, whose terms have no freshness requirement. */
 function agreementOf(na: TestAuthority, terms: JsonObject = {}): JsonObject {
   const now = na.clock.now();
   const agreed_terms = agreedTerms(now, { freshness_commitment: 0, ...terms });
@@ -59,7 +59,7 @@ function decide(na: TestAuthority, agreement: JsonObject, changes: JsonObject = 
   return operate(na, DECIDE, { agreement, requested_capability: 'read', ...changes });
 }
 
-/** Names of the gates that were evaluated; the failed one in capitals. */
+/** Names of the evaluated gates; the failed one in capitals. */
 function gatesOf(decision: JsonObject): string[] {
   return (decision.gate_results as JsonObject[]).map(({ gate_name, passed, detail }) => {
     assert.equal(typeof detail, 'string');
@@ -125,7 +125,7 @@ type Gate = keyof typeof DENIALS;
 
 const GATES = Object.keys(DENIALS) as Gate[];
 
-/** How each gate is made to fail. */
+/** How to make each gate fail. */
 const CLOSED: { readonly [gate in Gate]: JsonObject } = {
   capability_check: { capabilities: ['write'] },
   validity_window: { valid_until: '2020-01-02T00:00:00Z', valid_from: '2020-01-01T00:00:00Z' },
@@ -361,7 +361,7 @@ test('an agreement that the peer alone accepted needs our signature first', asyn
   assert.equal((await created(decide(na, cosigned))).authorized, true);
 });
 
-/** Inside a member that is kept verbatim, one change represents all. */
+/** For members that are kept verbatim, one change stands for all. */
 const VERBATIM = /_evidence\.(?!verdict)/;
 
 test('no signed member of an agreement can be changed unnoticed', async () => {

@@ -1,4 +1,4 @@
-/** The package as `npm pack` makes it, installed into an empty folder: compiled, with a command and a client. */
+/** The package as `npm pack` creates it, installed into an empty folder: compiled, with a command and a client. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import {

@@ -1,8 +1,8 @@
 /**
- * Compiles sources and tests into `build`, once for the whole run: otherwise every test file, and every
- * process that it starts, would translate TypeScript for itself. Each test file is one of `build` too; what several
- * of them import is gathered, because hundreds of modules take longer to load than most files to run. What
- * tests run as a process is the program as it is shipped.
+ * Compiles sources and tests into `build`, once for the whole run: otherwise every test file, and every process that it
+ * starts, would compile TypeScript itself. Each test file is also one output file in `build`; modules that several of
+ * them import are bundled, because loading hundreds of modules takes longer than running most test files. Processes
+ * that tests start run the program as it is shipped.
  */
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { PROJECT_PATH } from './support/project.ts';
 
 const TARGET = join(PROJECT_PATH, 'build');
 
-/** What a process or a thread begins with, or a test imports by its path. */
+/** Entry points of processes and threads, and modules that a test imports by path. */
 const BY_PATH = [
   'test/chaos/main.ts',
   'test/run.ts',
@@ -26,8 +26,8 @@ const BY_PATH = [
 ];
 
 /**
- * What all files of a build import is one chunk, and loading hundreds of chunks takes longer than most files take to
- * run: so those that start an authority have a build of their own.
+ * Modules that all files of a build import form one chunk, and loading hundreds of chunks takes longer than running
+ * most files, so the files that start an authority have a build of their own.
  */
 const STARTS = /\b(?:startTestAuthority|sharedAuthority|startPages)\(/;
 
@@ -40,7 +40,7 @@ const options = {
   chunkNames: 'gathered/[hash]',
   bundle: true,
   splitting: true,
-  // The sources require `pg` when they need it: there has to be one.
+  // The sources require `pg` only when they need it, so it must stay a separate package.
   external: [...EXTERNAL, 'pg', ...Object.keys(devDependencies)],
   banner: { js: REQUIRING },
   format: 'esm',
@@ -70,14 +70,14 @@ execFileSync('node', ['src/build/build-browser.cjs', browser], {
 copyFileSync(join(PROJECT_PATH, 'package.json'), join(TARGET, 'package.json'));
 cpSync(dirname(builtProgram()), join(TARGET, 'program'), { recursive: true });
 
-/** Relative to the project. */
+/** Paths are relative to the project. */
 function filesIn(folder: string, end: string): string[] {
   return readdirSync(join(PROJECT_PATH, folder), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith(end))
     .map((name) => join(folder, name));
 }
 
-/** Modules that tests name to be loaded by another process: each has to be a file of its own. */
+/** Modules that tests name by path so that another process loads them: each must be a separate file. */
 function namedByPath(): string[] {
   const named = filesIn('test', '.ts').flatMap((file) => {
     const text = readFileSync(join(PROJECT_PATH, file), 'utf8');
@@ -86,7 +86,7 @@ function namedByPath(): string[] {
   return [...new Set(named)];
 }
 
-/** A module that is gathered still says that it lies where its source does. */
+/** A bundled module still reports the location of its source. */
 function knownPlaces(): Plugin {
   return {
     name: 'known-places',
@@ -102,7 +102,7 @@ function knownPlaces(): Plugin {
   };
 }
 
-/** What each own module imports, without types. */
+/** What each of the project's modules imports, without types. */
 function ownImports(): Imports {
   const own = inputs.filter(([path]) => path.endsWith('.ts'));
   return Object.fromEntries(

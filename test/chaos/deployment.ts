@@ -1,6 +1,6 @@
 /**
- * What the failure table is about, all on this machine: three instances that are started again when they end, the
- * HAProxy of docs/deploy in front of them, and behind them two PostgreSQL servers, each behind a proxy.
+ * The deployment of the failure table on a single machine: three instances that restart when they end, the HAProxy of
+ * docs/deploy in front of them, and two PostgreSQL servers behind them, each behind a proxy.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -22,7 +22,7 @@ import { PROJECT } from '../support/project.ts';
 import { get, outcome } from '../support/requests.ts';
 
 const DATABASE = 'chaos';
-/** Refuses every change, the lease included, as PostgreSQL does while its disk is full. */
+/** Rejects every change, including those of the lease, as PostgreSQL does while its disk is full. */
 const FULL_DISK = `
   create function public.refuse() returns trigger language plpgsql as $$ begin
     raise exception 'could not extend file: No space left on device' using errcode = 'disk_full';
@@ -34,16 +34,16 @@ const FULL_DISK = `
   end $$;
 `;
 const ROOM_AGAIN = 'drop function public.refuse cascade';
-/** A supervisor waits this long before it starts an instance again. */
+/** A supervisor waits this long before it restarts an instance. */
 const RESTART_MS = 1000;
 const LOOK_MS = 50;
 const PATIENCE_MS = 60_000;
-/** Of the log, where a deployment does not heal. */
+/** How much of the log to show if a deployment does not recover. */
 const LOG_LINES = 60;
 
-/** One of the instances, which is a process of its own after each start. */
+/** One of the instances; each start is a new process. */
 export interface Instance {
-  /** For requests to this instance alone; it may be down. */
+  /** For requests to this instance only; it may be down. */
   readonly na: TestAuthority;
   /** Null while it is down. */
   server(): ChildServer | null;
@@ -56,18 +56,18 @@ export interface Deployment extends AsyncDisposable {
   readonly servers: ServerPair;
   /** In front of each server of the pair, in the order of its ports. */
   readonly proxies: readonly CuttableProxy[];
-  /** The same, for the last of the instances alone. */
+  /** The same, but used only by the last instance. */
   readonly proxiesOfLast: readonly CuttableProxy[];
-  /** By seconds against that of the machine. */
+  /** Sets the database's clock this many seconds ahead of the machine's. */
   setClockOfDatabase(seconds: number): Promise<void>;
-  /** Whether the database refuses every change for want of room. */
+  /** Makes the database reject every change for lack of disk space, or accept changes again. */
   setDiskFull(isFull: boolean): Promise<void>;
-  /** What starts from now on knows nothing of the state from its head. */
+  /** Instances that start from now on have no head file to learn the state's position from. */
   removeHead(): void;
   writer(): Promise<Instance>;
-  /** Resolves when every instance says that the state is in quarantine. */
+  /** Resolves when every instance reports that the state is in quarantine. */
   isQuarantined(): Promise<void>;
-  /** Resolves when one instance writes and all answer. */
+  /** Resolves when one instance writes and all of them answer. */
   isWhole(): Promise<void>;
   linkOfWriter(): Promise<string>;
   setLinkOfWriter(address: string): Promise<void>;
@@ -87,9 +87,10 @@ export async function deploy(leaseMs: number): Promise<Deployment> {
     MESH_THREADS: '1',
     MESH_LINK: '127.0.0.1:0',
     MESH_LEASE_MS: String(leaseMs),
-    // Longer than another takes to write, on a machine that does everything at the same time.
+    // Longer than another instance needs to start writing on a machine that is running everything at once.
     MESH_HOLD_MS: '10000',
-    // The balancer notices within 1.2 of them that an instance is about to stop: interval and timeout of its checks.
+    // The balancer notices within 1.2 seconds that an instance is about to stop: the interval and timeout of its
+    // checks.
     MESH_DRAIN_SECONDS: '3',
     MESH_PROXY_HOPS: '1',
     MESH_LOG_FILE: log,
@@ -117,7 +118,7 @@ export async function deploy(leaseMs: number): Promise<Deployment> {
     });
   }
 
-  /** Like `eventually`, with the end of the log where it never comes. */
+  /** Like `eventually`, but a failure includes the end of the log. */
   async function comes<T>(problem: string, attempt: () => Promise<T | null>): Promise<T> {
     return eventually(problem, attempt).catch((cause) => {
       throw new Error(`${cause.message}; the log of all instances ends with\n${endOf(log)}`);
@@ -195,7 +196,7 @@ function urlOf(servers: ServerPair, proxies: readonly CuttableProxy[]): string {
   return `postgresql://postgres:${password}@${hosts}/${DATABASE}`;
 }
 
-/** Resolves when it has been started for the first time. */
+/** Resolves after the first start. */
 async function supervised(
   folder: string,
   environment: () => Readonly<Record<string, string>>,
@@ -210,7 +211,7 @@ async function supervised(
     current = null;
     while (!isOver()) {
       await delay(RESTART_MS);
-      // A start is refused while there is no database.
+      // An instance refuses to start without its database.
       const next = await startChildServer(folder, { environment: environment(), args }).catch(
         () => null,
       );

@@ -1,11 +1,11 @@
-/** The rows of the failure table: what is broken, for how long, and how it is put right. */
+/** The rows of the failure table: what breaks, for how long, and how it is repaired. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { cuttableProxy, type Direction } from '../support/instances.ts';
 import { get } from '../support/requests.ts';
 import { type Deployment, eventually, type Instance } from './deployment.ts';
 import { staleSinceOf } from './ledger.ts';
 
-/** How long faults last, milliseconds. */
+/** How long faults last, in milliseconds. */
 export interface Durations {
   readonly suspended: number;
   readonly cut: number;
@@ -15,11 +15,11 @@ export interface Durations {
 
 export interface Fault {
   readonly name: string;
-  /** Whether clients may have to send requests again. */
+  /** Whether clients may have to repeat requests. */
   readonly mayFail: boolean;
   /**
-   * Breaks something and puts it right again. Calls `recovers` when from then on the service has to come back by
-   * itself; without that call, it has to from the beginning.
+   * Breaks something and repairs it. Calls `recovers` at the point from which the service must recover by itself;
+   * without that call, it must do so from the beginning.
    */
   play(deployment: Deployment, durations: Durations, recovers: () => void): Promise<void>;
 }
@@ -93,7 +93,7 @@ export const FAULTS: readonly Fault[] = [
       await servers.promote();
       recovers();
       await delay(cut);
-      // It still believes that it is the primary, as nobody has ended it.
+      // It still believes that it is the primary, because nobody stopped it.
       await servers.restoreStandby();
       for (const proxy of silenced) proxy?.heal();
     },
@@ -132,7 +132,7 @@ export const FAULTS: readonly Fault[] = [
     },
   },
   {
-    /** A standby that lacks commits becomes the primary, and what it lacks has been shown. */
+    /** A standby becomes the primary although it lacks commits that readers have already seen. */
     name: 'standby-rolled-back',
     mayFail: true,
     async play(deployment, { cut }, recovers) {
@@ -158,7 +158,7 @@ export const FAULTS: readonly Fault[] = [
     },
   },
   {
-    /** What the database says to one of those that wait comes late. */
+    /** The database's messages to one of the waiting instances arrive late. */
     name: 'follower-late',
     mayFail: false,
     async play(deployment, { slow }) {
@@ -186,8 +186,9 @@ export const FAULTS: readonly Fault[] = [
 ];
 
 /**
- * What an operator must not do: commits wait for no standby, one that lags becomes the primary, and all instances are
- * started anew, so that none knows what it has seen. It is no row of the table; it shows that what is lost is seen.
+ * What an operator must not do: commits wait for no standby, a lagging standby becomes the primary, and all instances
+ * are restarted, so that none remembers what it has seen. This is not a row of the table; it shows that the tests
+ * detect lost changes.
  */
 export const PLANTED: Fault = {
   name: 'standby-lags',
@@ -202,7 +203,7 @@ export const PLANTED: Fault = {
   },
 };
 
-/** A link that passes nothing in one direction, to one of the followers. */
+/** A link to one of the followers that passes nothing in one direction. */
 function linkCut(direction: Direction): Fault {
   return {
     name: `link-cut-${direction.replaceAll(' ', '-')}`,

@@ -1,33 +1,34 @@
-/** What was acknowledged to clients, and what instances say about it afterwards. */
+/** What was acknowledged to clients, and what instances say about it afterward. */
 import assert from 'node:assert/strict';
 import { sha256Hex } from '../../src/base/crypto/digest.ts';
 import type { TestAuthority } from '../support/authority.ts';
 import { operate, outcome, type Received } from '../support/requests.ts';
 
-/** A list that was seen, and since when it may be outdated; null when it was served as current. */
+/** A list that was read, and since when it may be outdated; null if it was served as current. */
 export interface SeenList {
   readonly text: string;
   readonly staleSince: number | null;
 }
 
 export interface Ledger {
-  /** Fingerprints of invites that were acknowledged, and how many were asked for. */
+  /** Fingerprints of acknowledged invites. */
   readonly invites: Set<string>;
-  /** Certificates by the node that joined with, or renewed to, them. */
+  /** Certificate ids, each with the key of the node that obtained it by joining or renewing. */
   readonly certificates: Map<string, string>;
-  /** Certificates by the time at which their revocation was acknowledged, milliseconds since the epoch. */
+  /** Certificate ids, each with the time when its revocation was acknowledged, in milliseconds since the epoch. */
   readonly revoked: Map<string, number>;
-  /** Attestations; whether their revocation was acknowledged. */
+  /** Attestation ids, each with whether its revocation was acknowledged. */
   readonly attestations: Map<string, boolean>;
-  /** Ids of operator keys that were switched off. */
+  /** Ids of operator keys that were revoked. */
   readonly keysOff: Set<string>;
-  /** Everything that must not have happened, as sentences. */
+  /** Every violation, as a sentence. */
   readonly violations: Set<string>;
-  /** Lists that were served as possibly outdated. */
+  /** How many lists were served as possibly outdated. */
   staleLists: number;
   /**
-   * Call before a list is asked for; judges what came. `source` is the instance that is asked, or null where a
-   * balancer chooses one: a change that is not acknowledged yet may be seen at one instance before another.
+   * Call before requesting a list; the returned function checks the answer. `source` is the instance that receives the
+   * request, or null if a balancer chooses one, because a change that is not acknowledged yet may be visible at one
+   * instance before another.
    */
   expectList(source: string | null): (seen: SeenList) => void;
 }
@@ -80,7 +81,7 @@ export function createLedger(): Ledger {
   return ledger;
 }
 
-/** Compares everything with what one instance says; call while nothing is under way. */
+/** Compares everything with what one instance reports; call while no requests are in flight. */
 export async function audit(ledger: Ledger, na: TestAuthority): Promise<void> {
   const { invites, certificates, attestations, keysOff, violations } = ledger;
   const judgeList = ledger.expectList(na.url);
@@ -111,7 +112,7 @@ export async function audit(ledger: Ledger, na: TestAuthority): Promise<void> {
   assert.equal(outcome(list), '200');
   judgeList({ text: list.text, staleSince: staleSinceOf(list) });
 
-  /** Each of those that were acknowledged, once, and none that nobody was told of. */
+  /** Everything acknowledged must be there once, and nothing that was never acknowledged. */
   function compare(what: string, acknowledged: ReadonlySet<string>, found: readonly string[]) {
     const distinct = new Set(found);
     if (distinct.size < found.length) violations.add(`twice: an ${what} is listed twice`);
@@ -134,7 +135,7 @@ function idsOf(found: readonly Row[], member: string): string[] {
   return found.map((row) => String(row[member]));
 }
 
-/** The instant since which the answer may be outdated, milliseconds since the epoch. */
+/** Since when the answer may be outdated, in milliseconds since the epoch. */
 export function staleSinceOf({ headers }: Received): number | null {
   const given = headers.get('x-mesh-stale-since');
   return given === null ? null : Date.parse(given);

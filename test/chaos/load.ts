@@ -1,6 +1,6 @@
 /**
- * Clients as they are meant to be: each sends a request again, byte for byte, until it knows what became of it. They
- * do everything that an authority acknowledges, one after the other, and write down what was acknowledged.
+ * Clients that behave as recommended: each repeats a request, byte for byte, until it knows the outcome. They perform
+ * everything that an authority acknowledges, one operation after the other, and record what was acknowledged.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { fingerprintOf, inviteId } from '../../src/authority/enrollment/invites.ts';
@@ -19,29 +19,29 @@ import type { Deployment } from './deployment.ts';
 import { type Ledger, staleSinceOf } from './ledger.ts';
 
 export interface Load {
-  /** What was answered in another way than asked for, and how often. */
+  /** Failed attempts by path and cause, with their number. */
   readonly failures: Map<string, number>;
-  /** The longest time, in milliseconds, in which nothing was acknowledged since this was asked last. */
+  /** The longest time without an acknowledgment since the last call, in milliseconds. */
   takeLongestPause(): number;
   acknowledged(): number;
-  /** Resolves when so many more are acknowledged, with the milliseconds that it took. */
+  /** Resolves when `count` more are acknowledged, with the elapsed milliseconds. */
   acknowledges(count: number): Promise<number>;
-  /** Resolves when nothing is under way; nothing is sent until `resume`. */
+  /** Resolves when no requests are in flight; nothing is sent until `resume`. */
   pause(): Promise<void>;
   resume(): void;
   stop(): Promise<void>;
 }
 
 const CLIENTS = 6;
-/** Between two steps of one client: tens of requests a second are enough. */
+/** Between two steps of a client: tens of requests per second are enough. */
 const THINK_MS = 40;
 const RETRY_MS = 50;
-/** Longer than instances hold requests; a balancer may pass one to an instance that stands still. */
+/** Longer than instances hold requests; a balancer may forward a request to an instance that is suspended. */
 const PATIENCE_MS = 12_000;
-/** After this a client would sign anew; the authority takes no older signatures than five minutes. */
+/** After this, a client would sign the request again; the authority accepts no signatures older than five minutes. */
 const GIVE_UP_MS = 120_000;
 
-/** How a request is sent again when it is not known what became of it. */
+/** How a request is repeated while its outcome is unknown. */
 type Repeat = 'same bytes' | 'signed anew';
 
 export function startLoad(deployment: Deployment, ledger: Ledger): Load {
@@ -78,7 +78,7 @@ export function startLoad(deployment: Deployment, ledger: Ledger): Load {
     failures.set(what, (failures.get(what) ?? 0) + 1);
   }
 
-  /** Sends the same bytes until the answer says what became of the request. */
+  /** Sends the same bytes until an answer reveals the outcome. */
   async function ask(request: SignedRequest): Promise<Received> {
     const answer = await untilAnswered((isRepeated) => attempt(request, isRepeated));
     noteAcknowledged();
@@ -86,8 +86,8 @@ export function startLoad(deployment: Deployment, ledger: Ledger): Load {
   }
 
   /**
-   * A heartbeat is signed anew whenever it is sent. So is any request of a node that was refused as too old: after
-   * the end of a writer that has not stored the newest heartbeats, nothing is taken that was signed before.
+   * A heartbeat is signed again each time it is sent. So is any node request that was refused as too old: if a writer
+   * ends without having stored the newest heartbeats, nothing signed before that is accepted.
    */
   async function askAsNode(sign: () => SignedRequest, repeat: Repeat): Promise<Received> {
     let request = sign();
@@ -115,7 +115,7 @@ export function startLoad(deployment: Deployment, ledger: Ledger): Load {
     throw new Error('A request was never answered');
   }
 
-  /** Null when it has to be sent again. */
+  /** Null if it must be repeated. */
   async function attempt(
     { method, path, init }: SignedRequest,
     isRepeated: boolean,
@@ -141,7 +141,7 @@ export function startLoad(deployment: Deployment, ledger: Ledger): Load {
     return false;
   }
 
-  /** The instances in turn, each asked for itself, and the balancer. */
+  /** Cycles through the instances, addressed directly, and the balancer. */
   function next(): TestAuthority {
     turn += 1;
     return targets[turn % targets.length] as TestAuthority;
@@ -200,7 +200,7 @@ export function startLoad(deployment: Deployment, ledger: Ledger): Load {
     if (refused?.status === 200) ledger.violations.add('stale: a revoked node was heard');
   }
 
-  /** A heartbeat that was acknowledged is not taken a second time, whoever it is sent to. */
+  /** An acknowledged heartbeat is not accepted a second time, whichever instance receives it. */
   async function replay(sent: SignedRequest): Promise<void> {
     const headers = { ...sent.init.headers, 'X-Mesh-Retry': '1' };
     const request = { ...sent, init: { ...sent.init, headers } };
@@ -238,7 +238,7 @@ export function startLoad(deployment: Deployment, ledger: Ledger): Load {
     if (listed?.status === 200) ledger.violations.add('stale: an operator key is still taken');
   }
 
-  /** No instance serves a list that lacks what was acknowledged before it was asked. */
+  /** No instance serves a list that lacks what was acknowledged before the request. */
   async function readList(): Promise<void> {
     const at = next();
     const judge = ledger.expectList(at === na ? null : at.url);
@@ -317,7 +317,7 @@ function inTime<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   return work(AbortSignal.timeout(PATIENCE_MS));
 }
 
-/** Null when the instance cannot be asked: it may be down. */
+/** Null if the request fails, because the instance may be down. */
 async function quietly<T>(work: () => Promise<T>): Promise<T | null> {
   return work().catch(() => null);
 }

@@ -1,6 +1,7 @@
 /**
- * `npm run chaos -- --rounds N [--fault NAME] [--seed S] [--short]`: the failure table on real processes, every row in a random
- * order in each round. Ends with 1 when anything acknowledged was lost, done twice or hidden by an older answer.
+ * `npm run chaos -- --rounds N [--fault NAME] [--seed S] [--short]`: the failure table on real processes, with all rows
+ * in random order in each round. Exits with 1 if anything acknowledged was lost, done twice or hidden by an older
+ * answer.
  */
 import { parseArgs } from 'node:util';
 import { type Random, randomFrom } from '../fuzz/random.ts';
@@ -34,7 +35,7 @@ process.stdout.write(`seed ${seed}\n`);
 
 await using deployment = await deploy(LEASE_MS);
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  // The state of the database servers is in memory, where nobody would remove it.
+  // The database servers keep their state in memory, where nobody else would remove it.
   process.once(signal, () => {
     void deployment[Symbol.asyncDispose]().then(() => process.exit(1));
   });

@@ -1,4 +1,4 @@
-/** Plays faults under load, each to its end, and judges after each what was acknowledged. */
+/** Plays faults under load, each to its end, and checks after each what was acknowledged. */
 import type { TestAuthority } from '../support/authority.ts';
 import type { Deployment } from './deployment.ts';
 import type { Durations, Fault } from './faults.ts';
@@ -7,19 +7,19 @@ import type { Load } from './load.ts';
 
 export interface Seen {
   readonly fault: string;
-  /** The longest time in which nothing was acknowledged, milliseconds. */
+  /** The longest time without an acknowledgment, in milliseconds. */
   readonly longestPause: number;
-  /** From when the service had to come back until the next acknowledgment, milliseconds. */
+  /** The time from when the service had to recover until the next acknowledgment, in milliseconds. */
   readonly backAfter: number;
   readonly acknowledged: number;
-  /** Answers after which clients sent their request again, and how often. */
+  /** Failed attempts after which clients repeated their request, with their number. */
   readonly failures: ReadonlyMap<string, number>;
-  /** Lists that were served as possibly outdated. */
+  /** How many lists were served as possibly outdated. */
   readonly staleLists: number;
   readonly violations: readonly string[];
 }
 
-/** An instance may find only now that it has to end. */
+/** Retried because an instance may notice only during the audit that it has to end. */
 const AUDITS = 5;
 
 async function auditWhenWhole(
@@ -37,7 +37,7 @@ async function auditWhenWhole(
   }
 }
 
-/** Acknowledgments that show that all is well again. */
+/** How many acknowledgments show that everything works again. */
 const AFTERWARDS = 10;
 
 export async function playFault(
@@ -69,7 +69,7 @@ export async function playFault(
   ledger.violations.clear();
   if (!fault.mayFail) {
     for (const [what, times] of failures) {
-      // Within the clock tolerance after a kill, every stop counts as one [core-2-3].
+      // Within the clock tolerance after a kill, even a clean stop counts as one [core-2-3].
       if (what.includes('401 node_auth_failed')) continue;
       violations.push(`failed: ${what}, ${times} times`);
     }

@@ -1,6 +1,6 @@
 /**
- * Sends mutated requests, most of them properly signed, to every route of a live authority: none may end
- * in a 500, and every refusal must be a whole envelope.
+ * Sends mutated requests, most of them properly signed, to every route of a live authority: none may result in a 500,
+ * and every refusal must be a complete envelope.
  */
 
 import { readFileSync } from 'node:fs';
@@ -59,7 +59,7 @@ interface FuzzRequest {
   readonly init: { body?: string; headers?: Readonly<Record<string, string>> };
 }
 
-/** Genuine bodies by path: those of the golden vectors, and an example made from each schema. */
+/** Genuine bodies by path: those of the golden vectors, and an example generated from each schema. */
 type Corpus = ReadonlyMap<string, readonly JsonObject[]>;
 
 function corpusOf(): Corpus {
@@ -84,7 +84,7 @@ function requestsIn(cases: JsonValue): JsonObject[] {
     .filter(isJsonObject);
 }
 
-/** Schemas are plain objects in the words of JSON Schema. */
+/** TypeBox schemas serialize to plain JSON Schema. */
 function exampleObject(schema: object): JsonObject {
   const example = exampleOf(JSON.parse(JSON.stringify(schema)) as JsonValue);
   return isJsonObject(example) ? example : {};
@@ -100,7 +100,7 @@ function nextRequest(na: TestAuthority, random: Random, corpus: Corpus): FuzzReq
   return { method: route.method, path, init: signed(na, route, path, body, random) };
 }
 
-/** Signed as the route requires; sometimes by the wrong key, or not at all. */
+/** Signed as the route requires; sometimes with the wrong key, or not at all. */
 function signed(
   na: TestAuthority,
   route: Route,
@@ -128,7 +128,7 @@ function signed(
   };
 }
 
-/** Three headers of four have the right form. */
+/** Three out of four headers are well formed. */
 function sessionClaim(timestamp: string, random: Random): string {
   const mac = `${'A'.repeat(43)}=`;
   const parts = ['v1', timestamp.replace('20', '21'), timestamp, mac];
@@ -148,7 +148,8 @@ const PATH_VALUES = [
 ];
 
 function filledPath({ path }: Route, random: Random): string {
-  // The privileged key must stay usable, or every later request would be refused for that alone.
+  // These values never name the privileged key, which must stay usable, or every later request would be refused for
+  // that alone.
   return path.replace(/\{\w+\}/g, () => random.one(PATH_VALUES));
 }
 

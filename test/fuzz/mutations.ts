@@ -1,4 +1,4 @@
-/** Bodies that are nearly right: a genuine one with a few of its values changed, moved or dropped. */
+/** Bodies that are almost right: a genuine one with a few of its values changed, moved or dropped. */
 import {
   isJsonObject,
   JsonFloat,
@@ -40,7 +40,7 @@ const ODD_VALUES: readonly JsonValue[] = [
   ['a', 'a', 'a'],
 ];
 
-/** The body with one to four changes somewhere in it. */
+/** The body with one to four random changes. */
 export function mutated(body: JsonObject, random: Random): JsonObject {
   let changed: JsonValue = body;
   for (let left = 1 + random.below(4); left > 0; left -= 1)

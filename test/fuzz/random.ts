@@ -1,6 +1,6 @@
 /** A reproducible source of choices from one seed. */
 export interface Random {
-  /** From 0 up to, and without, 1. */
+  /** In the range [0, 1). */
   next(): number;
   below(limit: number): number;
   one<T>(choices: readonly T[]): T;

@@ -18,7 +18,7 @@ const registration: AgentRegistration = {
   heldUntil: NOW + DAY,
 };
 const registered = { value: 'registered', context: registration };
-/** What remains of it: older descriptors are refused as long as an accepted one is valid. */
+/** What remains after it ends: older descriptors are refused as long as an accepted one is valid. */
 const leftOver = {
   json: '',
   content: '',

@@ -1,4 +1,4 @@
-/** Keys of the authority [authority-keys-8]. */
+/** The authority's keys [authority-keys-8]. */
 import { type AuthorityKey, authorityKeyMachine } from '../../machines/authority-key.ts';
 import { chainOf } from '../support/authority-chain.ts';
 import { NOW, testTable, testUnhandled } from '../support/state-tables.ts';

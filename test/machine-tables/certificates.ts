@@ -60,7 +60,7 @@ const revocation = {
   facts: { revokedAt: NOW, revocationReason: 'key_compromise', crlSequence: 4 },
 };
 
-/** Refusals that heartbeat and renewal share, in the order of [core-4-4], each with all later ones. */
+/** Refusals that heartbeat and renewal share, in the order of [core-4-4]; each request also fails all later checks. */
 function nodeChecks(request: typeof beat | typeof renew): readonly Row[] {
   const { type } = request;
   const late = { ...request, at: certificate.expiresAt };

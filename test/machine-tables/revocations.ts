@@ -95,7 +95,7 @@ testTable(nodeKeyMachine, [
 
 testUnhandled(nodeKeyMachine, [['trusting it again', compromised, { type: 'restore' }]]);
 
-// A revocation that a restore knows from a published list alone [backup-7]
+// A revocation that a restore knows only from a published list [backup-7]
 
 const restoredRevocation = {
   list: 'crl',

@@ -1,6 +1,6 @@
 /**
- * Random histories with a backup somewhere in them, more of the same after it, and a restore with the last
- * public lists: nothing that was ever revoked is accepted, and no number is published twice.
+ * Random histories with a backup in the middle, followed by a restore with the last public lists: nothing that was ever
+ * revoked is accepted, and no sequence number is published twice.
  */
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -36,7 +36,7 @@ type Step =
 export interface History {
   readonly before: readonly Step[];
   readonly after: readonly Step[];
-  /** Whether the head was kept in a second place. */
+  /** Whether a head file was kept. */
   readonly hasHead: boolean;
 }
 
@@ -68,7 +68,7 @@ interface Certificate {
   readonly key: Signer;
 }
 
-/** What whoever watched from outside knows. */
+/** What an outside observer knows. */
 interface Told {
   readonly certificates: Certificate[];
   readonly attestations: string[];
@@ -79,10 +79,10 @@ interface Told {
   keysOff: number;
 }
 
-/** In memory where the system has such a place: thousands of folders would wait for the disk alone. */
+/** In memory if the system supports it: with thousands of folders, the test would mostly wait for the disk. */
 const PLACE = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
-/** Throws when the history ends otherwise than it should. */
+/** Throws if the restored authority breaks a rule. */
 export async function playAndRestore(history: History, { from, to }: Route): Promise<void> {
   const folder = mkdtempSync(join(PLACE, 'mesh-restore-'));
   const [first, second] = [await from(join(folder, 'first')), await to(join(folder, 'second'))];
@@ -327,7 +327,7 @@ async function refusesTheRevoked(authority: Lived, told: Told): Promise<void> {
   }
 }
 
-/** Where something is missing, an unused invite may have been used since. */
+/** If entries may be missing, an invite that looks unused may have been used. */
 async function keepsInvitesIf(isProven: boolean, authority: Lived, told: Told): Promise<void> {
   for (const token of told.openInvites) {
     const answer = await authority.join(newKey(), token).send(authority);
@@ -335,7 +335,7 @@ async function keepsInvitesIf(isProven: boolean, authority: Lived, told: Told): 
   }
 }
 
-/** Those that the backup has, and whose key is not compromised. */
+/** Certificates in the backup that were not revoked are accepted. */
 async function acceptsTheOthers(
   authority: Lived,
   told: Told,
@@ -371,7 +371,7 @@ async function usableOperators(authority: Lived): Promise<number> {
   return usable;
 }
 
-/** Every revocation is on the new lists, whose numbers are above all that were published. */
+/** Every revocation is on the new lists, whose sequence numbers exceed all published ones. */
 function goesOn(authority: Lived, told: Told, crl: JsonObject, feed: JsonObject): void {
   const nextCrl = authority.document('crl');
   const nextFeed = authority.document('sovereign_revocation_feed');

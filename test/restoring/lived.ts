@@ -32,7 +32,7 @@ export const IDENTITY = {
   authority_public_key: AUTHORITY.publicKey,
 };
 
-/** A request that was accepted, as it can be sent again. */
+/** A request that was accepted, in a form that can be sent again. */
 export interface Accepted {
   readonly label: string;
   send(authority: Lived): Promise<Answer>;
@@ -84,7 +84,7 @@ export class Lived {
     return parseJson(text) as JsonObject;
   }
 
-  /** Sends a request, and adds it to those that were accepted if it was. */
+  /** Sends a request; if it is accepted, adds it to `accepted`. */
   async ask(request: Accepted, accepted: Accepted[]): Promise<Answer> {
     this.#runtime.advance(20);
     const answer = await request.send(this);

@@ -1,6 +1,6 @@
 /**
  * `npm run test:restores -- --histories 1000 --seed N`: many random histories, each restored from a backup. With
- * `--store postgresql` the state is in a database before the restore, after it, or both times.
+ * `--store postgresql` the state is in a database before the restore, after it, or both.
  */
 import { parseArgs } from 'node:util';
 import fc from 'fast-check';
@@ -26,7 +26,7 @@ if (values.store === 'postgresql') {
 process.stdout.write(`${values.histories} histories hold\n`);
 
 function play(routes: readonly Route[]): Promise<void> {
-  // Shown by its name in a history that fails.
+  // A failing history shows the route by its name.
   const route = fc
     .constantFrom(...routes)
     .map((one) => Object.defineProperty({ ...one }, fc.toStringMethod, { value: () => one.name }));

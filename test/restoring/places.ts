@@ -1,4 +1,4 @@
-/** Where the states of a history lie: in folders, or in databases of one server. */
+/** Where the states of a history are stored: in folders, or in databases of one server. */
 import { mkdirSync } from 'node:fs';
 import { openLmdbTarget } from '../../src/store/lmdb/receiver.ts';
 import { openLmdbSource, readAuditEntries } from '../../src/store/lmdb/source.ts';
@@ -13,22 +13,22 @@ import type { TestCluster } from '../support/postgresql.ts';
 import { migratedDatabase, storeOptions } from '../support/postgresql-store.ts';
 import { IDENTITY } from './lived.ts';
 
-/** A place of one state, empty at first. */
+/** A place for one state, initially empty. */
 export interface StatePlace {
   open(): Promise<Store>;
   source(): Promise<StateSource>;
   target(): Promise<StateTarget>;
   auditLog(): Iterable<AuditEntry> | AsyncIterable<AuditEntry>;
-  /** Removes what is not in the folder. */
+  /** Removes what is outside the folder. */
   remove(): Promise<void>;
 }
 
-/** Makes a place of the folder of a network, which does not exist yet. */
+/** Creates a place for a network whose folder does not exist yet. */
 export type NewPlace = (dataDir: string) => Promise<StatePlace>;
 
 export interface Route {
   readonly name: string;
-  /** Where the state that is lost was. */
+  /** Where the lost state was. */
   readonly from: NewPlace;
   /** Where its backup is restored. */
   readonly to: NewPlace;
@@ -44,7 +44,7 @@ const inFolder: NewPlace = async (dataDir) => ({
 
 export const WITHIN_FOLDERS: Route = { name: 'a folder', from: inFolder, to: inFolder };
 
-/** The ways in which a database takes part. */
+/** The routes that involve a database. */
 export async function routesWith(cluster: TestCluster): Promise<readonly Route[]> {
   const inDatabase = await databasesOf(cluster);
   return [
@@ -54,13 +54,13 @@ export async function routesWith(cluster: TestCluster): Promise<readonly Route[]
   ];
 }
 
-/** Databases are copied from one that has the tables, which is faster than making them. */
+/** Databases are copied from a template with the tables, which is faster than creating them. */
 async function databasesOf(cluster: TestCluster): Promise<NewPlace> {
   const template = nameOf(await migratedDatabase(cluster));
   return async (dataDir) => {
     mkdirSync(dataDir);
     const name = nameOf(await cluster.createDatabase(`template ${template}`));
-    // Its socket asks for no password, which takes most of the time of a connection.
+    // The socket requires no password, and checking one takes most of the time of a connection.
     const url = `postgresql://postgres@/${name}?host=${cluster.socketFolder}&port=${cluster.port}`;
     const address = parseStoreAddress(url, {});
     return {

@@ -7,9 +7,9 @@ import { modulePath } from '../support/project.ts';
 const SIMULATE = modulePath('test/simulation/main.ts');
 
 /**
- * Plays other histories each time, as `npm run simulate` does with these arguments; what it finds says how to have it
- * again. In a process of its own: the test runner follows every promise of its own one, which takes as long as the
- * histories.
+ * Plays new random histories on each run, as `npm run simulate` does with these arguments; a failure prints how to
+ * reproduce it. This runs in a separate process because the test runner tracks every promise in its own, which takes as
+ * long as the histories themselves.
  */
 export async function assertHolds(histories: number, ...args: readonly string[]): Promise<void> {
   const child = fork(SIMULATE, ['--histories', String(histories), ...args], { silent: true });

@@ -1,4 +1,4 @@
-/** The one place that knows how the authority is opened and called. */
+/** The only module that knows how to open and call the authority. */
 
 import {
   type AuthorityOptions,
@@ -40,7 +40,7 @@ export interface Surroundings extends Partial<Pick<AuthorityOptions, 'seen' | 'h
   readonly runtime: Runtime;
   readonly publisher: DocumentPublisher;
   readonly fatal: AuthorityOptions['fatal'];
-  /** Of this process, whose state may have been followed with it. */
+  /** The signer of this process; its state may have been followed with it. */
   readonly signer: AuthoritySigner;
   readonly folder: KeyFolder;
 }
@@ -98,7 +98,7 @@ export function stateOptions({
   };
 }
 
-/** A promise when something has to be stored before the answer leaves. */
+/** Returns a promise when something must be stored before the answer is sent. */
 export function call<Name extends CallName>(
   { call: ask }: OpenAuthority,
   name: Name,
@@ -108,7 +108,7 @@ export function call<Name extends CallName>(
   return answer instanceof Promise ? answer.then(replyOf) : replyOf(answer);
 }
 
-/** A body that is not well formed counts only once the operator was admitted. */
+/** A malformed body matters only after the operator has been authenticated. */
 export function callAsOperator<Name extends OperatorCallName>(
   authority: OpenAuthority,
   name: Name,
@@ -135,17 +135,17 @@ const WITH_CAUSE: ReadonlySet<RefusalName> = new Set<RefusalName>([
   'roll_back_impossible',
 ]);
 
-/** Which check of a node's proof failed is a matter of the message alone. */
+/** Which check of a node's proof failed shows only in the message, so the model does not predict it. */
 function titleOf(refusal: RefusalName, details: JsonObject): string {
   const { code } = REFUSALS[refusal];
   if (WITH_CAUSE.has(refusal)) return `${refusal}: ${details.cause}`;
   return code === 'node_auth_failed' ? code : refusal;
 }
 
-/** Pieces of a roster are members without braces. */
+/** Pieces of a roster are members without the surrounding braces. */
 function readJson(text: string): unknown {
   return JSON.parse(text.startsWith('"') ? `{${text}}` : text);
 }
 
-/** The default policy that the first reader of a network without one finds. */
+/** The default policy, which the first read of a network without a policy creates. */
 export const DEFAULT_POLICY = `policy-${NETWORK}-1`;

@@ -1,14 +1,14 @@
-/** Changes that the authority makes by itself, and when it may. */
+/** Changes that the authority makes on its own, and when they are allowed. */
 import type { Unit } from '../../src/store/store.ts';
 import { dueNow } from './model/authority-keys.ts';
 import { publicationOf, publishNext, RETENTION } from './model/enrollment.ts';
 import type { Change, Moment, State } from './model/state.ts';
 import { insist, Violation } from './violation.ts';
 
-/** Lists are published again when half of their day is over. */
+/** Lists are published again after half of their validity of one day. */
 const HALF_DAY = 12 * 3_600_000;
 
-/** The change of a unit that no request caused; throws if it is not allowed. */
+/** Returns the change made by a unit that no request caused; throws if that unit is not allowed. */
 export function backgroundChange(unit: Unit, moment: Moment): Change {
   const { state, now } = moment;
   if (unit.subjects.some(({ kind }) => kind === 'authority-key')) return keyChange(moment);
@@ -56,7 +56,7 @@ function evict(state: State, nodeKey: string, now: number): Change {
   return ({ agents }) => agents.set(nodeKey, { ...agent, isRegistered: false });
 }
 
-/** Ended subjects may be removed. A removed certificate is unknown; nothing else changes. */
+/** Ended subjects may be removed. A removed certificate becomes unknown; nothing else changes. */
 function forget(state: State, kind: string, id: string, now: number): Change {
   insist(hasEnded(state, kind, id, now - RETENTION), () => `${kind} ${id} is removed too early`);
   return ({ certificates }) => {

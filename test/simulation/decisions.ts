@@ -1,4 +1,4 @@
-/** What the authority has decided, what it has answered for, and the requests in between. */
+/** What the authority has decided, what it has answered, and the requests in between. */
 import type { Reply } from './authority-calls.ts';
 import { backgroundChange } from './background.ts';
 import type { InFlight, MemoryStore } from './memory-store.ts';
@@ -21,12 +21,12 @@ export interface Pending {
   decidedAt: number;
   readonly outcomes: readonly Outcome[];
   readonly made: Made;
-  /** The keys of the authority when it was decided. */
+  /** The authority's keys when the request was decided. */
   readonly authority: AuthorityKeys;
   reply: Reply | null;
 }
 
-/** A change that is decided and waits for the disk. */
+/** A decided change that is not on disk yet. */
 interface Waiting {
   readonly write: InFlight;
   readonly change: Change;
@@ -35,7 +35,7 @@ interface Waiting {
 }
 
 export interface DecisionsOptions {
-  /** Nothing has happened yet. */
+  /** The initial state. */
   readonly state: State;
   readonly signatures: SignatureChecks;
   store(): MemoryStore;
@@ -43,7 +43,7 @@ export interface DecisionsOptions {
 }
 
 export class Decisions {
-  /** All that was decided, and all that was answered for. */
+  /** `decided` includes every decision, `shown` only those that readers can already see. */
   decided: State;
   shown: State;
   readonly #options: DecisionsOptions;
@@ -57,12 +57,12 @@ export class Decisions {
     this.shown = copyOf(options.state);
   }
 
-  /** The requests without an answer. */
+  /** The requests that have no answer yet. */
   get pending(): readonly Pending[] {
     return this.#pending;
   }
 
-  /** A request is decided, by this write if anything is stored for it. */
+  /** Records that a request was decided; `write` is what was stored for it, if anything. */
   add(pending: Pending, write: InFlight | null): void {
     const { outcomes, made } = pending;
     if (write !== null) this.#attribute(write, outcomes[0]?.change ?? null, made, pending);
@@ -78,7 +78,7 @@ export class Decisions {
     this.#waiting.push({ write, change: applied, made, by });
   }
 
-  /** What no request has caused, the authority has done by itself. */
+  /** Attributes every write that no request caused to the authority itself. */
   attributeAll(): void {
     for (const write of this.#options.store().inFlight) {
       if (this.#attributed.has(write)) continue;
@@ -87,7 +87,7 @@ export class Decisions {
     }
   }
 
-  /** What was answered is from now on what every reader sees, also after a crash. */
+  /** Applies answered changes to what every reader must see from now on, even after a crash. */
   takeAnswers(): void {
     const inFlight = new Set(this.#options.store().inFlight);
     const last = this.#waiting.findLastIndex(
@@ -116,7 +116,7 @@ export class Decisions {
     for (const one of this.#pending) one.decidedAt = Math.min(one.decidedAt, now);
   }
 
-  /** What has reached the disk stays. */
+  /** Changes that reached the disk survive. */
   died(): void {
     for (const { write, change, made } of this.#waiting) {
       if (write.isDurable) change(this.shown, made);

@@ -4,22 +4,22 @@ import fc from 'fast-check';
 export interface Draw {
   readonly histories: number;
   readonly seed: number;
-  /** Of a history that failed before: plays that one alone, shrunk as far as it was. */
+  /** The path of an earlier failure: plays only that history, as far as it was shrunk. */
   readonly path?: string;
-  /** Whether a shorter history is looked for; false when it only matters that there is one. */
+  /** Whether to shrink a failing history; false when it only matters that one exists. */
   readonly shrinks?: boolean;
 }
 
 export interface Failure<History> {
   readonly seed: number;
   readonly path: string;
-  /** How many histories held before. */
+  /** How many histories passed before this one failed. */
   readonly after: number;
   readonly problem: string;
   readonly history: History | null;
 }
 
-/** Null when every history holds. */
+/** Returns null if every history passes. */
 export async function firstFailure<History>(
   drawn: fc.Arbitrary<History>,
   { histories, seed, path, shrinks = true }: Draw,

@@ -1,5 +1,5 @@
 /**
- * Those who follow the keys of the network from what they pinned once, with the client that is published: they reach the
+ * Clients that follow the network's keys from a key pinned once, using the published client library: they reach the
  * current key, never go back, and accept nothing that only a stolen key has signed [authority-keys-7].
  */
 import { SHA256 } from '../../src/base/crypto/digest.ts';
@@ -14,10 +14,10 @@ import { type AuthorityKeys, publishedIds, signingNow } from './model/authority-
 import { AUTHORITY, NETWORK, ROOT } from './requests.ts';
 import { insist } from './violation.ts';
 
-/** What everybody can read. */
+/** What everyone can read. */
 export interface Published {
   readonly now: number;
-  /** What has been answered for. */
+  /** The keys according to what was answered. */
   readonly keys: AuthorityKeys;
   readonly genesis: JsonObject;
   readonly authorityKeys: JsonObject;
@@ -29,7 +29,7 @@ interface Follower {
   /** How many statements were in force when it pinned the key; null if it pinned the root key. */
   readonly pinnedAfter: number | null;
   readonly trust: NetworkTrust;
-  /** Goes by the genesis block, or by its clock alone. */
+  /** Whether it reads the genesis block, or relies on its clock alone. */
   readonly readsGenesis: boolean;
 }
 
@@ -37,7 +37,7 @@ const VERIFY = { verify: verifySignature, sha256: SHA256 };
 
 export class Followers {
   readonly #followers: Follower[] = [];
-  /** The earlier documents, which anybody may offer again. */
+  /** Earlier documents, which anyone may present again. */
   readonly #documents = new Map<string, readonly string[]>();
   readonly #now: () => number;
   readonly #changed: (create: () => NetworkTrust) => NetworkTrust;
@@ -53,10 +53,10 @@ export class Followers {
     this.#add('whoever pinned the first key', 0, { authorityKey: AUTHORITY.publicKey }, true);
   }
 
-  /** Looks at what is published after a step. */
+  /** Checks what is published after a step. */
   look(published: Published): void {
     const { keys, crl } = published;
-    // Until what is due has happened, clocks say more than the authority has done.
+    // While a due change has not happened yet, clocks are ahead of what the authority has done.
     if (isLate(published)) return;
     const looked = `${canonicalJson(published.authorityKeys)} ${crl.sequence}`;
     if (looked === this.#looked) return;
@@ -76,7 +76,7 @@ export class Followers {
     this.#documents.set(canonicalJson(published.authorityKeys), publishedIds(keys));
   }
 
-  /** Whoever has never looked before reaches the current key, too. */
+  /** A client that has never looked before must reach the current key too. */
   lookFirst(published: Published): void {
     if (isLate(published)) return;
     for (const { name, pinnedAfter, readsGenesis } of this.#followers) {
@@ -113,14 +113,14 @@ export class Followers {
       insist(refusal !== null, () => `${name} follows a chain past a theft`);
       return;
     }
-    // As long as it is refused, it keeps what it knew.
+    // While updates are refused, it keeps what it knew.
     if (refusal !== null && trust.currentKey() !== signingNow(keys).current) return;
     insist(
       trust.currentKey() === signingNow(keys).current,
       () => `${name} takes ${trust.currentKey()} for the current key`,
     );
     const verdict = createVerifier({ ...VERIFY, now: () => now }).revocationList(crl, trust);
-    // Whoever asks for a stale list gets a new one.
+    // A client whose list is stale requests a new one.
     insist(
       verdict === 'valid' || verdict === 'stale',
       () => `For ${name}, the revocation list ${crl.sequence} is ${verdict}`,
@@ -128,7 +128,7 @@ export class Followers {
     this.#assertRefusesForgeries(follower, published);
   }
 
-  /** Nobody goes back to what an earlier document says. */
+  /** No client goes back to what an earlier document says. */
   #offerEarlier({ keys }: Published): void {
     for (const [text, ids] of this.#documents) {
       for (const { name, trust } of this.#followers) {
@@ -188,12 +188,12 @@ export class Followers {
   }
 }
 
-/** The key that was current after so many statements. */
+/** The key that was current after `length` statements. */
 function pinnedKey({ inForce, terms }: AuthorityKeys, length: number): string {
   return inForce[length - 1]?.to ?? terms[0].current;
 }
 
-/** Whether something is due that has not happened, or was late for those who go by their clock. */
+/** Whether a due change has not happened yet; for clients that go by their clock, it is late. */
 function isLate({ keys, now }: Published): boolean {
   return keys.staged !== null && keys.staged.statement.activatesAt <= now;
 }

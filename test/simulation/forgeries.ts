@@ -1,4 +1,4 @@
-/** What a thief signs with a key that the authority had, and what the edges of the authority make of it. */
+/** What a thief signs with a former authority key, and how the edges of the authority judge it. */
 import { SHA256 } from '../../src/base/crypto/digest.ts';
 import { verifySignature } from '../../src/base/crypto/ed25519.ts';
 import { formatInstant } from '../../src/base/timestamp.ts';
@@ -21,7 +21,7 @@ export function theftsIn({ inForce }: AuthorityKeys): readonly Theft[] {
   );
 }
 
-/** What the thief signs a moment ago. */
+/** Records that the thief signs as of one second ago, or since the key has been distrusted. */
 export function forgedBy({ from, distrustedFrom }: Theft, now: number) {
   const at = Math.max(now - 1000, distrustedFrom);
   const stolen = keyOfAuthority(from);
@@ -108,7 +108,7 @@ export function forgedBy({ from, distrustedFrom }: Theft, now: number) {
   };
 }
 
-/** The public routes verify by the keys that this authority had, unless others are given. */
+/** The public routes verify with this authority's own keys unless others are given. */
 export async function assertEdgeRefuses(
   keys: AuthorityKeys,
   ownKeys: () => readonly string[],

@@ -1,6 +1,6 @@
 /**
- * Histories in which the key of the authority is replaced again and again, as planned and after thefts, and rolled back:
- * everything is signed by the keys of its time, and whoever pinned an earlier key reaches the current one.
+ * Histories in which the authority's key is replaced repeatedly, as planned or after thefts, and rolled back:
+ * everything is signed by the keys of its time, and a client that pinned an earlier key reaches the current one.
  */
 import { test } from 'node:test';
 import { assertHolds } from './assert-holds.ts';

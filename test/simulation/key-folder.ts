@@ -9,7 +9,7 @@ import type { GenesisBlock } from '../../src/protocol/records/genesis.ts';
 import { AUTHORITY, FIRST_KEY_ID, GENESIS } from './requests.ts';
 
 export class KeyFolder {
-  /** What the next start is configured with. */
+  /** The configuration of the next start. */
   genesis: GenesisBlock = GENESIS;
   readonly #keys = new Map<string, Signer>([[AUTHORITY.publicKey, AUTHORITY]]);
   readonly #destroyed = new Set<Signer>();
@@ -22,7 +22,7 @@ export class KeyFolder {
     return this.#keys.has(publicKey);
   }
 
-  /** Those of a process that starts now. */
+  /** The signer of a process that starts now. */
   signer(): AuthoritySigner {
     const { public_key } = this.genesis.network_authority;
     const configured = { publicKey: public_key, keyId: FIRST_KEY_ID };
@@ -32,7 +32,7 @@ export class KeyFolder {
     );
   }
 
-  /** Only one key signs any more. */
+  /** Only one key signs from now on, so the former ones are deleted. */
   settle(genesis: GenesisBlock, former: readonly string[]): void {
     this.genesis = genesis;
     for (const publicKey of former) {
@@ -42,7 +42,7 @@ export class KeyFolder {
     }
   }
 
-  /** An operator has put back what was there before any succession. */
+  /** An operator restores the files from before any succession. */
   putBack(): void {
     this.genesis = GENESIS;
     for (const key of this.#destroyed) this.put(key);

@@ -9,12 +9,12 @@ export interface Known {
     readonly nodeKey: string;
     readonly roles: readonly string[];
   }[];
-  /** Of heartbeats. */
+  /** Heartbeat sessions. */
   readonly sessions: KnownSession[];
   readonly attestations: string[];
   readonly treaties: string[];
   readonly successions: MadeSuccession[];
-  /** How many nodes have not followed, as the authority has last said. */
+  /** How many nodes had not followed, according to the authority's last answer. */
   laggards: number;
 }
 

@@ -1,8 +1,8 @@
 /**
- * `npm run simulate -- --histories 100000 --seed N`, or `--seed N --path P` for one that failed. With
- * `--clocks wrong` the wall clock is set now and then, and nodes sign ahead of time; with `--take-overs` each start
- * goes on with a state that was followed, instead of reading it; with `--successions 15` the key of the authority is
- * replaced fifteen times as often. With `--instances` they are histories of three instances on one database.
+ * `npm run simulate -- --histories 100000 --seed N`, or `--seed N --path P` to replay one that failed. `--clocks wrong`
+ * sets the wall clock now and then and lets nodes sign ahead of time; `--take-overs` makes each start continue with a
+ * followed state instead of reading it; `--successions 15` replaces the authority's key fifteen times as often;
+ * `--instances` plays histories of three instances on one database.
  */
 import { parseArgs } from 'node:util';
 import { walked as walkedByInstances } from './instances/play.ts';

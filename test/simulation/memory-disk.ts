@@ -1,4 +1,4 @@
-/** A state in memory that survives the process, as on a disk, and what is read from it and written to it. */
+/** A state in memory that outlives the process, as if on disk, with its readers and writers. */
 import { deserialize, serialize } from 'node:v8';
 import { compareCodePoints } from '../../src/base/json/write.ts';
 import {
@@ -64,7 +64,7 @@ export function copyOfDisk(disk: MemoryDisk): MemoryDisk {
   };
 }
 
-/** What such a state says of its history. */
+/** The position of the disk in its history. */
 export function positionOf({ revision, audit }: MemoryDisk): StatePosition {
   const auditHead = audit.at(-1)?.hash ?? GENESIS_HASH;
   return { epoch: 1, revision, auditLength: audit.length, auditHead };
@@ -104,7 +104,7 @@ export function nonceForgetter(now: number, forgottenTimes: readonly TimeRange[]
   };
 }
 
-/** Serialized when it is accepted: the caller's objects may change before the flush. */
+/** Serializes the unit immediately, because the caller's objects may change before the flush. */
 export function unitWriter({ subjects, removals, nonces, answers = [], audit }: Unit): Write {
   const rows = subjects.map(({ kind, id, version, snapshot }) => ({
     kind,
@@ -144,7 +144,7 @@ export function contentsOf(disk: MemoryDisk, previousOwner: PreviousOwner): Stor
   };
 }
 
-/** By their keys, in the order of bytes. */
+/** Sorted by key, in byte order. */
 function inOrder<T>(rows: (readonly [string, T])[]): T[] {
   return rows
     .map(([key, row]) => [Buffer.from(key), row] as const)

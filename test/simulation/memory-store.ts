@@ -1,6 +1,6 @@
 /**
- * The store port in memory. Writes are in flight until they are flushed, and a crash loses what was not
- * flushed: the simulation decides when, and in which order relative to everything else.
+ * The store port in memory. Writes are in flight until they are flushed, and a crash loses what was not flushed: the
+ * simulation decides when, and in which order relative to everything else.
  */
 
 import { auditLineOf } from '../../src/store/audit-log.ts';
@@ -19,10 +19,10 @@ import {
   type Write,
 } from './memory-disk.ts';
 
-/** One write that was accepted and not answered yet. */
+/** A write that was accepted but is not answered yet. */
 export interface InFlight {
   readonly what: 'unit' | 'liveness' | 'forgetting' | 'history';
-  /** Null for all but units. */
+  /** Null for all writes except units. */
   readonly unit: Unit | null;
   isDurable: boolean;
   readonly apply: Write;
@@ -32,15 +32,15 @@ export interface InFlight {
 }
 
 export interface MemoryStore extends Store {
-  /** The oldest first. */
+  /** Oldest first. */
   readonly inFlight: readonly InFlight[];
-  /** Makes the oldest writes in flight durable; they are not answered yet. */
+  /** Makes the oldest writes in flight durable, without answering them. */
   persist(count?: number): void;
-  /** Answers every write that is durable. */
+  /** Answers every durable write. */
   answer(): void;
-  /** A flush fails: rejects what is not durable, and every later write. */
+  /** A flush fails: rejects every write that is not durable, and all later ones. */
   fail(cause: Error): void;
-  /** The holder dies: nothing that was not durable reaches the disk any more. */
+  /** The holder dies: nothing that is not durable yet reaches the disk. */
   crash(): void;
 }
 

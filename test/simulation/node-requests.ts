@@ -1,4 +1,4 @@
-/** What nodes ask for: each step becomes a signed request, the call it makes, and what must come of it. */
+/** Requests of nodes: each step becomes a signed request, the resulting call, and the expected outcomes. */
 import { verifySignature } from '../../src/base/crypto/ed25519.ts';
 import { canonicalJson } from '../../src/base/json/write.ts';
 import { formatInstant } from '../../src/base/timestamp.ts';
@@ -144,7 +144,7 @@ export function agentRequest(step: Step<'registerAgent'>, known: Known, world: W
   return {
     label: `agent of node ${step.node}`,
     isSigned: true,
-    // The edge refuses descriptors whose time has passed or is yet to come ([core-4-6], check 4).
+    // The edge refuses descriptors that have expired or begin in the future ([core-4-6], check 4).
     judge: (edgeNow) =>
       edgeNow < registeredAt - TOLERANCE || edgeNow > expiresAt
         ? null
@@ -214,7 +214,7 @@ function nodeOf(index: number) {
   return node;
 }
 
-/** A node that holds a certificate, where there is one. */
+/** A node that has a certificate, if there is one. */
 function holderOf({ certificates }: Known, index: number) {
   const holders = NODES.filter(({ publicKey }) =>
     certificates.some(({ nodeKey }) => nodeKey === publicKey),
@@ -222,7 +222,7 @@ function holderOf({ certificates }: Known, index: number) {
   return pick(holders, index) ?? nodeOf(index);
 }
 
-/** An invite that was not used yet mostly, any of them sometimes. */
+/** Usually an unused invite, sometimes any. */
 function inviteFor({ invites }: Known, index: number): KnownInvite {
   const unused = invites.filter(({ isUsed }) => !isUsed);
   const list = index >= 6 ? invites : unused;
@@ -231,7 +231,7 @@ function inviteFor({ invites }: Known, index: number): KnownInvite {
 
 const NO_INVITE: KnownInvite = { token: 'unknown', id: 'unknown', isUsed: false };
 
-/** One of the node's own certificates mostly, one of anybody's sometimes. */
+/** Usually one of the node's own certificates, sometimes anyone's. */
 function certificateFor({ certificates }: Known, nodeKey: string, index: number): string {
   const own = certificates.filter((one) => one.nodeKey === nodeKey);
   const list = index === 7 || own.length === 0 ? certificates : own;

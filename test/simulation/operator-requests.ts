@@ -1,4 +1,4 @@
-/** What operators ask for: each step becomes a signed request, the call it makes, and what must come of it. */
+/** Requests of operators: each step becomes a signed request, the resulting call, and the expected outcomes. */
 import { SHA256 } from '../../src/base/crypto/digest.ts';
 import type { JsonObject } from '../../src/base/json/value.ts';
 import { formatInstant } from '../../src/base/timestamp.ts';
@@ -62,7 +62,7 @@ type Asks = {
   ) => (step: OperatorStep) => Sent;
 };
 
-/** Counted from the newest; the oldest where there are fewer. */
+/** Counted from the newest; the oldest if the list is shorter. */
 export function pick<T>(list: readonly T[], index: number): T | undefined {
   return list[Math.max(0, list.length - 1 - index)];
 }
@@ -303,10 +303,10 @@ export function ask<Name extends OperatorCallName>(
   };
 }
 
-/** What each query takes: no test has more than a page of policies. */
+/** The input of each query: no test has more than one page of policies. */
 const READINGS = { openRoster: null, readPolicyHistory: { after: null, limit: 100 } } as const;
 
-/** A query that only operators may make; its answer is looked at by whoever asked. */
+/** A query that only operators may make; the caller checks its answer. */
 export function readAsOperator(
   world: World,
   name: 'openRoster' | 'readPolicyHistory',

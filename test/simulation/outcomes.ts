@@ -1,11 +1,11 @@
-/** What was stored and answered, compared with the ways in which a request may end. */
+/** Compares what was stored and answered with the ways in which a request may end. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Unit } from '../../src/store/store.ts';
 import type { Reply } from './authority-calls.ts';
 import type { InFlight } from './memory-store.ts';
 import type { Made, Outcome } from './model/state.ts';
 
-/** Also the only change during which nothing else is decided. */
+/** This is also the only change during which nothing else is decided. */
 export function isKeyChange({ unit }: InFlight): boolean {
   const kinds = unit?.subjects.map(({ kind }) => kind) ?? [];
   return kinds.includes('authority-key') && kinds.includes('crl');
@@ -20,7 +20,7 @@ export function fits({ refusal, answer }: Outcome, reply: Reply, made: Made): bo
   );
 }
 
-/** Whether what was stored, or answered at once, can be this outcome. */
+/** Whether this outcome matches what was stored, or what was answered immediately. */
 export function isConsistent(
   { refusal, change, changesSigners }: Outcome,
   write: InFlight | null,
@@ -30,7 +30,7 @@ export function isConsistent(
   const unit = write?.unit ?? null;
   if (change !== null) return unit !== null && unit.subjects.length + unit.nonces.length > 0;
   if (!(reply instanceof Promise)) return reply.ok === (refusal === null);
-  // The nonce of a genuine request may be stored although the request is refused.
+  // The nonce of a genuine request may be stored even if the request is refused.
   return refusal === null || unit === null || unit.subjects.length === 0;
 }
 
@@ -52,7 +52,10 @@ export function storedTitle(write: InFlight | null, reply: Reply | Promise<Reply
   return `stored [${names.join(', ')}], ${unit?.nonces.length ?? 0} nonces; answered ${answer}`;
 }
 
-/** Whether it only counts earlier refusals: the authority writes it by itself, also after waiting for the same change. */
+/**
+ * Whether it only counts earlier refusals: the authority writes such summaries on its own, even after waiting for the
+ * same change.
+ */
 export function isSummary({ unit }: InFlight): boolean {
   const events = unit?.audit.map(({ entry }) => entry.event_type) ?? [];
   return events.length > 0 && events.every((event) => event === 'refusals_summarized');

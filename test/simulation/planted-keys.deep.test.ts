@@ -1,4 +1,4 @@
-/** As `planted.deep.test.ts`, with defects in how the key of the authority is replaced and followed. */
+/** Like `planted.deep.test.ts`, with defects in how the authority's key is replaced and followed. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../src/base/json/value.ts';
@@ -20,7 +20,7 @@ import { keyOfAuthority } from './successions.ts';
 const HISTORIES = 200;
 const SUCCESSIONS = 15;
 
-/** Each with what the finding says. */
+/** Each with the message expected from the simulation. */
 const DEFECTS: readonly (readonly [string, Defect, RegExp])[] = [
   [
     'an authority that signs with the previous key after the overlap',
@@ -125,7 +125,7 @@ test('everything a thief signs counts for those who trust the stolen key', () =>
   assert.equal(treaty(forged.treaty, { issuerKeys: [key] }), 'accepted');
 });
 
-/** Signs with other keys than it is told to. */
+/** Signs with keys other than the configured ones. */
 function usingOther(other: (last: SigningTerm, terms: readonly SigningTerm[]) => SigningTerm) {
   return (signer: AuthoritySigner): AuthoritySigner =>
     Object.create(signer, {
@@ -138,7 +138,7 @@ function usingOther(other: (last: SigningTerm, terms: readonly SigningTerm[]) =>
     }) as AuthoritySigner;
 }
 
-/** The first list of another key has the number of the one before. */
+/** The first list signed by a new key reuses the sequence number of the last one. */
 function keepingNumber(): NonNullable<Defect['published']> {
   let before: JsonObject | null = null;
   return (name, record) => {
@@ -164,7 +164,7 @@ function storing(store: MemoryStore, isKept: (write: { readonly kind: string }) 
   });
 }
 
-/** Begins anew with each document. */
+/** Starts over with each document. */
 function forgetful(create: () => NetworkTrust): NetworkTrust {
   let trust = create();
   const later = (): NetworkTrust => trust;

@@ -1,4 +1,4 @@
-/** As `planted.deep.test.ts`, with defects in heartbeat sessions. */
+/** Like `planted.deep.test.ts`, with defects in heartbeat sessions. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { HeartbeatSessions } from '../../src/edge/auth/session.ts';
@@ -9,7 +9,7 @@ import { simulate } from './simulate.ts';
 
 const HISTORIES = 200;
 
-/** Each with what the finding says. */
+/** Each with the message expected from the simulation. */
 const DEFECTS: readonly (readonly [string, Defect, RegExp])[] = [
   [
     'an edge that does not check the MAC',
@@ -84,7 +84,7 @@ function judging(
   return (sessions) => ({ ...sessions, judge: (...given) => other(sessions.judge, given) });
 }
 
-/** Each heartbeat in a session arrives with a later instant than the one before. */
+/** Gives each session heartbeat a later instant than the one before. */
 function hurrying(authority: OpenAuthority): OpenAuthority {
   let beats = 0;
   return {

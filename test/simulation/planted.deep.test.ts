@@ -1,6 +1,6 @@
 /**
- * A check of the simulation itself: defects are planted around the authority, one at a time, and the
- * simulation has to find each of them.
+ * Tests the simulation itself: defects are planted around the authority, one at a time, and the simulation must detect
+ * each of them.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -12,7 +12,9 @@ import { describe, simulate } from './simulate.ts';
 
 const HISTORIES = 400;
 
-/** Some with what the finding says, because a side effect may be found, too, only by luck. */
+/**
+ * Some name the expected message, because otherwise the defect could be detected by a side effect, which takes luck.
+ */
 const DEFECTS: readonly (readonly [string, Defect, RegExp?])[] = [
   [
     'a store that acknowledges before it is durable',
@@ -137,14 +139,14 @@ function instead(store: MemoryStore, methods: Partial<Store>): Store {
   return Object.assign(Object.create(store) as Store, methods);
 }
 
-/** Loses some of what a unit writes, on the way to the disk. */
+/** Loses some of a unit's writes on the way to disk. */
 function without(lost: (write: SubjectWrite) => boolean): (store: MemoryStore) => Store {
   return (store) => {
     const missing = new Set<string>();
     const commit = (unit: Unit) => {
       const kept = unit.subjects.filter((write) => {
         const key = `${write.kind} ${write.id}`;
-        // What follows on a lost version is lost, too.
+        // Versions that follow a lost one are lost, too.
         if (lost(write) || missing.has(key)) missing.add(key);
         return !missing.has(key);
       });

@@ -25,10 +25,10 @@ import { compareAll, compareDocuments, comparePolicies, compareRoster } from './
 import { insist } from './violation.ts';
 import { World } from './world.ts';
 
-/** In all histories so far. */
+/** Totals over all histories so far. */
 export const walked = { steps: 0, successions: 0, changesOfKeys: 0 };
 
-/** Each step takes some time, so that what comes later is later. */
+/** Each step takes some time, so that later steps have later timestamps. */
 const STEP = 20;
 
 export async function play(
@@ -133,7 +133,7 @@ function earlier({ request }: Extract<Request, { do: 'replay' }>, sent: readonly
   return pick(sent, request);
 }
 
-/** What operators read is compared with what was answered for before. */
+/** Compares what operators read with what was answered before. */
 async function readNow(step: Reading, world: World): Promise<void> {
   await world.settle();
   const name = step.do === 'readRoster' ? 'openRoster' : 'readPolicyHistory';

@@ -1,4 +1,4 @@
-/** The process of the authority, which may be started again and again on one disk. */
+/** The authority's process, which can be started repeatedly on one disk. */
 import type { JsonObject } from '../../src/base/json/value.ts';
 import type { AuthoritySigner } from '../../src/base/signer/authority-signer.ts';
 import type { NetworkTrust } from '../../src/client/followed-keys.ts';
@@ -21,13 +21,13 @@ import type { SimulatedRuntime } from './runtime.ts';
 import { SESSION_LASTS } from './session-beats.ts';
 import { Understudy } from './understudy.ts';
 
-/** A defect that is planted on purpose, around the authority. */
+/** A defect planted around the authority. */
 export interface Defect {
   readonly store?: (store: MemoryStore) => Store;
   readonly signer?: (signer: AuthoritySigner) => AuthoritySigner;
   readonly edge?: (keys: KnownAuthorityKeys) => KnownAuthorityKeys;
   readonly sessions?: (sessions: HeartbeatSessions) => HeartbeatSessions;
-  /** What readers get in place of a document. */
+  /** What readers receive instead of the document. */
   readonly published?: (name: string, record: JsonObject) => JsonObject;
   /** A client that follows the keys. */
   readonly client?: (create: () => NetworkTrust) => NetworkTrust;
@@ -36,12 +36,12 @@ export interface Defect {
 
 export interface ProcessOptions {
   readonly runtime: SimulatedRuntime;
-  /** Takes what is published. */
+  /** Receives what is published. */
   readonly documents: PublishedDocuments;
   readonly defect: Defect;
-  /** Whether each start goes on with a state that was followed. */
+  /** Whether each start continues with a followed state instead of reading it. */
   readonly takesOver: boolean;
-  /** The service follows a clock that was set. */
+  /** Called when the service follows a clock that was set. */
   readonly clockSet: () => void;
 }
 
@@ -50,15 +50,15 @@ export class Process {
   readonly folder = new KeyFolder();
   store!: MemoryStore;
   edge!: KnownAuthorityKeys;
-  /** Those of the edge. */
+  /** The edge's sessions. */
   sessions!: HeartbeatSessions;
-  /** Why the authority has given up; null while it goes on. */
+  /** Why the authority gave up; null while it runs. */
   failure: unknown = null;
   readonly #runtime: SimulatedRuntime;
   readonly #documents: PublishedDocuments;
   readonly #defect: Defect;
   readonly #clockSet: () => void;
-  /** Null where each start reads the state. */
+  /** Null if each start reads the state. */
   #understudy: Understudy | null = null;
 
   constructor({ runtime, documents, defect, takesOver, clockSet }: ProcessOptions) {
@@ -69,7 +69,7 @@ export class Process {
     if (takesOver) this.#understudy = this.#newUnderstudy();
   }
 
-  /** Opens the state that the process before has left. */
+  /** Opens the state that the last process left. */
   begin(): Promise<OpenAuthority> {
     const { lastOwner } = this.disk;
     const ready = this.#understudy?.ready(lastOwner) ?? null;
@@ -122,7 +122,7 @@ export class Process {
     return new Understudy(this.disk, this.#runtime, this.folder, this.#newSigner());
   }
 
-  /** Whoever is to take over looks at the disk. */
+  /** The process that will take over looks at the disk. */
   follow(withLiveness: boolean): void {
     this.#understudy?.follow(withLiveness);
   }

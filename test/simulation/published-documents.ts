@@ -1,9 +1,9 @@
-/** The public documents as readers have got them, in all the lives of the authority. */
+/** The public documents as readers have received them, across all processes of the authority. */
 import type { JsonObject } from '../../src/base/json/value.ts';
 import { canonicalJson } from '../../src/base/json/write.ts';
 import { insist } from './violation.ts';
 
-/** Documents that carry a sequence: one number never names two contents. */
+/** Whether the document has a sequence number, which never names two contents. */
 function isSequence(name: string): boolean {
   return name === 'crl' || name.includes('revocation_feed');
 }
@@ -11,7 +11,7 @@ function isSequence(name: string): boolean {
 export class PublishedDocuments {
   readonly #assertSigned: (name: string, record: JsonObject) => void;
   readonly #current = new Map<string, JsonObject>();
-  /** Every version that anybody has ever seen. */
+  /** Every version that anyone has ever seen. */
   readonly #seen = new Map<string, string>();
 
   constructor(assertSigned: (name: string, record: JsonObject) => void) {
@@ -24,7 +24,7 @@ export class PublishedDocuments {
     if (isSequence(name)) this.assertOneContent(name, record);
   }
 
-  /** The keys that sign it may change. */
+  /** The content must stay the same; the keys that sign it may change. */
   assertOneContent(name: string, { signatures: _, ...record }: JsonObject): void {
     const version = `${name} ${record.sequence}`;
     const text = canonicalJson(record);
@@ -37,7 +37,7 @@ export class PublishedDocuments {
     return this.#current.get(name) ?? null;
   }
 
-  /** A new process publishes everything anew; what was seen stays seen. */
+  /** A new process publishes everything again; what was seen remains known. */
   forgetCurrent(): void {
     this.#current.clear();
   }

@@ -1,4 +1,4 @@
-/** Histories that once broke a rule, at their shortest. */
+/** Histories that once broke a rule, in their shortest form. */
 import { test } from 'node:test';
 import { MINUTE } from '../support/clock.ts';
 import { play } from './play.ts';
@@ -8,7 +8,7 @@ const byOperator = { operator: 0, flaw: 'none', isWellFormed: true } as const;
 const byNode = { node: 0, flaw: 'none', late: 0 } as const;
 
 test('certificates that are revoked while a renewal is being stored keep their places in the list', async () => {
-  // Ids are drawn one after the other: with each wait, others that stand in another order.
+  // Ids are drawn in sequence, so each additional draw changes the order in which they sort.
   for (let draws = 0; draws < 8; draws += 1) {
     const steps: Step[] = [
       ...Array.from(

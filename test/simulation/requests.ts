@@ -1,4 +1,4 @@
-/** Requests as clients sign them, and the verdicts of the edge on them. */
+/** Requests as clients sign them, and the edge's verdicts on them. */
 
 import { sha256Hex } from '../../src/base/crypto/digest.ts';
 import { signerFromSeed } from '../../src/base/crypto/ed25519.ts';
@@ -23,9 +23,9 @@ import type { Tier } from './model/state.ts';
 
 export const ROOT = signer('root');
 export const AUTHORITY = signer('authority');
-/** The label of its signatures; that of a later key is the key. */
+/** The key id of its signatures; later keys use their public key. */
 export const FIRST_KEY_ID = 'first-key';
-/** Those that may become the authority's, one after the other. */
+/** The keys that may become the authority's, one after the other. */
 export const NEXT_KEYS: readonly Signer[] = Array.from({ length: 8 }, (_, i) =>
   signer(`next ${i}`),
 );
@@ -76,7 +76,7 @@ export function signer(name: string): Signer {
   return signerFromSeed(Buffer.from(sha256Hex(`simulation ${name}`), 'hex'));
 }
 
-/** What is wrong with a signature, or nothing. */
+/** What is wrong with a signature, if anything. */
 export type Flaw = 'none' | 'forged' | 'stale' | 'from_the_future' | 'ahead' | 'old';
 
 const SIGNED_AT: Readonly<Record<Flaw, number>> = {
@@ -88,12 +88,12 @@ const SIGNED_AT: Readonly<Record<Flaw, number>> = {
   old: -TOLERANCE,
 };
 
-/** One stamp per request: a clock reading, a nonce that comes once, and whom it is signed for. */
+/** One stamp per request: a clock reading, a nonce used only once, and the key that it is addressed to. */
 export interface Stamp {
   readonly now: number;
   readonly nonce: string;
   readonly audience: string;
-  /** As the edge knows them when it judges. */
+  /** The keys as the edge knows them when it checks the request. */
   readonly authorityKeys: Pick<KnownAuthorityKeys, 'audiences'>;
 }
 
@@ -178,5 +178,5 @@ function post(path: string, body: JsonObject): SignedRequest {
   return { method: 'POST', path, query: {}, body };
 }
 
-/** Raw bodies are signed in the header form only. */
+/** Raw bodies are signed only in the header form. */
 const NO_BODY = Buffer.alloc(0);

@@ -8,13 +8,13 @@ export interface SimulatedRuntime extends Runtime {
   advance(milliseconds: number): void;
   /** Sets the wall clock. */
   setWallClock(milliseconds: number): void;
-  /** A new process goes by the wall clock as it finds it, and calls back when it follows a step. */
+  /** A new process starts with the current wall clock, and calls back whenever it follows a clock step. */
   restart(followed: () => void): void;
 }
 
 const START = Date.UTC(2026, 2, 1);
 const SECOND = 1000;
-/** Of a step of the wall clock, until it is followed. */
+/** How long a step of the wall clock must last before it is followed. */
 const LASTING = 11 * SECOND;
 
 export function simulatedRuntime(): SimulatedRuntime {
@@ -52,7 +52,7 @@ export function simulatedRuntime(): SimulatedRuntime {
     },
     randomBytes,
     advance(milliseconds) {
-      // The clocks are compared each second: here when it matters.
+      // The service compares the clocks every second; here that is simulated only where it matters.
       const first = Math.min(milliseconds, SECOND);
       const second = Math.min(milliseconds - first, LASTING);
       for (const part of [first, second, milliseconds - first - second]) if (part > 0) pass(part);

@@ -1,4 +1,6 @@
-/** What was signed when, and what a service still knows of it after a crash: which requests may be refused as replays. */
+/**
+ * What was signed when, and what a service still knows of it after a crash: which requests may be refused as replays.
+ */
 import { NONCES_HELD, type Proof, TOLERANCE } from './model/access.ts';
 import { FLUSH_INTERVAL } from './model/contacts.ts';
 import { Instants } from './model/instants.ts';
@@ -10,16 +12,16 @@ export class SentProofs {
   readonly #runtime: SimulatedRuntime;
   /** `scope nonce` of accepted requests that are not durable, such as heartbeats. */
   readonly #accepted = new Set<string>();
-  /** Nonces of all that nodes have sent. */
+  /** Nonces of everything that nodes have sent. */
   readonly #tried = new Set<string>();
-  /** Per node key, the newest instant that a request was signed at. */
+  /** The newest instant at which each node key signed a request. */
   readonly #newestSigned = new Map<string, number>();
   readonly #forgottenUntil = new Map<string, number>();
-  /** How long heartbeats that a crash made unknown can be sent again. */
+  /** How long heartbeats that a crash made unknown can be replayed. */
   #lost: { readonly until: number; readonly untilElapsed: number } | null = null;
-  /** Node requests that were signed up to this instant may be refused, although nobody sent them before. */
+  /** Node requests signed up to this instant may be refused, even if nobody sent them before. */
   #signedBeforeStart = 0;
-  /** The latest time that the service has gone by. */
+  /** The latest time that the service has used. */
   #latest = 0;
 
   constructor(runtime: SimulatedRuntime) {
@@ -76,7 +78,7 @@ export class SentProofs {
     this.noteTime();
   }
 
-  /** As long as what a crash lost could be sent again, the next start takes care, too. */
+  /** As long as heartbeats lost in a crash could be replayed, the next start must guard against them, too. */
   #noteLost(): void {
     if (this.#lost === null) return;
     const now = this.#runtime.now();
@@ -85,7 +87,7 @@ export class SentProofs {
     this.#lost = { until: now + TOLERANCE, untilElapsed: this.#runtime.elapsed() + TOLERANCE };
   }
 
-  /** What was noted under the other time need not count. */
+  /** Notes made under the earlier time need not count. */
   clockSet(): void {
     this.#signedBeforeStart = Math.max(this.#latest, this.#runtime.now()) + TOLERANCE;
   }

@@ -1,6 +1,6 @@
 /**
  * The real authority on a disk that can fail, and the model of what it should have decided and answered: it settles,
- * dies and is started again, and after each turn the two are compared.
+ * dies and is restarted, and the two are compared after each turn.
  */
 import type { HeartbeatSessions } from '../../src/edge/auth/session.ts';
 import type { OpenAuthority } from './authority-calls.ts';
@@ -24,20 +24,20 @@ export const MAX_TICKS = 1000;
 export class Service {
   readonly runtime: SimulatedRuntime = simulatedRuntime();
   readonly contacts = new Contacts();
-  /** The data-license policy in force; it lives in memory only. */
+  /** The data-license policy in force; it exists only in memory. */
   license: string | null = null;
   readonly signatures = new SignatureChecks();
   readonly documents = new PublishedDocuments((name, record) =>
     this.signatures.assertDocument(name, record, [this.shown.authority, this.decided.authority]),
   );
-  /** Registrations that were seen to be expired: they do not come back when the clock is set back. */
+  /** Registrations that were seen as expired: they do not return when the clock is set back. */
   readonly lapsedAgents = new Set<Agent>();
   protected readonly proofs = new SentProofs(this.runtime);
   readonly #defect: Defect;
   protected readonly decisions: Decisions;
   protected readonly process: Process;
   protected authority!: OpenAuthority;
-  /** The flush of liveness that is under way. */
+  /** The liveness flush in progress. */
   protected flush: { isDone: boolean } | null = null;
 
   constructor(defect: Defect, takesOver: boolean) {
@@ -68,7 +68,7 @@ export class Service {
     return this.process.folder;
   }
 
-  /** Those of the edge. */
+  /** The edge's sessions. */
   get sessions(): HeartbeatSessions {
     return this.process.sessions;
   }
@@ -77,7 +77,7 @@ export class Service {
     return this.proofs.instants;
   }
 
-  /** All that was decided, and all that was answered for. */
+  /** Every decision, and everything that was answered. */
   get decided(): State {
     return this.decisions.decided;
   }
@@ -90,7 +90,7 @@ export class Service {
     return this.runtime.now();
   }
 
-  /** Everything in flight reaches the disk and is answered. */
+  /** Flushes and answers everything in flight. */
   async settle(): Promise<void> {
     for (let ticks = 0; ticks < MAX_TICKS; ticks += 1) {
       this.process.store.persist();
@@ -120,7 +120,7 @@ export class Service {
     await this.open();
   }
 
-  /** A flush fails: nothing of it is answered, and the process has to end. */
+  /** A flush fails: none of it is answered, and the process must end. */
   async failFlush(): Promise<void> {
     const isLost = this.process.store.inFlight.some(({ isDurable }) => !isDurable);
     this.process.store.fail(new Error('The disk is full'));
@@ -134,7 +134,7 @@ export class Service {
     await this.crash(0, false);
   }
 
-  /** Whoever is to take over looks at the disk. */
+  /** The process that will take over looks at the disk. */
   follow(withLiveness: boolean): void {
     this.process.follow(withLiveness);
   }
@@ -163,7 +163,7 @@ export class Service {
     };
   }
 
-  /** Those are nodes with a certificate in use; which of them were heard of is known only within bounds. */
+  /** Counts nodes with a certificate in use; which of them made contact is known only within bounds. */
   #mostLaggards(): number {
     const certificates = [this.decided, this.shown].flatMap((state) => [
       ...state.certificates.values(),
@@ -182,7 +182,7 @@ export class Service {
     this.proofs.opened();
   }
 
-  /** The service follows a clock that was set: what was noted under the other time need not count. */
+  /** The service follows a clock that was set, so notes made under the earlier time need not count. */
   #clockSet(): void {
     this.authority.clockSet();
     this.contacts.clockSet(this.now);
@@ -207,7 +207,7 @@ export class Service {
     this.flush = null;
   }
 
-  /** Lets everything that can go on do so, and takes what was answered. */
+  /** Lets all pending work proceed, and collects the answers. */
   protected async turn(): Promise<void> {
     await tick();
     this.decisions.attributeAll();
@@ -217,7 +217,7 @@ export class Service {
       throw new Violation(`The authority gave up: ${this.process.failure}`);
   }
 
-  /** Waits for work of the authority itself, on a disk that works. */
+  /** Waits for the authority's own work while the disk works. */
   protected async pump<T>(work: Promise<T>): Promise<T> {
     let isDone = false;
     const done = () => {

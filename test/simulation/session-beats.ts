@@ -1,4 +1,7 @@
-/** Sessions as a node opens them, and heartbeats as it makes them there, or as somebody would who has none [core-3-4]. */
+/**
+ * Sessions as a node opens them, and heartbeats as the node, or someone without a session, would create them
+ * [core-3-4].
+ */
 import { createHmac } from 'node:crypto';
 import nacl from 'tweetnacl';
 import { verifySignature } from '../../src/base/crypto/ed25519.ts';
@@ -17,20 +20,20 @@ export interface SessionHolder {
 }
 
 export interface KnownSession extends SessionHolder {
-  /** The authority's key when it began. */
+  /** The authority's key when the session began. */
   readonly authorityKey: string;
   readonly expiresAt: number;
   readonly key: Uint8Array;
 }
 
-/** Which part of a heartbeat was not made so. */
+/** Which part of a heartbeat is wrong. */
 export type BeatFlaw = 'none' | 'certificate' | 'node' | 'end' | 'instant' | 'body' | 'key';
 
 export interface MadeBeat extends SessionHolder {
   readonly session: KnownSession;
   readonly instant: number;
   readonly body: JsonObject;
-  /** Of the body, as it is sent. */
+  /** The body as it is sent. */
   readonly text: string;
   readonly header: string;
   readonly isGenuine: boolean;
@@ -59,7 +62,7 @@ export function openSession(
   return { ...holder, authorityKey, expiresAt: Date.parse(offer.expires_at), key };
 }
 
-/** `other` is named in the place of the holder where that is the flaw. */
+/** Where the flaw is the certificate or the node, `other` is named instead of the holder. */
 export function makeBeat(
   session: KnownSession,
   { instant, flaw }: { readonly instant: number; readonly flaw: BeatFlaw },
@@ -84,7 +87,7 @@ export function makeBeat(
   return { session, certId, nodeKey, instant, body, text, header, isGenuine };
 }
 
-/** As an edge does. */
+/** Judges as an edge does. */
 export function judgeBeat(
   sessions: HeartbeatSessions,
   { nodeKey, body, text, header }: MadeBeat,
@@ -94,7 +97,7 @@ export function judgeBeat(
   return sessions.judge(nodeKey, header, given, Buffer.from(text), TOLERANCE);
 }
 
-/** Whether it was made in the session, and is in time, while this is the current key of the authority. */
+/** Whether the heartbeat belongs to the session and is on time, if this is the authority's current key. */
 export function isOfSession(
   { session, instant, isGenuine }: MadeBeat,
   now: number,

@@ -1,4 +1,4 @@
-/** Heartbeat sessions as nodes use them, and as somebody would who has none [core-3-4]. */
+/** Heartbeat sessions as nodes use them, and as someone without a session would try to [core-3-4]. */
 import { call } from './authority-calls.ts';
 import type { Known } from './known.ts';
 import { TOLERANCE } from './model/access.ts';
@@ -23,7 +23,7 @@ import type { World } from './world.ts';
 
 type BeatStep = Extract<Request, { do: 'beat' }>;
 
-/** What a node learns from the answer to a signed heartbeat that asked for a session. */
+/** What a node learns from the answer to a signed heartbeat that requested a session. */
 export function learnSession(holder: SessionHolder, known: Known, world: World): void {
   const { certId, nodeKey } = holder;
   const { now } = world;
@@ -35,7 +35,7 @@ export function learnSession(holder: SessionHolder, known: Known, world: World):
   known.sessions.push(session);
 }
 
-/** Milliseconds from the present. */
+/** Milliseconds relative to now. */
 const MADE_AT: Readonly<Record<BeatStep['instant'], number>> = {
   now: 0,
   earlier: -30_000,
@@ -56,7 +56,7 @@ export function beatRequest(step: BeatStep, known: Known, world: World): Sent | 
   return {
     label: `heartbeat in session ${step.session} (${step.flaw}, ${step.instant})`,
     isSigned: true,
-    // The edge refuses what is not of the session by itself.
+    // The edge itself refuses heartbeats that do not belong to the session.
     judge(edgeNow) {
       const node = judgeBeat(world.sessions, beat, edgeNow);
       const isWanted = isOfSession(beat, edgeNow, signingNow(world.shown.authority).current);
@@ -87,7 +87,7 @@ export function beatRequest(step: BeatStep, known: Known, world: World): Sent | 
   };
 }
 
-/** The certificate and the node that a heartbeat of somebody else names. */
+/** The certificate and the node that a forged heartbeat names. */
 function another({ certId, nodeKey }: KnownSession, { certificates }: Known): SessionHolder {
   return {
     certId: certificates.findLast(({ id }) => id !== certId)?.id ?? 'unknown',

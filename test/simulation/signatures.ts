@@ -26,10 +26,10 @@ const KEYS: ReadonlyMap<string, string> = new Map([
 ]);
 
 export class SignatureChecks {
-  /** What was verified before, because much is published again and again. */
+  /** Signatures that were verified before, because documents are republished often. */
   readonly #genuine = new Set<string>();
 
-  /** `possible`: what was answered for last, and what was decided since. */
+  /** `possible`: the keys as last answered and as decided since. */
   assertDocument(name: string, record: JsonObject, possible: readonly AuthorityKeys[]): void {
     // The root key signed these.
     if (name === 'genesis' || name === 'authority_keys') return;
@@ -54,7 +54,7 @@ export class SignatureChecks {
     }
   }
 
-  /** The keys of the authority by which it is signed; null if somebody else signed it. */
+  /** The authority keys that signed it; null if someone else did. */
   #signersOf(what: string, record: JsonObject): readonly string[] | null {
     const items = itemsOf(record);
     const known = items.filter(({ key_id }) => KEYS.has(key_id));
@@ -79,7 +79,7 @@ export class SignatureChecks {
   }
 }
 
-/** Readers of one signature cannot find a second: it is that of the key that everyone knows. */
+/** Readers of a single signature cannot look for a second one: it is from the key that everyone knows. */
 function wantedOf(record: JsonObject, keys: AuthorityKeys): readonly string[] {
   if ('signature' in record) return [oldestSigning(keys)];
   return typeof record.cert_id === 'string'
@@ -92,7 +92,7 @@ function itemsOf({ signature, signatures }: JsonObject): readonly Item[] {
   return items as unknown as readonly Item[];
 }
 
-/** The record itself, and all records in it. */
+/** The record itself and all records inside it. */
 function* signedIn(value: JsonValue | undefined): Generator<JsonObject> {
   if (typeof value !== 'object' || value === null) return;
   if (!Array.isArray(value)) {

@@ -1,4 +1,4 @@
-/** Histories of one authority, under clocks of a kind. */
+/** Histories of one authority with the given kind of clocks. */
 import { type Draw as AnyDraw, type Failure, firstFailure } from './drawn.ts';
 import { play } from './play.ts';
 import type { Defect } from './process.ts';
@@ -8,9 +8,9 @@ const MAX_STEPS = 60;
 
 export interface Draw extends AnyDraw {
   readonly clocks: Clocks;
-  /** How many times as often as otherwise the key of the authority is replaced. */
+  /** A multiplier for how often the authority's key is replaced. */
   readonly successions?: number;
-  /** Whether each start goes on with a state that was followed, instead of reading it. */
+  /** Whether each start continues with a followed state instead of reading it. */
   readonly takesOver?: boolean;
 }
 
@@ -20,7 +20,7 @@ export interface Finding extends Failure<History> {
   readonly successions: number;
 }
 
-/** Null when every history holds. */
+/** Returns null if every history passes. */
 export async function simulate(draw: Draw, defect?: Defect): Promise<Finding | null> {
   const { clocks, takesOver = false, successions = 1 } = draw;
   const failure = await firstFailure(drawn(MAX_STEPS, { clocks, successions }), draw, (history) =>

@@ -1,6 +1,6 @@
 /**
- * Random histories of operators, nodes and disks against the real authority: everything it has acknowledged
- * holds, and nothing else is ever visible (see model/ for the rules).
+ * Random histories of operators, nodes and disks against the real authority: everything that it acknowledged remains
+ * true, and nothing else is ever visible (see model/ for the rules).
  */
 import { test } from 'node:test';
 import { assertHolds } from './assert-holds.ts';

@@ -1,4 +1,4 @@
-/** A few random histories of each kind: whatever breaks often is seen at once, the rest in `*.deep.test.ts`. */
+/** A few random histories of each kind: frequent failures show up here immediately, the rest in `*.deep.test.ts`. */
 import { test } from 'node:test';
 import { assertHolds } from './assert-holds.ts';
 

@@ -1,12 +1,12 @@
-/** The steps a history is made of, and how fast-check draws them. */
+/** The steps of a history, and how fast-check draws them. */
 import fc from 'fast-check';
 import type { OfferFlaw } from './model/authority-keys.ts';
 import type { Flaw } from './requests.ts';
 import type { BeatFlaw } from './session-beats.ts';
 
 /**
- * Numbers select among the existing items, counted from the newest, so that a history keeps its meaning
- * when earlier steps are omitted.
+ * Numbers select existing items, counted from the newest, so that a history keeps its meaning when earlier steps are
+ * omitted.
  */
 export interface OperatorStep {
   readonly operator: number;
@@ -24,9 +24,9 @@ export interface NodeStep {
 export type Request =
   | ({ readonly do: 'invite'; readonly hours: number; readonly bound: number } & OperatorStep)
   | ({ readonly do: 'join'; readonly invite: number; readonly hours: number } & NodeStep)
-  /** Signed, and asks for a session. */
+  /** Signed, and requests a session. */
   | ({ readonly do: 'heartbeat'; readonly certificate: number } & NodeStep)
-  /** In a session. */
+  /** Sent in a session. */
   | {
       readonly do: 'beat';
       readonly session: number;
@@ -50,7 +50,7 @@ export type Request =
   | ({ readonly do: 'rollBackPolicy'; readonly policy: number } & OperatorStep)
   | { readonly do: 'readPolicy' }
   | { readonly do: 'readCrl' }
-  /** Of an issuer in whose name nothing was ever revoked. */
+  /** For an issuer that has never revoked anything. */
   | { readonly do: 'readEmptyFeed' }
   | {
       readonly do: 'registerAgent';
@@ -91,7 +91,7 @@ export type Request =
   | ({ readonly do: 'license'; readonly policy: number } & OperatorStep)
   | ({
       readonly do: 'stage';
-      /** An earlier succession; a new one if negative. */
+      /** Which earlier succession to send again; a new one if negative. */
       readonly again: number;
       readonly kind: 'planned' | 'compromise';
       readonly key: 'new' | 'first' | 'root' | 'operator' | 'node';
@@ -107,22 +107,22 @@ export type Request =
   | ({ readonly do: 'finish'; readonly despite: number | 'told' } & OperatorStep)
   | ({ readonly do: 'readRoster' } & OperatorStep)
   | ({ readonly do: 'readPolicies' } & OperatorStep)
-  /** The very bytes of an earlier request. */
+  /** Sends the exact bytes of an earlier request again. */
   | { readonly do: 'replay'; readonly request: number; readonly late: number };
 
 export type Event =
   | { readonly do: 'wait'; readonly ms: number }
   /** Sets the wall clock. */
   | { readonly do: 'setClock'; readonly ms: number }
-  /** Everything in flight reaches the disk and is answered. */
+  /** Flushes and answers everything in flight. */
   | { readonly do: 'settle' }
   /** Some of what is in flight reaches the disk; nothing is answered yet. */
   | { readonly do: 'persist'; readonly count: number }
   | { readonly do: 'flushLiveness' }
   | { readonly do: 'renewLists' }
-  /** What is due for the keys of the authority is done. */
+  /** Performs the key change that is due. */
   | { readonly do: 'keepKeys' }
-  /** The private key of the next key comes. */
+  /** The authority receives the private key of the next key. */
   | { readonly do: 'bringKey' }
   | { readonly do: 'sweep' }
   | { readonly do: 'crash'; readonly persisted: number; readonly again: boolean }
@@ -133,7 +133,7 @@ export type Step =
   /** Requests are answered before the next step, unless they are held: then they overlap with it. */
   (Request & { readonly isHeld: boolean }) | Event;
 
-/** Waits and clock steps that cross the borders which matter: tolerance, windows, validities, half days. */
+/** Waits and clock steps that cross the relevant limits: tolerance, windows, validities, half days. */
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
@@ -147,7 +147,7 @@ const flaw = fc.oneof(
 );
 
 const byOperator = {
-  // 0 and 1 are privileged, 2 is not, 3 is a stranger.
+  // 0 and 1 are privileged, 2 is standard, 3 is a stranger.
   operator: fc.oneof(
     { weight: 8, arbitrary: fc.constantFrom(0, 1) },
     { weight: 1, arbitrary: fc.constantFrom(2, 3) },
@@ -349,7 +349,7 @@ const clockSteps: readonly Draw<Step>[] = [
   ),
 ];
 
-/** Clocks of nodes and of the authority that are right, or wrong within the tolerance and set at times. */
+/** Whether the clocks of nodes and of the authority are right, or wrong within the tolerance and set at times. */
 export type Clocks = 'right' | 'wrong';
 
 function onTime(step: Step): Step {
@@ -366,11 +366,11 @@ export interface History {
 
 export interface Kinds {
   readonly clocks: Clocks;
-  /** How many times as often as otherwise the key of the authority is replaced. */
+  /** A multiplier for how often the authority's key is replaced. */
   readonly successions: number;
 }
 
-/** Shrinking leaves out steps; a step itself stays as it was drawn. */
+/** Shrinking omits steps; each remaining step stays as it was drawn. */
 export function history(maxSteps: number, kinds: Kinds): fc.Arbitrary<History> {
   const { clocks } = kinds;
   const replacing = successions.map(({ weight, arbitrary }) => ({

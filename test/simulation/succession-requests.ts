@@ -1,4 +1,4 @@
-/** What operators ask for to replace the key of the authority: each step becomes a signed request. */
+/** Operator requests to replace the authority's key: each step becomes a signed request. */
 import type { Signer } from '../../src/base/crypto/primitives.ts';
 import type { AuthorityKeys } from '../../src/protocol/records/authority-chain.ts';
 import type { GenesisBlock } from '../../src/protocol/records/genesis.ts';
@@ -52,7 +52,7 @@ export const SUCCESSION_REQUESTS: {
   },
 };
 
-/** A new one from what is published, with its key in place unless that is elsewhere. */
+/** A new succession based on what is published; its key is put in place unless the step says otherwise. */
 function prepared(step: Step<'stage'>, known: Known, world: World): MadeSuccession {
   const { documents, now, runtime, folder } = world;
   const to = nextKeyOf(step, known, world);
@@ -66,7 +66,7 @@ function prepared(step: Step<'stage'>, known: Known, world: World): MadeSuccessi
     { ...step, to, flaw: step.altered },
   );
   if (step.hasKey) folder.put(to);
-  // The key of a node is free again once its certificates are forgotten.
+  // A node's key becomes free again once its certificates are forgotten.
   if (step.key !== 'node') known.successions.push(made);
   return made;
 }

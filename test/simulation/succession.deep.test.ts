@@ -1,6 +1,6 @@
 /**
- * The histories of `simulation.deep.test.ts`, in which each start goes on with a state that another process has kept up
- * to date, looking at the disk after any steps: nobody can tell it from one that was read.
+ * The histories of `simulation.deep.test.ts`, but each start continues with a state that another process kept up to
+ * date by looking at the disk after arbitrary steps: it must behave exactly like a state read from disk.
  */
 import { test } from 'node:test';
 import { assertHolds } from './assert-holds.ts';

@@ -1,4 +1,4 @@
-/** Successions as the holder of the root key signs them, in order and otherwise. */
+/** Successions as the holder of the root key signs them, valid or flawed. */
 import { SHA256 } from '../../src/base/crypto/digest.ts';
 import type { Signer } from '../../src/base/crypto/primitives.ts';
 import { formatInstant } from '../../src/base/timestamp.ts';
@@ -26,7 +26,7 @@ export interface Draft {
   readonly flaw: OfferFlaw;
 }
 
-/** What is published when it is prepared. */
+/** What is published when the succession is prepared. */
 export interface Ground {
   readonly genesis: GenesisBlock;
   readonly document: AuthorityKeys;
@@ -139,7 +139,7 @@ function altered(signed: SignedSuccession, flaw: OfferFlaw): SignedSuccession {
   return flaw === 'no_way_back' ? { ...signed, roll_back: null } : signed;
 }
 
-/** Signs with another key. */
+/** Has this public key, but signs with another key. */
 function forging({ publicKey }: Signer): Signer {
   return { publicKey, sign: (text) => FORGER.sign(text) };
 }

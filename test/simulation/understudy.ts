@@ -1,4 +1,4 @@
-/** The state in memory that another process keeps up to date, from what it finds on the disk of the one that writes. */
+/** The state that another process keeps up to date in memory, from what it finds on the writer's disk. */
 import type { ReadyState } from '../../src/authority/open.ts';
 import { type AuthorityState, createAuthorityState } from '../../src/authority/state.ts';
 import type { AuthoritySigner } from '../../src/base/signer/authority-signer.ts';
@@ -19,7 +19,7 @@ export class Understudy {
   readonly #state: AuthorityState;
   readonly #disk: MemoryDisk;
   #seen: Seen;
-  /** Everything happens in its order. */
+  /** Changes are applied in order. */
   #last: Promise<void>;
 
   constructor(
@@ -44,7 +44,7 @@ export class Understudy {
     for (const [key, bytes] of disk.subjects) {
       if (subjects.get(key) !== bytes) changed.push(subjectOf(bytes));
     }
-    // They come in any order, except for the keys of the authority.
+    // They arrive in any order, except for the authority's keys.
     if (changed.length % 2 === 0) changed.reverse();
     const isKey = ({ kind }: StoredSubject) => Number(kind === 'authority-key');
     changed.sort((a, b) => isKey(b) - isKey(a));
@@ -64,7 +64,7 @@ export class Understudy {
     this.#last = this.#last.then(() => this.#state.apply(changes));
   }
 
-  /** Call when nobody writes to the disk. */
+  /** Call only when nobody writes to the disk. */
   async ready(previousOwner: PreviousOwner): Promise<ReadyState> {
     this.follow(true);
     const { revision, ...facts } = factsOf(this.#disk);

@@ -1,7 +1,4 @@
-/**
- * What readers see, compared with what was acknowledged: never less, and never anything that is not on
- * disk.
- */
+/** Compares what readers see with what was acknowledged: never less, and never anything that is not on disk. */
 import { isDeepStrictEqual } from 'node:util';
 import type { JsonObject } from '../../src/base/json/value.ts';
 import type { ListPlace } from '../../src/protocol/contract/pages.ts';
@@ -13,10 +10,10 @@ import { NETWORK, NODES } from './requests.ts';
 import { insist } from './violation.ts';
 import type { World } from './world.ts';
 
-/** Few, so that lists are read in several pages. */
+/** Few, so that lists span several pages. */
 const ROWS_PER_PAGE = 3;
 
-/** What is looked at after every step. */
+/** Checked after every step. */
 export async function compareDocuments(world: World): Promise<void> {
   const { shown, documents } = world;
   same('the revocation list', crlAsRead(documents.current('crl')), crlOf(shown));
@@ -32,7 +29,7 @@ export async function compareDocuments(world: World): Promise<void> {
   const license = documents.current('data_license_policy')?.licensee_sovereign_id ?? null;
   same('the data-license policy', license, world.license);
   compareKeys(world);
-  // Whoever reads waits meanwhile, and everything in flight would be over.
+  // Readers wait during a key change, and by the time they were served everything in flight would be done.
   if (world.isChangingKeys) return;
   const { count } = await read(world, 'countNodes', null);
   const { least, most } = world.contacts.activeBounds(shown, world.now);
@@ -155,7 +152,7 @@ async function compareImports(world: World): Promise<void> {
   }
 }
 
-/** Every success that was answered for left its entry, and nothing else did. */
+/** Every answered success left its entry, and nothing else did. */
 function compareAudit({ shown, disk }: World): void {
   const counted = new Map<string, number>();
   for (const { event_type } of disk.audit) {

@@ -1,4 +1,4 @@
-/** The authority did what it must not do. */
+/** Thrown when the authority does something that it must not. */
 export class Violation extends Error {}
 
 export function insist(holds: boolean, problem: () => string): asserts holds {

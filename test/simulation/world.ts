@@ -1,4 +1,4 @@
-/** What operators, nodes and readers do with the authority: requests overlap, are lost and are repeated. */
+/** What operators, nodes and readers do with the authority: requests overlap, get lost and are repeated. */
 import { type CallName, type CallOf, call, type Reply } from './authority-calls.ts';
 import type { Pending } from './decisions.ts';
 import { Followers } from './followers.ts';
@@ -13,7 +13,7 @@ import type { Sent } from './sent.ts';
 import { MAX_TICKS, Service, tick } from './service.ts';
 import { insist } from './violation.ts';
 
-/** As long as it takes to prepare a change of keys. */
+/** As many as it takes to prepare a change of keys. */
 const FEW_TICKS = 4;
 
 export class World extends Service {
@@ -25,14 +25,14 @@ export class World extends Service {
     this.#followers = new Followers(() => this.now, defect.client);
   }
 
-  /** `takesOver`: each start goes on with a state that was followed. */
+  /** `takesOver`: each start continues with a followed state instead of reading it. */
   static async start(defect: Defect = {}, takesOver = false): Promise<World> {
     const world = new World(defect, takesOver);
     await world.open();
     return world;
   }
 
-  /** Signed for the key that is published as the current one. */
+  /** Addressed to the key that is published as the current one. */
   stamp(): Stamp {
     this.#stamps += 1;
     const authorityKeys = {
@@ -45,7 +45,7 @@ export class World extends Service {
     return { now: this.now, nonce: `nonce-${this.#stamps}`, audience, authorityKeys };
   }
 
-  /** Sends a request, and leaves it in flight where it has to be stored. */
+  /** Sends a request, and leaves it in flight if it must be stored. */
   async send(sent: Sent, late: number): Promise<void> {
     const edgeNow = this.now;
     this.proofs.noteTime();
@@ -81,7 +81,7 @@ export class World extends Service {
     await this.turn();
   }
 
-  /** The unit by which a request is decided, if any. A few are prepared before, and all wait while the keys change. */
+  /** The unit that decides a request, if any. Some take a few ticks to prepare, and all wait while the keys change. */
   async #decision(
     { label }: Sent,
     reply: Reply | Promise<Reply>,
@@ -112,12 +112,12 @@ export class World extends Service {
     return own[0] ?? null;
   }
 
-  /** Whether nothing is decided, because the keys of the authority change. */
+  /** Whether nothing is decided at present, because the authority's keys are changing. */
   get isChangingKeys(): boolean {
     return this.process.store.inFlight.some(isKeyChange);
   }
 
-  /** Begins a flush of liveness, which is in flight until everything settles. */
+  /** Begins a liveness flush, which stays in flight until everything settles. */
   async flushLiveness(): Promise<void> {
     if (this.flush !== null) return;
     await this.#afterKeyChange();
@@ -134,21 +134,21 @@ export class World extends Service {
     await this.turn();
   }
 
-  /** What has ended for long is removed; that is in flight until everything settles. */
+  /** Removes what ended long ago; the removal stays in flight until everything settles. */
   async sweep(): Promise<void> {
     await this.#afterKeyChange();
     this.authority.sweep().catch(() => undefined);
     await this.turn();
   }
 
-  /** Lists are published again in time; that is in flight until everything settles. */
+  /** Republishes lists in time; this stays in flight until everything settles. */
   async renewLists(): Promise<void> {
     await this.#afterKeyChange();
     this.authority.renewLists().catch(() => undefined);
     await this.turn();
   }
 
-  /** What is due for the keys of the authority is done, or in flight. */
+  /** Performs the key change that is due, or leaves it in flight. */
   async keepKeys(): Promise<void> {
     await this.#afterKeyChange();
     const due = dueNow(this.moment(this.now));
@@ -167,7 +167,7 @@ export class World extends Service {
     if (this.isChangingKeys) await this.settle();
   }
 
-  /** Asks what has no effect. */
+  /** Makes a call that has no effect. */
   async ask<Name extends CallName>(name: Name, given: CallOf<Name>): Promise<Reply> {
     const made = call(this.authority, name, given);
     const reply = await (made instanceof Promise ? this.pump(made) : made);
@@ -175,7 +175,7 @@ export class World extends Service {
     return reply;
   }
 
-  /** Those who follow the keys look at what is published, and thieves try what they can. */
+  /** Followers check what is published, and thieves try what they can. */
   async lookAtKeys(isLast = false): Promise<void> {
     const { now, documents } = this;
     const { authority: keys } = this.shown;

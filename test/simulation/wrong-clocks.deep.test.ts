@@ -1,4 +1,7 @@
-/** As `simulation.deep.test.ts`, while clocks are set forward and back; in a file of its own to run beside it. */
+/**
+ * Like `simulation.deep.test.ts`, while clocks are set forward and back; in a separate file so that the two run in
+ * parallel.
+ */
 import { test } from 'node:test';
 import { assertHolds } from './assert-holds.ts';
 

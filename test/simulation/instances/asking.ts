@@ -1,4 +1,6 @@
-/** What clients ask for, signed for the key that the edge of an instance knows, and as this edge passes it on. */
+/**
+ * Client requests, signed for the current key as the edge of an instance knows it, in the form that this edge forwards.
+ */
 import type { Signer } from '../../../src/base/crypto/primitives.ts';
 import type { KnownAuthorityKeys } from '../../../src/edge/known-keys.ts';
 import type { CallInput, CallOf, OperatorCallName } from '../authority-calls.ts';
@@ -6,7 +8,7 @@ import { OPERATORS, STRANGER, signAsNode, signAsOperator } from '../requests.ts'
 
 export interface Asking {
   readonly now: number;
-  /** Comes once. */
+  /** Used only once. */
   readonly nonce: string;
   readonly authorityKeys: Pick<KnownAuthorityKeys, 'audiences' | 'current'>;
 }

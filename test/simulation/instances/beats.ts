@@ -1,7 +1,7 @@
 /**
- * Nodes that send heartbeats, signed and in sessions, through any instance [core-3-4]. None counts that was not made, none
- * counts twice, and none whose certificate was revoked before, or whose instant is no later than that of one before. The
- * writer gets what any instance acknowledges.
+ * Nodes that send heartbeats, signed or in sessions, through any instance [core-3-4]. A forged heartbeat never counts,
+ * and none counts twice, after its certificate was revoked, or with an instant no later than an earlier one. Whatever
+ * any instance acknowledges reaches the writer.
  */
 import type { Answer } from '../../../src/protocol/contract/answers.ts';
 import type { NodeClaim } from '../../../src/protocol/contract/claims.ts';
@@ -27,37 +27,37 @@ export interface DrawnBeat {
   readonly node: number;
   readonly instant: keyof typeof MADE_AT;
   readonly flaw: BeatFlaw;
-  /** Of the heartbeats before, counted from the newest: the one that is sent again. */
+  /** Which earlier heartbeat to send again, counted from the newest. */
   readonly again: number;
 }
 
 export interface BeatsOptions {
   now(): number;
-  /** Whether the database has lost its end, and with it what it knew of heartbeats. */
+  /** Whether the database has lost its last changes, and with them what it knew about heartbeats. */
   hasLost(): boolean;
   /** Whether the revocation was acknowledged. */
   isRevoked(certId: string): boolean;
 }
 
-/** One that can be sent again. */
+/** A heartbeat that can be sent again. */
 interface Sent {
   readonly label: string;
   readonly node: number;
   readonly instant: number;
   readonly isGenuine: boolean;
-  /** As the edge of an instance does; null if it goes no further. */
+  /** Judges as the edge of an instance does; null if the request stops there. */
   judge(running: Running): NodeClaim | null;
   /** How often it was acknowledged. */
   counted: number;
 }
 
-/** A heartbeat long after all trouble; null while it has no answer. */
+/** A heartbeat sent after all faults have ended; `answer` is null until it is answered. */
 interface Last {
   readonly node: number;
   answer: Answer | null;
 }
 
-/** Milliseconds from the present. */
+/** Milliseconds relative to now. */
 const MADE_AT = {
   now: 0,
   earlier: -1500,
@@ -66,7 +66,7 @@ const MADE_AT = {
   stale: -TOLERANCE - 1,
 } as const;
 
-/** By their places in the state that every history begins with. The first two are revoked first, the others never. */
+/** Indexes into the initial state of every history. The first two are the first to be revoked, the others never are. */
 export const BEATING = [0, 1, 36] as const;
 const LAST = [37, 38, 39] as const;
 
@@ -77,21 +77,21 @@ const NODES = [...BEATING, ...LAST].map((place) => ({
 
 export class Beats {
   readonly #options: BeatsOptions;
-  /** The newest of each node. */
+  /** The newest session of each node. */
   readonly #sessions = new Map<number, KnownSession>();
   readonly #sent: Sent[] = [];
-  /** Of each node, what was acknowledged last and not made ahead of time. */
+  /** The newest acknowledged instant of each node, excluding those that were ahead of time. */
   readonly #newest = new Map<number, number>();
   readonly #last: Last[] = [];
   #nonces = 0;
-  /** How many were acknowledged in a session. */
+  /** How many session heartbeats were acknowledged. */
   counted = 0;
 
   constructor(options: BeatsOptions) {
     this.#options = options;
   }
 
-  /** Asks for a session. */
+  /** Sends a signed heartbeat that requests a session. */
   signed(instance: Instance, node: number): Promise<Answer | null> {
     const { certId, key } = nodeAt(node);
     this.#nonces += 1;
@@ -135,7 +135,7 @@ export class Beats {
     if (sent !== undefined) await this.#send(instance, sent);
   }
 
-  /** Long after all trouble: its own node begins a session, which another instance takes as well. */
+  /** Runs after all faults have ended: a node of its own starts a session, which another instance accepts as well. */
   async last(index: number, instances: readonly Instance[]): Promise<void> {
     const node = BEATING.length + index;
     const drawn = { node, instant: 'now', flaw: 'none', again: 0 } as const;
@@ -147,7 +147,7 @@ export class Beats {
     }
   }
 
-  /** At the end, when the writer has stored what it knows. */
+  /** Called at the end, after the writer has stored what it knows. */
   assertHolds({ liveness }: MemoryDisk): void {
     for (const { node, answer } of this.#last) {
       insist(

@@ -1,11 +1,11 @@
-/** Numbers that look random, and are the same for the same seed. */
+/** Pseudorandom numbers, the same for the same seed. */
 export interface Chance {
-  /** From 0 up to 1. */
+  /** In the range [0, 1). */
   next(): number;
   between(least: number, most: number): number;
 }
 
-/** The generator known as mulberry32. */
+/** The mulberry32 generator. */
 export function chanceOf(seed: number): Chance {
   let state = seed | 0;
   function next(): number {

@@ -1,4 +1,4 @@
-/** Those who ask the instances, and hold every answer against all that was acknowledged before. */
+/** Clients of the instances, which check every answer against everything acknowledged before. */
 import type { AuthorityKeyStep } from '../../../src/protocol/answers/operators.ts';
 import type { Answer } from '../../../src/protocol/contract/answers.ts';
 import type { CallName, CallOf } from '../authority-calls.ts';
@@ -25,40 +25,40 @@ export interface ClientsOptions {
   readonly chance: Chance;
   readonly instances: readonly Instance[];
   readonly database: Pick<Database, 'lost' | 'hasLost' | 'disk' | 'changes'>;
-  /** What a client takes an answer for. */
+  /** Transforms an answer before the client sees it. */
   told(answer: Answer): Answer;
 }
 
-/** A change that was asked for. */
+/** A requested change. */
 interface Asked {
   readonly label: string;
-  /** What an acknowledgment promises; null where only the answer says it. */
+  /** What an acknowledgment promises; null if only the answer reveals it. */
   fact: string | null;
-  /** Null while there is no answer. */
+  /** Null until it is answered. */
   answer: Answer | null;
 }
 
 export interface Clients {
-  /** At this moment. */
+  /** Sends the request now. */
   send(instance: Instance, request: Sending): void;
-  /** Long after all trouble, when every instance shows what all can follow. */
+  /** Reads after all faults have ended, when every instance shows documents that all clients can follow. */
   readLast(instance: Instance): void;
-  /** Before all trouble, nodes begin sessions. */
+  /** Nodes start sessions before any fault begins. */
   beginSessions(instance: Instance): void;
-  /** Long after it, when every instance takes every heartbeat. */
+  /** Sends heartbeats after all faults have ended, when every instance accepts every heartbeat. */
   beatLast(index: number): void;
-  /** Something must not be. */
+  /** Reports a violation. */
   found(cause: unknown): void;
-  /** What must not be at the end; the last so many changes were asked for long after all trouble. */
+  /** Checks the rules at the end; the last `last` changes were requested after all faults had ended. */
   assertHolds(last: number): void;
-  /** How many heartbeats counted in a session. */
+  /** How many session heartbeats were counted. */
   beatsCounted(): number;
 }
 
-/** How long after an acknowledgment somebody reads, at most. */
+/** The longest delay between an acknowledgment and a read. */
 const READ_AFTER_MS = 30;
 
-/** Refusals that promise that nothing was done. */
+/** Refusals that guarantee that nothing was done. */
 const NOT_DONE: ReadonlySet<string> = new Set([
   'authority_unavailable',
   'shutting_down',
@@ -160,7 +160,7 @@ export function createClients(options: ClientsOptions): Clients {
     stepTaken(await ask(instance, name, (asking) => asOperator(name, null, asking)));
   }
 
-  /** Names the number that it is told. */
+  /** Confirms the number of nodes that the refusal reports. */
   async function finish(instance: Instance): Promise<void> {
     const name = 'finishSuccession';
     const finishing = (despite: number) =>
@@ -238,7 +238,7 @@ function timeOf({ now }: Clockwork): number {
 
 function unlessViolation(cause: unknown): null {
   if (cause instanceof Violation) throw cause;
-  // An internal error says nothing of what was done.
+  // An internal error does not say whether the request was carried out.
   return null;
 }
 

@@ -1,19 +1,21 @@
 /**
- * Time for several machines in one process. Nothing waits: the next event is carried out, and time jumps to it. Each
- * machine has its own monotonic clock and its own timers, so that it can be suspended, or die, between two events.
+ * Simulated time for several machines in one process. Nothing waits: time jumps to the next event, which then runs.
+ * Each machine has its own monotonic clock and timers, so it can be suspended or die between two events.
  */
 import TinyQueue from 'tinyqueue';
 
 interface Event {
   readonly at: number;
-  /** Of two events at one time, the earlier one comes first. */
+  /** Breaks ties between events at the same time: the one scheduled first runs first. */
   readonly number: number;
   readonly work: () => void;
 }
 
 const ROUNDING_MS = 1e-3;
 
-/** Lets everything that is already decided happen; the timers of the machines are others. */
+/**
+ * Lets all pending promises settle; uses the real `setImmediate`, because the machines' timers replace the global one.
+ */
 const realImmediate = setImmediate;
 const settled = () => new Promise<void>((resolve) => void realImmediate(resolve));
 
@@ -42,28 +44,28 @@ export class Clockwork {
 }
 
 export interface MachineClock {
-  /** Of the monotonic clock. */
+  /** For the monotonic clock. */
   readonly rate: number;
   readonly offset: number;
-  /** Of the wall clock. */
+  /** For the wall clock, in milliseconds. */
   readonly ahead: number;
 }
 
-/** Runs a process, whose clock may be a little fast or slow. */
+/** Runs one process at a time; its clock may run slightly fast or slow. */
 export class Machine {
   readonly name: string;
   readonly clockwork: Clockwork;
-  /** By how much its wall clock is ahead, milliseconds. */
+  /** How far its wall clock is ahead, in milliseconds. */
   readonly ahead: number;
   readonly #rate: number;
   readonly #offset: number;
-  /** Every process on it so far; what an ended one still waits for never happens. */
+  /** The number of the current process; pending events of ended processes never run. */
   #life = 0;
   #isRunning = false;
   #suspended: (() => void)[] | null = null;
-  /** When its clock has stopped; null while it goes. */
+  /** When its clock stopped; null while it runs. */
   #stoppedAt: number | null = null;
-  /** For how long its clock has stood still. */
+  /** How long its clock has been stopped in total. */
   #stood = 0;
 
   constructor(name: string, clockwork: Clockwork, clock: MachineClock) {
@@ -74,7 +76,7 @@ export class Machine {
     this.#offset = clock.offset;
   }
 
-  /** Goes on while the process is suspended, and stands still while the machine is paused. */
+  /** Keeps running while the process is suspended, but stops while the machine is paused. */
   readonly elapsed = (): number => {
     const now = this.#stoppedAt ?? this.clockwork.now;
     return this.#offset + (now - this.#stood) * this.#rate;
@@ -95,7 +97,7 @@ export class Machine {
     this.run(this.#life, main);
   }
 
-  /** The process ends at once. */
+  /** Ends the process immediately. */
   kill(): void {
     this.#life += 1;
     this.#isRunning = false;
@@ -120,12 +122,12 @@ export class Machine {
     for (const work of waiting) this.clockwork.at(this.clockwork.now, () => this.run(life, work));
   }
 
-  /** What the process of now will be asked by; ended processes ask nobody. */
+  /** Identifies the current process, so that events of ended processes can be dropped. */
   get life(): number {
     return this.#life;
   }
 
-  /** An event of that process. */
+  /** Runs an event of that process. */
   run(life: number, work: () => void): void {
     if (life !== this.#life || !this.#isRunning) return;
     if (this.#suspended !== null) {
@@ -136,7 +138,7 @@ export class Machine {
     work();
   }
 
-  /** An event of the process of now, after these milliseconds of its own clock. */
+  /** Schedules an event of the current process, after this many milliseconds on its own clock. */
   after(milliseconds: number, work: () => void): () => void {
     const life = this.#life;
     const due = this.elapsed() + milliseconds;
@@ -147,7 +149,7 @@ export class Machine {
     };
     const ring = () => {
       if (isCanceled || life !== this.#life) return;
-      // Its clock has stood still meanwhile.
+      // Its clock was stopped in the meantime.
       if (due - this.elapsed() > ROUNDING_MS) wait();
       else this.run(life, () => isCanceled || work());
     };
@@ -158,7 +160,7 @@ export class Machine {
   }
 }
 
-/** Whose event is being carried out, until everything that follows from it has happened. */
+/** The machine whose event is running, until everything that follows from the event has happened. */
 let running: Machine | null = null;
 
 class Timer {
@@ -197,7 +199,7 @@ function cancel(timer: unknown): void {
   if (timer instanceof Timer) timer.cancel();
 }
 
-/** While `work` runs, the timers that the program asks for are those of the machine that it runs on. */
+/** While `work` runs, timers that the program sets belong to the machine on which it is running. */
 export async function withTimersOfMachines(work: () => Promise<void>): Promise<void> {
   const { setTimeout, setInterval, setImmediate } = globalThis;
   const { clearTimeout, clearInterval, clearImmediate } = globalThis;

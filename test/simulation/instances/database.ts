@@ -1,6 +1,6 @@
 /**
- * The database of the instances as PostgreSQL keeps it: one row of the lease, and what was committed. Each question is
- * carried out at one moment, between its way there and its way back; whoever has given up waiting does not prevent it.
+ * The instances' database as PostgreSQL behaves: one lease row, and what was committed. Each query executes at one
+ * instant, after a trip there and before the trip back; a client that has given up waiting does not stop it.
  */
 import type { Holding } from '../../../src/store/postgresql/lease-table.ts';
 import { GENESIS_HASH, type StatePosition } from '../../../src/store/store.ts';
@@ -8,18 +8,18 @@ import { copyOfDisk, type MemoryDisk, positionOf, type Write } from '../memory-d
 import type { Chance } from './chance.ts';
 import type { Clockwork, Machine } from './clockwork.ts';
 
-/** What an instance commits. */
+/** A commit by an instance. */
 export interface Change {
   readonly by: Holding;
-  /** The revision before, as far as the instance knows. */
+  /** The preceding revision, as far as the instance knows. */
   readonly after: number;
-  /** What is so from now on. */
+  /** What becomes true with this commit. */
   readonly facts: readonly string[];
   readonly write: Write;
 }
 
 export interface StoredChange extends Change {
-  /** Who held the lease when it was stored, and under which number. */
+  /** The lease number and holder when it was stored. */
   readonly under: Pick<LeaseRow, 'epoch' | 'holder'>;
 }
 
@@ -34,18 +34,18 @@ export interface LeaseRow {
   lasts: number;
 }
 
-/** Milliseconds of one way. */
+/** Milliseconds for a one-way trip. */
 const QUICK = 0.3;
 const SLOW = 8;
-/** How long what is sent is held up when something is. */
+/** For how long a machine's messages are held up after `delayNext`. */
 const MOMENT_MS = 50;
-/** How long anyone waits for an answer. */
+/** How long clients wait for an answer. */
 const TIMEOUT_MS = 500;
 
 /** More than are ever lost at once. */
 const MOST_PAST = 20;
 
-/** As the client of the database calls it. */
+/** The message of the database client. */
 export const NO_ANSWER = 'Query read timeout';
 
 export class Fenced extends Error {}
@@ -63,11 +63,11 @@ export class Database {
   };
   disk: MemoryDisk;
   readonly changes: StoredChange[] = [];
-  /** The facts that were committed, and are gone. */
+  /** Facts that were committed and then lost. */
   readonly lost = new Set<string>();
-  /** Whether it has ever lost its end. */
+  /** Whether it has ever lost its last changes. */
   hasLost = false;
-  /** The database as it was, as an asynchronous standby may have it. */
+  /** Earlier states of the database, which an asynchronous standby may still have. */
   readonly #past: {
     readonly lease: LeaseRow;
     readonly disk: MemoryDisk;
@@ -77,11 +77,11 @@ export class Database {
   readonly #chance: Chance;
   readonly #listeners: { machine: Machine; life: number; told: () => void }[] = [];
   readonly #unreachable = new Set<Machine>();
-  /** Added to each way. */
+  /** Added to each one-way trip. */
   delay = 0;
-  /** By how much its clock was set, milliseconds. */
+  /** How far its clock was moved, in milliseconds. */
   clockSet = 0;
-  /** When what each machine has just sent arrives, at the earliest. */
+  /** The earliest arrival of what each held-up machine sends. */
   readonly #heldUp = new Map<Machine, number>();
 
   constructor(clockwork: Clockwork, chance: Chance, disk: MemoryDisk) {
@@ -98,14 +98,14 @@ export class Database {
     this.#unreachable.delete(machine);
   }
 
-  /** What the machine sends in the next moment arrives so much later, although it has given up waiting. */
+  /** Delays what the machine sends in the next few milliseconds, even after it has given up waiting. */
   delayNext(machine: Machine, milliseconds: number): void {
     const until = this.#clockwork.now + milliseconds;
     this.#heldUp.set(machine, until);
     this.#clockwork.at(this.#clockwork.now + MOMENT_MS, () => this.#heldUp.delete(machine));
   }
 
-  /** Rejects when no answer has come in time: whether it was carried out is unknown then. */
+  /** Rejects if no answer arrives in time; whether the query was executed is then unknown. */
   ask<Result>(machine: Machine, question: () => Result): Promise<Result> {
     const { life } = machine;
     return new Promise((resolve, reject) => {
@@ -132,7 +132,7 @@ export class Database {
     });
   }
 
-  /** As long as the process lives. */
+  /** Lasts as long as the process lives. */
   listen(machine: Machine, told: () => void): void {
     this.#listeners.push({ machine, life: machine.life, told });
   }
@@ -147,7 +147,7 @@ export class Database {
     return this.lease.released;
   }
 
-  /** It becomes what it was so many changes ago: a standby that lagged has taken its place. */
+  /** Reverts to the state before the last `changes` changes, as if a lagging standby had taken over. */
   loseEnd(changes: number): void {
     const before = this.#past.at(-1 - changes);
     if (before === undefined) return;
@@ -175,7 +175,7 @@ export class Database {
     return this.lease.lasts;
   }
 
-  /** Milliseconds until its end, by the clock of the database. */
+  /** Milliseconds until the lease ends, by the clock of the database. */
   remaining(): number {
     return this.lease.expiresAt - this.#clockwork.now - this.clockSet;
   }
@@ -186,7 +186,10 @@ export class Database {
     this.#note();
   }
 
-  /** Whether the lease has this number and this holder: either may be another's in a database that has lost its end. */
+  /**
+   * Whether the lease has this number and this holder: after the database has lost its last changes, either may belong
+   * to another holder.
+   */
   isHeldBy({ epoch, holder }: Holding): boolean {
     return this.lease.epoch === epoch && this.lease.holder === holder;
   }
@@ -203,7 +206,7 @@ export class Database {
     const { epoch, holder } = this.lease;
     const revision = change.write(this.disk);
     this.changes.push({ ...change, under: { epoch, holder } });
-    // Liveness is stored too often for a standby to lag by that alone.
+    // Liveness is stored so often that a standby does not lag by that alone.
     if (revision !== change.after) this.#note();
     return revision;
   }
@@ -219,7 +222,7 @@ function attempt<Result>(question: () => Result): Outcome<Result> {
   }
 }
 
-/** What is stored, or what was read before, where that is gone. */
+/** The stored position, or the one read before if the database no longer has it. */
 export function furthest(seen: StatePosition | null, disk: MemoryDisk): StatePosition {
   if (seen === null) return positionOf(disk);
   const { hash = GENESIS_HASH } = disk.audit[seen.auditLength - 1] ?? {};

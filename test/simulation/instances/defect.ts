@@ -2,22 +2,22 @@ import type { HeartbeatSessions } from '../../../src/edge/auth/session.ts';
 import type { Call } from '../../../src/protocol/contract/calls.ts';
 import type { Store } from '../../../src/store/store.ts';
 
-/** What a wrong program would do. */
+/** How a faulty program would behave. */
 export interface ProcessDefect {
-  /** Answers by its own clock, without asking whether it is still the holder. */
+  /** Answers by its own clock without confirming that it is still the holder. */
   readonly answersUnconfirmed?: boolean;
-  /** Takes over whatever the database has, without remembering what it has seen. */
+  /** Takes over any database state, without remembering what it has seen. */
   readonly remembersNothing?: boolean;
-  /** Activates a key whoever holds it. */
+  /** Activates a key no matter which instances have it. */
   readonly countsNoInstances?: boolean;
-  /** Signs with the key that it was started with, whatever the state says. */
+  /** Keeps signing with the key that it started with, regardless of the state. */
   readonly forgetsKeys?: boolean;
-  /** Shows the genesis block that it knows. */
+  /** Serves the genesis block that it has, without requesting the current one. */
   readonly asksNobodyForGenesis?: boolean;
-  /** Changes how an edge judges and begins sessions. */
+  /** Changes how an edge judges and starts sessions. */
   readonly sessions?: (sessions: HeartbeatSessions) => HeartbeatSessions;
   /** Changes what the writer reads and writes. */
   readonly store?: (store: Store) => Store;
-  /** Changes what an edge asks the writer. */
+  /** Changes what an edge sends to the writer. */
   readonly call?: (call: Call) => Call;
 }

@@ -1,4 +1,4 @@
-/** What can go wrong with machines, the connections between them, and those to the database. */
+/** What can go wrong with machines, the connections between them, and their connections to the database. */
 import type { KeyFolder } from '../key-folder.ts';
 import type { Machine } from './clockwork.ts';
 import type { Database } from './database.ts';
@@ -12,10 +12,10 @@ export interface World {
   readonly folders: ReadonlyMap<string, KeyFolder>;
 }
 
-/** Renewals of the lease are changes, too. */
+/** Lease renewals count as changes, too. */
 const MOST_LOST_CHANGES = 6;
 
-/** Begins it, for so many milliseconds; returns what ends it, if anything does. */
+/** Starts the fault for `lasts` milliseconds; returns the function that ends it, or null if it ends by itself. */
 type Fault = (world: World, instance: Instance, lasts: number) => (() => void) | null;
 
 export const FAULTS = {
@@ -23,7 +23,7 @@ export const FAULTS = {
     instance.kill();
     return () => instance.start();
   },
-  /** It hands over, and is started again by itself. */
+  /** The instance hands over and is restarted automatically. */
   stop(_world, instance) {
     instance.stop();
     return null;
@@ -32,7 +32,7 @@ export const FAULTS = {
     machine.suspend();
     return () => machine.resume();
   },
-  /** The whole machine, which does not know it: its clock stands still. */
+  /** Stops the whole machine, including its clock, so the process cannot notice. */
   pause(_world, { machine }) {
     machine.pause();
     return () => machine.resume();
@@ -65,10 +65,11 @@ export const FAULTS = {
     database.clockSet += 20 * lasts;
     return null;
   },
-  /** All connections to it end, and a standby that lagged is there in its place. */
+  /** A lagging standby replaces the database. */
   'database loses its end'({ database, folders }, _instance, lasts) {
     database.loseEnd(1 + (lasts % MOST_LOST_CHANGES));
-    // It may have lost that a key was replaced, whose file is gone since: whoever promoted the standby has a copy.
+    // The lost changes may include the replacement of a key whose file was deleted since: whoever promotes the standby
+    // restores a copy.
     const putBack = () => {
       for (const folder of folders.values()) folder.putBack();
     };

@@ -1,10 +1,10 @@
-/** What can happen to three instances: requests, and everything that goes wrong meanwhile. */
+/** What can happen to three instances: requests, and every fault that may occur at the same time. */
 import fc from 'fast-check';
 import { BEATING, type DrawnBeat } from './beats.ts';
 import { FAULTS, type FaultName } from './faults.ts';
 
 export const INSTANCES = 3;
-/** How long requests come and faults begin, milliseconds. */
+/** The period in which requests arrive and faults begin, in milliseconds. */
 export const TROUBLE_MS = 2500;
 export const LONGEST_FAULT_MS = 2500;
 
@@ -12,7 +12,7 @@ export interface DrawnFault {
   readonly at: number;
   readonly what: FaultName;
   readonly instance: number;
-  /** Until it is over, milliseconds. */
+  /** Duration, in milliseconds. */
   readonly lasts: number;
 }
 
@@ -26,10 +26,10 @@ export interface DrawnRequest {
     | 'activate'
     | 'rollBack'
     | 'finish'
-    /** The private keys that an instance lacks come. */
+    /** An instance receives the private keys that it lacks. */
     | 'bringKeys'
     | 'beat'
-    /** The very bytes of an earlier heartbeat. */
+    /** Sends the exact bytes of an earlier heartbeat again. */
     | 'repeatBeat';
   readonly instance: number;
   readonly invite: number;
@@ -39,7 +39,7 @@ export interface DrawnRequest {
 
 export interface DrawnSuccession {
   readonly kind: 'planned' | 'compromise';
-  /** Milliseconds. */
+  /** In milliseconds. */
   readonly activatesIn: number;
   readonly overlap: number;
   /** Which instances have the next key from the beginning. */
@@ -47,17 +47,17 @@ export interface DrawnSuccession {
 }
 
 export interface History {
-  /** Of everything that is left to chance: how long messages take. */
+  /** Seeds everything else that is random, such as message delays. */
   readonly seed: number;
-  /** How fast the clock of each machine is. */
+  /** The clock rate of each machine. */
   readonly rates: readonly number[];
-  /** By how much its wall clock is ahead, milliseconds. */
+  /** How far each machine's wall clock is ahead, in milliseconds. */
   readonly ahead: readonly number[];
   readonly faults: readonly DrawnFault[];
   readonly requests: readonly DrawnRequest[];
 }
 
-/** Close together: what goes wrong at different times is mended in between. */
+/** Events are clustered, because faults at different times are over before they can interact. */
 const at = fc
   .tuple(fc.constantFrom(0, 0, 1, 1, 2), fc.integer({ min: 0, max: 500 }))
   .map(([time, later]) => (time * TROUBLE_MS) / 2 + later);
@@ -69,7 +69,7 @@ const WHAT = [
   ...(['beat', 'beat', 'beat', 'beat', 'beat', 'repeatBeat', 'repeatBeat', 'repeatBeat'] as const),
 ] as const;
 
-/** Most are the first of their node, which are signed, or genuine. */
+/** Most are genuine or the first of their node, which is signed. */
 export const beat: fc.Arbitrary<DrawnBeat> = fc.record({
   node: fc.nat(BEATING.length - 1),
   instant: fc.constantFrom('now', 'now', 'now', 'earlier', 'ahead', 'far_ahead', 'stale'),

@@ -1,4 +1,4 @@
-/** One instance: a machine, the folder of its keys, and the process that runs on it, which is started again when it ends. */
+/** One instance: a machine, its key folder, and the process that runs on it, which is restarted when it ends. */
 import { OlderState } from '../../../src/authority/open.ts';
 import type { Answer } from '../../../src/protocol/contract/answers.ts';
 import type { KeyFolder } from '../key-folder.ts';
@@ -8,7 +8,7 @@ import { Fenced, NO_ANSWER } from './database.ts';
 import { type Running, type Surroundings, startProcess } from './process.ts';
 import type { Shown } from './shown.ts';
 
-/** After an end of the process, by whoever supervises it. */
+/** How soon a supervisor restarts a process that has ended. */
 const RESTART_MS = 200;
 
 export class Instance {
@@ -37,7 +37,7 @@ export class Instance {
     });
   }
 
-  /** The process is gone, and its kernel closes its connections. */
+  /** The process dies, and the kernel closes its connections. */
   kill(): void {
     this.machine.kill();
     this.#running = null;
@@ -57,14 +57,14 @@ export class Instance {
     clockwork.at(clockwork.now + RESTART_MS, () => this.start());
   }
 
-  /** Hands over, ends, and is started again. */
+  /** Hands over, ends, and is restarted. */
   stop(): void {
     const { machine } = this;
     const running = this.#running;
     const { life } = machine;
     if (running === null) return;
     machine.run(life, () => {
-      // Its listeners are closed, and no request reaches it any more.
+      // Its listeners are closed, so requests no longer reach it.
       this.#running = null;
       running.stop(this.#inFlight).then(
         () => this.#end(life, null),
@@ -73,14 +73,14 @@ export class Instance {
     });
   }
 
-  /** Null when nobody answers, or nothing is asked. */
+  /** Null if no process answers, or if nothing is asked. */
   ask(
     question: (running: Running) => Answer | Promise<Answer> | null,
   ): Promise<Answer | null> | null {
     return this.#asked(question);
   }
 
-  /** Rejects with a violation when it writes, and shows less than before its turn. */
+  /** Rejects with a violation if this instance is the writer and shows less than before its turn. */
   read(): Promise<Shown | null> | null {
     return this.#asked((running) => running.read());
   }
@@ -107,10 +107,10 @@ export class Instance {
   }
 }
 
-/** Why a process ends that is right. */
+/** Whether this is a legitimate reason for a process to end. */
 function isExpected(cause: unknown): boolean {
   if (cause instanceof Violation) return false;
-  // It has handed over, or lost the lease.
+  // It has handed over or lost the lease.
   if (cause === null || typeof cause === 'string') return true;
   if (cause instanceof Fenced || cause instanceof OlderState) return true;
   return cause instanceof Error && EXPECTED.test(cause.message);

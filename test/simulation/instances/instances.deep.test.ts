@@ -1,9 +1,9 @@
 /**
- * Random histories of three instances whose machines stop, hang, and cannot reach each other or the database, which may lose
- * its end, while the key of the authority is replaced: what was acknowledged is stored, nothing is done twice, no document is
- * older than what was acknowledged before it was asked, whoever pinned the root key can verify every list, no key takes over
- * that a linked instance lacks, none takes over a database that lacks what it shows, and no heartbeat counts that was not made,
- * or counts twice.
+ * Random histories of three instances whose machines stop, hang, and lose contact with each other or with the database,
+ * which may lose its last changes, while the authority's key is replaced. Whatever was acknowledged is stored, nothing
+ * is done twice, no document is older than what was acknowledged before it was requested, every client that pinned the
+ * root key can verify every list, no key takes over while a linked instance lacks it, no instance takes over a database
+ * that lacks what the instance has shown, and no heartbeat counts if it was forged or counted before.
  */
 import { test } from 'node:test';
 import { assertHolds } from '../assert-holds.ts';

@@ -2,7 +2,7 @@ import type { LeaseTable } from '../../../src/store/postgresql/lease-table.ts';
 import type { Machine } from './clockwork.ts';
 import type { Database } from './database.ts';
 
-/** The row of the lease, as one machine reaches it. */
+/** The lease row as one machine reaches it. */
 export function leaseTable(database: Database, machine: Machine): LeaseTable {
   const { lease } = database;
   const ask = <Result>(question: () => Result) => database.ask(machine, question);

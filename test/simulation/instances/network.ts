@@ -1,6 +1,6 @@
 /**
- * What carries messages between machines: late, in order on each connection, and not at all while it is cut. Whoever
- * connects proves that it has a secret that the other side accepts, as with TLS.
+ * Carries messages between machines: delayed, in order within each connection, and not at all while a link is cut. As
+ * with TLS, the connecting side proves that it has a secret that the other side accepts.
  */
 import { deserialize, serialize } from 'node:v8';
 import type { FrameListener, Frames } from '../../../src/server/link/frames.ts';
@@ -19,7 +19,7 @@ interface End {
   readonly life: number;
   other: End | null;
   listener: FrameListener<unknown> | null;
-  /** What has arrived before anyone listened. */
+  /** Messages that arrived before anyone listened. */
   early: unknown[];
   isEnded: boolean;
   /** When the last message to it arrives. */
@@ -32,14 +32,14 @@ interface Listener {
   readonly life: number;
   readonly keys: LinkKeys;
   readonly accept: (wire: Wire) => void;
-  /** The key by which each connection was proved. */
+  /** The key that proved each connection. */
   readonly proven: Map<End, string>;
 }
 
 interface Caller {
   readonly machine: Machine;
   readonly keys: LinkKeys;
-  /** How many have failed: each tries another key. */
+  /** Failed attempts so far; each attempt tries the next key. */
   failures: number;
 }
 
@@ -48,12 +48,12 @@ export class Network {
   readonly #chance: Chance;
   readonly #listeners = new Map<string, Listener>();
   readonly #ends = new Set<End>();
-  /** Pairs of names, from and to, between which nothing arrives, and what waits meanwhile. */
+  /** Links that are cut, as `from to`, with the messages that wait meanwhile. */
   readonly #cuts = new Map<string, (() => void)[]>();
 
   readonly #tamper: (message: object) => object[];
 
-  /** `tamper` changes messages on their way, which nothing does that is right. */
+  /** `tamper` changes messages in transit, to plant a defect. */
   constructor(clockwork: Clockwork, chance: Chance, tamper = (message: object) => [message]) {
     this.#clockwork = clockwork;
     this.#chance = chance;
@@ -65,7 +65,7 @@ export class Network {
     if (!this.#cuts.has(name)) this.#cuts.set(name, []);
   }
 
-  /** What was sent meanwhile arrives, as by the repetitions of TCP. */
+  /** Messages sent in the meantime arrive, as with TCP retransmission. */
   heal(from: Machine, to: Machine): void {
     const name = `${from.name} ${to.name}`;
     const waiting = this.#cuts.get(name) ?? [];
@@ -73,7 +73,7 @@ export class Network {
     for (const send of waiting) send();
   }
 
-  /** The kernel of a machine whose process has died tells the others. */
+  /** The kernel of a machine whose process died closes its connections, so the other ends notice. */
   died(machine: Machine): void {
     for (const end of this.#ends) {
       if (end.machine === machine && !end.machine.isRunning) this.#end(end);
@@ -200,7 +200,7 @@ export class Network {
     else end.listener.take(message);
   }
 
-  /** The one side knows at once, the other when it is told. */
+  /** This end notices immediately, the other when the message arrives. */
   #end(end: End): void {
     if (end.isEnded) return;
     end.isEnded = true;

@@ -1,4 +1,4 @@
-/** As `planted.deep.test.ts`, with defects in heartbeat sessions. */
+/** Like `planted.deep.test.ts`, with defects in heartbeat sessions. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -14,7 +14,7 @@ const GENUINE = { node: 2, instant: 'now', flaw: 'none', again: 0 } as const;
 const NO_SUCCESSION = { kind: 'planned', activatesIn: 0, overlap: 0, holders: [] } as const;
 const UNUSED = { invite: 0, succession: NO_SUCCESSION, beat: GENUINE } as const;
 
-/** A heartbeat in a session, an end of the instance, and the same heartbeat again through others. */
+/** A session heartbeat, the end of the instance, and then the same heartbeat again through others. */
 const repeatedBeats = (what: 'kill' | 'stop') =>
   fc.record({ history: histories, instance }).map(({ history, instance }): History => {
     const beat = { ...UNUSED, at: 100, what: 'beat', instance } as const;
@@ -25,7 +25,7 @@ const repeatedBeats = (what: 'kill' | 'stop') =>
     return { ...history, faults, requests: [beat, ...again] };
   });
 
-/** A key takes over, and heartbeats come in the sessions that began before. */
+/** A key takes over, and heartbeats arrive in sessions that began before. */
 const replacedKeys = fc
   .record({ history: histories, instance, succession, beat })
   .map(({ history, instance, succession }): History => {

@@ -1,4 +1,4 @@
-/** A check of the simulation of instances itself: each of these defects has to be found. */
+/** Tests the simulation of instances itself: it must detect each of these defects. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -18,7 +18,7 @@ const HISTORIES = 400;
 
 let isLost = false;
 
-/** An instance hands over, and the database loses that soon afterward. */
+/** An instance hands over, and soon afterward the database loses that change. */
 const lostHandOvers = fc
   .record({
     history: histories,
@@ -33,8 +33,8 @@ const lostHandOvers = fc
   });
 
 /**
- * The machine of an instance stands still while another takes over. If it wrote, it takes itself for the holder when it goes
- * on, until its next renewal. Other histories have that too seldom: some need more than 500.
+ * An instance's machine is paused while another takes over. If it was the writer, it believes that it still is one
+ * after resuming, until its next renewal. Other histories rarely produce this: some runs need more than 500.
  */
 const pausedWriters = fc
   .record({
@@ -47,7 +47,7 @@ const pausedWriters = fc
     return { ...history, faults: [pause] };
   });
 
-/** A key replaces another soon, and there are no faults that would have hidden what follows. */
+/** A key is replaced early, with no faults that could hide the consequences. */
 const replacedKeys = fc
   .record({ history: histories, instance: fc.nat(INSTANCES - 1), succession, beat })
   .map(({ history, instance, succession, beat }): History => {

@@ -17,26 +17,26 @@ import { SEED } from './seed.ts';
 export interface Defect extends ProcessDefect {
   /** Changes the database. */
   readonly database?: (database: Database) => void;
-  /** Changes a message on its way. */
+  /** Changes messages in transit. */
   readonly tamper?: (message: object) => object[];
-  /** Changes what a client takes an answer for. */
+  /** Changes an answer before the client sees it. */
   readonly told?: (answer: Answer) => Answer;
 }
 
-/** What all histories so far have walked through. */
+/** Totals over all histories so far. */
 export const walked = { changes: 0, changesOfKeys: 0, beats: 0 };
 
-/** By then all instances serve. */
+/** All instances serve by then. */
 const BEGINS_MS = 1500;
 /**
- * How soon after the last trouble everything is well again: held requests are answered, and a lease runs out for each instance
- * that remembers more than the database has, and is started again.
+ * How soon after the last fault everything works again. This allows for held requests to be answered, and for one lease
+ * to expire per instance that remembers more than the database has and is therefore restarted.
  */
 const RECOVERY_MS = 7000;
 const WELL_MS = BEGINS_MS + TROUBLE_MS + LONGEST_FAULT_MS + RECOVERY_MS;
-/** How long a request may take then. */
+/** How long a request may take after recovery. */
 const PATIENCE_MS = 500;
-/** Until the writer has stored the last heartbeats. */
+/** How long the writer may take to store the last heartbeats. */
 const STORED_MS = 1500;
 
 export function play(history: History, defect: Defect = {}): Promise<void> {
@@ -79,7 +79,7 @@ async function playOn(history: History, defect: Defect): Promise<void> {
     const instance = instances[index] as Instance;
     clockwork.at(BEGINS_MS + at, () => clients.send(instance, request));
   }
-  // A holder learns that the database has lost its end when it stores something.
+  // A holder notices that the database has lost its last changes when it stores something.
   for (const instance of instances) {
     clockwork.at(WELL_MS - RECOVERY_MS, () => {
       clients.send(instance, LAST_KEYS);

@@ -1,4 +1,4 @@
-/** The process of an instance, put together as the program does it, but for the machine, the network and the database. */
+/** The process of an instance, wired as in the program, except for the machine, the network and the database. */
 import {
   formerKeys,
   genesisInForce,
@@ -53,22 +53,25 @@ export interface Surroundings {
   readonly database: Database;
   readonly network: Network;
   readonly chance: Chance;
-  /** By the names of the machines. */
+  /** By machine name. */
   readonly folders: ReadonlyMap<string, KeyFolder>;
   readonly defect: ProcessDefect;
-  /** Called with what must not be. */
+  /** Called with each violation. */
   found(cause: unknown): void;
 }
 
-/** The public face of a process while it runs. */
+/** The public interface of a running process. */
 export interface Running {
   readonly call: Call;
   readonly authorityKeys: KnownAuthorityKeys;
   readonly sessions: HeartbeatSessions;
   now(): number;
-  /** As it knows them, without asking. */
+  /** Returns the document that it has, without asking the writer. */
   held(name: keyof Shown): JsonObject | null;
-  /** Null if it does not know what is published now. Rejects if it writes, and shows less than before its turn. */
+  /**
+   * Null if it does not know what is currently published. Rejects if it is the writer and shows less than before its
+   * turn.
+   */
   read(): Promise<Shown | null>;
   stop(inFlight: Iterable<Promise<unknown>>): Promise<void>;
 }
@@ -84,11 +87,11 @@ const logger = createLogger({
   destination: { write: () => undefined },
   now: () => 0,
 });
-/** How often an instance that waits reads what is stored. */
+/** How often a waiting instance reads the stored state. */
 const FOLLOW_MS = 250;
-/** How often the writer looks whether anything is due for the keys of the authority. */
+/** How often the writer checks whether a key change is due. */
 const KEYS_MS = 1000;
-/** How often it looks for the secret of sessions, if it lacks the key. */
+/** How often it looks for the session secret while it lacks the key. */
 const SECRET_MS = 1000;
 
 /** Resolves when it serves. */
@@ -132,7 +135,7 @@ export async function startProcess(
   let authority: OpenAuthority | null = null;
   const holder = `${machine.name} ${machine.life}`;
   let position: StatePosition | null = null;
-  /** The certificates on the list that it has shown when its turn came. */
+  /** The certificates on the list that it had shown by the time its turn came. */
   let before: readonly string[] = [];
   let lease: Lease | null = null;
 
@@ -141,7 +144,7 @@ export async function startProcess(
     return latest === undefined ? null : JSON.parse(documentText(latest));
   }
 
-  /** Reads what is stored, as an instance does that keeps the state ready. */
+  /** Reads the stored state, as an instance does that keeps its state ready. */
   async function follow(): Promise<void> {
     if (lease !== null) return;
     const seen = await database.ask(machine, () => lookAt(database.disk)).catch(() => null);
@@ -165,7 +168,7 @@ export async function startProcess(
     isWaiting = resolve;
   });
   const acquired = acquireLease({
-    // Another at each start.
+    // Different at each start.
     holder: { id: holder, name: machine.name },
     candidate: {
       configuration: {},
@@ -227,7 +230,7 @@ export async function startProcess(
     return host.followers().filter(({ nextKey }) => nextKey !== publicKey).length;
   }
 
-  /** No key takes over that an instance lacks which is linked. */
+  /** Reports a violation if a key takes over while a linked instance lacks it. */
   function activatedEverywhere(unit: Unit): Unit {
     for (const { entry } of unit.audit) {
       if (entry.event_type !== 'authority_key_activated') continue;

@@ -1,5 +1,5 @@
 /**
- * What readers are shown: nothing that is older than what was acknowledged before they asked, and lists that whoever
+ * What readers are shown: nothing older than what was acknowledged before they asked, and lists that every client that
  * pinned the root key can verify.
  */
 
@@ -16,10 +16,10 @@ import { AUTHORITY, NETWORK, ROOT } from '../requests.ts';
 import { insist } from '../violation.ts';
 import { certificatesOn, type Shown } from './shown.ts';
 
-/** What was acknowledged at some time. */
+/** What had been acknowledged at some point. */
 export interface Acknowledged {
   readonly revoked: readonly string[];
-  /** How many statements are published at least, and how many of them in force. */
+  /** The least number of published statements, and of those in force. */
   readonly published: number;
   readonly inForce: number;
   readonly retired: readonly string[];
@@ -27,7 +27,10 @@ export interface Acknowledged {
 
 export interface ReadersOptions {
   now(): number;
-  /** Whether the database has lost its end: then what was acknowledged may be gone, and come again otherwise. */
+  /**
+   * Whether the database has lost its last changes: then acknowledged changes may be missing, and may come back in
+   * another form.
+   */
   hasLost(): boolean;
   isLost(certId: string): boolean;
 }
@@ -35,9 +38,9 @@ export interface ReadersOptions {
 export class Readers {
   readonly #options: ReadersOptions;
   #acknowledged: Acknowledged = { revoked: [], published: 0, inForce: 0, retired: [] };
-  /** What each number of the revocation list has named. */
+  /** The contents of each sequence number of the revocation list. */
   readonly #lists = new Map<number, string>();
-  /** Of somebody who has followed all the time. */
+  /** The trust of a client that has followed from the beginning. */
   readonly #follower: NetworkTrust;
 
   constructor(options: ReadersOptions) {
@@ -64,7 +67,7 @@ export class Readers {
     };
   }
 
-  /** What was shown to somebody who asked when this was acknowledged. */
+  /** Checks what was shown to a reader who asked once `acknowledged` was known. */
   check(where: string, shown: Shown, acknowledged: Acknowledged, isLast = false): void {
     const { hasLost, isLost } = this.#options;
     const listed = certificatesOn(shown.crl);
@@ -81,7 +84,7 @@ export class Readers {
     this.#follow(where, shown, isLast);
   }
 
-  /** Genesis block, keys and list are of one time. */
+  /** Genesis block, keys and list must agree on the current key. */
   #assertOneKey(where: string, shown: Shown): void {
     const { network_authority } = shown.genesis as unknown as GenesisBlock;
     const current = keysOf(shown).keys.find(({ state }) => state === 'current')?.public_key;
@@ -92,7 +95,7 @@ export class Readers {
     );
   }
 
-  /** By somebody who has only the root key. */
+  /** Verifies as a client that knows only the root key. */
   #assertVerified(where: string, { authority_keys, genesis, crl }: Shown): void {
     const trust = this.#newFollower();
     const { refusal } = trust.follow(authority_keys, genesis as unknown as GenesisBlock);
@@ -112,7 +115,7 @@ export class Readers {
 
   #follow(where: string, { authority_keys, genesis }: Shown, isLast: boolean): void {
     const { refusal } = this.#follower.follow(authority_keys, genesis as unknown as GenesisBlock);
-    // Others may have been shown more before it was acknowledged.
+    // Other readers may have been shown more before it was acknowledged.
     const isEarlier = refusal?.reason === 'shorter' && !isLast;
     insist(
       refusal === null || isEarlier,

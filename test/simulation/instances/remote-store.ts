@@ -1,4 +1,4 @@
-/** The store port on the database, as the process that holds the lease reaches it: what it writes arrives in order. */
+/** The store port on the database, as the lease holder's process reaches it: its writes arrive in order. */
 
 import { auditLineOf } from '../../../src/store/audit-log.ts';
 import type { Holding } from '../../../src/store/postgresql/lease-table.ts';
@@ -20,7 +20,7 @@ export interface RemoteStoreOptions {
   readonly database: Database;
   readonly machine: Machine;
   readonly by: Holding & { readonly previousOwner: PreviousOwner };
-  /** A change has succeeded that was sent at this monotonic time. */
+  /** A change that was sent at this monotonic time has succeeded. */
   committed(sentAt: number): void;
 }
 
@@ -30,7 +30,7 @@ export function remoteStore({ database, machine, by, committed }: RemoteStoreOpt
   let last: Promise<unknown> = Promise.resolve();
   let problem: string | null = null;
 
-  /** An ended process asks nobody, although its promises go on. */
+  /** An ended process sends no queries, although its promises continue. */
   function ask<Result>(question: (disk: MemoryDisk) => Result): Promise<Result> {
     if (machine.life !== life) return new Promise(() => undefined);
     return database.ask(machine, () => question(database.disk));
@@ -80,7 +80,7 @@ export function remoteStore({ database, machine, by, committed }: RemoteStoreOpt
   };
 }
 
-/** What is so once the unit is stored, as far as anybody is told. */
+/** What becomes true once the unit is stored, as far as clients are informed. */
 function factsOf({ subjects }: Unit): readonly string[] {
   return subjects.flatMap(({ kind, id, version, snapshot: { value, context } }) => {
     switch (kind) {
@@ -101,7 +101,7 @@ export const revoked = (certId: string) => `certificate ${certId} is revoked`;
 export const joined = (nodeKey: string) => `node ${nodeKey} has joined`;
 export const used = (inviteId: string) => `invite ${inviteId} is used`;
 export const keyIs = (publicKey: string, state: string) => `key ${publicKey} is ${state}`;
-/** A key may become the current one again. */
+/** False for keys: a key may become the current one again. */
 export const comesOnce = (fact: string) => !fact.startsWith('key ');
-/** Whether other keys sign from now on. */
+/** Whether the signing keys change. */
 export const isKeyChange = (fact: string) => /^key .* is (previous|distrusted|retired)$/.test(fact);

@@ -1,4 +1,4 @@
-/** The state that every history begins with: nodes that are enrolled, and invites. */
+/** The initial state of every history: enrolled nodes, and invites. */
 import { createDocumentPublisher } from '../../../src/protocol/contract/publications.ts';
 import { type CallName, type CallOf, call, open } from '../authority-calls.ts';
 import { KeyFolder } from '../key-folder.ts';
@@ -61,5 +61,5 @@ async function seeded() {
   return { disk, certificates, invites };
 }
 
-/** Invites by their tokens. */
+/** The initial state, with its invites by token. */
 export const SEED = await seeded();

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../src/base/json/value.ts';
 
-/** The documents as a reader gets them. */
+/** The documents as a reader receives them. */
 export interface Shown {
   readonly genesis: JsonObject;
   readonly authority_keys: JsonObject;

@@ -3,7 +3,7 @@ import { type Draw, type Failure, firstFailure } from '../drawn.ts';
 import { type History, histories } from './histories.ts';
 import { type Defect, play } from './play.ts';
 
-/** Null when every history holds. */
+/** Returns null if every history passes. */
 export function simulate(
   draw: Draw,
   defect?: Defect,

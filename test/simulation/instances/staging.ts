@@ -1,4 +1,4 @@
-/** Successions that operators prepare from what an instance has published, with the next key in the folders of some. */
+/** Successions that operators prepare from what an instance has published, with the next key in some of the folders. */
 import type { Signer } from '../../../src/base/crypto/primitives.ts';
 import type { AuthorityKeys } from '../../../src/protocol/records/authority-chain.ts';
 import type { GenesisBlock } from '../../../src/protocol/records/genesis.ts';
@@ -20,7 +20,7 @@ export class Operators {
     this.#chance = chance;
   }
 
-  /** Null when the instance has not published what it follows, or there is no other key. */
+  /** Null if the instance has not published the documents that a succession builds on, or if no keys are left. */
   succession(
     { kind, activatesIn, overlap, holders }: DrawnSuccession,
     now: number,
@@ -42,7 +42,7 @@ export class Operators {
     return madeSuccession(ground, { kind, to, activatesIn, overlap, flaw: 'none' }).signed;
   }
 
-  /** What was not in the folder of the instance is put there. */
+  /** Puts the keys that the instance lacks into its folder. */
   bringKeys({ folder }: Instance): void {
     for (const key of this.#prepared) folder.put(key);
   }

@@ -2,10 +2,10 @@
 import { audiencesOf } from './authority-keys.ts';
 import { also, type Moment, type Outcome, refused, type Tier } from './state.ts';
 
-/** Signed requests may be this old, or ahead, in milliseconds. */
+/** The greatest age of a signed request, and how far it may be ahead, in milliseconds. */
 export const TOLERANCE = 300_000;
 
-/** Nonces are held for this long, in milliseconds. */
+/** How long nonces are remembered, in milliseconds. */
 export const NONCES_HELD = 660_000;
 
 export interface Proof {
@@ -15,11 +15,13 @@ export interface Proof {
   readonly isGenuine: boolean;
   readonly signedAt: number;
   readonly nonce: string;
-  /** The key of the authority that it was signed for; null where it is not named. */
+  /** The authority key that it was signed for; null where none is named. */
   readonly audience: string | null;
 }
 
-/** An operator's request: `decide` is asked once the operator was admitted and the body is well formed. */
+/**
+ * Predicts an operator's request: `decide` is called only if the operator is authorized and the body is well formed.
+ */
 export function asOperator(
   moment: Moment,
   proof: Proof,
@@ -42,7 +44,7 @@ export function asOperator(
     : isWellFormed
       ? decide()
       : refused('request_validation_failed');
-  // A genuine request spends its nonce, whatever becomes of it.
+  // A genuine request spends its nonce even if it is refused.
   const admitted = [outcomes]
     .flat()
     .map((outcome) => also(outcome, ({ spent }) => spent.add(nonceKey(scope, proof))));
@@ -51,7 +53,7 @@ export function asOperator(
 
 export type ProofVerdict = 'valid' | 'invalid' | 'either';
 
-/** `either` is where the rules leave it open, such as what a restart may have forgotten. */
+/** Returns `either` where the rules leave it open, for example because a restart may have forgotten something. */
 export function judgeNodeProof(moment: Moment, scope: string, proof: Proof): ProofVerdict {
   const { state, edgeNow, now, mayBeForgotten, forgottenUntil, wasAccepted, wasTried } = moment;
   const isReplay = state.spent.has(nonceKey(scope, proof)) || wasAccepted(scope, proof.nonce);
@@ -61,7 +63,7 @@ export function judgeNodeProof(moment: Moment, scope: string, proof: Proof): Pro
   return proof.signedAt <= forgottenUntil(proof.holder) ? 'either' : 'valid';
 }
 
-/** All that a proof allows: the request goes on, or is refused, or one of both. */
+/** Returns every outcome that the verdict allows: success, refusal, or both. */
 export function withProof(
   verdict: ProofVerdict,
   go: () => Outcome,
@@ -76,7 +78,7 @@ export function nonceKey(scope: string, { nonce }: Pick<Proof, 'nonce'>): string
   return `${scope} ${nonce}`;
 }
 
-/** An age of exactly the tolerance passes. */
+/** A request whose age equals the tolerance is still accepted. */
 function isStale({ signedAt }: Proof, now: number): boolean {
   return Math.abs(now - signedAt) > TOLERANCE;
 }

@@ -1,6 +1,6 @@
 /**
- * The keys of the authority, as in the state table of the contract [authority-keys-8], and why a succession is not in
- * order [authority-keys-2], [authority-keys-5], [authority-keys-9-1].
+ * The authority's keys according to the state table of the contract [authority-keys-8], and why a succession is invalid
+ * [authority-keys-2], [authority-keys-5], [authority-keys-9-1].
  */
 import { formatInstant } from '../../../src/base/timestamp.ts';
 import { isCompromised, publishNext } from './enrollment.ts';
@@ -14,11 +14,11 @@ export interface Statement {
   readonly to: string;
   readonly activatesAt: number;
   readonly overlapUntil: number;
-  /** From when on the replaced key counts for nothing; null unless it was stolen. */
+  /** When the replaced key stops counting; null unless it was stolen. */
   readonly distrustedFrom: number | null;
 }
 
-/** What is wrong with a succession in itself, or nothing. */
+/** What is wrong with the succession itself, if anything. */
 export type OfferFlaw =
   | 'none'
   | 'number'
@@ -31,34 +31,34 @@ export type OfferFlaw =
   | 'times'
   | 'no_way_back';
 
-/** A succession, as it was made at some time. */
+/** A succession as it was created at some point. */
 export interface Offer {
   readonly statement: Statement;
   readonly rollBack: Statement | null;
-  /** Of the statement before it; `first` for the first one. */
+  /** The id of the preceding statement; `first` if there is none. */
   readonly previous: string;
   readonly flaw: OfferFlaw;
 }
 
 export type KeyState = 'next' | 'current' | 'previous' | 'retired' | 'distrusted';
 
-/** Which keys sign from a time on. */
+/** Which keys sign from a given time. */
 export interface Term {
   readonly from: number;
   readonly current: string;
   readonly previous: string | null;
 }
 
-/** Never changed in place. */
+/** Never mutated. */
 export interface AuthorityKeys {
   readonly rootKey: string;
   /** Oldest first. */
   readonly states: ReadonlyMap<string, KeyState>;
   readonly inForce: readonly Statement[];
   readonly staged: Offer | null;
-  /** What returns to the key before, until the end of the overlap. */
+  /** The statement that rolls back to the preceding key, available until the overlap ends. */
   readonly wayBack: Statement | null;
-  /** The last one says which keys sign now. */
+  /** The last term says which keys sign now. */
   readonly terms: readonly [Term, ...Term[]];
 }
 
@@ -77,13 +77,13 @@ export function signingNow({ terms }: AuthorityKeys): Term {
   return terms.at(-1) ?? terms[0];
 }
 
-/** The statements in force, and the one that is staged. */
+/** The statements in force, followed by the staged one. */
 export function publishedIds({ inForce, staged }: AuthorityKeys): readonly string[] {
   const last = staged === null ? [] : [staged.statement];
   return [...inForce, ...last].map(({ id }) => id);
 }
 
-/** The keys of a certificate that was issued then, as far as they still sign; without any, those of now. */
+/** The keys that signed when the certificate was issued and still sign; if there are none, the keys that sign now. */
 export function signingSince({ terms }: AuthorityKeys, issuedAt: number): readonly string[] {
   const now = keysOf(terms.at(-1) ?? terms[0]);
   const then = keysOf(terms.findLast(({ from }) => from <= issuedAt) ?? terms[0]);
@@ -101,14 +101,14 @@ export function oldestSigning({ states, terms }: AuthorityKeys): string {
   return [...states.keys()].find((key) => now.includes(key)) ?? '';
 }
 
-/** Whom a request may be signed for: the current key, the one that it replaced, and the next one. */
+/** The keys that a request may be addressed to: the current key, the one that it replaced, and the next one. */
 export function audiencesOf({ inForce, staged, terms }: AuthorityKeys): readonly string[] {
   const { current } = terms.at(-1) ?? terms[0];
   const replaced = inForce.findLast(({ to }) => to === current)?.from;
   return [current, replaced, staged?.statement.to].filter((key) => key !== undefined);
 }
 
-/** When the genesis block of a statement begins; nodes want that of a rollback to begin later. */
+/** When a statement's genesis block begins; nodes require the one of a rollback to begin later. */
 function beginsAt({ kind, activatesAt }: Statement): number {
   return kind === 'roll_back' ? activatesAt + 1000 : activatesAt;
 }
@@ -133,7 +133,7 @@ function rejected(cause: string): Outcome {
   return refused(`succession_rejected: ${cause}`);
 }
 
-/** Why a succession is not in order; null if it is. */
+/** Why a succession is invalid; null if it is valid. */
 function problemOf(moment: Moment, offer: Offer): string | null {
   const { now, state } = moment;
   const { inForce, terms, rootKey } = state.authority;
@@ -228,7 +228,7 @@ export function rollBack(moment: Moment): Outcome {
   };
 }
 
-/** `despite` is the number of nodes that the operator names; it may be right within bounds. */
+/** `despite` is the number of nodes that the operator confirms; within the bounds it may be correct. */
 export function finish(moment: Moment, despite: number): readonly Outcome[] {
   const { previous } = signingNow(moment.state.authority);
   if (previous === null) return [refused('no_overlap')];
@@ -256,7 +256,7 @@ function endOverlap(moment: Moment, previous: string): Outcome {
   return { ...stored('authority_key_retired', change, answer), changesSigners: true };
 }
 
-/** What the authority does by itself now; null if nothing is due, or the key for it is not held. */
+/** What the authority must do on its own now; null if nothing is due, or if the necessary key is missing. */
 export function dueNow(moment: Moment): Outcome | null {
   const { now, state } = moment;
   const { inForce, staged } = state.authority;
@@ -282,7 +282,7 @@ function changing(change: (keys: AuthorityKeys) => AuthorityKeys): Change {
   };
 }
 
-/** All lists are published again, in the same step. */
+/** Publishes all lists again in the same step. */
 function changingSigners(now: number, change: (keys: AuthorityKeys) => AuthorityKeys): Change {
   return (state: State) => {
     state.authority = change(state.authority);

@@ -1,6 +1,6 @@
 /**
- * Last contacts of certificates. Contacts are not durable at once, and a decided request counts as a
- * contact only when it is answered, so each contact is known only within bounds.
+ * Last contacts of certificates. Contacts are not durable immediately, and a decided request counts as a contact only
+ * once it is answered, so each contact is known only within bounds.
  */
 import type { State } from './state.ts';
 
@@ -11,12 +11,12 @@ export const ACTIVE_WINDOW = 300_000;
 export const FLUSH_INTERVAL = 1000;
 
 interface Contact {
-  /** Minus infinity where the certificate may count as without any contact. */
+  /** Minus infinity if the certificate may have no contact at all. */
   readonly earliest: number;
   readonly latest: number;
 }
 
-/** What is within the bounds of one of them. */
+/** Bounds that include those of both contacts. */
 function either(one: Contact, other: Contact = one): Contact {
   return {
     earliest: Math.min(one.earliest, other.earliest),
@@ -27,27 +27,27 @@ function either(one: Contact, other: Contact = one): Contact {
 export class Contacts {
   #now = new Map<string, Contact>();
   /**
-   * Bounds of all contacts since the last stored flush began: with a range of times each of them may be stored before
-   * the next flush, and none from before that flush is left.
+   * Bounds of every contact since the last stored flush began: any of these times may be stored before the next flush,
+   * while contacts from before that flush are gone.
    */
   #stored = new Map<string, Contact>();
-  /** The same for the flush that is under way, if any. */
+  /** The same for the flush in progress, if any. */
   #storing = new Map<string, Contact>();
-  /** Certificates with a renewal under way that nobody may have heard of since it was decided. */
+  /** Certificates whose renewal is in progress, with no possible contact since it was decided. */
   #renewing = new Set<string>();
-  /** The latest instant that any reader or node has been served at: whoever was quiet then is dropped. */
+  /** The latest time at which any reader or node was served: nodes that were silent by then are no longer active. */
   #highWater = 0;
   /** The same, since the clock was last set. */
   #latest = 0;
 
-  /** Something that was decided at one instant and answered for at another. */
+  /** Records a contact that was decided at one time and answered at another. */
   heardOf(certId: string, decidedAt: number, answeredAt: number): void {
     this.observe(answeredAt);
     this.#now.set(certId, { earliest: decidedAt, latest: this.#latest });
     this.#mayStore();
   }
 
-  /** A heartbeat that was decided may be seen already, answered or not. */
+  /** A decided heartbeat may be visible already, whether or not it was answered. */
   mayBeHeardOf(certId: string, at: number): void {
     this.observe(at);
     this.#renewing.delete(certId);
@@ -63,7 +63,7 @@ export class Contacts {
     }
   }
 
-  /** No contact is later than the present, whatever the time was when it came. */
+  /** No contact is later than now, whatever the clock showed when it arrived. */
   clockSet(now: number): void {
     this.#latest = now;
     for (const [id, { earliest, latest }] of this.#now) {
@@ -72,18 +72,18 @@ export class Contacts {
     this.#mayStore();
   }
 
-  /** A renewal was decided, and is being stored. */
+  /** A renewal was decided and is being stored. */
   renewing(certId: string): void {
     this.#renewing.add(certId);
   }
 
-  /** A renewed certificate counts only if it was heard of since its renewal was decided. */
+  /** A renewed certificate counts only if there was a contact after its renewal was decided. */
   renewed(certId: string): void {
     if (this.#renewing.delete(certId)) this.#now.delete(certId);
     else this.#inDoubt(certId);
   }
 
-  /** Whatever came while the renewal was stored may have been refused. */
+  /** Heartbeats that arrived while the renewal was being stored may have been refused. */
   #inDoubt(certId: string): void {
     const contact = this.#now.get(certId);
     if (contact !== undefined) this.#now.set(certId, { ...contact, earliest: -Infinity });
@@ -103,8 +103,8 @@ export class Contacts {
   }
 
   /**
-   * After a restart only what was stored is known, and the certificates themselves. What a clock that was set
-   * back has changed is stored before anything is served.
+   * After a restart, only stored contacts and the certificates themselves are known. Contacts that were adjusted
+   * because the clock was set back are stored before anything is served.
    */
   restart({ certificates }: State, now: number): void {
     this.#now = new Map();
@@ -121,8 +121,8 @@ export class Contacts {
   }
 
   /**
-   * A start died, and may have stored what a clock that was set back has changed: whether a contact followed
-   * a renewal is in doubt then.
+   * A start that died may already have stored contacts adjusted to a clock that was set back, so it is uncertain
+   * whether they came after a renewal.
    */
   startDied(now: number): void {
     for (const [id, { latest }] of this.#stored) {
@@ -130,7 +130,7 @@ export class Contacts {
     }
   }
 
-  /** How many nodes may count as active. */
+  /** The least and the greatest number of nodes that may count as active. */
   activeBounds({ certificates }: State, now: number): { least: number; most: number } {
     this.observe(now);
     let least = 0;

@@ -1,5 +1,5 @@
 /**
- * Invites, certificates, operator keys and policies, as in the state tables of the contract
+ * Invites, certificates, operator keys and policies, according to the state tables of the contract
  * [service-states-and-transitions].
  */
 import { judgeNodeProof, nonceKey, type Proof, type ProofVerdict, withProof } from './access.ts';
@@ -18,11 +18,11 @@ import {
 const HOUR = 3_600_000;
 /** How long a renewed certificate stays usable. */
 export const RENEWAL_GRACE = 900_000;
-/** How many certificates of one key may be live at once. */
+/** How many live certificates a key may have at once. */
 const MOST_LIVE = 16;
-/** From this many unexpired ones on, a renewal supersedes no others. */
+/** With this many unexpired certificates, a renewal no longer supersedes others. */
 const MOST_UNEXPIRED = 256;
-/** How long what has ended is kept. */
+/** How long ended subjects are kept. */
 export const RETENTION = 2 * HOUR;
 
 export interface InviteTerms {
@@ -114,7 +114,10 @@ export function heartbeat(moment: Moment, request: NodeRequest): readonly Outcom
 
 const ACKNOWLEDGED = answered(() => ({ ack: true }));
 
-/** What the edge has found to be a heartbeat of a session; `verdict` is whether its instant is new [core-3-4]. */
+/**
+ * Predicts a heartbeat that the edge has accepted as part of a session; `verdict` is whether its instant is new
+ * [core-3-4].
+ */
 export function beatInSession(
   moment: Moment,
   { certId, nodeKey }: Pick<Proven, 'certId' | 'nodeKey'>,
@@ -126,7 +129,7 @@ export function beatInSession(
 
 export interface RenewRequest extends NodeRequest {
   readonly validityHours: number;
-  /** Null when the node claims none. */
+  /** Null if the node claims none. */
   readonly roles: readonly string[] | null;
 }
 
@@ -158,7 +161,7 @@ export function renew(moment: Moment, request: RenewRequest): readonly Outcome[]
   });
 }
 
-/** A key that has as many live certificates as it may loses its oldest ones, but never the renewed one. */
+/** A key that is at its limit of live certificates loses its oldest ones, but never the renewed one. */
 function supersedeOldest(
   certificates: Map<string, Certificate>,
   live: readonly string[],
@@ -180,7 +183,7 @@ interface Proven {
   readonly certId: string;
   readonly nodeKey: string;
   readonly verdict: ProofVerdict;
-  /** How it is refused if the proof does not count. */
+  /** The refusal if the proof fails. */
   readonly failure: string;
 }
 
@@ -190,7 +193,7 @@ function provenBy(moment: Moment, { proof, certId }: NodeRequest): Proven {
   return { certId, nodeKey, verdict, failure: 'node_auth_failed' };
 }
 
-/** What heartbeat and renewal share [core-4-4]: the certificate, then the proof, then the time. */
+/** The checks that heartbeat and renewal share [core-4-4]: first the certificate, then the proof, then the time. */
 function withCertificate(
   moment: Moment,
   { certId, nodeKey, verdict, failure }: Proven,
@@ -219,7 +222,7 @@ function isSameSet(a: readonly string[], b: readonly string[]): boolean {
   return [...a].sort().join() === [...b].sort().join();
 }
 
-/** A compromised key ends with all its certificates, in one version of the list. */
+/** A compromise ends all certificates of the key in a single version of the list. */
 export function revokeCertificate(moment: Moment, certId: string, reason: string): Outcome {
   const { state, now } = moment;
   const certificate = state.certificates.get(certId);
@@ -257,7 +260,7 @@ export function revokeCertificate(moment: Moment, certId: string, reason: string
   return stored('certificate_revoked', change, () => answer, ended.length);
 }
 
-/** Of a key whose certificates had all ended for other reasons, which they keep. */
+/** For a key whose certificates had all ended for other reasons; they keep those. */
 function recordCompromise(nodeKey: string, now: number): Change {
   return (next) => {
     next.compromised.add(nodeKey);
@@ -265,7 +268,7 @@ function recordCompromise(nodeKey: string, now: number): Change {
   };
 }
 
-/** Published from the first start on; the feed of another issuer begins with its first revocation. */
+/** Published since the first start; the feed of another issuer begins with its first revocation. */
 const FROM_ZERO: ReadonlySet<string> = new Set(['crl', 'alpha']);
 
 export function publicationOf({ publications }: State, name: string) {
@@ -279,8 +282,8 @@ export function publishNext(state: State, name: string, now: number): void {
 }
 
 /**
- * An agent that was removed at this instant, or whose node lost its certificate then, is not offered to its
- * peers any more, and no descriptor from before can bring it back.
+ * Ends an agent's registration, because it was removed or its node lost its certificate: peers no longer find the
+ * agent, and no earlier descriptor can restore it.
  */
 export function endRegistration({ agents }: State, nodeKey: string, at: number): void {
   const agent = agents.get(nodeKey);
@@ -288,7 +291,7 @@ export function endRegistration({ agents }: State, nodeKey: string, at: number):
   agents.set(nodeKey, { ...agent, isRegistered: false, newest: Math.max(agent.newest, at) });
 }
 
-/** A key of which any certificate was revoked because it was compromised, or that was recorded as such. */
+/** Whether any certificate of the key was revoked for key compromise, or the compromise was recorded separately. */
 export function isCompromised({ certificates, compromised }: State, nodeKey: string): boolean {
   return (
     compromised.has(nodeKey) ||
@@ -298,7 +301,7 @@ export function isCompromised({ certificates, compromised }: State, nodeKey: str
   );
 }
 
-/** Ids of the certificates of a key that are not revoked, expired or superseded. */
+/** Ids of a key's certificates that are not revoked, expired or superseded. */
 export function liveCertificates(
   { certificates }: State,
   nodeKey: string,
@@ -328,7 +331,7 @@ export function revokeOperatorKey({ state }: Moment, keyId: string): Outcome {
   );
 }
 
-/** The same id again replaces that version. */
+/** Publishing the same id again replaces that version. */
 export function publishPolicy({ now }: Moment, policyId: string): Outcome {
   const change: Change = (state) => {
     state.policies.set(policyId, now);
@@ -345,7 +348,7 @@ export function rollBackPolicy({ state }: Moment, policyId: string): Outcome {
   return stored('policy_rolled_back', change, () => ({ policy_id: policyId }));
 }
 
-/** The first read of a network without policy makes the default. */
+/** The first read of a network without a policy creates the default. */
 export function readPolicy({ state, now }: Moment, defaultId: string): Outcome {
   if (state.activePolicy !== null) return answered();
   const change: Change = (next) => {

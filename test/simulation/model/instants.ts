@@ -1,6 +1,6 @@
 /**
- * The newest instant that was used with each certificate, in a signed request or in a session: a heartbeat in a session
- * must be later [core-3-4]. It is known within bounds, because a crash loses what was not stored.
+ * The newest instant used with each certificate, in a signed request or in a session: a session heartbeat must be later
+ * [core-3-4]. It is known only within bounds, because a crash loses what was not stored.
  */
 import type { ProofVerdict } from './access.ts';
 import type { Moment } from './state.ts';
@@ -20,15 +20,18 @@ export interface Used {
 
 export class Instants {
   #newest = new Map<string, Newest>();
-  /** `certId instant` of accepted heartbeats in sessions. */
+  /** `certId instant` of accepted session heartbeats. */
   readonly #accepted = new Set<string>();
-  /** Per node key, the newest instant of a session. */
+  /** The newest session instant for each node key. */
   readonly #inSessions = new Map<string, number>();
-  /** Everything up to the first was made before a crash; up to the second, it may have been. */
+  /** Instants up to `#floor` were used before a crash; instants up to `#inDoubtUntil` may have been. */
   #floor = -Infinity;
   #inDoubtUntil = -Infinity;
 
-  /** A genuine request for a certificate of its node: if it passes the proof, its instant counts from then on. */
+  /**
+   * Records a genuine request for the node's certificate: if it passes the proof check, its instant counts from then
+   * on.
+   */
   mayBeUsed({ certId, instant }: Used): void {
     const { least, most } = this.#newest.get(certId) ?? UNKNOWN;
     this.#newest.set(certId, { least, most: Math.max(most, instant) });
@@ -50,7 +53,7 @@ export class Instants {
     this.#accepted.add(`${used.certId} ${used.instant}`);
   }
 
-  /** Signed requests up to this instant may be stale once the node's nonces are forgotten. */
+  /** Signed requests up to this instant may be treated as stale once the node's nonces are forgotten. */
   newestInSessions(nodeKey: string): number {
     return this.#inSessions.get(nodeKey) ?? -Infinity;
   }
@@ -60,13 +63,13 @@ export class Instants {
     this.#floor = Infinity;
   }
 
-  /** `lostUntil`: until when instants may have been lost in a crash. */
+  /** `lostUntil`: instants up to this one may have been lost in a crash. */
   start(now: number, lostUntil: number): void {
     this.#floor = this.#floor === Infinity ? now : -Infinity;
     this.#inDoubtUntil = lostUntil;
   }
 
-  /** Whether an instant is new. */
+  /** Whether the instant is new. */
   verdict({ mayBeForgotten }: Moment, { certId, instant }: Used): ProofVerdict {
     const { least, most } = this.#newest.get(certId) ?? UNKNOWN;
     if (this.#accepted.has(`${certId} ${instant}`)) return 'invalid';

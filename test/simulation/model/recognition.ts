@@ -1,6 +1,5 @@
 /**
- * Agents, attestations, treaties, imported feeds and nullifiers [core-4-6], [core-4-11] to [core-4-14],
- * [trust-4-5].
+ * Agents, attestations, treaties, imported feeds and nullifiers [core-4-6], [core-4-11] to [core-4-14], [trust-4-5].
  */
 import { judgeNodeProof, nonceKey, type Proof, withProof } from './access.ts';
 import { endRegistration, isCompromised, liveCertificates, publishNext } from './enrollment.ts';
@@ -18,7 +17,7 @@ export interface Registration {
   readonly isGenuine: boolean;
 }
 
-/** The edge has looked at the descriptor's times before. */
+/** The edge has already checked the descriptor's times. */
 export function registerAgent(moment: Moment, registration: Registration): Outcome {
   const { state, now } = moment;
   const { nodeKey, descriptor, capability, registeredAt, expiresAt, isGenuine } = registration;
@@ -28,7 +27,7 @@ export function registerAgent(moment: Moment, registration: Registration): Outco
   }
   if (!isGenuine) return refused('invalid_agent_signature');
   const before = state.agents.get(nodeKey);
-  // The very registration that stands is confirmed once more.
+  // Repeating the current registration only confirms it.
   if (before?.isRegistered && before.descriptor === descriptor) return answered();
   const isOld = registeredAt < (before?.newest ?? 0);
   if (isOld || before?.accepted.has(`${registeredAt} ${descriptor}`)) {
@@ -53,7 +52,7 @@ export interface DeleteEnvelope {
   readonly signedAt: number;
 }
 
-/** A genuine envelope works once, whatever becomes of the request. */
+/** A genuine envelope works once, even if the request is refused. */
 export function removeAgentByEnvelope(
   moment: Moment,
   envelope: DeleteEnvelope,
@@ -70,7 +69,7 @@ export function removeAgentByEnvelope(
     : [admitted];
 }
 
-/** By the proof header: a genuine one spends its nonce, whatever becomes of the request. */
+/** With the proof header: a genuine one spends its nonce even if the request is refused. */
 export function removeAgentByProof(moment: Moment, proof: Proof): readonly Outcome[] {
   const { holder: nodeKey, signedAt } = proof;
   const scope = `node:${nodeKey}`;
@@ -107,7 +106,7 @@ export function issueAttestation(issuer: string, subject: string): Outcome {
   );
 }
 
-/** The first revocation wins; the attestation and the issuer's next feed change together. */
+/** The first revocation wins; the attestation changes together with the issuer's next feed. */
 export function revokeAttestation({ state, now }: Moment, id: string, reason: string): Outcome {
   const attestation = state.attestations.get(id);
   if (attestation === undefined) return refused('attestation_not_found');
@@ -141,7 +140,9 @@ export function issueTreaty(
   );
 }
 
-/** A repeat names another reason, such as the successor, and keeps the time of the first. */
+/**
+ * A repetition may change the reason, for example to name the successor, but keeps the time of the first revocation.
+ */
 export function revokeTreaty({ state, now }: Moment, id: string, reason: string): Outcome {
   const treaty = state.treaties.get(id);
   if (treaty === undefined) return refused('treaty_not_found');
@@ -167,16 +168,16 @@ export interface Feed {
   readonly issuer: string;
   readonly sequence: number;
   readonly ids: readonly string[];
-  /** The key that signed it; null for none. */
+  /** The key that signed it; null if unsigned. */
   readonly signedBy: string | null;
-  /** The key that the operator vouches with; null for those of treaties. */
+  /** The key that the operator vouches for; null to use those of treaties. */
   readonly givenKey: string | null;
 }
 
 export function importFeed(moment: Moment, feed: Feed): Outcome {
   const { state, shown, now } = moment;
   const { issuer, sequence, ids, signedBy, givenKey } = feed;
-  // A treaty counts once it was answered for: until then nobody knows of it.
+  // A treaty counts only once it has been answered: nobody knows of it before that.
   const vouched = [...shown.treaties.values()]
     .filter(
       (one) => one.subject === issuer && one.revokedAt === null && one.expiresAt - now >= 1000,
@@ -197,7 +198,7 @@ export function importFeed(moment: Moment, feed: Feed): Outcome {
   );
 }
 
-/** A proof id is nullified once, ever. */
+/** A proof id can be nullified only once. */
 export function nullify({ state }: Moment, proofId: string): Outcome {
   if (state.nullified.has(proofId)) return refused('nullifier_failed');
   return stored(

@@ -1,7 +1,7 @@
 /**
- * The state of the authority as plain maps: the reference that a simulation compares the real one with. It
- * follows the state tables of the contract [service-states-and-transitions] and shares no code with the
- * authority. Values are never changed in place, so a copy of the maps is a copy of the state.
+ * The authority's state as plain maps: the reference that a simulation compares with the real one. It follows the state
+ * tables of the contract [service-states-and-transitions] and shares no code with the authority. Values are never
+ * mutated, so a copy of the maps is a copy of the state.
  */
 
 import type { AuthorityKeys } from './authority-keys.ts';
@@ -36,13 +36,13 @@ export interface Certificate {
 
 export interface Agent {
   readonly isRegistered: boolean;
-  /** The descriptor that is, or was, registered. */
+  /** The current or last registered descriptor. */
   readonly descriptor: string;
   readonly capability: string;
   readonly expiresAt: number;
   /** Descriptors registered earlier than this are refused. */
   readonly newest: number;
-  /** Every one that was accepted, with its instant: it counts once. */
+  /** Every accepted descriptor with its instant: each counts only once. */
   readonly accepted: ReadonlySet<string>;
 }
 
@@ -60,7 +60,7 @@ export interface Treaty {
   readonly reason: string | null;
 }
 
-/** A signed list that is published again and again under growing sequences. */
+/** A signed list that is republished with increasing sequence numbers. */
 export interface Publication {
   readonly sequence: number;
   readonly issuedAt: number;
@@ -74,7 +74,7 @@ export interface State {
   issued: number;
   /** Ids of revoked certificates, in the order of the revocation list. */
   readonly revoked: Set<string>;
-  /** Keys whose compromise no certificate carries. */
+  /** Compromised keys for which no certificate records the compromise. */
   readonly compromised: Set<string>;
   /** `crl`, and the feed of each issuer. */
   readonly publications: Map<string, Publication>;
@@ -92,9 +92,9 @@ export interface State {
   readonly importedIds: Set<string>;
   readonly nullified: Set<string>;
   authority: AuthorityKeys;
-  /** `scope nonce` of every request that was accepted. */
+  /** `scope nonce` of every accepted request. */
   readonly spent: Set<string>;
-  /** How many audit entries each kind of success left. */
+  /** How many audit entries each kind of success has written. */
   readonly audited: Map<string, number>;
 }
 
@@ -149,10 +149,10 @@ export function copyOf(state: State): State {
   };
 }
 
-/** Ids that the authority chose for what a request made, by kind of subject. */
+/** Ids that the authority chose for what a request created, by kind of subject. */
 export type Made = (kind: string) => readonly string[];
 
-/** A change of state, complete in itself: it is made once as decided and once more as stored. */
+/** A self-contained change of state: it is applied once when decided and again when answered. */
 export type Change = (state: State, made: Made) => void;
 
 /** How a request may end. */
@@ -160,32 +160,35 @@ export interface Outcome {
   readonly refusal: string | null;
   /** Members that the answer must have. */
   readonly answer: (made: Made) => { readonly [member: string]: unknown };
-  /** Null when nothing has to be stored before the answer leaves. */
+  /** Null if nothing has to be stored before the answer is sent. */
   readonly change: Change | null;
-  /** Whether other keys sign from then on. */
+  /** Whether the signing keys change. */
   readonly changesSigners?: true;
 }
 
-/** The state that a request meets. */
+/** The circumstances in which a request is decided. */
 export interface Moment {
-  /** All that was decided, on disk or not. */
+  /** Includes every decision, whether or not it is on disk. */
   readonly state: State;
-  /** What was answered for: all that readers see. */
+  /** Includes only what was answered, which is all that readers see. */
   readonly shown: State;
-  /** When the edge looked at the request, and when the authority decides it. */
+  /** When the edge checked the request, and when the authority decides it. */
   readonly edgeNow: number;
   readonly now: number;
-  /** Whether nonces of requests signed then may be forgotten: the clock was set back, and any is refused. */
+  /**
+   * Whether nonces of requests signed at that time may be forgotten, because the clock was set back: such requests are
+   * refused.
+   */
   readonly mayBeForgotten: (signedAt: number) => boolean;
   /** Node requests signed up to this instant may be refused, because a restart forgot their nonces. */
   readonly forgottenUntil: (nodeKey: string) => number;
-  /** Whether a node has sent this nonce before: genuine requests that were refused use it up, too. */
+  /** Whether a node has sent this nonce before: genuine requests that are refused use up theirs, too. */
   readonly wasTried: (nonce: string) => boolean;
   /** Whether the request was accepted before, by this process or an earlier one. */
   readonly wasAccepted: (scope: string, nonce: string) => boolean;
-  /** Whether this private key of the authority is there. */
+  /** Whether the authority has this private key. */
   readonly isHeld: (publicKey: string) => boolean;
-  /** Whether it is the key of an operator. */
+  /** Whether it is an operator's key. */
   readonly isOperator: (publicKey: string) => boolean;
   /** How many nodes have not followed the last succession. */
   readonly laggards: () => { readonly least: number; readonly most: number };
@@ -195,7 +198,7 @@ export function refused(refusal: string, change: Change | null = null): Outcome 
   return { refusal, change, answer: () => ({}) };
 }
 
-/** A success that is stored, with the audit entries it leaves. */
+/** A success that is stored, with its audit entries. */
 export function stored(
   event: string,
   change: Change,
@@ -212,7 +215,7 @@ export function stored(
   };
 }
 
-/** A success that leaves nothing to be stored. */
+/** A success that stores nothing. */
 export function answered(answer: Outcome['answer'] = () => ({})): Outcome {
   return { refusal: null, change: null, answer };
 }
