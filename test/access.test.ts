@@ -40,7 +40,7 @@ test('every call of a node or an operator is made by one route', () => {
   }
 });
 
-/** Calls that follow one that authenticated the operator, such as `openRoster`. */
+/** Calls that follow one that authenticated the operator; `openRoster` is the one that authenticates. */
 const BEHIND_AN_ADMITTED_CALL: ReadonlySet<string> = new Set([
   'openRoster',
   'readRoster',

@@ -492,7 +492,7 @@ test('no two files import each other, directly or indirectly, including types', 
 
 test('tests, which run compiled, find files of the project through one module', () => {
   const byOwnPlace = /(?<!createRequire\()\bimport\.meta\.(?:url|dirname|filename)\b/;
-  // These files are compiled away or use it to compile.
+  // The build replaces it with the location of the compiled file.
   const allowed = ['test/build.ts', 'test/run.ts', 'test/support/project.ts'];
   const found = filesBelow('test').filter(
     (file) =>

@@ -40,7 +40,7 @@ const options = {
   chunkNames: 'gathered/[hash]',
   bundle: true,
   splitting: true,
-  // The sources require `pg` only when they need it, so it must stay a separate package.
+  // The sources require `pg` only when they need it, so there must be a single copy, outside the bundles.
   external: [...EXTERNAL, 'pg', ...Object.keys(devDependencies)],
   banner: { js: REQUIRING },
   format: 'esm',

@@ -1,4 +1,4 @@
-/** The bulletin [core-5-14], and what a heartbeat's answer includes of it [core-4-4-1]. */
+/** The bulletin [core-5-14], and the answers to heartbeats that include it [core-4-4-1]. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, suite, test } from 'node:test';

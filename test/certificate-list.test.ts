@@ -1,4 +1,4 @@
-/** Certificates as operators read them [core-4-17]: all of them, by what has become of them. */
+/** Certificates as operators list them [core-4-17]: all of them, by their state. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -38,7 +38,7 @@ async function renewed(na: TestAuthority, { key, certId }: TestNode): Promise<Te
   return { key, certId: body.cert_id };
 }
 
-/** The rows of the list, taken a page at a time, with something done between any two pages. */
+/** The rows of the list, read page by page, with `between` called between pages. */
 async function paged(na: TestAuthority, limit: number, between: () => Promise<unknown>) {
   const rows: Row[] = [];
   for (let cursor: string | undefined = ''; cursor !== undefined; ) {

@@ -29,7 +29,7 @@ import { sharedAuthority } from './support/shared-authority.ts';
 import { nodeProofHeader } from './support/signing.ts';
 import { auditEntriesOf } from './support/test-stores.ts';
 
-/** For tests that leave nothing behind that another of them notices. */
+/** For tests that leave nothing behind that would affect the others. */
 const shared = sharedAuthority();
 
 const LIVENESS_WINDOW = 300 * SECOND;
@@ -379,7 +379,7 @@ suite('POST /join', () => {
   });
 });
 
-/** Order of checks that heartbeat and renewal share [core-4-4], [core-4-5]. */
+/** The order of the checks that heartbeat and renewal share [core-4-4], [core-4-5]. */
 for (const [path, event] of [
   ['/heartbeat', 'heartbeat_rejected'],
   ['/renew', 'renewal_rejected'],
@@ -932,7 +932,7 @@ test('a certificate of the longest validity has a date in the usual format', asy
   assert.equal(certificate.expires_at, formatInstant(na.clock.now() + 87_600 * HOUR));
 });
 
-/** Fingerprint of the newest invite. */
+/** The fingerprint of the newest invite. */
 async function fingerprintOf(na: TestAuthority): Promise<unknown> {
   const entries = await auditEntriesOf(na);
   return entries.findLast(({ event_type }) => event_type === 'invite_created')?.details

@@ -1,4 +1,4 @@
-/** A short form of `npm run chaos`: the faults that cost least, on real processes under load. */
+/** A short form of `npm run chaos`: the least expensive faults, on real processes under load. */
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import { type Deployment, deploy } from './chaos/deployment.ts';
@@ -8,7 +8,7 @@ import { type Load, startLoad } from './chaos/load.ts';
 import { playFault, type Seen } from './chaos/rounds.ts';
 
 const SHORT = { suspended: 2000, cut: 1000, withoutDatabase: 3000, slow: 1000 };
-/** How long a busy machine may take to renew a lease. */
+/** The lease is long enough for a busy machine to renew it in time. */
 const LEASE_MS = 1500;
 
 suite('three instances behind a balancer, on a primary and a standby, under load', () => {

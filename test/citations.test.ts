@@ -1,11 +1,11 @@
-/** Comments and pages cite clauses of `docs/wire` by their anchors, and each of them leads somewhere. */
+/** Comments and pages cite clauses of `docs/wire` by their anchors, and every anchor must exist. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { PROJECT_PATH } from './support/project.ts';
 
-/** This file names the old forms; the others have a reporter and a member of a manifest whose names are among them. */
+/** This file mentions the old forms; in the others, a reporter and a manifest member have names that look like them. */
 const EXEMPT = ['test/citations.test.ts', 'test/kubernetes.deep.test.ts', 'test/run.ts'];
 
 const texts = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md']
@@ -75,7 +75,7 @@ interface Found {
   readonly match: string;
 }
 
-/** The first group of each match, or all of it. */
+/** The first group of each match, or the whole match. */
 function found(where: typeof texts, pattern: RegExp): Found[] {
   return where.flatMap(({ file, text }) =>
     [...text.matchAll(pattern)].map((match) => {
@@ -85,7 +85,7 @@ function found(where: typeof texts, pattern: RegExp): Found[] {
   );
 }
 
-/** A document is named from the file's folder, from the top of the project, or from `docs`. */
+/** A document is named relative to the file's folder, the project, or `docs`. */
 function leadsToFile(file: string, path: string): boolean {
   return [dirname(file), '.', 'docs'].some((folder) =>
     existsSync(join(PROJECT_PATH, folder, path)),
@@ -99,7 +99,7 @@ function leadsToPlace(file: string, link: string): boolean {
   return place === undefined || placesOf(target).has(place);
 }
 
-/** The anchors of a page: those that are written, and those that headings get when they are rendered. */
+/** The anchors of a page: explicit ones, and those that headings get when they are rendered. */
 function placesOf(page: string): Set<string> {
   const text = readFileSync(join(PROJECT_PATH, page), 'utf8');
   const written = [...text.matchAll(/<a id="([^"]+)"/g)].map(([, id]) => id ?? '');

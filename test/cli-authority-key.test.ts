@@ -1,4 +1,4 @@
-/** The key of the authority is replaced offline: `mesh-na authority-key prepare` and `sign` [authority-keys-5]. */
+/** Replacing the authority's key offline: `mesh-na authority-key prepare` and `sign` [authority-keys-5]. */
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -324,7 +324,7 @@ suite('invalid input is refused, and nothing is written', () => {
     test('a request that was altered in any way', async () => {
       const request = alpha.read(alpha.at('request'));
       const leaves = nodesOf(request).filter(({ path, value }) => {
-        // A label selects nothing.
+        // The key id is only a label; it selects nothing.
         return isLeaf(value) && !(path[0] === 'signatures' && path.includes('key_id'));
       });
       assert.ok(leaves.length > 40);

@@ -1,4 +1,4 @@
-/** The order and the length of lists on the command line, and events as a person reads them. */
+/** The order and length of lists on the command line, and events in the form for people. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';

@@ -165,7 +165,7 @@ test('a harness resets a run by copying the data folder and the fleet', LMDB_ONL
     rmSync(place(to), { recursive: true, force: true });
     cpSync(place(from), place(to), { recursive: true });
   }
-  // No --yes: nothing that is left of the round before may look like another node.
+  // Without --yes: nothing left from the last round may look like someone else's node.
   const args = ['run', '--fleet', place('fleet'), '--rate', '40', '--for', '1s', '--warm-up', '0s'];
 
   const seeding = await startTestAuthority(options);
@@ -189,7 +189,7 @@ test('a harness resets a run by copying the data folder and the fleet', LMDB_ONL
   assert.match(stdout, /copy the folder of the fleet together with the data folder/);
 });
 
-/** Answers every request after this time, with the next of these statuses. */
+/** Answers every request after `delayMs`, cycling through the statuses. */
 async function serve(delayMs: number, statuses: readonly number[], onAnswer = () => {}) {
   let answered = 0;
   const server = createServer((request, response) => {

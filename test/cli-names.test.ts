@@ -1,4 +1,4 @@
-/** Commands are named by a noun and a verb. */
+/** Command names consist of a noun and a verb. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { commandReference, listedBelow } from '../src/cli/command-reference.ts';
@@ -6,7 +6,7 @@ import { buildProgram } from '../src/cli/program.ts';
 import { runProgram } from './support/child-server.ts';
 import { endOf } from './support/failed-command.ts';
 
-/** What sets up or runs the program itself, or looks at the whole of it, is one word. */
+/** Commands that set up, run or inspect the program itself are a single word. */
 const ALONE = [
   'init',
   'serve',

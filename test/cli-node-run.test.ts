@@ -32,7 +32,7 @@ after(async () => {
   rmSync(scratch, { recursive: true, force: true });
 });
 const rootKey: string = (await get(na, '/genesis')).body.root_public_key;
-/** On further lines, indented, what to do about it. */
+/** Further lines are indented and say how to fix the problem. */
 const ONE_SENTENCE = /^mesh-na: [^\n]+\n(?: {2}[^\n]+\n)*$/;
 const tokenFile = join(scratch, 'token');
 const nodeDir = join(scratch, 'node');
@@ -53,15 +53,15 @@ async function until(holds: () => boolean): Promise<void> {
   }
 }
 
-/** As docs/install.md recommends it: otherwise the garbage of the start stays for long. */
+/** As docs/install.md recommends: otherwise garbage from startup stays in memory for a long time. */
 const FRUGAL = '--max-semi-space-size=1';
 
-/** What the process has for itself: the file pages of Node.js are those of every such process. */
+/** Checks the private memory of the process, because the file pages of Node.js are shared among all its processes. */
 function assertSmall(child: ChildProcess | null): void {
   const { pid } = child ?? {};
   const [, kilobytes] =
     /^RssAnon:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-  // What compiles the sources takes more than the program itself.
+  // Compiling the sources takes more memory than the program itself.
   if (LOADER.length === 0) assert.ok(Number(kilobytes) < 60_000, `${kilobytes} kB`);
   assert.doesNotMatch(readFileSync(`/proc/${pid}/maps`, 'utf8'), /\.node$/m);
 }
@@ -173,7 +173,7 @@ for (const [fault, code, breakDisk, mendDisk] of [
   });
 }
 
-/** `node run` as a process. */
+/** Starts `node run` as a process. */
 function startNode({ inside }: SmallDisk, args: readonly string[]) {
   let child: ChildProcess | null = null;
   let told = '';
@@ -196,7 +196,7 @@ function startNode({ inside }: SmallDisk, args: readonly string[]) {
   };
 }
 
-/** The files of a node, and what is in them; without drafts of what is being written, which end in a random name. */
+/** A node's files and their contents, without files still being written, whose names end in a random part. */
 function recordsIn(folder: string): readonly string[] {
   return readdirSync(folder)
     .filter((name) => /\.(json|key|pub)$/.test(name))
@@ -204,7 +204,7 @@ function recordsIn(folder: string): readonly string[] {
     .map((name) => `${name} ${readFileSync(join(folder, name), 'utf8')}`);
 }
 
-/** Resolves when the authority has had so many more heartbeats of the certificate. */
+/** Resolves when the authority has received `count` more heartbeats for the certificate. */
 async function beatsOf(certId: string, count: number): Promise<void> {
   let last = '';
   for (let beats = -1; beats < count; ) {

@@ -29,7 +29,7 @@ after(async () => {
   rmSync(scratch, { recursive: true, force: true });
 });
 
-/** Hours since the start of the chain: the commands read the clock of the machine. */
+/** Hours since the start of the chain, because the commands read the machine's clock. */
 const NOW = (Date.now() - START) / HOUR;
 const SECOND = countedKey(2).publicKey;
 const DIGEST = genesisDigest(FIRST_GENESIS, SHA256);
@@ -46,7 +46,7 @@ const command = (name: string, ...more: string[]) =>
 const filesIn = (folder: string) =>
   readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), 'utf8')]);
 
-/** Each test has a node that joined before the change, this many hours ago. */
+/** Gives the test a node that joined this many hours ago, before the change. */
 async function joined(hoursAgo: number): Promise<void> {
   folders += 1;
   nodeDir = join(scratch, `node-${folders}`);
@@ -198,7 +198,7 @@ test('node status accepts nothing of a chain that is shorter than the known one,
   assert.equal((await command('status')).code, 0);
   const before = filesIn(nodeDir);
   na.successions = chain(planned);
-  // Somebody answers with an old copy of the statements alone, or of everything.
+  // The server answers with an old copy, of the statements alone or of everything.
   const genesis = JSON.parse(readFileSync(join(nodeDir, 'genesis.json'), 'utf8'));
   na.instead.set('/genesis', () => genesis);
   const ofStatements = await command('status');

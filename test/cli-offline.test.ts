@@ -1,4 +1,4 @@
-/** `--offline`: the verdict that an authority would give, from files alone. */
+/** `--offline`: the verdict that an authority would give, based on files alone. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -41,10 +41,10 @@ const METHODS: Readonly<Record<string, keyof Verifications>> = {
   '/data-usage/verify': 'verifyIntent',
 };
 
-/** Members that the vectors leave open, and that which only an offline answer has. */
+/** Members that the vectors leave open, and the member that only an offline answer has. */
 const OWN = new Set(['violation_id', 'detail', 'detected_at', 'unchecked']);
 
-/** The answer as JSON, without what differs. */
+/** The answer as JSON, without the members that differ. */
 function comparable(answer: unknown): unknown {
   return JSON.parse(
     JSON.stringify(answer, (name, value: JsonValue) => (OWN.has(name) ? undefined : value)),
@@ -101,7 +101,7 @@ suite('offline, the records of the vectors get the verdicts of the vectors', () 
   });
 });
 
-/** Prints the native modules that a process has loaded when it ends. */
+/** When a process ends, prints the native modules that it has loaded. */
 const LISTS_NATIVE_MODULES = `data:text/javascript,${encodeURIComponent(`
   process.on('exit', () => {
     const { sharedObjects } = process.report.getReport();

@@ -1,4 +1,4 @@
-/** What people on call ask and do by the command line: certificates, invites, keys, the audit log. */
+/** What operators on call look up and do on the command line: certificates, invites, keys, the audit log. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';

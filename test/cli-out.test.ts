@@ -1,4 +1,4 @@
-/** Where commands put what they are given only once: no file is lost, and no record. */
+/** Where commands save what they receive only once: no file is lost, and no record. */
 import assert from 'node:assert/strict';
 import {
   chmodSync,
@@ -95,7 +95,7 @@ suite('--out', () => {
   });
 });
 
-/** Documents that commands show, each of the route that it comes from. */
+/** Documents that commands show, each with the route that it comes from. */
 const SHOWN: readonly (readonly [string, string, object])[] = [
   [
     'policy show',

@@ -1,4 +1,4 @@
-/** What the command line believes of a server: only what follows from the key that it was given. */
+/** What the command line accepts from a server: only what follows from the key that it was given. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -40,7 +40,7 @@ beforeEach(() => {
   hostile.asked.length = 0;
 });
 
-/** A network with its keys, to sign whatever a test wants. */
+/** A network with its keys, which can sign whatever a test needs. */
 function network(name: string) {
   const { folder } = makeNetworkFolder(name);
   const signer = (key: string) => signerFromSeed(readKeyFile(join(folder, 'keys', `${key}.key`)));
@@ -57,7 +57,7 @@ function genesis(changes: object, root: Signer = alpha.root) {
   return signRecord({ ...unsigned, ...changes }, soleSigner(root));
 }
 
-/** The genesis with another delegation, from so many hours ago to so many ahead. */
+/** The genesis block with another delegation, valid from `from` to `to` in hours relative to now. */
 function delegated(from: number, to: number, na: Signer = alpha.na) {
   const [valid_from, valid_to] = [formatInstant(NOW + from * HOUR), formatInstant(NOW + to * HOUR)];
   return genesis({ network_authority: { public_key: na.publicKey, valid_from, valid_to } });
@@ -195,7 +195,7 @@ suite('a node that knows the root key joins no other network', () => {
     assert.equal(hostile.asked.length, 0);
     const trusting = await runCommand([...join, '--trust-on-first-use']);
     assert.equal(trusting.code, EXIT.done, trusting.stderr);
-    // From then on the folder decides.
+    // From now on, the root key in the node's folder decides.
     hostile.answers = { ...honest(), 'GET /genesis': other.genesis };
     const again = await endOf(nodeArgs('renew', nodeDir, '--trust-on-first-use'));
     assert.deepEqual([again.exit, again.code], [EXIT.refused, 'invalid_genesis']);
@@ -305,7 +305,7 @@ suite('an operator signs for one authority, regardless of what a server claims t
     };
   });
 
-  /** Whether the one request that came is signed for this authority. */
+  /** Whether exactly one request was sent, and it is signed for this authority. */
   function isSignedFor(audience: string): boolean {
     const [asked, second] = hostile.asked.filter(({ route }) => route !== 'GET /authority-keys');
     assert.deepEqual([asked?.route, second], ['GET /nodes', undefined]);

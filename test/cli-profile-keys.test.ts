@@ -12,7 +12,7 @@ import { outcome } from './support/requests.ts';
 import { startSuccessionAuthority } from './support/succession-authority.ts';
 import { activate, stage, step, succession } from './support/successions.ts';
 
-/** An operator on another machine, who knows this key of the authority. */
+/** An operator on another machine who knows this key of the authority. */
 function operatorOf(scratch: string, url: string, keyFile: string) {
   const config = ['--config-home', scratch];
   return {
@@ -34,7 +34,7 @@ function operatorOf(scratch: string, url: string, keyFile: string) {
 
 test('a profile follows several changes, even after a theft, and never goes back', async () => {
   await using scratch = scratchFolder();
-  // A command goes by the real time, and each change must have come by then.
+  // Commands use the real time, so each change must have happened by then.
   await using na = await startTestAuthority({ clock: REAL_TIME });
   const first = na.audience;
   const keyFile = join(na.dataDir, 'keys', 'operator-privileged.key');

@@ -1,4 +1,4 @@
-/** The command line of the trust protocol, end to end: each command reads what the previous one saved. */
+/** The trust protocol's commands, end to end: each command reads what the previous one saved. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -53,7 +53,7 @@ async function run(na: TestAuthority, args: readonly string[], exit: number = EX
   return stdout === '' ? JSON.parse(stderr) : JSON.parse(stdout);
 }
 
-/** The reason of a record that was verified and refused. */
+/** The reason why a record was verified and refused. */
 async function refusedFor(na: TestAuthority, args: readonly string[]): Promise<string> {
   const { accepted, valid, reason, violation_reason } = await run(na, args, EXIT.refused);
   assert.equal(accepted ?? valid, false);
@@ -128,7 +128,7 @@ test('two sovereigns go through the whole protocol with files', async (t) => {
   assert.equal(denial.context_id, 'ctx-1');
   assert.equal(commitment.capability_count, 1);
 
-  // Boundary decisions, of which a denial is as genuine as an authorization; proofs of a capability.
+  // Boundary decisions (a denial is as genuine as an authorization) and proofs of a capability.
   const prove = ['disclosure', 'prove', at('commitment.json'), 'read', '--prover', 'beta'];
   const [allowed, denied, unexpected, forged, proof] = await Promise.all([
     run(beta, [
@@ -297,7 +297,7 @@ function shell(line: string, environment: Readonly<Record<string, string>>) {
   });
 }
 
-/** How a command line that never reaches an authority ends. */
+/** How a command line ends that fails before it reaches an authority. */
 async function endOf(args: readonly string[]) {
   try {
     await buildProgram().parseAsync([...args], { from: 'user' });

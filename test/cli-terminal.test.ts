@@ -1,4 +1,4 @@
-/** What commands look like at a terminal, and that none of it gets into a pipe. */
+/** What commands print at a terminal, and that none of its formatting ends up in a pipe. */
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
@@ -9,7 +9,7 @@ import { runCommand } from './support/commands.ts';
 import { type HostileAuthority, startHostileAuthority } from './support/hostile-authority.ts';
 import { openTerminal, programLine } from './support/terminal.ts';
 
-/** Escapes, so that a failing test does not color its own output. */
+/** Written as an escape, so that a failing test does not color its own output. */
 const ESCAPE = '\u001b';
 const TREATY = '5a1f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00';
 const SUBJECT = `北京-${'long-name-'.repeat(12)}`;

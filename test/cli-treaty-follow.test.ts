@@ -1,4 +1,4 @@
-/** `mesh-na treaty follow`: what it shows, asks and refuses [core-4-13-1]. */
+/** `mesh-na treaty follow`: what it shows, what it confirms, and what it refuses [core-4-13-1]. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ const PLANNED: Step = { kind: 'planned', at: -1 };
 const STOLEN: Step = { kind: 'compromise', at: -1 };
 const SECOND = countedKey(2).publicKey;
 
-/** A treaty with a sovereign, and its chain in a file. */
+/** A treaty with another sovereign, whose chain is in a file. */
 async function partner(...steps: readonly Step[]) {
   const na = await shared();
   const name = freshId('partner');

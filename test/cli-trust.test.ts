@@ -1,4 +1,4 @@
-/** The command line for sovereign trust, end to end: two real authorities, and files between them. */
+/** The command line for sovereign trust, end to end: two real authorities that exchange files. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

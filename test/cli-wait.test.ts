@@ -1,4 +1,4 @@
-/** What a command does when the authority limits requests. */
+/** What a command does when the authority limits its requests. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inWords } from '../src/base/duration.ts';

@@ -1,4 +1,4 @@
-/** The command line from end to end: the real program against a real authority, in real time. */
+/** The command line, end to end: the real program against a real authority, in real time. */
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -59,7 +59,7 @@ test('a network can be managed on the command line: from init to the audit log',
   const environment = { MESH_ADMIN_SIGNATURE_V1: 'accept' };
   await using na = await startTestAuthority({ dataDir, clock: REAL_TIME, environment });
   const settings = { MESH_URL: na.url, MESH_DATA_DIR: dataDir };
-  // What programs read is printed in this process, what people read by the real program.
+  // Output for programs is produced in this process, output for people by the real program.
   const cli = (...args: string[]) => runCommand([...args, '--json'], settings);
   const node = (name: string, command: string, ...args: string[]) =>
     cli('node', command, '--node-dir', join(scratch, name), ...args);
@@ -98,7 +98,7 @@ test('a network can be managed on the command line: from init to the audit log',
   assert.equal(statSync(kept).mode & 0o777, 0o600);
   assert.equal(statSync(join(scratch, 'a', 'node.key')).mode & 0o777, 0o600);
 
-  // Heartbeats in both forms; a token that is used up.
+  // Heartbeats in both forms; a token that is already used.
   const [beatA, beatB, again] = await Promise.all([
     node('a', 'heartbeat'),
     node('b', 'heartbeat', '--proof', 'header', '--status', 'degraded'),
@@ -131,7 +131,7 @@ test('a network can be managed on the command line: from init to the audit log',
     'capped by the invite',
   );
 
-  // Revocation: the node sees it on the list, and is refused.
+  // Revocation: the node sees it on the list, and its requests are refused.
   const certId = String(a?.cert_id);
   const [status, revoked] = await Promise.all([
     node('b', 'status'),
@@ -161,11 +161,11 @@ test('a network can be managed on the command line: from init to the audit log',
   );
   assert.equal(failed(byStandard, REFUSED).code, 'insufficient_operator_tier');
 
-  // An operator key is switched off.
+  // An operator key is revoked.
   const off = printed(await cli('operator-key', 'revoke', 'ops-standard', '--reason', 'rotated'));
   assert.deepEqual([off.already_revoked, off.remaining_active_keys], [false, 1]);
 
-  // It can no longer invite; the audit log, read beside the running authority, records everything.
+  // It can no longer create invites; the audit log, read while the authority runs, records everything.
   const [invited, verified, exported] = await Promise.all([
     cli('invite', 'create', '--key-id', 'ops-standard'),
     cli('audit', 'verify'),
@@ -178,7 +178,7 @@ test('a network can be managed on the command line: from init to the audit log',
   assert.equal(verdict.valid, true);
   const { valid, length, pages_checked } = printed(verified);
   assert.deepEqual([valid, pages_checked], [true, IN_DATABASE ? undefined : true]);
-  // The two ran concurrently with a refusal, which adds an entry.
+  // Both commands ran concurrently with a refused one, which adds an entry.
   assert.ok(Math.abs(Number(length) - parsed.length) <= 1);
   const types = new Set(parsed.map(({ event_type }) => event_type));
   for (const type of ['invite_created', 'certificate_renewed', 'operator_key_revoked']) {

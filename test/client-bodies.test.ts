@@ -1,4 +1,6 @@
-/** Answers whose bodies do not end, from a real server: neither a call nor its connection outlasts them. */
+/**
+ * Responses of a real server whose bodies never end: neither a call nor its connection outlives its timeout or abort.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -12,7 +14,10 @@ import type { Fetch } from '../src/client/options.ts';
 import { createPublicClient } from '../src/client/public-client.ts';
 import { PROJECT } from './support/project.ts';
 
-/** As that of Node.js 20 does, told that a redirect is an error, when garbage is collected while its answer is read. */
+/**
+ * Behaves like the `fetch` of Node.js 20 with `redirect: 'error'`, which loses its signal if garbage is collected while
+ * the answer is read.
+ */
 const forgetsSignal: Fetch = (url, { signal: _forgotten, ...init }) => fetch(url, init);
 
 const unsigned = async () => ({});

@@ -1,4 +1,4 @@
-/** What the client does when answers are late, lost or refused; `fetch` is given, as a caller may do. */
+/** How the client handles late, lost and refused answers; a caller may supply its own `fetch`, as this test does. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AuthorityError, type ErrorCode } from '../src/client/authority-error.ts';
@@ -14,7 +14,7 @@ function envelope(status: number, code: string, headers: Record<string, string> 
   return new Response(text, { status, headers: { 'x-request-id': 'r', ...headers } });
 }
 
-/** Answers in turn; a missing answer is a connection that fails. */
+/** Returns the given answers in turn; null, or no answer left, is a failed connection. */
 function scripted(...answers: (Response | null)[]) {
   const bodies: string[] = [];
   const waits: number[] = [];
@@ -155,7 +155,7 @@ test('a call ends when its signal is aborted, and when it times out', async () =
   stop.abort();
   const aborted = await call;
   assert.deepEqual([aborted.code, aborted.retryable], ['aborted', false]);
-  // The time of a call does not keep a process alive; here no socket does either.
+  // The timeout of a call does not keep a process alive, and there is no socket here that would.
   const alive = setInterval(() => {}, 1000);
   const late = await failure(client.crl({ timeoutMs: 5 }));
   clearInterval(alive);

@@ -1,5 +1,5 @@
 /**
- * The client as a package of its own: packed, installed into an empty folder, type-checked by other projects, and run by
+ * The client as a separate package: packed, installed into an empty folder, type-checked by other projects, and run by
  * Node.js, Deno, Bun and Chromium against one live authority.
  */
 import assert from 'node:assert/strict';
@@ -34,7 +34,7 @@ const run = promisify(execFile);
 const tool = (name: string) => join(PROJECT_PATH, 'node_modules/.bin', name);
 const manifest = (path: string) => JSON.parse(readFileSync(join(PROJECT_PATH, path), 'utf8'));
 
-/** A site of another origin, whose page does nothing but load the bundle. */
+/** A site of another origin, whose page only loads the bundle. */
 let bundle = '';
 const site = createServer((request, response) => {
   const isScript = request.url === '/bundle.js';
@@ -61,7 +61,7 @@ const operatorSeed = Buffer.from(
   readKeyFile(join(na.dataDir, 'keys', 'operator-privileged.key')),
 ).toString('hex');
 
-/** Uses each entry of the package: signs, joins, verifies offline, and is refused. */
+/** Uses each entry point of the package: signs, joins, verifies offline, and is refused. */
 const PROGRAM = `
 import { AuthorityError, createNodeClient, createOperatorClient, createPublicClient, createVerifier,
   keyFromSeed, newKey, recordText } from '${CLIENT_NAME}';
@@ -197,7 +197,7 @@ for (const given of [
   });
 }
 
-/** The samples of the README, with what a reader would fill in. */
+/** The README's samples, with the values that a reader would fill in. */
 async function samples(): Promise<string[]> {
   const readme = readFileSync(join(PROJECT_PATH, 'src/client/package/README.md'), 'utf8');
   const found = [...readme.matchAll(/^```ts\n(.*?)^```/gms)].map(([, code]) => String(code));

@@ -1,6 +1,6 @@
 /**
- * The trust protocol by the client library, imported the way another package does: our operator over
- * HTTP, the other sovereign with nothing but its key and the record builders.
+ * The trust protocol with the client library, imported the way another package does: our operator over HTTP, the other
+ * sovereign with only its key and the record builders.
  */
 
 import assert from 'node:assert/strict';
@@ -25,8 +25,7 @@ import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 
 /**
- * Our operator, an anonymous client, and the sovereign beta, which alpha recognizes and which runs no
- * service.
+ * Our operator, an anonymous client, and the sovereign beta, which alpha recognizes and which does not run a service.
  */
 async function parties(na: TestAuthority) {
   const now = na.clock.now();

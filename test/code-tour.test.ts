@@ -1,4 +1,4 @@
-/** The tour leads to files and functions that exist. */
+/** The files and functions that the tour names exist. */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -6,7 +6,7 @@ import { PROJECT } from './support/project.ts';
 
 const tour = readFileSync(new URL('docs/code-tour.md', PROJECT), 'utf8');
 
-/** A path, and the names in backquotes that follow it without another path between. */
+/** A path, and the names in backquotes that follow it before the next path. */
 const STOPS = [...tour.matchAll(/`((?:src|machines|test)\/[\w./-]*)`((?:[^`]*`\w+`)*)/g)];
 
 test('the tour stops at files', () => {

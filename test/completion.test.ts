@@ -1,4 +1,4 @@
-/** Completion of command lines, in the shells themselves. */
+/** Command-line completion in the shells themselves. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ function saved(shell: keyof typeof scripts): string {
   return path;
 }
 
-/** A line up to the cursor, and what a shell makes of it by one touch of the key. */
+/** A line up to the cursor, and what the shell completes it to when Tab is pressed. */
 const COMPLETED = [
   ['mesh-na attest', 'mesh-na attestation '],
   ['mesh-na attestation ver', 'mesh-na attestation verify '],

@@ -1,4 +1,4 @@
-/** Which keys count for a proof of consensus, and what cannot be verified at all [trust-6-6]. */
+/** Which keys count for a proof of consensus, and which requests cannot be verified at all [trust-6-6]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
@@ -148,7 +148,7 @@ test('validators can have the names of members that every object has', async () 
   ]);
 });
 
-// What cannot be verified at all
+// Requests that cannot be verified at all
 
 /** In the order of [trust-6-6]. */
 const INPUT_FAULTS: readonly Fault<JsonObject>[] = [

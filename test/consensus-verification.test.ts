@@ -1,4 +1,4 @@
-/** Why a proof shows no consensus [service-consensus-verification-rules], [trust-4-7], [trust-6-6]. */
+/** Why a proof does not show consensus [service-consensus-verification-rules], [trust-4-7], [trust-6-6]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../src/base/json/value.ts';
@@ -112,7 +112,8 @@ test('each vote is checked in turn: signed, by a known key, genuine', async () =
   ];
   await checkCases(na, [
     ['all signed, with keys', {}, 'valid'],
-    // [service-consensus-verification-2]: rejected, not skipped, although two others are enough.
+    // [service-consensus-verification-2]: the proof is rejected rather than the vote skipped, although two others are
+    // enough.
     ['one unsigned', { votes: [first, second, unsigned(third)] }, unsignedReason],
     ['one without key', {}, unknown, noVal3],
     [
@@ -167,7 +168,7 @@ test('each vote is checked in turn: signed, by a known key, genuine', async () =
     ],
     ['forged, then without key', { votes: [forged(third), second, first] }, unsignedReason, noVal1],
     ['without key, then forged', { votes: [first, second, forged(third)] }, unknown, noVal1],
-    // Rejecting votes of named validators need no key, but a signature.
+    // Votes against, cast by named validators, need no key, but they do need a signature.
     ['one against it', { votes: [first, second, against(v3)] }, 'valid'],
     ['one against it, without key', { votes: [first, second, against(v3)] }, 'valid', noVal3],
     ['one against it, unsigned', { votes: [first, second, unsigned(against(v3))] }, unsignedReason],
@@ -312,7 +313,7 @@ test('votes that look like copies of each other make no consensus', async () => 
   const crowd = Array.from({ length: 8 }, (_, index) => sovereign(`crowd-${index}`));
   const set = { validator_sovereign_ids: namesOf(crowd), required_threshold: 2 };
   const keys = keysOf(crowd);
-  /** The first votes carry the shared digest; `gap` seconds lie between one vote and the next. */
+  /** The first `alike` votes carry the shared digest; consecutive votes are `gap` seconds apart. */
   const votes = (alike: number, of: number, gap: number) =>
     crowd.slice(0, of).map((voter, index) =>
       voteOf(voter, now, {
@@ -400,7 +401,7 @@ test('votes that look like copies of each other make no consensus', async () => 
       },
       'valid',
     ],
-    // One vote per validator, its first, whatever it casts later.
+    // Only a validator's first vote counts, whatever it casts later.
     [
       'copies, diluted by later votes',
       {
@@ -457,7 +458,7 @@ test('votes that look like copies of each other make no consensus', async () => 
       },
       cascade,
     ],
-    // Every counted vote needs a digest, also one that is not a validator's first.
+    // Every counted vote needs a digest, even if it is not the validator's first.
     ['one without digest', { votes: [own(v1, 0), own(v2, 60), none(v3, 120)] }, missing],
     ['all without digest', { votes: [none(v1, 0), none(v2, 60)] }, missing],
     ['a later one without digest', { votes: [own(v1, 0), own(v2, 60), none(v1, 120)] }, missing],

@@ -289,7 +289,7 @@ test('the cascade assessment is logged in full, and the proof carries its digest
     voteOf(v2, now, { after: 60, context_digest: digest }),
     voteOf(v3, now, { after: 120 }),
     voteOf(v4, now, { after: 180 }),
-    // Neither a second vote nor one against changes the score.
+    // Neither a second vote nor a vote against changes the score.
     voteOf(v1, now, { after: 200 }),
     voteOf(v4, now, { after: 201, vote: false }),
   ];

@@ -1,4 +1,4 @@
-/** The pages of `mesh-na console` in a browser: by keyboard alone, in both themes and widths, without scripts. */
+/** The pages of `mesh-na console` in a browser: using only the keyboard, in both themes and widths, without scripts. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -15,7 +15,7 @@ const authority = sharedAuthority();
 const browser = await startBrowser();
 after(() => browser.close());
 
-/** Nothing goes wrong on the page, at either width and in either theme. */
+/** Checks that nothing goes wrong on the page, at either width and in either theme. */
 async function assertSound(visit: Visit): Promise<void> {
   const { page } = visit;
   for (const [width, colorScheme] of [
@@ -42,7 +42,10 @@ async function tabTo(page: Page, wanted: string, most = 80): Promise<void> {
   assert.fail(`Tab does not lead to ${wanted}`);
 }
 
-/** Leads to a page with this heading; waits until it is complete, because leaving it earlier would fail requests. */
+/**
+ * Presses a key that leads to a page with this heading; waits until it has loaded, because leaving it earlier would
+ * make requests fail.
+ */
 async function press(page: Page, key: string, heading: string): Promise<void> {
   await page.keyboard.press(key);
   await page.locator('h1', { hasText: new RegExp(`^\\s*${heading}`) }).waitFor();

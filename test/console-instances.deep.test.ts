@@ -96,7 +96,7 @@ async function idOf({ na }: ChildServer): Promise<string> {
   return (await get(na, '/readyz')).body.instance;
 }
 
-/** Leads to the page that shows what would be signed. */
+/** Opens the page that shows what will be signed. */
 async function propose(page: Page, { key }: TestNode): Promise<void> {
   const fields = new URLSearchParams({ action: 'revoke-node', key: key.publicKey });
   await page.goto(new URL(`./do?${fields}`, page.url()).href);
@@ -104,7 +104,7 @@ async function propose(page: Page, { key }: TestNode): Promise<void> {
   await heading(page, /Confirm/);
 }
 
-/** Confirms, and tries again while nobody writes, as the page offers it. */
+/** Confirms, and tries again while no instance writes, as the page offers. */
 async function confirmed(page: Page): Promise<void> {
   await page.click('form.confirm button');
   for (;;) {

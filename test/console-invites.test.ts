@@ -1,4 +1,4 @@
-/** Invites and operators in `mesh-na console`: their rows, and what can be done about them. */
+/** Invites and operators in `mesh-na console`: their rows and the available actions. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { TestAuthority } from './support/authority.ts';

@@ -1,4 +1,6 @@
-/** The pages of `mesh-na console` on the authority itself: audit log, horizon, health, and succession of its key. */
+/**
+ * The pages of `mesh-na console` about the authority itself: audit log, horizon, health, and the succession of its key.
+ */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { changeIn, startTestConsole, type TestConsole } from './support/console.ts';

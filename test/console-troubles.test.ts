@@ -1,4 +1,7 @@
-/** What `mesh-na console` says and keeps when the authority is slow, limits, stops, or is another one. */
+/**
+ * What `mesh-na console` shows and keeps when the authority is slow, limits requests, stops, or is replaced by another
+ * one.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -14,7 +17,7 @@ const authority = sharedAuthority();
 
 type Trouble = 'none' | 'silent' | 'lost' | 'replaced' | 'limited' | 'stopping' | 'foreign';
 
-/** A proxy in front of the authority that does what is wrong with it. */
+/** A proxy in front of the authority that causes the selected trouble. */
 async function startProxy(na: TestAuthority) {
   const held = { trouble: 'none' as Trouble, behind: na };
   const server = createServer(async (request, response) => {

@@ -1,4 +1,6 @@
-/** The pages of `mesh-na console` on policy and trust: what they show, and what their changes leave in the audit log. */
+/**
+ * The pages of `mesh-na console` about policy and trust: what they show, and what their changes add to the audit log.
+ */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { changeIn, startTestConsole, type TestConsole } from './support/console.ts';

@@ -1,4 +1,7 @@
-/** `mesh-na console`: who it admits, what it shows, and what it changes. Its pages in a browser: `console-browser`. */
+/**
+ * `mesh-na console`: who may use it, what it shows, and what it changes. `console-browser` tests its pages in a
+ * browser.
+ */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { parseJson } from '../src/base/json/parse.ts';

@@ -1,4 +1,4 @@
-/** When nodes were last heard from, as counts for operators [core-4-23]. */
+/** When nodes last made contact, as counts for operators [core-4-23]. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-/** The pages of `docs/wire` name every route, error, setting, limit, metric and event there is, and no other. */
+/** The pages of `docs/wire` name every existing route, error, setting, limit, metric and event, and no others. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -119,7 +119,7 @@ function textOf(path: string): string {
   return readFileSync(new URL(path, PROJECT), 'utf8');
 }
 
-/** What stands between two anchors. */
+/** The text between two anchors. */
 function section(page: string, from: string, to: string): string {
   const start = page.indexOf(`<a id="${from}"`);
   const end = page.indexOf(`<a id="${to}"`);
@@ -140,7 +140,7 @@ function rowsOf(page: string, from: string, to: string): string[][] {
     );
 }
 
-/** `<status> <code>` of rows that begin with both. */
+/** `<status> <code>` of the rows that begin with both. */
 function codesIn(rows: readonly string[][]): string[] {
   return rows
     .filter(([status = '']) => /^\d{3}$/.test(status))
@@ -151,7 +151,7 @@ function namesIn(cell: string): string[] {
   return [...cell.matchAll(/`([A-Za-z_]+)`/g)].map(([, name]) => name ?? '');
 }
 
-/** Each match once, in order. */
+/** Each distinct match, in order. */
 function matches(text: string, pattern: RegExp): string[] {
   return [...new Set([...text.matchAll(pattern)].map(([match]) => match))].toSorted();
 }

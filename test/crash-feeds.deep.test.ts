@@ -1,6 +1,6 @@
 /**
- * The revocation feed never equivocates: a server that attests and revokes is killed at random moments,
- * and no sequence of its feed may ever name two contents, nor an acknowledged revocation be missing.
+ * The revocation feed never equivocates: a server that attests and revokes is killed at random moments; no sequence of
+ * its feed may ever have two contents, and no acknowledged revocation may be missing.
  */
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
@@ -15,17 +15,20 @@ import { makeNetworkFolder } from './support/folders.ts';
 import { gone } from './support/kills.ts';
 import { get, operate, outcome } from './support/requests.ts';
 
-/** `npm run test:kills` has more. */
+/** `npm run test:kills` runs more. */
 const ROUNDS = Number(process.env.MESH_TEST_KILLS ?? 5);
-/** Bounds of the acknowledged revocations after which a server is killed, with others on their way. */
+/**
+ * How many acknowledged revocations there are, at least and at most, before a server is killed while others are in
+ * flight.
+ */
 const LOAD = { least: 2, most: 25 };
 
-/** What the test knows for certain: only what was acknowledged, or could be read. */
+/** What the test knows for certain: only what was acknowledged or could be read. */
 interface Ledger {
   readonly active: string[];
   /** Attestations whose revocation was acknowledged. */
   readonly revoked: Set<string>;
-  /** Every feed that was read: sequence to its bytes. */
+  /** Every feed that was read, as bytes by sequence. */
   readonly feeds: Map<number, string>;
   highest: number;
   readonly surprises: string[];
@@ -55,7 +58,7 @@ test(`the revocation feed survives ${ROUNDS} kills under load without equivocati
   assert.ok(ledger.revoked.size >= ROUNDS * LOAD.least, 'the rounds did enough to mean something');
 });
 
-/** Attests and revokes; the kill comes when enough revocations are acknowledged. */
+/** Attests and revokes; kills the server when enough revocations are acknowledged. */
 async function loadUntilKilled(server: ChildServer, ledger: Ledger, enough: number): Promise<void> {
   const goal = ledger.revoked.size + enough;
   let killed: Promise<unknown> | null = null;
@@ -101,7 +104,7 @@ async function readFeed(na: TestAuthority, ledger: Ledger): Promise<void> {
   ledger.highest = Math.max(ledger.highest, sequence);
 }
 
-/** After a restart the feed is signed, holds all that was acknowledged and all that was ever read. */
+/** After a restart, the feed is signed and contains everything that was acknowledged or ever read. */
 async function checkFeed(na: TestAuthority, ledger: Ledger, publicKey: string): Promise<void> {
   await readFeed(na, ledger);
   assert.deepEqual(ledger.surprises, []);

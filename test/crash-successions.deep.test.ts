@@ -1,7 +1,7 @@
 /**
- * The key of the authority is replaced while servers are killed at random instants of each step, under heartbeats and
- * revocations: after each restart all of a step has happened or none of it, in the state and in the files
- * [authority-keys-10], and what was acknowledged has.
+ * The authority's key is replaced while servers are killed at random moments of each step, under heartbeats and
+ * revocations: after each restart, a step has happened entirely or not at all, in the state and in the files
+ * [authority-keys-10], and acknowledged steps have happened.
  */
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
@@ -38,14 +38,14 @@ import {
 } from './support/requests.ts';
 import { DAY, keyIn, stage, step, succession } from './support/successions.ts';
 
-/** Of each store; `npm run test:kills` has more. */
+/** For each store; `npm run test:kills` runs more. */
 const KILLS = Number(process.env.MESH_TEST_KILLS ?? 10);
-/** The latest kill after a request is sent, in multiples of what such a request took before. */
+/** The latest kill after a request is sent, as a multiple of how long such a request last took. */
 const LATEST = 1.6;
-/** In milliseconds. */
+/** Assumed for the first request, in milliseconds. */
 const FIRST_GUESS = 100;
 
-/** The keys that sign, and the one that is staged. */
+/** The keys that sign, and the staged one. */
 interface Keys {
   readonly current: string;
   readonly previous: string | null;
@@ -56,25 +56,25 @@ interface Keys {
 interface Attempt {
   readonly name: string;
   request(): Promise<Received>;
-  /** The keys once it has happened. */
+  /** The keys after the step. */
   readonly then: Keys;
-  /** What they may be after a start if it was not answered. */
+  /** What the keys may be after a restart if the step was not answered. */
   readonly outcomes: readonly Keys[];
 }
 
-/** What is known for certain: what was acknowledged, or could be read. */
+/** What is known for certain: only what was acknowledged or could be read. */
 interface Ledger {
-  /** What the keys may be: two, if a step was not answered. */
+  /** What the keys may be: two possibilities if a step was not answered. */
   possible: readonly Keys[];
   readonly nodes: TestNode[];
   readonly revoked: Set<string>;
-  /** Every revocation list that was read: sequence to its bytes. */
+  /** Every revocation list that was read, as bytes by sequence. */
   readonly lists: Map<number, string>;
   highest: number;
   readonly surprises: string[];
-  /** How long the last step of each name took, or may take at least, in milliseconds. */
+  /** The latest duration of each step, in milliseconds; raised after each kill that came before the answer. */
   readonly usual: Map<string, number>;
-  /** How often each step came to what. */
+  /** How often each step had each outcome. */
   readonly counts: Map<string, number>;
 }
 
@@ -89,7 +89,7 @@ for (const [store, address] of [
     const { folder, made } = makeNetworkFolder();
     t.after(() => rmSync(folder, { recursive: true, force: true }));
     const url = await address();
-    // On a busy machine, a database takes longer to answer than a start waits for it with the usual lease.
+    // On a busy machine, a database takes longer to answer than a start with the usual lease waits for it.
     const database = { MESH_STORE: url ?? '', MESH_LEASE_MS: '6000' };
     const environment = { ...NO_LIMITS, ...(url !== null && database) };
     const ledger: Ledger = {
@@ -136,13 +136,13 @@ async function certifiedNode(na: TestAuthority): Promise<TestNode> {
   return { key, certId: joined.body.cert_id };
 }
 
-/** With the key for which requests are signed now. */
+/** The authority with its current key as the audience of requests. */
 async function asNow(na: TestAuthority): Promise<TestAuthority> {
   const { body } = await get(na, '/genesis');
   return { ...na, audience: body.network_authority.public_key };
 }
 
-/** A random step that is possible with these keys. */
+/** A random step that these keys allow. */
 async function attemptOn(na: TestAuthority, keys: Keys): Promise<Attempt> {
   const { current, previous, staged } = keys;
   const attempt = (name: string, request: () => Promise<Received>, then: Keys) => ({
@@ -166,7 +166,7 @@ async function finish(na: TestAuthority): Promise<Received> {
   return count === undefined ? refused : step(na, 'finish', { despite: count });
 }
 
-/** Stages a succession, and maybe activates it. A staged succession that is due is activated by the next start. */
+/** Stages a succession and possibly activates it. The next start activates a staged succession that is due. */
 async function successionOn(na: TestAuthority, keys: Keys): Promise<Attempt> {
   const kind = randomInt(3) === 0 ? 'compromise' : 'planned';
   const isDue = randomInt(4) > 0;
@@ -184,7 +184,7 @@ async function successionOn(na: TestAuthority, keys: Keys): Promise<Attempt> {
 
 async function activate(na: TestAuthority): Promise<Received> {
   const answer = await step(na, 'activate');
-  // The service may have done so by itself.
+  // The service may have done so on its own.
   const isDone = outcome(answer) === '409 succession_not_staged';
   return isDone ? { ...answer, status: 200, body: {} } : answer;
 }
@@ -235,7 +235,7 @@ async function beat(na: TestAuthority, { nodes, surprises }: Ledger): Promise<vo
   if (outcome(answer) !== '200') surprises.push(`heartbeat: ${outcome(answer)}`);
 }
 
-/** A node joins, and is revoked. */
+/** A node joins and is revoked. */
 async function revoke(na: TestAuthority, { revoked, surprises }: Ledger): Promise<void> {
   const { certId } = await certifiedNode(na);
   const answer = await operate(na, '/admin/revoke', { cert_id: certId, reason: 'superseded' });
@@ -255,7 +255,7 @@ async function readList(na: TestAuthority, ledger: Ledger): Promise<void> {
   ledger.highest = Math.max(ledger.highest, sequence);
 }
 
-/** After a start, everything that is served and all files agree on the keys. */
+/** After a restart, everything that is served and all files agree on the keys. */
 async function checkAll(na: TestAuthority, ledger: Ledger): Promise<Keys> {
   await readList(na, ledger);
   assert.deepEqual(ledger.surprises, []);
@@ -305,7 +305,7 @@ function keysIn({ keys, successions }: KeysDocument): Keys {
   return { current, previous, staged, isRolledBack };
 }
 
-/** The keys that a record says have signed it, if they have. */
+/** The keys that signed a record according to its signatures, each of which is verified. */
 function signersOf(record: SignedRecord & JsonObject): string[] {
   const text = signedText(record);
   return record.signatures.map(({ key_id, sig }) => {

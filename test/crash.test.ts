@@ -1,6 +1,6 @@
 /**
- * Acknowledged means durable [service-states-and-transitions]: a server under load is killed at random moments, again
- * and again on one data folder, and after each restart everything it acknowledged must be there.
+ * Acknowledged means durable [service-states-and-transitions]: a server under load is killed repeatedly at random
+ * moments on one data folder, and after each restart everything that it acknowledged must be there.
  */
 import assert from 'node:assert/strict';
 import { createHash, randomInt } from 'node:crypto';
@@ -28,17 +28,17 @@ import {
   type TestNode,
 } from './support/requests.ts';
 
-/** `npm run test:kills` has more. */
+/** `npm run test:kills` runs more. */
 const ROUNDS = Number(process.env.MESH_TEST_KILLS ?? 6);
 /**
- * Acknowledged operations after which a server is killed, with others on their way. They are counted rather
- * than timed: a slow machine takes longer and does the same. Every other round is a short one.
+ * How many operations are acknowledged before a server is killed while others are in flight. They are counted rather
+ * than timed, so a slow machine does the same work, only more slowly. Every other round is short.
  */
 const SHORT_LOAD = { least: 1, most: 20 };
 const LONG_LOAD = { least: 20, most: 60 };
-/** What the rounds come to at the very least. */
+/** The minimum for all rounds together. */
 const ENOUGH = Math.floor(ROUNDS / 2) * (SHORT_LOAD.least + LONG_LOAD.least);
-/** Rounds in which the server is killed while it starts. */
+/** Rounds in which the server is killed during startup. */
 const KILLED_AT_START = new Set([3, 7]);
 const REASONS = ['key_compromise', 'cessation_of_operation', 'superseded', 'unspecified'];
 
@@ -48,24 +48,24 @@ interface KnownCertificate extends TestNode {
   state: CertificateState;
 }
 
-/** What this side knows for sure: only what was acknowledged, or could be read. */
+/** What the test knows for certain: only what was acknowledged or could be read. */
 interface Ledger {
   readonly usable: string[];
   /** Tokens whose join was acknowledged. */
   readonly spent: Set<string>;
-  /** Tokens whose join was not answered: spent or not, but never twice. */
+  /** Tokens whose join was not answered: they may be spent, but never twice. */
   readonly unsure: Set<string>;
   readonly certificates: Map<string, KnownCertificate>;
-  /** Acknowledged revocations: certificate to CRL sequence. */
+  /** Acknowledged revocations: the CRL sequence for each certificate. */
   readonly revocations: Map<string, number>;
-  /** Keys whose compromise was reported in this round: their certificates end at some moment of it. */
+  /** Keys whose compromise was reported in this round: their certificates end at some point during it. */
   readonly compromised: Set<string>;
-  /** Every CRL that was read: sequence to its bytes. */
+  /** Every CRL that was read, as bytes by sequence. */
   readonly lists: Map<number, string>;
   /** The highest sequence read or acknowledged. */
   highest: number;
   readonly revokedKeys: Set<string>;
-  /** Requests that were acknowledged and must never be taken again. */
+  /** Acknowledged requests, which must never be accepted again. */
   readonly sent: SignedRequest[];
   readonly surprises: string[];
   acknowledged: number;
@@ -128,7 +128,7 @@ test(`everything acknowledged survives ${ROUNDS} kills under load`, async (t) =>
   assert.ok(acknowledged >= ENOUGH, 'the rounds did enough to mean something');
 });
 
-/** Clients of every kind at once; the kill comes when enough of what they asked for is acknowledged. */
+/** Runs clients of every kind in parallel; kills the server when enough of their requests are acknowledged. */
 async function loadUntilKilled(
   server: ChildServer,
   ledger: Ledger,
@@ -168,7 +168,7 @@ async function makeInvites(na: TestAuthority, ledger: Ledger): Promise<void> {
   acknowledge(ledger, request);
 }
 
-/** Two nodes race for one token: one of them gets the certificate. */
+/** Two nodes race for one token: exactly one of them gets the certificate. */
 async function join(na: TestAuthority, ledger: Ledger): Promise<void> {
   const token = ledger.usable.shift();
   if (token === undefined) return;
@@ -236,8 +236,8 @@ async function revoke(na: TestAuthority, ledger: Ledger): Promise<void> {
 }
 
 /**
- * Whether a revocation may answer this sequence. A compromise of the key that was decided a moment before may
- * have ended the certificate already: then both answer its sequence.
+ * Whether the answer to a revocation may name this sequence again. If the key's compromise was decided just before, the
+ * certificate may have ended already, and both answers name the same sequence.
  */
 function mayShare(
   { revocations, certificates, compromised }: Ledger,
@@ -246,7 +246,7 @@ function mayShare(
 ) {
   const sharing = [...revocations].filter(([, sequence]) => sequence === of);
   if (sharing.length === 0) return true;
-  // The answer to a renewal may still be on its way.
+  // The answer to a renewal may still be in flight.
   const isOfKey = ([id]: [string, number]) =>
     (certificates.get(id)?.key.publicKey ?? key.publicKey) === key.publicKey;
   return compromised.has(key.publicKey) && sharing.every(isOfKey);
@@ -281,7 +281,10 @@ async function readList(na: TestAuthority, ledger: Ledger): Promise<void> {
   ledger.highest = Math.max(ledger.highest, sequence);
 }
 
-/** The list after a restart holds all that any list ever held, in its order, and what was in doubt. */
+/**
+ * After a restart, the list contains all that any earlier list contained, in the same order, and resolves what was in
+ * doubt.
+ */
 async function checkLists(na: TestAuthority, ledger: Ledger): Promise<void> {
   await readList(na, ledger);
   assert.deepEqual(ledger.surprises, []);
@@ -302,7 +305,7 @@ async function checkLists(na: TestAuthority, ledger: Ledger): Promise<void> {
   ledger.compromised.clear();
 }
 
-/** What can be checked after each restart: replays, operator keys, the newest effects of each kind. */
+/** Checks made after each restart: replays, operator keys, the newest effects of each kind. */
 async function checkRound(
   na: TestAuthority,
   ledger: Ledger,
@@ -351,7 +354,7 @@ async function assertStanding(na: TestAuthority, certificate: KnownCertificate):
   assert.equal(outcome(await heartbeat(na, certificate)), expected, certificate.certId);
 }
 
-/** No effect without its entry, and never two certificates for one invite or two for one sequence. */
+/** Every effect has its entry; no invite has two certificates and, compromises aside, no sequence two revocations. */
 function checkAudit(entries: readonly AuditEntry[], ledger: Ledger): void {
   const of = (type: string) => entries.filter(({ event_type }) => event_type === type);
   const issued = of('certificate_issued');
@@ -453,7 +456,7 @@ function anyValid(ledger: Ledger): KnownCertificate | undefined {
   return valid.length === 0 ? undefined : valid[randomInt(valid.length)];
 }
 
-/** A certificate that is being revoked while a request of its node is under way may be refused. */
+/** A certificate may be refused if it is being revoked while its node's request is in flight. */
 function refusalsOf(ledger: Ledger, { key, state }: KnownCertificate): string[] {
   const stands = state === 'valid' && !ledger.compromised.has(key.publicKey);
   return stands ? [] : ['403 certificate_revoked'];

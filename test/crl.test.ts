@@ -1,4 +1,4 @@
-/** Long lists are rendered on a thread of their own; here lists of a few entries count as long. */
+/** Long lists are rendered on a separate thread; in this test, a list counts as long if it has a few entries. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { suite, test } from 'node:test';
@@ -171,7 +171,7 @@ suite('the thread that renders long lists', () => {
   test('that could not start is reported, not missed, and is started again by a list twice as long', async (t) => {
     const seed = randomBytes(32);
     const signer = soleSigner(signerFromSeed(seed));
-    /** No thread starts with a seed of another length. */
+    /** A thread does not start with a seed of the wrong length. */
     const seeds = [Buffer.alloc(1), seed];
     const problems: unknown[] = [];
     const threads = createListThreads({
@@ -353,7 +353,7 @@ function idsOn(crl: { revoked_certificates: { certificate_id: string }[] }): str
   return crl.revoked_certificates.map(({ certificate_id }) => certificate_id);
 }
 
-/** Changes that only an attacker or damage can cause. */
+/** Makes a change that only an attacker or damage can cause. */
 async function alterReason(dataDir: string, certificateId: string, revocationReason: string) {
   const store = await openStoreOf({ dataDir });
   const { subjects } = await loadAll(store);

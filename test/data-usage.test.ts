@@ -470,7 +470,7 @@ test('of several faults of an intent the earliest is reported', async (t) => {
 
 // Verification
 
-/** Records built independently of the program: an intent of an agent, and a policy that allows it. */
+/** Records built independently of the program: an agent's intent, and a policy that allows it. */
 function intentBy(agent: Party, now: number, changes: JsonObject = {}): JsonObject {
   const record = {
     intent_id: freshId('intent'),
@@ -504,7 +504,7 @@ function policyBy(licensor: Party, now: number, changes: JsonObject = {}): JsonO
 
 const [agent, licensor] = [sovereign('agent'), sovereign('licensor')];
 
-/** Violation types in the answer's order, each violation being whole. */
+/** The violation types in the order of the answer, which must be complete violations. */
 async function violationsOf(na: TestAuthority, body: JsonObject): Promise<string[]> {
   const answer = await post(na, VERIFY, body);
   assert.equal(outcome(answer), '200', answer.text);
@@ -547,7 +547,7 @@ test('the ways in which an intent exceeds its policy, in order', async (t) => {
   const before = await stateDigest(na);
   for (const [name, intent, policy, expected] of [
     ['nothing', {}, {}, []],
-    // Time: both ends are inside.
+    // Time: both ends are inclusive.
     ['at its end', { expires_at: at(now) }, {}, []],
     ['after its end', { expires_at: at(now - 1) }, {}, ['intent_expired']],
     ['a microsecond after its end', { expires_at: at(now - 0.001) }, {}, ['intent_expired']],

@@ -1,4 +1,4 @@
-/** What docs/deploy offers, checked by the programs that it is made for. */
+/** The files in docs/deploy, checked by the programs that they are for. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -29,7 +29,7 @@ const absent = (program: string) =>
 
 suite('the units of systemd', { skip: absent('systemd-analyze') }, () => {
   for (const name of ['mesh-na.service', 'mesh-na-signer.service']) {
-    /** The sample, with the Node.js of this machine and no manual that must be installed. */
+    /** The sample, with this machine's Node.js and without a manual page that would have to be installed. */
     const unit = join(folder, name);
     const text = deployed(name).replace(/^Documentation=.*$/m, '');
     writeFileSync(unit, text.replace('/usr/bin/node', process.execPath));
@@ -134,7 +134,7 @@ test("the command of the signer's unit signs for the group", async (t) => {
   assert.equal((await ended).code, 0);
 });
 
-/** The alerts of the rules, with their expressions. */
+/** The alerts in the rules, with their expressions. */
 function alertsIn(rules: string): { name: string; expression: string }[] {
   const found = rules.matchAll(/alert: (\w+)\n +expr: '(.*)'/g);
   const alerts = [...found].map(([, name = '', expression = '']) => ({ name, expression }));
@@ -167,7 +167,7 @@ test('a live authority has every metric and label that alerts and panels name', 
   });
   assert.equal(treaty.status, 200);
   await na.flush();
-  // It is counted when it is looked at, at most once a second.
+  // It is counted when someone requests it, at most once per second.
   na.clock.advance(SECOND);
   await ask('/dashboard.json');
   await using inDatabase = await startInDatabase();
@@ -195,7 +195,7 @@ test('a live authority has every metric and label that alerts and panels name', 
     for (const [, labels] of expression.matchAll(/\bby \(([^)]*)\)/g)) {
       for (const label of labels?.split(', ') ?? []) {
         const names = [...expression.matchAll(/\b(mesh_na_\w+)/g)].map(([, name]) => name);
-        // Counters of limits have no sample before the first refusal.
+        // Rate limit counters have no sample before the first refusal.
         if (names.includes('mesh_na_rate_limited_total')) continue;
         assert.match(metrics, new RegExp(`^${names[0]}\\{[^}]*\\b${label}="`, 'm'), expression);
       }
@@ -203,7 +203,7 @@ test('a live authority has every metric and label that alerts and panels name', 
   }
 });
 
-/** One of several instances. */
+/** Starts an instance as one of several on a database. */
 async function startInDatabase(): Promise<TestAuthority> {
   const store = await migratedDatabase(await startCluster({ isLeftToEnd: true }));
   return startTestAuthority({ flags: { store, link: '127.0.0.1:0' } });

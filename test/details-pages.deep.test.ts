@@ -1,4 +1,4 @@
-/** The pages of single treaties, sovereigns, attestations and capabilities, by addresses that can be shared. */
+/** The pages of single treaties, sovereigns, attestations and capabilities, at addresses that can be shared. */
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import { jsonText } from '../src/base/json/write.ts';
@@ -24,7 +24,7 @@ const ENDLESS = `first-${'W'.repeat(1000)}-last`;
 
 let na: TestAuthority;
 let browser: TestBrowser;
-/** Ids of what the authority has. */
+/** The ids of what the authority has. */
 let old: string;
 let renewed: string;
 let hostile: string;

@@ -1,4 +1,4 @@
-/** Verification of what was disclosed [trust-6-4], [trust-6-5]. */
+/** Verification of disclosed capabilities [trust-6-4], [trust-6-5]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { JsonFloat, type JsonObject } from '../src/base/json/value.ts';
@@ -30,7 +30,7 @@ import {
   without,
 } from './support/trust-protocol.ts';
 
-/** Where the leaf and its path lead to. */
+/** The root computed from a leaf and its path. */
 function climb(leaf: string, path: readonly JsonObject[]): string {
   return path.reduce((current, { sibling_hash, is_left }) => {
     const sibling = String(sibling_hash);
@@ -80,7 +80,7 @@ test('the first reason why a capability was not committed to is reported and log
   assert.equal(await stateDigest(na), before);
 });
 
-/** Signed by the issuer, so only what the case names is wrong with it. */
+/** Signed by the issuer, so that only what the case names is wrong. */
 interface Presented {
   readonly commitment?: JsonObject;
   readonly proof?: JsonObject;

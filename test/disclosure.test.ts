@@ -1,6 +1,6 @@
 /**
- * Selective disclosure: commit, prove, verify, use up [trust-2-12] to [trust-2-14], [trust-3-3],
- * [trust-4-5], [trust-5-6], [trust-5-7], [trust-6-4], [trust-6-5].
+ * Selective disclosure: commit, prove, verify, nullify [trust-2-12] to [trust-2-14], [trust-3-3], [trust-4-5],
+ * [trust-5-6], [trust-5-7], [trust-6-4], [trust-6-5].
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -677,7 +677,7 @@ test('a proof of a list other than the committed one does not verify', async (t)
 
 // Hostile bodies
 
-/** Members of a genuine request to verify that no signature and no hash covers. */
+/** Members of a genuine verification request that neither a signature nor a hash covers. */
 const UNCOVERED = ['proof.proof_id', 'proof.prover_sovereign_id', 'proof.proved_at'];
 const LABEL = 'commitment.signature.key_id';
 

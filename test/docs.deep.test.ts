@@ -1,6 +1,6 @@
 /**
- * The documents: every transcript is what the program prints, and every link leads somewhere.
- * `MESH_UPDATE_TRANSCRIPTS=1` writes what was printed into the documents instead of comparing it.
+ * The documents: every transcript is what the program prints, and every link has a target. `MESH_UPDATE_TRANSCRIPTS=1`
+ * writes the actual output into the documents instead of comparing it.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -27,32 +27,32 @@ const scratch = mkdtempSync(join(tmpdir(), 'mesh-docs-'));
 after(() => rmSync(scratch, { recursive: true, force: true }));
 const isUpdate = process.env.MESH_UPDATE_TRANSCRIPTS === '1';
 
-/** Documents of one list are read one after the other, in one folder and with the same authorities. */
+/** The documents of one list are run one after the other, in one folder and with the same authorities. */
 const IN_CHECKOUTS = [
   ['README.md'],
   ['docs/tutorial.md', 'docs/trust-protocol.md', 'docs/signing.md'],
 ];
-/** The reader has the program alone. */
+/** The reader has only the program. */
 const ELSEWHERE = [['docs/runbooks.md']];
 const READINGS = [...IN_CHECKOUTS, ...ELSEWHERE];
 
-/** Ports of the documents, and those that are used here: long after they were found to be free. */
+/** The ports in the documents and those used here, which may be opened long after they were found to be free. */
 const PORTS = new Map([
   ['8443', String(await ownPort())],
   ['9443', String(await ownPort())],
 ]);
 
-/** A transcript is read much faster than a person types, so rates are not limited. */
+/** A transcript runs much faster than a person types, so rates are not limited. */
 const ENVIRONMENT = {
   MESH_RATE_LIMIT_ADMIN: 'off',
   MESH_TRUST_CYCLE_HOURS: '0',
   MESH_THREADS: '1',
 };
 
-/** Commands that go on until they are stopped, and the line that says that they are ready. */
+/** Commands that run until they are stopped, and the line that says that they are ready. */
 const SERVER = /^(?:npm start|mesh-na serve)\b/;
 const IS_SERVED = / is served on /;
-/** What a service manager does. */
+/** Done by a service manager. */
 const STOP = 'systemctl stop mesh-na';
 
 const compiled = compile();
@@ -97,7 +97,7 @@ test('every document with a transcript is read', () => {
   assert.deepEqual(holders, READINGS.flat().sort());
 });
 
-/** Whether two ranks are the other way round; two lines of one moment may have one time, or two. */
+/** Whether two ranks are in opposite order; two lines of the same instant may show the same time or different ones. */
 function contradict(shown: readonly number[], order: readonly number[]): boolean {
   const sign = (ranks: readonly number[], i: number, j: number) =>
     Math.sign((ranks[i] ?? 0) - (ranks[j] ?? 0));
@@ -128,7 +128,8 @@ async function checkTranscript(shell: Shell, folder: string, document: string): 
     assert.equal(shownOrder.length, order.length, `the number of times in ${document}`);
     assert.ok(!contradict(shownOrder, order), `the order of the times in ${document}`);
   }
-  // All of it is that of one reading, because ids and times of two contradict each other.
+  // The whole document is replaced with the output of one run, because ids and times of two runs would contradict each
+  // other.
   else if (!isSame || !isDeepStrictEqual(shownOrder, order)) {
     writeFileSync(join(root, document), withOutputs(markdown, outputs));
   }
@@ -145,7 +146,7 @@ function onFreePorts(text: string): string {
   return [...PORTS].reduce((left, [shown, free]) => left.replaceAll(shown, free), text);
 }
 
-/** The output as the document of a reader who has a checkout of their own shows it. */
+/** The output as documents show it to a reader with their own checkout. */
 function asShown(output: string, folder: string): string {
   const local = output.replaceAll(folder, '<checkout>').replaceAll(scratch, '~');
   return [...PORTS].reduce(
@@ -163,7 +164,7 @@ function compile(): string {
   return dist;
 }
 
-/** Puts the compiled program on the path: each command of a transcript is a process of its own. */
+/** Puts the compiled program on the path: each command of a transcript is a separate process. */
 function installCommand(): void {
   mkdirSync(commands);
   const program = join(compiled, 'src', 'main.js');
@@ -171,7 +172,7 @@ function installCommand(): void {
   writeFileSync(join(commands, 'mesh-na'), script, { mode: 0o755 });
 }
 
-/** A checkout whose program is compiled, and which holds nothing else. */
+/** A checkout that contains only the compiled program. */
 function makeReaderFolder(folder: string): void {
   makeCheckout(folder);
   cpSync(join(root, '.gitignore'), join(folder, '.gitignore'));
@@ -179,7 +180,7 @@ function makeReaderFolder(folder: string): void {
   cpSync(compiled, join(folder, 'dist'), { recursive: true });
 }
 
-/** What git would offer to add, by the project's `.gitignore` alone; here it tracks nothing. */
+/** The files that git would offer to add, according to only the project's `.gitignore`; here it tracks nothing. */
 function untrackedFiles(folder: string): string[] {
   const args = ['-c', 'core.excludesFile=', 'ls-files', '--others', '--exclude-standard'];
   const listed = execFileSync('git', args, { cwd: folder, env: environment(), encoding: 'utf8' });

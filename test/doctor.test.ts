@@ -1,4 +1,4 @@
-/** `mesh-na doctor`: nothing is wrong with a healthy network, and each planted fault is found by its own check. */
+/** `mesh-na doctor`: a healthy network has no findings, and each planted fault is found by its own check. */
 import assert from 'node:assert/strict';
 import {
   appendFileSync,
@@ -47,7 +47,7 @@ const other = join(scratch, 'other');
 const clock = testClock();
 const NOW = clock.now();
 
-/** One network, with its head file and a backup beside it. */
+/** One network, with its head file and a backup next to it. */
 before(async () => {
   await makeHealthy(healthy, 'alpha');
   await makeHealthy(other, 'other');
@@ -129,7 +129,7 @@ async function examine({ data, environment, machine, deep }: Patient) {
   return (await checkLocal(options)).findings;
 }
 
-/** What is not as it should be: check and outcome. */
+/** The checks with findings, and their outcomes. */
 function troubles(findings: readonly Finding[]): string[] {
   const troubled = findings.filter(({ outcome }) => outcome === 'wrong' || outcome === 'warning');
   return [...new Set(troubled.map(({ check, outcome }) => `${check} ${outcome}`))];
@@ -439,7 +439,7 @@ suite('on the machine of the authority', () => {
   });
 });
 
-/** Of every file, except for the lock that readers enter themselves in. */
+/** The digest of every file except the lock file, in which readers register. */
 function digests(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name !== 'lock.mdb')
@@ -458,7 +458,7 @@ suite('from outside', () => {
   });
   after(() => na[Symbol.asyncDispose]());
 
-  /** Answers of the route come altered, as from a faulty or hostile server. */
+  /** Alters the route's answers, as a faulty or hostile server would. */
   const altering =
     (route: string, alter: (text: string) => string, status?: number) =>
     (): Partial<RemoteOptions> => ({

@@ -37,7 +37,7 @@ import { IN_DATABASE } from './support/test-stores.ts';
 const DOCUMENTS = ['/genesis', '/sovereign.json', '/policy', '/crl', '/swagger.json'] as const;
 const DAY = 24 * HOUR;
 
-/** For tests that leave nothing behind that another of them notices. */
+/** For tests that leave nothing behind that would affect the others. */
 const shared = sharedAuthority();
 
 for (const path of DOCUMENTS) {
@@ -70,7 +70,7 @@ for (const path of DOCUMENTS) {
         assert.equal(answer.status, 304);
         assert.equal(answer.text, '');
         assert.equal(answer.headers.get('etag'), etag);
-        // None, or that of the document (RFC 9110, 8.6).
+        // Absent, or the length of the document (RFC 9110, 8.6).
         const length = answer.headers.get('content-length') ?? String(full.text.length);
         assert.equal(length, String(full.text.length));
       }
@@ -103,7 +103,7 @@ for (const path of DOCUMENTS) {
     }
   });
 
-  // Clients refuse a bundle whose members are named so; the reference has to name request fields.
+  // Clients refuse a bundle with such member names; the reference must name request fields.
   if (path !== '/swagger.json') {
     test(`GET ${path} has no member whose name suggests a secret`, async () => {
       const na = await shared();
@@ -439,7 +439,7 @@ test('GET /readyz names this start, the database and the signing key, and no pat
   assert.deepEqual({ ...restarted, instance, ...(epoch && { epoch }) }, body);
 });
 
-/** What it says of the instance among others, and of the store. */
+/** What it says about the instance, as one of several or alone, and about the store. */
 const PLACE = IN_DATABASE
   ? {
       ha_mode: 'standby',
@@ -557,7 +557,7 @@ test('no id, key, token or raw path is in the metrics', async () => {
   assert.match(text, /route="\/admin\/operator-keys\/\{key_id\}\/revoke"/);
 });
 
-/** The record verifies under the authority's key, for this program and for an independent verifier. */
+/** Checks that the record verifies with the authority's key, for this program and for an independent verifier. */
 function assertSigned(na: TestAuthority, text: string): void {
   const record = parseJson(text) as unknown as SignedRecord;
   assert.equal(isSignedByAny(record, [na.audience], verifySignature), true);
@@ -588,7 +588,7 @@ function metric({ text }: Received, name: string): string {
   return new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1] ?? '';
 }
 
-/** Whether only the metrics of the process itself (memory, event loop) carry the label. */
+/** Whether only the metrics of the process itself (memory, event loop) have the label. */
 function ownsNothing(text: string, label: string): boolean {
   const lines = text.split('\n').filter((line) => line.includes(`${label}="`));
   return lines.every((line) => /^mesh_na_(nodejs|process)_/.test(line));

@@ -1,4 +1,7 @@
-/** Clients that have pinned the authority's key and know nothing of successions read everything while it is replaced [authority-keys-10]. */
+/**
+ * Clients that pinned the authority's key and know nothing of successions can read everything during the overlap
+ * [authority-keys-10].
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { formatInstant } from '../src/base/timestamp.ts';
@@ -25,7 +28,7 @@ import { attest, issued, recognize, revokeAttestation } from './support/trust.ts
 
 type Json = { readonly [name: string]: unknown };
 
-/** The readers of a network, and what they have been given in the course of time. */
+/** The readers of a network, and what they have received so far. */
 interface Readers {
   readonly client: EarlierClient;
   readonly nodes: TestNode[];
@@ -35,7 +38,7 @@ interface Readers {
   readonly kept: [string, EarlierRecord, Json][];
 }
 
-/** What does not work for the readers at this instant; every request is addressed to the pinned key. */
+/** What fails for the readers at this time; every request is addressed to the pinned key. */
 async function complaints(na: TestAuthority, at: string, readers: Readers): Promise<string[]> {
   const { client, nodes, attestations, treaties, kept } = readers;
   const found: string[] = [];
@@ -132,7 +135,7 @@ for (const [end, isRolledBack] of [
     passUntil(activatesAt);
     await activate(na);
     await reads('activated');
-    // Without the audience of the restarted one, which is the new key.
+    // Keeps the audience, although the restarted authority would use the new key.
     na = { ...(await na.restart()), audience: na.audience };
     await using _ = { [Symbol.asyncDispose]: () => na[Symbol.asyncDispose]() };
     na.clock.advance(DAY);
@@ -150,7 +153,7 @@ for (const [end, isRolledBack] of [
       return;
     }
 
-    // What they have stays good; what is new does not verify any more.
+    // What they have remains valid; new records no longer verify.
     for (const [what, record, received] of readers.kept) {
       assert.ok(readers.client.verifies(record, received), what);
     }

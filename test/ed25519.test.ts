@@ -28,10 +28,7 @@ interface SignatureVector {
 const source = readFileSync(new URL('test/vectors/signatures.json', PROJECT), 'utf8');
 const { vectors } = JSON.parse(source) as { vectors: SignatureVector[] };
 
-/**
- * Both verifiers accept the same signatures [core-1-5]: the server with libsodium, the client in
- * JavaScript.
- */
+/** Both verifiers accept the same signatures [core-1-5]: the server with libsodium, the client in JavaScript. */
 const VERIFIERS = [
   ['the server', verifySignature],
   ['the client', verifyText],
@@ -46,11 +43,11 @@ const keyA = signerFromSeed(seedA);
 const signedByA = 'the text';
 const signatureA = Buffer.from(keyA.sign(signedByA), 'base64');
 
-/** Order of the group, and the field's prime. */
+/** The order of the group, and the prime of the field. */
 const L = 2n ** 252n + 27742317777372353535851937790883648493n;
 const P = 2n ** 255n - 19n;
 
-/** Every encoding of a point of small order [core-1-5], the sign bit left out. */
+/** Every encoding of a point of small order [core-1-5], without the sign bit. */
 const SMALL_ORDER = [
   '00'.repeat(32),
   `01${'00'.repeat(31)}`,
@@ -192,7 +189,7 @@ for (const [who, verify] of VERIFIERS) {
   });
 }
 
-/** Other spellings of base64 text; a decoder that is not strict takes most of them for the same bytes. */
+/** Other spellings of base64 text; a lenient decoder decodes most of them to the same bytes. */
 const SPELLINGS: readonly (readonly [string, (text: string) => string])[] = [
   ['without padding', (text) => text.replace(/=+$/, '')],
   ['with one more padding sign', (text) => `${text}=`],
@@ -210,7 +207,7 @@ const SPELLINGS: readonly (readonly [string, (text: string) => string])[] = [
 
 for (const [how, spell] of SPELLINGS) {
   test(`a key written ${how} is not a key, and a signature written that way never verifies`, () => {
-    // A key and signature whose base64 holds both characters that the URL alphabet replaces.
+    // A key and signature whose base64 contains both characters that the URL alphabet replaces.
     const { signer, signature } = signatureWith(/[+/]/);
     const key = spell(signer.publicKey);
     assert.notEqual(key, signer.publicKey);
@@ -250,14 +247,14 @@ test('among all spellings that decode to the same 32 bytes, exactly one is accep
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 
-/** The last digit before the padding with its unused bits set: Node's own decoder drops them. */
+/** Sets the unused bits of the last digit before the padding; Node's own decoder ignores them. */
 function otherLastDigit(text: string): string {
   const at = text.indexOf('=') - 1;
   const digit = ALPHABET.charAt(ALPHABET.indexOf(text.charAt(at)) + 1);
   return text.slice(0, at) + digit + text.slice(at + 1);
 }
 
-/** PKCS#8 and SPKI of Ed25519 keys up to their 32 bytes (RFC 8410, 7 and 4). */
+/** PKCS#8 and SPKI encodings of Ed25519 keys up to their 32 bytes (RFC 8410, 7 and 4). */
 const PKCS8_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex');
 const SPKI_HEAD = Buffer.from('302a300506032b6570032100', 'hex');
 
@@ -280,7 +277,7 @@ function signatureWith(pattern: RegExp) {
   }
 }
 
-/** With the nonce 0 the holder of key A signs `point`, which adds nothing to s·B: s is hash · secret scalar. */
+/** With the nonce 0, the holder of key A signs `point`, which adds nothing to s·B: s is hash · secret scalar. */
 function signatureWithPoint(point: Uint8Array, text: string): Buffer {
   const secret = createHash('sha512').update(seedA).digest().subarray(0, 32);
   secret[0] = (secret[0] ?? 0) & 248;

@@ -19,7 +19,7 @@ import { sharedAuthority } from './support/shared-authority.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-/** One request for every kind of answer, by what it answers. */
+/** One request for each kind of answer, with its status. */
 const ANSWERS: readonly (readonly [
   string,
   (na: TestAuthority, headers: Record<string, string>) => Promise<Received>,
@@ -435,7 +435,7 @@ for (const path of [
   test(`HEAD ${path} is GET without the body`, async () => {
     const na = await common();
     await get(na, path);
-    // Without fetch, which asks for a compressed form.
+    // Sent without `fetch`, which requests compression.
     const full = await sendRaw(na, 'GET', path);
     const head = await sendRaw(na, 'HEAD', path);
     assert.equal(head.status, full.status);

@@ -1,4 +1,4 @@
-/** What a reader of events accepts and refuses [events-4], and the bytes that they are sent as [events-3]. */
+/** What a reader of events accepts and refuses [events-4], and the bytes in which they are sent [events-3]. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -107,14 +107,14 @@ test('a client continues after the last event when a connection is lost, and end
   assert.deepEqual(asked, ['0', '1', '1', '1', '3']);
 });
 
-/** A client whose authority sends this text, and nothing else. */
+/** The events that a client reads from an authority that sends only this text. */
 function eventsOf(text: string, after: EventPlace | number = 0) {
   const fetch: Fetch = async () => new Response(`${text}\n`);
   const server = { url: 'http://na.example', fetch };
   return readEvents(server, async () => ({}), { after, follow: false });
 }
 
-/** What a reader is sent from the beginning. */
+/** What a reader receives from the beginning. */
 async function sent(form: EventForm, how: 'as they happen' | 'from the log'): Promise<string> {
   const log = createEventLog(async (after, most) => texts.slice(after, after + most));
   log.beginAfter(how === 'from the log' ? texts.length : 0);

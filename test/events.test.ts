@@ -1,4 +1,4 @@
-/** Events [events-1]: the audit log as it happens, to any number of readers, without a gap. */
+/** Events [events-1]: the audit log in real time, for any number of readers, without gaps. */
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { verifyAuditChain } from '../src/authority/subjects/audit.ts';
@@ -167,7 +167,7 @@ test('a reader gets signs of life, and is disconnected when the authority stops'
 });
 
 test('the number of readers is limited, and a place is free again when one leaves', async () => {
-  // Threads share the allowance out among themselves.
+  // With several threads, each would have only a share of the allowance.
   const flags = { threads: '1' };
   await using na = await startTestAuthority({ flags, environment: { MESH_EVENT_READERS: '2' } });
   await using _first = await openReader(na, '/events');
@@ -182,8 +182,8 @@ test('the number of readers is limited, and a place is free again when one leave
 
 const READERS = Number(process.env.MESH_TEST_EVENT_READERS ?? '30');
 /**
- * A thousand readers that begin together keep this one process busy for longer than the authority waits for a request on an
- * idle connection, so that requests are lost that are not to be sent twice.
+ * A thousand readers that start together keep this process busy for longer than the authority waits for a request on an
+ * idle connection, so requests would be lost that must not be sent twice.
  */
 const BEGIN_AT_ONCE = 50;
 
@@ -241,12 +241,12 @@ function signedHeaders(na: TestAuthority, path: string, { headers, operator }: O
   return { ...init.headers, ...headers };
 }
 
-/** An answer that is read to its end. */
+/** Reads an answer to its end. */
 function whole(na: TestAuthority, path: string, headers: Readonly<Record<string, string>>) {
   return send(na, 'GET', path, { headers: signedHeaders(na, path, { headers }) });
 }
 
-/** An answer that must not be a stream. */
+/** Sends a request whose answer must not be a stream. */
 function open(na: TestAuthority, path: string, options: OpenOptions = {}) {
   return send(na, options.method ?? 'GET', path, { headers: signedHeaders(na, path, options) });
 }
@@ -258,7 +258,7 @@ interface Reader extends AsyncDisposable {
   readonly ended: Promise<void>;
 }
 
-/** Reads lines of JSON unless it asks for another form. */
+/** Reads lines of JSON unless the options request another form. */
 async function openReader(
   na: TestAuthority,
   path: string,
@@ -304,7 +304,7 @@ async function openReader(
   };
 }
 
-/** The complete events of a stream of lines, each checked against the one before. */
+/** The complete events in the lines of a stream, each checked against the one before. */
 function eventsIn(text: string, last?: LoggedEvent): LoggedEvent[] {
   const lines = text.split(/\r?\n/).filter((line) => line.startsWith('{'));
   if (!text.endsWith('\n')) lines.pop();
@@ -322,7 +322,7 @@ function requestText(na: TestAuthority, path: string): string {
   return `GET ${path} HTTP/1.1\r\nHost: na\r\n${head}\r\n`;
 }
 
-/** Resolves when the exposition has the line. */
+/** Resolves when the metrics contain the line. */
 async function metric(na: TestAuthority, line: string, meanwhile = () => {}): Promise<void> {
   for (let looks = 0; looks < 5000; looks += 1) {
     const { text } = await get(na, '/metrics');
@@ -340,7 +340,7 @@ function clientOf(na: TestAuthority) {
   return createOperatorClient(signingFor(na));
 }
 
-/** Native: a thousand readers in this one process would wait for each other otherwise. */
+/** Uses native signing: otherwise a thousand readers in this process would delay each other. */
 function signingFor(na: TestAuthority) {
   const { url, audience, standard, clock } = na;
   const { publicKey, sign } = standard.key;

@@ -1,7 +1,7 @@
 /**
- * Each kind of system call on the data directory fails once: the process refuses to start, or ends, and
- * names the cause. Nothing that it acknowledged is lost, and it starts again once the disk works. With
- * MESH_TEST_CALLS=all, as `npm run test:failing-calls` sets it, all of these calls do, else a few of each kind.
+ * Each kind of system call on the data directory fails once: the process refuses to start, or ends, and names the
+ * cause. Nothing that it acknowledged is lost, and it starts again once the disk works. MESH_TEST_CALLS=all, which `npm
+ * run test:failing-calls` sets, runs every row; otherwise a few of each kind run.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -35,7 +35,7 @@ const DATABASE = 'state/data.mdb';
 type Row = readonly [file: string, call: string, error: string, nth?: number];
 
 const ARE_ALL = process.env.MESH_TEST_CALLS === 'all';
-/** All rows, or the first of them. */
+/** All rows, or the first `count`. */
 function some(count: number, rows: readonly Row[]): readonly Row[] {
   return ARE_ALL ? rows : rows.slice(0, count);
 }
@@ -67,8 +67,8 @@ const START: readonly Row[] = [
 ];
 
 /**
- * LMDB frees what it still uses when it cannot open a file, and its message for a page that cannot be
- * written may be longer than its place: either may end the process by a signal.
+ * LMDB frees memory that is still in use when it cannot open a file, and its message about a page that cannot be
+ * written may overflow its buffer: either may end the process with a signal.
  */
 const DAMAGING: readonly Row[] = [
   [DATABASE, 'pwrite64', 'ENOSPC', 1],
@@ -86,7 +86,7 @@ const COMMIT: readonly Row[] = [
   [DATABASE, 'fdatasync', 'ENOSPC', 2],
 ];
 
-/** As above. The last one of a commit writes the meta page, which a few of a commit's pages may precede. */
+/** Like `DAMAGING`. The last write of a commit is the meta page, which some of the commit's other pages may precede. */
 const DAMAGING_COMMIT: readonly Row[] = [
   [DATABASE, 'pwrite64', 'ENOSPC'],
   [DATABASE, 'pwrite64', 'EIO', 2],
@@ -189,7 +189,7 @@ function start(t: TestContext, environment: ChildEnvironment = {}): Promise<Chil
   return startChildServer(networkFolder(t), { environment: { ...NO_LIMITS, ...environment } });
 }
 
-/** A server with a failing call, and the tokens of the invites that it acknowledged before and after. */
+/** A server with a failing call, and the tokens of the invites that it acknowledged before and after the failure. */
 async function invitingUntil(t: TestContext, row: Row) {
   const server = await start(t);
   const tokens = await invite(server, 2);

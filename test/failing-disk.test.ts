@@ -1,4 +1,7 @@
-/** A disk that fails or is full: one case of each. Every call, and disks that fill up, are in `failing-calls.deep` and `full-disk.deep`. */
+/**
+ * A disk that fails or is full: one case of each. `failing-calls.deep` and `full-disk.deep` cover every call, and disks
+ * that fill up.
+ */
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { test } from 'node:test';

@@ -127,7 +127,7 @@ test('an exception while an edge thread accepts a request ends the process with 
   const server = await startArmed(t, '2', EDGE_THROWS);
   let isOver = false;
   void server.ended.then(() => (isOver = true));
-  // The fault is armed a little later than the signal is sent.
+  // The fault is armed slightly after the signal is sent.
   while (!isOver) await Promise.race([get(server.na, '/genesis').catch(() => null), server.ended]);
   await assertEnded(server, uncaughtOn('edge thread'));
 });

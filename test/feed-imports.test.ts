@@ -1,4 +1,4 @@
-/** Imports of long feeds: bounded, indexed in slices, stored whole, and the same after a restart. */
+/** Imports of long feeds: bounded, indexed in slices, stored in full, and unchanged by a restart. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createImportedFeeds } from '../src/authority/derived/imported-feeds.ts';

@@ -1,4 +1,4 @@
-/** A node that meets its network for the first time, before a person at a terminal. */
+/** A node that connects to its network for the first time, with a person at the terminal. */
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -26,7 +26,7 @@ suite('node join without a root key, at a terminal', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  /** Answers the question and returns what was shown after that, with the exit code. */
+  /** Answers the question; returns what was shown after that, and the exit code. */
   async function answered(nodeDir: string, answer: string) {
     const args = ['node', 'join', '--url', na.url, '--node-dir', nodeDir, '--token', token];
     await using terminal = openTerminal(programLine(args), { columns: 200 });

@@ -1,4 +1,4 @@
-/** Counting a large fleet beside other work. */
+/** Counting a large fleet without blocking other work. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -10,13 +10,13 @@ import { createSubjects } from '../src/authority/subjects/subjects.ts';
 import { createCertificateNumbers } from '../src/authority/tables/certificate-numbers.ts';
 import { HOUR, SECOND } from './support/clock.ts';
 
-/** Every node is a client, every fourth an anchor, and each two have a role of their own, listed twice. */
+/** Every node is a client, every fourth is an anchor, and each pair of nodes has its own role, listed twice. */
 function rolesOf(n: number): string[] {
   const own = `role:${n >> 1}`;
   return ['role:client', ...(n % 4 === 0 ? ['role:anchor'] : []), own, own];
 }
 
-/** A census of so many nodes, all of which beat at 0; `time` is the monotonic clock. */
+/** A census of `nodes` nodes, all of which sent a heartbeat at 0; `time` is the monotonic clock. */
 function censusOf(nodes: number, time: { now: number }) {
   const numbers = createCertificateNumbers();
   const subjects = createSubjects(numbers);
@@ -84,7 +84,7 @@ test('a small fleet is counted at once', () => {
     ...ALL_SILENT,
     silentKnownFrom: HOUR,
     lapsed: 0,
-    // The others have two nodes each, and are in the order of their names.
+    // The other roles have two nodes each and are sorted by name.
     roles: [
       { role: 'role:client', ...ALL_SILENT },
       { role: 'role:anchor', ...ALL_SILENT, expected: 100, silent: 100 },

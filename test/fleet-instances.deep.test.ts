@@ -1,6 +1,6 @@
 /**
- * What a fleet and its operators hear from several instances, as real processes on one PostgreSQL: bulletins, deltas, events and
- * webhooks, while the writer is stopped and the next one killed.
+ * What a fleet and its operators receive from several instances, as real processes on one PostgreSQL server: bulletins,
+ * deltas, events and webhooks, while the writer is stopped and the next one killed.
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
@@ -35,7 +35,7 @@ import { startReceiver } from './support/webhook-receiver.ts';
 const cluster = await startCluster();
 after(() => cluster[Symbol.asyncDispose]());
 
-/** A bulletin changes at most once a second [core-5-14]; and the grain of the clocks. */
+/** A bulletin changes at most once per second [core-5-14]; the rest allows for the resolution of the clocks. */
 const PERIOD_MS = 1000 + 20;
 
 test('bulletins and deltas of every instance match what was acknowledged, while the writer changes', async (t) => {
@@ -51,7 +51,7 @@ test('bulletins and deltas of every instance match what was acknowledged, while 
   for (const place of [0, 1, 2]) house.beside(readBulletins(house, place, seen));
   house.beside(changeOverAndOver(house, changes));
 
-  /** Until some of what was acknowledged has had the time to be in every bulletin. */
+  /** Resolves when some acknowledged changes have had enough time to reach every bulletin. */
   async function goOn(): Promise<void> {
     const enough = changes.length + 5;
     await house.until(() => changes.length >= enough);
@@ -74,7 +74,7 @@ test('bulletins and deltas of every instance match what was acknowledged, while 
     if (known === undefined) continue;
     assert.ok(bulletin.crl_sequence >= known.sequence, 'an earlier list');
     const place = policies.indexOf(bulletin.policy_id ?? '');
-    // A policy whose acknowledgment was lost is not among them.
+    // A policy whose acknowledgment was lost is not in `policies`.
     assert.ok(place < 0 || place >= policies.indexOf(known.policyId), 'an earlier policy');
   }
   assertNoneOlder(seen);
@@ -140,25 +140,25 @@ test('events are read once and in order from every instance, and posted only by 
 });
 
 interface House extends AsyncDisposable {
-  /** One of those that answer, in turn. */
+  /** One of the running instances, in turn. */
   at(turn: number): ChildServer;
   readonly all: readonly ChildServer[];
   /** Aborted at the end. */
   readonly over: AbortSignal;
-  /** Work that goes on beside the test until it is over; the test fails with it. */
+  /** Runs work in the background until the end; the test fails if it fails. */
   beside(work: Promise<void>): void;
   until(holds: () => boolean): Promise<void>;
   /** Starts one more instance; resolves when it answers. */
   add(): Promise<void>;
-  /** Ends the instance that writes; resolves when another does. */
+  /** Ends the writer; resolves when another instance writes. */
   endWriter(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
-  /** Resolves when the work beside the test has ended. */
+  /** Resolves when the background work has ended. */
   close(): Promise<void>;
 }
 
 const PATIENCE_MS = 120_000;
 
-/** Three instances that answer together. */
+/** Starts three instances that serve together. */
 async function openHouse(
   instances: TestInstances,
   environment: ChildEnvironment = {},
@@ -221,14 +221,14 @@ async function openHouse(
   };
 }
 
-/** Both were acknowledged at this time, monotonic milliseconds. */
+/** Both changes were acknowledged by this time, in monotonic milliseconds. */
 interface Change {
   readonly at: number;
   readonly sequence: number;
   readonly policyId: string;
 }
 
-/** Revokes a node and publishes a policy, now here and now there. */
+/** Repeatedly revokes a node and publishes a policy, each time through the next instance. */
 async function changeOverAndOver({ at, over }: House, changes: Change[]): Promise<void> {
   for (let turn = 0; !over.aborted; turn += 1) {
     const change = await changed(at(turn).na).catch(() => null);
@@ -237,7 +237,7 @@ async function changeOverAndOver({ at, over }: House, changes: Change[]): Promis
   }
 }
 
-/** Null when it was not acknowledged. */
+/** Null if it was not acknowledged. */
 async function changed(na: TestAuthority): Promise<Change | null> {
   const { certId } = await joinedNode(na);
   const revoked = await operate(na, '/admin/revoke', { cert_id: certId });
@@ -247,7 +247,7 @@ async function changed(na: TestAuthority): Promise<Change | null> {
   return { at: performance.now(), sequence, policyId: policy.body.policy_id };
 }
 
-/** Times are monotonic milliseconds. */
+/** Times are in monotonic milliseconds. */
 interface Seen {
   readonly sentAt: number;
   readonly receivedAt: number;
@@ -274,8 +274,8 @@ async function readBulletins({ at, over }: House, place: number, seen: Seen[]): 
 }
 
 /**
- * No heartbeat is answered with an older bulletin than any that was received before it was sent. A copy that is read at one
- * instance may be older than one that was read at another a moment before [link-4].
+ * No heartbeat gets an older bulletin than one that was received before the heartbeat was sent. A copy read from one
+ * instance may be older than one just read from another [link-4].
  */
 function assertNoneOlder(seen: readonly Seen[]): void {
   const received = seen.toSorted((a, b) => a.receivedAt - b.receivedAt);
@@ -293,10 +293,10 @@ function assertNoneOlder(seen: readonly Seen[]): void {
 }
 
 const NOWHERE = 'http://authority.invalid';
-/** No agent is told to beat more often. */
+/** The bulletin requests no shorter heartbeat interval. */
 const TURN_MS = 1000;
 
-/** An agent each of whose requests goes to another instance than the one before. */
+/** An agent that sends each request to a different instance than the one before. */
 async function roamingAgent({ at }: House, place: number) {
   const { na } = at(place);
   const rootKey: string = (await get(na, '/genesis')).body.root_public_key;
@@ -352,7 +352,10 @@ function clientAt(at: House['at'], turn: () => number) {
   });
 }
 
-/** What a reader gets who leaves after so many events, and goes on after the last one at the next instance. */
+/**
+ * The events of a reader that disconnects after every `most` events, and continues after the last one at the next
+ * instance.
+ */
 function readLines({ at, over, beside }: House, place: number, most: number): LoggedEvent[] {
   const got: LoggedEvent[] = [];
   let turn = place;
@@ -371,7 +374,7 @@ function readLines({ at, over, beside }: House, place: number, most: number): Lo
   return got;
 }
 
-/** The same by server-sent events, and `Last-Event-ID`. */
+/** The same with server-sent events and `Last-Event-ID`. */
 function readSentEvents({ at, over, beside }: House, place: number, most: number): LoggedEvent[] {
   const got: LoggedEvent[] = [];
   let turn = place;
@@ -418,7 +421,7 @@ async function wholeLog({ at }: House): Promise<LoggedEvent[]> {
   return log;
 }
 
-/** Each instance says itself whether it posts. */
+/** Checks what each instance reports about whether it posts. */
 async function assertWriterPosts({ all }: House): Promise<void> {
   for (const server of all) {
     const { role } = await placeOf(server);

@@ -14,12 +14,12 @@ import { HOUR, MINUTE } from './support/clock.ts';
 import { get, joinedNode, operate, outcome } from './support/requests.ts';
 import { stage, step, succession } from './support/successions.ts';
 
-/** `npm run test:fleet` has more. */
+/** `npm run test:fleet` runs more. */
 const AGENTS = Number(process.env.MESH_TEST_FLEET_AGENTS ?? 30);
 
 /** In minutes. */
 const AN_HOUR = 60;
-/** Agents join over the average time between two renewals, so that as many renew in each hour as in any other. */
+/** Agents join over the average time between two renewals, so that every hour has the same number of renewals. */
 const JOINING = 7.5 * AN_HOUR;
 const SETTLED = 9 * AN_HOUR;
 const USUAL = 7 * AN_HOUR;
@@ -36,7 +36,7 @@ async function adoptionOf(na: TestAuthority): Promise<Adoption> {
   return (await operate(na, path, {}, { method: 'GET', operator: na.standard })).body.nodes;
 }
 
-/** Of a large fleet, some nodes renew while they are counted, and are counted twice. */
+/** In a large fleet, some nodes renew while they are counted, and are counted twice. */
 function assertAbout(actual: number, expected: number, what: string): void {
   assert.ok(Math.abs(actual - expected) <= AGENTS / 1000, `${what}: ${actual}, not ${expected}`);
 }
@@ -44,7 +44,7 @@ function assertAbout(actual: number, expected: number, what: string): void {
 const sum = (counts: readonly number[]) => counts.reduce((total, each) => total + each, 0);
 const mean = (counts: readonly number[]) => sum(counts) / counts.length;
 
-/** The most events that chance brings in one minute of many if there are so many in an average minute. */
+/** The most events to expect in any one of many minutes, given the average per minute. */
 const likely = (average: number) => average + 5 * Math.sqrt(average) + 3;
 
 function isSignedBy({ members }: AgentFleet, key: string, from = 0, each = 1): boolean {
@@ -54,8 +54,8 @@ function isSignedBy({ members }: AgentFleet, key: string, from = 0, each = 1): b
 }
 
 /**
- * Lets time pass until so many agents have followed, or know of it; returns after how many minutes. Of a large fleet, a count is
- * shared for twenty times as long as it took, which is long while the clock leaps.
+ * Lets time pass until `count` agents have followed the change or know of it; returns the minutes that took. In a large
+ * fleet, a count is reused for twenty times as long as it took to make, which is long when the clock jumps.
  */
 async function until(
   { na, fleet }: { readonly na: TestAuthority; readonly fleet: AgentFleet },
@@ -75,7 +75,7 @@ test(`${AGENTS} agents follow a planned change under load while a third of them 
   const environment = { ...PATIENT, MESH_ACTIVE_NODE_WINDOW_SECONDS: String(12 * 3600) };
   await using started = await startTestAuthority({ environment });
   let na = started;
-  // Those that will be away have certificates that last for that long.
+  // The agents that will be away have certificates that last that long.
   const fleet = await createAgentFleet(na, {
     size: AGENTS,
     validityHours: (member) => (member % 3 === 0 ? 60 : 12),
@@ -84,7 +84,7 @@ test(`${AGENTS} agents follow a planned change under load while a third of them 
   const roaming = members.filter((_, index) => index % 3 === 0);
   const staying = AGENTS - roaming.length;
 
-  /** Every few hours, a revocation that every agent learns about. */
+  /** Revokes a certificate every few hours, and every agent learns about it. */
   async function load(minute: number): Promise<void> {
     if (minute % (6 * AN_HOUR) !== 0) return;
     const { certId } = await joinedNode(na);
@@ -119,7 +119,7 @@ test(`${AGENTS} agents follow a planned change under load while a third of them 
     isSignedBy(fleet, old) && isSignedBy(fleet, next, 1, 3) && isSignedBy(fleet, next, 2, 3),
   );
   await fleet.pass(Math.max(0, 440 - followedAfter), load);
-  // Nodes that are silent by now are not waited for, and the others are named by their number.
+  // Nodes that are silent by now do not hold up the step, and the operator confirms the number of the others.
   const finished = await step(na, 'finish');
   const despite = finished.body.error?.details?.count ?? null;
   if (despite !== null) assert.equal(outcome(await step(na, 'finish', { despite })), '200');
@@ -155,7 +155,7 @@ test(`${AGENTS} agents whose authority's key was stolen renew at once, spread ov
   na.clock.advance(MINUTE);
   await na.keepKeys();
   const { to_key: next } = signed.statement;
-  // Each learns about it with its next heartbeat, and renews in the ten minutes after that.
+  // Each agent learns about it with its next heartbeat, and renews within ten minutes after that.
   const change = { from: fleet.minute(), until: fleet.minute() + 18 };
   await fleet.pass(change.until - change.from);
   await until({ na: { ...na, audience: next }, fleet }, 'followed', AGENTS, 12 * AN_HOUR);

@@ -34,7 +34,7 @@ const DIGEST = genesisDigest(FIRST_GENESIS, SHA256);
 
 interface Reader {
   readonly trust: NetworkTrust;
-  /** Hours after the start. */
+  /** Sets the time in hours after the start. */
   at(hours: number): void;
 }
 
@@ -236,7 +236,7 @@ suite('a verifier with followed keys', () => {
     ] as const) {
       assert.equal(verifier.revocationList(list(...by), trust), reason);
     }
-    // A client that pinned the old key and follows nothing is served through the overlap.
+    // A client that pinned the old key and follows nothing can verify lists until the overlap ends.
     assert.equal(overlap.verifier.revocationList(list(SECOND, FIRST), FIRST.publicKey), 'valid');
     assert.equal(later.verifier.revocationList(list(SECOND), FIRST.publicKey), 'invalid_signature');
   });

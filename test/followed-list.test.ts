@@ -1,4 +1,7 @@
-/** The revocation list of an instance that waits for its turn, which it takes in while another writes it. */
+/**
+ * The revocation list of an instance that waits for its turn, and that follows the list while another instance writes
+ * it.
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -46,7 +49,7 @@ function assertSame(
       id: `${String(n).padStart(5, '0')}-${at}`,
       sequence: at + 1,
     }));
-    // Rows come in any order.
+    // Rows arrive in any order.
     readings.at(-1)?.unshift(...(at % 2 === 0 ? rows : rows.toReversed()));
     if (endsReading) readings.push([]);
   }
@@ -56,7 +59,7 @@ function assertSame(
   assert.equal(listOf(readings, ordered), listOf([ordered], ordered));
 }
 
-/** The document that is published at the take-over; `ordered` is what the stored version covers. */
+/** The document published at the takeover; `ordered` is what the stored version covers. */
 function listOf(readings: readonly (readonly Revoked[])[], ordered: readonly Revoked[]): string {
   const publisher = createDocumentPublisher();
   const documents = createDocumentCache(publisher.versions);
@@ -98,7 +101,7 @@ function listOf(readings: readonly (readonly Revoked[])[], ordered: readonly Rev
   return documentText(list);
 }
 
-/** What a list asks of the unit in which it is published again. */
+/** What a list needs from the unit in which it is republished. */
 function unitWith(version: object): UnitOfWork {
   const unit: Pick<UnitOfWork, 'current' | 'whenCommitted'> = {
     current: () => ({ context: version }) as never,

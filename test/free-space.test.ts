@@ -1,4 +1,4 @@
-/** A disk that is nearly full: newcomers are refused, and everybody else is served [core-4-2-1]. */
+/** A disk that is almost full: new nodes are refused, and everyone else is served [core-4-2-1]. */
 import assert from 'node:assert/strict';
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -46,11 +46,11 @@ for (const threads of ['1', '2']) {
       const { server } = await startOnDisk(t, threads);
       const node = await joinedNode(server.na);
       refuseWrites(server);
-      // Signed before the last flush, so that it is acknowledged at once.
+      // Signed before the last flush, so that it is acknowledged immediately.
       const timestamp = formatInstant(Date.now() - MINUTE);
       const body = { cert_id: node.certId, status: 'healthy' };
       const beat = signedByNode(server.na, '/heartbeat', node.key, body, { timestamp });
-      // The contact of the join may end the process before this one is answered.
+      // Writing the contact of the join may end the process before this request is answered.
       const answer = await sendSigned(server.na, beat).catch(() => null);
       if (answer !== null) assert.equal(outcome(answer), '200');
       await assertEnded(server, /liveness flush: Error: (File too large|Input\/output error)/);
@@ -59,7 +59,7 @@ for (const threads of ['1', '2']) {
 }
 
 function start(dataDir: string, threads: string): Promise<ChildServer> {
-  // What fills up all the same, for example by others.
+  // Turns off the free space check, because a disk can still fill up, for example by other programs.
   const environment = { ...NO_LIMITS, MESH_LIVENESS_FLUSH_MS: '200', MESH_MIN_FREE_MB: '0' };
   return startChildServer(dataDir, { args: ['--threads', threads], environment });
 }
@@ -70,7 +70,7 @@ async function startOnDisk(t: TestContext, threads: string) {
   return { dataDir: folder, server: await start(folder, threads) };
 }
 
-/** Nothing of a file beyond its first page can be written any more; pipes and sockets are not files in that sense. */
+/** Makes writes beyond the first page of any file fail; pipes and sockets do not count as files here. */
 function refuseWrites({ process }: ChildServer): void {
   execFileSync('prlimit', ['--pid', String(process.pid), '--fsize=4096']);
 }

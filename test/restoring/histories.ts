@@ -69,7 +69,7 @@ interface Certificate {
 }
 
 /** What an outside observer knows. */
-interface Told {
+interface Observed {
   readonly certificates: Certificate[];
   readonly attestations: string[];
   readonly revokedCertificates: Set<string>;
@@ -101,7 +101,7 @@ async function play(
   path: string,
 ): Promise<void> {
   const runtime = simulatedRuntime();
-  const told: Told = {
+  const observed: Observed = {
     certificates: [],
     attestations: [],
     revokedCertificates: new Set(),
@@ -111,27 +111,27 @@ async function play(
     keysOff: 0,
   };
   const authority = await Lived.open(await first.open(), runtime);
-  for (const one of before) await take(one, authority, told);
+  for (const one of before) await take(one, authority, observed);
   await backUp(first, path, runtime);
-  const known = new Set(told.certificates.map(({ id }) => id));
-  const keysOffBefore = told.keysOff;
-  for (const one of after) await take(one, authority, told);
+  const known = new Set(observed.certificates.map(({ id }) => id));
+  const keysOffBefore = observed.keysOff;
+  for (const one of after) await take(one, authority, observed);
   const [crl, feed] = [authority.document('crl'), authority.document('sovereign_revocation_feed')];
   await authority.close();
-  const head = hasHead ? await headOf(first, told, crl, feed, runtime) : null;
+  const head = hasHead ? await headOf(first, observed, crl, feed, runtime) : null;
 
   runtime.advance(500);
   const { isProven } = await restore(path, second, { crls: [crl], feeds: [feed], head }, runtime);
   const restored = await Lived.open(await second.open(), runtime);
-  await refusesAllThatWasSent(restored, told);
+  await refusesAllThatWasSent(restored, observed);
   runtime.advance(TOLERANCE + 1000);
-  await refusesAllThatWasSent(restored, told);
-  await refusesTheRevoked(restored, told);
-  await keepsInvitesIf(isProven, restored, told);
-  await acceptsTheOthers(restored, told, known);
-  if (hasHead) assert.equal(await usableOperators(restored), OPERATORS.length - told.keysOff);
+  await refusesAllThatWasSent(restored, observed);
+  await refusesTheRevoked(restored, observed);
+  await keepsInvitesIf(isProven, restored, observed);
+  await acceptsTheOthers(restored, observed, known);
+  if (hasHead) assert.equal(await usableOperators(restored), OPERATORS.length - observed.keysOff);
   else assert.ok((await usableOperators(restored)) <= OPERATORS.length - keysOffBefore);
-  goesOn(restored, told, crl, feed);
+  goesOn(restored, observed, crl, feed);
   await restored.close();
   assert.equal((await verifyAuditChain(second.auditLog(), GENESIS_HASH)).valid, true);
 }
@@ -143,31 +143,31 @@ function newKey(): Signer {
   return signerFromSeed(Buffer.from(sha256Hex(`node ${keys}`), 'hex'));
 }
 
-async function take(step: Step, authority: Lived, told: Told): Promise<void> {
-  const ask = (request: Accepted) => authority.ask(request, told.accepted);
+async function take(step: Step, authority: Lived, observed: Observed): Promise<void> {
+  const ask = (request: Accepted) => authority.ask(request, observed.accepted);
   switch (step.do) {
     case 'enrol': {
-      const token = await invite(authority, told);
+      const token = await invite(authority, observed);
       const key = newKey();
       const { cert_id } = valueIn(await ask(authority.join(key, token)));
-      told.certificates.push({ id: String(cert_id), key });
+      observed.certificates.push({ id: String(cert_id), key });
       await ask(authority.heartbeat(key, String(cert_id)));
       return;
     }
     case 'invite':
-      told.openInvites.push(await invite(authority, told));
+      observed.openInvites.push(await invite(authority, observed));
       return;
     case 'renew': {
-      const certificate = told.certificates.at(-1 - step.which);
+      const certificate = observed.certificates.at(-1 - step.which);
       if (certificate === undefined) return;
       const answer = await ask(authority.renew(certificate.key, certificate.id));
       if (!answer.ok) return;
-      told.certificates.push({ id: String(valueIn(answer).cert_id), key: certificate.key });
+      observed.certificates.push({ id: String(valueIn(answer).cert_id), key: certificate.key });
       return;
     }
     case 'revoke':
     case 'compromise': {
-      const certificate = told.certificates.at(-1 - step.which);
+      const certificate = observed.certificates.at(-1 - step.which);
       if (certificate === undefined) return;
       const reason = step.do === 'compromise' ? 'key_compromise' : 'superseded';
       const request = authority.operator('revokeCertificate', {
@@ -175,13 +175,13 @@ async function take(step: Step, authority: Lived, told: Told): Promise<void> {
         reason,
       });
       const { revoked_cert_ids = [] } = valueIn(await ask(request));
-      told.revokedCertificates.add(certificate.id);
-      for (const id of revoked_cert_ids as string[]) told.revokedCertificates.add(id);
+      observed.revokedCertificates.add(certificate.id);
+      for (const id of revoked_cert_ids as string[]) observed.revokedCertificates.add(id);
       return;
     }
     case 'attest': {
       const terms = {
-        subjectId: `subject-${told.attestations.length}`,
+        subjectId: `subject-${observed.attestations.length}`,
         roles: ['role:member'],
         validityHours: 24,
         subjectPublicKey: null,
@@ -189,23 +189,23 @@ async function take(step: Step, authority: Lived, told: Told): Promise<void> {
         issuer: NETWORK,
       };
       const answer = valueIn(await ask(authority.operator('issueAttestation', terms)));
-      told.attestations.push(String(answer.attestation_id));
+      observed.attestations.push(String(answer.attestation_id));
       return;
     }
     case 'revokeAttestation': {
-      const attestationId = told.attestations.at(-1 - step.which);
+      const attestationId = observed.attestations.at(-1 - step.which);
       if (attestationId === undefined) return;
       const reason = 'left';
       await ask(authority.operator('revokeAttestation', { attestationId, reason }));
-      told.revokedAttestations.add(attestationId);
+      observed.revokedAttestations.add(attestationId);
       return;
     }
     case 'operatorOff': {
-      const target = OPERATORS[OPERATORS.length - 1 - told.keysOff];
-      if (told.keysOff >= OPERATORS.length - 1 || target === undefined) return;
+      const target = OPERATORS[OPERATORS.length - 1 - observed.keysOff];
+      if (observed.keysOff >= OPERATORS.length - 1 || target === undefined) return;
       const given = { keyId: target.keyId, reason: 'left', unlessLastPrivileged: false };
       valueIn(await ask(authority.operator('revokeOperatorKey', given)));
-      told.keysOff += 1;
+      observed.keysOff += 1;
       return;
     }
     default:
@@ -213,7 +213,7 @@ async function take(step: Step, authority: Lived, told: Told): Promise<void> {
   }
 }
 
-async function invite(authority: Lived, told: Told): Promise<string> {
+async function invite(authority: Lived, observed: Observed): Promise<string> {
   const terms = {
     roles: ['role:client'],
     maxValidityHours: 24,
@@ -224,7 +224,7 @@ async function invite(authority: Lived, told: Told): Promise<string> {
     name: null,
     labels: null,
   };
-  const answer = await authority.ask(authority.operator('createInvites', terms), told.accepted);
+  const answer = await authority.ask(authority.operator('createInvites', terms), observed.accepted);
   return String(valueIn(answer).token_id);
 }
 
@@ -264,14 +264,14 @@ function genesis() {
 
 async function headOf(
   place: StatePlace,
-  told: Told,
+  observed: Observed,
   crl: JsonObject,
   feed: JsonObject,
   runtime: SimulatedRuntime,
 ): Promise<JsonObject> {
   const entries: AuditEntry[] = [];
   for await (const entry of place.auditLog()) entries.push(entry);
-  const off = OPERATORS.slice(OPERATORS.length - told.keysOff).map(({ keyId }) => keyId);
+  const off = OPERATORS.slice(OPERATORS.length - observed.keysOff).map(({ keyId }) => keyId);
   const record = {
     format: 'mesh-na-head',
     format_version: 1,
@@ -311,16 +311,16 @@ async function restore(
   return plan;
 }
 
-async function refusesAllThatWasSent(authority: Lived, told: Told): Promise<void> {
-  for (const request of told.accepted) {
+async function refusesAllThatWasSent(authority: Lived, observed: Observed): Promise<void> {
+  for (const request of observed.accepted) {
     const answer = await request.send(authority);
     assert.equal(answer.ok, false, `${request.label} is accepted again`);
   }
 }
 
-async function refusesTheRevoked(authority: Lived, told: Told): Promise<void> {
-  for (const { id, key } of told.certificates) {
-    if (!told.revokedCertificates.has(id)) continue;
+async function refusesTheRevoked(authority: Lived, observed: Observed): Promise<void> {
+  for (const { id, key } of observed.certificates) {
+    if (!observed.revokedCertificates.has(id)) continue;
     for (const request of [authority.heartbeat(key, id), authority.renew(key, id)]) {
       assert.equal((await request.send(authority)).ok, false, `${request.label}, which is revoked`);
     }
@@ -328,8 +328,12 @@ async function refusesTheRevoked(authority: Lived, told: Told): Promise<void> {
 }
 
 /** If entries may be missing, an invite that looks unused may have been used. */
-async function keepsInvitesIf(isProven: boolean, authority: Lived, told: Told): Promise<void> {
-  for (const token of told.openInvites) {
+async function keepsInvitesIf(
+  isProven: boolean,
+  authority: Lived,
+  observed: Observed,
+): Promise<void> {
+  for (const token of observed.openInvites) {
     const answer = await authority.join(newKey(), token).send(authority);
     assert.equal(answer.ok, isProven, 'an invite that may have been used');
   }
@@ -338,15 +342,15 @@ async function keepsInvitesIf(isProven: boolean, authority: Lived, told: Told): 
 /** Certificates in the backup that were not revoked are accepted. */
 async function acceptsTheOthers(
   authority: Lived,
-  told: Told,
+  observed: Observed,
   known: ReadonlySet<string>,
 ): Promise<void> {
   const renewed = new Set<string>();
-  for (const { id, key } of told.certificates) {
+  for (const { id, key } of observed.certificates) {
     if (renewed.has(key.publicKey) || !known.has(id)) continue;
     renewed.add(key.publicKey);
-    const own = told.certificates.filter((other) => other.key === key);
-    if (own.length > 1 || told.revokedCertificates.has(id)) continue;
+    const own = observed.certificates.filter((other) => other.key === key);
+    if (own.length > 1 || observed.revokedCertificates.has(id)) continue;
     const answer = await authority.heartbeat(key, id).send(authority);
     assert.equal(answer.ok, true, `certificate ${id} was never revoked: ${JSON.stringify(answer)}`);
   }
@@ -372,7 +376,7 @@ async function usableOperators(authority: Lived): Promise<number> {
 }
 
 /** Every revocation is on the new lists, whose sequence numbers exceed all published ones. */
-function goesOn(authority: Lived, told: Told, crl: JsonObject, feed: JsonObject): void {
+function goesOn(authority: Lived, observed: Observed, crl: JsonObject, feed: JsonObject): void {
   const nextCrl = authority.document('crl');
   const nextFeed = authority.document('sovereign_revocation_feed');
   assert.ok(Number(nextCrl.sequence) > Number(crl.sequence));
@@ -380,7 +384,10 @@ function goesOn(authority: Lived, told: Told, crl: JsonObject, feed: JsonObject)
   const listed = (nextCrl.revoked_certificates as JsonObject[]).map(
     (entry) => entry.certificate_id,
   );
-  assert.deepEqual(new Set(listed), told.revokedCertificates);
-  assert.equal(listed.length, told.revokedCertificates.size);
-  assert.deepEqual(new Set(nextFeed.revoked_attestation_ids as string[]), told.revokedAttestations);
+  assert.deepEqual(new Set(listed), observed.revokedCertificates);
+  assert.equal(listed.length, observed.revokedCertificates.size);
+  assert.deepEqual(
+    new Set(nextFeed.revoked_attestation_ids as string[]),
+    observed.revokedAttestations,
+  );
 }

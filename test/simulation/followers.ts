@@ -128,7 +128,7 @@ export class Followers {
     this.#assertRefusesForgeries(follower, published);
   }
 
-  /** No client goes back to what an earlier document says. */
+  /** No client returns to the keys of an earlier document. */
   #offerEarlier({ keys }: Published): void {
     for (const [text, ids] of this.#documents) {
       for (const { name, trust } of this.#followers) {

@@ -12,9 +12,7 @@ import { describe, simulate } from './simulate.ts';
 
 const HISTORIES = 400;
 
-/**
- * Some name the expected message, because otherwise the defect could be detected by a side effect, which takes luck.
- */
+/** Some name the expected message, because otherwise a side effect might reveal the defect, but only by luck. */
 const DEFECTS: readonly (readonly [string, Defect, RegExp?])[] = [
   [
     'a store that acknowledges before it is durable',

@@ -104,7 +104,7 @@ export type Request =
   | ({ readonly do: 'cancel' } & OperatorStep)
   | ({ readonly do: 'activate' } & OperatorStep)
   | ({ readonly do: 'rollBack' } & OperatorStep)
-  | ({ readonly do: 'finish'; readonly despite: number | 'told' } & OperatorStep)
+  | ({ readonly do: 'finish'; readonly despite: number | 'reported' } & OperatorStep)
   | ({ readonly do: 'readRoster' } & OperatorStep)
   | ({ readonly do: 'readPolicies' } & OperatorStep)
   /** Sends the exact bytes of an earlier request again. */
@@ -297,7 +297,7 @@ const successions: readonly Draw<Step>[] = [
   request('rollBack', 1, byOperator),
   request('finish', 2, {
     ...byOperator,
-    despite: fc.constantFrom<number | 'told'>(0, 'told', 'told', 1),
+    despite: fc.constantFrom<number | 'reported'>(0, 'reported', 'reported', 1),
   }),
   event(2, fc.constant({ do: 'keepKeys' as const })),
   event(1, fc.constant({ do: 'bringKey' as const })),

@@ -39,7 +39,7 @@ export const SUCCESSION_REQUESTS: {
   rollBack: (_step, _known, world) =>
     ask(world, { name: 'rollBackAuthorityKey', tier: 'privileged', given: null, decide: rollBack }),
   finish(step, known, world) {
-    const despite = step.despite === 'told' ? known.laggards : step.despite;
+    const despite = step.despite === 'reported' ? known.laggards : step.despite;
     return ask(world, {
       name: 'finishSuccession',
       tier: 'privileged',

@@ -1,7 +1,7 @@
 /**
- * Nodes that send heartbeats, signed or in sessions, through any instance [core-3-4]. A forged heartbeat never counts,
- * and none counts twice, after its certificate was revoked, or with an instant no later than an earlier one. Whatever
- * any instance acknowledges reaches the writer.
+ * Nodes that send heartbeats, signed or in sessions, through any instance [core-3-4]. A heartbeat does not count if it
+ * was forged, if it counted before, if its certificate was revoked before, or if its instant is no later than an
+ * earlier one. Every heartbeat that an instance acknowledges reaches the writer.
  */
 import type { Answer } from '../../../src/protocol/contract/answers.ts';
 import type { NodeClaim } from '../../../src/protocol/contract/claims.ts';

@@ -26,7 +26,7 @@ export interface ClientsOptions {
   readonly instances: readonly Instance[];
   readonly database: Pick<Database, 'lost' | 'hasLost' | 'disk' | 'changes'>;
   /** Transforms an answer before the client sees it. */
-  told(answer: Answer): Answer;
+  received(answer: Answer): Answer;
 }
 
 /** A requested change. */
@@ -66,7 +66,7 @@ const NOT_DONE: ReadonlySet<string> = new Set([
 ]);
 
 export function createClients(options: ClientsOptions): Clients {
-  const { clockwork, chance, instances, database, told } = options;
+  const { clockwork, chance, instances, database, received } = options;
   const asked: Asked[] = [];
   const problems: unknown[] = [];
   const operators = new Operators(instances, chance);
@@ -117,7 +117,7 @@ export function createClients(options: ClientsOptions): Clients {
       })
       ?.catch(unlessViolation);
     if (answer == null) return null;
-    made.answer = told(answer);
+    made.answer = received(answer);
     return answer;
   }
 

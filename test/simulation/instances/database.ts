@@ -75,7 +75,7 @@ export class Database {
   }[] = [];
   readonly #clockwork: Clockwork;
   readonly #chance: Chance;
-  readonly #listeners: { machine: Machine; life: number; told: () => void }[] = [];
+  readonly #listeners: { machine: Machine; life: number; notified: () => void }[] = [];
   readonly #unreachable = new Set<Machine>();
   /** Added to each one-way trip. */
   delay = 0;
@@ -133,13 +133,13 @@ export class Database {
   }
 
   /** Lasts as long as the process lives. */
-  listen(machine: Machine, told: () => void): void {
-    this.#listeners.push({ machine, life: machine.life, told });
+  listen(machine: Machine, notified: () => void): void {
+    this.#listeners.push({ machine, life: machine.life, notified });
   }
 
-  tell(): void {
-    for (const { machine, life, told } of this.#listeners) {
-      this.#travel(machine, 0, () => machine.run(life, told));
+  notify(): void {
+    for (const { machine, life, notified } of this.#listeners) {
+      this.#travel(machine, 0, () => machine.run(life, notified));
     }
   }
 

@@ -32,7 +32,7 @@ export function leaseTable(database: Database, machine: Machine): LeaseTable {
         lease.link = claim.link;
         lease.released = false;
         database.extend(lasts);
-        database.tell();
+        database.notify();
         return { epoch: lease.epoch, wasReleased };
       }),
     renew: (claim, lasts) =>
@@ -52,9 +52,9 @@ export function leaseTable(database: Database, machine: Machine): LeaseTable {
         if (!database.isHeldBy(claim)) return;
         lease.released = isReleased;
         database.extend(0);
-        database.tell();
+        database.notify();
       }),
-    listen: (told) => ask(() => database.listen(machine, told)),
+    listen: (notified) => ask(() => database.listen(machine, notified)),
     disconnect: async () => undefined,
   };
 }

@@ -33,8 +33,8 @@ const lostHandOvers = fc
   });
 
 /**
- * An instance's machine is paused while another takes over. If it was the writer, it believes that it still is one
- * after resuming, until its next renewal. Other histories rarely produce this: some runs need more than 500.
+ * A machine is paused while another instance takes over. After resuming, a former writer believes until its next
+ * renewal that it still has the lease. Other histories rarely produce this: some runs need more than 500.
  */
 const pausedWriters = fc
   .record({
@@ -100,7 +100,7 @@ const DEFECTS: readonly (readonly [string, Defect, fc.Arbitrary<History>?])[] = 
   [
     'an unknown outcome that is called nothing done',
     {
-      told: (answer) =>
+      received: (answer) =>
         answer.ok || answer.refusal !== 'outcome_unknown'
           ? answer
           : { ...answer, refusal: 'authority_unavailable' },

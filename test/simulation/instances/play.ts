@@ -20,7 +20,7 @@ export interface Defect extends ProcessDefect {
   /** Changes messages in transit. */
   readonly tamper?: (message: object) => object[];
   /** Changes an answer before the client sees it. */
-  readonly told?: (answer: Answer) => Answer;
+  readonly received?: (answer: Answer) => Answer;
 }
 
 /** Totals over all histories so far. */
@@ -63,8 +63,8 @@ async function playOn(history: History, defect: Defect): Promise<void> {
   const found = (cause: unknown) => clients.found(cause);
   const surroundings = { database, network, chance, folders, defect, found };
   const instances = machines.map((machine) => new Instance(machine, surroundings));
-  const told = defect.told ?? ((answer) => answer);
-  const clients = createClients({ clockwork, chance, instances, database, told });
+  const received = defect.received ?? ((answer) => answer);
+  const clients = createClients({ clockwork, chance, instances, database, received });
 
   for (const instance of instances) instance.start();
   clockwork.at(BEGINS_MS - 100, () => clients.beginSessions(instances[0] as Instance));
