@@ -1,4 +1,4 @@
-/** Every record that operators have made of the golden vectors, over HTTP [trust-5]. */
+/** Every record of the golden vectors that operators create, over HTTP [trust-5]. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { JsonObject } from '../src/base/json/value.ts';
@@ -63,7 +63,7 @@ for (const { name, status } of casesOf('build', READ_POLICY)) {
 const EARLIER = '2020-01-01T00:00:00Z';
 const LATER = '2099-01-01T00:00:00Z';
 
-/** The route, the member of its request, and the member of the record that holds it: null for itself. */
+/** The route, the request member, and the member of the record that contains it; null if the record itself does. */
 const TIMESTAMPS: readonly (readonly [string, string, string | null])[] = [
   ['/admin/agreements/offer', 'valid_from', 'requested_terms'],
   ['/admin/agreements/offer', 'valid_until', 'requested_terms'],
@@ -106,7 +106,7 @@ for (const endpoint of Object.keys(GOLDEN.build)) {
   });
 }
 
-/** A proof is nullified once, ever. */
+/** A proof can be nullified only once, so each case gets a new one. */
 function withFreshProof(golden: GoldenCase): GoldenCase {
   const proof = { ...(golden.request.proof as JsonObject), proof_id: freshId('proof') };
   return { ...golden, request: { proof } };

@@ -1,4 +1,4 @@
-/** The golden vectors, verified by the client without a server: the same records have the same reasons. */
+/** The golden vectors, verified by the client without a server: the same records get the same reasons. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseJson } from '../src/base/json/parse.ts';
@@ -8,12 +8,12 @@ import { casesOf, GOLDEN } from './support/golden-trust.ts';
 
 const verifier = createVerifier({ now: () => Date.parse(GOLDEN.meta.clock) });
 
-/** An authority that is given no keys takes its own; a client always says whose it means. */
+/** An authority that gets no keys uses its own; a client always has to name the keys. */
 function keysOf(keys: JsonValue | undefined): string[] {
   return Array.isArray(keys) ? keys.map(String) : [GOLDEN.keys.na?.public_base64 ?? ''];
 }
 
-/** How the client judges what a request to the endpoint holds. */
+/** How the client verifies the records in a request to each endpoint. */
 const JUDGED: Readonly<Record<string, (request: JsonObject) => string>> = {
   '/agreements/verify': (r) =>
     verifier.agreement(r.agreement, keysOf(r.offerer_public_keys), keysOf(r.responder_public_keys)),
@@ -29,7 +29,7 @@ const JUDGED: Readonly<Record<string, (request: JsonObject) => string>> = {
   '/attestations/verify': (r) => verifier.attestation(r.attestation, r.recognition_policy),
 };
 
-/** Null where the answer is about the form of the request, not about a record. */
+/** Null if the answer concerns the form of the request, not a record. */
 function reasonOf(body: JsonValue): string | null {
   const { reason } = (body ?? {}) as JsonObject;
   return typeof reason === 'string' ? reason : null;

@@ -1,7 +1,4 @@
-/**
- * Records of the trust protocol and what is derived from them, against the golden vectors [trust-2],
- * [trust-3].
- */
+/** Records of the trust protocol, and values derived from them, against the golden vectors [trust-2], [trust-3]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { recognitionGraph } from '../src/authority/views/recognition-graph.ts';
@@ -61,7 +58,7 @@ import { GOLDEN, type GoldenRecord, goldenKey, signedTextOf } from './support/go
 
 type Reader = (received: unknown) => JsonObject | null;
 
-/** How the records of a type are read; null for those that are never received. */
+/** The reader of each record type; null for types that are never received. */
 const READERS: { readonly [type: string]: Reader | null } = {
   TrustEvidence: readTrustEvidence,
   TrustDecision: readTrustDecision,
@@ -86,10 +83,10 @@ const READERS: { readonly [type: string]: Reader | null } = {
   MembershipAttestation: readMembershipAttestation,
 };
 
-/** Members of a received record that do not become part of it. */
+/** Members of a received record that are not kept. */
 const DROPPED: { readonly [type: string]: readonly string[] } = { TrustDecision: ['trust_path'] };
 
-/** Every golden record with its place in the vectors. */
+/** Every golden record, with its position in the vectors. */
 const RECORDS = Object.entries(GOLDEN.records).flatMap(([type, records]) =>
   records.map((golden, index) => ({ type, name: `${type} ${index + 1}`, golden })),
 );
@@ -118,7 +115,7 @@ interface SignedForm {
   isSignedBy(publicKeys: readonly string[]): boolean;
 }
 
-/** What the signatures of a received record cover, and how they verify. */
+/** What the signatures on a received record cover, and how they are verified. */
 function formOf(type: string, received: JsonObject): SignedForm {
   const record = mustRead(type, received);
   if (type === 'CapabilityCounter' || type === 'AgreementRecord') {
@@ -345,7 +342,7 @@ for (const { input, canonical, ours_valid } of GOLDEN.datetime_normalisation.cas
   });
 }
 
-/** The value with another one at the path. */
+/** The value with the one at the path replaced. */
 function changed(value: JsonValue, [name, ...rest]: readonly string[], to: JsonValue): JsonValue {
   if (name === undefined) return to;
   if (Array.isArray(value)) {
@@ -395,7 +392,7 @@ for (const tree of GOLDEN.merkle.cases) {
   });
 }
 
-/** The level above: each parent is where the path over its right child leads. */
+/** The next level up: each parent is the root computed from the left child, with the right child as the path. */
 function parentsOf(level: readonly string[]): string[] {
   const parents: string[] = [];
   for (let at = 0; at < level.length; at += 2) {

@@ -1,4 +1,4 @@
-/** The digest of the recognition graph is not made in one go where it was built in slices before. */
+/** The digest of the recognition graph is not computed in one step if it was already built in slices. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createGraphDigest } from '../src/authority/derived/graph-caches.ts';

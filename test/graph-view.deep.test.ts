@@ -1,4 +1,4 @@
-/** Moving closer to a drawn graph and around in it, in a browser: by wheel, drag, touch, buttons and keyboard. */
+/** Zooming and panning a drawn graph in a browser: by wheel, drag, touch, buttons and keyboard. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -39,7 +39,7 @@ function inDrawing(page: Page, name: string) {
   return page.locator('.graph-picture .node', { hasText: name });
 }
 
-/** The middle of a sovereign's dot, in pixels of the screen. */
+/** The center of a sovereign's dot, in screen pixels. */
 async function placeOf(page: Page, name: string): Promise<{ x: number; y: number }> {
   const box = await inDrawing(page, name).locator('.dot').boundingBox();
   assert.ok(box);
@@ -81,7 +81,7 @@ async function nextFrame(page: Page): Promise<void> {
   );
 }
 
-/** The page follows the wheel in a frame of its own. */
+/** Also waits for the frame in which the page handles the wheel. */
 async function wheel(page: Page, pixels: number): Promise<void> {
   await page.mouse.wheel(0, pixels);
   await nextFrame(page);
@@ -148,7 +148,7 @@ test('dragging moves the drawing, even if it begins on a sovereign, and a click 
 
 test('the click that ends a drag opens nothing, and one right after it does', async () => {
   await using visit = await drawingOf('/connectome');
-  // In one turn, so that no timer of the page comes between them.
+  // In a single task, so that none of the page's timers runs in between.
   const opened = await visit.page.evaluate(`{
     const box = document.querySelector('.graph-box');
     box.setPointerCapture = () => undefined;
@@ -300,7 +300,7 @@ test('on a phone a path of trust opens with both of its ends in view', async () 
   assert.deepEqual(visit.problems, []);
 });
 
-/** Fingers on the drawing: where they are at each step, from its middle on. */
+/** Touches the drawing; each step has the positions of the fingers, relative to the center. */
 async function drawFingers(
   page: Page,
   steps: readonly (readonly (readonly [x: number, y: number])[])[],

@@ -1,4 +1,7 @@
-/** The revocation list on the link: whole once, then as what each version adds, and never another than was signed. */
+/**
+ * The revocation list on the link: sent whole once, then as the additions of each version, and shown only as it was
+ * signed.
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -146,7 +149,7 @@ interface Version {
   readonly revision: PublishedDocument;
 }
 
-/** As the authority signs it. */
+/** A list as the authority signs it. */
 function signedList(length: number) {
   const content = createListContent('crl');
   const all: ListEntry[] = [];
@@ -198,7 +201,7 @@ function publishNext(
   return version.document;
 }
 
-/** An instance that writes, and a follower of it that links again whenever its link has ended. */
+/** A writer, and a follower that links again whenever its link has ended. */
 async function linked() {
   const [ours, theirs] = [createDocumentPublisher(), createDocumentPublisher()];
   const { logger, text } = keptLog();
@@ -212,12 +215,12 @@ async function linked() {
   const state = {
     ours,
     shown,
-    /** The lists that were sent, in their order. */
+    /** The lists that were sent, in order. */
     sent: [] as Exclude<SentDocument['document'], null>[],
-    /** Once, on the way. */
+    /** Alters the next list of additions in transit, once. */
     alter: null as ((grown: GrownList) => GrownList) | null,
     log: text,
-    /** Resolves when the follower has this version, and exactly this one. */
+    /** Resolves when the follower has this version; checks that its bytes are the same. */
     async shows({ bytes, etag }: PublishedDocument): Promise<void> {
       while (newest?.etag !== etag) {
         client.follow({ epoch: 1, link: host.address });
@@ -251,7 +254,7 @@ async function linked() {
   return state;
 }
 
-/** What the one that listens sends goes through `onTheWay`. */
+/** Passes everything that the listening side sends through `onTheWay`. */
 function watched(wires: Wires, onTheWay: (message: FromWriter) => FromWriter): Wires {
   return {
     ...wires,

@@ -1,4 +1,4 @@
-/** The head of the state in a second place: an older copy put back, a second copy and a fork are found out. */
+/** The head file, a second record of the state's position, detects a restored older copy, a second copy and a fork. */
 import assert from 'node:assert/strict';
 import {
   cpSync,
@@ -42,7 +42,7 @@ suite('the head file', { concurrency: false, ...LMDB_ONLY }, () => {
   before(async () => {
     const { folder: dataDir } = makeNetworkFolder();
     const options = { dataDir, environment: { MESH_HEAD_FILE: head } };
-    // A state that nothing was ever stored in begins together with its head.
+    // On its first start, an empty state creates its head file.
     await (await startTestAuthority(options)).stop();
     rmSync(head);
     await assert.rejects(

@@ -165,7 +165,7 @@ test('a heartbeat that does not belong to the session is refused, and changes no
   });
 });
 
-/** The same bytes with other unused bits at the end. */
+/** The same bytes, spelled with other unused bits at the end. */
 function respelled(base64: string): string {
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
   const last = alphabet[alphabet.indexOf(base64[42] ?? '') ^ 1] ?? '';

@@ -1,4 +1,4 @@
-/** The history on the dashboard, in Chromium: drawings, values under the pointer, and the same numbers as a table. */
+/** The history on the dashboard, in Chromium: drawings, values at the pointer, and the same numbers as a table. */
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -14,11 +14,11 @@ import { HOUR, MINUTE, testClock } from './support/clock.ts';
 import { heartbeat, joinedNode, operate, type TestNode } from './support/requests.ts';
 
 suite('the history on the dashboard', { concurrency: false }, () => {
-  // Visitors compare the times of the page with their own clock.
+  // The page compares its times with the browser's own clock.
   const clock = testClock(Math.floor(Date.now() / HOUR - 5) * HOUR);
   let started: Promise<{ na: TestAuthority; browser: TestBrowser; node: TestNode }> | null = null;
 
-  /** Five hours by quarters, with a gap before the fifth. */
+  /** Records five hours by quarters, with a gap of an hour before the fifth quarter. */
   async function start() {
     const na = await startTestAuthority({ clock });
     const browser = await startBrowser();

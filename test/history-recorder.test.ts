@@ -1,4 +1,4 @@
-/** What an instance counts reaches the writer once, whatever happens to the writer. */
+/** What an instance counts reaches the writer exactly once, regardless of what happens to the writer. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { keepHistory } from '../src/authority/history/kept-history.ts';
@@ -24,7 +24,7 @@ import { keptLog } from './support/link.ts';
 const START = Date.parse('2027-06-02T12:00:00Z');
 const DONE: Answer = { ok: true, json: 'null' };
 
-/** The rows that all writers of a database share. */
+/** The rows that all writers share through a database. */
 function sharedStore(): Pick<Store, 'history' | 'putHistory'> {
   const rows = new Map<string, StoredHistory>();
   return {
@@ -52,7 +52,7 @@ function instance(source: number, record: (part: HistoryPart) => Answer | Promis
   });
   return {
     log: text,
-    /** Answers this many heartbeats, on one thread after the other. */
+    /** Answers this many heartbeats, alternating between the threads. */
     beat(times: number) {
       for (let n = 0; n < times; n += 1) {
         edges[n % 2]?.request('POST', '/heartbeat', 200, 0.0004);

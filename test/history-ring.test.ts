@@ -1,4 +1,4 @@
-/** The history in memory: what is added is found again at every level, and takes a fixed amount of memory. */
+/** The in-memory history: everything added is found at every level, and memory use stays constant. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -18,7 +18,7 @@ import { encodeHistory } from '../src/store/table-rows.ts';
 const START = Date.parse('2027-06-02T12:00:00Z') / 60_000;
 const DAY = 1440;
 
-/** A part with these values, and zeros for everything else. */
+/** A part with these values, and zeros everywhere else. */
 function partOf(
   minute: number,
   counts: Partial<Record<SeriesName, readonly number[]>>,

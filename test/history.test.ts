@@ -1,4 +1,4 @@
-/** The history of the service: what it counts from requests, and what becomes of it when the service or its clock stops [core-4-22]. */
+/** The history of the service: what it counts from requests, and the effect of stops and clock changes [core-4-22]. */
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { after, before, suite, test } from 'node:test';
@@ -57,7 +57,7 @@ for (const threads of ['1', '2']) {
       return body;
     }
 
-    /** The values of a count, minute by minute since the start. */
+    /** The values of a count for each minute since the start. */
     async function counted(name: string, minutes: number) {
       const ends = `from=${formatInstant(START)}&to=${formatInstant(START + minutes * MINUTE)}`;
       return (await read(`series=${name}&${ends}&step=1m`)).series[0]?.count ?? [];
@@ -102,7 +102,7 @@ for (const threads of ['1', '2']) {
     test('a restart loses nothing, and its minute is recorded once', async () => {
       await beat(4);
       na = await na.restart();
-      // Nothing older than the last request is accepted after a start.
+      // After a start, nothing older than the last request is accepted.
       clock.advance(SECOND);
       await beat(5);
       await pass(MINUTE);
@@ -120,7 +120,7 @@ for (const threads of ['1', '2']) {
       clock.advance(SECOND);
       await beat(1);
       await pass(MINUTE);
-      // The stop recorded what there was of minute 4.
+      // The stop recorded the incomplete minute 4.
       assert.deepEqual((await counted('heartbeats', 8)).slice(4), [0, null, null, 1]);
     });
 
@@ -130,7 +130,7 @@ for (const threads of ['1', '2']) {
       await na.checkClock();
       clock.advance(10 * SECOND);
       await na.checkClock();
-      // As the periodic work may do at any time from here on.
+      // The periodic work may do this at any time from here on.
       await na.recordHistory();
       await beat(3);
       await pass(MINUTE);

@@ -1,4 +1,4 @@
-/** What lapses and when, as operators, the dashboard and metrics are told [core-4-20]. */
+/** What lapses and when, as shown to operators, on the dashboard and in metrics [core-4-20]. */
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { after, before, suite, test } from 'node:test';
@@ -145,7 +145,7 @@ for (const threads of ['1', '2']) {
   });
 }
 
-/** A certificate that ends after so long. */
+/** A certificate with this lifetime. */
 function certificate(life: number, changes: Partial<Certificate> = {}): Subject<'certificate'> {
   const context = {
     nodePublicKey: '',

@@ -1,4 +1,4 @@
-/** Templates of pages: whatever a value says, it stays text. */
+/** HTML templates: every value stays text, regardless of its content. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -31,7 +31,7 @@ const hostile = fc.array(
 
 test('a browser reads every text and attribute as it was given, and finds no element in it', async () => {
   const given = [...fc.sample(hostile, 500).map((pieces) => pieces.join('')), HOSTILE_NAME].map(
-    // A parser of HTML makes one line end of two, and replaces zeros.
+    // An HTML parser turns CR LF into one line break, and replaces null characters.
     (text) => text.replaceAll('\r', ' ').replaceAll('\0', ' '),
   );
   const list = html`<ul>${given.map((text) => html`<li title="${text}" class="a ${text}">${text}</li>`)}</ul>`;
@@ -88,7 +88,7 @@ test('a misspelt member, a missing value and an object that only looks like mark
     () => html`<p>${row.nmae}</p>`,
     // @ts-expect-error It may be missing.
     () => html`<p>${row.note}</p>`,
-    // @ts-expect-error It was not made by a template.
+    // @ts-expect-error It was not created by a template.
     () => html`<p>${lookalike}</p>`,
   ];
   assert.equal(refused.length, 3);

@@ -1,4 +1,4 @@
-/** What one connection carries: pipelined requests, and requests with misleading heads. */
+/** What one connection carries: pipelined requests, and requests with misleading headers. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
@@ -84,7 +84,7 @@ function chunks(): string {
   return '3\r\nabc\r\n0\r\n\r\n';
 }
 
-/** Asks for an upgrade and returns what is answered. */
+/** Requests an upgrade and returns the answer. */
 async function upgraded(na: TestAuthority, topic: string, lines: readonly string[]) {
   const connection = await rawConnection(na.url);
   const head = [

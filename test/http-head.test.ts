@@ -1,4 +1,4 @@
-/** What is read of a request's head: query, encodings, validators. */
+/** How the head of a request is parsed: query, encodings, validators. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -30,7 +30,7 @@ const scratch = mkdtempSync(join(tmpdir(), 'mesh-init-'));
 after(() => rmSync(scratch, { recursive: true }));
 
 const KEY_NAMES = ['na', 'operator-privileged', 'operator-standard', 'root'];
-/** The content of the folder of a new network. */
+/** The contents of the folder of a new network. */
 const NETWORK = ['genesis.json', 'keys', 'mesh-na.json', 'mesh-na.lock'];
 const KEY_FILES = KEY_NAMES.flatMap((name) => [`${name}.key`, `${name}.pub`]);
 
@@ -137,9 +137,9 @@ for (const entry of [
   });
 }
 
-/** Each costs the start of a process. */
+/** Each one requires starting a process. */
 const KILLS = Number(process.env.MESH_TEST_KILLS ?? 4);
-/** The entries of the staging folder in the order they are moved out of it. */
+/** The entries of the staging folder, in the order in which they are moved out of it. */
 const MOVED = ['keys', 'mesh-na.json', 'genesis.json'];
 
 for (const moved of [0, 1, 2]) {
@@ -321,8 +321,8 @@ function genesisIn(dataDir: string) {
 }
 
 /**
- * Folders whose init was killed. A child makes network after network and is killed at some moment, so that
- * most kills fall into an init.
+ * Folders whose init was killed. A child creates one network after another and is killed at a random time, so that most
+ * kills interrupt an init.
  */
 async function killedInits(count: number): Promise<string[]> {
   const script = `

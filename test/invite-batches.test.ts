@@ -1,4 +1,4 @@
-/** Batches of invites, as operators make, read and withdraw them [core-4-7], [core-4-18]. */
+/** Batches of invites, as operators create, read and withdraw them [core-4-7], [core-4-18]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -70,7 +70,7 @@ async function tokensOf(na: TestAuthority, terms: JsonObject): Promise<string[]>
   return body.tokens.map(({ token_id }: { token_id: string }) => token_id);
 }
 
-/** How many of the batch have each status. */
+/** The number of the batch's invites with each status. */
 async function statuses(na: TestAuthority, batch: string): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const row of (await list(na, { batch })).body.invites) {
@@ -273,7 +273,7 @@ test('pages of a batch contain each of its invites once, also by status', async 
   }
 });
 
-/** The parts of an authority that know its invites, and how many were looked up. */
+/** The parts of an authority that know its invites, and the number of invites that were looked up. */
 function invitesInMemory() {
   const subjects = createSubjects(createCertificateNumbers());
   const inviteBatches = createInviteBatches();

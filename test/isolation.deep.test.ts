@@ -1,4 +1,4 @@
-/** Tests pass whatever lies in the checkout, and whatever the user who runs them has set. */
+/** Tests pass regardless of what is in the checkout and of the user's settings. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ after(() => rmSync(scratch, { recursive: true, force: true }));
 const checkout = join(scratch, 'checkout');
 const home = join(scratch, 'home');
 
-/** One test of each kind: what runs, and in what it would find the litter. */
+/** One test for each way of running the program and each kind of litter: file and title. */
 const KINDS = [
   ['doctor.test.ts', 'loads no native code for an authority elsewhere'],
   ['cli-terminal.test.ts', 'is as wide as the terminal, with colors that show what is in force'],

@@ -1,4 +1,4 @@
-/** Records that `restore plan` reads at the address of somebody who answers what he likes. */
+/** `restore plan` reads records from URLs whose servers may answer anything. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -12,12 +12,12 @@ import { scratchFolder } from './support/folders.ts';
 import { makeTlsPair } from './support/tls-files.ts';
 
 const BOUNDS = { longestMs: 300, mostBytes: 100_000, mostValues: 1000 };
-/** For whoever is left for something else than the time: a busy machine may take longer. */
+/** For servers that are abandoned for another reason than time, because a busy machine may take longer. */
 const NO_HURRY = { ...BOUNDS, longestMs: 60_000 };
 const TOO_LONG = /it took longer than 0.3 s$/;
 const OK = 'HTTP/1.1 200 OK\r\n';
 
-/** Sends the text again and again, as fast as it is taken. */
+/** Sends the text over and over, as fast as it is read. */
 const floods =
   (first: string, again: string) =>
   (socket: Socket): void => {
@@ -116,7 +116,7 @@ async function listen(does: (socket: Socket) => void) {
   await once(server, 'listening');
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/crl.json`,
-    /** Resolves when it has no connection. */
+    /** Resolves when no connection is open. */
     async isLeft() {
       for (const socket of sockets) {
         if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve));

@@ -285,7 +285,7 @@ function withoutMinusZero(text: string): unknown {
   return JSON.parse(JSON.stringify(JSON.parse(text)));
 }
 
-/** Digits and point of the shortest form, taken from how JavaScript prints the number. */
+/** Digits and point of the shortest form, derived from how JavaScript prints the number. */
 function layoutOf(value: number): string {
   const sign = value < 0 || Object.is(value, -0) ? '-' : '';
   if (value === 0) return `${sign}0.0`;
@@ -315,7 +315,7 @@ function decimalPower([digit, power]: [number, number]): number {
   return Number(`${digit}e${power}`);
 }
 
-/** Any JSON value this program can hold: integers of any size, floats, text outside ASCII. */
+/** Any JSON value that this program can represent: integers of any size, floats, text outside ASCII. */
 function jsonValue(): fc.Arbitrary<JsonValue> {
   const text = fc.string({ unit: 'binary', maxLength: 12 });
   const { value } = fc.letrec<{ value: JsonValue }>((tie) => ({

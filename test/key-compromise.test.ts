@@ -1,4 +1,4 @@
-/** A node key and its certificates: the effect of a compromise, and the limit of live certificates. */
+/** A node key and its certificates: the effect of a compromise, and the limit on live certificates. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
@@ -233,7 +233,7 @@ test('with the 17th live certificate of a key, a join is refused, and a renewal 
   assert.equal(outcome(await sendSigned(na, join)), '409 too_many_live_certificates');
   assert.equal(outcome(await sendSigned(na, join)), '401 node_auth_failed');
   na.clock.advance(SECOND);
-  // The oldest is renewed itself, and stays usable: its answer may be lost.
+  // The oldest certificate can be renewed, and stays usable, because the answer may be lost.
   const successors = [await renewed(na, oldest), await renewed(na, oldest)];
   assert.equal(outcome(await heartbeat(na, oldest)), '200');
   assert.equal(outcome(await heartbeat(na, second)), '403 certificate_superseded');

@@ -152,7 +152,7 @@ test('the public key of a seed is that of the signer', () => {
   assert.equal(publicKeyOf(Buffer.from(made.seed, 'base64')), made.publicKey);
 });
 
-/** Nothing listens there: a command that asked an authority would end as unreachable. */
+/** Nothing listens there, so a command that contacts an authority would fail as unreachable. */
 const URL = 'http://127.0.0.1:9';
 const network = makeNetworkFolder().folder;
 after(() => rmSync(network, { recursive: true, force: true }));

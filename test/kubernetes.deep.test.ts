@@ -1,4 +1,4 @@
-/** The manifests of docs/deploy, checked against the published schemas of Kubernetes and the image that they run. */
+/** The manifests of docs/deploy, checked against the published Kubernetes schemas and the image that they run. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -98,7 +98,7 @@ test('the job creates the network in the folder and volume that the one instance
   const pod = workloadOf(init).spec.template.spec;
   const claim = init.find(({ kind }) => kind === 'PersistentVolumeClaim');
   const [data] = spec.volumeClaimTemplates;
-  // As Kubernetes names that of its first pod.
+  // The name that Kubernetes gives to the claim of its first pod.
   assert.equal(claim?.metadata.name, `${data.metadata.name}-${metadata.name}-0`);
   assert.deepEqual(claim.spec, data.spec);
   assert.equal(pod.volumes[0].persistentVolumeClaim.claimName, claim.metadata.name);

@@ -1,6 +1,6 @@
 /**
- * Years in which people and nodes act only on what the authority has told them: nothing lapses that was not announced
- * before, and what acts on the announcement in time never lapses.
+ * Years in which operators and nodes act only on what the authority announces: nothing lapses without an earlier
+ * announcement, and nothing that is renewed in time ever lapses.
  */
 import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -27,12 +27,12 @@ import {
 
 const DAY = 24 * HOUR;
 const START = Date.parse('2027-06-02T12:00:00Z');
-/** `npm run test:lapses` goes on for five years. */
+/** `npm run test:lapses` covers five years. */
 const DAYS = Number(process.env.MESH_TEST_LAPSE_DAYS ?? 95);
 const DELEGATION_DAYS = 90;
 const NODES = 3;
 const TREATY_DAYS = 60;
-/** Announced at least so long before the end. */
+/** Everything is announced at least this long before it ends. */
 const NOTICE = 2 * DAY;
 
 test(`within ${DAYS} days nothing lapses unannounced, and nothing that was acted on`, async (t) => {
@@ -47,7 +47,7 @@ test(`within ${DAYS} days nothing lapses unannounced, and nothing that was acted
   await concludeTreaty();
   const told = new Map<string, number>();
 
-  /** Ends with a treaty of this number. */
+  /** Issues a treaty with the next sovereign. */
   async function concludeTreaty(): Promise<void> {
     treaties += 1;
     const body = {
@@ -58,7 +58,7 @@ test(`within ${DAYS} days nothing lapses unannounced, and nothing that was acted
     assert.equal(outcome(await operate(na, '/admin/recognition-treaties', body)), '200');
   }
 
-  /** As `mesh-na genesis renew` does, and a restart. */
+  /** Does the same as `mesh-na genesis renew`, and restarts. */
   async function renewDelegation(): Promise<void> {
     const file = join(folder, 'genesis.json');
     const genesis = readGenesisBlock(JSON.parse(readFileSync(file, 'utf8')));

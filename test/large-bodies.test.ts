@@ -23,15 +23,15 @@ const REPLY = {
 
 interface Sender {
   readonly port: number;
-  /** Answers begun, and answers finished. */
+  /** The number of answers that were started; `over` counts those that are finished. */
   readonly begun: number;
   readonly over: number;
-  /** Connections that have ended before their answer was taken. */
+  /** The number of connections that ended before their answer was read. */
   readonly cut: number;
   [Symbol.dispose](): void;
 }
 
-/** A real server that answers everything with the bytes. */
+/** A real server that answers every request with these bytes. */
 async function sender(body: string | Uint8Array): Promise<Sender> {
   const uws: typeof import('uWebSockets.js') = createRequire(import.meta.url)('uWebSockets.js');
   const app = uws.App();
@@ -70,7 +70,7 @@ async function sender(body: string | Uint8Array): Promise<Sender> {
   };
 }
 
-/** Sends a request, and reads nothing until asked to. */
+/** Sends a request, and reads nothing until the test does. */
 async function reluctant({ port }: Sender): Promise<Socket> {
   const socket = connect(port, '127.0.0.1');
   socket.pause();

@@ -1,4 +1,4 @@
-/** Graphs that are too large to be drawn whole: a chosen sovereign is drawn with those it is linked with. */
+/** Graphs that are too large to be drawn whole: a selected sovereign is drawn with its direct neighbors. */
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import { MOST_DRAWN_NODES } from '../src/pages/graph-layout.ts';
@@ -11,7 +11,7 @@ import { get, newKey } from './support/requests.ts';
 import { issued, recognize } from './support/trust.ts';
 
 suite('the neighborhood of a sovereign', () => {
-  /** A hub that recognizes so many, of which the first are recognized by an expired treaty alone. */
+  /** A hub that recognizes `count` others, the first `expired` of them only by an expired treaty. */
   function hub(count: number, expired: number): Connectome {
     const whole = connectomeOf(count + 1, count);
     const edges = Array.from(
@@ -120,7 +120,7 @@ suite('in a browser', () => {
   test('without scripts it is found by a search, selected from the list, and drawn with its neighbors', async () => {
     await using visit = await browser.visit(`${na.url}/atlas`, { javaScript: false });
     const { page } = visit;
-    // This authority has no treaty here, so that another sovereign is drawn until one is chosen.
+    // This authority has no treaties, so another sovereign is drawn until one is selected.
     assert.match(await page.innerText('p:has(+ .graph)'), /^hub and .* too large to draw legibly/);
     assert.equal(await page.locator('.graph-picture .node.selected text').textContent(), 'hub');
     await page.fill('#q', 'leaf-007');

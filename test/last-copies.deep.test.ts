@@ -1,4 +1,7 @@
-/** Signed documents while no instance writes, because the database is gone: served as what they are, and healed. */
+/**
+ * Signed documents while no instance can write because the database is gone: served as stale copies, and fresh again
+ * later.
+ */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync } from 'node:fs';

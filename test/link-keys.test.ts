@@ -1,4 +1,4 @@
-/** The secrets of the link when the authority's keys are in a signer that is away. */
+/** The secrets of the link while the signer that has the authority's keys is unavailable. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { signerFromSeed } from '../src/base/crypto/ed25519.ts';

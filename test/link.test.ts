@@ -118,7 +118,7 @@ test('an unreachable instance is tried at growing intervals, another one at once
       },
     },
   });
-  /** How many times it is tried within so many seconds, by whoever looks ten times in each. */
+  /** The number of connection attempts within this many seconds, with ten calls of `follow` in each. */
   function triesIn(seconds: number, writer: Writer): number {
     const before = tries.length;
     for (let looks = 0; looks < 10 * seconds; looks += 1) {
@@ -171,7 +171,7 @@ test('a follower gets documents before the answers that depend on them, and a st
     begin = resolve;
   });
   const client = createTestClient({ publisher: theirs, logger, linked: () => begin() });
-  // It comes before this instance writes, and is not turned away.
+  // It connects before this instance becomes the writer, and is not refused.
   client.follow({ epoch: 3, link: host.address });
   const port = Number(host.address.split(':')[1]);
   for (const psk of [Buffer.alloc(32), Buffer.alloc(0)]) {
@@ -310,7 +310,7 @@ test('the heartbeats of a thread are forwarded, and each is answered once, even 
   client.close();
 });
 
-/** As a thread sends them; the id of each is that of its certificate. */
+/** Heartbeats as a thread sends them; the id of each call is that of its certificate. */
 function heartbeats(certIds: readonly string[]): unknown[] {
   const rows: unknown[] = [];
   const node = { ...NODE, sending: null };

@@ -1,4 +1,4 @@
-/** Instances that answer side by side, as real processes on one PostgreSQL with real links between them. */
+/** Instances that serve side by side: real processes on one PostgreSQL, with real links between them. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
@@ -314,7 +314,7 @@ async function shownBy(na: ChildServer['na']): Promise<unknown> {
   return (await get(na, '/dashboard.json')).body.instances;
 }
 
-/** All of them, none behind. */
+/** All instances, none of which lags behind. */
 function shown(writer: string, followers: readonly string[]) {
   return [
     { instance: writer, role: 'writer', lag_revisions: 0 },

@@ -1,4 +1,4 @@
-/** The authority key of instances that are linked to each other changes while they answer. */
+/** The authority key of linked instances changes while they answer requests. */
 import assert from 'node:assert/strict';
 import { cpSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
@@ -53,7 +53,7 @@ test('a key is activated once every linked instance has it, signs everywhere at 
   assert.equal(await issuerAt(follower), signed.statement.to_key);
   assert.equal(outcome(await heartbeat(follower.na, node)), '200');
 
-  // Its folder has the genesis block and the key of before, so it finds out which key opens the link.
+  // Its folder has the genesis block and the previous key, so it determines which key opens the link.
   const again = await instances.start(LINKED);
   await until(async () => (await placeOf(again)).ready);
   assert.equal(outcome(await heartbeat(again.na, node)), '200');
@@ -97,7 +97,9 @@ test('a stolen key opens no link after the activation, and each instance destroy
   }
 });
 
-/** Who has followed, and a treaty that follows its subject, asked of an instance that does not write. */
+/**
+ * Checks that a follower answers like the writer: how many nodes have followed, and a treaty that follows its subject.
+ */
 async function assertAnswersAsWriter(follower: ChildServer, writer: ChildServer): Promise<void> {
   const path = '/admin/authority-keys/adoption';
   const counted = await Promise.all(
@@ -119,7 +121,7 @@ async function assertAnswersAsWriter(follower: ChildServer, writer: ChildServer)
   assert.equal(lifecycle.replacement_treaty_id, successor.treaty_id);
 }
 
-/** The service activates a succession by itself, too. */
+/** Requests the activation until it has happened; the service also does it by itself. */
 async function activated(server: ChildServer, publicKey: string): Promise<void> {
   await until(async () => {
     await step(server.na, 'activate');
@@ -133,7 +135,7 @@ async function issuerAt({ na }: ChildServer): Promise<string> {
   return crl.body.issuer;
 }
 
-/** How many nodes have not followed, as the refusal says. */
+/** The number of nodes that have not followed, according to the refusal. */
 async function laggards({ na }: ChildServer): Promise<number> {
   const refused = await step(na, 'finish', {});
   assert.equal(outcome(refused), '409 nodes_have_not_followed');

@@ -1,4 +1,4 @@
-/** What documents lead to: links between them, and names of tests. What they show as printed is in `docs.deep.test.ts`. */
+/** Links in documents, and names of tests in them. `docs.deep.test.ts` tests the output that they show. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, dirname, join, posix } from 'node:path';
@@ -41,7 +41,7 @@ function namesIn(cell: string): string[] {
   return cell.split('`').filter((_, index) => index % 2 === 1);
 }
 
-/** Targets of links and images, and of the sources of pictures; those of fenced blocks are none. */
+/** Targets of links and images, and sources of pictures, except in fenced blocks. */
 function linksOf(markdown: string): string[] {
   const text = markdown.replace(/^```[\s\S]*?^```$/gm, '').replace(/`[^`\n]*`/g, '');
   const found = [...text.matchAll(/\]\(([^)\s]+)\)|(?:src|srcset)="([^"]+)"/g)];
@@ -62,7 +62,7 @@ function anchorsOf(markdown: string): Set<string> {
   return new Set([...ids, ...headings]);
 }
 
-/** The anchor that Markdown renderers give a heading. */
+/** The anchor that Markdown renderers generate for a heading. */
 function slug(heading: string): string {
   const words = heading.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, '');
   return words.replaceAll(' ', '-');

@@ -17,7 +17,7 @@ interface Taking {
   [Symbol.dispose](): void;
 }
 
-/** As the program does, on a port that it names: only such a one can be listened on again at once. */
+/** Listens on a fixed port, as the program does: only a fixed port can be opened again at once. */
 async function taking(): Promise<Taking> {
   const uws: typeof import('uWebSockets.js') = createRequire(import.meta.url)('uWebSockets.js');
   const app = uws.App();
@@ -50,7 +50,7 @@ async function taking(): Promise<Taking> {
   };
 }
 
-/** A connection that was answered; null when it was refused. */
+/** A connection that got an answer; null if it was refused. */
 async function answered({ listener }: Taking): Promise<Socket | null> {
   const socket = connect(listener.port, '127.0.0.1');
   socket.on('error', () => undefined);

@@ -1,4 +1,4 @@
-/** Long lists are sent whole in pieces, or a page at a time; no page is expensive, whatever the request. */
+/** Long lists are sent whole in pieces, or a page at a time; no page is expensive, regardless of the request. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { changesDashboard, createDashboardPace } from '../src/authority/derived/dashboard-pace.ts';
@@ -11,7 +11,7 @@ import { MINUTE } from './support/clock.ts';
 import { get, operate, outcome, send } from './support/requests.ts';
 import { attest, issued, recognize, revokeAttestation } from './support/trust.ts';
 
-/** The rows of a list, taken a page at a time. */
+/** The rows of a list, read page by page. */
 async function paged(na: TestAuthority, path: string, member: string, limit: number) {
   const rows: unknown[] = [];
   let cursor: string | undefined;

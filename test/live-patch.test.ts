@@ -1,4 +1,4 @@
-/** Live updates as patches: what a browser makes of them is the page that the server would send. */
+/** Live updates as patches: applying them gives the page that the server would send. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -26,7 +26,7 @@ after(async () => {
   await na?.[Symbol.asyncDispose]();
 });
 
-/** The browser's own code, as a global. */
+/** The code that browsers run, as a global. */
 function patching(): string {
   const [bundle] = buildSync({
     entryPoints: [join(PROJECT_PATH, 'src', 'pages', 'browser', 'patch.ts')],
@@ -35,7 +35,7 @@ function patching(): string {
     format: 'iife',
     globalName: 'patching',
   }).outputFiles;
-  // An evaluated script keeps its variables to itself.
+  // Variables of an evaluated script are local to it.
   return `${bundle?.text}; globalThis.patching = patching;`;
 }
 
@@ -63,7 +63,7 @@ const content: fc.Arbitrary<Content> = fc.record({
   note: fc.option(word),
 });
 
-/** The shapes that pages have: a table, a drawing, a list, single values, and elements that come and go. */
+/** The shapes that occur in pages: a table, a drawing, a list, single values, and elements that come and go. */
 function render({ items, count, isDrawn, note }: Content): Html {
   const row = ({ key, word, tone }: Item) =>
     keyed(
@@ -88,7 +88,7 @@ ${keyed('list', html`<ul>${items.map(entry)}</ul>`)}
 ${keyed('note', html`<section>${note === null ? NO_HTML : keyed('text', html`<p>${note}</p>`)}<p>always</p></section>`)}`;
 }
 
-/** Lets the browser patch one content into the other; returns what it then shows, and what it should. */
+/** Makes the browser patch one content into another; returns the actual and the expected result. */
 async function patched(
   page: Page,
   pairs: readonly (readonly [Html, Html, readonly Operation[]])[],
@@ -120,7 +120,7 @@ test('a patch turns any content into any other', async () => {
   }
 });
 
-/** Line ends between elements stay or go with what was added first. */
+/** Drops line breaks between elements, which depend on the element that was there first. */
 function withoutGaps(markup: string): string {
   return markup.replace(/(^|>)\s+(?=<|$)/g, '$1');
 }

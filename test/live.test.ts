@@ -123,7 +123,7 @@ for (const path of ['/dashboard', '/connectome']) {
     await recognized(na, 'beta');
     await using visit = await browser.visit(`${na.url}/`, { isApart: true });
     const { page } = visit;
-    // The moment at which the connection opens is the test's to choose.
+    // The test decides when the connection opens.
     await page.addInitScript(`window.WebSocket = class extends EventTarget {
       constructor() { super(); window.socket = this; }
       close() {}
@@ -190,7 +190,7 @@ test('updates add no listener', async () => {
   assert.equal(await visit.page.locator('.graph-picture.focused .node.hot').count(), 2);
 });
 
-/** How many listeners the document and the first sovereign of the drawing have. */
+/** The number of listeners on the document and on the first sovereign of the drawing. */
 async function listeners({ page }: Visit): Promise<number[]> {
   const session = await page.context().newCDPSession(page);
   const counts = [];
@@ -223,7 +223,7 @@ test('a viewer who missed a change fetches the page once, and continues from the
   await page.goto(`${na.url}/connectome`);
   await liveStatus(page);
   await recognized(na, 'missed');
-  // The dashboard is another page, and as soon in the documents as the graph.
+  // The first patch must have been sent; the viewer does not get it.
   await expectPatches(() => patches, 1);
   await recognized(na, 'noticed');
   for (const name of ['missed', 'noticed']) await shown(visit, name);
@@ -280,7 +280,7 @@ for (const [name, query, headers, expected] of [
   });
 }
 
-/** Opens a WebSocket by hand and returns the status of the answer. */
+/** Opens a WebSocket manually and returns the status of the answer. */
 function upgradeStatus(
   na: TestAuthority,
   query: string,

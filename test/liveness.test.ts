@@ -59,7 +59,7 @@ test('a large batch is stored in parts, and its range with the last of them', as
       async touchMany(rows, times) {
         calls.push([rows.length, times]);
         for (const { id } of rows) ids.add(id);
-        // Nodes that call in between are part of the batch only as far as there is room.
+        // Nodes that call in the meantime join the batch only as far as there is room.
         for (let id = 0; id < 400; id += 1) touch(calls.length * 1000 + id);
       },
     },

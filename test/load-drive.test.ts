@@ -75,7 +75,7 @@ suite('an open loop', () => {
     const plan = { rate: 1000, seconds: 4 };
     const { latencies, answered, unsent } = await driven(plan, { workMs: stalls, connections: 1 });
     assert.equal(answered + unsent, 4000);
-    // A closed loop would have seen a single slow request.
+    // A closed loop would have measured a single slow request.
     assert.ok(latencies.at('p50') > 500, `${latencies.at('p50')} ms`);
   });
 
@@ -85,7 +85,7 @@ suite('an open loop', () => {
       { workMs: () => 2, connections: 1 },
     );
     assert.equal(answered + unsent, 2000);
-    // 500 a second, for two seconds and the second after the end.
+    // 500 per second, for the two seconds of the plan and one second after it.
     assert.ok(Math.abs(answered - 1500) < 10, `${answered} answered`);
     assert.ok(latencies.at('max') > 1400);
     assert.equal(late.at('p99'), 0, 'the server was late, not the generator');

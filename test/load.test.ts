@@ -1,4 +1,6 @@
-/** The parts of `mesh-na load` that decide: mixes, the search for a rate, comparisons, and whether load is permitted. */
+/**
+ * The parts of `mesh-na load` that decide: mixes, the search for a rate, comparisons, and whether load is permitted.
+ */
 import assert from 'node:assert/strict';
 import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -74,7 +74,7 @@ suite('a stop is clean', () => {
     const full = openSync('/dev/full', 'a');
     const { child, url } = await serveOn(t, full);
     closeSync(full);
-    // The first lines are given up a moment after they were logged.
+    // The first lines are dropped shortly after they were logged.
     while (!/^mesh_na_log_lines_dropped_total [1-9]/m.test(await expositionOf(url))) {
       await delay(20);
     }
@@ -90,7 +90,7 @@ suite('a stop is clean', () => {
   });
 });
 
-/** A server whose standard output nobody reads. */
+/** A server whose standard output no one reads. */
 async function serveOn(t: TestContext, stdout: number | 'pipe') {
   const { folder } = makeNetworkFolder();
   const port = await freePort('127.0.0.1', 0);

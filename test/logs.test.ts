@@ -185,7 +185,7 @@ for (const format of ['text', 'json']) {
   });
 }
 
-/** Secrets as this service and its neighbors know them. */
+/** Secrets in the formats of this service and its neighbors. */
 const SECRETS = {
   'hexadecimal tokens': fc.uint8Array({ minLength: 16, maxLength: 32 }).map(hex),
   UUIDs: fc.uuid(),
@@ -202,7 +202,7 @@ const SECRETS = {
   }),
 };
 
-/** Names behind which a value is secret [core-7]. */
+/** Names after which a value is secret [core-7]. */
 const NAMES = [
   'signature',
   'X-Admin-Signature',
@@ -225,7 +225,7 @@ const NAME = fc.constantFrom(
   ...NAMES.map((name) => name.toLowerCase()),
 );
 
-/** How a secret comes into a line. */
+/** The ways in which a secret can appear in a line. */
 const EMBEDDINGS: { readonly [name: string]: (name: string, secret: string) => string } = {
   'a header': (name, secret) => `${name}: ${secret}`,
   'an assignment': (name, secret) => `${name}=${secret}`,
@@ -544,7 +544,7 @@ function formsToJoin() {
   return names.map((name) => EMBEDDINGS[name] ?? ((_: string, secret: string) => secret));
 }
 
-/** No eight characters of the secret in a row are left. */
+/** Checks that no eight consecutive characters of the secret remain. */
 function assertGone(written: string, secret: string): void {
   for (let start = 0; start + 8 <= secret.length; start += 1) {
     const part = secret.slice(start, start + 8);

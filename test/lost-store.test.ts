@@ -16,7 +16,7 @@ test('a server that can no longer store ends with 1 and never answers the comman
   await assert.rejects(operate(server.na, '/admin/invite'), TypeError);
   const { code, stderr } = await server.ended;
   assert.equal(code, 1);
-  // The commit finds it, or on a busy machine the check of its own that comes before.
+  // The commit detects it or, on a busy machine, the periodic check that runs before it.
   assert.match(
     stderr,
     /CRITICAL mesh\.process Ending after a failure: (?:commit|ownership): .*Another process has taken over the data directory/,
@@ -33,7 +33,7 @@ test('a server whose folder was taken over ends by itself, without any request',
   assert.match(stderr, /CRITICAL .*Another process has taken over the data directory/);
 });
 
-/** A process that believes the owner is gone. */
+/** Takes the folder over, like a process that considers its owner dead. */
 async function takeFolderOver(folder: string): Promise<void> {
   const env = open({ path: join(folder, 'state'), maxDbs: 16 });
   const meta = env.openDB<object, string>({ name: 'meta', useVersions: true });

@@ -1,4 +1,4 @@
-/** Every row of every state table, and that no branch of a machine is without one. */
+/** Runs every row of every state table, and checks that every branch of every machine has a row. */
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { test } from 'node:test';

@@ -1,4 +1,6 @@
-/** Which native code a command loads: it costs time at each start, and only an authority's folder needs it. */
+/**
+ * Which native code a command loads: loading it takes time at each start, and only an authority's folder requires it.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -63,7 +65,7 @@ suite('commands that use no authority’s state load no native code', { concurre
   });
 });
 
-/** Each `verify` command, with records that the vectors send to the route that does the same. */
+/** Each `verify` command, with records that the vectors send to the corresponding route. */
 const VERIFICATIONS = [
   ['/attestations/verify', 'attestation verify {attestation} --policy {recognition_policy}'],
   [

@@ -1,4 +1,4 @@
-/** Node agents with real folders, whose authority is killed under them while all of them want something of it. */
+/** Node agents with real folders, whose authority is killed while all of them are joining or renewing. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
@@ -20,15 +20,15 @@ import { get, joinedNode, operate } from './support/requests.ts';
 import { asKey } from './support/signing.ts';
 import { auditEntriesOf, LMDB_ONLY } from './support/test-stores.ts';
 
-/** `npm run test:fleet` has more. */
+/** `npm run test:fleet` sets more. */
 const KILLS = Number(process.env.MESH_TEST_FLEET_KILLS ?? 2);
 const AGENTS = KILLS > 2 ? 200 : 24;
-/** Joins and renewals that are answered before a kill; what is answered to the others is lost. */
+/** The number of joins and renewals that are answered before a kill; all other answers are lost. */
 const ANSWERED = AGENTS / 4;
 const VALIDITY_HOURS = 24;
-/** After it the window for the renewal of every certificate is over, and none has expired. */
+/** After this time, the renewal window of every certificate has passed, and none has expired. */
 const UNTIL_ALL_RENEW = 19 * HOUR;
-/** Agents wait for this part of the time that they would, and no longer than for this. */
+/** Agents wait for this fraction of their normal delays, but never for longer than the limit. */
 const HASTE = 1 / 100;
 const LONGEST_WAIT_MS = 1000;
 const PATIENCE_MS = 120_000;
@@ -102,12 +102,12 @@ test(
 );
 
 interface Member {
-  /** Ids of the certificates that were stored, and sequences of the revocation lists, one after the other. */
+  /** Ids of the stored certificates, and sequences of the stored revocation lists, in order. */
   readonly certificates: readonly string[];
   readonly sequences: readonly number[];
   readonly refusals: readonly string[];
   readonly ended: Promise<AgentEnd>;
-  /** Why it has ended, or what it misses. */
+  /** Why it ended, or its current problem. */
   problem(): string | null;
 }
 
@@ -118,7 +118,7 @@ interface Posting {
   readonly signal: AbortSignal;
 }
 
-/** An agent that runs until the signal. */
+/** An agent that runs until the signal is aborted. */
 async function memberOf(
   { fetch, now }: KillableAuthority,
   { folder, rootKey, token, signal }: Posting,
@@ -157,19 +157,19 @@ async function memberOf(
 const NOWHERE = 'http://authority.invalid';
 
 interface KillableAuthority extends AsyncDisposable {
-  /** The time of the authority and of its agents, milliseconds since the epoch. */
+  /** The time of the authority and its agents, in milliseconds since the epoch. */
   now(): number;
-  /** Agents ask by it; nobody answers unless it serves. */
+  /** Sends the requests of agents; there is no answer unless the authority serves. */
   readonly fetch: Fetch;
   start(): Promise<TestAuthority>;
-  /** Agents reach it from now on. */
+  /** From now on, agents can reach it. */
   serve(): void;
   /**
-   * The same, until so many of their joins and renewals are answered: then it is killed, and whatever it has answered beside these
-   * is lost. Resolves when it is dead.
+   * Like `serve`, until this many joins and renewals have been answered; then it is killed, and all its other answers
+   * are lost. Resolves when it is dead.
    */
   serveUntilKilled(answers: number): Promise<void>;
-  /** Ends it, and lets so much time pass until the next start. */
+  /** Stops it, and advances the clock by this much for the next start. */
   stop(milliseconds: number): Promise<void>;
 }
 
@@ -226,7 +226,7 @@ function killable(dataDir: string): KillableAuthority {
   return authority;
 }
 
-/** Revokes a node of its own; returns the sequence of the list that has it. */
+/** Has another node join, and revokes it; returns the sequence of the list with the revocation. */
 async function revokeAnother(na: TestAuthority): Promise<number> {
   const { certId } = await joinedNode(na);
   return (await operate(na, '/admin/revoke', { cert_id: certId })).body.crl_sequence;

@@ -1,4 +1,4 @@
-/** A node agent whose authority's key is replaced, while it runs and while it is away [authority-keys-7]. */
+/** A node agent whose authority's key is replaced while the agent runs, and while it is away [authority-keys-7]. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
@@ -44,7 +44,7 @@ interface Member {
   readonly agent: NodeAgent;
   readonly files: Map<AgentRecord, string>;
   readonly events: AgentEvent[];
-  /** Starts it again with what it has stored. */
+  /** Restarts it with what it has stored. */
   again(further?: Partial<NodeAgentOptions>): Promise<Member>;
 }
 
@@ -80,7 +80,9 @@ function newKey(): SigningKey {
   return { publicKey, sign: (bytes) => Buffer.from(sign(bytes), 'base64') };
 }
 
-/** Until the next renewal, the authority advises a time that has passed, as if the node had been away then. */
+/**
+ * Until the next renewal, the authority advises a renewal time in the past, as if the node had been away at that time.
+ */
 function adviseRenewal(na: SuccessionAuthority): void {
   const renewals = asked(na, '/renew').length;
   na.instead.set('/heartbeat', () => ({
@@ -89,7 +91,7 @@ function adviseRenewal(na: SuccessionAuthority): void {
   }));
 }
 
-/** Takes turns as they are due, until this many hours after the start. */
+/** Runs each turn when it is due, until this many hours after the start. */
 async function runUntil({ agent }: Member, na: SuccessionAuthority, hours: number): Promise<void> {
   const end = START + hours * HOUR;
   for (;;) {
@@ -101,7 +103,7 @@ async function runUntil({ agent }: Member, na: SuccessionAuthority, hours: numbe
   }
 }
 
-/** What went wrong, as an operator would read it. */
+/** Problems, as an operator would read them. */
 function complaints({ events }: Member): string[] {
   return events.flatMap((event) => {
     if (event.type === 'refused') return [`${event.what}: ${event.problem}`];
@@ -256,7 +258,7 @@ test('after a compromise, nothing signed by the old key alone is believed, or bl
   await using na = await startSuccessionAuthority();
   const member = await memberOf(na);
   await runUntil(member, na, 1);
-  // The thief issues a list that no later one could continue.
+  // The thief issues a list whose sequence no later list could continue.
   na.crlSequence = 1000;
   await runUntil(member, na, 2);
   assert.equal(member.agent.state().crl_sequence, 1000);
@@ -317,7 +319,7 @@ for (const [what, steps, key] of [
       assert.equal(asked(na, '/renew').length, 1);
       assert.deepEqual(signersOf(back, 'certificate'), [countedKey(key).publicKey]);
       assert.deepEqual(complaints(back), []);
-      // What was followed survives: the next start asks for nothing.
+      // The followed key is stored, so the next start does not request the statements again.
       const before = asked(na, '/authority-keys').length;
       const again = await back.again();
       await runUntil(again, na, 129);
@@ -399,7 +401,7 @@ for (const [what, spoil] of [
     await runUntil(member, na, 11);
     assert.equal(member.agent.state().authority_key, FIRST.publicKey);
     assert.match(complaints(member).join(), /authority-keys: /);
-    // Both keys sign, so it misses nothing.
+    // Both keys sign, so the agent misses nothing.
     assert.equal(typeof (await member.agent.turn()), 'number');
     na.instead.clear();
     na.successions = right;

@@ -1,4 +1,4 @@
-/** A node agent against a real authority, under a clock that the test sets. */
+/** A node agent against a real authority, on a clock that the test sets. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { linkSync, readFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ import { auditEvents, get, invite, operate } from './support/requests.ts';
 
 const DAY = 24 * HOUR;
 
-/** A month takes minutes, because each heartbeat after a leap of the clock is stored before it is answered. */
+/** A month takes minutes, because each heartbeat after a clock jump is stored before it is answered. */
 const DAYS = Number(process.env.MESH_TEST_FLEET_DAYS ?? 9);
 const NODES = DAYS < 30 ? 2 : 8;
 
@@ -33,7 +33,7 @@ interface Harness {
   readonly agent: NodeAgent;
   readonly files: Map<AgentRecord, string>;
   readonly events: AgentEvent[];
-  /** Starts it again with what it has stored. */
+  /** Restarts it with what it has stored. */
   again(): Promise<Harness>;
 }
 
@@ -41,7 +41,7 @@ interface FleetMember {
   readonly harness: Harness;
   /** When its next turn is due. */
   at: number;
-  /** Where in the lifetime of its certificates it has renewed them. */
+  /** At which fractions of their lifetime it has renewed its certificates. */
   readonly places: number[];
 }
 
@@ -51,7 +51,7 @@ interface Surroundings {
   readonly fetch?: Fetch;
   readonly key?: SigningKey;
   readonly files?: Map<AgentRecord, string>;
-  /** In place of the files. */
+  /** Replaces the storage in `files`. */
   readonly storage?: AgentStorage;
   readonly terms?: object;
   readonly skewMs?: number;
@@ -59,7 +59,7 @@ interface Surroundings {
   readonly token?: string;
 }
 
-/** Native: hundreds of agents sign and verify in this one process. */
+/** A native key, because hundreds of agents sign and verify in this process. */
 function newKey(): SigningKey {
   const { publicKey, sign } = signerFromSeed(randomBytes(32));
   return { publicKey, sign: (bytes) => Buffer.from(sign(bytes), 'base64') };
@@ -113,13 +113,13 @@ function isEnrolled({ files }: Harness, at: number): boolean {
   return Date.parse(issued_at) <= at && at < Date.parse(expires_at);
 }
 
-/** Where a fleet finds its authority, which comes and goes. */
+/** Where a fleet finds its authority, which may be replaced or down. */
 interface Place extends AsyncDisposable {
-  /** The one that serves. */
+  /** The instance that serves. */
   na: TestAuthority;
-  /** It stops, and it or another takes its place. */
+  /** Stops the instance, which itself or another one then replaces. */
   replace(): Promise<void>;
-  /** Nobody serves until the start. */
+  /** No instance serves until `start`. */
   stop(): Promise<void>;
   start(): Promise<void>;
 }
@@ -139,7 +139,7 @@ async function oneInstance(): Promise<Place> {
   return place;
 }
 
-/** One that writes, and one that takes over from it. */
+/** An instance that writes, and one that takes over from it. */
 async function twoInstances(): Promise<Place> {
   const cluster = await startCluster();
   const folder = networkFolder('alpha');
@@ -256,7 +256,7 @@ async function keepEnrolled(current: Place): Promise<void> {
   assert.equal(other.harness.agent.state().crl_sequence, doomed.harness.agent.state().crl_sequence);
 }
 
-/** Places in the lifetime of certificates, of which a month has enough to judge. */
+/** Checks how renewals are spread over the lifetime of certificates; a month has enough of them to judge. */
 function assertSpread(places: readonly number[]): void {
   assert.ok(places.length >= 2 * NODES, `${places.length} renewals`);
   if (DAYS < 30) return;
@@ -270,7 +270,7 @@ function assertSpread(places: readonly number[]): void {
   assert.ok(chiSquared < 18.5, `${chiSquared} of ${bins}: unlikely in one of a thousand runs`);
 }
 
-/** Ten thousand of them take minutes. */
+/** 10,000 agents take minutes. */
 const AGENTS = Number(process.env.MESH_TEST_FLEET_AGENTS ?? 500);
 
 test(`${AGENTS} agents have a revocation in their folders with their next heartbeat, and one further request each`, async () => {
@@ -295,7 +295,8 @@ test(`${AGENTS} agents have a revocation in their folders with their next heartb
   for (const { token_id: token } of tokens) {
     const folder = folderOf(fleet.length);
     const storage = folderStorage(folder);
-    // The network is known to all of them; each has a key and joins by itself. Files are replaced, and never written to.
+    // All of them know the network; each has its own key and joins by itself. Files can be shared, because they are
+    // replaced and never modified.
     for (const file of ['genesis.json', 'crl.json', 'policy.json']) {
       linkSync(join(folderOf(0), file), join(folder, file));
     }
@@ -340,7 +341,7 @@ test('an agent keeps what it has, and says why, whatever it is offered', async (
   await agent.turn();
   const held = new Map(files);
   held.delete('agent');
-  // A bulletin of a moment ago may be older than a list that was read just now.
+  // A bulletin from a few seconds ago may be older than a list that was just read.
   na.clock.advance(10 * SECOND);
 
   const json = (body: string | object) =>
@@ -392,7 +393,7 @@ test('an agent keeps what it has, and says why, whatever it is offered', async (
     for (const [file, text] of held) assert.equal(files.get(file), text, `${name}: ${file}`);
   }
 
-  // A revocation that is news, answered by an earlier list, by that of another key, and by nothing.
+  // A new revocation, answered with an earlier list, with that of another key, and not at all.
   const another = await agentOf(current);
   await another.agent.turn();
   await operate(na, '/admin/revoke', { cert_id: another.agent.state().cert_id ?? '' });
@@ -432,7 +433,7 @@ test('an agent keeps what it has, and says why, whatever it is offered', async (
     for (const [file, text] of held) assert.equal(files.get(file), text, `${name}: ${file}`);
   }
 
-  // A new policy, answered by that of another network, and by the one before.
+  // A new policy, answered with that of another network, and with the previous one.
   const before = await (await fetch(`${na.url}/policy`)).text();
   const theirPolicy = await (await fetch(`${stranger.url}/policy`)).text();
   respond = null;
@@ -491,7 +492,7 @@ test('an agent accepts a bulletin that is a second old, and a newer list and pol
   assert.equal(harness.agent.state().policy_id, newest);
   assert.deepEqual(refusals(harness), []);
 
-  // The one before, from an instance that has not heard of the next.
+  // The previous policy, from an instance that does not know the next one yet.
   na.clock.advance(2 * SECOND);
   const before = await (await fetch(`${na.url}/policy`)).text();
   const { policy_id: next } = (await operate(na, '/admin/policy', {})).body;
@@ -504,7 +505,7 @@ test('an agent accepts a bulletin that is a second old, and a newer list and pol
   assert.equal(harness.agent.state().policy_id, next);
 });
 
-/** Passes requests on, and loses the answers of the next so many to this path. */
+/** Forwards requests, but loses the next `answers` answers for this path. */
 function losing(lost: { path: string; answers: number }): Fetch {
   return async (url, init) => {
     const answer = await fetch(url, init);
@@ -676,7 +677,7 @@ test('an agent that cannot store anything continues to send heartbeats, spends n
   );
 });
 
-/** The certificate of another node. */
+/** The state of another node's agent after it has joined. */
 async function joinedOther(na: TestAuthority): Promise<unknown> {
   const other = await agentOf({ na });
   await other.agent.turn();

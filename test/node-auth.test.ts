@@ -42,7 +42,7 @@ import {
 import { sharedAuthority } from './support/shared-authority.ts';
 import { nodeProofHeader } from './support/signing.ts';
 
-/** For tests that leave nothing behind that another of them notices. */
+/** For tests that leave nothing behind that another test would notice. */
 const shared = sharedAuthority();
 
 const TOLERANCE = 5 * MINUTE;
@@ -50,7 +50,7 @@ const ROUTES = ['/join', '/heartbeat', '/renew'] as const;
 type RoutePath = (typeof ROUTES)[number];
 const FAILED = '401 node_auth_failed';
 
-/** A caller of the route: the key, the body without its proof, the nonce scope. */
+/** A caller of the route: its key, its body without the proof, and the nonce scope. */
 interface Caller {
   readonly key: Signer;
   readonly body: JsonObject;
@@ -77,7 +77,7 @@ for (const route of ROUTES) {
     await using na = await startTestAuthority();
     const { key, body, scope } = await callerOf(na, route);
     const spent = await spendNonce(na, key, route, body);
-    // Spending the nonce on /join used the invite, so take another one.
+    // Spending the nonce on /join used the invite, so create another one.
     const unspent = route === '/join' ? { invite_token: await invite(na) } : body;
 
     for (const [fault, reason, call] of [
@@ -625,7 +625,7 @@ test('the vector of a proof header verifies, and for no other request', () => {
   assert.equal(judgeHeader(key, header, request, elsewhere), 'invalid_signature');
 });
 
-/** A request that carries its proof in the header; `change` says what is signed in place of the truth. */
+/** A request with its proof in the header; `change` replaces parts of the signed text. */
 async function proven(
   na: TestAuthority,
   route: RoutePath,
@@ -653,7 +653,7 @@ async function proven(
   };
 }
 
-/** Spends a nonce in the scope of the route; on /join that takes an invite too. */
+/** Spends a nonce in the scope of the route; on /join, this also uses an invite. */
 async function spendNonce(
   na: TestAuthority,
   key: Signer,
@@ -666,7 +666,7 @@ async function spendNonce(
   return nonce;
 }
 
-/** The message for each check [core-3-1]. */
+/** The message of each failed check [core-3-1]. */
 const MESSAGES: { readonly [reason: string]: RegExp } = {
   missing_fields: /is missing$/,
   invalid_timestamp: /timestamp is not valid$/,

@@ -1,4 +1,4 @@
-/** Names, labels and host names of nodes [core-4-21]: for operators, and for nobody else. */
+/** Names, labels and hostnames of nodes [core-4-21], which only operators can read. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-/** Nodes that come faster than they can be answered: who waits, who passes, and who is turned away. */
+/** Nodes whose requests arrive faster than they can be answered: which wait, which pass, and which are turned away. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createNodeQueue } from '../src/edge/node-queue.ts';
@@ -14,7 +14,7 @@ import {
   signedByNode,
 } from './support/requests.ts';
 
-/** A queue whose clock moves by what each answer costs, and whose turns are taken by hand. */
+/** A queue whose clock advances by the cost of each answer, and whose turns are run by the test. */
 function slowQueue(longestWaitMs: number, costMs: number) {
   let now = 0;
   const turns: (() => void)[] = [];
@@ -37,7 +37,7 @@ function slowQueue(longestWaitMs: number, costMs: number) {
     wait(ms: number) {
       now += ms;
     },
-    /** Takes the turns that are scheduled, and returns what happened since the last call. */
+    /** Runs the scheduled turns, and returns what has happened since the last call. */
     turn() {
       for (const next of turns.splice(0)) next();
       return events.splice(0);
@@ -125,7 +125,7 @@ test('without a maximum wait, requests beyond a share of work also wait, and are
 });
 
 const AT_ONCE = 2000;
-/** Fewer than are remembered of a node: they arrive in any order. */
+/** Fewer than the number remembered for each node, because they arrive in any order. */
 const BEATS_OF_ONE = 100;
 
 for (const threads of ['1', '2']) {
@@ -148,7 +148,7 @@ for (const threads of ['1', '2']) {
       assert.match(answer, /\r\nRetry-After: [12]\r\n/);
       assert.match(answer, /"code":"overloaded"/);
     }
-    // Nothing was done: the same bytes, with the same nonces, are accepted.
+    // Nothing was changed: the same bytes with the same nonces are accepted.
     for (const beat of shed.slice(0, 20)) assert.equal((await sendSigned(na, beat)).status, 200);
     const { text } = await get(na, '/metrics');
     assert.match(text, new RegExp(`^mesh_na_requests_shed_total ${shed.length}$`, 'm'));
@@ -168,7 +168,10 @@ test(`of ${AT_ONCE} heartbeats at once none is shed without a maximum wait, and 
   assert.match(text, /^mesh_na_requests_shed_total 0$/m);
 });
 
-/** Heartbeats, and behind them a health check and an invite, all of which the server finds waiting; and their answers. */
+/**
+ * Sends heartbeats, then a health check and an invite, so that the server finds all of them waiting; returns their
+ * answers.
+ */
 async function atOnce({ na, process }: ChildServer) {
   const beats: SignedRequest[] = [];
   while (beats.length < AT_ONCE) {

@@ -1,4 +1,4 @@
-/** What a browser gets for a path that is not there; programs get the envelope. */
+/** What a browser gets for an unknown path; programs get the envelope. */
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { test } from 'node:test';
@@ -96,7 +96,7 @@ for (const path of ['/nowhere', '/nowhere/', '/deep/in/nowhere', '//nowhere?q=1'
     assert.equal(await page.locator('h1').textContent(), 'Page not found');
     assert.deepEqual(await visit.violations(), []);
     assert.equal(await visit.overflow(), 0);
-    // Chromium reports the status as an error of its console.
+    // Chromium reports the status as a console error.
     assert.deepEqual(
       visit.problems.filter((problem) => !problem.includes('404')),
       [],

@@ -62,14 +62,14 @@ test('everything spent is still spent after a restart, and nothing else is', asy
 });
 
 const ROUNDS = 2;
-/** Acknowledged nullifiers after which the server is killed, with others on their way. */
+/** The number of acknowledged nullifiers after which the server is killed, with others in flight. */
 const ENOUGH = 60;
 
-/** What this side knows for sure. */
+/** What the client knows for certain. */
 interface Ledger {
   /** Proofs whose nullifier was acknowledged. */
   readonly used: Set<string>;
-  /** Proofs whose request was not answered: used up or not, but never twice. */
+  /** Proofs whose request was not answered: they may be used, but never twice. */
   readonly unsure: Set<string>;
   unanswered: number;
   readonly surprises: string[];
@@ -100,7 +100,7 @@ test(`everything spent survives ${ROUNDS} kills under load`, async (t) => {
   t.diagnostic(`${used.size} proofs used up; ${unanswered} requests of theirs were not answered`);
 });
 
-/** Two rivals for each proof, many proofs at once; the kill comes while requests are on their way. */
+/** Sends two competing requests for each of many proofs at once; the kill comes while requests are in flight. */
 async function useUntilKilled(server: ChildServer, ledger: Ledger): Promise<void> {
   const goal = ledger.used.size + ENOUGH;
   let killed: Promise<unknown> | null = null;
@@ -115,7 +115,7 @@ async function useUntilKilled(server: ChildServer, ledger: Ledger): Promise<void
       const won = outcomes.filter((outcome) => outcome === '201').length;
       const gone = outcomes.filter((outcome) => outcome === 'gone').length;
       const lost = outcomes.filter((outcome) => outcome === USED_UP).length;
-      // While the server lives, one of two wins and the other is refused.
+      // While the server is running, one of the two wins and the other is refused.
       const isRight = won + lost + gone === 2 && won <= 1 && (won === 1 || gone > 0);
       if (!isRight) ledger.surprises.push(`${id}: ${outcomes.join(', ')}`);
       ledger.unanswered += gone;
@@ -130,18 +130,18 @@ async function useUntilKilled(server: ChildServer, ledger: Ledger): Promise<void
   await killed;
 }
 
-/** The outcome, or `gone` when the server did not live to answer. */
+/** The outcome, or `gone` if the server was killed before it answered. */
 async function answered(na: TestAuthority, id: string, changes: JsonObject): Promise<string> {
   try {
     return await nullify(na, proofOf(id, changes));
   } catch (error) {
-    // What fetch throws when there is no answer, or only a part of one.
+    // What fetch throws if there is no answer, or only a part of one.
     if (error instanceof TypeError) return 'gone';
     throw error;
   }
 }
 
-/** Everything acknowledged is used; what was not answered can be used at most once more. */
+/** Checks that everything acknowledged is used, and that what was not answered can be used at most once more. */
 async function checkUsed(na: TestAuthority, ledger: Ledger): Promise<void> {
   for (const id of ledger.used) {
     assert.equal(await nullify(na, proofOf(id, { commitment_id: 'another' })), USED_UP, id);

@@ -212,7 +212,7 @@ test('nullable members have a type, and whole numbers have bounds', () => {
   assert.deepEqual(faults, []);
 });
 
-/** Ajv takes `nullable` as OpenAPI 3.0.3 means it. */
+/** Makes Ajv interpret `nullable` as OpenAPI 3.0.3 defines it. */
 function createAnswerCheck() {
   const ajv = new Ajv({ strict: false, formats: { 'date-time': isInstant } });
   ajv.addSchema(document, 'document');
@@ -289,7 +289,7 @@ function sendExample({ method, path, described }: Operation): Promise<Received> 
   return send(na, method, url, body === undefined ? {} : { body: JSON.stringify(body) });
 }
 
-/** A program of a stranger, who has nothing but the description. */
+/** A program written from the description alone. */
 const PROGRAM = `
 import { ok } from '@oazapfts/runtime';
 import { defaults, getNodes, postAdminInvite, postHeartbeat, postJoin } from './api.js';

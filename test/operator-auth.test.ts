@@ -728,7 +728,7 @@ function zeros(bytes: number): string {
   return Buffer.alloc(bytes).toString('base64');
 }
 
-/** Digests of the nonces the stopped authority holds. */
+/** Digests of the nonces that the stopped authority has stored. */
 async function storedNonces({ dataDir }: TestAuthority): Promise<string[]> {
   const store = await openStoreOf({ dataDir });
   const { nonces } = await loadAll(store);

@@ -1,4 +1,4 @@
-/** `operator-key create`: a key pair in two files, for an operator who is not one of the first. */
+/** `operator-key create`: a key pair in two files, for an operator added after the first ones. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';

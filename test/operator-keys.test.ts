@@ -7,7 +7,7 @@ import { valuesExcept } from './support/hostile.ts';
 import { auditEvents, newKey, operate, outcome } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
 
-/** For tests that leave nothing behind that another of them notices. */
+/** For tests that leave nothing behind that another test would notice. */
 const shared = sharedAuthority();
 
 test('revoking a key answers with every member, and the audit log names who did it', async () => {
@@ -199,7 +199,7 @@ test('two privileged operators who revoke each other at once cannot leave none',
     revoke(na, 'ops-privileged'),
     revoke(na, 'rival', {}, rival),
   ]);
-  // A second revocation of the same key is acknowledged, too.
+  // A second revocation of the same key is also acknowledged.
   assert.equal(answers.filter(({ body }) => body.already_revoked === false).length, 1);
   const invites = [];
   for (const operator of [na.privileged, rival]) {
@@ -218,7 +218,7 @@ function revoke(
   return operate(na, path, body, { operator });
 }
 
-/** An authority that knows these operators beside its own two. */
+/** An authority that knows these operators in addition to its own two. */
 function startWith(operators: readonly TestOperator[], tier = 'standard'): Promise<TestAuthority> {
   const keys = operators.map(({ keyId, key }) => [keyId, key.publicKey]);
   const tiers = operators.map(({ keyId }) => [keyId, tier]);

@@ -1,6 +1,4 @@
-/**
- * The pages for operators of the network [service-read-endpoints]: `/dashboard`, `/connectome`, `/atlas`.
- */
+/** The pages for operators of the network [service-read-endpoints]: `/dashboard`, `/connectome`, `/atlas`. */
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -37,7 +35,7 @@ async function treaty(na: TestAuthority, from: string, to: string, hours = 400, 
   return issued(recognize(na, terms));
 }
 
-/** Treaties of every state, an imported feed, nodes and a trust cycle. */
+/** Adds treaties in every state, an imported feed, nodes and a trust cycle. */
 async function fillSmall(na: TestAuthority): Promise<void> {
   const beta = sovereign('beta');
   await treaty(na, 'gamma', 'delta', 1);
@@ -492,7 +490,7 @@ function browser(): Promise<TestBrowser> {
   return startedBrowser;
 }
 
-/** Only read by the tests that share it. */
+/** For tests that only read it. */
 function small(): Promise<TestAuthority> {
   startedSmall ??= startTestAuthority().then(async (na) => {
     await fillSmall(na);

@@ -1,6 +1,6 @@
 /**
- * A day of an operator, by the commands of the documents: a network is made, many nodes come, one of them is
- * found and revoked, an operator's key is replaced, and the authority is restarted.
+ * A day in the life of an operator, with the commands of the documents: a network is created, many nodes join, one of
+ * them is found and revoked, an operator's key is replaced, and the authority is restarted.
  */
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { openShell } from './support/shell.ts';
 
 const REFUSED = 4;
 const INVITED = 500;
-/** Of them some join by the command, and the others by the client. */
+/** Some nodes join with the command, and the others with the client. */
 const BY_COMMAND = ['node-1', 'node-2'] as const;
 const BY_CLIENT = 150;
 const JOINED = BY_COMMAND.length + BY_CLIENT;
@@ -28,7 +28,7 @@ const url = `http://127.0.0.1:${await freePort('127.0.0.1', 0)}`;
 
 test('an operator creates a network, admits its nodes, finds one and revokes it, and changes keys', async (t) => {
   await using shell = openShell({ cwd: folder, env: environment() });
-  /** What a command prints, which must succeed. */
+  /** The output of a command, which must succeed. */
   const run = async (command: string) => {
     const { output, code } = await shell.run(command);
     assert.equal(code, 0, `${command}: ${output}`);
@@ -40,17 +40,17 @@ test('an operator creates a network, admits its nodes, finds one and revokes it,
     return output;
   };
 
-  // A network is made; its root key leaves the machine.
+  // The network is created, and its root key leaves the machine.
   await run('mesh-na init --network-name helios-grid');
   await run('mkdir vault && mv mesh-data/keys/root.key vault/');
   await shell.serve('mesh-na serve', IS_SERVED);
 
-  // 500 invites at once, each for one node.
+  // 500 invites at once, one for each node.
   await run(`mesh-na invite create --count ${INVITED} --role role:client --out tokens`);
   const tokens = readFileSync(join(folder, 'tokens'), 'utf8').trim().split('\n');
   assert.equal(new Set(tokens).size, INVITED);
 
-  // Nodes join. They know the root key of the network; one of them reports something strange.
+  // Nodes that know the network's root key join; one of them reports something strange.
   await run('root_key=$(jq -r .root_public_key mesh-data/genesis.json)');
   for (const [index, name] of BY_COMMAND.entries()) {
     const join = `mesh-na node join --root-key $root_key --token-file - --node-dir ${name}`;
@@ -65,7 +65,7 @@ test('an operator creates a network, admits its nodes, finds one and revokes it,
   );
   assert.match(again, /invalid_invite_token/);
 
-  // The strange one is found in the roster, and attested members are seen by everybody.
+  // The strange node is found in the roster, and everyone can see attested members.
   assert.equal(await run('mesh-na node list --json | jq .count'), String(JOINED));
   const found = await run("mesh-na node list | grep 'clock set back'");
   const [certificate = ''] = found.split(/\s+/);
@@ -85,7 +85,7 @@ test('an operator creates a network, admits its nodes, finds one and revokes it,
   await using agents = await open('/capability?name=survey');
   assert.equal(await agents.page.getByText('survey-7').count(), 1);
 
-  // It is revoked by the id that the roster showed, and so is what was attested of it.
+  // It is revoked by the id that the roster shows, and so is its attestation.
   await run(`mesh-na certificate revoke ${certificate} --reason key_compromise`);
   await run(
     'mesh-na attestation revoke $(jq -r .attestation_id badge.json) --reason "its node is compromised"',
@@ -105,14 +105,14 @@ test('an operator creates a network, admits its nodes, finds one and revokes it,
   assert.equal(await run(feed), await run("jq -c '[.attestation_id]' badge.json"));
   assert.equal(await run('mesh-na node list --json | jq .count'), String(JOINED - 1));
 
-  // The open dashboard followed, without a reload.
+  // The open dashboard was updated without a reload.
   await dashboard.page.getByText('Attestation revoked').waitFor();
   await dashboard.page.getByText('Certificate revoked').waitFor();
   assert.equal(await dashboard.page.getByText(certificate).count(), 1);
   assert.equal((await active.innerText()).trim(), String(JOINED - 1));
   assert.deepEqual(dashboard.problems, []);
 
-  // An operator's key is replaced: the new one comes first, the old one goes then.
+  // An operator's key is replaced: the new one is added before the old one is revoked.
   await run('mesh-na operator-key create ops-2');
   const serve =
     'mesh-na serve --operator-public-key ops-2=ops-2.pub --operator-key-tier ops-2=privileged';
@@ -126,7 +126,7 @@ test('an operator creates a network, admits its nodes, finds one and revokes it,
   const old = '--key-id ops-privileged --key-file mesh-data/keys/operator-privileged.key';
   assert.match(await refused(`mesh-na invite create ${old}`), /401 /);
 
-  // After another start everything is as it was.
+  // After a restart, everything is as it was.
   await shell.stop();
   await shell.serve(serve, IS_SERVED);
   assert.match(await refused(`mesh-na invite create ${old}`), /401 /);
@@ -141,7 +141,7 @@ test('an operator creates a network, admits its nodes, finds one and revokes it,
   assert.match(await run('mesh-na audit verify'), /^The audit log is intact/);
 });
 
-/** Functions that send a heartbeat, each of one node that has joined. */
+/** Joins a node with each token; returns a function for each that sends its heartbeat. */
 async function joinAll(tokens: readonly string[]): Promise<(() => Promise<void>)[]> {
   const beats: (() => Promise<void>)[] = [];
   for (const token of tokens) {
@@ -154,7 +154,7 @@ async function joinAll(tokens: readonly string[]): Promise<(() => Promise<void>)
   return beats;
 }
 
-/** Where `mesh-na` is a command, and every setting is the default one but for the port. */
+/** An environment in which `mesh-na` is a command, and every setting except the port is the default. */
 function environment(): NodeJS.ProcessEnv {
   const commands = join(folder, 'bin');
   mkdirSync(commands);

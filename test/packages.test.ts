@@ -1,4 +1,4 @@
-/** What both packages are made of. They are packed, installed and used in `build.deep` and `client-package.deep`. */
+/** The contents of both packages. `build.deep` and `client-package.deep` pack, install and use them. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Every page, of a network in which all names are long, on screens of different widths. */
+/** Every page of a network with long names, on screens of different widths. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
@@ -41,7 +41,7 @@ test('no page scrolls sideways, and states and times are in view, at any width',
   assert.deepEqual(flaws, []);
 });
 
-/** Texts of states and times of which a part is beyond the page, or beyond the box that scrolls. */
+/** Texts of states and times that are partly outside the page, or outside the box that scrolls. */
 const CUT_OFF = `[...document.querySelectorAll('main .badge, main time')].flatMap((element) => {
   const box = element.closest('.table-box') ?? document.documentElement;
   const { left, right } = box.getBoundingClientRect();

@@ -18,7 +18,7 @@ import { joinedNode, operate, send, sendRaw } from './support/requests.ts';
 
 const PAGES = ['/', '/search', '/api-reference', '/cli-reference'] as const;
 const REFERENCES = ['/api-reference', '/cli-reference'] as const;
-/** Colors are those of the theme, and the layout is that of the width. */
+/** The theme determines the colors, and the width the layout. */
 const VIEWS = [
   ['light', WIDE],
   ['dark', NARROW],
@@ -100,7 +100,7 @@ for (const path of PAGES) {
       assert.ok(policy.includes(`${directive} 'none'`), directive);
     }
     assert.match(policy, /; form-action 'self';/);
-    // Only the search asks this server.
+    // Only the search sends requests to this server.
     assert.equal(policy.includes("connect-src 'self'"), path === '/search');
     assert.doesNotMatch(
       policy.replace(/(?:form-action|connect-src) 'self'/g, ''),

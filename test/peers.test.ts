@@ -1,4 +1,4 @@
-/** The logged address of a client: known without asking only while all connections have the same one. */
+/** The logged address of a client, which is known without a lookup only while all connections have the same one. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -43,7 +43,7 @@ async function connectFrom(na: TestAuthority, localAddress: string): Promise<Soc
 
 let requests = 0;
 
-/** The logged address of a request on the connection. */
+/** The address that is logged for a request on the connection. */
 async function loggedAddress(na: TestAuthority, socket: Socket): Promise<string | undefined> {
   requests += 1;
   const id = `request-${requests}`;

@@ -1,6 +1,6 @@
 /**
- * `npm run test:platforms`: runs the tests of `npm test`, or those whose names are given, in a clean Debian 13, in which
- * it first installs what tests need, with each version of Node.js that is newer than that of most developers.
+ * `npm run test:platforms`: runs the tests of `npm test`, or only the named ones, in a clean Debian 13, where it first
+ * installs what tests need, with each version of Node.js that is newer than the one most developers have.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, realpathSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { unpackRoot } from './support/debian-root.ts';
 import { PROJECT_PATH } from './support/project.ts';
 
 const names = process.argv.slice(2);
-/** Where it is compiled, the tests look for their files. */
+/** The tests look for their files where they were compiled. */
 const CHECKOUT = PROJECT_PATH;
 
 execFileSync('npm', ['run', '-s', 'build:tests'], { cwd: PROJECT_PATH, stdio: 'inherit' });

@@ -39,7 +39,7 @@ import { unsignedGenesis } from './support/unsigned-genesis.ts';
 const PUBLISH = '/admin/policy';
 const ROLL_BACK = '/admin/policy/rollback';
 const HISTORY = '/admin/policy/history';
-/** For tests that no earlier publication disturbs. */
+/** For tests that earlier publications do not affect. */
 const shared = sharedAuthority();
 
 interface VersionRow {
@@ -451,7 +451,7 @@ for (const [name, call] of RIVALS) {
     await using before = await startTestAuthority();
     await publish(before, { policy_id: 'first' });
     await publish(before, { policy_id: 'second' });
-    // After a start the first reads make the document while versions are published.
+    // After a start, the first reads build the document while versions are published.
     await using na = await before.restart();
     const running = Promise.all(times(30, (n) => call(n)(na)));
     for (const rows of await Promise.all(times(10, () => versions(na)))) {

@@ -1,4 +1,6 @@
-/** A row of the database that a disk has damaged: who finds it, what is advised, and that the advice helps. */
+/**
+ * A row of the database that a disk has damaged: which commands find it, what they advise, and that the advice helps.
+ */
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +19,7 @@ const scratch = mkdtempSync(join(tmpdir(), 'mesh-na-damage-'));
 const { folder: dataDir } = makeNetworkFolder();
 let standby: TestCluster;
 let url: string;
-/** What every finding says of the row. */
+/** How every finding names the row. */
 let row: string;
 
 before(async () => {
@@ -35,12 +37,12 @@ after(async () => {
   for (const each of [standby, cluster]) await each[Symbol.asyncDispose]();
 });
 
-/** How PostgreSQL stores the length of a short text. */
+/** How PostgreSQL encodes the length of a short text. */
 const ID_OF_36_BYTES = String.fromCharCode(((36 + 1) << 1) | 1);
-/** From the end of the id into the snapshot: behind version, revision, and the length of the snapshot. */
+/** From the end of the id into the snapshot, past the version, the revision, and the length of the snapshot. */
 const INTO_SNAPSHOT = 64;
 
-/** Changes a bit of the row with this key. */
+/** Flips a bit in the row with this key. */
 function damage(key: string): Promise<void> {
   return changeFile(cluster, url, 'subjects', (bytes) => {
     const at = bytes.indexOf(key);

@@ -1,4 +1,4 @@
-/** `mesh-na doctor` on a state in a database: a new one is well, and what is advised helps with what is found. */
+/** `mesh-na doctor` on a state in a database: a new one is healthy, and the advice fits each finding. */
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ interface Examined {
   readonly store: Finding | undefined;
 }
 
-/** What is not as it should be, and what is found of the state. */
+/** The findings that report problems, and the one about the state. */
 async function examine(store: string, deep = false): Promise<Examined> {
   const { findings } = await checkLocal({
     flags: { dataDir, store },
@@ -69,7 +69,7 @@ test('a state in a database is healthy while it is served, and after an orderly 
     await na.stop();
   }
   assert.deepEqual((await examine(url)).troubles, ['head warning']);
-  // As a process leaves it that is killed.
+  // What a killed process leaves behind.
   const name = new URL(url).pathname.slice(1);
   await cluster.query(name, 'update mesh_na.writer_lease set released = false');
   assert.deepEqual((await examine(url)).troubles, ['last_stop warning', 'head warning']);

@@ -1,4 +1,4 @@
-/** The head of a state that is in a database: an older database put back, and one of another history, are found out. */
+/** The head of a state in a database detects a restored older database, and one with another history. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -46,7 +46,7 @@ function headNow() {
   return JSON.parse(readFileSync(head, 'utf8'));
 }
 
-/** What a backup of the database server would put back. */
+/** What restoring a backup of the database server would give. */
 function copyOf(address: string): Promise<string> {
   return cluster.createDatabase(`template ${new URL(address).pathname.slice(1)}`);
 }
@@ -245,7 +245,7 @@ test('a copy of a served database is stopped before it answers, in a database an
   assert.equal(readFileSync(kept, 'utf8'), headBefore);
 
   assert.equal(outcome(await heartbeat(first.na, node)), '200');
-  // A copy on another machine, which the lock does not reach, has written its own head.
+  // A copy on another machine, which the lock does not cover, has written its own head.
   writeFileSync(kept, headBefore.replace(/"revision":\d+/, '"revision":1000'));
   const revoke = operate(first.na, '/admin/revoke', { cert_id: node.certId });
   await assert.rejects(revoke.then(outcome));
@@ -257,14 +257,14 @@ test('a copy of a served database is stopped before it answers, in a database an
   );
 });
 
-/** What `pg_dump` reads while the database is served. */
+/** Copies what `pg_dump` reads while the database is in use. */
 function dumpInto(copy: string, original: string): void {
   const dump = execFileSync(join(programs, 'pg_dump'), [`--dbname=${original}`]);
   const into = ['--quiet', '--set=ON_ERROR_STOP=1', `--dbname=${copy}`];
   execFileSync(join(programs, 'psql'), into, { input: dump, stdio: ['pipe', 'ignore', 'pipe'] });
 }
 
-/** By an instance that serves this database alone. */
+/** Revokes with an instance that serves only this database. */
 async function revokedIn(url: string, folder: string, certId: string): Promise<void> {
   const server = await startChildServer(folder, { environment: { ...NO_LIMITS, MESH_STORE: url } });
   assert.equal(outcome(await operate(server.na, '/admin/revoke', { cert_id: certId })), '200');

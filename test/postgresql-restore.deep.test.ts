@@ -1,4 +1,4 @@
-/** A database that is lost: restored into another one by the program, with every revocation that came after the backup. */
+/** A lost database: the program restores it into another one, with every revocation made after the backup. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -53,7 +53,7 @@ test('everything revoked after the backup stays revoked, and the lost database i
   assert.deepEqual(unknown, [], 'the head names the newest lists');
   assert.match(loss, /^audit=\d+,certificates=1,attestations=0$/);
 
-  // The clock tolerance is how long requests are refused afterwards.
+  // Afterward, requests are refused for as long as the clock tolerance.
   const apply = ['restore', 'apply', ...evidence, ...inFolder, '--clock-tolerance', '1'];
   const refused = await runProgram(apply, on(fresh));
   assert.equal(refused.code, 4);

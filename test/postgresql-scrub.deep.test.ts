@@ -1,4 +1,4 @@
-/** Damage of a state in a database is found while it is served, and does no harm to what is answered. */
+/** Damage to a state in a database is found while it is served, and does not affect answers. */
 import assert from 'node:assert/strict';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -120,7 +120,7 @@ test('a page of meta that a disk has lost is damage, not a database without tabl
 
 test('rows of a page that a disk has lost are damage, wherever they were', async () => {
   const url = await databaseWithNode();
-  // An index tells of rows without a look at them once a page is known to have no others.
+  // Once all rows of a page are known to be visible, an index finds them without reading the page.
   await cluster.query(nameOf(url), 'vacuum mesh_na.subjects');
   const found: (readonly string[])[] = [];
   for (const table of ['subjects', 'nonces', 'audit']) {
@@ -157,7 +157,7 @@ test('a missing audit entry is damage', async () => {
 
 test('a service whose meta page is damaged reports it, and continues', async () => {
   const url = await migratedDatabase(cluster);
-  // A write of liveness that came meanwhile would read the page.
+  // A write of liveness in the meantime would read the page.
   const environment = { MESH_LIVENESS_FLUSH_MS: '60000' };
   await using na = await startTestAuthority({ flags: { store: url }, environment });
   const node = await joinedNode(na);
@@ -208,7 +208,7 @@ test('only errors about the files of a table are damage to it', () => {
   const said = (code: string) => unreadableBecause(Object.assign(new Error('said'), { code }));
   const ofFiles = ['XX000', 'XX001', 'XX002', '58030', '58P01'];
   assert.deepEqual(ofFiles.map(said), Array(5).fill('said'));
-  // No connection, no right, no space, no memory, no time, no server, no table, no network.
+  // No connection, permission, space, memory, time, server, table, or network.
   const others = ['08006', '42501', '53100', '53200', '57014', '57P01', '42P01', 'ECONNRESET'];
   assert.deepEqual(others.map(said), Array(8).fill(null));
 });

@@ -72,7 +72,7 @@ test('the audit log in a database is shown, exported and verified while the serv
   const settings = join(folder.path, 'mesh-na.json');
   const chosen = JSON.parse(readFileSync(settings, 'utf8'));
   writeFileSync(settings, JSON.stringify({ ...chosen, store: url }));
-  // Empty, it leaves the choice to the file, also where tests have stores of their own.
+  // An empty value leaves the choice to the file, even if tests use other stores.
   const environment = { ...NO_LIMITS, MESH_STORE: '' };
   await using server = await startChildServer(folder.path, { environment });
   for (let i = 0; i < 3; i += 1)
@@ -143,7 +143,7 @@ test('a service whose database cannot write ends with the reason, and loses noth
   const tokens: string[] = [];
   for (const [table, call, error, cause] of [
     ['subjects', 'pwrite64', 'ENOSPC', /commit: error: could not extend file .*: No space left on/],
-    // The log of the database cannot be flushed: the whole server starts anew.
+    // The log of the database cannot be flushed, so the whole database server restarts.
     [null, 'fdatasync', 'EIO', /commit: error: could not fdatasync file .*: Input\/output error/],
   ] as const) {
     await using server = await startChildServer(folder.path, {

@@ -1,4 +1,4 @@
-/** What the dashboard says is wrong, and that it says so. */
+/** Which problems the dashboard reports, and that it does. */
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import {

@@ -1,4 +1,4 @@
-/** What `npm test` does first, on machines that have what it needs, can get it, or cannot. */
+/** The first step of `npm test`, on machines that have what it needs, can get it, or cannot. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ const OTHERS = Object.fromEntries(
   ].map((name) => [name, '']),
 );
 
-/** A folder that is the whole path of a machine, with scripts as its programs. */
+/** A folder that is the entire PATH of a machine, with scripts as its programs. */
 function machineWith(t: TestContext, scripts: Readonly<Record<string, string>>): string {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-na-path-'));
   t.after(() => rmSync(folder, { recursive: true }));

@@ -1,11 +1,11 @@
 /**
- * The first step of `npm test`: installs what the tests run and npm does not bring, or ends with the
- * command that does.
+ * The first step of `npm test`: installs the programs that tests run but npm does not install, or ends with the command
+ * that does.
  */
 import { spawnSync } from 'node:child_process';
 import { findChromium, findPostgresql, findProgram } from './support/programs.ts';
 
-/** Names of the programs, which are those of their packages. */
+/** Names of programs, which are also those of their packages. */
 const PROGRAMS = ['nginx', 'haproxy', 'curl', 'jq', 'openssl', 'git', 'strace', 'mmdebstrap'];
 const INSTALL = ['apt-get', 'install', '--yes', '--no-install-recommends'];
 

@@ -1,4 +1,4 @@
-/** What tests start ends with them, also when the runner kills a file that hangs. */
+/** Processes that tests start end with them, even if the runner kills a file that hangs. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { LOADER, modulePath } from './support/project.ts';
 
 const urlOf = (path: string) => pathToFileURL(path).href;
 
-/** A test file that has started a server and a browser, and then never returns. */
+/** A test file that starts a server and a browser, and then hangs. */
 const HANGING = `
   import { startBrowser } from '${urlOf(modulePath('test/support/browser.ts'))}';
   import { startChildServer } from '${urlOf(modulePath('test/support/child-server.ts'))}';
@@ -36,6 +36,6 @@ test('servers and browsers of a test process end when it is killed', {
   const ended = once(hanging, 'exit');
   hanging.kill('SIGTERM');
   assert.deepEqual(await ended, [null, 'SIGTERM']);
-  // The runner's own limit ends what never comes.
+  // If this never happens, the runner's time limit ends it.
   while (started.some(isRunning)) await delay(20);
 });

@@ -1,4 +1,4 @@
-/** Proofs over the bytes of a body, while threads have to ask each other for limits. */
+/** Proofs over the bytes of a body, while threads have to ask each other about limits. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -22,7 +22,7 @@ import { nodeProofHeader, signAgentDescriptor } from './support/signing.ts';
 const ROUTES = ['/heartbeat', '/renew', '/agents'] as const;
 type Path = (typeof ROUTES)[number];
 
-/** One node has failed too often; each route has the limit or none. */
+/** One node has failed too often; each route has the given limit. */
 async function startLimited(threads: string, limit: string): Promise<TestAuthority> {
   const na = await startTestAuthority({
     flags: { threads },
@@ -53,7 +53,7 @@ function bodyFor(na: TestAuthority, path: Path, { key, certId }: TestNode): Json
   return signAgentDescriptor(agent, key, na.clock.now());
 }
 
-/** A request whose header proves `signedText`, on a connection of its own. */
+/** A request whose header proves `signedText`, on its own connection. */
 async function proving(
   na: TestAuthority,
   path: Path,

@@ -1,6 +1,6 @@
 /**
- * The samples of docs/keys-and-tls.md, run as they are shown, in front of an authority. The proxies come from the
- * distribution; `npm test` installs them where it may.
+ * The sample configurations in docs/keys-and-tls.md, run exactly as shown, in front of an authority. The proxies come
+ * from the distribution; `npm test` installs them where it may.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -21,7 +21,7 @@ import { rawConnection } from './support/raw-http.ts';
 import { get, invite, newKey, operate, signedByNode } from './support/requests.ts';
 
 const HOST = '127.0.0.1';
-/** Another address of this machine, from which a client asks; the proxy itself asks from `HOST`. */
+/** Another address of this machine, from which the client connects; the proxy itself connects from `HOST`. */
 const CLIENT = '127.0.0.2';
 /** A busy machine may take half a minute to start a proxy. */
 const [MOST_TRIES, RETRY_MS] = [600, 50];
@@ -32,7 +32,7 @@ const FORGED = {
 };
 
 interface Proxy {
-  /** Null where it is not installed. */
+  /** Null if it is not installed. */
   readonly program: string | null;
   /** The configuration, from the sample with its ports replaced. */
   configuration(sample: string, folder: string): string;
@@ -190,7 +190,7 @@ function startSample(name: string, proxy: Proxy, sample: string, port: number): 
   const child = spawn(String(proxy.program), proxy.arguments(file), {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
-  // Whatever happens here, the proxy ends with the tests.
+  // Whatever happens, the proxy ends with the tests.
   process.once('exit', () => child.kill('SIGKILL'));
   return child;
 }
@@ -203,7 +203,7 @@ async function untilReady(child: ChildProcess, port: number): Promise<void> {
   }
 }
 
-/** The first sample for the proxy, or a later one. */
+/** A sample for the proxy, by default the first one. */
 function sampleOf(language: string, index = 0): string {
   const document = readFileSync(new URL('docs/keys-and-tls.md', PROJECT), 'utf8');
   const block = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm');
@@ -211,7 +211,7 @@ function sampleOf(language: string, index = 0): string {
   return sample ?? assert.fail(`docs/keys-and-tls.md has no sample for ${language}`);
 }
 
-/** Whether the proxy listens, and finds the authority ready. */
+/** Whether the proxy is listening and can reach the authority. */
 async function isReady(port: number): Promise<boolean> {
   try {
     return (await ask(port, 'GET', '/healthz')).status === 200;
@@ -225,7 +225,7 @@ interface Asked {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A request from the address of the client. */
+/** Sends a request from the client's address. */
 async function ask(port: number, method: string, path: string, { body, headers = {} }: Asked = {}) {
   const outgoing = request({ host: HOST, port, localAddress: CLIENT, method, path, headers });
   outgoing.end(body);

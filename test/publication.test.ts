@@ -33,7 +33,7 @@ async function startWithEntries(listThreadFrom?: number): Promise<TestAuthority>
   return na;
 }
 
-/** Changes the facts of a stored subject, the first of its kind when no id is given. */
+/** Changes the facts of a stored subject, by default the first one of its kind. */
 async function alterStored(
   na: TestAuthority,
   kind: string,
@@ -81,7 +81,7 @@ for (const listThreadFrom of [undefined, 0]) {
       }
       na.clock.advance(1);
       await authority.renewLists();
-      // Set back, so that a reader does not make the next version due.
+      // The clock is set back so that no read makes the next version due.
       na.clock.advance(-1);
       for (const path of LISTS) assert.equal((await get(authority, path)).body.sequence, 2 + half);
       na.clock.advance(1);

@@ -1,4 +1,6 @@
-/** Pages read the published documents in slices, once for each version, and of long lists what they show. */
+/**
+ * Pages read the published documents in slices, once for each version; of long lists, they read only what they show.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -24,7 +26,7 @@ import { importFeed, issued, recognize, sovereign } from './support/trust.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 
-/** Between two rows, at the end of a list, and between two lists, as names might have them. */
+/** Text that separates rows and lists in the document, for use in names. */
 const BOUNDARIES = [
   '},{"',
   '},{',
@@ -81,7 +83,7 @@ function connectome(index: RecognitionIndex): PublishedDocument {
   return publishedDocument([...connectomeText(index, NOW + 1)].join(''));
 }
 
-/** The graph of the document, parsed at once. */
+/** The graph of the document, parsed in one piece. */
 function graphOf({ bytes }: PublishedDocument): unknown {
   const { active_treaties: _, ...graph } = parseJson(Buffer.from(bytes).toString()) as {
     readonly active_treaties: unknown;
@@ -155,7 +157,7 @@ function dashboardOf(index: RecognitionIndex): string {
   });
 }
 
-/** A build of as many slices as the document has bytes, which ends with its text. */
+/** A build that takes as many slices as the document has bytes, and results in its text. */
 function countedBuild() {
   const built: string[] = [];
   let newest = publishedDocument('first');
@@ -214,7 +216,7 @@ test('a failed build fails only those who wait for it', async () => {
   assert.deepEqual(built, ['broken', 'whole', 'broken']);
 });
 
-/** Returns the longest time that a heartbeat took meanwhile, as a share of the time that the page took. */
+/** Returns the longest time that a heartbeat took while the page was built, as a fraction of the page's time. */
 async function longestWait(
   page: Promise<Received>,
   beat: () => Promise<Received>,
@@ -245,10 +247,10 @@ test('heartbeats are answered while the first page after a change of a long grap
   for (let sequence = 1; sequence <= 3; sequence += 1) {
     const feed = beta.feed(na.clock.now(), sequence, { revoked_attestation_ids: ids });
     await issued(importFeed(na, feed));
-    // The authority has built the document then, and the edge has read nothing of it.
+    // After this, the authority has built the document, but the edge has not read any of it.
     await get(na, '/connectome.json');
     shares.push(await longestWait(get(na, '/connectome'), () => heartbeat(na, node)));
   }
-  // The machine may be busy with something else in a round, but hardly in all of them.
+  // The machine may be busy with something else in one round, but hardly in all of them.
   assert.ok(Math.min(...shares) < 0.5, `${shares} of the time`);
 });

@@ -26,7 +26,7 @@ import {
 
 const LIMITED = '429 rate_limit_exceeded';
 
-/** The bucket at its default; the others stay off. */
+/** Gives one bucket its default limit; the others stay off. */
 function withDefault(bucket: string) {
   return { environment: { [`MESH_RATE_LIMIT_${bucket}`]: '' } };
 }
@@ -166,7 +166,7 @@ test('the window slides: each request frees its own place, and Retry-After says 
     na.clock.advance(pause * SECOND);
     assert.equal(outcome(await ask()), '200');
   }
-  // Counted at 0, 10 and 30 s.
+  // The counted requests were sent at 0, 10 and 30 s.
   na.clock.advance(10 * SECOND);
   assert.equal((await ask()).headers.get('retry-after'), '20');
   na.clock.advance(19_500);
@@ -350,7 +350,7 @@ for (const [bucket, route] of [
     const node = await joinedNode(na);
     const body = { cert_id: node.certId };
     for (let tries = 0; tries < 150; tries += 1) {
-      // Renewals of one key end at their own bound, which is no limit of requests.
+      // Renewals of one key reach the limit on live certificates, which is not a rate limit.
       assert.match(
         outcome(await nodeRequest(na, route, node.key, body)),
         /^200$|^409 too_many_live/,
@@ -490,7 +490,7 @@ test('a limiter survives a clock that is set back', () => {
   assert.equal(limiter.retryAfter('key', 160_000), 0);
 });
 
-/** Leaves the key id and puts a signature of another text in the place of the signature. */
+/** Keeps the key id, and replaces the signature with one over another text. */
 function corrupted(keyId: string): (headers: Record<string, string>) => void {
   return (headers) => {
     headers['X-Admin-Key-Id'] = keyId;
@@ -498,7 +498,7 @@ function corrupted(keyId: string): (headers: Record<string, string>) => void {
   };
 }
 
-/** A request in the node's name that another key signed. */
+/** A request in the name of the node, signed by another key. */
 function forged(na: TestAuthority, node: TestNode, route: string): Promise<Received> {
   const call = { signedBy: newKey() };
   return nodeRequest(na, route, node.key, { cert_id: node.certId }, call);

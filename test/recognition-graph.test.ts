@@ -72,7 +72,7 @@ test('attestations, including revoked ones, are not part of the graph', async ()
   assert.equal((await get(na, ATLAS)).body.graph_digest, EMPTY_DIGEST);
 });
 
-/** Treaties in the order they are issued, a second apart: issuer, subject, hours, reason of revocation. */
+/** Treaties in the order in which they are issued, a second apart: issuer, subject, hours, reason for revocation. */
 const TREATIES = [
   ['beta', 'alpha', 200, null],
   ['alpha', 'gamma', 1, null],
@@ -95,7 +95,7 @@ const STATES = [
   ['active', 'active', 'low'],
 ] as const;
 
-/** The treaties as they were answered, oldest first; two hours later. */
+/** Issues the treaties and advances the clock by two hours; returns their records, oldest first. */
 async function populate(na: TestAuthority): Promise<JsonObject[]> {
   const made: JsonObject[] = [];
   for (const [issuer_sovereign_id, subject_sovereign_id, validity_hours, reason] of TREATIES) {
@@ -152,7 +152,7 @@ test('the graph contains every treaty as an edge, oldest first, and the active o
   assert.deepEqual(graph.revoked_trust_material, revokedTreaties(treaties));
 });
 
-/** Two of the treaties, revoked the moment they were issued. */
+/** The rows of the treaties that were revoked as soon as they were issued. */
 function revokedTreaties(treaties: readonly JsonObject[]): JsonObject[] {
   return treaties.flatMap((treaty, n) => {
     const reason = TREATIES[n]?.[3] ?? null;
@@ -175,7 +175,7 @@ test('revoked material is first the treaties, oldest first, then what feeds revo
   assert.deepEqual(graph.revoked_trust_material, [...revokedTreaties(treaties), ...imported]);
 });
 
-/** Feeds of three issuers, none of whose ids is in order; answers the rows of the graph. */
+/** Imports feeds of three issuers, in which ids are not sorted; returns the rows of the graph. */
 async function importRevocations(na: TestAuthority): Promise<JsonObject[]> {
   const rows: JsonObject[] = [];
   for (const [name, sequence, revoked, reasons] of [
@@ -310,7 +310,7 @@ async function digestOf(na: TestAuthority): Promise<string> {
   return (await get(na, ATLAS)).body.graph_digest;
 }
 
-/** What another party computes from the answer of /recognition-graph. */
+/** The digest that another party computes from the answer of /recognition-graph. */
 function recomputed(graph: Received): string {
   return sha256Hex(canonicalJson(parseJson(graph.text)));
 }
@@ -454,7 +454,7 @@ test('trust path queries are limited per address, including those on the page of
   assert.equal(outcome(await get(na, '/atlas')), '200');
 });
 
-// The trust path as it is served [core-6-3]; test/trust-path.test.ts compares the search itself
+// The trust path as it is served [core-6-3]; test/trust-path.test.ts tests the search itself.
 
 test('a trust path is returned with the full edges of the graph', async () => {
   await using na = await startTestAuthority();
@@ -476,7 +476,7 @@ test('a trust path is returned with the full edges of the graph', async () => {
   );
 });
 
-/** Treaties from each to the next, a second apart; answers their ids. */
+/** Issues a treaty from each name to the next, a second apart; returns their ids. */
 async function chain(na: TestAuthority, names: readonly string[]): Promise<JsonValue[]> {
   const ids: JsonValue[] = [];
   for (const [index, subject_sovereign_id] of names.slice(1).entries()) {
@@ -609,7 +609,7 @@ function sortedBy(rows: readonly JsonObject[], key: (row: JsonObject) => readonl
   });
 }
 
-/** By code point, which is the order of the UTF-8 bytes. */
+/** Compares by code point, which is the order of the UTF-8 bytes. */
 function compare(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }

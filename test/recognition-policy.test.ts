@@ -1,4 +1,4 @@
-/** The recognition policy that a verification uses [core-4-12]. */
+/** The recognition policy that verifications use [core-4-12]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject, JsonValue } from '../src/base/json/value.ts';

@@ -37,7 +37,7 @@ const SKEW = 5 * MINUTE;
 
 type Spoil = (draft: Draft) => void;
 
-/** Every fault alone, every adjacent pair, and each fault together with all that come after it. */
+/** Every fault alone, every adjacent pair, and each fault together with all later ones. */
 function combinationsOf<Name extends string>(faults: readonly (readonly [Name, Spoil])[]) {
   return faults.flatMap(([name], index) => {
     const later = faults.slice(index + 1).map(([other]) => other);
@@ -65,7 +65,7 @@ const OUTSIDE: JsonObject = {
   issued_at: '2020-01-01T00:00:00Z',
 };
 
-/** In the order of [core-4-11]. A draft says how attestation and policy are made. */
+/** In the order of [core-4-11]. A draft determines how attestation and policy are built. */
 const ATTESTATION_FAULTS = [
   ['unknown_issuer', (draft) => set(draft, 'entry', { sovereign_id: 'gamma' })],
   ['locally_revoked', (draft) => (draft.revoked = true)],
@@ -254,7 +254,7 @@ const TREATY_FAULTS = [
   ['invalid_signature', (draft) => (draft.issuer_public_keys = [newKey().publicKey])],
 ] as const satisfies readonly (readonly [string, Spoil])[];
 
-/** A treaty of gamma with beta; `REVOKED` stands for the id of a treaty that we hold as revoked. */
+/** A treaty of gamma with beta; `REVOKED` stands for the id of a treaty that is locally revoked. */
 function treatyCase(now: number, revokedId: JsonValue, draft: Draft): JsonObject {
   const [beta, gamma] = [sovereign('beta'), sovereign('gamma')];
   const { record = {}, unsigned, ...rest } = draft;
@@ -340,7 +340,7 @@ test('a treaty that we issued verifies under our own key, and no longer once we 
 
 // Attestations by treaty
 
-/** What is wrong with the treaty comes first, then what is wrong with the attestation [core-4-13]. */
+/** Faults of the treaty come first, then faults of the attestation [core-4-13]. */
 const BOTH_FAULTS = [
   [
     'treaty_wrong_subject',
@@ -461,7 +461,7 @@ test('revocations count by issuer: imported ones of that issuer, and our own', a
   assert.equal(outcome(await feedOf(beta, 1)), '200');
   assert.equal(await verdict(foreign), 'attestation_locally_revoked');
 
-  // Issued here under beta's name, and so revoked here too.
+  // This one is issued here in beta's name, so it can also be revoked here.
   const ours = await issued(attest(na, { issuer_sovereign_id: 'beta' }));
   const own = gamma.treaty(now, beta, { subject_public_keys: [na.audience] });
   const body = { attestation: ours, treaty: own, treaty_issuer_public_keys: [gamma.key.publicKey] };

@@ -1,4 +1,4 @@
-/** The pages of `docs/` that are made from the code say what the code says. */
+/** The generated pages of `docs/` match the code. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

@@ -23,7 +23,7 @@ const BOGUS = {
   'X-Admin-Signature': 's',
 };
 
-/** Sends the request so many times, some at once; all answers must be alike. */
+/** Sends the request this many times, some of them concurrently; all answers must be alike. */
 async function flood(na: TestAuthority, request: SignedRequest, times: number): Promise<string> {
   const outcomes = new Set<string>();
   const silent = { ...na, settle: () => Promise.resolve() };

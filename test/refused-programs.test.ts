@@ -1,4 +1,4 @@
-/** What the program itself ends with when it does not start, or only looks at its settings. */
+/** The exit codes and messages of the program if it does not start, or only checks its settings. */
 import assert from 'node:assert/strict';
 import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -24,7 +24,7 @@ import { LMDB_ONLY } from './support/test-stores.ts';
 
 const START_REFUSED = 3;
 
-/** Gives up the rights of root once Node.js runs. */
+/** Drops root privileges once Node.js is running. */
 const AS_NOBODY = `data:text/javascript,${encodeURIComponent('process.setgid(65534); process.setgroups([]); process.setuid(65534);')}`;
 
 suite('the program ends with 3 and says why', { concurrency: 2 }, () => {

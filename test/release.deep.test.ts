@@ -1,4 +1,4 @@
-/** What `npm run release` makes: each part is installed in a clean Debian 13, and does the main job there. */
+/** What `npm run release` creates: each part is installed in a clean Debian 13 and performs its main task there. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -33,10 +33,10 @@ const release = made ?? makeRelease();
 const machine = debianRoot(PROJECT_PATH, 'machine');
 const node24 = imageNode(PROJECT_PATH);
 const NODE = ['/usr/bin/node', '--no-allocation-site-pretenuring'];
-/** Where the Debian package keeps it. */
+/** Where the Debian package keeps its state. */
 const STATE = '/var/lib/mesh-na';
 
-/** A command that the manual has for the Debian package, without `sudo`. */
+/** A command that the manual gives for the Debian package, without `sudo`. */
 function documented(form: RegExp): string {
   const manual = readFileSync(join(PROJECT_PATH, 'docs/install.md'), 'utf8');
   const [, command] = form.exec(manual) ?? [];
@@ -44,12 +44,12 @@ function documented(form: RegExp): string {
   return command;
 }
 
-/** Servers of other tests would share the port, if they took it while this service restarts. */
+/** Servers of other tests would share the port if they took it while this service restarts. */
 const apartPort = async () => (await ownPort()) - 10_000;
 
 type MeshNa = (...args: readonly string[]) => Promise<string>;
 
-/** A node is invited, joins and sends a heartbeat; `folder` is where it and its token are kept. */
+/** Invites a node, which joins and sends a heartbeat; `folder` contains it and its token. */
 async function mainJob(meshNa: MeshNa, dataDir: string, folder: string): Promise<void> {
   const [token, node] = [join(folder, 'token'), join(folder, 'node')];
   await meshNa('invite', 'create', '--data-dir', dataDir, '--role', 'role:client', '--out', token);
@@ -60,7 +60,7 @@ async function mainJob(meshNa: MeshNa, dataDir: string, folder: string): Promise
   assert.equal(JSON.parse(nodes).count, 1);
 }
 
-/** A minute of them, on an idle machine. */
+/** About a minute of tries, on an idle machine. */
 const MOST_TRIES = 1200;
 
 async function ready(port: number): Promise<void> {
@@ -77,7 +77,7 @@ async function nameAt(port: number): Promise<string> {
   return JSON.parse(await answer.text()).network_name;
 }
 
-/** Serves in a root, runs the main job and stops the service as a container's runtime would. */
+/** Serves in a root, performs the main task, and stops the service as a container runtime would. */
 async function serveIn(root: CleanRoot, serve: readonly string[], meshNa: MeshNa, options: object) {
   const { port, dataDir, folder, ...given } = options as Served;
   const server = root.start(serve, given);
@@ -173,7 +173,7 @@ suite('in a clean Debian 13', () => {
     const refusedStart = async () => {
       writeFileSync(systemd.path('/run/output'), '');
       await assert.rejects(systemctl('start', 'mesh-na'));
-      // It would try again and again.
+      // Otherwise, systemd would try again and again.
       await systemctl('stop', 'mesh-na');
       return readFileSync(systemd.path('/run/output'), 'utf8');
     };

@@ -1,4 +1,4 @@
-/** Requests that are sent again byte for byte with `X-Mesh-Retry: 1` get their first answer [core-2-5]. */
+/** Requests sent again byte for byte with `X-Mesh-Retry: 1` get their first answer [core-2-5]. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { createKeptAnswers, keptText } from '../src/authority/replay/kept-answers.ts';
@@ -42,7 +42,7 @@ function assertRepeated(repeated: Received, first: Received): void {
   assert.equal(first.headers.get('x-mesh-replayed'), null);
 }
 
-/** As a replay; a join is refused for its invite, which is used. */
+/** Refused as a replay, or in a join, because its invite is used. */
 function assertRefused(replay: Received): void {
   assert.ok(['401', '403'].includes(outcome(replay).slice(0, 3)), replay.text);
   assert.equal(replay.headers.get('x-mesh-replayed'), null);
@@ -54,7 +54,7 @@ const TREATY = {
   validity_hours: 24,
 };
 
-/** Commands whose answers are kept, each with a body that succeeds. */
+/** Commands whose answers are stored, each with a body that succeeds. */
 const COMMANDS: readonly {
   readonly what: string;
   prepare(na: TestAuthority): Promise<SignedRequest>;
@@ -252,7 +252,7 @@ suite('a repeated request', () => {
 });
 
 suite('a client whose first answer is lost', () => {
-  /** Lets the request arrive, and loses the answer the first time. */
+  /** Delivers every request, but loses the first answer. */
   function losing(): { readonly fetch: Fetch; readonly sent: () => number } {
     let sent = 0;
     const lossy: Fetch = async (url, init) => {

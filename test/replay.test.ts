@@ -1,4 +1,4 @@
-/** Replays when time is irregular: a busy authority, a clock that is set, a process that died. */
+/** Replays when time is irregular: a busy authority, a changed clock, a killed process. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
@@ -76,27 +76,27 @@ test('heartbeats that were in time when they arrived are refused if a busy autho
   const replaying = await Promise.all(seen.map(() => connectedTo(na)));
   await newer.write(signedBeat(na, node));
   await Promise.all(replaying.map((connection, i) => connection.write(seen[i] as SignedRequest)));
-  // The edges judge them while this thread, the authority's, is blocked.
+  // The edges check them while this thread, which is the authority's, is blocked.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
   na.clock.advance(SECOND);
   assert.equal(await newer.status(), 200);
   for (const connection of replaying) assert.equal(await connection.status(), 401);
 });
 
-/** A second of service work: the clocks are compared, what is due is flushed and forgotten. */
+/** A second of the service's work: it compares the clocks, and flushes and forgets what is due. */
 async function tick(na: TestAuthority): Promise<void> {
   na.clock.advance(SECOND);
   await na.checkClock();
   await na.flush();
 }
 
-/** Sets the wall clock, and lets that last until the service follows it. */
+/** Sets the wall clock, and waits until the service follows it. */
 async function setClock(na: TestAuthority, byMs: number): Promise<void> {
   na.clock.step(byMs);
   for (let i = 0; i < 12; i += 1) await tick(na);
 }
 
-/** The time of the service, probed by an operator with a correct clock. */
+/** The service's time, as determined by an operator whose clock is right. */
 async function clockOf(na: TestAuthority, wallIsAheadBy = 0): Promise<number> {
   const timestamp = formatInstant(na.clock.now() - wallIsAheadBy);
   const { body } = await operate(na, '/admin/invite', { token_expiry_hours: 1 }, { timestamp });
@@ -168,7 +168,7 @@ test('discarded nonces are refused if the clock is set back behind them', async 
   await using again = await na.restart();
   for (const request of requests)
     assert.match(outcome(await sendSigned(again, request)), /^40[13] /);
-  // Others signed since then have their nonces still: they pass.
+  // The nonces of requests signed since then are still stored, so new requests pass.
   assert.equal(outcome(await operate(again, '/admin/invite')), '200');
   await tick(again);
 });
@@ -312,7 +312,7 @@ test('heartbeats that were signed ahead of time are not accepted again after a k
   }
 });
 
-// A clock that is so far from that of a database is refused at the start.
+// LMDB only, because a clock so different from that of the database is refused at the start.
 test(
   'heartbeats are not accepted again after a kill under a clock that was set back meanwhile',
   LMDB_ONLY,
@@ -331,7 +331,7 @@ test(
     for (const beat of beats) {
       assert.equal(outcome(await sendSigned(third.na, beat)), '401 node_auth_failed');
     }
-    // Only the last moments before the kill are in doubt: the clocks of nodes go on.
+    // Only the last moments before the kill are uncertain: the clocks of nodes have advanced.
     const timestamp = formatInstant(Date.now() + 3 * SECOND);
     const body = { cert_id: node.certId, status: 'healthy' };
     const later = signedByNode(third.na, '/heartbeat', node.key, body, { timestamp });
@@ -389,14 +389,14 @@ test('heartbeats lost in a kill are not accepted again after the clean stop that
   }
 });
 
-/** How often such work was written to the store. */
+/** How often work of this kind was written to the store. */
 async function storedTimes(na: TestAuthority, work: string): Promise<number> {
   const { text } = await get(na, '/metrics');
   const line = new RegExp(`^mesh_na_store_seconds_count\\{work="${work}"\\} (\\d+)$`, 'm');
   return Number(line.exec(text)?.[1] ?? 0);
 }
 
-/** A connection whose request is on its way when `write` resolves. */
+/** A connection whose request is in flight when `write` resolves. */
 async function connectedTo({ url }: TestAuthority) {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname).setEncoding('utf8');

@@ -1,4 +1,4 @@
-/** A restored state refuses whatever was revoked before, also after the backup. */
+/** A restored state refuses everything that was revoked before, even if that was after the backup. */
 import assert from 'node:assert/strict';
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
@@ -91,7 +91,7 @@ test(
     const dataDir = await restoredFrom(lost, folder.path);
     const late = await joinedNode(lost);
     const ofLate = await openSession(lost, late);
-    // By clocks that are ahead, and accepted by the state that is lost.
+    // Signed by clocks that are ahead, and accepted by the authority whose state is lost.
     const before = { instant: formatInstant(clock.now() + 4 * MINUTE) };
     for (const session of [...sessions, ofLate]) {
       assert.equal(outcome(await beat(lost, session, before)), '200');
@@ -109,7 +109,7 @@ test(
     assert.equal(outcome(await beat(na, ofAlive)), '200');
     assert.equal(outcome(await beat(na, ofLate)), '403 certificate_not_found');
 
-    // Long after the restore, the clock is set back.
+    // The clock is set back long after the restore.
     clock.advance(10 * MINUTE);
     await na.stop();
     clock.advance(-12 * MINUTE);
@@ -131,7 +131,7 @@ test(
     const body = { cert_id: node.certId, status: 'healthy' };
     const captured = signedByNode(lost, '/heartbeat', node.key, body, ahead);
     assert.equal(outcome(await sendSigned(lost, captured)), '200');
-    // Until after a clean stop: that of a process that ran long enough to have nothing of a crash to pass on.
+    // Runs until a process stops cleanly that ran long enough to have nothing to pass on from a crash.
     for (let starts = 0; starts < 2; starts += 1) {
       await using na = await startTestAuthority({ dataDir, clock });
       clock.advance(11 * MINUTE);
@@ -146,7 +146,7 @@ test(
   },
 );
 
-/** A folder with the state that was restored from a backup of this authority, after which nothing came. */
+/** A folder with a state restored from a backup of this authority, without any later evidence. */
 async function restoredFrom(na: TestAuthority, folder: string): Promise<string> {
   await na.flush();
   const now = na.clock.now();

@@ -1,4 +1,4 @@
-/** A restore of a backup from before a succession ends with the key that the network has by now [backup-6]. */
+/** After restoring a backup from before a succession, the network has its current key [backup-6]. */
 import assert from 'node:assert/strict';
 
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** What a fleet leaves behind over the years. */
+/** The data that a fleet leaves behind over the years. */
 import { test } from 'node:test';
 import { renewWeekly, YEAR_WEEKS } from './support/renewing-fleet.ts';
 

@@ -25,7 +25,7 @@ const ONE_DAY_EACH = {
   MESH_RETENTION_INVITE_DAYS: '3',
 };
 
-/** Advances the clock by this many days, with sweeps. */
+/** Advances the clock by this many days, and runs sweeps. */
 async function wait(na: TestAuthority, days: number): Promise<void> {
   na.clock.advance(days * DAY);
   for (let i = 0; i < 3; i += 1) await na.sweep();

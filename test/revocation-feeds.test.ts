@@ -1,4 +1,4 @@
-/** Revocation feeds, our own and imported ones [service-states-imported-feed], [core-4-14], [core-5-10]. */
+/** Revocation feeds, both our own and imported ones [service-states-imported-feed], [core-4-14], [core-5-10]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { verifyAuditChain } from '../src/authority/subjects/audit.ts';
@@ -32,7 +32,7 @@ import {
   verifies,
 } from './support/trust.ts';
 
-/** For tests that leave nothing behind that another of them notices. */
+/** For tests that leave nothing behind that another test would notice. */
 const shared = sharedAuthority();
 
 const FEED = '/sovereign-revocation-feed';

@@ -1,4 +1,4 @@
-/** What the revocation list gained since a version leads to the list itself [core-5-5-1]. */
+/** The additions to the revocation list since a version lead to the list itself [core-5-5-1]. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, suite, test } from 'node:test';

@@ -22,7 +22,7 @@ import {
 import { sharedAuthority } from './support/shared-authority.ts';
 import { auditEntriesOf } from './support/test-stores.ts';
 
-/** For tests that leave nothing behind that another of them notices. */
+/** For tests that leave nothing behind that another test would notice. */
 const shared = sharedAuthority();
 
 const REASONS = ['key_compromise', 'cessation_of_operation', 'superseded', 'unspecified'];
@@ -427,7 +427,7 @@ test('a restart keeps certificates, revocations, operator keys, liveness and the
   assert.equal(refused.body.error.message, 'Unknown admin key');
 });
 
-/** The five counts of the service itself. */
+/** The five counts that the service itself reports. */
 async function figuresOf(na: TestAuthority): Promise<string[]> {
   const { text } = await get(na, '/metrics');
   const figure = /^mesh_na_(issued_certs|active_nodes|revoked_certs|crl_sequence|policy_versions)/;

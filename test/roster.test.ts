@@ -1,4 +1,4 @@
-/** Rosters of more than one piece: sent while they are read, without delaying others. */
+/** Rosters of several pieces: sent while they are read, without delaying other requests. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -15,10 +15,10 @@ import { makeNetworkFolder } from './support/folders.ts';
 import { get, heartbeat, joinedNode, operate, operatorRequest } from './support/requests.ts';
 import { openStoreOf } from './support/test-stores.ts';
 
-/** Their roster is longer than what a connection holds for a client that does not read. */
+/** Their roster is longer than what a connection buffers for a client that does not read. */
 const NODES = 6000;
 const PORTION = 1000;
-/** As few values as come to that length: it is what is sent that matters. */
+/** Reaches that length with as few values as possible, because only the sending matters. */
 const MANY_ROLES = Array.from({ length: 8 }, (_, index) => `role:${index}-${'anchor'.repeat(130)}`);
 
 const clock = testClock();
@@ -35,7 +35,7 @@ before(async () => {
   }));
   const store = await openStoreOf({ dataDir: folder });
   try {
-    // No commit of a service is longer, and a database has only seconds for each.
+    // Commits of the service are no longer than this, and a database has only seconds for each.
     for (let at = 0; at < NODES; at += PORTION) {
       const portion = subjects.slice(at, at + PORTION);
       await store.commit({ subjects: portion, removals: [], nonces: [], audit: [] });
@@ -75,8 +75,8 @@ interface Roster {
 }
 
 /**
- * A roster whose answer has begun, and of which nothing more is read until it is asked for. Each has a
- * connection of its own: the kernel holds more for one that was used before.
+ * A roster whose answer has begun; no more of it is read until requested. Each one has its own connection, because the
+ * kernel buffers more for a connection that was used before.
  */
 async function openRoster(method = 'GET') {
   const { path, init } = operatorRequest(na, '/nodes', {}, { method: 'GET' });

@@ -23,15 +23,15 @@ import {
 } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
 
-/** For tests that leave nothing behind that another of them notices. */
+/** For tests that leave nothing behind that another test would notice. */
 const shared = sharedAuthority({ environment: { MESH_ADMIN_SIGNATURE_V1: 'accept' } });
 
 type Limit = Route['limit'];
 type ContractRoute = readonly [method: string, path: string, access: Access, limit: Limit];
 
 /**
- * The endpoints of the contract [service-endpoints] with their access class and limit; path parameters
- * carry no name here.
+ * The endpoints of the contract [service-endpoints] with their access class and limit; path parameters have no names
+ * here.
  */
 const CONTRACT: readonly ContractRoute[] = [
   ...[
@@ -142,7 +142,7 @@ const CONTRACT: readonly ContractRoute[] = [
   ].map((path): ContractRoute => ['POST', path, 'public', 'VERIFY']),
 ];
 
-/** The six routes MESH_CREATED_STATUS speaks of [core-4-1]. */
+/** The six routes to which MESH_CREATED_STATUS applies [core-4-1]. */
 const CREATING = [
   'POST /join',
   'POST /renew',
@@ -324,8 +324,7 @@ function nameOf({ method, path }: Route): string {
   return `${method} ${path.replace(/\{\w+\}/g, '{}')}`;
 }
 
-/** The path with something in the place of its parameters. */
-/** A stream is asked for an end. */
+/** The path with a placeholder for each parameter; streams are requested without following. */
 function pathOf({ path, isStream }: Route): string {
   return path.replace(/\{\w+\}/g, 'nobody') + (isStream ? '?follow=0' : '');
 }
@@ -339,7 +338,7 @@ async function publicState(na: TestAuthority): Promise<string[]> {
   return answers.map(({ text }) => text);
 }
 
-/** The path of the route with an example in place of each of its parameters. */
+/** The path of the route with an example for each parameter. */
 function examplePath(route: Route): string {
   return pathExamples(route).reduce(
     (path, [name, value]) => path.replace(`{${name}}`, encodeURIComponent(value)),
@@ -347,7 +346,7 @@ function examplePath(route: Route): string {
   );
 }
 
-/** Sends it as an operator would, where the route takes one. */
+/** Sends the request as an operator if the route allows that. */
 function ask(na: TestAuthority, { method, access }: Route, path: string, body?: JsonObject) {
   return access.includes('operator')
     ? operate(na, path, body, { method })
@@ -363,7 +362,7 @@ const UNLIMITED = Object.fromEntries(
 suite('optional members may be empty', { concurrency: 1 }, () => {
   test('an empty query parameter counts as absent on every route', async () => {
     await using na = await startTestAuthority({ environment: UNLIMITED });
-    // Lists with rows show whether something was filtered.
+    // Lists need rows to show whether something was filtered.
     await joinedNode(na);
     for (const route of ROUTES.filter(({ created }) => created !== undefined)) {
       await ask(na, route, examplePath(route), bodyExample(route, 'alpha'));
@@ -372,7 +371,7 @@ suite('optional members may be empty', { concurrency: 1 }, () => {
       const { properties = {} } = route.query ?? {};
       const required = new Set<string>(route.query?.required);
       for (const name of Object.keys(properties)) {
-        // A stream that follows would not end.
+        // A stream that follows the log would not end.
         const follow: [string, string][] = route.path === '/events' ? [['follow', '0']] : [];
         const others = [...queryExamples(route), ...follow]
           .filter(([other]) => other !== name)
@@ -394,7 +393,7 @@ suite('optional members may be empty', { concurrency: 1 }, () => {
     let members = 0;
     for (const route of ROUTES) {
       const body = bodyExample(route, 'alpha');
-      // A body that is itself a signed record is read as its table says.
+      // A body that is itself a signed record has its own table of members.
       if (body === undefined || route.path === '/agents') continue;
       for (const [name, schema] of Object.entries<TSchema>(route.body?.properties ?? {})) {
         if (!Type.IsOptional(schema) || RECORDS.includes(name)) continue;
@@ -406,7 +405,7 @@ suite('optional members may be empty', { concurrency: 1 }, () => {
           outcomes.push(outcome(await ask(na, route, path, sent)));
         }
         const [first, given = '', again] = outcomes;
-        // What the first one did may have changed what is answered to those after it.
+        // The first request may have changed the answers to those after it.
         assert.ok([first, again].includes(given), `${name} of ${path}: ${outcomes.join(', ')}`);
       }
     }
@@ -414,5 +413,5 @@ suite('optional members may be empty', { concurrency: 1 }, () => {
   });
 });
 
-/** Optional members that are records, in whose place no other is judged. */
+/** Optional members that are records; null does not count as absent in them. */
 const RECORDS = ['recognition_policy', 'offer', 'counter', 'original_offer'];

@@ -1,4 +1,4 @@
-/** Rows have one schema each: what is served has the members that it states, and no others. */
+/** Each kind of row has one schema: served rows have the members that it states, and no others. */
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import type { TSchema } from 'typebox';
@@ -41,7 +41,7 @@ import {
   sovereign,
 } from './support/trust.ts';
 
-/** Treaties of every state, an imported feed, attestations and a trust cycle. */
+/** Adds treaties in every state, an imported feed, attestations and a trust cycle. */
 async function fill(na: TestAuthority): Promise<void> {
   const beta = sovereign('beta');
   const treatyWith = (subject: string, hours: number, publicKey = beta.key.publicKey) =>

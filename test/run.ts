@@ -1,6 +1,6 @@
 /**
- * Runs the tests from the compiled tree, or those whose names are given; with `--deep` those that take long, in files
- * named `*.deep.test.ts`; with `MESH_TEST_THREADS` or `MESH_TEST_STORE` only those that threads or the store can affect.
+ * Runs the tests from the compiled tree, or only the named ones; with `--deep`, the long ones, in files named
+ * `*.deep.test.ts`; with `MESH_TEST_THREADS` or `MESH_TEST_STORE`, only those that threads or the store can affect.
  * `tsx --test FILE` runs a single file from its source.
  */
 import {
@@ -20,13 +20,13 @@ import { parseArgs } from 'node:util';
 import { shareCluster } from './support/empty-stores.ts';
 import { IMPORTS_FILE, type Imports } from './support/imports.ts';
 
-/** Far longer than any file or group takes; it ends one that hangs. */
+/** Far longer than any file or group takes; it ends those that hang. */
 const FILE_TIMEOUT_MS = 20 * 60_000;
 
 const SHOWN_FILES = 20;
 
 const SHARED_MEMORY = '/dev/shm';
-/** A multiple of what all tests that run at a time hold. */
+/** A multiple of what all concurrent tests need. */
 const SCRATCH_BYTES = 4 * 1024 ** 3;
 
 const TESTS = import.meta.dirname;
@@ -39,7 +39,7 @@ const PROCESSES = 'test/support/processes.ts';
 
 /** How many files share a process: loading the modules and warming them up takes half of a process's time. */
 const GROUP_FILES = 12;
-/** What tests do that change or measure what a process has once. */
+/** Code in tests that changes or measures something that a process has only once. */
 const ALONE =
   /\b(?:cpuUsage|memoryUsage|mock\.timers)\b|\bprocess\.env\.\w+ = |support\/(?:thread-)?cpu\.ts/;
 
@@ -101,8 +101,8 @@ const UNAFFECTED_BY_STORE = new Set([
 ]);
 
 /**
- * They test what the authority does on its own thread, however many others there are, or single routes of the trust
- * protocol, each of which `trust-protocol` also runs through a thread.
+ * They test what the authority does on its own thread, regardless of the number of others, or single routes of the
+ * trust protocol, each of which `trust-protocol` also runs through a thread.
  */
 const UNAFFECTED_BY_THREADS = new Set([
   'agreement-acceptance',
@@ -144,7 +144,7 @@ const { values, positionals } = parseArgs({
 const tests = readdirSync(TESTS, { recursive: true, encoding: 'utf8' }).filter((path) =>
   path.endsWith('.test.js'),
 );
-// A name that stays when its file is renamed would leave nothing out.
+// An outdated name in these lists would have no effect.
 const known = new Set(tests.map((path) => basename(path, '.test.js')));
 for (const name of [
   ...UNAFFECTED_NAMES,
@@ -169,14 +169,14 @@ function isChosen(path: string): boolean {
   if (name.endsWith('.deep') !== values.deep) return false;
   if (MESH_TEST_THREADS === undefined && MESH_TEST_STORE === undefined) return true;
   const modules = modulesOf(join(TESTS, path));
-  // A browser takes a quarter of the time to see the same pages.
+  // Browsers would see the same pages, and take a quarter of the time.
   if (!modules.has(AUTHORITY) || modules.has(BROWSER)) return false;
   if (UNAFFECTED.test(name) || UNAFFECTED_NAMES.has(name)) return false;
   if (MESH_TEST_STORE === undefined) return !UNAFFECTED_BY_THREADS.has(name);
   return !modules.has(LMDB_ONLY) && !UNAFFECTED_BY_STORE.has(name);
 }
 
-// Removing this folder also removes what killed tests have left behind.
+// Removing this folder also removes what killed tests leave behind.
 const scratch = mkdtempSync(join(scratchParent(), 'mesh-na-tests-'));
 // Servers that run as other users have folders in it.
 chmodSync(scratch, 0o711);

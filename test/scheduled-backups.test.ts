@@ -1,4 +1,4 @@
-/** Backups that the service makes by itself: when, how many are kept, and what a failure does. */
+/** Backups that the service makes by itself: when it makes them, how many it keeps, and the effect of a failure. */
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -57,7 +57,7 @@ suite('a schedule', () => {
     });
     return {
       ...made,
-      /** At so many milliseconds after the first moment; a failure is an event. */
+      /** Checks the schedule this many milliseconds after the start; a failure is an event. */
       async checkAt(after: number) {
         now = NOW + after;
         await made.check().catch(() => undefined);
@@ -179,7 +179,7 @@ test('a stop ends a running backup, and the next start takes another one, encryp
   const identity = await generateX25519Identity();
   const backupRecipient = [await identityToRecipient(identity)];
   await using na = await startTestAuthority({ flags: { backupTo: folder, backupRecipient } });
-  // The start has begun it, and it takes a process.
+  // The start has begun a backup, which takes a separate process.
   await na.stop();
   assert.deepEqual(
     readdirSync(folder).filter((name) => !name.startsWith('.')),

@@ -1,4 +1,4 @@
-/** Temporary folders do not outlive their processes, however these end. */
+/** Temporary folders do not outlive their processes, however those end. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +14,7 @@ const below = mkdtempSync(join(tmpdir(), 'mesh-na-below-'));
 after(() => rmSync(below, { recursive: true, force: true }));
 const PREFIX = 'mesh-na-scratch-';
 
-/** A process with such a folder, which it prints. */
+/** A process that has such a folder and prints its path. */
 async function startHolder() {
   const module = pathToFileURL(modulePath('test/support/scratch.ts')).href;
   const script = `

@@ -1,4 +1,4 @@
-/** Damage of the stored state is found while it is served, and does no harm to what is answered. */
+/** Damage to the stored state is found while it is served, and does not affect answers. */
 import assert from 'node:assert/strict';
 import { closeSync, openSync, readFileSync, rmSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -131,7 +131,7 @@ async function inParts(dataDir: string, parts: number): Promise<ScrubbedPart[]> 
   return read;
 }
 
-/** Changes a byte of the row in the file itself; returns what changes it back. */
+/** Changes a byte of the row in the file itself; returns a function that undoes it. */
 async function damageRow(dataDir: string, key: string): Promise<() => void> {
   const path = join(dataDir, DATABASE);
   const bytes = readFileSync(path);
@@ -140,7 +140,7 @@ async function damageRow(dataDir: string, key: string): Promise<() => void> {
     writeSync(file, Buffer.of(byte), 0, 1, at);
     closeSync(file);
   };
-  // The row also lies, as it was before, on pages that are free.
+  // Free pages contain earlier copies of the row.
   for (let found = bytes.indexOf(key); found >= 0; found = bytes.indexOf(key, found + 1)) {
     const at = found + key.length + 30;
     const byte = bytes.readUInt8(at);

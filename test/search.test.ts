@@ -1,4 +1,4 @@
-/** The page of the search over everything public, and the keys that lead to it. */
+/** The search page for everything public, and the keys that open it. */
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { commandReference } from '../src/cli/command-reference.ts';

@@ -1,4 +1,4 @@
-/** Every kind of answer over a real connection that stays, or closes behind it. */
+/** Every kind of answer over a real connection that stays open or is closed afterward. */
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { after, before, test } from 'node:test';
@@ -56,7 +56,7 @@ function pieces(texts: readonly string[]): PiecewiseBody {
   return { next: async () => left.shift() ?? null, abandon: () => undefined };
 }
 
-/** A text that was sent as UTF-8, as the connection shows it. */
+/** A text sent as UTF-8, as the connection shows it. */
 function received(text: string): string {
   return Buffer.from(text).toString('latin1');
 }
@@ -77,7 +77,7 @@ function endOf(method: string, body: string, expected: string): string {
   return expected === '' ? '\r\n\r\n' : expected;
 }
 
-/** What was sent behind the head, read as strictly as its framing is defined (RFC 9112, 7.1). */
+/** The content after the head, parsed as strictly as its framing is defined (RFC 9112, 7.1). */
 function contentOf(head: string, sent: string): string {
   if (!head.includes('Transfer-Encoding: chunked')) return sent;
   let content = '';
@@ -98,7 +98,7 @@ function contentOf(head: string, sent: string): string {
 
 for (const [method, body, status, expected] of CASES) {
   for (const closing of ['stays', 'asked', 'forced'] as const) {
-    // What is refused unread is short, and never made while it is sent.
+    // Answers to requests refused unread are short, and never generated while they are sent.
     if (closing === 'forced' && (body !== 'short' || status === '304')) continue;
     test(`${method} of ${body}, ${status}: the connection ${closing}, and the answer says so once`, async () => {
       using connection = await rawConnection(url);

@@ -40,7 +40,7 @@ function networkFolder(t: TestContext): string {
   return folder;
 }
 
-/** The runner's own limit ends what never comes. */
+/** If this never happens, the runner's time limit ends it. */
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await delay(20);
 }
@@ -223,7 +223,7 @@ test('a misspelled variable causes a warning with the most similar setting, and 
   );
 });
 
-/** Starts the program on the folder, and stops it as soon as it serves. */
+/** Starts the program on the folder, and stops it as soon as it is ready. */
 async function serveOnce(
   dataDir: string,
   args: readonly string[],

@@ -1,4 +1,4 @@
-/** No answer says by which library it was made. */
+/** No answer names the library that sent it. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
@@ -24,7 +24,7 @@ const UPGRADE = {
   'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
 };
 
-/** Each kind of answer: what is sent, and the first line of what comes back. */
+/** Each kind of answer: the request, and the first line of the answer. */
 const KINDS: Readonly<
   Record<
     string,
@@ -80,7 +80,7 @@ async function headOf(connection: RawConnection, text: string): Promise<string> 
 for (const [kind, { request, headers = {}, body = '', first }] of Object.entries(KINDS)) {
   test(`${kind} does not name uWebSockets`, async () => {
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-    // Several connections: each thread answers some of them.
+    // Several connections, because each thread answers some of them.
     for (let count = 0; count < 4; count += 1) {
       using connection = await rawConnection(na.url);
       const text = `${request} HTTP/1.1\r\nHost: localhost\r\n${lines.join('')}\r\n${body}`;
@@ -99,7 +99,7 @@ test('an unchanged document does not name uWebSockets', async () => {
   assert.doesNotMatch(head, /uwebsockets/i);
 });
 
-/** uWebSockets.js refuses it before any of this program runs. Its text for that is compiled in. */
+/** uWebSockets.js refuses it before any code of this program runs. The text of that answer is compiled in. */
 test('HTTP/1.0 is refused by the library, which names itself in the text alone', async () => {
   using connection = await rawConnection(na.url);
   connection.write('GET / HTTP/1.0\r\nHost: localhost\r\n\r\n');

@@ -1,4 +1,4 @@
-/** The key of the authority in another process: what is signed, and what becomes of an authority without it. */
+/** The key of the authority in another process: what it signs, and how an authority works without it. */
 import assert from 'node:assert/strict';
 import {
   chmodSync,
@@ -256,10 +256,10 @@ test('a start waits for a signer that is started at the same time', async () => 
   await signer.end('SIGTERM');
 });
 
-/** Signs as it should, unless it is told to do otherwise. */
+/** Signs correctly unless a fault is set. */
 interface Pretender {
   readonly server: Server;
-  /** What it does with what it is asked to sign, once it has shown that it signs. */
+  /** How it answers requests to sign, after it has proved its key. */
   answer: (socket: Socket, right: Buffer) => void;
 }
 
@@ -413,7 +413,7 @@ test('the socket is for its owner, or also for its group, and an abandoned one i
   const first = await serve(false);
   assert.equal(mode(), 0o600);
   await assert.rejects(serve(false), /^Error: Another process is listening at \S+$/);
-  // What a signer that was killed leaves behind.
+  // What a killed signer leaves behind.
   renameSync(path, `${path}-kept`);
   await first.close();
   renameSync(`${path}-kept`, path);

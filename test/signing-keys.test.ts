@@ -1,4 +1,4 @@
-/** The keys that sign for an authority: one, or two during a succession, held here or by a signer. */
+/** The keys that sign for an authority: one, or two during a succession, in its files or in a signer. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, copyFileSync, existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -363,7 +363,7 @@ suite('a signer with two keys', () => {
     authority.use(terms.slice(0, 2));
     authority.assertAvailable();
     assert.deepEqual(keyIds(signRecord({ a: 1 }, authority)), [next.publicKey, old.publicKey]);
-    // Both keys sign now, so one of them alone is not enough.
+    // Both keys sign now, so one of them is not enough.
     await restart(nextFile);
     await until(() =>
       problems.some((problem) => problem.includes(`not the authority’s key ${old.publicKey}`)),

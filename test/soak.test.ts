@@ -1,11 +1,11 @@
-/** Thousands of certificates in one process, past the first blocks of the tables that hold them. */
+/** Thousands of certificates in one process, more than fit in the first blocks of its tables. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openSimulatedNetwork, type SimulatedNode } from '../bench/simulated-network.ts';
 import { SECOND } from './support/clock.ts';
 import { networkFolder } from './support/folders.ts';
 
-/** One more than a block holds, and some to come after it. */
+/** The size of a block, and a number of certificates that also fills part of the next one. */
 const BLOCK = 4096;
 const MANY = BLOCK + 104;
 const AT_ONCE = 400;
@@ -25,7 +25,7 @@ test('certificates are renewed and revoked at every block boundary, and all answ
     const count = Math.min(AT_ONCE, BLOCK - 6 - issued());
     valid.push(...(await Promise.all(Array.from({ length: count }, nextNode))));
   }
-  // Each count around the border is met by a renewal, a revocation and a join.
+  // A renewal, a revocation and a join happen at each count around the block boundary.
   while (issued() < BLOCK + 6) {
     const [first] = valid.splice(0, 1);
     if (first === undefined) throw new Error('There is no certificate');

@@ -1,4 +1,4 @@
-/** An operator whose key lives in the agent of OpenSSH, which is run here. */
+/** An operator whose key is in an OpenSSH agent that runs here. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -39,7 +39,7 @@ function ssh(program: string, ...args: string[]): void {
   assert.equal(status, 0, stderr);
 }
 
-/** Makes a key, gives it to the agent and removes its file; returns the public key. */
+/** Creates a key, adds it to the agent and removes its file; returns the public key. */
 function heldKey(name: string, type = 'ed25519'): string {
   const file = join(folder, name);
   ssh('ssh-keygen', '-q', '-t', type, '-N', '', '-C', name, '-f', file);

@@ -1,4 +1,4 @@
-/** Instances that wait for their turn on one PostgreSQL, as real processes: stopped, killed and suspended. */
+/** Instances that wait for their turn on one PostgreSQL, as real processes that are stopped, killed and suspended. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { fingerprintOf, inviteId } from '../src/authority/enrollment/invites.ts';

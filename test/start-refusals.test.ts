@@ -665,7 +665,7 @@ accepts(
   },
 );
 
-/** A text that each setting refuses, where it is not `-`; null where any text will do. */
+/** A value that each setting refuses, if not `-`; null if it accepts any text. */
 const REFUSED: { readonly [Name in OptionName]?: string | null } = {
   config: '/nonexistent/mesh-na.json',
   dataDir: '/nonexistent',
@@ -679,7 +679,7 @@ const REFUSED: { readonly [Name in OptionName]?: string | null } = {
   logFile: '/nonexistent/na.log',
 };
 
-/** By which each setting is named when it is refused, where that is not its own name. */
+/** How a refused setting is named, if not by its own name. */
 const NAMED_OTHERWISE: { readonly [Name in OptionName]?: RegExp } = {
   config: /^The configuration file \/nonexistent\/mesh-na\.json cannot be read/,
   dataDir: /^The genesis file \/nonexistent\/genesis\.json cannot be read/,

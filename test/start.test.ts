@@ -1,4 +1,4 @@
-/** `npm start` and `npm run mesh-na`: they run the program compiled, and compile it when the sources are others. */
+/** `npm start` and `npm run mesh-na`: they run the compiled program, and compile it when the sources have changed. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -41,7 +41,7 @@ interface Ended {
   readonly stderr: string;
 }
 
-/** The version as `npm run mesh-na` prints it, by the process that npm starts. */
+/** The version that `npm run mesh-na` prints, from the process that npm starts. */
 function version(folder: string): Promise<Ended> {
   return endOf(spawnNode(['src/build/start.js', '--version'], { cwd: folder, stdio: 'pipe' }));
 }
@@ -62,7 +62,7 @@ function copyOf(name: string, lacking: readonly string[] = []): string {
   return folder;
 }
 
-/** What is in the folder of programs, with the one that `npm start` would run. */
+/** The contents of the folder of programs, including the one that `npm start` would run. */
 function programsOf(folder: string): string[] {
   return readdirSync(join(folder, 'dist', 'program'));
 }

@@ -1,4 +1,7 @@
-/** Every command that reads or makes a state finds it as `serve` does: by flag, variable, or the file of the folder. */
+/**
+ * Every command that reads or creates a state finds it as `serve` does: by flag, variable, or the configuration file in
+ * the folder.
+ */
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +18,7 @@ import { get, operate } from './support/requests.ts';
 
 const cluster = await startCluster();
 const scratch = mkdtempSync(join(tmpdir(), 'mesh-na-places-'));
-/** Keys and genesis of a network whose state is in the database. */
+/** Keys and genesis block of a network whose state is in the database. */
 const { folder: network } = makeNetworkFolder();
 const backup = join(scratch, 'mesh.backup');
 let url: string;
@@ -31,17 +34,17 @@ after(async () => {
   await cluster[Symbol.asyncDispose]();
 });
 
-/** Nobody listens there: a command that takes it fails. */
+/** Nothing listens there, so a command that uses it fails. */
 const NOWHERE = 'postgresql://mesh@127.0.0.1:1/mesh';
 
 interface Named {
   readonly args: readonly string[];
   readonly environment: { readonly [name: string]: string };
-  /** What the file of the folder names; null for nothing. */
+  /** The database that the file in the folder names; null for none. */
   readonly inFile: string | null;
 }
 
-/** Each way of naming a database, with another one where it has to give way. */
+/** Each way of naming a database, and a wrong one in the places that it overrides. */
 const WAYS: { readonly [way: string]: (folder: string, place: string) => Named } = {
   'the flag, before the variable and the file': (folder, place) => ({
     args: ['--data-dir', folder, '--store', place],
@@ -60,7 +63,7 @@ const WAYS: { readonly [way: string]: (folder: string, place: string) => Named }
   }),
 };
 
-/** What each command that only reads prints of the state in the database. */
+/** The output of each read-only command for the state in the database. */
 const READING: { readonly [command: string]: RegExp } = {
   'store status': /^Network: alpha$/m,
   'store migrate': /^The tables at \S+ already have schema version \d+\.$/m,
@@ -73,7 +76,7 @@ const READING: { readonly [command: string]: RegExp } = {
 };
 const MAKING = ['restore apply'];
 
-/** A folder with these keys and no state; what its file names is the database. */
+/** A folder with these keys and no state; its configuration file names this database. */
 function folderNaming(store: string | null): string {
   const folder = join(mkdtempSync(join(scratch, 'folder-')), 'data');
   cpSync(network, folder, { recursive: true });
@@ -148,7 +151,7 @@ for (const way of Object.keys(WAYS)) {
 const LOSS = 'audit=unknown,certificates=0,attestations=0';
 let made: Promise<void> | undefined;
 
-/** One backup of the database for all restores. */
+/** One backup of the database, shared by all restores. */
 function makeBackup(): Promise<void> {
   made ??= runProgram([
     ...['backup', 'create', '--data-dir', network],

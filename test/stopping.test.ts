@@ -1,4 +1,4 @@
-/** Stops of a whole process: what is acknowledged is on disk, and nobody can hold the end up. */
+/** Stops of a whole process: everything acknowledged is on disk, and no one can delay the end. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, rmSync } from 'node:fs';
@@ -133,12 +133,12 @@ async function start(
 
 interface Beats {
   readonly node: TestNode;
-  /** In the order they were acknowledged. */
+  /** In the order in which they were acknowledged. */
   readonly acknowledged: SignedRequest[];
   lastServerTime: string;
 }
 
-/** Heartbeats on one connection, each after the answer to the one before, until none is taken. */
+/** Sends heartbeats on one connection, each after the previous answer, until one is refused. */
 async function beatUntilRefused(
   { na }: ChildServer,
   node: TestNode,
@@ -164,7 +164,7 @@ async function beatUntilRefused(
   }
 }
 
-/** A request whose body has yet to end, and that is in flight. */
+/** A request in flight whose body is incomplete. */
 async function halfSent({ na }: ChildServer): Promise<{ socket: Socket; finish(): void }> {
   const { hostname, port } = new URL(na.url);
   const socket = connect(Number(port), hostname);
@@ -172,7 +172,7 @@ async function halfSent({ na }: ChildServer): Promise<{ socket: Socket; finish()
   await once(socket, 'connect');
   const body = '{"cert_id":"c","node_public_key":"k"}';
   const head = `POST /heartbeat HTTP/1.1\r\nHost: na\r\nContent-Length: ${body.length}\r\n\r\n`;
-  // An answered request before it, so that the connection is known to be read.
+  // An earlier request is answered first, so that the server is known to read the connection.
   const known = once(socket, 'data');
   socket.write('GET /healthz HTTP/1.1\r\nHost: na\r\n\r\n');
   await known;
@@ -182,7 +182,7 @@ async function halfSent({ na }: ChildServer): Promise<{ socket: Socket; finish()
   return { socket, finish: () => socket.write(body.slice(10)) };
 }
 
-/** Asks again until it is so; the runner's own limit ends what never comes. */
+/** Repeats the check until it is true; if that never happens, the runner's time limit ends it. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 5));
 }

@@ -1,6 +1,6 @@
 /**
- * `npm run test:move-kills`: moves that are killed at random moments and resumed, in both directions, under clients that
- * go on. `MESH_TEST_MOVE_KILLS` says how often each is killed.
+ * `npm run test:move-kills`: moves in both directions that are killed at random moments and resumed, while clients
+ * continue to work. `MESH_TEST_MOVE_KILLS` sets the number of kills of each move.
  */
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
@@ -10,7 +10,7 @@ import { begunMove, enough, judge, keysOf, startWorkload } from './support/moves
 import { startCluster, type TestCluster } from './support/postgresql.ts';
 import { migratedDatabase } from './support/postgresql-store.ts';
 
-/** In whose wake the move is killed. */
+/** Output after which the move is killed. */
 const MOMENTS = ['Copied', 'Asked', 'Handed over', '', 'Both places', 'Asked'];
 const KILLS = Number(process.env.MESH_TEST_MOVE_KILLS ?? 20);
 
@@ -50,7 +50,7 @@ suite('a move', { concurrency: false }, () => {
         moving.kill();
         hasEnded = (await moving.ended).code === 0;
         if (hasEnded || old === null || !(await hasStopped(old))) continue;
-        // Its supervisor starts it again: it serves as before, or names the new place.
+        // Its supervisor starts it again: it either serves as before, or names the new place.
         old = await serveOld().catch((cause: Error) => {
           assert.match(cause.message, /was moved to/);
           return null;
@@ -71,7 +71,7 @@ suite('a move', { concurrency: false }, () => {
   }
 });
 
-/** Whether the server was asked to stop, and has done so. */
+/** Whether the server was asked to stop and has done so. */
 async function hasStopped({ ended, process }: ChildServer): Promise<boolean> {
   await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 500))]);
   return process.exitCode !== null;

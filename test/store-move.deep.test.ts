@@ -1,4 +1,7 @@
-/** A state moves from a data folder to PostgreSQL and back beside the service, and is served by one of them alone. */
+/**
+ * A state moves from a data folder to PostgreSQL and back while the service runs, and is only ever served from one of
+ * them.
+ */
 import assert from 'node:assert/strict';
 import { cpSync } from 'node:fs';
 import { after, before, suite, type TestContext, test } from 'node:test';
@@ -64,11 +67,11 @@ interface Places {
 
 interface Death {
   readonly when: string;
-  /** The places, as a move finds them that dies then. */
+  /** The places, changed so that a move dies at this point. */
   at(places: Places): Partial<Places>;
-  /** Whether the old place is given up. */
+  /** Whether the old place has been given up by then. */
   readonly isMarked: boolean;
-  /** Whether the new one can be served from. */
+  /** Whether the new place can be served from by then. */
   readonly isPublished: boolean;
 }
 
@@ -132,7 +135,7 @@ function receiving(
 
 suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
   let cluster: TestCluster;
-  /** A folder with the state of an authority that has stopped, and a node that it knows. */
+  /** A folder with the state of a stopped authority, and a node that it knows. */
   let stopped: Awaited<ReturnType<typeof networkFolder>>;
   let node: TestNode;
 
@@ -147,7 +150,7 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     await cluster[Symbol.asyncDispose]();
   });
 
-  /** A folder of its own for each test. */
+  /** A separate folder for each test. */
   function stateFolder(t: TestContext): string {
     const path = emptyFolder(t);
     cpSync(stopped.path, path, { recursive: true });
@@ -240,7 +243,7 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     let old = await startChildServer(folder.path);
     const revoked = await joinedNode(old.na);
     const spent = await spentRequests(old);
-    // It hands over only when it goes on.
+    // It cannot hand over until it continues.
     old.process.kill('SIGSTOP');
     const move = { from: `lmdb:${folder.path}`, to: store, dataDir: folder.path };
     const dying = begunMove(move);
@@ -445,7 +448,7 @@ async function diesAndGoesOn(
 
 const WAITS_FOR_STATE = 'waiting until the move is complete';
 
-/** What a move says on standard error. */
+/** What a move writes to standard error. */
 const PROGRESS = [
   /Copied \d+ rows in /,
   /Both places have the same state at revision \d+; the check took /,
@@ -466,7 +469,7 @@ async function orderOf(from: string, to: string, dataDir: string, resumes = fals
   };
 }
 
-/** A move that has copied everything, and waits for the old place until it goes on or dies. */
+/** A move that has copied everything, and waits for the old place until `goesOn` or `dies` is called. */
 async function waitingMove(from: string, to: string, dataDir: string, resumes = false) {
   const order = await orderOf(from, to, dataDir, resumes);
   let goesOn: () => void = () => undefined;
@@ -509,7 +512,7 @@ async function spentRequests({ na }: ChildServer): Promise<readonly SignedReques
   return requests;
 }
 
-/** What is answered to them when they come again. */
+/** Checks that these requests are refused when they are sent again. */
 async function assertReplaysRefused(
   { na }: ChildServer,
   requests: readonly SignedRequest[],
@@ -522,7 +525,7 @@ async function assertReplaysRefused(
   ]);
 }
 
-/** A start that is under way. */
+/** A start in progress. */
 function begunService(dataDir: string) {
   const heard = listener();
   const command = ['serve', '--data-dir', dataDir, '--port', '0', '--json'];

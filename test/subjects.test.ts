@@ -1,4 +1,4 @@
-/** Subjects at rest against plain maps of what was restored, decided and settled. */
+/** Subjects at rest, compared with plain maps of what was restored, decided and settled. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -16,7 +16,7 @@ const ID = fc.oneof(fc.constantFrom('', 'a', 'b', '__proto__'), fc.uuid(), fc.st
 const BASE64_OF_32_BYTES = fc
   .uint8Array({ minLength: 32, maxLength: 32 })
   .map((bytes) => Buffer.from(bytes).toString('base64'));
-/** Keys of nodes, and texts that base64 reads as one or as none. */
+/** Node keys, and texts that base64 decoders may or may not read as one. */
 const KEY = fc.oneof(
   BASE64_OF_32_BYTES,
   BASE64_OF_32_BYTES.map((key) => `${key.slice(0, 42)}B=`),
@@ -31,7 +31,7 @@ function orNull<T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | null> {
   return fc.option(value, { freq: 2 });
 }
 
-/** Objects with the prototype that literals have. */
+/** Objects with the same prototype as literals. */
 function plain<T>(members: { [Name in keyof T]: fc.Arbitrary<T[Name]> }): fc.Arbitrary<T> {
   return fc.record<T>(members, { noNullPrototype: true });
 }

@@ -1,4 +1,4 @@
-/** What the service does at the end of a succession with a genesis block or a key in another place [authority-keys-9]. */
+/** The end of a succession if the genesis block or a key is stored in another place [authority-keys-9]. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import {
@@ -57,7 +57,7 @@ for (const { what, name, flag } of PLACES) {
     assert.equal((await get(na, '/crl')).body.issuer, to.publicKey);
 
     if (flag === 'genesis') {
-      // Only the next key is left, and the block names the earlier one.
+      // Only the next key is left, but the block names the previous one.
       const kept = readFileSync(keyFile);
       await na.stop();
       cpSync(nextFile, keyFile);
@@ -90,7 +90,7 @@ test('a start without the previous key is refused during the overlap, and ends t
   await activate(na);
   const { body: genesis } = await get(na, '/genesis');
   await na.stop();
-  // As after an end of the overlap that the database has lost.
+  // As if the overlap had ended, and the database had lost that.
   renameSync(nextFile, keyFile);
   writeFileSync(join(dataDir, 'genesis.json'), JSON.stringify(genesis));
   await assert.rejects(na.restart(), /put its file back, or start after that time$/);

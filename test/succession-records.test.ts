@@ -1,4 +1,7 @@
-/** Everything that is in force when the authority's key changes is served under the keys that sign then [authority-keys-10]. */
+/**
+ * When the authority's key changes, everything in force is served under the keys that sign from then on
+ * [authority-keys-10].
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../src/base/json/value.ts';
@@ -10,14 +13,14 @@ import { stage, step, succession } from './support/successions.ts';
 import { attest, issued, parsed, recognize, revokeAttestation } from './support/trust.ts';
 
 const ATTESTATIONS = 300;
-/** Of them, ten of each issuer. */
+/** Ten attestations of each issuer. */
 const REVOKED = 30;
 const TREATIES = 3;
-/** Attestations are issued in these names; null is that of the authority. */
+/** The names in which attestations are issued; null stands for the authority's own. */
 const ISSUERS = [null, 'beta', 'gamma'];
 const BEATS = 10;
 
-/** The records of a list by their ids, read page by page. */
+/** The records of a list by id, read page by page. */
 async function listed(na: TestAuthority, path: string, list: string, member: string, id: string) {
   const records = new Map<string, JsonObject>();
   let next: string | undefined = `${path}?limit=100`;
@@ -33,7 +36,7 @@ async function listed(na: TestAuthority, path: string, list: string, member: str
   return records;
 }
 
-/** What is served of what was issued before. */
+/** The records issued before, as they are served now. */
 async function recordsOf(na: TestAuthority) {
   const treaties = [
     '/recognition-treaties',
@@ -84,7 +87,7 @@ test('a change of the key signs every record and list again, while heartbeats ar
   let lists = await listsOf(na);
   const keys = [old];
 
-  /** Takes a step during heartbeats; then exactly these keys sign. */
+  /** Takes a step while heartbeats arrive, and checks that exactly these keys sign afterward. */
   async function change(name: string, signers: readonly string[], body: JsonObject = {}) {
     const [changed, ...beats] = await Promise.all([
       step({ ...na, audience: keys.at(-1) ?? '' }, name, body),

@@ -1,4 +1,7 @@
-/** A succession whose keys a signer holds: it gets the next key by a restart, and both sign until the end [signer-3]. */
+/**
+ * A succession whose keys are in a signer: it gets the next key through a restart, and both keys sign until the end
+ * [signer-3].
+ */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
@@ -65,7 +68,7 @@ for (const listThreadFrom of [1000, 1]) {
       assert.equal(outcome(await operate(na, '/admin/revoke', doomed)), '200');
       assert.deepEqual(await served(), [both, both, both]);
 
-      // One key alone is not enough while both sign.
+      // One key is not enough while both sign.
       await restartSigner(nextFile);
       const other = await nodeRequest(na, '/join', newKey(), { invite_token: await invite(na) });
       assert.equal(outcome(other), '503 signer_unavailable');

@@ -1,4 +1,7 @@
-/** A succession through a running authority: activated, rolled back, finished, after a theft, and across restarts [authority-keys-9]. */
+/**
+ * A succession in a running authority: activated, rolled back, finished, after a theft, and across restarts
+ * [authority-keys-9].
+ */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,7 +38,7 @@ async function revoke(na: TestAuthority, certId: string): Promise<void> {
   assert.equal(outcome(answer), '200');
 }
 
-/** What the authority serves now, as signed by whom. */
+/** What the authority serves now, and which keys have signed it. */
 async function served(na: TestAuthority, keys: readonly string[]) {
   const [genesis, sovereign, crl, policy, feed] = await Promise.all(
     ['/genesis', '/sovereign.json', '/crl', '/policy', '/sovereign-revocation-feed'].map(
@@ -102,7 +105,7 @@ for (const listThreadFrom of [1000, 1]) {
     assert.deepEqual(crl.revoked_certificates, before.revoked_certificates);
     assert.equal(outcome(await step(na, 'activate')), '409 succession_not_staged');
 
-    // The same id, under both keys.
+    // The record has the same id, and the signatures of both keys.
     const again = (await get(na, `/attestations/${attested.attestation_id}`)).body.attestation;
     assert.deepEqual(signersOf(again, keys), [next, old]);
     assert.equal(again.attestation_id, attested.attestation_id);
@@ -128,7 +131,7 @@ for (const listThreadFrom of [1000, 1]) {
     assert.equal(delta.issuer, next);
     assert.equal(delta.added.length, 1);
 
-    // Nodes and operators go on under the key that they know.
+    // Nodes and operators continue under the key that they know.
     assert.equal(outcome(await heartbeat(na, early)), '200');
     const renewed = { ...na, audience: next };
     assert.equal(outcome(await operate(renewed, '/admin/invite')), '200');
@@ -158,7 +161,7 @@ for (const listThreadFrom of [1000, 1]) {
     const gone = await step(restarted, 'roll-back');
     assert.equal(gone.body.error.details.cause, 'overlap_ended');
 
-    // The files are those of the next key, and the next start needs nothing else.
+    // The files are those of the next key, so the next start needs nothing else.
     assert.equal(existsSync(join(na.dataDir, 'keys/na.next.key')), false);
     assert.equal(keyIn(na.dataDir, 'na.key').publicKey, next);
     const file = JSON.parse(readFileSync(join(na.dataDir, 'genesis.json'), 'utf8')) as GenesisBlock;
@@ -190,7 +193,7 @@ test('a rollback within the overlap returns to the former key, and sequences con
   const published = (await get(na, '/authority-keys')).body.successions;
   assert.equal(published.length, 1, 'the way back is not published');
 
-  // Another succession is staged, which follows the one that is rolled back.
+  // Another succession is staged, based on the one that is rolled back.
   const other = await succession(na, {
     activatesIn: HOUR,
     to: newKey(),
@@ -227,7 +230,7 @@ test('a rollback within the overlap returns to the former key, and sequences con
     'the succession cannot be staged again',
   );
 
-  // The overlap ends by itself, and the key that was rolled back is destroyed.
+  // The overlap ends by itself, and the rolled-back key is destroyed.
   await using na3 = await na2.restart();
   assert.deepEqual(await served(na3, keys), servedBy(old, next));
   na3.clock.advance(15 * DAY);
@@ -356,7 +359,7 @@ test('the command line stages, cancels, activates, rolls back and finishes', asy
     assert.equal(ended.code, 4, ended.stderr);
     return ended;
   };
-  // Within the tolerance of the command line, which has the time of this machine.
+  // Within the tolerance of the command line, which uses the time of this machine.
   const signed = await succession(na, { activatesIn: MINUTE });
   const { from_key, to_key } = signed.statement;
   const file = join(folder.path, 'succession.json');
@@ -398,7 +401,7 @@ test('what came due while the authority was down happens at its start', async ()
   assert.equal(third.audience, old, 'the files are replaced during the start');
   assert.equal(keyIn(na.dataDir, 'na.key').publicKey, next);
 
-  // A crash between the genesis block and the key file.
+  // A crash after the genesis block was replaced, but before the key file was.
   await third.stop();
   const folder = (name: string) => join(na.dataDir, 'keys', name);
   renameSync(folder('na.key'), folder('na.next.key'));

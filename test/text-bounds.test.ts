@@ -1,4 +1,4 @@
-/** Bounds of texts of callers: in records, and in the audit log. */
+/** Length limits for texts from callers, in records and in the audit log. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { verifyAuditChain } from '../src/authority/subjects/audit.ts';
@@ -54,7 +54,7 @@ test('texts of a descriptor have at most 1,024 characters, and the whole of it 6
     { capabilities: [`${longest}a`] },
     { endpoint: { ...endpoint, host: `${longest}a` } },
     { endpoint: { ...endpoint, scheme: `${longest}a` } },
-    // 40 KB as sent, six times the characters in canonical form.
+    // 40 KB as sent, and six times as many characters in canonical form.
     { metadata: { note: 'é'.repeat(20_000) } },
   ]) {
     assert.equal(outcome(await register(na, node, changes)), '400 invalid_agent_descriptor');

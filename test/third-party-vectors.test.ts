@@ -1,4 +1,4 @@
-/** Records of other implementers: trust evidence, disclosure, consensus and data usage [trust-11]. */
+/** Records of other implementations: trust evidence, disclosure, consensus and data usage [trust-11]. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { SHA256 } from '../src/base/crypto/digest.ts';
@@ -37,7 +37,7 @@ import { goldenKey } from './support/golden-trust.ts';
 import { newKey, operate, outcome } from './support/requests.ts';
 import { parsed, post, startUnlimited, vectorsOf } from './support/trust.ts';
 
-/** When the records were made; some of them expire soon after. */
+/** When the records were created; some of them expire soon afterward. */
 const NOW = Date.UTC(2026, 0, 1);
 
 interface Vector {
@@ -46,7 +46,7 @@ interface Vector {
   readonly expected: JsonObject;
 }
 
-/** The vectors of a file by their ids, which have to be these. */
+/** The vectors of a file, which must have exactly these ids. */
 function vectorsNamed(file: string, ...ids: readonly string[]): Vector[] {
   const vectors = vectorsOf(file) as JsonObject[];
   assert.deepEqual(
@@ -64,7 +64,7 @@ function keysIn({ input }: Vector, member: string): string[] {
   return input[member] as unknown as string[];
 }
 
-/** The record, already in the spelling in which it was signed. */
+/** The record, which must already be in the spelling that was signed. */
 function readAs<T extends JsonObject>(
   read: (received: unknown) => T | null,
   { input }: Vector,
@@ -76,7 +76,7 @@ function readAs<T extends JsonObject>(
   return record;
 }
 
-/** A issuer of the vectors, whose next ids are these. */
+/** An issuer of the vectors, which uses these ids next. */
 function issuerOf(sovereignId: string, signer: Signer, ...ids: unknown[]): Issuer {
   const uuid = () => String(ids.shift());
   return { sovereignId, keyId: signer.publicKey, signer, sha256: SHA256, now: NOW, uuid };
@@ -85,7 +85,7 @@ function issuerOf(sovereignId: string, signer: Signer, ...ids: unknown[]): Issue
 const na = await startUnlimited({ clock: testClock(NOW) });
 after(() => na[Symbol.asyncDispose]());
 
-/** Verifies the vector over HTTP; the same with another list of keys must be refused. */
+/** Verifies the vector over HTTP; with another list of keys, it must be refused. */
 async function answered(path: string, { input }: Vector, keys: string): Promise<JsonObject> {
   const refused = await post(na, path, { ...input, [keys]: [newKey().publicKey] });
   assert.equal(refused.status, 200, outcome(refused));

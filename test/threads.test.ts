@@ -1,4 +1,4 @@
-/** HTTP on several threads: what one thread acknowledged or counted is valid on all of them. */
+/** HTTP on several threads: what one thread has acknowledged or counted applies to all of them. */
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { test } from 'node:test';
@@ -44,7 +44,7 @@ function startThreaded(options: TestOptions = {}): Promise<TestAuthority> {
   return startTestAuthority({ ...options, flags: { threads: '3' } });
 }
 
-/** A connection of its own for every request: the kernel spreads them over the threads. */
+/** Each request has its own connection, because the kernel distributes connections over the threads. */
 function fresh(na: TestAuthority, { method, path, init }: SignedRequest): Promise<Received> {
   const { body, headers } = init;
   return sendRaw(na, method, path, { headers, pieces: body === undefined ? [] : [body] });
@@ -270,7 +270,7 @@ test('answers of the same moment leave in one message before anything else is do
   };
   carryOut({ heartbeats: [], requests }, { call, limits: createRateLimits(UNLIMITED) }, outbox);
   assert.deepEqual(answeredIn(posted), [[0, 2]]);
-  // Its turn begins with the promise.
+  // The turn of the later answer begins with its promise.
   for (let turn = 0; turn < 2; turn += 1) await new Promise(setImmediate);
   assert.deepEqual(answeredIn(posted), [[0, 2], [1]]);
 });
@@ -279,7 +279,7 @@ function answeredIn(posted: readonly Answers[]): unknown[][] {
   return posted.map(({ answered }) => answered.filter((_, index) => index % 2 === 0));
 }
 
-/** A text that the parser refuses, such as one with a duplicate name, is not a value. */
+/** Null for a text that the parser refuses, such as one with a duplicate name. */
 function parsedOrNull(text: string): JsonValue {
   try {
     return parseJson(text);

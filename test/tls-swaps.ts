@@ -1,7 +1,7 @@
 /**
- * `npm run test:tls-swaps`: changes the TLS pair of a live server again and again under new connections, and counts
- * the handshakes that fail, with and without changes. They are made by ApacheBench, whose handshakes cost a fifth of
- * those of Node.js; a few by Node.js tell which certificate is served.
+ * `npm run test:tls-swaps`: changes the TLS pair of a running server repeatedly while new connections are opened, and
+ * counts the handshakes that fail, with and without changes. ApacheBench opens them, because its handshakes cost a
+ * fifth of those of Node.js; a few by Node.js show which certificate is served.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -28,7 +28,7 @@ const { values } = parseArgs({
 const swaps = Number(values.swaps);
 const BETWEEN_SWAPS_MS = 200;
 const BETWEEN_LOOKS_MS = 50;
-/** More than it gets to in the time. */
+/** More than it can send in the time. */
 const MOST_REQUESTS = 1_000_000;
 
 const program = findProgram(['ab'], process.env);
@@ -54,14 +54,14 @@ interface Counted {
   readonly opened: number;
   readonly failed: number;
   readonly seconds: number;
-  /** CPU for each handshake, in microseconds. */
+  /** CPU time per handshake, in microseconds. */
   readonly serverCpu: number;
   readonly clientCpu: number;
-  /** Of the certificates that were served. */
+  /** The names of the certificates that were served. */
   readonly names: ReadonlySet<string>;
 }
 
-/** New connections all the while, as many as client and server make side by side. */
+/** Opens new connections all the time, as many as the clients and the server can handle at once. */
 async function run(client: string, changes: number): Promise<Counted> {
   const started = performance.now();
   const serverCpu = cpuSecondsOf(server.process.pid ?? 0);
@@ -101,7 +101,7 @@ interface Made {
   readonly cpu: number;
 }
 
-/** Each request has a connection of its own, closed after the answer. */
+/** Each request has its own connection, which is closed after the answer. */
 async function runClient(client: string, seconds: number): Promise<Made> {
   const child = spawn(
     client,
@@ -124,13 +124,13 @@ async function runClient(client: string, seconds: number): Promise<Made> {
   const text = said.join('');
   if (code !== 0) throw new Error(`ab ended with ${code}: ${text.slice(-500)}`);
   const numberOf = (name: string) => Number(new RegExp(`^${name}: +(\\d+)$`, 'm').exec(text)?.[1]);
-  // Of a failure in the midst of a handshake it says so at once, and not always in the end.
+  // It reports a failure during a handshake at once, and does not always count it in the end.
   const broken = text.match(/SSL handshake failed/g)?.length ?? 0;
   const failed = Math.max(numberOf('Failed requests'), broken);
   return { opened: numberOf('Complete requests') - failed, failed, cpu };
 }
 
-/** The subject of the certificate, again and again while the load goes on. */
+/** Reads the subject of the served certificate repeatedly while the load continues. */
 async function lookAtCertificates(until: Promise<unknown>) {
   const names = new Set<string>();
   let failed = 0;
@@ -147,7 +147,7 @@ async function lookAtCertificates(until: Promise<unknown>) {
   return { names, failed };
 }
 
-/** Null when the handshake fails. */
+/** Null if the handshake fails. */
 async function nameServed(): Promise<string | null> {
   const port = Number(new URL(server.na.url).port);
   const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false });

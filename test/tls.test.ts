@@ -1,4 +1,4 @@
-/** TLS of the authority's own, and how a new certificate comes into use. */
+/** The authority's own TLS, and how a new certificate comes into use. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

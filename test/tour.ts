@@ -1,6 +1,6 @@
 /**
- * `npm run tour -- heartbeat`: the files and functions that one request crosses, counted by V8 while the real server
- * answers it. `npm run tour` alone names the requests.
+ * `npm run tour -- heartbeat`: shows the files and functions that one request passes through, as recorded by V8 while
+ * the real server answers it. `npm run tour` alone lists the requests.
  */
 import { Session } from 'node:inspector/promises';
 import { relative } from 'node:path';
@@ -16,7 +16,7 @@ import {
   signedByNode,
 } from './support/requests.ts';
 
-/** Each is sent twice, prepared anew: the first time, caches are filled. */
+/** Each is prepared and sent twice, because the first time fills caches. */
 const REQUESTS: Readonly<Record<string, (na: TestAuthority) => Promise<SignedRequest>>> = {
   async heartbeat(na) {
     const { key, certId } = await joinedNode(na);
@@ -51,7 +51,7 @@ if (prepare === undefined) {
   process.stdout.write(`\n${crossed.size} files, ${count} functions\n`);
 }
 
-/** Names of functions that ran, by their files; what has no name is counted with the function around it. */
+/** Names of the functions that ran, by file; a function without a name counts as part of the one around it. */
 async function functionsCrossed(
   run: () => Promise<void>,
 ): Promise<ReadonlyMap<string, readonly string[]>> {

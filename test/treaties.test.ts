@@ -22,7 +22,7 @@ import {
   verifies,
 } from './support/trust.ts';
 
-/** For tests that leave nothing behind that another of them notices. */
+/** For tests that leave nothing behind that another test would notice. */
 const shared = sharedAuthority();
 
 const ISSUE = '/admin/recognition-treaties';

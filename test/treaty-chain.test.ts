@@ -1,4 +1,4 @@
-/** Which keys a treaty names after it has followed a chain, whatever the chain and the clock [core-4-13-1]. */
+/** Which keys a treaty names after it has followed a chain, for any chain and any clock [core-4-13-1]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -22,7 +22,7 @@ import {
 
 const OTHER = countedKey(39).publicKey;
 
-/** Steps whose times ascend; a rollback follows its planned change. */
+/** Steps in ascending order of time; a rollback follows its planned change. */
 const STEPS: fc.Arbitrary<Step[]> = fc
   .array(
     fc.record({
@@ -43,7 +43,7 @@ const STEPS: fc.Arbitrary<Step[]> = fc
     });
   });
 
-/** What the treaty knows after it has followed at this time. */
+/** What the treaty knows after it has followed the chain at this time. */
 function followed(pin: TreatyPin, chain: readonly AuthoritySuccession[], now: number): TreatyPin {
   const verdict = followForTreaty(pin, null, { successions: chain }, now, TOOLS);
   assert.equal(verdict.refusal, null, verdict.refusal?.message);
@@ -75,7 +75,7 @@ test('a treaty names the current key first, then only keys that may still sign, 
         for (const key of rest) assert.equal(states.get(key), 'previous');
         assert.ok(treaty.subjectKeys.includes(OTHER), 'a key outside the chain stays');
       }
-      // At any time, also an earlier one, no key counts that was stolen when the treaty followed.
+      // No key that was stolen by the time the treaty followed is accepted at any time, even an earlier one.
       const at = START + later * HOUR;
       const stolen = treaty.followed.flatMap(({ kind, from_key }) =>
         kind === 'compromise' ? [from_key] : [],

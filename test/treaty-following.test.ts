@@ -23,7 +23,7 @@ import {
   verifies,
 } from './support/trust.ts';
 
-/** For tests with a partner of their own. */
+/** For tests that each have their own partner. */
 const shared = sharedAuthority();
 
 const SECOND_KEY = countedKey(2);
@@ -69,7 +69,7 @@ async function rowOf(na: TestAuthority, { treaty_id }: JsonObject) {
   return (await get(na, `/recognition-treaties/${treaty_id}`)).body;
 }
 
-/** Whether an attestation of the partner that this key has signed is accepted under the treaty. */
+/** How an attestation of the partner that this key has signed is verified under the treaty. */
 async function verdict(na: TestAuthority, { name }: Partner, key: Signer, treaty: JsonObject) {
   const attestation = sovereign(name, key).attestation(na.clock.now());
   return (await post(na, '/attestations/verify-with-treaty', { attestation, treaty })).body.reason;

@@ -173,7 +173,7 @@ suite('what it finds', () => {
     return { sovereignId, keyId: 'key', signer, sha256: SHA256, now, uuid: systemRuntime.uuid };
   }
 
-  /** Says it has the key, but signs with another. */
+  /** Claims to have a key, but signs with another one. */
   function impostor(): Signer {
     return { publicKey: newKey().publicKey, sign: newKey().sign };
   }

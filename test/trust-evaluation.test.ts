@@ -23,7 +23,7 @@ import {
 const NOW = Date.UTC(2026, 2, 1, 10);
 const DAY = 24 * HOUR;
 
-/** A treaty: from, to, milliseconds until it expires, and the reason of its revocation. */
+/** A treaty: from, to, milliseconds until it expires, and the reason for its revocation. */
 type Given = readonly [from: string, to: string, left?: number, revoked?: string];
 
 /** An imported revocation: issuer and attestation. */
@@ -60,7 +60,7 @@ function judge(
   return evaluateTrust(index, source, target, NOW);
 }
 
-/** Codes of the signals with their severity, in order. */
+/** The severity and code of each signal, in order. */
 function signalsOf({ signals }: { readonly signals: readonly JsonObject[] }): string[] {
   for (const { detail } of signals) assert.ok(typeof detail === 'string' && detail !== '');
   return signals.map(({ code, severity }) => `${severity} ${code}`);
@@ -272,7 +272,7 @@ for (const [name, treaties, revocations, hops, signals] of [
     2,
     [PRESSURE],
   ],
-  // Several findings: the gravest decides, and all are reported
+  // Several findings: the most severe decides, and all are reported
   [
     'two expiring treaties',
     [
@@ -364,7 +364,7 @@ test('signals of a great many revocations are limited, and the rest is still rep
 
 // Through the server
 
-/** Our evidence about `target`, out of an offer to it. */
+/** Our evidence about `target`, from an offer to it. */
 async function evidenceAbout(na: TestAuthority, target: string): Promise<JsonObject> {
   const offer = await created(operate(na, '/admin/agreements/offer', offerRequest(na, target)));
   return inner(offer, 'offerer_evidence');
@@ -392,7 +392,7 @@ function summaryOf(record: JsonObject): readonly unknown[] {
   ];
 }
 
-/** A treaty between two others, as stored by the authority. */
+/** Stores a treaty between two other sovereigns in the authority. */
 function recognizedBy(na: TestAuthority, issuer: string, subject: Party): Promise<JsonObject> {
   return recognized(na, subject, { issuer_sovereign_id: issuer });
 }

@@ -208,7 +208,7 @@ test('a hop count may be an integral float, and text may be any text', async () 
   assert.ok(verifies(record, na.audience));
 });
 
-// Which graph it was made on
+// The graph that it is based on
 
 test('the graph digest is the given one, or else that of the graph as it is served', async (t) => {
   await using na = await startUnlimited();

@@ -1,4 +1,6 @@
-/** Why, as of when and what if, as the service answers it [core-6-3-1]; the search is test/trust-questions.test.ts. */
+/**
+ * Why, as of when and what if, as answered by the service [core-6-3-1]; test/trust-questions.test.ts tests the search.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -17,7 +19,7 @@ import { issued, parsed, recognize, revokeTreaty } from './support/trust.ts';
 
 const PATH = '/connectome/trust-path';
 
-/** Issues a treaty and returns its id; a second passes. */
+/** Issues a treaty and returns its id; the clock advances by a second. */
 async function treaty(
   na: TestAuthority,
   issuer_sovereign_id: string,

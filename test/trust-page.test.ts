@@ -1,4 +1,7 @@
-/** `/trust` in a real browser: why one sovereign trusts another, what if, and how it was [core-6-3-1]. */
+/**
+ * `/trust` in a real browser: why one sovereign trusts another, what would change that, and how it was before
+ * [core-6-3-1].
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
@@ -12,7 +15,7 @@ import { issued, recognize, revokeTreaty } from './support/trust.ts';
 let na: TestAuthority;
 let browser: TestBrowser;
 let start: number;
-/** From alpha over beta to gamma, twice from beta on; a direct treaty that was revoked; a dead end. */
+/** One treaty from alpha to beta, two from beta to gamma, a revoked one from alpha to gamma, and a dead end. */
 const ids: Record<string, string> = {};
 
 before(async () => {
@@ -104,7 +107,7 @@ test('without a script the question can be asked from the home page, answered, a
   assert.deepEqual(visit.problems, []);
 });
 
-/** What the drawing of the path says: sovereigns, and what is between them. */
+/** The contents of the drawn path: sovereigns, and what is between them. */
 async function drawn(address: string, options = {}): Promise<string[]> {
   await using visit = await browser.visit(na.url + address, options);
   const parts = visit.page.locator('.path-drawing :is(.path-end, .hop)');

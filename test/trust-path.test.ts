@@ -1,4 +1,4 @@
-/** The search for a trust path against a plain breadth-first search, word for word [core-6-3]. */
+/** The search for a trust path, compared with a plain breadth-first search, written exactly as specified [core-6-3]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -10,7 +10,7 @@ import { formatInstant } from '../src/base/timestamp.ts';
 const NOW = Date.UTC(2026, 2, 1, 10);
 const HOUR = 3_600_000;
 
-/** One treaty as the test sees it. */
+/** A treaty as the test sees it. */
 interface Given {
   readonly id: string;
   readonly from: string;
@@ -18,7 +18,7 @@ interface Given {
   readonly state: 'active' | 'expiring_soon' | 'expired' | 'revoked' | 'replaced';
 }
 
-/** Milliseconds until expiry and the reason of revocation that put a treaty into each state. */
+/** Milliseconds until expiry, and the reason for revocation, that put a treaty into each state. */
 const MAKING = {
   active: [100 * HOUR, null],
   expiring_soon: [1000, null],
@@ -35,7 +35,7 @@ const RISK = {
   replaced: 'none',
 } as const;
 
-/** The row of the graph [core-6-2]. */
+/** The treaty's row in the graph [core-6-2]. */
 function rowOf({ id, from, to, state }: Given) {
   const [left, reason] = MAKING[state];
   return {
@@ -51,8 +51,8 @@ function rowOf({ id, from, to, state }: Given) {
 }
 
 /**
- * Breadth-first over active edges in direction from -> to, edges tried in (from, to, treaty_id) order,
- * each sovereign visited once; first arrival wins.
+ * Breadth-first over active edges in the direction from -> to; edges are tried in (from, to, treaty_id) order, each
+ * sovereign is visited once, and the first arrival wins.
  */
 function reference(edges: readonly Given[], from: string, to: string) {
   const sorted = [...edges].sort(
@@ -92,7 +92,7 @@ function reference(edges: readonly Given[], from: string, to: string) {
   return { ...none, reason: 'direct_treaty_revoked', path: [rowOf(ended)] };
 }
 
-/** By code point, which is the order of the UTF-8 bytes. */
+/** Compares by code point, which is the order of the UTF-8 bytes. */
 function compare(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
@@ -124,7 +124,7 @@ function assertEqualSearch(edges: readonly Given[], from: string, to: string): v
   assert.deepEqual(found, reference(edges, from, to));
 }
 
-/** Names whose order by code point differs from that by UTF-16 unit stand among them. */
+/** Includes names whose order by code point differs from their order by UTF-16 unit. */
 const NAMES = ['a', 'b', 'B', 'c', 'd', '\ue000', '\u{1f600}', 'z', '', '__proto__'];
 
 function graphs(sovereigns: number, maxEdges: number, states: readonly Given['state'][]) {

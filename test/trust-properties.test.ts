@@ -1,4 +1,4 @@
-/** Records of the trust protocol under random content: what their signatures cover, and what reading keeps. */
+/** Records of the trust protocol with random content: what their signatures cover, and what reading preserves. */
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -124,7 +124,7 @@ import {
   voteDraft,
 } from './support/trust-drafts.ts';
 
-/** A policy that licenses just what the intent declares. */
+/** A policy that licenses exactly what the intent declares. */
 function licenseFor(intent: DataAccessIntent): DataLicensePolicy {
   return {
     policy_id: 'policy-1',
@@ -145,14 +145,14 @@ interface Kind {
   readonly name: string;
   readonly signed: fc.Arbitrary<JsonObject>;
   read(received: unknown, fresh?: Fresh): JsonObject | null;
-  /** Null when the reader refuses what was received. */
+  /** Null if the reader refuses the received record. */
   judge(received: unknown, keys: readonly string[]): string | null;
   readonly own: 'signature' | 'signatures';
   readonly genuine: string;
   readonly forged: string;
-  /** Without any signature. */
+  /** The verdict without any signature. */
   readonly missing: string;
-  /** Members whose change is reported for another reason than the signature. */
+  /** Members for which changes are reported for another reason than the signature. */
   readonly otherReasons: { readonly [member: string]: string };
 }
 
@@ -178,7 +178,7 @@ function singly(draft: fc.Arbitrary<JsonObject>): fc.Arbitrary<JsonObject> {
   return draft.map((members) => signSingly(members, soleSigner(SIGNER, 'key')));
 }
 
-/** Signed over the seven members that counters and agreements share. */
+/** Signs the seven members that counters and agreements share. */
 function agreed(draft: fc.Arbitrary<JsonObject>): fc.Arbitrary<JsonObject> {
   return draft.map((members) => {
     const over = agreementText(members as unknown as AgreementRecord);
@@ -193,7 +193,7 @@ const AGREED_VERDICTS = {
   missing: 'missing_offerer_signature',
 } as const;
 
-/** No endpoint verifies these alone: only the signature is judged. */
+/** No endpoint verifies these alone, so only the signature is checked. */
 const SIGNATURE_VERDICTS = {
   own: 'signature',
   genuine: 'signed',
@@ -233,7 +233,7 @@ const KINDS: readonly Kind[] = [
     otherReasons: { responder_sovereign_id: 'not_a_party' },
   }),
   kind({
-    // Whoever signed a counter has signed the agreement made from it.
+    // The signer of a counter has also signed the agreement created from it.
     name: 'CapabilityCounter',
     signed: agreed(counterDraft),
     read: readCapabilityCounter,
@@ -349,7 +349,7 @@ const KINDS: readonly Kind[] = [
   }),
 ];
 
-/** Free-form members: whatever stands below them is part of the record. */
+/** Free-form members: everything below them is part of the record. */
 const FREE = new Set(['scope', 'metadata', 'offerer_evidence', 'responder_evidence', 'signals']);
 const DATETIME = /_(at|from|until)$/;
 
@@ -453,7 +453,7 @@ function signatureOf(record: JsonObject, own: Kind['own']): JsonObject {
   return signature as JsonObject;
 }
 
-/** The base64 with one bit of one byte turned over. */
+/** The base64 text with one bit of one byte flipped. */
 function flipped(base64: string, at: number): string {
   const bytes = Buffer.from(base64, 'base64');
   bytes[at] = (bytes[at] ?? 0) ^ 1;
@@ -534,7 +534,7 @@ function digestOf<T>(record: T | null, digest: (record: T) => string): string | 
   return record === null ? null : digest(record);
 }
 
-/** Keys as callers may list them. */
+/** Keys as callers may send them. */
 const keyText = fc.oneof(
   text,
   fc
@@ -593,7 +593,7 @@ test('no map of validator keys makes the verification of a consensus proof fail'
       const keys = new Map(Object.entries(map));
       const reason = verifyConsensusProof(proof, keys, OWN_KEY, NOW, verifySignature);
       const voters = proof.votes.map((vote) => vote.validator_sovereign_id);
-      // Votes are judged in order, and the first one that fails says why.
+      // Votes are checked in order, and the first one that fails determines the reason.
       const failing = voters.find((id) => keys.get(id) !== VALIDATOR_MAP.get(id));
       const failure =
         failing !== undefined && keys.has(failing)
@@ -606,7 +606,7 @@ test('no map of validator keys makes the verification of a consensus proof fail'
 });
 
 const capability = text.filter((tag) => tag !== '');
-/** Sets with repeats: few distinct texts among many places. */
+/** Sets with duplicates: few distinct texts in many places. */
 const capabilitySets = fc.oneof(
   fc.array(capability, { minLength: 1, maxLength: 70, size: 'max' }),
   fc.array(fc.constantFrom<string[]>('a', 'b', '\ue000', '\u{1f600}'), {
@@ -631,7 +631,7 @@ function commitmentTo(
   return signSingly(commitment, soleSigner(SIGNER, 'key'));
 }
 
-/** Root over the leaves, word for word [trust-3-3], from the root down. */
+/** The root over the leaves, computed exactly as specified [trust-3-3], from the root down. */
 function referenceRoot(capabilities: readonly string[]): string {
   const leaves = capabilities.toSorted(compareCodePoints).map((tag) => hashOf(tag));
   let width = 1;
@@ -703,7 +703,7 @@ test('the padding of a tree is not a member', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 70 }), (length) => {
       const capabilities = Array.from({ length }, (_, index) => `capability-${index}`);
-      // Sorted last, so that whatever stands beside and behind it is padding.
+      // Sorted last, so that everything next to it and after it is padding.
       const last = capabilities.toSorted().at(-1) as string;
       const { proof, verdict } = provenMember(capabilities, last);
       const turnedOver = proof.merkle_path.map((node) => ({ ...node, is_left: !node.is_left }));
@@ -728,7 +728,7 @@ test('a proof with anything on its path changed proves nothing', () => {
         const sibling = Buffer.from(node.sibling_hash, 'hex');
         const changed = (change: Partial<typeof node>) =>
           along(path.with(level, { ...node, ...change }));
-        // Of two equal neighbors either may stand on the left.
+        // If two neighbors are equal, either may be on the left.
         const flip = sibling.equals(current) ? 'valid' : 'root_mismatch';
         assert.equal(changed({ is_left: !node.is_left }), flip);
         for (const sibling_hash of [
@@ -750,7 +750,7 @@ test('a proof with anything on its path changed proves nothing', () => {
   );
 });
 
-/** The proof of a member, and what becomes of it with something changed. */
+/** The proof of a member, and its verification with changes. */
 function provenMember(capabilities: readonly string[], member: string) {
   const proof = proofOf(capabilities, member);
   const commitment = commitmentTo(capabilities);
@@ -790,7 +790,7 @@ function ballotAt(validator: string, micros: number, digest: string | null): Bal
 
 const digests = fc.option(fc.constantFrom('d1', 'd2', 'd3'), { freq: 5 });
 const micros = fc.oneof(fc.nat({ max: 1_000_000 }), fc.nat({ max: 120_000_000 }));
-/** Of distinct validators, each at a time of its own. */
+/** Ballots of distinct validators, each at a different time. */
 const ballots = fc
   .uniqueArray(fc.tuple(micros, digests), { selector: ([at]) => at, maxLength: 12 })
   .map((list) => list.map(([at, digest], index) => ballotAt(`val-${index}`, at, digest)));
@@ -881,7 +881,7 @@ test('of several votes of a validator at one time the first in the list counts',
   );
 });
 
-/** Signed votes on the proof, ten seconds apart, each with a digest of its own unless one is given. */
+/** Signed votes on the proof, ten seconds apart; each has its own digest unless one is given. */
 function castVote(validator: string, index: number, vote: boolean, digest = `d${index}`) {
   return castBy({
     vote_id: `vote-${index}`,

@@ -21,7 +21,7 @@ import {
   singlyVerifies,
 } from './support/trust-protocol.ts';
 
-/** Two authorities, each recognizing the other, under one clock. */
+/** Two authorities that recognize each other, on one clock. */
 async function twoSovereigns() {
   const clock = testClock();
   const folders = [networkFolder('alpha'), networkFolder('beta')] as const;
@@ -45,7 +45,7 @@ function recognizes(at: TestAuthority, name: string, { audience }: TestAuthority
   return recognize(at, { subject_sovereign_id: name, subject_public_keys: [audience] });
 }
 
-/** An hour from now. */
+/** A validity of an hour from now. */
 function window(now: number): JsonObject {
   return { valid_from: formatInstant(now), valid_until: formatInstant(now + HOUR) };
 }
@@ -70,24 +70,24 @@ function decide(at: TestAuthority, agreement: JsonObject, capability: string): P
   });
 }
 
-/** What a verification says: its reason, or how the request was refused. */
+/** The result of a verification: its reason, or how the request was refused. */
 function finding(answer: Received): string {
   if (outcome(answer) !== '200') return outcome(answer);
   const { reason, violation_reason: violation } = answer.body;
   return reason ?? violation ?? 'valid';
 }
 
-/** A record shown to an authority that did not make it. */
+/** A record presented to an authority that did not create it. */
 interface Exhibit {
   readonly what: string;
   readonly path: string;
   readonly body: JsonObject;
-  /** The keys it is to be judged by. */
+  /** The keys with which it is verified. */
   readonly keys: JsonObject;
   readonly reason: string;
   /** The result without those keys. */
   readonly keyless: string;
-  /** The body with something in the record changed, and what is found then. */
+  /** Changes of the body that alter the record, and the result with them. */
   readonly tampered: JsonObject;
   readonly exposed: string;
 }
@@ -131,7 +131,7 @@ function decisionExhibit(
   };
 }
 
-/** The justification of a decision that authorizes, which its operator makes outside HTTP. */
+/** The justification of a decision that authorizes, which its operator creates outside HTTP. */
 function justificationOf(decision: JsonObject, operator: TestAuthority): JsonObject {
   const madeAt = decision.decision_made_at as JsonValue;
   const decisionId = decision.decision_id as JsonValue;
@@ -172,7 +172,7 @@ test('two authorities agree, decide, disclose, vote and license, and each can pr
   const assembly = await reachConsensus(network, authorized);
   const access = await licenseData(network, authorized);
 
-  // Decisions, consensus and intents pass; agreements, evidence and commitments stay.
+  // Decisions, consensus proofs and intents expire; agreements, evidence and commitments do not.
   clock.advance(5 * MINUTE + 1);
   for (const [at, { path, body, keys }, expected] of [
     ...decisions.map((exhibit) => [beta, exhibit, 'decision_expired'] as const),
@@ -193,7 +193,7 @@ test('two authorities agree, decide, disclose, vote and license, and each can pr
   );
 });
 
-/** Alpha offers, beta narrows it, alpha accepts. */
+/** Alpha makes an offer, beta narrows it, and alpha accepts. */
 async function agreeOn({ clock, alpha, beta }: Network) {
   const offer = await offerToBeta(alpha);
   assert.ok(verifies(offer, alpha.audience));
@@ -254,7 +254,7 @@ async function agreeOn({ clock, alpha, beta }: Network) {
     body: { agreement },
     keys: agreementKeys,
     reason: 'accepted',
-    // Both signed it, so each finds its own signature, which then counts for both parties.
+    // Both have signed it, so each finds its own signature, which without keys counts for both parties.
     keyless: 'accepted',
     tampered: { agreement: widened(agreement) },
     exposed: 'invalid_offerer_signature',
@@ -276,7 +276,7 @@ async function agreeOn({ clock, alpha, beta }: Network) {
   return { agreement, shown };
 }
 
-/** Evidence as it was made for the agreement, and as an operator states it. */
+/** Evidence as created for the agreement, and as stated by an operator. */
 async function exchangeEvidence({ alpha, beta }: Network, agreement: JsonObject) {
   const offererEvidence = inner(agreement, 'offerer_evidence');
   const responderEvidence = inner(agreement, 'responder_evidence');
@@ -312,7 +312,7 @@ async function exchangeEvidence({ alpha, beta }: Network, agreement: JsonObject)
   return exhibit;
 }
 
-/** What was agreed is authorized; what was only offered is not. */
+/** What was agreed on is authorized; what was only offered is not. */
 async function decideOn({ alpha, beta }: Network, agreement: JsonObject) {
   const authorized = await created(decide(alpha, agreement, 'read'));
   const denied = await created(decide(alpha, agreement, 'write'));
@@ -331,7 +331,7 @@ async function decideOn({ alpha, beta }: Network, agreement: JsonObject) {
   return { authorized, decisions };
 }
 
-/** Alpha commits to what was agreed; beta proves one capability of it without disclosing the other. */
+/** Alpha commits to what was agreed on; beta proves one capability of it without disclosing the other. */
 async function disclose({ alpha, beta }: Network, agreement: JsonObject) {
   const commitment = await created(
     operate(alpha, '/admin/disclosure/commit', { capabilities: ['read', 'audit'], agreement }),
@@ -370,7 +370,7 @@ async function disclose({ alpha, beta }: Network, agreement: JsonObject) {
     exposed: 'root_mismatch',
   });
 
-  // A proof is nullified once, whatever it contains the second time.
+  // A proof is nullified only once, regardless of its contents the second time.
   const nullifier = await created(operate(alpha, '/admin/disclosure/nullifier', { proof }));
   assert.ok(singlyVerifies(nullifier, alpha.audience));
   assert.ok(!singlyVerifies({ ...nullifier, proof_id: 'another' }, alpha.audience));
@@ -453,7 +453,7 @@ async function reachConsensus({ alpha, beta }: Network, authorized: JsonObject) 
   return assembly;
 }
 
-/** Alpha licenses data to beta, and beta declares what it wants of it. */
+/** Alpha licenses data to beta, and beta declares what it wants to do with it. */
 async function licenseData({ clock, alpha, beta }: Network, authorized: JsonObject) {
   const policy = await created(
     operate(alpha, '/admin/data-usage/policy', {
@@ -560,7 +560,7 @@ test('accepting an offer unchanged binds the offerer once it has signed too', as
   assert.equal(outcomeWithCause(await again()), '422 accept_rejected offer_expired');
 });
 
-/** With a capability that was not agreed on. */
+/** The record with a capability that was not agreed on. */
 function widened(record: JsonObject): JsonObject {
   const terms = inner(record, 'agreed_terms');
   const capabilities = [...(terms.capabilities as string[]), 'write'];

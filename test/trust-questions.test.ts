@@ -1,5 +1,5 @@
 /**
- * Questions about trust beyond its path as it is, against plain searches over small graphs [core-6-3-1].
+ * Questions about trust other than its current path, compared with plain searches over small graphs [core-6-3-1].
  * test/trust-explanations.test.ts asks a server.
  */
 import assert from 'node:assert/strict';
@@ -23,7 +23,7 @@ import { formatInstant } from '../src/base/timestamp.ts';
 const START = Date.UTC(2026, 0, 1);
 const HOUR = 3_600_000;
 
-/** One treaty as the test sees it; instants in hours from the start. */
+/** A treaty as the test sees it; instants are in hours from the start. */
 interface Given {
   readonly id: string;
   readonly from: string;
@@ -120,7 +120,7 @@ function asked(index: RecognitionIndex, { from, to, now, asOf, without }: Questi
   return findTrustPathIn(trustView(now, asOf, without), index, from, to);
 }
 
-/** The explanation, with the work done slice by slice. */
+/** The explanation, computed slice by slice. */
 function explained(index: RecognitionIndex, question: Question): ExplanationText {
   const graph = finished(copyGraph(index));
   assert.ok(graph !== null);
@@ -150,7 +150,7 @@ function inForce(given: Given, { now, asOf, without }: Question, time = asOf ?? 
   return isIssued && !isRevoked && !without.has(given.id) && time <= at(given.expires) - 1000;
 }
 
-/** Ids of the first of the shortest paths; null when there is none. */
+/** Ids of the treaties on the first of the shortest paths; null if there is none. */
 function plainPath(edges: readonly Given[], from: string, to: string): string[] | null {
   if (from === to) return null;
   const sorted = edges.toSorted(
@@ -175,7 +175,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : Number(a > b);
 }
 
-/** Hops to every sovereign that is reached; nothing leads on from `end`. */
+/** The number of hops to every sovereign that can be reached; nothing leads on from `end`. */
 function plainHops(edges: readonly Given[], start: string, end: string): Map<string, number> {
   const hops = new Map([[start, 0]]);
   for (const [here, count] of hops) {
@@ -348,7 +348,7 @@ test('the candidates are the treaties that touch the search, each with the first
   );
 });
 
-/** Id, failed test and hops of a treaty, by a plain reading of the contract. */
+/** Id, failed test and hops of a treaty, computed directly from the contract. */
 function plainCandidate(given: readonly Given[], each: Given, question: Question) {
   const { from, to, without, asOf, now } = question;
   if (from === to || each.from === to || each.to === from) return null;

@@ -139,7 +139,7 @@ for (const { id, description, input, expected } of vectorsOf('signatures.json') 
   });
 }
 
-// Layouts [core-5-6] to [core-5-10]: what is required, what has which default
+// Layouts [core-5-6] to [core-5-10]: required members, and defaults
 
 const key = newKey();
 const [alpha, beta] = [sovereign('alpha', key), sovereign('beta')];
@@ -518,7 +518,7 @@ test('an integral float is an integer even where a number can no longer represen
   }
 });
 
-/** The sequence as it stands in the signed text; null when the feed is refused. */
+/** The sequence as it appears in the signed text; null if the feed is refused. */
 function signedSequence(token: string): string | null {
   const record = readRevocationFeed({
     ...FULL.SovereignRevocationFeed,
@@ -529,7 +529,7 @@ function signedSequence(token: string): string | null {
 
 // Datetimes [core-1-3]
 
-/** Records and a datetime of theirs that no other rule binds. */
+/** Records, each with a datetime that no other rule restricts. */
 const DATETIMES = [
   ['SovereignRevocationFeed', 'issued_at'],
   ['MembershipAttestation', 'issued_at'],

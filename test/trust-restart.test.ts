@@ -1,7 +1,4 @@
-/**
- * Everything that is persisted is there again after a restart, byte for byte
- * [service-what-the-service-does].
- */
+/** Everything that is stored is there again after a restart, byte for byte [service-what-the-service-does]. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -33,7 +30,7 @@ const FREE = parseJson(
   '{"limit":1.0,"n":10,"tiny":1e-7,"big":18446744073709551616,"name":"Z\\u00fcrich \\u2713 \\ud83d\\ude00","deep":[{"a":null},[1.50]]}',
 ) as JsonObject;
 
-/** Everything another party can read of the trust state; answers by path. */
+/** The paths of everything that another party can read of the trust state. */
 const DOCUMENTS = [
   '/genesis',
   '/sovereign.json',
@@ -55,12 +52,12 @@ const DOCUMENTS = [
   '/agents?capability=llm:chat',
 ];
 
-/** One of everything, in every state it can be in, a second apart. */
+/** Creates everything in every state that it can have, a second apart. */
 async function populate(na: TestAuthority): Promise<{
   readonly beta: Sovereign;
-  /** Where each record is read by its id. */
+  /** Where each record can be read by its id. */
   readonly paths: readonly string[];
-  /** Of a registration that went with its certificate. */
+  /** The id of a registration that was removed with its certificate. */
   readonly gone: string;
 }> {
   const beta = sovereign('beta');
@@ -145,7 +142,7 @@ async function readAll(na: TestAuthority, paths: readonly string[]): Promise<[st
   for (const path of paths) {
     const { status, text, headers } = await get(na, path);
     const baseless = text.replaceAll(na.url, 'URL');
-    // The metadata names the port it is served on, which is another one after a start.
+    // The metadata names the server's port, which is different after a start.
     const etag = path === '/sovereign.json' ? null : headers.get('etag');
     seen.push([path, { status, text: baseless, etag }]);
   }

@@ -20,7 +20,7 @@ import {
   signedBy,
 } from './support/trust.ts';
 
-/** What a sovereign serves of a record that it has issued: signed by the keys of now. */
+/** The current form of a treaty that a sovereign has issued, signed by its current keys. */
 async function servedTreaty(na: TestAuthority, { treaty_id }: JsonObject): Promise<JsonObject> {
   return parsed(await get(na, `/recognition-treaties/${treaty_id}`)).treaty as JsonObject;
 }
@@ -32,7 +32,7 @@ async function servedAttestation(
   return parsed(await get(na, `/attestations/${attestation_id}`)).attestation as JsonObject;
 }
 
-/** Lets a treaty follow what the other sovereign serves now. */
+/** Lets a treaty follow the chain that the other sovereign currently serves. */
 async function follow(na: TestAuthority, { treaty_id }: JsonObject, other: TestAuthority) {
   const authority_keys = parsed(await get(other, '/authority-keys'));
   return operate(na, `/admin/recognition-treaties/${treaty_id}/follow`, {
@@ -72,7 +72,7 @@ for (const isRolledBack of [false, true]) {
     let operated = beta;
     let feeds = 0;
 
-    /** What was issued before the change, what is issued now, and what the other side issued; and the feed. */
+    /** Checks what was issued before the change, what is issued now, what the other side issued, and the feed. */
     async function assertTrusted(instant: string, copy: JsonObject): Promise<void> {
       const treaty = await servedTreaty(alpha, ofAlpha);
       const now = await issued(attest(operated, terms));

@@ -1,4 +1,4 @@
-/** The units of docs/deploy, as they are, under a real systemd: started, reloaded, killed and stopped. */
+/** The units of docs/deploy, unchanged, under a real systemd: started, reloaded, killed and stopped. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -30,11 +30,11 @@ after(() => rmSync(scratch, { recursive: true, force: true }));
 
 const deployed = (name: string) =>
   readFileSync(new URL(`docs/deploy/${name}`, PROJECT), 'utf8').replace('/usr/bin/node', NODE);
-/** Where the Node.js of this machine is for the services. */
+/** Where services find this machine's Node.js. */
 const NODE = '/opt/node';
 const STATE = '/var/lib/private/mesh-na';
 
-/** The command of the manual that makes the network, as root. */
+/** The manual's command that creates the network, run as root. */
 function documentedInit(): string {
   const manual = readFileSync(new URL('docs/install.md', PROJECT), 'utf8');
   const [, command] = /^sudo \/usr\/bin\/node (.* init .*)$/m.exec(manual) ?? [];
@@ -42,7 +42,7 @@ function documentedInit(): string {
   return `${NODE} ${command}`;
 }
 
-/** The program as it is installed, and a network with TLS whose authority key the signer alone has. */
+/** Installs the program, and creates a network with TLS whose authority key only the signer has. */
 async function start(port: number): Promise<Systemd> {
   const checkout = join(scratch, 'checkout');
   makeCheckout(checkout);
@@ -80,7 +80,7 @@ async function start(port: number): Promise<Systemd> {
   });
 }
 
-/** Polls: what another process does can only be looked at. */
+/** Polls, because another process can only be observed. */
 async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + 60_000;
   while (!(await holds())) {
@@ -101,7 +101,7 @@ test('both services start, reload, come back after a kill, and stop', {
   const uidOf = async (unit: string) =>
     statSync(`${systemd.path('/proc')}/${await shown(unit, 'MainPID')}`).uid;
 
-  // Wanted by the authority, the signer is started with it; it returns once the authority says that it serves.
+  // The authority's unit wants the signer, so both start; this returns once the authority reports that it is ready.
   await systemctl('start', 'mesh-na.service');
   assert.equal(
     await systemctl('is-active', 'mesh-na.service', 'mesh-na-signer.service'),
@@ -165,7 +165,7 @@ async function ready(port: number, pair: string) {
   return JSON.parse(await answer.text());
 }
 
-/** As a renewal does: by renaming, for the user of the service. */
+/** Replaces the pair as a renewal does: by renaming, with the service's user as the owner. */
 function replacePair(systemd: Systemd, uid: number): void {
   for (const [from, to] of [
     ['second.crt', 'served.crt'],

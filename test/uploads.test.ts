@@ -16,7 +16,7 @@ interface Receiver {
   [Symbol.dispose](): void;
 }
 
-/** A real server that does nothing but receive, and answers with what became of each body. */
+/** A real server that only receives bodies, and answers with the result for each one. */
 async function receiver(limits: UploadLimits, bodyLimit: number): Promise<Receiver> {
   const uws: typeof import('uWebSockets.js') = createRequire(import.meta.url)('uWebSockets.js');
   const uploads = createUploads(limits);
@@ -43,7 +43,7 @@ function described(body: ReceivedBody): string {
   return `<${typeof body === 'string' ? body : Buffer.from(body).toString('latin1')}>`;
 }
 
-/** A request whose body has begun: so many bytes of it have arrived when this resolves. */
+/** A request with an incomplete body: when this resolves, this many bytes have arrived. */
 async function begun({ url }: Receiver, bytes: number, total: number): Promise<RawConnection> {
   const connection = await rawConnection(url);
   connection.write(`POST / HTTP/1.1\r\nHost: na\r\nContent-Length: ${total}\r\n\r\n`);
@@ -52,7 +52,7 @@ async function begun({ url }: Receiver, bytes: number, total: number): Promise<R
   return connection;
 }
 
-/** What was written before is read before this answer: the server reads its sockets in turns. */
+/** Everything written before this is read before these answers, because the server reads its sockets in turn. */
 async function arrived(url: string): Promise<void> {
   for (let turn = 0; turn < 3; turn += 1) {
     const response = await fetch(url, { method: 'POST', body: 'turn' });
@@ -107,7 +107,7 @@ test('with too many bodies in transit the one idle longest is dropped', async ()
   first.write('x');
   await arrived(server.url);
   using third = await begun(server, 1, 4);
-  // The third and the request that looks whether it has arrived are one too many.
+  // The third request, and the one that checks whether it has arrived, exceed the limit.
   assert.match(await second.until('>'), /<dropped>/);
   first.write('xx');
   third.write('xxx');

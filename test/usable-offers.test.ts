@@ -1,4 +1,4 @@
-/** Whether an offer is usable, on each of the three ways [trust-4-2]. */
+/** Whether an offer is usable, in each of the three ways to use it [trust-4-2]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { JsonFloat, type JsonObject } from '../src/base/json/value.ts';

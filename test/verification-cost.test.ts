@@ -1,7 +1,4 @@
-/**
- * The cost that a stranger can cause in a public verification, and that honest records of any size still
- * verify.
- */
+/** The cost that a stranger can cause with a public verification, and that honest records of any size still verify. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -43,10 +40,10 @@ import {
 const NOW = Date.UTC(2026, 0, 15, 12);
 const POLICY = { local_sovereign_id: 'alpha' };
 
-/** Far above what the checks take on a busy machine, and far below what the products took. */
+/** Far more than the checks take on a busy machine, and far less than comparing all pairs would take. */
 const CPU_LIMIT = 1500;
 
-/** So many that comparing them pair by pair takes many seconds. */
+/** Enough that comparing them pairwise takes many seconds. */
 const ROLES = Array.from({ length: 100_000 }, (_, index) => `r${index}`);
 
 test('100,000 roles against as many allowed ones, in the opposite order, take no time', async () => {
@@ -100,14 +97,14 @@ test('one role too many among thousands is still found', async () => {
   assert.equal(byTreaty.body.reason, 'attestation_role_not_allowed');
 });
 
-/** Verifies, and records the arguments of each check. */
+/** Verifies, and records the text of each check. */
 function counting() {
   const texts: (string | Uint8Array)[] = [];
   const verify: VerifySignature = (publicKey, text, signature) => {
     texts.push(text);
     return verifySignature(publicKey, text, signature);
   };
-  /** What the checks cost, each counting the arithmetic of the curve beside its text. */
+  /** The cost of the checks: for each one, that of the elliptic-curve arithmetic and that of its text. */
   const cost = () => texts.reduce((sum, text) => sum + 16 * 1024 + text.length, 0);
   return { verify, texts, cost };
 }
@@ -123,7 +120,7 @@ function evidenceOf(size: number, signers: readonly Signer[]) {
   return read;
 }
 
-/** Signatures with ids that match no key. */
+/** Signatures whose ids match no key. */
 function unlabeled<T extends { readonly signatures: readonly SignatureItem[] }>(record: T): T {
   return { ...record, signatures: record.signatures.map(({ sig }) => ({ key_id: 'na', sig })) };
 }
@@ -327,7 +324,7 @@ test('honest records of the greatest size are verified over HTTP', async (t) => 
 
 test('a public body contains at most 32,768 values, however small they are', async () => {
   await using na = await startUnlimited();
-  // The body, the list and its items are values.
+  // The body, the list and its items all count as values.
   const fill = (items: number) => `{"unknown":[${Array.from({ length: items }, () => 0)}]}`;
   for (const path of ['/attestations/verify', '/agreements/verify', '/disclosure/prove']) {
     const fits = await send(na, 'POST', path, { body: fill(32_768 - 2) });

@@ -40,7 +40,7 @@ test('an endless loop in an edge ends the process, and a line says where it was'
   const server = await startArmed(t, '2', EDGE_HANGS);
   let isOver = false;
   void server.ended.then(() => (isOver = true));
-  // The fault is armed a little later than the signal is sent, and the other edge goes on.
+  // The fault is armed shortly after the signal is sent, and the other edge continues.
   while (!isOver) await Promise.race([get(server.na, '/genesis').catch(() => null), server.ended]);
   await endedByWatchdog(server, 'edge thread [12]');
 });
@@ -71,16 +71,19 @@ async function endedByWatchdog(server: ChildServer, where: string): Promise<void
   assert.match(stderr.trimEnd().split('\n').at(-1) ?? '', new RegExp(`^\\S+ ${line}$`));
 }
 
-/** The fault is armed a little later than the signal is sent, so the first requests may be answered. */
+/**
+ * Sends requests until the process ends; it may answer the first ones, because the fault is armed shortly after the
+ * signal.
+ */
 async function askUntilEnded({ na }: ChildServer): Promise<void> {
   try {
     while (true) await operate(na, '/admin/invite', MANY_INVITES);
   } catch {
-    // It has ended without an answer.
+    // The process has ended without an answer.
   }
 }
 
-/** Resolves once an edge says, by itself, that the authority is not ready; it has less than 2 s for it. */
+/** Resolves once an edge reports on its own that the authority is not ready, for which it has less than 2 s. */
 async function notReady({ na }: ChildServer): Promise<void> {
   const answers = Array.from({ length: 15 }, async (_, i) => {
     await delay(100 * i);

@@ -1,4 +1,4 @@
-/** Webhooks of real processes that are killed, stopped and take over from each other [events-5]: nothing is left out. */
+/** Webhooks of real processes that are killed, stopped and replaced by another [events-5]: nothing is omitted. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { loadConfig } from '../src/server/config/load.ts';

@@ -1,4 +1,4 @@
-/** What an endpoint of a webhook can do to the service that posts to it [events-5]: not much. */
+/** What a webhook endpoint can do to the service that posts to it [events-5]: not much. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { makeTlsPair } from './support/tls-files.ts';
 const LIMIT_MS = 400;
 const NEVER = new AbortController().signal;
 
-/** What the endpoint sends once it was sent something, and what it does then. */
+/** What the endpoint does once it has received something. */
 type Endpoint = (socket: Socket) => void;
 
 const says =
@@ -25,7 +25,7 @@ const says =
     if (ends) socket.end();
   };
 
-/** Sends the text again and again, as fast as it is taken. */
+/** Sends the text over and over, as fast as it is read. */
 const floods =
   (first: string, again: string): Endpoint =>
   (socket) => {
@@ -212,7 +212,7 @@ interface Listening extends AsyncDisposable {
   readonly url: string;
   connections(): number;
   isReached(): Promise<void>;
-  /** Resolves when no connection is left. */
+  /** Resolves when no connection is open. */
   isLeft(): Promise<void>;
 }
 

@@ -85,7 +85,7 @@ test('a receiver that follows the authority accepts the signature of any key tha
   assert.equal(reasonUnder(current), 'wrong_key');
 });
 
-/** With portable code and with that of the server, of a text and of bytes: they agree. */
+/** The verdicts of portable code on a text, and of the server's code on bytes; they must agree. */
 function verdictsOn({ header: proof, body, after, now }: Case) {
   const expected = { authorityKey, after, now: () => Date.parse(now) };
   return [

@@ -1,4 +1,4 @@
-/** Webhooks whose endpoints speak TLS, and whom the service believes that they are who they should be [events-5]. */
+/** Webhooks whose endpoints use TLS, and which certificates the service trusts [events-5]. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -83,7 +83,7 @@ test('without such an issuer, those of Node.js are used, and nothing is sent', a
   assert.equal(hook.requests, 0);
 });
 
-/** What the service has logged when it has failed at each of the hosts. */
+/** The service's log after it has failed at each of the hosts. */
 async function logOf(server: ChildServer, hosts: readonly string[]): Promise<string> {
   const failures = hosts.map(
     (host) => new RegExp(`^mesh_na_webhook_failures_total\\{host="${host}"\\} [1-9]`, 'm'),

@@ -1,4 +1,4 @@
-/** Webhooks [events-5]: the audit log is posted as it grows, in order, and nothing of it is ever left out. */
+/** Webhooks [events-5]: the audit log is posted as it grows, in order and without omissions. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { LoggedEvent } from '../src/client/event-chain.ts';
@@ -106,7 +106,7 @@ test('an endpoint that never answers delays neither commands, nor other webhooks
   await using na = await house.start({ MESH_WEBHOOKS: `${silent.url} ${hook.url}` });
   await invites(na, 30);
   await hook.until(30);
-  // What a stop finds unanswered is posted again.
+  // What is unanswered at a stop is posted again.
   await line(na, `mesh_na_webhook_delivered_events_total{host="${hook.host}"} 30`);
   assert.equal(silent.requests, 1, 'one request is under way at a time');
   await na.stop();
@@ -180,7 +180,7 @@ interface House extends AsyncDisposable {
   receiver(): Promise<WebhookReceiver>;
 }
 
-/** One network, whose authority is started more than once. */
+/** One network whose authority is started more than once. */
 async function openHouse(): Promise<House> {
   const folder = networkFolder('alpha');
   const clock = testClock();
@@ -202,7 +202,7 @@ async function invites(na: TestAuthority, count: number): Promise<void> {
   for (let made = 0; made < count; made += 1) await invite(na);
 }
 
-/** Resolves when the exposition has the line. */
+/** Resolves when the metrics contain the line. */
 async function line(na: TestAuthority, wanted: string): Promise<void> {
   let text = '';
   for (let looks = 0; looks < 5000; looks += 1) {

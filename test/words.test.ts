@@ -1,11 +1,11 @@
-/** Words that read as foreign: what is left of them may only become less. */
+/** Words that read as foreign: the number of their uses may only decrease. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { PROJECT_PATH } from './support/project.ts';
 
-/** How often each is still in sources and documents. Write something better, and lower the number. */
+/** How often each is still used in sources and documents. Find better words, and lower the number. */
 const LEFT: Readonly<Record<string, number>> = {
   whoever: 0,
   beside: 0,

@@ -13,9 +13,9 @@ import {
   worstQueries,
 } from './support/worst-bodies.ts';
 
-/** Milliseconds of CPU that one request may take of an edge, on the nominal machine. */
+/** Milliseconds of CPU that one request may cost an edge, on the nominal machine. */
 const EDGE_LIMIT = 50;
-/** The machine changes its speed while the search goes on. */
+/** The speed of the machine changes during the search. */
 const SLACK = 1.5;
 /** Bytes of resident memory. */
 const MOST_GROWTH = 30 * 1024 ** 2;

@@ -1,4 +1,4 @@
-/** Spent nonces, compared to plain sets: the durable ledger, and heartbeat windows with small rings. */
+/** Spent nonces, compared with plain sets: the durable ledger, and heartbeat windows with small rings. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -116,7 +116,7 @@ test('no nonce is accepted twice, and nothing fresh is refused, whatever the rin
           const signedAt = now + drift;
           const before = accepted.get(node) ?? [];
           const verdict = windows.check(node, nonce, signedAt);
-          // What may be in the window: the newest of those whose timestamps could still pass.
+          // What the window may contain: the newest nonces whose timestamps could still pass.
           const held = before.slice(-sizes.full);
           const isReplay = before.some(
             (one) =>

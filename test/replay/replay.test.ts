@@ -1,4 +1,4 @@
-/** Replay protection as a whole: what may be accepted when, across a start, a crash and a restore. */
+/** Replay protection as a whole: what may be accepted when, after a start, a crash and a restore. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -33,7 +33,7 @@ function replayAt(clock: { now: number }, newestSigned = 0): Replay {
 
 const request = (nonce: string, signedAt: number) => ({ nonce, signedAt, sending: null });
 
-/** Spends the nonce; returns what the store has to keep of it. */
+/** Spends the nonce; returns what the store has to save of it. */
 function spend(replay: Replay, rule: ReplayRule, nonce: string, at: number): readonly SpentNonce[] {
   const unit = new UnitOfWork(createSubjects(createCertificateNumbers()), at);
   replay.spend(unit, rule, 'key', request(nonce, at));

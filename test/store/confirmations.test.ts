@@ -1,4 +1,4 @@
-/** What the database has to have said before an answer from memory leaves the process that writes. */
+/** What the database must have confirmed before an answer from memory leaves the process that writes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -7,7 +7,7 @@ import {
 } from '../../src/store/postgresql/confirmations.ts';
 import type { LeaseTable } from '../../src/store/postgresql/lease-table.ts';
 
-/** Resolves the questions by hand, one after the other. */
+/** Confirmations whose questions the test answers one by one. */
 function asked() {
   let now = 1000;
   const timers: { at: number; work: () => void }[] = [];
@@ -55,7 +55,7 @@ function asked() {
       }
       await settle();
     },
-    /** What has become of it so far. */
+    /** The outcome so far; undefined while it is open. */
     async outcomeSince(time: number): Promise<{ readonly of: boolean | undefined }> {
       const outcome: { of: boolean | undefined } = { of: undefined };
       void confirmations.since(time)?.then((isHolder) => {

@@ -1,7 +1,4 @@
-/**
- * What every implementation of the store port must do. A new store has to pass this suite before it is
- * used.
- */
+/** What every implementation of the store port must do. A new store has to pass this suite before it is used. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { serialize } from 'node:v8';
@@ -22,23 +19,23 @@ import {
 } from '../../src/store/store.ts';
 import { loadAll } from '../support/stored.ts';
 
-/** One place where a store keeps its state, and the store that owns it now. */
+/** A place where a store keeps its state, and the store that currently owns it. */
 export interface OpenedStore extends AsyncDisposable {
   readonly store: Store;
-  /** Reopens the place, after its owner was closed or has died. */
+  /** Reopens the place after its owner was closed or died. */
   reopen(): Promise<Store>;
   /**
-   * Another process opens the free place, commits the units one by one, whether or not they are accepted,
-   * and dies without closing.
+   * Another process opens the place, which has no owner, commits the units one by one, whether or not they are
+   * accepted, and dies without closing.
    */
   dieAfter(units: readonly Unit[]): Promise<void>;
-  /** The audit entries of the place, in order. */
+  /** The audit entries in the place, in order. */
   auditEntries(): Promise<AuditEntry[]>;
 }
 
 export interface StoreUnderTest {
   readonly name: string;
-  /** A store on a new, empty place. */
+  /** Opens a store on a new, empty place. */
   open(): Promise<OpenedStore>;
 }
 
@@ -241,7 +238,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       await using place = await open();
       const { store } = place;
       const first = store.commit(unitOf(created('c', '1', { round: 1 })));
-      // One turn later: these belong to the second flush.
+      // A turn later, so that these belong to the second flush.
       await Promise.resolve().then(() => Promise.resolve());
       const later = [
         store.commit({ ...unitOf(), removals: [removal('c', '1', 1)] }),
@@ -399,7 +396,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
 
     test('subjects of a kind, and liveness, are loaded in the order of the bytes of their ids', async () => {
       await using place = await open();
-      // U+FFFD comes before U+1F600 as bytes, and after it as UTF-16.
+      // U+FFFD sorts before U+1F600 by bytes, and after it by UTF-16 units.
       const ids = ['b', 'a-1', '10', '9', 'a', 'B', 'a1', '\u{1F600}', '\uFFFD', 'é'];
       await place.store.commit(unitOf(...ids.map((id) => created('certificate', id, {}))));
       const contact = { lastSeen: 1, status: '', remoteAddr: '', newestSignedAt: 0 };
@@ -460,7 +457,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
         request: `request of ${nonce.digest}`,
         answer: '{"answer":"é ✓ \\u0000 \\n"}',
       }));
-      // In one unit, and in two that are stored together.
+      // Each answer is in one unit with its nonce, and both units are stored together.
       const [first, last] = answers as [KeptAnswer, KeptAnswer];
       const commits = [
         place.store.commit({ ...unitOf(), nonces: spent.slice(0, 1), answers: [first] }),
@@ -730,7 +727,7 @@ function sealed(position: number): SealedEntry {
   return seal(auditEntry(position));
 }
 
-/** The entry as it is stored; stores do not check its hash. */
+/** The entry in its stored form; stores do not check its hash. */
 export function seal(entry: AuditEntry): SealedEntry {
   const { hash: _, ...hashed } = entry;
   return { entry, text: canonicalJson(hashed) };

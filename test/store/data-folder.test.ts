@@ -35,7 +35,7 @@ import { get, joinedNode } from '../support/requests.ts';
 const DATABASE = 'state/data.mdb';
 const SENTENCE = /^The [^\n]{10,300}[^.\s]$/;
 
-/** Two networks that were in use and stopped; no test changes their folders. */
+/** Two networks that were used and stopped; no test changes their folders. */
 const clock = testClock();
 const alpha = makeNetworkFolder('alpha').folder;
 const beta = makeNetworkFolder('beta').folder;
@@ -221,7 +221,7 @@ suite('a write of which only the last step is missing', () => {
 
 const PAGE_SIZE = 4096;
 
-/** Changes the file by its meta pages, and whatever else is in it. */
+/** Changes the file through its meta pages, and through the rest of its bytes. */
 function withMetas(
   path: string,
   change: (metas: [older: Buffer, current: Buffer], bytes: Buffer) => void,
@@ -233,7 +233,7 @@ function withMetas(
   writeFileSync(path, bytes);
 }
 
-/** As LMDB does when it could not write a meta page: it puts the earlier numbers back, beside the new trees. */
+/** Does what LMDB does if it cannot write a meta page: it restores the earlier numbers, but keeps the new trees. */
 function takeBack(current: Buffer, older: Buffer): void {
   const { bytes, at } = metaNumbers({
     lastPage: readMeta(older).lastPage,
@@ -289,7 +289,7 @@ function damageEachPageWith(path: string, text: string): void {
   writeFileSync(path, bytes);
 }
 
-/** Consecutive transactions that each free pages and reuse others, so that the file stays small. */
+/** Consecutive transactions that each free some pages and reuse others, so that the file stays small. */
 const WRITER = `
 const { open } = require('lmdb');
 const env = open({ path: process.argv[1], maxDbs: 16, mapSize: 64 * 1024 ** 3, overlappingSync: false, noSync: true });
@@ -305,7 +305,7 @@ write();
 console.log('writing');
 `;
 
-/** Makes the root of the tree of tables claim to be another page, and returns its number. */
+/** Makes the root page of the table tree claim another page number; returns the right number. */
 function damagePage(path: string): number {
   const bytes = readFileSync(path);
   const [even, odd] = [0, 1].map((number) => readMeta(bytes.subarray(number * 4096)));

@@ -1,4 +1,7 @@
-/** A copy of a state holds what the state holds, whatever was written, changed, removed or forgotten since the last one. */
+/**
+ * A copy of a state has the same contents as the state, regardless of what was written, changed, removed or forgotten
+ * since the last copy.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

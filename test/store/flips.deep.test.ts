@@ -1,6 +1,6 @@
 /**
- * Single bits of a stopped authority's database are changed, one start each: the damage is found, or it has
- * no effect. `npm run test:flips` tries 300 bits; MESH_TEST_SEED chooses the same ones again.
+ * Flips single bits of a stopped authority's database, one for each start: the damage is found, or has no effect. `npm
+ * run test:flips` tries 300 bits; MESH_TEST_SEED repeats a choice of bits.
  */
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -58,7 +58,7 @@ test(`${FLIPS} flipped bits are each found at the start or without effect (seed 
     await using running = started;
     assert.deepEqual([...readAuditEntries(copy.folder)].slice(0, audit.length), audit);
     assert.deepEqual(await answersOf(running, revoked), expected, `${at}.${bit}`);
-    // Damage to a free page shows when the page is reused.
+    // Damage to a free page shows up when the page is reused.
     assert.equal(outcome(await heartbeat(running, await joinedNode(running))), '200');
   }
   t.diagnostic(`${found.length} found, ${FLIPS - found.length} without effect`);
@@ -89,7 +89,7 @@ function flipped(bytes: Buffer, at: number, bit: number): Buffer {
   return changed;
 }
 
-/** One of each stored kind. */
+/** Creates at least one subject of each stored kind. */
 async function smallNetwork(na: TestAuthority): Promise<TestNode> {
   const [living, revoked] = [await joinedNode(na), await joinedNode(na)];
   for (let i = 0; i < 40; i += 1) await joinedNode(na);
@@ -103,7 +103,7 @@ async function smallNetwork(na: TestAuthority): Promise<TestNode> {
   return revoked;
 }
 
-/** Every answer to a reader or a node that depends on the state. */
+/** Every answer that depends on the state and goes to a reader or a node. */
 async function answersOf(na: TestAuthority, revoked: TestNode): Promise<string[]> {
   const documents = await Promise.all(PUBLIC.map((path) => get(na, path)));
   const nodes = await operate(na, '/nodes', {}, { method: 'GET' });

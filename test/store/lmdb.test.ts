@@ -166,7 +166,7 @@ interface LmdbPlace extends OpenedStore {
 
 async function open(): Promise<LmdbPlace> {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-store-'));
-  /** The owner of the folder, until it is closed. */
+  /** The store that owns the folder, until it is closed. */
   let holder: Store | null = null;
 
   function openHere(): Store {
@@ -207,7 +207,7 @@ async function startHolder(folder: string, units: readonly Unit[]): Promise<Chil
       try {
         await store.commit(unit);
       } catch {
-        // Anything left incomplete would reach the disk now.
+        // Anything left incomplete would reach the disk in this time.
         await setTimeout(100);
       }
     }

@@ -19,10 +19,10 @@ import { created } from './conformance.ts';
 const { tryLock, unlock }: typeof import('fs-native-extensions') = createRequire(import.meta.url)(
   'fs-native-extensions',
 );
-/** The bytes of the file, as in the module. */
+/** The offsets of the locked bytes in the file, as in the module. */
 const TURN = 2 ** 40;
 const ACCESS = TURN + 1;
-/** Without the locks, commits are lost within as many. */
+/** Without the locks, commits are lost within this many openings. */
 const OPENINGS = 1000;
 
 function madeFolder() {
@@ -32,13 +32,13 @@ function madeFolder() {
   writeFileSync(database, '');
   return {
     folder,
-    /** What another process would see of the locks. */
+    /** Opens the file as another process would, to see the locks. */
     openFile: () => openSync(database, 'r+'),
     [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
   };
 }
 
-/** A commit that ends when it is told to. */
+/** A commit that continues until the test ends it. */
 function heldCommit() {
   let end: () => void = () => undefined;
   const ended = new Promise<void>((resolve) => {
@@ -126,7 +126,7 @@ test('the process that commits opens the database without waiting for itself', a
   commits.close();
 });
 
-/** A disk in memory answers at once, so that openings and commits meet often. */
+/** On a disk in memory, which responds at once, openings and commits often coincide. */
 test('everything acknowledged while another process repeatedly opened the database is there', async (t) => {
   await using disk = await smallDisk('64m');
   if (disk === null) return t.skip('this user may not mount a disk in a namespace of their own');

@@ -1,4 +1,4 @@
-/** Changes as they are read beside the process that writes them, on a real PostgreSQL. */
+/** Changes as another process reads them while they are written, on a real PostgreSQL. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
@@ -246,7 +246,7 @@ test('a silent connection is abandoned without waiting for it, and what was read
   await store.close();
 });
 
-/** As when its connection breaks. */
+/** Has the same effect as a broken connection. */
 const END_FOLLOWER = `select pg_terminate_backend(pid) from pg_stat_activity
   where application_name like 'mesh-na follower%' and datname = current_database()`;
 
@@ -276,7 +276,7 @@ function sealedEvent(number: number) {
   });
 }
 
-/** By a process of their own. */
+/** Commits these subjects as another writer. */
 async function committed(url: string, ...ids: readonly string[]): Promise<void> {
   const store = await openPostgresqlStore(storeOptions(url));
   for (const id of ids) await store.commit(unitOf(id, 1));
@@ -333,7 +333,7 @@ async function readChanges(follower: StateFollower) {
 
 type Read = Awaited<ReturnType<typeof read>>;
 
-/** What a reader that applies everything knows. */
+/** The knowledge of a reader that applies everything. */
 function copyOfState() {
   const subjects = new Map<string, unknown>();
   const liveness = new Map<string, StoredLiveness>();
@@ -369,7 +369,7 @@ function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown])
   return a < b ? -1 : 1;
 }
 
-/** What a whole reading gives; nonces and answers that were forgotten meanwhile may still be in the copy. */
+/** The result of a complete read; the copy may still have nonces and answers that were forgotten in the meantime. */
 async function stateOf(store: Store, copy: ReturnType<typeof copyOfState>) {
   const whole = await loadAll(store);
   for (const { digest, forgetAt } of whole.nonces) assert.equal(copy.nonces.get(digest), forgetAt);
@@ -386,7 +386,7 @@ async function stateOf(store: Store, copy: ReturnType<typeof copyOfState>) {
   };
 }
 
-/** Writes units of all sorts, some of them together. */
+/** Writes units of all kinds, some of them together. */
 function writerOn(store: Store, random: (below: number) => number) {
   const versions = new Map<string, number>();
   const generations = new Map<string, number>();
@@ -397,7 +397,7 @@ function writerOn(store: Store, random: (below: number) => number) {
     number += 1;
     const kind = random(2) === 0 ? 'certificate' : 'agent-registration';
     const place = `${kind[0]}-${random(25)}`;
-    // Certificates do not come back once they are removed.
+    // Certificates do not come back after their removal.
     const id = `${place}-${generations.get(place) ?? 0}`;
     const address = `${kind} ${id}`;
     const replaces = versions.get(address) ?? 0;

@@ -1,4 +1,4 @@
-/** A primary that stands still, or is cut off, without a word: what waits for it is given up. */
+/** A primary that freezes or is cut off without notice: everything that waits for it gives up. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
@@ -11,9 +11,9 @@ import { startPair } from '../support/postgresql-pair.ts';
 import { operate, outcome } from '../support/requests.ts';
 
 const LEASE_MS = 1500;
-/** For a busy machine, and far below the half minute for which a server that is gone would be waited for. */
+/** Enough for a busy machine, and far below the half minute that would be spent waiting for a vanished server. */
 const PATIENCE_MS = 15_000;
-/** The connection for changes among those of a writer: the first is that of its lease. */
+/** The index of a writer's connection for changes; the first one is for its lease. */
 const WRITING = 1;
 
 test('when the primary freezes and its synchronous standby is promoted, another instance soon serves, with the state that it has kept ready', async () => {

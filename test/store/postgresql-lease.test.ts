@@ -1,4 +1,4 @@
-/** The lease on a real PostgreSQL; the holders' own time is set by hand. */
+/** The lease on a real PostgreSQL; the test sets the clocks of holders. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -26,9 +26,9 @@ after(() => cluster[Symbol.asyncDispose]());
 
 const HOLDER_ID = '6f7ad1fc-1f0e-4a6c-8a3b-0f6f9b3d2c11';
 const TTL = 3000;
-/** Until this long after a renewal was sent, nobody else can be the holder. */
+/** For this long after a renewal was sent, no one else can be the holder. */
 const LASTS = 2700;
-/** The connection for changes among those of a holder: the first is that of its lease. */
+/** The index of a holder's connection for changes; the first one is for its lease. */
 const WRITING = 1;
 
 test('a new database had no holder, one that released it closed it, and any other was lost', async () => {
@@ -268,7 +268,7 @@ test('of two holders with one number, as in a database that has lost a takeover,
 test('a new database does not go to a process whose lease was taken', async () => {
   const url = await migratedDatabase(cluster);
   const client = await connected(url);
-  // Another is the next holder before this one goes on.
+  // Another process becomes the next holder before this one continues.
   await client.query(`
     create function taken_at_once() returns trigger language plpgsql as $$
     begin update mesh_na.writer_lease set epoch = epoch + 1; return null; end $$;
@@ -395,7 +395,7 @@ test('a change waits for the disk, although a pooler has reset the settings of i
     one.setting < other.setting ? -1 : 1,
   );
   assert.deepEqual([on?.setting, warning?.setting, others], ['on', 'warning', []]);
-  // The tables of the state, and two changes of the lease.
+  // The tables of the state, and two changes to the lease.
   assert.ok(on.times >= 5, `${on.times}`);
   await client.end();
 });
@@ -450,7 +450,7 @@ test('while a standby is away, those who want the lease leave no sessions behind
   const waiting = acquireLease({
     holder: { id: randomUUID(), name: 'pid 8 on machine' },
     candidate: candidate(new AbortController().signal, () => undefined),
-    // On a slow machine, the attempts take longer than a start waits for a database.
+    // This clock stands still, because on a slow machine, the attempts take longer than a start waits for a database.
     clock: { ...SYSTEM_CLOCK, elapsed: () => 0 },
     ttl,
     connect() {
@@ -557,7 +557,7 @@ test('a waiter is notified of the end of a lease, and does not poll for it', asy
   await until(() => clock.isWaiting());
   await first.clock.advance(1000);
   await until(async () => {
-    // One look after the other: otherwise, the time of a lease may pass before its renewal is stored.
+    // One check at a time: otherwise, the lease may expire before its renewal is stored.
     if (!isWaiting && clock.isWaiting()) await clock.advance(100);
     return isWaiting && clock.isWaiting();
   });
@@ -607,7 +607,7 @@ test('a waiter pauses before another connection, even if it was notified as the 
   await until(() => clock.isWaiting());
   await first.clock.advance(1000);
   await until(async () => {
-    // One look after the other: otherwise, the time of a lease may pass before its renewal is stored.
+    // One check at a time: otherwise, the lease may expire before its renewal is stored.
     if (!isWaiting && clock.isWaiting()) await clock.advance(100);
     return isWaiting && clock.isWaiting();
   });
@@ -622,7 +622,7 @@ test('a waiter pauses before another connection, even if it was notified as the 
 });
 
 interface ManualClock extends LeaseClock {
-  /** Advances, and calls back whoever is due, unless it is to happen without. */
+  /** Advances the clock and runs everything that is due, unless it is to do so without renewals. */
   advance(milliseconds: number, how?: 'without renewals'): Promise<void>;
   /** Whether anything is scheduled. */
   isWaiting(): boolean;
@@ -699,7 +699,7 @@ function leaseTableOf(url: string, leaseMs: number): Promise<LeaseTable> {
   return connectToLease(parseStoreAddress(url, {}), options);
 }
 
-/** As a signal does to the whole process. */
+/** Has the same effect as a signal that suspends the whole process. */
 function suspend(milliseconds: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
 }
@@ -721,7 +721,10 @@ function throughProxy(url: string, { address }: Pick<CuttableProxy, 'address'>):
   return url.replace(/@[^/]+/, `@${address}`);
 }
 
-/** As a pooler that gives each transaction another session: what was set for a session is set for one transaction. */
+/**
+ * Acts like a pooler that runs each transaction in another session: settings of a session apply to only one
+ * transaction.
+ */
 async function poolerOfTransactions(port: number): Promise<{ address: string } & AsyncDisposable> {
   const sockets = new Set<Socket>();
   const server = createServer((inner) => {
@@ -749,7 +752,7 @@ async function poolerOfTransactions(port: number): Promise<{ address: string } &
   };
 }
 
-/** As in a database that has lost that anybody was its holder; its address. */
+/** Changes the database as if it had lost the record that there ever was a holder; returns its address. */
 async function lostTakeOver(url: string): Promise<string> {
   const client = await connected(url);
   await client.query(
@@ -759,14 +762,14 @@ async function lostTakeOver(url: string): Promise<string> {
   return url;
 }
 
-/** Whoever waits for its end has seen it for long enough. */
+/** Ends the lease as if everyone who waits for its end had waited long enough. */
 async function runOut(url: string): Promise<void> {
   const client = await connected(url);
   await client.query(`update mesh_na.writer_lease set lasts = '0', expires_at = clock_timestamp()`);
   await client.end();
 }
 
-/** The database's clock for sessions from now on, and for nobody else. */
+/** Makes the clock of this database settable in new sessions, without affecting others. */
 async function withSettableClock(url: string): Promise<void> {
   const client = await connected(url);
   await client.query(SETTABLE_CLOCK);
@@ -779,7 +782,7 @@ async function setClock(url: string, seconds: number): Promise<void> {
   await client.end();
 }
 
-/** Writes until one waits for a standby: the server reads its settings again in its own time. */
+/** Writes until a write waits for a standby, because the server reads its changed settings only after some time. */
 async function untilWritesWait(url: string, watcher: pg.Client): Promise<void> {
   const writer = await connected(url);
   for (let hasWaited = false; !hasWaited; ) {
@@ -796,7 +799,7 @@ async function untilWritesWait(url: string, watcher: pg.Client): Promise<void> {
   await writer.end();
 }
 
-/** Ends the wait for a standby of the statement that begins so; false when it does not wait. */
+/** Cancels the wait for a standby of the statement that begins with this text; returns false if none is waiting. */
 async function isCanceled(watcher: pg.Client, statement: string): Promise<boolean> {
   const { rowCount } = await watcher.query(
     `select pg_cancel_backend(pid) from pg_stat_activity

@@ -1,4 +1,4 @@
-/** Databases that cannot be used are refused with one sentence, and nothing is written to them. */
+/** Unusable databases are refused with one sentence, and nothing is written to them. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ const ALPHA: NetworkIdentity = {
 };
 const PLACE = `127.0.0.1:${cluster.port}`;
 
-/** The sentence with which the store is refused. */
+/** The sentence with which the database is refused. */
 async function refusal(url: string, given: Parameters<typeof storeOptions>[1] = {}) {
   let sentence = '';
   await assert.rejects(openPostgresqlStore(storeOptions(url, given)), (error: Error) => {
@@ -45,7 +45,7 @@ async function refusal(url: string, given: Parameters<typeof storeOptions>[1] = 
   return sentence;
 }
 
-/** Number of the lease: it grows with every holder, also with one that failed at its start. */
+/** The number of the lease, which grows with every holder, even one whose start failed. */
 async function holders(url: string): Promise<number | undefined> {
   return (await readStatus(parseStoreAddress(url, {}))).contents?.lease.epoch;
 }
@@ -218,7 +218,9 @@ test('servers that do not answer are given up after a third of the time for a st
   await silent.isLeft();
 });
 
-/** Unless more is done with its connections, as a machine that stands still: its kernel accepts them. */
+/**
+ * Accepts connections; unless `accepted` does more, it looks like a frozen machine, whose kernel still accepts them.
+ */
 async function listening(accepted: (socket: Socket) => void) {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -232,7 +234,7 @@ async function listening(accepted: (socket: Socket) => void) {
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,
-    /** Resolves when nobody is connected any more. */
+    /** Resolves when no one is connected any more. */
     async isLeft() {
       while (sockets.size > 0) await pause(20);
     },

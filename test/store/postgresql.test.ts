@@ -14,7 +14,7 @@ import { spawnNode } from '../support/processes.ts';
 import { LOADER, modulePath } from '../support/project.ts';
 import { type OpenedStore, testStore } from './conformance.ts';
 
-/** Its own order is not that of the bytes: the store must not depend on it. */
+/** Its sort order is not that of the bytes, because the store must not depend on it. */
 const cluster = await startCluster({ language: 'en' });
 after(() => cluster[Symbol.asyncDispose]());
 
@@ -67,7 +67,7 @@ async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T
   }
 }
 
-/** As time does, once a holder has died. */
+/** Has the same effect as waiting after a holder has died. */
 async function letLeaseRunOut(client: pg.Client): Promise<void> {
   await client.query(`update mesh_na.writer_lease set expires_at = clock_timestamp()`);
 }

@@ -1,4 +1,4 @@
-/** What `mesh-na store verify` finds in a damaged state, and what `mesh-na store salvage` gets out of it. */
+/** What `mesh-na store verify` finds in a damaged state, and what `mesh-na store salvage` recovers from it. */
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -46,7 +46,7 @@ function salvaged(folder: string): { lines: string[]; lost: string[] } {
   return { lines: [...salvageLines(readRemains(folder), found)], lost: found.lost };
 }
 
-/** A copy of the folder with another byte at this place. */
+/** A copy of the folder with this bit flipped. */
 function damagedAt(at: number, bit: number): string {
   const folder = mkdtempSync(join(scratch, 'copy-'));
   cpSync(dataDir, folder, { recursive: true });
@@ -56,7 +56,7 @@ function damagedAt(at: number, bit: number): string {
   return folder;
 }
 
-/** A copy with another byte in the certificate's row, which also lies, as it was before, on pages that are free. */
+/** A copy with a bit flipped in the certificate's current row; free pages contain earlier copies of the row. */
 function damagedInRow(): string {
   const key = `certificate\0${certId}`;
   for (let at = bytes.indexOf(key); at >= 0; at = bytes.indexOf(key, at + 1)) {

@@ -37,7 +37,7 @@ const URL_OF_NA = 'http://authority.invalid';
 /** The most agents that take a turn at the same time. */
 const AT_ONCE = 50;
 const MOST_INVITES = 1000;
-/** Real time, of which thousands of agents in one process need more than a machine of each. */
+/** Real time, because thousands of agents in one process take longer than each would on its own machine. */
 const PATIENCE_MS = 600_000;
 
 /** For the authority of such a fleet: requests of one minute arrive at once, and none is turned away. */
@@ -109,7 +109,7 @@ export async function createAgentFleet(
         fetch(url, init) {
           count(new URL(url).pathname);
           const ask = () => fetch(url.replace(URL_OF_NA, na.url), init);
-          // A busy machine uses connections that the server has closed in the meantime, because they were idle.
+          // A busy machine reuses connections that the server has closed in the meantime because they were idle.
           return ask().catch(ask);
         },
         key,

@@ -15,7 +15,7 @@ export const [v1, v2] = [sovereign('val-1'), sovereign('val-2')];
 export const [v3, v4] = [sovereign('val-3'), sovereign('val-4')];
 export const COUNCIL = [v1, v2, v3];
 export const stranger = sovereign('stranger');
-/** The assembler in tables that do not vary it. */
+/** The assembler, where a table does not vary it. */
 export const assembler = sovereign('assembler');
 
 export function sha256(text: string): string {

@@ -15,7 +15,7 @@ import { asKey } from './signing.ts';
 export interface ConsoleOptions {
   readonly operator?: TestOperator;
   readonly isReadOnly?: boolean;
-  /** Of the authority, if it is another one. */
+  /** Replaces the authority's own address. */
   readonly url?: string;
   readonly timeoutMs?: number;
   readonly retries?: number;
@@ -39,9 +39,9 @@ export interface TestConsole extends RunningConsole {
   ): Promise<Answer>;
   /** Exchanges the token for a cookie, and returns it and the root of all pages. */
   open(): Promise<{ readonly cookie: string; readonly root: string }>;
-  /** A page below the root, as the browser with the cookie asks for it. */
+  /** Requests a page below the root, as the browser with the cookie does. */
   page(path: string): Promise<Answer>;
-  /** A form that this browser sends; follows the answer to its page. */
+  /** Submits a form as this browser does, and follows the answer to its page. */
   submit(path: string, fields: Readonly<Record<string, string>>): Promise<Answer>;
   [Symbol.asyncDispose](): Promise<void>;
 }

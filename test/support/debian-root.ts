@@ -21,7 +21,7 @@ exec /usr/sbin/chroot --userspec="$AS" . "$@"`;
 
 export interface CleanRoot extends Disposable {
   readonly path: string;
-  /** What runs a command in it. */
+  /** The program and arguments that run a command in it. */
   entered(command: readonly string[], given?: Given): Entered;
   /** Standard output of a command; rejects if it fails. */
   run(command: readonly string[], given?: Given): Promise<string>;
@@ -41,7 +41,7 @@ export interface Given {
   readonly as?: string;
 }
 
-/** `binds` are folders of this machine, and where they are seen in the root. */
+/** `binds` are folders of this machine, and where they appear in the root. */
 export function unpackRoot(
   tars: readonly string[],
   binds: readonly (readonly [string, string])[] = [],

@@ -28,7 +28,7 @@ export type EarlierRecord = keyof typeof MEMBERS;
 export interface EarlierClient {
   /** Whether any signature verifies under the pinned key. */
   verifies(record: EarlierRecord, received: Json): boolean;
-  /** Takes a whole list, and then a delta; returns what is wrong, or null [core-5-5] [core-5-5-1]. */
+  /** Accepts a whole list, and then a delta; returns what is wrong, or null [core-5-5] [core-5-5-1]. */
   takeList(crl: Json, now: number): string | null;
   continueList(delta: Json, now: number): string | null;
   /** What is wrong with a bulletin by the four checks of [core-5-14], or null. */

@@ -1,4 +1,4 @@
-/** What `npm run release` writes, made from a copy of the checkout, because it compiles into `dist/`. */
+/** What `npm run release` writes, built from a copy of the checkout, because it compiles into `dist/`. */
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ const RELEASED_FROM = [
   'src',
 ];
 
-/** The folder of the release; each call makes one. */
+/** The folder of the release; each call creates one. */
 export function makeRelease(): string {
   const copy = join(scratchFolder('mesh-na-release-').path, 'checkout');
   mkdirSync(copy);

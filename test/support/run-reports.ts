@@ -1,7 +1,7 @@
 import { newLatencies } from '../../src/load/latency.ts';
 import type { RunReport } from '../../src/load/run-report.ts';
 
-/** The report of a run in which everything went well, but for what is given. */
+/** The report of a run in which everything went well, except for the given members. */
 export function runReport(given: Partial<RunReport> = {}): RunReport {
   const latencies = newLatencies();
   latencies.record(5);

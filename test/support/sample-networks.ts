@@ -66,7 +66,7 @@ export const SAMPLE_NETWORKS: readonly SampleNetwork[] = [
     nodes: 12,
     sovereigns: 8,
     treaties: 20,
-    // Has no place where a line may break.
+    // Without any place where a line may break.
     nameOf: (short) =>
       short.replaceAll(/[^a-z0-9]/g, '').padEnd(LONG, 'abcdefghijklmnopqrstuvwxyz'),
   },

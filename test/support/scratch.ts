@@ -61,7 +61,7 @@ function lockedFolder(prefix: string) {
 function removeAbandoned(prefix: string, below: string): void {
   for (const name of readdirSync(below)) {
     const path = join(below, name);
-    // A folder without a lock file was created a moment ago, or by somebody else.
+    // A folder without a lock file was created just now, or by someone else.
     if (!name.startsWith(prefix) || !existsSync(join(path, LOCK_FILE))) continue;
     const lock = tryLock(path);
     if (lock === null) continue;
@@ -79,7 +79,7 @@ function tryLock(path: string) {
   }
 }
 
-/** Retries, because a server may still be writing there for a moment. */
+/** Retries, because a server may still be writing there. */
 function removeFolder(path: string): void {
   rmSync(path, { recursive: true, force: true, maxRetries: 20 });
 }

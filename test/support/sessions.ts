@@ -31,7 +31,7 @@ export function bytes(text: string): Buffer {
   return Buffer.from(text, 'base64');
 }
 
-/** Signs a heartbeat that asks for a session, and opens the box. */
+/** Signs a heartbeat that requests a session, and opens the box. */
 export async function openSession(na: TestAuthority, node: TestNode): Promise<TestSession> {
   const keys = nacl.box.keyPair();
   const answer = await askForSession(na, node, Buffer.from(keys.publicKey).toString('base64'));

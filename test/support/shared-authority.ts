@@ -7,7 +7,7 @@ const UNLIMITED = Object.fromEntries(
   RATE_BUCKETS.map((bucket) => [`MESH_RATE_LIMIT_${bucket}`, 'off']),
 );
 
-/** The authority starts when the first test asks for it, and has no rate limits unless the options set them. */
+/** The authority starts when the first test needs it, and has no rate limits unless the options set them. */
 export function sharedAuthority({ environment, ...options }: TestOptions = {}) {
   let started: Promise<TestAuthority> | null = null;
   after(async () => (await started)?.[Symbol.asyncDispose]());

@@ -1,4 +1,4 @@
-/** A signer in a separate process, and networks whose key it holds. */
+/** A signer in a separate process, and networks whose key it has. */
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -77,7 +77,7 @@ export async function startSigner(
   };
 }
 
-/** Asks again until it is so; only another process can tell. */
+/** Repeats the check until it is true, because only another process knows. */
 export async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
   const end = Date.now() + 20_000;
   while (!(await holds())) {

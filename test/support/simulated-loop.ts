@@ -51,8 +51,8 @@ export interface SimulatedServer {
 }
 
 /**
- * A server that answers with 200 and works on one request at a time; `workMs` says how long one takes that arrives
- * at this time. Null means that its connection fails.
+ * A server that answers with 200 and works on one request at a time; `workMs` is the duration of one that arrives at
+ * this time, or null if its connection fails.
  */
 export function simulatedServer(
   loop: Loop,

@@ -42,7 +42,7 @@ export async function smallDisk(size: string, hasUsers = false): Promise<SmallDi
   const folder = mkdtempSync(join(tmpdir(), 'mesh-na-disk-'));
   const own = hasUsers ? [] : ['--user'];
   const namespace = hasUsers ? ['--mount'] : [...own, '--map-root-user', '--mount'];
-  // This process holds the namespace, and thus the disk, until its input ends.
+  // This process keeps the namespace, and thus the disk, until its input ends.
   const holder = spawn('unshare', [...namespace, 'sh', '-c', MOUNT, 'sh', folder, size], {
     stdio: ['pipe', 'pipe', 'ignore'],
   });

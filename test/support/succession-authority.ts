@@ -27,11 +27,11 @@ import { type TestClock, testClock } from './clock.ts';
 export interface SuccessionAuthority extends AsyncDisposable {
   readonly url: string;
   readonly clock: TestClock;
-  /** What it publishes; those whose time has come are in force. */
+  /** The successions that it publishes; those whose time has come are in force. */
   successions: readonly AuthoritySuccession[];
-  /** Of the list before any succession; each one adds one. */
+  /** The sequence of the list before any succession; each succession adds one. */
   crlSequence: number;
-  /** Answers in place of its own, by path; one with an error is a 401. */
+  /** Answers that replace its own, by path; one with an error is sent with 401. */
   readonly instead: Map<string, () => JsonObject>;
   /** Its own answers to a body, by path. */
   readonly answers: Readonly<Record<string, (body: JsonObject) => JsonObject>>;
@@ -39,7 +39,7 @@ export interface SuccessionAuthority extends AsyncDisposable {
   readonly asked: { readonly path: string; readonly body: JsonObject }[];
   genesis(): GenesisBlock;
   certificate(nodeKey: string, validHours?: number): JsonObject;
-  /** A list as it would be with these keys. */
+  /** The list as it would be with these keys. */
   list(sequence: number, signers: readonly Signer[]): JsonObject;
 }
 
@@ -82,7 +82,7 @@ export async function startSuccessionAuthority(): Promise<SuccessionAuthority> {
   const sequence = () =>
     na.crlSequence + inForce().length + Math.floor((clock.now() - START) / (12 * HOUR));
 
-  /** The current key, and the key that signs beside it. */
+  /** The current key, and the other key that signs during an overlap. */
   function signers(): Signer[] {
     const keys = keysAt(inForce(), clock.now());
     const ofState = (state: string) => keys.filter((key) => key.state === state);

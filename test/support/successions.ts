@@ -1,4 +1,4 @@
-/** Successions of a network in a folder, as `mesh-na authority-key prepare` and `sign` make them. */
+/** Successions of a network in a folder, as `mesh-na authority-key prepare` and `sign` create them. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { SHA256 } from '../../src/base/crypto/digest.ts';
@@ -29,7 +29,7 @@ export interface Draft {
   /** Milliseconds from now. */
   readonly activatesIn?: number;
   readonly overlap?: number;
-  /** The key that takes over; by default that of `keys/na.next.key`, which is made if it does not exist. */
+  /** The key that takes over; by default that of `keys/na.next.key`, which is created if it does not exist. */
   readonly to?: Signer;
   readonly from?: Signer;
   readonly root?: Signer;

@@ -33,7 +33,7 @@ export interface SystemdOptions {
    * alone.
    */
   readonly prepare: string;
-  /** The folder of another system, which has a systemd of its own; by default, that of this machine. */
+  /** The folder of another system that contains systemd; by default, that of this machine. */
   readonly root?: string;
 }
 
@@ -46,7 +46,7 @@ export interface Systemd extends AsyncDisposable {
   path(inside: string): string;
 }
 
-/** What the unit of the signer says to add to that of the authority. */
+/** What the signer's unit says to add to that of the authority. */
 export function signerDropIn(unit: string): string {
   const lines = unit.split('\n');
   const from = lines.indexOf('#   [Unit]');
@@ -208,7 +208,7 @@ function inNamespace(script: string): void {
   execFileSync('unshare', ['--mount', 'sh', '-c', private_ + script], { stdio: 'ignore' });
 }
 
-/** Retries, because the groups that systemd created are empty only a moment after its namespace has ended. */
+/** Retries, because the groups that systemd created become empty only shortly after its namespace has ended. */
 async function removeGroup(group: string): Promise<void> {
   const script = `mount -t cgroup2 none /mnt && { [ ! -d /mnt/${group} ] || find /mnt/${group} -depth -type d -exec rmdir {} +; }`;
   for (let attempt = 0; attempt < 100; attempt += 1) {

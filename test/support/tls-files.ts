@@ -1,4 +1,4 @@
-/** TLS certificates for tests, made by OpenSSL. */
+/** TLS certificates for tests, created by OpenSSL. */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

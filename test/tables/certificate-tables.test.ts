@@ -1,4 +1,4 @@
-/** The columnar tables of certificates against plain maps, with blocks so small that every border is met. */
+/** The columnar tables of certificates, compared with plain maps, with blocks small enough to reach every boundary. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-/** Last contacts in their columns against a plain list, with removals and blocks of a few rows. */
+/** Last contacts in columns, compared with a plain list, with removals and blocks of a few rows. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -36,7 +36,7 @@ test('last contacts match a plain map and list, whatever happens and is removed'
         const numbers = createCertificateNumbers(4);
         const liveness = createLiveness(WINDOW, numbers, rowsBits);
         const known = new Map<string, Known>();
-        /** Ids in the order of their last contact, the newest last. */
+        /** Ids in the order of their last contacts, newest last. */
         let active: string[] = [];
         let now = 1_000_000;
         let newest = 0;
