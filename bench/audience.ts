@@ -29,7 +29,7 @@ export interface Listener {
 
 export interface Audience {
   open(na: AuthorityProcess): Promise<readonly Listener[]>;
-  /** Causes an event of which listeners are notified, with this mark in it; resolves with the answer. */
+  /** Causes an event that listeners are notified of, containing this mark; resolves with the answer. */
   happen(operator: OperatorClient, mark: string): Promise<unknown>;
 }
 

@@ -46,7 +46,7 @@ const INSERT = {
     insert into bare.log (content) select * from unnest($3::text[])`,
 };
 
-/** Whatever arrives during a transaction shares the next one. Rows are also in memory, as in the authority. */
+/** Rows that arrive during a transaction share the next one. They are also in memory, as in the authority. */
 async function inPostgresql(connectionString: string): Promise<BareRows> {
   const client = new pg.Client({ connectionString });
   await client.connect();

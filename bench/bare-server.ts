@@ -30,7 +30,7 @@ export interface Verification {
 export interface BareWork {
   readonly answers?: readonly StaticAnswer[];
   readonly verifications?: readonly Verification[];
-  /** Null for a server that enrolls nobody. */
+  /** Null for a server that enrolls no nodes. */
   readonly network?: BareNetwork | null;
 }
 

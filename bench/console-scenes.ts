@@ -1,4 +1,4 @@
-/** States of the console that take more than an address: what is asked before a change, and what follows it. */
+/** States of the console that an address alone does not reach: confirmations before a change, and results after it. */
 import type { Page } from 'playwright-core';
 import type { TestAuthority } from '../test/support/authority.ts';
 import type { ConsoleOptions } from '../test/support/console.ts';
@@ -9,11 +9,11 @@ export interface ConsoleScene {
   /** The name of its pictures. */
   readonly name: string;
   readonly console?: (na: TestAuthority) => ConsoleOptions;
-  /** Leads from the page of nodes to the scene; false if this network has nothing like it. */
+  /** Navigates from the nodes page to the scene; false if this network has nothing to show for it. */
   reach(page: Page, na: TestAuthority): Promise<boolean>;
 }
 
-/** In an order in which each still finds what it needs: the changes are real. */
+/** The order matters, because the changes are real and later scenes need what they leave. */
 export const CONSOLE_SCENES: readonly ConsoleScene[] = [
   scene('login', (page) => open(page, '/')),
   scene('help', (page) => page.keyboard.press('?')),
@@ -151,7 +151,7 @@ async function firstOf(page: Page, path: string, ...selectors: string[]): Promis
   return true;
 }
 
-/** Up to the question whether the key of a node is really to be revoked as compromised. */
+/** Opens the confirmation for revoking a node's key as compromised. */
 async function revokeFirst(page: Page): Promise<boolean> {
   await open(page, './nodes');
   if (!(await followed(page, 'tbody a')) || !(await followed(page, 'a:has-text("Revoke…")')))

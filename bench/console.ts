@@ -1,4 +1,4 @@
-/** `mesh-na console` on a large network: how long its pages of nodes take until they have their rows. */
+/** `mesh-na console` on a large network: how long its node pages take to show their rows. */
 import { join } from 'node:path';
 import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import { readKeyFile } from '../src/base/keys/key-file.ts';
@@ -13,7 +13,7 @@ import type { Load } from './load.ts';
 import { median, type Report } from './report.ts';
 import { startAuthority } from './servers.ts';
 
-/** So few of the nodes have a name and a label that a search for them reads most of the list. */
+/** Few nodes have a name and a label, so a search for them reads most of the list. */
 const DESCRIBED = 20;
 
 const VIEWS: Readonly<Record<string, string>> = {
@@ -55,7 +55,7 @@ export async function benchConsole(_load: Load, settings: Settings): Promise<Rep
         countCpuOf(na.pid),
       ];
       await firstBytes(console, path);
-      // The first view also learns who the operator is.
+      // The first view also looks up who the operator is, so it does not count.
       if (round === 0) continue;
       times.push(systemRuntime.elapsed() - started);
       const { user, system } = process.cpuUsage(own);
@@ -73,7 +73,7 @@ export async function benchConsole(_load: Load, settings: Settings): Promise<Rep
   };
 }
 
-/** A page is sent when it is complete, a CSV file while it is read. */
+/** Resolves with the answer: a page is sent when it is complete, a CSV file while it is read. */
 async function firstBytes(console: TestConsole, path: string): Promise<void> {
   const { cookie, root } = await console.open();
   const answer = await fetch(console.origin + root + path, { headers: { cookie } });

@@ -13,7 +13,7 @@ export function mainThreadSecondsOf(pid: number): number {
   return secondsIn(`/proc/${pid}/task/${pid}/stat`);
 }
 
-/** CPU seconds of a process since a certain moment. */
+/** CPU seconds of a process since some point in time. */
 export interface CpuUse {
   readonly all: number;
   readonly mainThread: number;

@@ -17,7 +17,7 @@ export interface Work {
   renew: { order: { plan: RoundPlan }; answer: RoundResult };
   /** Signs the heartbeats that every round sends until the next call. */
   sign: { order: { count: number; bulletin?: true }; answer: null };
-  /** From now on, the nodes make their heartbeats in sessions. */
+  /** From now on, the nodes send their heartbeats in sessions. */
   sessions: { order: { target: Target; connections: number }; answer: null };
   /** The fleet returns, and each node sends a heartbeat until one is accepted. */
   return: { order: BenchedReturn; answer: ReturnCost };

@@ -125,7 +125,7 @@ function pathLookup(index: RecognitionIndex): (call: number) => void {
 }
 
 /**
- * The most CPU milliseconds for which the work holds its thread without a pause; the first half of the calls is
+ * The most CPU milliseconds for which the work occupies its thread without a pause; the first half of the calls is
  * warm-up.
  */
 function longestSlice(calls: number, start: (call: number) => Generator<void, unknown>): number {

@@ -110,7 +110,7 @@ export async function benchMemory(_load: Load, settings: Settings): Promise<Repo
     for (let minute = 1; minute <= minutes; minute += 1) {
       const isCollected = minute % MINUTES_BETWEEN_COLLECTIONS === 0 || minute === minutes;
       const sample = await sampleOf(na, probe, minute, isCollected);
-      traffic.assertGoesOn();
+      traffic.assertRunning();
       progress(lineOf(sample));
       samples.push(sample);
     }
@@ -184,7 +184,7 @@ interface Member {
 interface Traffic {
   readonly answers: ReadonlyMap<string, number>;
   /** Throws if the traffic has ended early. */
-  assertGoesOn(): void;
+  assertRunning(): void;
   stop(): Promise<void>;
 }
 
@@ -324,12 +324,12 @@ async function startTraffic(
       void done.then(() => underWay.delete(done));
     }
   }, 10);
-  function assertGoesOn(): void {
+  function assertRunning(): void {
     if (failure !== null) throw failure;
   }
   return {
     answers,
-    assertGoesOn,
+    assertRunning,
     async stop() {
       clearInterval(timer);
       await Promise.all(underWay);

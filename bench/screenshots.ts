@@ -35,7 +35,7 @@ import { seed } from './seed.ts';
 const THEMES = ['light', 'dark'] as const;
 const WIDTHS = [NARROW, 768, 1280] as const;
 
-/** An authority with what there is to see. */
+/** An authority filled with things to show. */
 interface FilledNetwork extends AsyncDisposable {
   readonly na: TestAuthority;
   readonly subjects: SampleSubjects;
@@ -110,7 +110,7 @@ async function drawDocumented(browser: TestBrowser): Promise<void> {
   }
 }
 
-/** The pages below the address; the one of the console admits the browser first. */
+/** Draws the pages below the address; the console's address signs the browser in first. */
 async function drawSite(
   browser: TestBrowser,
   url: string,
@@ -128,7 +128,7 @@ async function drawSite(
   }
 }
 
-/** What takes more than an address to see. */
+/** Draws a scene that an address alone does not reach. */
 async function drawScene(
   browser: TestBrowser,
   na: TestAuthority,
@@ -159,7 +159,7 @@ function* looksOf(name: string, target: string): Generator<{ look: Look; file: s
   }
 }
 
-/** Every page of the console, a node, and the form of each change that a page has no room for. */
+/** Every page of the console, a node, and the forms of changes that are on no page. */
 async function consoleAddresses(na: TestAuthority): Promise<PageAddress[]> {
   const first = await operate(na, '/admin/certificates?limit=1', {}, { method: 'GET' });
   const [row] = first.body.certificates as readonly { node_public_key: string }[];
@@ -180,14 +180,14 @@ async function consoleAddresses(na: TestAuthority): Promise<PageAddress[]> {
 }
 
 async function filledSample(sample: SampleNetwork): Promise<FilledNetwork> {
-  // Browsers show times relative to the real present.
+  // Browsers show times relative to the real current time.
   const clock = testClock(foundingTime(systemRuntime.now()));
   const { folder: dataDir } = makeNetworkFolder(networkNameOf(sample), { now: clock.now() });
   const na = await startTestAuthority({ dataDir, clock, commands: COMMANDS });
   return { na, subjects: await fillNetwork(na, sample), ...whenDone(na, dataDir) };
 }
 
-/** 10,000 nodes, and nothing else. */
+/** 10,000 nodes and nothing else. */
 async function filledFleet(): Promise<FilledNetwork> {
   const dataDir = mkdtempSync(join(tmpdir(), 'fleet-'));
   await seed(dataDir, { nodes: 10_000, revoked: 120, invites: 40, agents: 300 });

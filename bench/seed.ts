@@ -184,12 +184,12 @@ if (import.meta.url === `file://${process.argv[1]}`) {
     .option('--agents <count>', 'registered agents', wholeNumber(10_000_000), 100_000);
   await command.parseAsync();
   const { dataDir, ...counts } = command.opts<SeedOptions>();
-  await seed(dataDir, counts, tell);
+  await seed(dataDir, counts, showProgress);
   process.stderr.write('\n');
 }
 
 /** On a terminal, overwrites one line; elsewhere, writes one line for each finished kind. */
-function tell(line: string): void {
+function showProgress(line: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${line}`);
   else if (/: (\d+) of \1$/.test(line)) process.stderr.write(`${line}\n`);
 }

@@ -20,10 +20,10 @@ export interface Step {
   /** Keys that may have signed it before. */
   readonly others: readonly string[];
   readonly genesis: GenesisBlock;
-  /** Monotonic milliseconds. */
+  /** In monotonic milliseconds. */
   readonly askedAt: number;
   readonly answeredAt: number;
-  /** False if the authority activated a due key by itself just before it was asked to. */
+  /** False if the authority activated a due key on its own just before the request. */
   readonly isAcknowledged: boolean;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Successions of the authority's key in a large network, during heartbeats: how long each step takes, how long it holds
- * the authority's thread in one piece, and when everything is served under the keys that sign then. Then the cost of two
- * signatures.
+ * Successions of the authority's key in a large network, during heartbeats: how long each step takes, how long it
+ * occupies the authority's thread without a pause, and when everything is served under the keys that sign from then on.
+ * Also measures the cost of two signatures.
  */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { loadavg } from 'node:os';
@@ -40,16 +40,16 @@ const FLEET = 1000;
 const CONNECTIONS = 16;
 const ENROLLING = { connections: 32, seconds: 600, rate: null };
 const ATTESTATIONS = 1000;
-/** Each in the name of another issuer, whose feed changes with the key. */
+/** Each one belongs to another issuer, whose feed changes with the key. */
 const REVOKED_ATTESTATIONS = 100;
 const TREATIES = 50;
-/** Longer than a step, and shorter than the authority lets a connection idle. */
+/** Longer than a step, and shorter than the authority's timeout for idle connections. */
 const BEATING_SECONDS = 8;
 const SETTLING_MS = 1500;
 const QUIET_MS = 1000;
-/** For what is between them. */
+/** Covers the time between the measurements. */
 const MARGIN_MS = 300;
-/** A key is staged this long before its time, so that the authority prepares what it can. */
+/** A key is staged this long before it is due, so that the authority can prepare for it. */
 const NOTICE_MS = 20_000;
 
 export async function benchSuccession(load: Load, settings: Settings): Promise<Report[]> {
@@ -81,7 +81,7 @@ async function benchSteps(load: Load, settings: Settings): Promise<Report> {
   await read(na, '/policy');
 
   const taken = new Map<string, Taken[]>();
-  /** Measures a step during heartbeats, at this time if one is given, and reads what it changed. */
+  /** Measures a step during heartbeats, at `at` if it is given, and reads what the step changed. */
   async function take(name: string, work: () => Promise<Step | null>, at = 0): Promise<void> {
     await load.ask('sign', { count: rate * BEATING_SECONDS, bulletin: true });
     await sleep(Math.max(0, at - SETTLING_MS - QUIET_MS - MARGIN_MS - systemRuntime.now()));
@@ -130,10 +130,10 @@ async function benchSteps(load: Load, settings: Settings): Promise<Report> {
   };
 }
 
-/** Milliseconds. */
+/** In milliseconds. */
 interface Turn {
   readonly elapsed: number;
-  /** Elapsed, except for waiting until other work left a processor: computing, and waiting for the disk. */
+  /** The elapsed time without waiting for a processor that other work occupied: computing, and waiting for the disk. */
   readonly own: number;
   readonly cpu: number;
 }
@@ -213,7 +213,7 @@ async function issueRecords(na: AuthorityProcess): Promise<Issued> {
   return { attestations, treaties };
 }
 
-/** Milliseconds from the request until everything was read; nothing of before may be served after the answer. */
+/** Milliseconds from the request until everything was read; after the answer, nothing outdated may be served. */
 async function servedAfter(na: AuthorityProcess, issued: Issued, step: Step): Promise<number> {
   for (;;) {
     try {
@@ -254,6 +254,6 @@ async function assertServed(na: AuthorityProcess, issued: Issued, step: Step): P
     }
   }
   await Promise.all([readNext(), readNext(), readNext(), readNext()]);
-  // Last, because it takes so long that idle connections end.
+  // Checked last, because it takes so long that idle connections are closed.
   await assertSigned('/crl', undefined, list);
 }

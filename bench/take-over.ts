@@ -23,13 +23,12 @@ const CONNECTIONS = 64;
 const HEARTBEATS_PER_SECOND = 4000;
 /** Longer than the interval between two looks at liveness, so that there are as many contacts as possible. */
 const BEATING_SECONDS = 8;
-/** The seconds of these until the writer is killed. */
+/** The seconds of heartbeats before the writer is killed. */
 const UNTIL_LOSS_SECONDS = 6;
-/** Few, because each one brings a thousand invites, and the writer must not be busy for as long as its lease lasts. */
+/** Few, because each one creates a thousand invites, and the writer must not be busy for as long as its lease lasts. */
 const ENROLLING = { connections: 4, seconds: 600, rate: null };
 /**
- * Holds a request until there is another writer, however long that takes. The measurement begins with the end of the
- * lease.
+ * Holds a request until another instance writes, however long that takes. The measurement begins when the lease ends.
  */
 const PATIENT = { MESH_HOLD_MS: '60000' };
 
@@ -88,7 +87,7 @@ export async function benchTakeOver(load: Load, settings: Settings): Promise<Rep
   };
 }
 
-/** Milliseconds from the end of the lease to the answer to a command that the follower has held. */
+/** Milliseconds from the end of the lease to the answer to a command that the follower held. */
 async function takeOver(
   { cluster, database }: Instances,
   writer: AuthorityProcess,

@@ -15,12 +15,12 @@ const Measure = Type.Object({
   residentBytes: Bytes,
   heapBytes: Bytes,
   tables: Type.Object({ subjects: Bytes, liveness: Bytes, nonces: Bytes, audit: Bytes }),
-  /** CPU time, so that other load on the machine does not count. */
+  /** In CPU time, so that other load on the machine does not count. */
   startSeconds: Type.Number(),
 });
 
 const Break = Type.Object({
-  /** The last complete week. */
+  /** The last completed week. */
   week: Type.Integer(),
   clock: Type.Object({ now: Type.Number(), elapsed: Type.Number() }),
   fleet: Type.Array(Type.Object({ publicKey: Type.String(), certId: Type.String() })),

@@ -70,7 +70,7 @@ for (const [name, record, read] of SUBJECTS) {
   const signature = original.signatures[0]?.sig;
 
   /** A changed record still verifies only if its content and signature are unchanged. */
-  function holds(received: JsonValue): boolean {
+  function isJudgedCorrectly(received: JsonValue): boolean {
     const copy = read(received);
     if (copy === null || !isSignedByAny(copy, [home.key.publicKey], verifySignature)) return true;
     return signedText(copy) === said && copy.signatures.some(({ sig }) => sig === signature);
@@ -83,7 +83,7 @@ for (const [name, record, read] of SUBJECTS) {
         const copy = Buffer.from(bytes);
         copy[at] = (copy[at] ?? 0) ^ flip;
         const received = parsedOrNull(copy.toString('utf8'));
-        assert.ok(holds(received), copy.toString('utf8'));
+        assert.ok(isJudgedCorrectly(received), copy.toString('utf8'));
       }
     }
   });
@@ -100,7 +100,7 @@ for (const [name, record, read] of SUBJECTS) {
     );
     fc.assert(
       fc.property(fc.constantFrom(...paths), value, fc.boolean(), (path, other, drop) => {
-        assert.ok(holds(changed(record, path, drop ? undefined : other)));
+        assert.ok(isJudgedCorrectly(changed(record, path, drop ? undefined : other)));
       }),
       { numRuns: 400 },
     );

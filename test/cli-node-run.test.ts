@@ -45,9 +45,9 @@ function run(further: readonly string[] = [], onSpawn?: (process: ChildProcess) 
   );
 }
 
-async function until(holds: () => boolean): Promise<void> {
+async function until(isTrue: () => boolean): Promise<void> {
   const deadline = Date.now() + 120_000;
-  while (!holds()) {
+  while (!isTrue()) {
     assert.ok(Date.now() < deadline, 'It does not come to pass');
     await pause(50);
   }
@@ -149,13 +149,13 @@ for (const [fault, code, breakDisk, mendDisk] of [
     const first = startNode(disk, ['--node-dir', within, ...joining]);
     await until(() => stateIn(folder).last_heartbeat !== null);
     breakDisk(disk);
-    await until(() => first.told().includes('cannot be written'));
+    await until(() => first.printed().includes('cannot be written'));
     const held = recordsIn(folder);
     const { cert_id } = stateIn(folder);
     await beatsOf(cert_id, 2);
     assert.deepEqual(recordsIn(folder), held, 'nothing is changed');
     mendDisk(disk);
-    await until(() => first.told().includes('is writable again'));
+    await until(() => first.printed().includes('is writable again'));
     await until(() => stateIn(folder).problem === null);
     const { stderr } = await first.stop();
     assert.equal(
@@ -176,17 +176,17 @@ for (const [fault, code, breakDisk, mendDisk] of [
 /** Starts `node run` as a process. */
 function startNode({ inside }: SmallDisk, args: readonly string[]) {
   let child: ChildProcess | null = null;
-  let told = '';
+  let printed = '';
   const command = ['node', 'run', ...args];
   const ended = runProgramBehind(inside.command, command, { MESH_URL: na.url }, (process) => {
     child = process;
     process.stderr?.on('data', (text) => {
-      told += text;
+      printed += text;
     });
   });
   return {
     ended,
-    told: () => told,
+    printed: () => printed,
     async stop() {
       child?.kill('SIGTERM');
       const end = await ended;

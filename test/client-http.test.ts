@@ -49,12 +49,16 @@ test('a read is repeated until it is answered, and waits as long as the authorit
 test('a patient caller waits for a limit only as long in total as specified, and is informed of each wait', async () => {
   const busy = (seconds: string) =>
     envelope(429, 'rate_limit_exceeded', { 'retry-after': seconds });
-  const told: number[] = [];
-  const patience = { retries: 0, patienceMs: 100_000, onLimited: (ms: number) => told.push(ms) };
+  const reported: number[] = [];
+  const patience = {
+    retries: 0,
+    patienceMs: 100_000,
+    onLimited: (ms: number) => reported.push(ms),
+  };
   const served = scripted(busy('40'), busy('40'), count());
   assert.equal(await createPublicClient({ ...served.options, ...patience }).nodeCount(), 3);
-  assert.deepEqual(told, served.waits);
-  assert.equal(told.length, 2);
+  assert.deepEqual(reported, served.waits);
+  assert.equal(reported.length, 2);
   const refused = scripted(busy('40'), busy('40'), busy('40'), count());
   const client = createPublicClient({ ...refused.options, ...patience });
   assert.equal((await failure(client.nodeCount())).retryAfter, 40);

@@ -100,12 +100,12 @@ suite('the thread that renders long lists', () => {
     test(`produces the exact bytes and validator of a ${form} that is rendered directly`, async (t) => {
       const seed = randomBytes(32);
       const here = rendererOf(t, form, seed, 'at once');
-      const beside = rendererOf(t, form, seed, { edgesCaughtUp: () => Promise.resolve() });
-      await beside.renderer.ready();
+      const threaded = rendererOf(t, form, seed, { edgesCaughtUp: () => Promise.resolve() });
+      await threaded.renderer.ready();
       for (const more of [0, 1, 1, 2000, 3, 1]) {
         here.revoke(more);
-        beside.revoke(more);
-        const [expected, made] = [await here.publish(), await beside.publish()];
+        threaded.revoke(more);
+        const [expected, made] = [await here.publish(), await threaded.publish()];
         assert.deepEqual(Buffer.from(made.bytes), Buffer.from(expected.bytes));
         assert.equal(made.etag, expected.etag);
         assert.equal(made.freshUntil, expected.freshUntil);
@@ -115,10 +115,10 @@ suite('the thread that renders long lists', () => {
 
     test(`signs the canonical JSON of a ${form}`, async (t) => {
       const seed = randomBytes(32);
-      const beside = rendererOf(t, form, seed, { edgesCaughtUp: () => Promise.resolve() });
-      await beside.renderer.ready();
-      beside.revoke(5);
-      const { bytes } = await beside.publish();
+      const threaded = rendererOf(t, form, seed, { edgesCaughtUp: () => Promise.resolve() });
+      await threaded.renderer.ready();
+      threaded.revoke(5);
+      const { bytes } = await threaded.publish();
       const text = Buffer.from(bytes).toString('utf8');
       const list = JSON.parse(text);
       assert.equal(canonicalJson(parseJsonBytes(Buffer.from(text))), text);
@@ -134,26 +134,26 @@ suite('the thread that renders long lists', () => {
 
   test('never overwrites a document that an edge may still be reading', async (t) => {
     let caughtUp: () => void = () => undefined;
-    const beside = rendererOf(t, 'crl', randomBytes(32), {
+    const threaded = rendererOf(t, 'crl', randomBytes(32), {
       edgesCaughtUp: () => new Promise((resolve) => (caughtUp = resolve)),
     });
-    await beside.renderer.ready();
-    beside.revoke(1);
-    const first = await beside.publish();
+    await threaded.renderer.ready();
+    threaded.revoke(1);
+    const first = await threaded.publish();
     const kept = Buffer.from(first.bytes).toString('latin1');
     for (let i = 0; i < 4; i += 1) {
-      beside.revoke(1);
-      await beside.publish();
+      threaded.revoke(1);
+      await threaded.publish();
       assert.equal(Buffer.from(first.bytes).toString('latin1'), kept);
     }
-    beside.revoke(1);
-    const replaced = await beside.publish();
-    beside.revoke(1);
-    await beside.publish();
+    threaded.revoke(1);
+    const replaced = await threaded.publish();
+    threaded.revoke(1);
+    await threaded.publish();
     caughtUp();
     await new Promise(setImmediate);
-    beside.revoke(1);
-    await beside.publish();
+    threaded.revoke(1);
+    await threaded.publish();
     const again = Buffer.from(replaced.bytes).toString('latin1');
     assert.match(again, /"crl_id":"id-8"/, 'once none is reading it, its memory is used again');
   });

@@ -47,23 +47,23 @@ test('bulletins and deltas of every instance match what was acknowledged, while 
   const changes: Change[] = [];
   const seen: Seen[] = [];
   const agents = await Promise.all([0, 1, 2, 3].map((place) => roamingAgent(house, place)));
-  for (const { run } of agents) house.beside(run(house.over).then(() => undefined));
-  for (const place of [0, 1, 2]) house.beside(readBulletins(house, place, seen));
-  house.beside(changeOverAndOver(house, changes));
+  for (const { run } of agents) house.inBackground(run(house.over).then(() => undefined));
+  for (const place of [0, 1, 2]) house.inBackground(readBulletins(house, place, seen));
+  house.inBackground(changeOverAndOver(house, changes));
 
   /** Resolves when some acknowledged changes have had enough time to reach every bulletin. */
-  async function goOn(): Promise<void> {
+  async function makeProgress(): Promise<void> {
     const enough = changes.length + 5;
     await house.until(() => changes.length >= enough);
     const at = changes[enough - 1]?.at ?? 0;
     await house.until(() => seen.some(({ sentAt }) => sentAt > at + PERIOD_MS));
   }
-  await goOn();
+  await makeProgress();
   await house.endWriter('SIGTERM');
   await house.add();
-  await goOn();
+  await makeProgress();
   await house.endWriter('SIGKILL');
-  await goOn();
+  await makeProgress();
   const { sequence } = changes.at(-1) ?? assert.fail();
   await house.until(() => agents.every((agent) => (agent.sequences.at(-1) ?? 0) >= sequence));
   await house.close();
@@ -103,7 +103,7 @@ test('events are read once and in order from every instance, and posted only by 
   await using house = await openHouse(instances, webhooks);
   const writing = new AbortController();
   const inviting = inviteOverAndOver(house, writing.signal);
-  house.beside(inviting);
+  house.inBackground(inviting);
   const readers = [0, 1, 2].flatMap((place) => [
     readLines(house, place, Number.POSITIVE_INFINITY),
     readLines(house, place, 7),
@@ -146,8 +146,8 @@ interface House extends AsyncDisposable {
   /** Aborted at the end. */
   readonly over: AbortSignal;
   /** Runs work in the background until the end; the test fails if it fails. */
-  beside(work: Promise<void>): void;
-  until(holds: () => boolean): Promise<void>;
+  inBackground(work: Promise<void>): void;
+  until(isTrue: () => boolean): Promise<void>;
   /** Starts one more instance; resolves when it answers. */
   add(): Promise<void>;
   /** Ends the writer; resolves when another instance writes. */
@@ -183,15 +183,15 @@ async function openHouse(
     at: (turn) => all[turn % all.length] ?? assert.fail('nobody answers'),
     all,
     over: over.signal,
-    beside(work) {
+    inBackground(work) {
       working.push(work);
       work.catch((cause) => {
         failure ??= cause;
       });
     },
-    async until(holds) {
+    async until(isTrue) {
       const deadline = performance.now() + PATIENCE_MS;
-      while (!holds()) {
+      while (!isTrue()) {
         if (failure !== null) throw failure;
         assert.ok(performance.now() < deadline, 'It does not come to pass');
         await delay(10);
@@ -356,7 +356,7 @@ function clientAt(at: House['at'], turn: () => number) {
  * The events of a reader that disconnects after every `most` events, and continues after the last one at the next
  * instance.
  */
-function readLines({ at, over, beside }: House, place: number, most: number): LoggedEvent[] {
+function readLines({ at, over, inBackground }: House, place: number, most: number): LoggedEvent[] {
   const got: LoggedEvent[] = [];
   let turn = place;
   const client = clientAt(at, () => turn);
@@ -370,12 +370,16 @@ function readLines({ at, over, beside }: House, place: number, most: number): Lo
       }
     }
   }
-  beside(read());
+  inBackground(read());
   return got;
 }
 
 /** The same with server-sent events and `Last-Event-ID`. */
-function readSentEvents({ at, over, beside }: House, place: number, most: number): LoggedEvent[] {
+function readSentEvents(
+  { at, over, inBackground }: House,
+  place: number,
+  most: number,
+): LoggedEvent[] {
   const got: LoggedEvent[] = [];
   let turn = place;
 
@@ -411,7 +415,7 @@ function readSentEvents({ at, over, beside }: House, place: number, most: number
       await delay(20);
     }
   }
-  beside(read());
+  inBackground(read());
   return got;
 }
 

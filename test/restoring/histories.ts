@@ -131,7 +131,7 @@ async function play(
   await acceptsTheOthers(restored, observed, known);
   if (hasHead) assert.equal(await usableOperators(restored), OPERATORS.length - observed.keysOff);
   else assert.ok((await usableOperators(restored)) <= OPERATORS.length - keysOffBefore);
-  goesOn(restored, observed, crl, feed);
+  assertListsContinue(restored, observed, crl, feed);
   await restored.close();
   assert.equal((await verifyAuditChain(second.auditLog(), GENESIS_HASH)).valid, true);
 }
@@ -376,7 +376,12 @@ async function usableOperators(authority: Lived): Promise<number> {
 }
 
 /** Every revocation is on the new lists, whose sequence numbers exceed all published ones. */
-function goesOn(authority: Lived, observed: Observed, crl: JsonObject, feed: JsonObject): void {
+function assertListsContinue(
+  authority: Lived,
+  observed: Observed,
+  crl: JsonObject,
+  feed: JsonObject,
+): void {
   const nextCrl = authority.document('crl');
   const nextFeed = authority.document('sovereign_revocation_feed');
   assert.ok(Number(nextCrl.sequence) > Number(crl.sequence));

@@ -1,6 +1,6 @@
 /** Thrown when the authority does something that it must not. */
 export class Violation extends Error {}
 
-export function insist(holds: boolean, problem: () => string): asserts holds {
-  if (!holds) throw new Violation(problem());
+export function insist(condition: boolean, problem: () => string): asserts condition {
+  if (!condition) throw new Violation(problem());
 }

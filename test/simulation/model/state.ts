@@ -152,7 +152,7 @@ export function copyOf(state: State): State {
 /** Ids that the authority chose for what a request created, by kind of subject. */
 export type Made = (kind: string) => readonly string[];
 
-/** A self-contained change of state: it is applied once when decided and again when answered. */
+/** A self-contained change of state: it is applied to the decided state and later to the visible one. */
 export type Change = (state: State, made: Made) => void;
 
 /** How a request may end. */
