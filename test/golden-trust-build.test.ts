@@ -8,11 +8,11 @@ import {
   casesOf,
   detailNames,
   EVENTS,
+  eventDetailNames,
   GOLDEN,
   type GoldenCase,
   goldenKey,
   startGolden,
-  toldNames,
 } from './support/golden-trust.ts';
 import { get, operate, outcome } from './support/requests.ts';
 import { audited, freshId, issued, parsed, recognize } from './support/trust.ts';
@@ -101,7 +101,10 @@ for (const endpoint of Object.keys(GOLDEN.build)) {
   if (event === undefined || golden === undefined) continue;
 
   test(`the audit event ${event} has the members of the vectors`, async () => {
-    const names = await toldNames(na, endpoint === NULLIFIER ? withFreshProof(golden) : golden);
+    const names = await eventDetailNames(
+      na,
+      endpoint === NULLIFIER ? withFreshProof(golden) : golden,
+    );
     assert.deepEqual(names, detailNames(event));
   });
 }

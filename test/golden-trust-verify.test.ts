@@ -6,9 +6,9 @@ import {
   casesOf,
   detailNames,
   EVENTS,
+  eventDetailNames,
   GOLDEN,
   startGolden,
-  toldNames,
 } from './support/golden-trust.ts';
 
 const na = await startGolden();
@@ -36,6 +36,6 @@ for (const endpoint of Object.keys(GOLDEN.verify)) {
   if (event === undefined || golden === undefined) continue;
 
   test(`the audit event ${event} has the members of the vectors`, async () => {
-    assert.deepEqual(await toldNames(na, golden), detailNames(event));
+    assert.deepEqual(await eventDetailNames(na, golden), detailNames(event));
   });
 }

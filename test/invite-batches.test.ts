@@ -283,16 +283,16 @@ function invitesInMemory() {
     removed: inviteBatches.followRemovals,
     added: (_kind, id) => inviteIds.add(id),
   });
-  const looked = { up: 0 };
+  const lookups = { count: 0 };
   const counted = {
     ...subjects,
     committed: ((kind, id) => {
-      looked.up += 1;
+      lookups.count += 1;
       return subjects.committed(kind, id);
     }) as typeof subjects.committed,
   };
   const na = { subjects: counted, inviteIds, inviteBatches } as unknown as Authority;
-  return { subjects, inviteBatches, na, looked };
+  return { subjects, inviteBatches, na, lookups };
 }
 
 function stored(batch: string | undefined, value = 'unused') {
@@ -302,7 +302,7 @@ function stored(batch: string | undefined, value = 'unused') {
 }
 
 test('the cost of a batch does not depend on other invites, nor on those that were used', () => {
-  const { subjects, na, looked } = invitesInMemory();
+  const { subjects, na, lookups } = invitesInMemory();
   for (let each = 0; each < 30_000; each += 1) {
     const batch = each % 2 === 0 ? 'large' : undefined;
     const value = each < 29_000 ? 'consumed' : 'unused';
@@ -319,12 +319,12 @@ test('the cost of a batch does not depend on other invites, nor on those that we
     0,
   );
   assert.deepEqual([(page as JsonObject).next, (page as JsonObject).count], [null, 2]);
-  assert.equal(looked.up, 2);
+  assert.equal(lookups.count, 2);
   const unit = new UnitOfWork(subjects, 0);
   const operator = { keyId: 'ops', remoteAddr: '127.0.0.1' };
   const withdrawn = withdrawInviteBatch(na, unit, { batch: 'large' }, operator);
   assert.deepEqual(withdrawn, { batch: 'large', withdrawn: 500, remaining: 0 });
-  assert.equal(looked.up, 2);
+  assert.equal(lookups.count, 2);
 });
 
 test('batches match their invites, whatever is decided, removed and read again', () => {

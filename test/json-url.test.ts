@@ -73,7 +73,7 @@ for (const [what, does, reason] of CASES) {
       assert.match(error.message, reason);
       return true;
     });
-    await server.isLeft();
+    await server.allClosed();
   });
 }
 
@@ -117,7 +117,7 @@ async function listen(does: (socket: Socket) => void) {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/crl.json`,
     /** Resolves when no connection is open. */
-    async isLeft() {
+    async allClosed() {
       for (const socket of sockets) {
         if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve));
       }

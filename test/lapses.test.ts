@@ -45,7 +45,7 @@ test(`within ${DAYS} days nothing lapses unannounced, and nothing that was acted
   for (let n = 0; n < NODES; n += 1) nodes.push(await joinedNode(na));
   let treaties = 0;
   await concludeTreaty();
-  const told = new Map<string, number>();
+  const announced = new Map<string, number>();
 
   /** Issues a treaty with the next sovereign. */
   async function concludeTreaty(): Promise<void> {
@@ -114,7 +114,7 @@ test(`within ${DAYS} days nothing lapses unannounced, and nothing that was acted
       assert.ok(left > 0, `${kind} has not lapsed on ${today}`);
       const rule = ANNOUNCED_BY[kind];
       if (left < NOTICE) assert.ok(found.has(rule ?? ''), `${kind} is announced on ${today}`);
-      if (found.has(rule ?? '')) told.set(kind, (told.get(kind) ?? 0) + 1);
+      if (found.has(rule ?? '')) announced.set(kind, (announced.get(kind) ?? 0) + 1);
     }
     if (found.has('delegation')) await renewDelegation();
     if (found.has('treaties_expiring')) await concludeTreaty();
@@ -123,7 +123,7 @@ test(`within ${DAYS} days nothing lapses unannounced, and nothing that was acted
     ['delegation', DELEGATION_DAYS],
     ['treaty', TREATY_DAYS],
   ] as const) {
-    assert.ok((told.get(kind) ?? 0) >= Math.floor(DAYS / days), `${kind} was announced`);
+    assert.ok((announced.get(kind) ?? 0) >= Math.floor(DAYS / days), `${kind} was announced`);
   }
 });
 

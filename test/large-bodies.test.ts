@@ -111,8 +111,8 @@ function sharedBytes(length: number): Uint8Array {
   return bytes;
 }
 
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise(setImmediate);
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise(setImmediate);
 }
 
 test('20 readers that do not read share the bytes of one answer', async () => {

@@ -118,7 +118,7 @@ test('an unreachable instance is tried at growing intervals, another one at once
       },
     },
   });
-  /** The number of connection attempts within this many seconds, with ten calls of `follow` in each. */
+  /** The number of connection attempts within this many seconds, with ten calls of `follow` per second. */
   function triesIn(seconds: number, writer: Writer): number {
     const before = tries.length;
     for (let looks = 0; looks < 10 * seconds; looks += 1) {

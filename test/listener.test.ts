@@ -10,7 +10,7 @@ import { ownPort } from './support/own-port.ts';
 
 const MOST = 20;
 
-interface Taking {
+interface Listening {
   readonly listener: Listener;
   readonly open: number;
   readonly pauses: number;
@@ -18,7 +18,7 @@ interface Taking {
 }
 
 /** Listens on a fixed port, as the program does: only a fixed port can be opened again at once. */
-async function taking(): Promise<Taking> {
+async function startListening(): Promise<Listening> {
   const uws: typeof import('uWebSockets.js') = createRequire(import.meta.url)('uWebSockets.js');
   const app = uws.App();
   let open = 0;
@@ -51,7 +51,7 @@ async function taking(): Promise<Taking> {
 }
 
 /** A connection that got an answer; null if it was refused. */
-async function answered({ listener }: Taking): Promise<Socket | null> {
+async function answered({ listener }: Listening): Promise<Socket | null> {
   const socket = connect(listener.port, '127.0.0.1');
   socket.on('error', () => undefined);
   const answer = once(socket, 'data').then(() => socket);
@@ -60,12 +60,12 @@ async function answered({ listener }: Taking): Promise<Socket | null> {
   return Promise.race([answer, once(socket, 'close').then(() => null)]).catch(() => null);
 }
 
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await new Promise(setImmediate);
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise(setImmediate);
 }
 
 test('when connections would exhaust the descriptors, no more are accepted until some have ended', async () => {
-  using server = await taking();
+  using server = await startListening();
   const held = await Promise.all(Array.from({ length: MOST }, () => answered(server)));
   assert.ok(held.every((socket) => socket !== null));
   assert.equal(await answered(server), null);
@@ -82,7 +82,7 @@ test('when connections would exhaust the descriptors, no more are accepted until
 });
 
 test('a listener that was closed while it paused accepts nothing more', async () => {
-  using server = await taking();
+  using server = await startListening();
   const held = await Promise.all(Array.from({ length: MOST }, () => answered(server)));
   server.listener.close();
   for (const socket of held) socket?.destroy();

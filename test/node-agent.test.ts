@@ -117,7 +117,7 @@ function isEnrolled({ files }: Harness, at: number): boolean {
 interface Place extends AsyncDisposable {
   /** The instance that serves. */
   na: TestAuthority;
-  /** Stops the instance, which itself or another one then replaces. */
+  /** Stops the instance, and restarts it or lets another one take its place. */
   replace(): Promise<void>;
   /** No instance serves until `start`. */
   stop(): Promise<void>;

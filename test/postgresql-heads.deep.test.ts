@@ -85,8 +85,8 @@ suite('the head file', { concurrency: false }, () => {
     await next.connect();
     await next.query('listen mesh_na_lease');
     await joinedNode(first);
-    const told = once(next, 'notification').then(() => openHeadFile(head).release());
-    await Promise.all([told, first.stop()]);
+    const released = once(next, 'notification').then(() => openHeadFile(head).release());
+    await Promise.all([released, first.stop()]);
     await next.end();
     first = await start(url);
   });

@@ -157,7 +157,7 @@ function dashboardOf(index: RecognitionIndex): string {
   });
 }
 
-/** A build that takes as many slices as the document has bytes, and results in its text. */
+/** A build that takes as many slices as the document has bytes, and returns its text. */
 function countedBuild() {
   const built: string[] = [];
   let newest = publishedDocument('first');

@@ -131,7 +131,7 @@ test(
     const body = { cert_id: node.certId, status: 'healthy' };
     const captured = signedByNode(lost, '/heartbeat', node.key, body, ahead);
     assert.equal(outcome(await sendSigned(lost, captured)), '200');
-    // Runs until a process stops cleanly that ran long enough to have nothing to pass on from a crash.
+    // Two runs, so that the last one stops cleanly, with nothing left to pass on from a crash.
     for (let starts = 0; starts < 2; starts += 1) {
       await using na = await startTestAuthority({ dataDir, clock });
       clock.advance(11 * MINUTE);

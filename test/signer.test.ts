@@ -407,8 +407,8 @@ test('the socket is for its owner, or also for its group, and an abandoned one i
   const { path } = signedNetwork();
   const mode = () => statSync(path).mode & 0o777;
   const serve = (isForGroup: boolean) => {
-    const untold = { signed: () => undefined, misused: () => undefined };
-    return startSignerService({ path, isForGroup, signer: newKey(), second: null, ...untold });
+    const callbacks = { signed: () => undefined, misused: () => undefined };
+    return startSignerService({ path, isForGroup, signer: newKey(), second: null, ...callbacks });
   };
   const first = await serve(false);
   assert.equal(mode(), 0o600);

@@ -183,8 +183,8 @@ async function halfSent({ na }: ChildServer): Promise<{ socket: Socket; finish()
 }
 
 /** Repeats the check until it is true; if that never happens, the runner's time limit ends it. */
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 5));
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
 for (const [what, took, expected] of [

@@ -45,7 +45,7 @@ suite('a move', { concurrency: false }, () => {
       for (let kill = 0; kill < KILLS && !hasEnded; kill += 1) {
         const moving = begunMove(move, kill === 0 ? [] : ['--resume']);
         const moment = MOMENTS[kill % MOMENTS.length] as string;
-        await Promise.race([moving.told(moment), moving.ended]);
+        await Promise.race([moving.written(moment), moving.ended]);
         await new Promise((resolve) => setTimeout(resolve, Math.random() * 60));
         moving.kill();
         hasEnded = (await moving.ended).code === 0;

@@ -247,14 +247,14 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     old.process.kill('SIGSTOP');
     const move = { from: `lmdb:${folder.path}`, to: store, dataDir: folder.path };
     const dying = begunMove(move);
-    await dying.told('Asked pid');
-    const { onSpawn, told } = listener();
+    await dying.written('Asked pid');
+    const { onSpawn, written } = listener();
     await using second = await startChildServer(folder.path, {
       args: ['--store', store],
       environment: { ...NO_LIMITS, MESH_LINK: '127.0.0.1:0', MESH_HOLD_MS: '60000' },
       onSpawn,
     });
-    await told('The standby state is ready');
+    await written('The standby state is ready');
     const { status, body } = await get(second.na, '/readyz');
     const { role, moving } = body.error.details;
     assert.deepEqual([status, role, moving], [503, 'follower', true]);
@@ -269,7 +269,7 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     const joined = await joinedNode(old.na);
     const spentLater = await spentRequests(old);
     const resumed = begunMove(move, ['--resume']);
-    await resumed.told('Copied');
+    await resumed.written('Copied');
     const asked = operate(second.na, '/admin/invite');
     const { code, stderr } = await resumed.ended;
     assert.equal(code, 0, stderr);
@@ -292,16 +292,16 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     const folder = stateFolder(t);
     const elsewhere = keysOf(folder, t);
     const store = await migratedDatabase(cluster);
-    const { order, dies, ended } = await waitingMove(`lmdb:${folder}`, store, folder);
-    const { onSpawn, told } = listener();
+    const { order, die, ended } = await waitingMove(`lmdb:${folder}`, store, folder);
+    const { onSpawn, written } = listener();
     await using waiting = await startChildServer(elsewhere, { args: ['--store', store], onSpawn });
-    await told('The standby state is ready');
-    dies();
+    await written('The standby state is ready');
+    die();
     await assert.rejects(ended, /It dies here/);
     await abandonMove(order.from, order.to);
 
     assert.equal((await waiting.ended).code, 1);
-    await told('was in use by the network "alpha", but the database holds no state');
+    await written('was in use by the network "alpha", but the database holds no state');
     await assert.rejects(
       startTestAuthority({ dataDir: elsewhere, flags: { store } }),
       /the database holds no state/,
@@ -370,22 +370,22 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     const back = keysOf(folder, t);
     const store = await migratedDatabase(cluster);
     await moveState(await orderOf(`lmdb:${folder}`, store, folder));
-    const { dies, ended } = await waitingMove(store, `lmdb:${back}`, folder);
+    const { die, ended } = await waitingMove(store, `lmdb:${back}`, folder);
     const [stopping, orphaned] = [begunService(back), begunService(back)];
-    await Promise.all([stopping, orphaned].map(({ told }) => told(WAITS_FOR_STATE)));
+    await Promise.all([stopping, orphaned].map(({ written }) => written(WAITS_FOR_STATE)));
     stopping.kill('SIGTERM');
     assert.equal((await stopping.ended).code, 0);
-    dies();
+    die();
     await assert.rejects(ended, /It dies here/);
     const { code: refusal, stderr: reason } = await orphaned.ended;
     assert.equal(refusal, 3);
     assert.match(reason, /if that was interrupted, continue it with mesh-na store move --resume/);
 
     const resumed = await waitingMove(store, `lmdb:${back}`, folder, true);
-    const { onSpawn, told } = listener();
+    const { onSpawn, written } = listener();
     const starting = startChildServer(back, { onSpawn });
-    await told(WAITS_FOR_STATE);
-    resumed.goesOn();
+    await written(WAITS_FOR_STATE);
+    resumed.proceed();
     await resumed.ended;
     await using third = await starting;
     assert.equal((await heartbeat(third.na, node)).status, 200);
@@ -402,8 +402,8 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
           { at: store, open: () => openPostgresqlStore(storeOptions(store)) },
           { at: `lmdb:${back}`, open: async () => openLmdbStore(back) },
         ] as const;
-        await diesAndGoesOn(death, places[0], places[1], back);
-        await diesAndGoesOn(death, places[1], places[2], folder);
+        await dieAndResume(death, places[0], places[1], back);
+        await dieAndResume(death, places[1], places[2], folder);
       });
     }
   });
@@ -414,7 +414,7 @@ interface OpenedPlace {
   open(): Promise<Store>;
 }
 
-async function diesAndGoesOn(
+async function dieAndResume(
   death: Death,
   old: OpenedPlace,
   next: OpenedPlace,
@@ -469,14 +469,14 @@ async function orderOf(from: string, to: string, dataDir: string, resumes = fals
   };
 }
 
-/** A move that has copied everything, and waits for the old place until `goesOn` or `dies` is called. */
+/** A move that has copied everything, and waits for the old place until `proceed` or `die` is called. */
 async function waitingMove(from: string, to: string, dataDir: string, resumes = false) {
   const order = await orderOf(from, to, dataDir, resumes);
-  let goesOn: () => void = () => undefined;
-  let dies: () => void = () => undefined;
+  let proceed: () => void = () => undefined;
+  let die: () => void = () => undefined;
   const turn = new Promise<void>((resolve, reject) => {
-    goesOn = resolve;
-    dies = () => reject(new Error('It dies here'));
+    proceed = resolve;
+    die = () => reject(new Error('It dies here'));
   });
   let holds: () => void = () => undefined;
   const held = new Promise<void>((resolve) => {
@@ -492,7 +492,7 @@ async function waitingMove(from: string, to: string, dataDir: string, resumes = 
   };
   const ended = moveState({ ...order, from: waiting });
   await Promise.race([held, ended]);
-  return { order, goesOn, dies, ended };
+  return { order, proceed, die, ended };
 }
 
 /** Requests that were carried out. */

@@ -90,7 +90,7 @@ test('a start without the previous key is refused during the overlap, and ends t
   await activate(na);
   const { body: genesis } = await get(na, '/genesis');
   await na.stop();
-  // As if the overlap had ended, and the database had lost that.
+  // As if the overlap had ended, but the database had lost that change.
   renameSync(nextFile, keyFile);
   writeFileSync(join(dataDir, 'genesis.json'), JSON.stringify(genesis));
   await assert.rejects(na.restart(), /put its file back, or start after that time$/);

@@ -90,7 +90,7 @@ suite('an endpoint that', () => {
       const found = await postTo(endpoint.url);
       if (problem === null) assert.equal(found, null);
       else assert.ok(found?.includes(problem), `${found}`);
-      await endpoint.isLeft();
+      await endpoint.allClosed();
     });
   }
 });
@@ -104,7 +104,7 @@ test('consecutive requests share a connection, and a stopped one is not reused',
   }
   assert.equal(endpoint.connections(), 1);
   poster.close();
-  await endpoint.isLeft();
+  await endpoint.allClosed();
 
   await using silent = await listen(() => undefined);
   const waiting = createPoster({ url: new URL(silent.url), lookup: createLookup(true) });
@@ -114,7 +114,7 @@ test('consecutive requests share a connection, and a stopped one is not reused',
   stop.abort();
   assert.equal(await found, 'the service is stopping');
   assert.equal(await waiting.post('x', {}, stop.signal), 'the service is stopping');
-  await silent.isLeft();
+  await silent.allClosed();
 });
 
 test('private addresses are never connected to, whatever name leads there', async () => {
@@ -213,7 +213,7 @@ interface Listening extends AsyncDisposable {
   connections(): number;
   isReached(): Promise<void>;
   /** Resolves when no connection is open. */
-  isLeft(): Promise<void>;
+  allClosed(): Promise<void>;
 }
 
 async function listen(does: Endpoint): Promise<Listening> {
@@ -237,7 +237,7 @@ async function listen(does: Endpoint): Promise<Listening> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/in`,
     connections: () => connections,
     isReached: () => isReached,
-    async isLeft() {
+    async allClosed() {
       const ends = [...sockets].map((socket) => new Promise((ended) => socket.on('close', ended)));
       await Promise.all(ends);
     },

@@ -58,8 +58,8 @@ test('an endpoint that a given issuer vouches for is posted to, and no other is 
     refused.map(([{ host }]) => host),
   );
   for (const [{ host }, code] of refused) {
-    const told = `cannot be posted to ${host}: the connection failed (${code})`;
-    assert.ok(log.includes(told), `${told}: ${log}`);
+    const expected = `cannot be posted to ${host}: the connection failed (${code})`;
+    assert.ok(log.includes(expected), `${expected}: ${log}`);
   }
   assert.deepEqual([unknown.requests, expired.requests, other.requests], [0, 0, 0]);
   assert.doesNotMatch(log, /not-for-logs/);

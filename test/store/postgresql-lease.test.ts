@@ -586,16 +586,16 @@ test('a waiter pauses before another connection, even if it was notified as the 
     async connect() {
       connections += 1;
       const table = await leaseTableOf(url, TTL);
-      let told: () => void = () => undefined;
+      let notify: () => void = () => undefined;
       return {
         ...table,
         look() {
           if (!isFailing) return table.look();
-          told();
+          notify();
           return Promise.reject(new Error('The connection was lost'));
         },
         listen(call) {
-          told = call;
+          notify = call;
           return table.listen(call);
         },
       };
@@ -622,7 +622,7 @@ test('a waiter pauses before another connection, even if it was notified as the 
 });
 
 interface ManualClock extends LeaseClock {
-  /** Advances the clock and runs everything that is due, unless it is to do so without renewals. */
+  /** Advances the clock and runs everything that is due; runs nothing with `without renewals`. */
   advance(milliseconds: number, how?: 'without renewals'): Promise<void>;
   /** Whether anything is scheduled. */
   isWaiting(): boolean;
@@ -809,8 +809,8 @@ async function isCanceled(watcher: pg.Client, statement: string): Promise<boolea
   return rowCount === 1;
 }
 
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await new Promise((resolve) => setImmediate(resolve));
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setImmediate(resolve));
 }
 
 function unitOf(id: string): Unit {

@@ -205,7 +205,7 @@ test('a server that accepts connections and says nothing costs a moment once, wh
       if (isWithinHeadStart) assert.deepEqual(asked, ['real'], 'no other is asked then');
     }
   }
-  await silent.isLeft();
+  await silent.allClosed();
 });
 
 test('servers that do not answer are given up after a third of the time for a statement, and all are named', async () => {
@@ -215,7 +215,7 @@ test('servers that do not answer are given up after a third of the time for a st
   await assert.rejects(connectToPrimary(address, { timeout: 600 }), {
     message: `The database at ${place}/mesh cannot be reached (no answer within 0.2 s); The database at 127.0.0.1:1/mesh cannot be reached (ECONNREFUSED)`,
   });
-  await silent.isLeft();
+  await silent.allClosed();
 });
 
 /**
@@ -235,7 +235,7 @@ async function listening(accepted: (socket: Socket) => void) {
   return {
     port: (server.address() as AddressInfo).port,
     /** Resolves when no one is connected any more. */
-    async isLeft() {
+    async allClosed() {
       while (sockets.size > 0) await pause(20);
     },
     async [Symbol.asyncDispose]() {

@@ -101,7 +101,7 @@ async function visit(
     violations: () => violations(page),
     overflow: () => overflow(page),
     async [Symbol.asyncDispose]() {
-      if (isApart || !(await isLeft(page))) return page.context().close();
+      if (isApart || !(await clearForReuse(page))) return page.context().close();
       unwatch();
       idle.push(page);
     },
@@ -121,7 +121,7 @@ async function newPage(
 }
 
 /** Clears what the page has stored and moves the pointer away; returns whether the page can be reused. */
-async function isLeft(page: Page): Promise<boolean> {
+async function clearForReuse(page: Page): Promise<boolean> {
   try {
     await page.evaluate('localStorage.clear(), sessionStorage.clear()');
     await page.mouse.move(-1, -1);

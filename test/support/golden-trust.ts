@@ -374,7 +374,7 @@ export function signedTextOf(record: JsonObject): string {
 }
 
 /** Sends the case, which must succeed, and returns the sorted names of the details in its event. */
-export async function toldNames(na: TestAuthority, golden: GoldenCase): Promise<string[]> {
+export async function eventDetailNames(na: TestAuthority, golden: GoldenCase): Promise<string[]> {
   const earlier = auditEvents(na).length;
   const answer = await ask(na, golden);
   assert.equal(answer.status, golden.status, outcome(answer));

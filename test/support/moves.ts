@@ -143,7 +143,7 @@ export function listener() {
     },
     kill: (signal: NodeJS.Signals = 'SIGKILL') => (running as ChildProcess | null)?.kill(signal),
     /** Resolves when the process has written this. */
-    told: (what: string) =>
+    written: (what: string) =>
       until(
         () => text.includes(what),
         () => `It has said only: ${text}`,
@@ -159,9 +159,9 @@ export function enough({ nodes }: Workload, count: number): Promise<void> {
   );
 }
 
-async function until(isSo: () => boolean, problem: () => string): Promise<void> {
+async function until(condition: () => boolean, problem: () => string): Promise<void> {
   const deadline = Date.now() + 60_000;
-  while (!isSo()) {
+  while (!condition()) {
     assert.ok(Date.now() < deadline, problem());
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
