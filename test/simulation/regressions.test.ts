@@ -208,6 +208,33 @@ test('a policy from before a clock was set back is signed by the key that takes 
   });
 });
 
+test('a key that takes over after a clock was set back is the newer one', async () => {
+  const planned = {
+    do: 'stage',
+    ...byOperator,
+    again: -1,
+    kind: 'planned',
+    key: 'new',
+    hasKey: true,
+    activatesIn: 0,
+    overlap: 60 * MINUTE,
+    altered: 'none',
+    isHeld: false,
+  } as const;
+  await play({
+    enrolled: 0,
+    steps: [
+      planned,
+      { do: 'wait', ms: 12 * MINUTE },
+      { do: 'activate', ...byOperator, isHeld: false },
+      { do: 'setClock', ms: -MINUTE },
+      { do: 'restart' },
+      planned,
+      { do: 'activate', ...byOperator, isHeld: false },
+    ],
+  });
+});
+
 const beat = { do: 'beat', session: 0, flaw: 'none', late: 0, isHeld: false } as const;
 const BEATS_BEFORE_A_CRASH: readonly (readonly [string, readonly Step[]])[] = [
   ['by a clock that is ahead', [{ ...beat, instant: 'ahead' }]],

@@ -133,7 +133,7 @@ function keyChain(subjects: Iterable<readonly [string, KeySubject]>): KeyChain {
   const periods = held.flatMap(periodsOf).sort((a, b) => b.from - a.from);
   return {
     first: firstKey?.[1].context.genesis ?? null,
-    terms: firstKey && current ? termsOf(held, firstKey[0], current, previous) : [],
+    terms: firstKey && current ? termsOf(states, inForce, firstKey[0], current, previous) : [],
     current,
     previous,
     staged: staged ?? null,
@@ -158,30 +158,36 @@ function previousOf(
   return { publicKey: found[0], overlapUntil: instantOf(last.overlap_until) };
 }
 
-/** The last term is as the states say; the earlier ones follow from when they changed. */
+/**
+ * The last term is as the states say; the earlier ones are in the order of their statements, even if a clock was set back
+ * between them.
+ */
 function termsOf(
-  held: readonly (readonly [string, KeySubject])[],
+  states: ReadonlyMap<string, KeySubject>,
+  inForce: readonly AuthoritySuccession[],
   first: string,
   current: CurrentKey,
   previous: PreviousKey | null,
 ): SigningTerm[] {
-  const changes: SigningTerm[] = [];
-  let last = -Infinity;
-  for (const [publicKey, { context }] of held) {
-    const { statement, since, rolledBackAt, until } = context;
-    last = Math.max(last, since ?? last, rolledBackAt ?? last, until ?? last);
-    if (statement === null || since === null) continue;
-    const { kind, from_key } = statement;
-    const signsToo = kind === 'planned' ? from_key : null;
-    changes.push({ from: since, current: publicKey, previous: signsToo });
-    if (rolledBackAt !== null) {
-      changes.push({ from: rolledBackAt, current: from_key, previous: publicKey });
-    }
-  }
+  const changes = inForce.flatMap(({ kind, from_key, to_key }): SigningTerm[] => {
+    const from =
+      kind === 'roll_back'
+        ? states.get(from_key)?.context.rolledBackAt
+        : states.get(to_key)?.context.since;
+    if (from == null) return [];
+    return [{ from, current: to_key, previous: kind === 'compromise' ? null : from_key }];
+  });
+  const instants = [...states.values()].flatMap(({ context: { since, rolledBackAt, until } }) =>
+    [since, rolledBackAt, until].filter((instant) => instant !== null),
+  );
   return [
     { from: -Infinity, current: first, previous: null },
-    ...changes.sort((a, b) => a.from - b.from),
-    { from: last, current: current.publicKey, previous: previous?.publicKey ?? null },
+    ...changes,
+    {
+      from: Math.max(-Infinity, ...instants),
+      current: current.publicKey,
+      previous: previous?.publicKey ?? null,
+    },
   ];
 }
 
