@@ -393,7 +393,7 @@ test('an agent keeps what it has, and says why, whatever it is offered', async (
     for (const [file, text] of held) assert.equal(files.get(file), text, `${name}: ${file}`);
   }
 
-  // A new revocation, answered with an earlier list, with that of another key, and not at all.
+  // A new revocation, answered with an earlier list, with one of another key, and not at all.
   const another = await agentOf(current);
   await another.agent.turn();
   await operate(na, '/admin/revoke', { cert_id: another.agent.state().cert_id ?? '' });
@@ -433,7 +433,7 @@ test('an agent keeps what it has, and says why, whatever it is offered', async (
     for (const [file, text] of held) assert.equal(files.get(file), text, `${name}: ${file}`);
   }
 
-  // A new policy, answered with that of another network, and with the previous one.
+  // A new policy, answered with one of another network, and with the previous one.
   const before = await (await fetch(`${na.url}/policy`)).text();
   const theirPolicy = await (await fetch(`${stranger.url}/policy`)).text();
   respond = null;

@@ -471,7 +471,7 @@ test('revocations count by issuer: imported ones of that issuer, and our own', a
   assert.equal(after.body.reason, 'attestation_locally_revoked');
 });
 
-// What is absent, and what is no record
+// Absent records and invalid ones
 
 test('an absent record is 400, an invalid one is 422', async (t) => {
   await using na = await startUnlimited();

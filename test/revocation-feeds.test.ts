@@ -288,7 +288,7 @@ test('a feed of our own name is checked like any other', async () => {
   assert.equal(outcome(answer), '400 invalid_signature');
 });
 
-/** What can be wrong with an import, in the order of the checks [core-4-14]. */
+/** Faults of an import, in the order of the checks [core-4-14]. */
 const FAULTS = [
   'invalid_sovereign_revocation_feed',
   'missing_issuer_public_keys',
@@ -664,7 +664,7 @@ for (const [name, sequences] of [
   });
 }
 
-// What a feed may say
+// The contents that a feed may have
 
 test('names that are special to programs are names like any other', async () => {
   await using na = await startTestAuthority();

@@ -257,7 +257,7 @@ test('the graph digest follows the graph: treaties come, end and expire, feeds a
   assert.equal(new Set(seen).size, seen.length);
 });
 
-// What is wrong with a request, in the order of the checks
+// Faults of a request, in the order of the checks
 
 type Fault = readonly [code: string, cause: string, change: Change];
 

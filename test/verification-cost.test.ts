@@ -104,7 +104,7 @@ function counting() {
     texts.push(text);
     return verifySignature(publicKey, text, signature);
   };
-  /** The cost of the checks: for each one, that of the elliptic-curve arithmetic and that of its text. */
+  /** The cost of the checks: each one counts the elliptic-curve arithmetic and the length of its text. */
   const cost = () => texts.reduce((sum, text) => sum + 16 * 1024 + text.length, 0);
   return { verify, texts, cost };
 }

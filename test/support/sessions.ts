@@ -18,7 +18,7 @@ export interface BeatCall {
   readonly instant?: string;
   readonly expiresAt?: string;
   readonly key?: Buffer;
-  /** Authenticated in place of the body that is sent. */
+  /** Authenticated instead of the body that is sent. */
   readonly over?: string;
   readonly body?: JsonObject;
   /** Changes the header. */

@@ -46,7 +46,7 @@ export interface Systemd extends AsyncDisposable {
   path(inside: string): string;
 }
 
-/** What the signer's unit says to add to that of the authority. */
+/** The lines that the signer's unit says to add to the authority's unit. */
 export function signerDropIn(unit: string): string {
   const lines = unit.split('\n');
   const from = lines.indexOf('#   [Unit]');
