@@ -79,7 +79,7 @@ export async function benchBackup(load: Load, settings: Settings): Promise<Repor
       return (await contest(
         [
           {
-            name: 'beside a backup',
+            name: 'during a backup',
             async run(seconds) {
               const [result] = await Promise.all([beat(seconds), backUp()]);
               return result;

@@ -64,8 +64,8 @@ export async function benchCrl(_load: Load, settings: Settings): Promise<Report>
     const probe = { connections: AT_ONCE, seconds, rate: PROBES };
     const [revocations, beats, checks] = await Promise.all([
       watched(),
-      timedRound(`heartbeats, beside ${connections}`, na, probe, (index) => signed[index]),
-      timedRound(`GET /healthz, beside ${connections}`, na, probe, () => getRequest('/healthz')),
+      timedRound(`heartbeats, during ${connections}`, na, probe, (index) => signed[index]),
+      timedRound(`GET /healthz, during ${connections}`, na, probe, () => getRequest('/healthz')),
     ]);
     for (const { line, longest } of [revocations, beats, checks]) {
       lines.push(line);

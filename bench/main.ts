@@ -134,7 +134,7 @@ const program = new Command('bench')
   )
   .option(
     '--readers <count>',
-    'events: readers beside the heartbeats',
+    'events: readers during the heartbeats',
     wholeNumber(100_000),
     10_000,
   )

@@ -95,7 +95,7 @@ function notesOf(
 }
 
 function probeNote(connections: number, latencies: readonly number[]): string {
-  return `/healthz beside ${connections} connections: ${latencyText(latencies)}`;
+  return `/healthz during ${connections} connections: ${latencyText(latencies)}`;
 }
 
 function residentMegabytes(pid: number): number {

@@ -38,7 +38,7 @@ export async function benchPostgresql(load: Load, settings: Settings): Promise<R
     lines: [ours, theirs].map(lineOf),
     comparisons: [compare(ours, theirs, TARGET)],
     notes: [
-      'the database had its own CPU beside that of the servers',
+      'the database had its own CPU in addition to that of the servers',
       ...busyClientNotes([ours, theirs]),
     ],
   };

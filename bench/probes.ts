@@ -29,7 +29,7 @@ export async function probeUntil(
       connection.failed = reject;
       connection.send(nextRequest());
     });
-    if (status !== 200) throw new Error(`A request beside the load was answered ${status}`);
+    if (status !== 200) throw new Error(`A request during the load was answered ${status}`);
     latencies.push(systemRuntime.elapsed() - sentAt);
     await sleep(EVERY_MS);
   }

@@ -93,7 +93,9 @@ export function starvedNotes(standings: readonly Measured[]): string[] {
   return standings.flatMap((measured) => {
     const { name, server_cpu: server, client_cpu: client } = lineOf(measured);
     if (server >= BUSY || client >= BUSY) return [];
-    return [`${name}: the server got only ${percent(server)} CPU beside other work; ${GO_BY_CPU}`];
+    return [
+      `${name}: the server got only ${percent(server)} CPU because of other work; ${GO_BY_CPU}`,
+    ];
   });
 }
 

@@ -39,7 +39,7 @@ export async function benchRosters(load: Load, settings: Settings): Promise<Repo
   const standings = (await contest(
     [
       {
-        name: 'beside rosters',
+        name: 'during rosters',
         async run(seconds) {
           const running = beat(seconds);
           rosters.push(...(await readRostersUntil(na, running)));

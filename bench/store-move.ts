@@ -59,7 +59,7 @@ export async function benchStoreMove(_load: Load, settings: Settings): Promise<R
     const { known, asked } = await recount(second, seen.nodes);
     return {
       benchmark: 'store-move',
-      about: `${moved.rows} rows move from LMDB to PostgreSQL beside the service`,
+      about: `${moved.rows} rows move from LMDB to PostgreSQL during the service`,
       lines: [],
       comparisons: [],
       notes: [

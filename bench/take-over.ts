@@ -75,7 +75,7 @@ export async function benchTakeOver(load: Load, settings: Settings): Promise<Rep
   }
   return {
     benchmark: 'take-over',
-    about: `a follower of ${seeded} nodes takes over from a writer that is killed, beside ${rate} heartbeats/s of ${FLEET} nodes`,
+    about: `a follower of ${seeded} nodes takes over from a writer that is killed, during ${rate} heartbeats/s of ${FLEET} nodes`,
     lines: [],
     comparisons: [],
     notes: [

@@ -29,7 +29,7 @@ test('a route has the access of the call it makes', () => {
   }
 });
 
-test('every call of a node or an operator is made by one route', () => {
+test('every call of a node or an operator has one route', () => {
   const guarded = (Object.keys(CALLS) as CallName[]).filter(
     (name) => !['public', 'internal'].includes(CALLS[name].access),
   );
@@ -60,7 +60,7 @@ test('no route makes a guarded call other than its own', () => {
   for (const name of names) {
     const { access } = CALLS[name];
     const isOpen = access === 'public' || BEHIND_AN_ADMITTED_CALL.has(name);
-    assert.ok(isOpen || stood.has(name), `${name} is made by no route that stands for it`);
+    assert.ok(isOpen || stood.has(name), `${name} has no route of its own`);
   }
 });
 

@@ -628,7 +628,7 @@ test('the key_id of a signature is not used to select a key', async () => {
   const node = await joinedNode(na);
   const { signatures, ...rest } = describe(na, node.key) as Record<string, JsonValue>;
   const [{ sig = '' } = {}] = signatures as readonly Record<string, JsonValue>[];
-  const descriptor = { ...rest, signatures: [{ key_id: 'whoever', sig }] };
+  const descriptor = { ...rest, signatures: [{ key_id: 'anyone', sig }] };
   assert.equal(outcome(await register(na, descriptor)), '200');
 });
 

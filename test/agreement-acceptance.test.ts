@@ -167,19 +167,19 @@ test('the members of an acceptance decide which kind it is', async (t) => {
     ['a list for the offer', { offer: [other] }, '422 accept_rejected invalid_offer', null],
     ['a counter for the offer', { offer: counter }, '422 accept_rejected invalid_offer', null],
     [
-      'null for the counter, with a good offer beside it',
+      'null for the counter, with a good offer next to it',
       { offer: other, counter: null, original_offer: offer },
       '422 accept_rejected invalid_counter',
       null,
     ],
     [
-      'null for the original offer, with a good offer beside it',
+      'null for the original offer, with a good offer next to it',
       { offer: other, counter, original_offer: null },
       '422 accept_rejected invalid_offer',
       null,
     ],
     [
-      'null for both, with a good offer beside them',
+      'null for both, with a good offer next to them',
       { offer: other, counter: null, original_offer: null },
       '422 accept_rejected invalid_counter',
       null,

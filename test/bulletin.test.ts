@@ -86,7 +86,7 @@ for (const threads of ['1', '2']) {
       assert.deepEqual((await beat()).body.bulletin, now, 'nothing has changed');
     });
 
-    test('tells a node when to renew, and what became of its certificate', async () => {
+    test('says when a node should renew, and what became of its certificate', async () => {
       const { body } = await beat();
       const { notices, renew_after } = body;
       assert.deepEqual(notices, []);

@@ -245,7 +245,7 @@ suite('mesh-na serve', () => {
     const second = await startChildServer(dataDir, {
       args: ['--create', '--network-name', 'delta'],
     });
-    assert.deepEqual((await get(second.na, '/genesis')).body, genesis, 'nothing is made anew');
+    assert.deepEqual((await get(second.na, '/genesis')).body, genesis, 'nothing is created again');
     assert.equal((await second.end('SIGINT')).code, DONE);
   });
 

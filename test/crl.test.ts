@@ -36,7 +36,7 @@ function rendererOf(
   t: { after(end: () => Promise<void>): void },
   form: ListForm,
   seed: Buffer,
-  how: Beside,
+  how: Rendering,
 ) {
   const { publicKey, sign } = signerFromSeed(seed);
   const keyId = form === 'feed' ? publicKey : 'na-2026';
@@ -85,7 +85,7 @@ function headOf(form: ListForm, sequence: number): ListHead {
     : { form, ...head, feedId: `id-${sequence}`, issuer: 'Zürich' };
 }
 
-type Beside = 'at once' | { readonly edgesCaughtUp: () => Promise<void> };
+type Rendering = 'at once' | { readonly edgesCaughtUp: () => Promise<void> };
 
 function seedsOf(seed: Buffer): KeySource {
   return { kind: 'seeds', seeds: [seed] };

@@ -50,7 +50,7 @@ test('the first count of a large fleet is awaited, and yields to others', async 
   const census = censusOf(5_000, { now: 0 });
   const counting = census.take(0);
   assert.ok(counting instanceof Promise);
-  assert.equal(census.take(0), counting, 'whoever asks meanwhile waits for the same count');
+  assert.equal(census.take(0), counting, 'others who ask meanwhile wait for the same count');
   let turns = 0;
   let isCounted = false;
   void counting.then(() => {

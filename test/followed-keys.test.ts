@@ -91,7 +91,7 @@ suite('a pinned authority key', () => {
     assert.deepEqual(names(trust.signingNow()), ['first']);
   });
 
-  test('does not lead across a compromise: the client is told to pin the root key', () => {
+  test('does not lead across a compromise: the client has to pin the root key', () => {
     const { trust } = reader({}, 200);
     const { refusal } = trust.follow(documentOf(STOLEN));
     assert.equal(refusal?.reason, 'root_key_needed');

@@ -84,7 +84,7 @@ function listOf(readings: readonly (readonly Revoked[])[], ordered: readonly Rev
       });
     }
     withoutPause(revocations.list.takeLoaded());
-    assert.equal(documents.latest('crl'), undefined, 'nothing is published by whoever waits');
+    assert.equal(documents.latest('crl'), undefined, 'a waiting instance publishes nothing');
   }
   revocations.list.endLoading();
   const entries = ordered.map(({ id }) => crlEntry(SIGNER.publicKey, id, 0, 'unspecified'));

@@ -123,7 +123,7 @@ const PEM = '-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIAAA\n-----END PRI
 for (const [what, path] of [
   ['that says so', PRIVATE],
   ['whose name alone says so', bare('bare.key', made.seed)],
-  ['that lies beside its public half', bare('ops-2.txt', made.seed)],
+  ['that lies next to its public half', bare('ops-2.txt', made.seed)],
   ['in PEM form', bare('some.pem', PEM)],
 ] as const) {
   test(`a private key file ${what} is refused where a public key is expected`, () => {

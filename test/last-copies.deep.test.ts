@@ -91,7 +91,7 @@ test('while the database is gone, a follower serves copies of some documents as 
   for (const path of COPIED) current.set(path, await get(na, path));
 
   await cluster.stop('SIGQUIT');
-  assert.equal((await writer.ended).code, 1, 'whoever wrote ends with its lease');
+  assert.equal((await writer.ended).code, 1, 'the writer ends with its lease');
   await until(async () => (await get(na, '/crl')).status === 200);
   for (const [path, before] of current) {
     assert.equal(before.headers.get('x-mesh-stale-since'), null);
@@ -122,7 +122,7 @@ test('while the database is gone, a follower serves copies of some documents as 
     assert.equal(asked.headers.get('retry-after'), '1');
     assert.equal(asked.headers.get('x-mesh-stale-since'), null);
   }
-  assert.equal((await placeOf(follower)).ready, false, 'a balancer prefers whoever writes');
+  assert.equal((await placeOf(follower)).ready, false, 'a balancer prefers the writer');
   assert.match((await get(na, '/metrics')).text, /^mesh_na_serving_stale 1$/m);
 
   await cluster.start();

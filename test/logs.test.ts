@@ -273,7 +273,7 @@ for (const [embedding, embed] of Object.entries(EMBEDDINGS)) {
   });
 }
 
-test('no password survives in JSON, whatever characters it is made of', () => {
+test('no password survives in JSON, whatever characters it contains', () => {
   const password = fc.string({ minLength: 16, maxLength: 40, unit: 'grapheme-ascii' });
   fc.assert(
     fc.property(NAME, password, (name, secret) => {

@@ -85,7 +85,7 @@ test(
     assert.equal(
       issued.length,
       AGENTS + 2 * KILLS,
-      'each joined once, beside those that were revoked',
+      'each joined once, except those that were revoked',
     );
     for (const { certificates, sequences, refusals } of fleet) {
       assert.equal(certificates.length, KILLS);

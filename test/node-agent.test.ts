@@ -232,7 +232,7 @@ async function keepEnrolled(current: Place): Promise<void> {
       const life = { issuedAt: Date.parse(issued_at), expiresAt: Date.parse(expires_at) };
       const since = clock.now() - begun;
       const isLate = outages.some(([from, to]) => since >= from && since < to + DAY / 2);
-      if (!isLate) assert.ok(clock.now() - renewalOf(cert_id, life) < MINUTE, 'later than told');
+      if (!isLate) assert.ok(clock.now() - renewalOf(cert_id, life) < MINUTE, 'later than advised');
       due.places.push((clock.now() - life.issuedAt) / (life.expiresAt - life.issuedAt));
     }
   }

@@ -224,11 +224,11 @@ test('a copy of a served database is stopped before it answers, in a database an
   // The head is written before this is answered.
   assert.equal(outcome(await operate(first.na, '/admin/revoke', { cert_id: other.certId })), '200');
   dumpInto(copied, served);
-  const beside = join(scratch, 'beside');
-  cpSync(folder.path, beside, { recursive: true });
+  const copy = join(scratch, 'copy');
+  cpSync(folder.path, copy, { recursive: true });
   const [headBefore, contentBefore] = [readFileSync(kept, 'utf8'), await contentOf(copied)];
 
-  const serve = ['serve', '--data-dir', beside, '--port', '0', '--json'];
+  const serve = ['serve', '--data-dir', copy, '--port', '0', '--json'];
   async function assertStopped(store: string): Promise<void> {
     const { code, stdout, stderr } = await runProgram(serve, { ...environment, MESH_STORE: store });
     assert.equal(code, 3, stderr);
@@ -237,7 +237,7 @@ test('a copy of a served database is stopped before it answers, in a database an
   }
   await assertStopped(copied);
   assert.equal(await contentOf(copied), contentBefore);
-  const places = ['--from', copied, '--to', `lmdb:${beside}`, '--data-dir', beside];
+  const places = ['--from', copied, '--to', `lmdb:${copy}`, '--data-dir', copy];
   const move = ['store', 'move', ...places, '--yes'];
   const moved = await runProgram(move);
   assert.equal(moved.code, 0, moved.stderr);

@@ -159,7 +159,7 @@ suite('a repeated request', () => {
     }
   });
 
-  test('never gets invite tokens again, but is told which invites were created', async () => {
+  test('never gets invite tokens again, but gets the ids of those that were created', async () => {
     await using na = await startTestAuthority();
     for (const [body, count] of [
       [{}, 1],
@@ -286,7 +286,7 @@ suite('a client whose first answer is lost', () => {
     );
   });
 
-  test('has issued one treaty, and is told which invites it created', async () => {
+  test('has issued one treaty, and gets the ids of the invites it created', async () => {
     await using na = await startTestAuthority();
     const { keyId, key } = na.privileged;
     const options = { url: na.url, keyId, key: asKey(key), now: na.clock.now };

@@ -496,7 +496,7 @@ test('keys are a list or an object; if empty or of another type, they are missin
   }
 });
 
-test('without keys those of active treaties with the issuer decide, whoever issued them', async () => {
+test('without keys those of active treaties with the issuer decide, regardless of who issued them', async () => {
   await using na = await startTestAuthority();
   const beta = sovereign('beta');
   const rotated = sovereign('beta');

@@ -341,7 +341,7 @@ suite('GET /crl', () => {
     assert.deepEqual(idsOn((await crlOf(again)).crl), [node.certId, other.certId]);
   });
 
-  test('past next_update is never served, whoever asks while it is being reissued', async () => {
+  test('is never served past next_update, even while it is being reissued', async () => {
     await using na = await startTestAuthority();
     na.clock.advance(DAY);
     const answers = await Promise.all(Array.from({ length: 30 }, () => crlOf(na)));

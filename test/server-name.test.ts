@@ -38,7 +38,7 @@ const KINDS: Readonly<
     request: 'GET /swagger.json',
     first: '200 OK',
   },
-  'a list, which is made while it is sent': { request: 'GET /nodes', first: '200 OK' },
+  'a list, which is built while it is sent': { request: 'GET /nodes', first: '200 OK' },
   'an unknown path': { request: 'GET /nowhere', first: '404 Not Found' },
   'an unknown path without its body': { request: 'HEAD /nowhere', first: '404 Not Found' },
   'another method': { request: 'PUT /health', first: '405 Method Not Allowed' },

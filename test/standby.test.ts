@@ -62,7 +62,7 @@ test('a waiting instance is alive, does nothing, says so, and takes over when th
   assert.ok(lease.remaining_seconds > 0);
   assert.equal(followers.length, 2);
   assert.ok(followers.every((one: { silent_seconds: number }) => one.silent_seconds >= 0));
-  assert.equal((await third.end('SIGTERM')).code, 0, 'whoever waits stops at once');
+  assert.equal((await third.end('SIGTERM')).code, 0, 'a waiting instance stops at once');
 
   assert.equal(outcome(await operate(first.na, '/admin/invite')), '200');
   assert.equal((await first.end('SIGTERM')).code, 0);

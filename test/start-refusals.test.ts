@@ -151,7 +151,7 @@ refuses('a genesis block whose signature is', [
     /no valid root signature/,
   ],
   [
-    'valid beside one that is not',
+    'valid next to one that is not',
     genesisWith(
       () => ({}),
       (root) => [root, newKey()],
@@ -251,7 +251,7 @@ refuses('an operator key that has', [
   ['no tier, given as flag', keyFlag(`ops-2=${KEY}`), /^Operator key ops-2 has no tier/],
   ['no tier, given as variable', keysJson({ 'ops-2': KEY }), /^Operator key ops-2 has no tier/],
   [
-    'no tier, beside one that has',
+    'no tier, next to one that has',
     all(keyFlag(`ops-2=${KEY}`, `ops-3=${OTHER}`), TIERED),
     /^Operator key ops-3 has no tier/,
   ],

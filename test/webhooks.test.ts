@@ -30,7 +30,7 @@ for (const threads of ['1', '2']) {
   });
 }
 
-test('a webhook begins where it is told to, and reads a long log in limited requests', async () => {
+test('a webhook begins where the setting says, and reads a long log in limited requests', async () => {
   await using house = await openHouse();
   await using before = await house.start();
   const roles = Array.from({ length: 64 }, (_, index) => `role:${index}-${'x'.repeat(100)}`);

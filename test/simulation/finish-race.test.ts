@@ -74,7 +74,7 @@ test('finish counts anew in slices, never at once, if a key takes over during th
   await authority.close();
 });
 
-/** The seed with so many more nodes, which have reported. */
+/** The seed with `nodes` more nodes, which have reported. */
 function largeFleet(nodes: number): MemoryDisk {
   const disk = copyOfDisk(SEED.disk);
   const bytes = disk.subjects.get(keyOf('certificate', SEED.certificates[0] ?? ''));

@@ -48,9 +48,9 @@ export class Followers {
     this.#now = now;
     this.#changed = changed ?? ((create) => create());
     const root = { authorityKey: AUTHORITY.publicKey, rootKey: ROOT.publicKey };
-    this.#add('whoever pinned the root key', null, root, true);
-    this.#add('whoever pinned the root key, without the genesis block', null, root, false);
-    this.#add('whoever pinned the first key', 0, { authorityKey: AUTHORITY.publicKey }, true);
+    this.#add('those who pinned the root key', null, root, true);
+    this.#add('those who pinned the root key, without the genesis block', null, root, false);
+    this.#add('those who pinned the first key', 0, { authorityKey: AUTHORITY.publicKey }, true);
   }
 
   /** Checks what is published after a step. */
@@ -65,7 +65,7 @@ export class Followers {
     const { length } = keys.inForce;
     if (!this.#followers.some(({ pinnedAfter }) => pinnedAfter === length)) {
       this.#add(
-        `whoever pinned key ${length}`,
+        `those who pinned key ${length}`,
         length,
         { authorityKey: current },
         length % 2 === 0,

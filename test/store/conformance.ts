@@ -262,14 +262,14 @@ export function testStore({ name, open }: StoreUnderTest): void {
       test(`a unit that removes ${fault} rejects with StoreConflict and stores nothing`, async () => {
         await using place = await open();
         const { store } = place;
-        await store.commit(unitOf(created('c', 'held', {}), created('c', 'beside', {})));
+        await store.commit(unitOf(created('c', 'held', {}), created('c', 'second', {})));
         await store.commit(unitOf(replacing('c', 'held', 1)));
-        await store.touchMany([contact('held'), contact('beside')], []);
+        await store.touchMany([contact('held'), contact('second')], []);
         const before = await contentsOf(store);
-        const unit = { ...unitOf(), removals: [removal('c', 'beside', 1), ...removals] };
+        const unit = { ...unitOf(), removals: [removal('c', 'second', 1), ...removals] };
         await assert.rejects(store.commit(unit), StoreConflict);
         assert.deepEqual(await contentsOf(store), before);
-        assert.equal(await store.commit(unitOf(replacing('c', 'beside', 1))), 3);
+        assert.equal(await store.commit(unitOf(replacing('c', 'second', 1))), 3);
       });
     }
 

@@ -42,7 +42,7 @@ test('when the primary freezes and its synchronous standby is promoted, another 
   assert.equal((await writer.ended).code, 1);
 });
 
-test('a writer whose changes are not answered ends, with one line that says so, even if it is told to stop', async () => {
+test('a writer whose changes are not answered ends, with one line that says so, even if it gets a signal', async () => {
   await using cluster = await startCluster();
   await using instances = await testInstances(cluster);
   await using proxy = await cuttableProxy(`127.0.0.1:${cluster.port}`);

@@ -181,7 +181,7 @@ for (const [how, seconds] of [
   });
 }
 
-test('a waiter is refused while the holder renews, and told who it is', async () => {
+test('a waiter is refused while the holder renews, and learns who it is', async () => {
   const url = await migratedDatabase(cluster);
   const holder = await hold(url);
   const clock = manualClock();

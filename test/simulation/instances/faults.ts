@@ -68,7 +68,7 @@ export const FAULTS = {
   /** A lagging standby replaces the database. */
   'database loses its end'({ database, folders }, _instance, lasts) {
     database.loseEnd(1 + (lasts % MOST_LOST_CHANGES));
-    // The lost changes may include the replacement of a key whose file was deleted since: whoever promotes the standby
+    // The lost changes may include the replacement of a key whose file was deleted since: the one who promotes the standby
     // restores a copy.
     const putBack = () => {
       for (const folder of folders.values()) folder.putBack();
