@@ -132,5 +132,5 @@ async function assertRevokedOnce(
   for (const { na } of servers) assert.ok((await get(na, '/crl')).text.includes(certId));
   const query = new URLSearchParams({ type: 'certificate_revoked', q: certId });
   await page.goto(new URL(`./audit?${query}`, page.url()).href);
-  assert.match(await page.innerText('main'), /: 1 match/);
+  assert.match(await page.innerText('main'), /: 1 found/);
 }

@@ -298,7 +298,13 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     await written('The standby state is ready');
     die();
     await assert.rejects(ended, /It dies here/);
+    const { client } = await connectToPrimary(parseStoreAddress(store, {}), { name: 'reader' });
+    await client.query('begin isolation level repeatable read');
+    const rowsRead = async () => (await client.query('select from mesh_na.subjects')).rowCount ?? 0;
+    assert.ok((await rowsRead()) > 0);
     await abandonMove(order.from, order.to);
+    assert.ok((await rowsRead()) > 0, 'a reader has what it began with');
+    await client.end();
 
     assert.equal((await waiting.ended).code, 1);
     await written('was in use by the network "alpha", but the database holds no state');
