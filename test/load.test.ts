@@ -2,7 +2,10 @@
  * The parts of `mesh-na load` that decide: mixes, the search for a rate, comparisons, and whether load is permitted.
  */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { appendFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
@@ -11,7 +14,7 @@ import { curveCsv, curveSvg, findRate, missOf, parseObjectives } from '../src/lo
 import { addToFleet, createFleet, type Fleet, readFleet } from '../src/load/fleet-folder.ts';
 import { KINDS, kindsInTurn, parseMix } from '../src/load/mix.ts';
 import { compareRuns, differingSettings, readRunReport } from '../src/load/run-report.ts';
-import { readServiceMetrics, serviceUse } from '../src/load/service-metrics.ts';
+import { readMetrics, readServiceMetrics, serviceUse } from '../src/load/service-metrics.ts';
 import { scratchFolder } from './support/folders.ts';
 import { runReport } from './support/run-reports.ts';
 
@@ -195,6 +198,20 @@ mesh_na_issued_certs_total 7
 
   test('are not read from another program', () => {
     assert.equal(readServiceMetrics('process_cpu_seconds_total 1\n'), null);
+  });
+
+  test('are read again after the service has ended the connection, as it does during a long run', async (t) => {
+    const server = createServer((_, response) => {
+      response.setHeader('connection', 'close').end(text(100, 1));
+    });
+    t.after(() => server.close());
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const target = { host: '127.0.0.1', port };
+    for (let reading = 0; reading < 2; reading += 1) {
+      const read = await readMetrics(target, { host: `127.0.0.1:${port}`, prefix: '' });
+      assert.equal(read?.requests, 105);
+    }
   });
 });
 

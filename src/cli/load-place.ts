@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { type Fleet, readFleet } from '../load/fleet-folder.ts';
 import { KINDS, type Mix, parseMix } from '../load/mix.ts';
 import type { Place } from '../load/requests.ts';
-import { openMetrics } from '../load/service-metrics.ts';
+import { readMetrics } from '../load/service-metrics.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { publicClient } from './server.ts';
@@ -49,9 +49,7 @@ export async function permittedNetwork(
     throw usageFailure(`The network is "${name}", not "${options.yes}"; nothing was sent`);
   }
   if (options.yes === name) return genesis;
-  const metrics = await openMetrics(place.target, place.site);
-  const service = await metrics.read();
-  metrics.close();
+  const service = await readMetrics(place.target, place.site);
   const others = otherCertificates(service?.issuedCertificates ?? null, fleet);
   if (others === 0) return genesis;
   const cause =

@@ -8,7 +8,7 @@ import { type Latencies, newLatencies } from './latency.ts';
 import { evidenceAbout, issuerNamed, KINDS, type Mix, mixText, verificationBody } from './mix.ts';
 import type { Place, Site } from './requests.ts';
 import type { RunReport } from './run-report.ts';
-import { openMetrics, type ServiceMetrics, serviceUse } from './service-metrics.ts';
+import { readMetrics, type ServiceMetrics, serviceUse } from './service-metrics.ts';
 import { openSessions } from './sessions.ts';
 import { type LoadNode, type SignedRequest, startSigningThreads } from './signing-threads.ts';
 
@@ -57,7 +57,7 @@ export async function measure(plan: RunPlan): Promise<RunReport | null> {
   const counts = countsOf(patienceMs);
   try {
     await signing.ready;
-    const service = await readings(target, site);
+    const service = readings(target, site);
     const connect = () => openConnection(target);
     const connections = await Promise.all(Array.from({ length: plan.connections }, connect));
     const underWay = new Map<number, SignedRequest>();
@@ -126,17 +126,16 @@ async function withSessions({ fleet, place, connections }: RunPlan): Promise<Loa
 }
 
 /** Reads the metrics when the warm-up ends and when the run ends. */
-async function readings(target: Address, site: Site) {
-  const { read, close } = await openMetrics(target, site);
+function readings(target: Address, site: Site) {
+  const read = () => readMetrics(target, site).catch(() => null);
   let before: Promise<ServiceMetrics | null> = Promise.resolve(null);
   return {
     begin(): void {
-      before = read().catch(() => null);
+      before = read();
     },
     async end(): Promise<RunReport['service']> {
       const first = await before;
-      const last = first === null ? null : await read().catch(() => null);
-      close();
+      const last = first === null ? null : await read();
       return first === null || last === null ? null : serviceUse(first, last);
     },
   };

@@ -23,26 +23,22 @@ export interface ServiceUse {
   readonly flush_ms: number;
 }
 
-export interface MetricsReader {
-  /** Null if the service does not show its metrics. */
-  read(): Promise<ServiceMetrics | null>;
-  close(): void;
-}
-
 /** A service that hangs must not make a run hang. */
 const LONGEST_MS = 10_000;
 
-/** Reads on a connection of its own: opening one takes time that a run would measure. */
-export async function openMetrics(target: Address, site: Site): Promise<MetricsReader> {
+/**
+ * Null if the service does not show its metrics. Each reading opens a connection of its own, because a service ends
+ * connections that are idle for as long as a run.
+ */
+export async function readMetrics(target: Address, site: Site): Promise<ServiceMetrics | null> {
   const { ask, close } = await openLane(target);
-  const request = bytesOf(getRequest('/metrics'), site);
-  return {
-    async read() {
-      const answer = await Promise.race([ask(request), timeout(LONGEST_MS)]);
-      return answer?.status === 200 ? readServiceMetrics(answer.text) : null;
-    },
-    close,
-  };
+  try {
+    const request = bytesOf(getRequest('/metrics'), site);
+    const answer = await Promise.race([ask(request), timeout(LONGEST_MS)]);
+    return answer?.status === 200 ? readServiceMetrics(answer.text) : null;
+  } finally {
+    close();
+  }
 }
 
 /** Does not keep the process alive. */
