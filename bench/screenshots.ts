@@ -190,7 +190,7 @@ async function filledSample(sample: SampleNetwork): Promise<FilledNetwork> {
 /** 10,000 nodes and nothing else. */
 async function filledFleet(): Promise<FilledNetwork> {
   const dataDir = mkdtempSync(join(tmpdir(), 'fleet-'));
-  await seed(dataDir, { nodes: 10_000, revoked: 120, invites: 40, agents: 300 });
+  await seed(dataDir, { nodes: 10_000, revoked: 120, invites: 40, agents: 300, named: 10_000 });
   const clock = testClock(systemRuntime.now());
   const na = await startTestAuthority({ dataDir, clock, commands: COMMANDS });
   for (let minute = 0; minute < 3; minute += 1) {

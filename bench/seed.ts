@@ -24,11 +24,15 @@ export interface SeedCounts {
   readonly revoked: number;
   readonly invites: number;
   readonly agents: number;
+  /** Nodes with a name and a rack, one of which has been silent for two hours; none by default. */
+  readonly named?: number;
 }
 
 const HOUR = 3_600_000;
 /** Units that are committed together. Each has one subject, as in a network that grew gradually. */
 const BATCH = 5000;
+const RACK_NODES = 40;
+const SILENT_RACK = 7;
 /** The approximate number of agents that share a tag. */
 const AGENTS_PER_TAG = 100;
 
@@ -50,14 +54,17 @@ export async function seed(
   const store = await open(dataDir);
   const { nodes, invites, agents } = counts;
   const digest = createCrlDigest(issuer);
+  const keys: string[] = [];
   await writeAll('certificates', nodes, (index) => {
     const write = certificate(index, counts, now);
+    keys.push((write.snapshot.context as Certificate).nodePublicKey);
     const { revokedAt, revocationReason } = write.snapshot.context as Certificate;
     if (revokedAt !== null)
       digest.add(crlEntry(issuer, write.id, revokedAt, revocationReason ?? ''));
     return write;
   });
   await store.commit(unitOf(revocationList(counts.revoked, digest.value([]), now)));
+  await writeAll('names', counts.named ?? 0, (index) => description(index, keys[index] ?? ''));
   await writeAll('invites', invites, () => invite(now));
   await writeAll('agents', agents, (index) => agent(index, agents, now));
   await store.close();
@@ -71,7 +78,9 @@ export async function seed(
       const length = Math.min(BATCH, count - start);
       const subjects = Array.from({ length }, (_, index) => subject(start + index));
       await Promise.all(subjects.map((one) => store.commit(unitOf(one))));
-      const seen = subjects.filter(isIssued).map(({ id }) => contact(id));
+      const seen = subjects.flatMap((one, index) =>
+        isIssued(one) ? contact(one.id, start + index, counts) : [],
+      );
       if (seen.length > 0) await store.touchMany(seen, []);
       progress(`${what}: ${start + length} of ${count}`);
     }
@@ -86,9 +95,22 @@ function isIssued({ kind, snapshot }: SubjectWrite): boolean {
   return kind === 'certificate' && snapshot.value === 'issued';
 }
 
-function contact(id: string) {
+function contact(id: string, index: number, { named = 0 }: SeedCounts) {
   const now = systemRuntime.now();
-  return { id, lastSeen: now, status: 'ok', remoteAddr: '192.0.2.1', newestSignedAt: now };
+  const isSilent = index < named && rackOf(index) === SILENT_RACK;
+  const lastSeen = isSilent ? now - 2 * HOUR : now;
+  return { id, lastSeen, status: 'healthy', remoteAddr: '192.0.2.1', newestSignedAt: lastSeen };
+}
+
+function rackOf(index: number): number {
+  return Math.floor(index / RACK_NODES);
+}
+
+function description(index: number, nodePublicKey: string): SubjectWrite {
+  const rack = `r${rackOf(index).toString().padStart(3, '0')}`;
+  const name = `${rack}-${(index % RACK_NODES).toString().padStart(2, '0')}`;
+  const context = { name, labels: [`rack=${rack}`], hostname: null };
+  return created('node-description', nodePublicKey, 'described', context);
 }
 
 function created(kind: string, id: string, value: string, context: object): SubjectWrite {
