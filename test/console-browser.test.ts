@@ -204,7 +204,7 @@ test('last contacts of a large network are accessible in bins of any kind', asyn
   await page.waitForURL(/\/nodes$/);
   for (const label of [null, 'rack']) {
     const bins = createContactBins(label, 0);
-    for (let i = 0; i < 1200; i += 1) {
+    for (let i = 0; i < 2400; i += 1) {
       const name = `${'long-name-of-a-node-'.repeat(2)}${1000 + (i % 600)}`;
       const labels = i % 7 === 0 ? [] : [`rack=${'r'.repeat(60)}${i % 150}`];
       const described = [{ name, labels }, { hostname: name, labels }, { labels }][i % 3];
