@@ -201,6 +201,7 @@ suite('nodes', () => {
     assert.match(text, /Active: 2/);
     assert.match(text, /r&lt;1&gt;.*cell-1: active.*<h2>r2<.*cell-2/s);
     assert.ok(text.includes(`./node?${new URLSearchParams({ key: node.key.publicKey })}`));
+    assert.doesNotMatch((await console.page('contacts?q=cell')).text, /<h2>/);
     assert.match((await console.page('contacts?q=none-like-it')).text, /No node matches/);
   });
 

@@ -124,7 +124,7 @@ function nodesByLabel(rows: readonly CertificateRow[], label: string, now: numbe
     .sort(([a], [b]) => COLLATOR.compare(a, b))
     .map(([name, members]) => {
       members.sort((a, b) => COLLATOR.compare(titled(a), titled(b)));
-      return html`<div class="cells">${heading(nameInCell(name))}${drawing(members.map((row) => cellOf(row, now)))}</div>
+      return html`<div class="cells">${heading(label === '' ? '' : nameInCell(name))}${drawing(members.map((row) => cellOf(row, now)))}</div>
 `;
     });
 }
