@@ -160,9 +160,7 @@ td .actions { flex-wrap: nowrap; gap: 0.25rem; }
 .age4 { fill: var(--danger); }
 .lines { display: grid; justify-items: start; }
 td.id, th.id, td.operator { white-space: nowrap; }
-.words, .state { overflow-wrap: anywhere; }
-.words { min-width: 7.25rem; }
-.state { min-width: 5.5rem; }
+.words, .state { min-width: 7.25rem; overflow-wrap: anywhere; }
 .members { display: flex; flex-wrap: wrap; gap: 0 1rem; overflow-wrap: anywhere; }
 .members code { font-size: 0.8125rem; }
 @media (max-width: 60rem) {
