@@ -40,7 +40,7 @@ ${
   };
 }
 
-/** The page of the navigation to which a change belongs. */
+/** The page to which a change returns. */
 function pathIn(back: string): string {
   return back.replace(/^\.|\?.*$/g, '');
 }

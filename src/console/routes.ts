@@ -45,9 +45,7 @@ export function createRooms(
   }
 
   async function showPage(found: Page, context: Context, asked: Asked): Promise<Reply> {
-    const { title } = found;
-    // Other pages are reached from the nodes, and belong to them.
-    const path = found.isInNavigation ? found.path : '/nodes';
+    const { title, path } = found;
     if (!hasTier(context, found.tier) && context.tier !== null) {
       return shown(403, refused('This page needs a privileged key.'), context, asked);
     }
@@ -175,10 +173,10 @@ async function failed(
 }
 
 function formPage(action: Action, values: URLSearchParams, problem: string | null): ShellParts {
-  const of = PAGES.find(({ actions = [] }) => actions.includes(action));
+  const { path = '' } = PAGES.find(({ actions = [] }) => actions.includes(action)) ?? {};
   return {
     title: action.title,
-    path: of?.isInNavigation ? of.path : '/nodes',
+    path,
     body: html`${problem === null ? '' : problemLine(problem)}${actionForm(action, values, true)}`,
   };
 }

@@ -20,7 +20,7 @@ export interface Look {
 
 export interface ShellParts
   extends Pick<FramedParts, 'title' | 'heading' | 'lede' | 'status' | 'body'> {
-  /** The path of the page; empty for none of the navigation. */
+  /** The path of the page; empty if there is none. */
   readonly path: string;
 }
 
@@ -33,6 +33,9 @@ export function consolePage(
   const shown = pages.filter(
     (page) => page.isInNavigation && (page.tier === 'standard' || tier === 'privileged'),
   );
+  const own = pages.find(({ path }) => path === parts.path);
+  // Other pages are reached from the nodes, and belong to them.
+  const path = own === undefined || own.isInNavigation ? parts.path : '/nodes';
   const may = isReadOnly ? 'read-only' : (tier ?? 'tier unknown');
   const site: Site = {
     kind: 'Console',
@@ -42,7 +45,7 @@ export function consolePage(
     footer: `${keyId} (${may}) at ${url}. This page comes from your own machine; the key stays with the program that serves it.`,
     theme: look.theme,
   };
-  return framed({ ...parts, networkName, end: KEYS }, site).text;
+  return framed({ ...parts, path, networkName, end: KEYS }, site).text;
 }
 
 /** The page for a browser without the cookie. */
