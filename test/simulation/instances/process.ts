@@ -197,7 +197,8 @@ export async function startProcess(
     lease = held;
     const { epoch, previousOwner } = held;
     const by = { epoch, holder, previousOwner };
-    const remote = remoteStore({ database, machine, by, committed: held.noteHeld });
+    const { noteHeld: committed, end } = held;
+    const remote = remoteStore({ database, machine, by, committed, end });
     const store = defect.store?.(remote) ?? remote;
     const opened = await open({
       store: { ...store, commit: (unit) => store.commit(activatedEverywhere(unit)) },
@@ -292,8 +293,7 @@ export async function startProcess(
       await Promise.all([...inFlight, host.halt()]);
       ended.abort();
       await leading.catch(() => undefined);
-      await authority?.close();
-      await lease?.end('released');
+      await (authority === null ? lease?.end('abandoned') : authority.close());
       client.close();
       host.close();
     },

@@ -1,6 +1,7 @@
 /** The store port on the database, as the lease holder's process reaches it: its writes arrive in order. */
 
 import { auditLineOf } from '../../../src/store/audit-log.ts';
+import type { Lease } from '../../../src/store/postgresql/lease.ts';
 import type { Holding } from '../../../src/store/postgresql/lease-table.ts';
 import type { PreviousOwner, Store, Unit } from '../../../src/store/store.ts';
 import {
@@ -22,9 +23,12 @@ export interface RemoteStoreOptions {
   readonly by: Holding & { readonly previousOwner: PreviousOwner };
   /** A change that was sent at this monotonic time has succeeded. */
   committed(sentAt: number): void;
+  /** Ends the lease. */
+  readonly end: Lease['end'];
 }
 
-export function remoteStore({ database, machine, by, committed }: RemoteStoreOptions): Store {
+export function remoteStore(options: RemoteStoreOptions): Store {
+  const { database, machine, by, committed, end } = options;
   const { life } = machine;
   let revision = 0;
   let last: Promise<unknown> = Promise.resolve();
@@ -75,8 +79,11 @@ export function remoteStore({ database, machine, by, committed }: RemoteStoreOpt
     },
     health: () => problem,
     isOwner: () => problem === null,
-    close: async () => void (await last),
-    abandon: async () => undefined,
+    async close() {
+      await last;
+      await end('released');
+    },
+    abandon: () => last.then(() => end('abandoned')),
   };
 }
 
