@@ -11,6 +11,7 @@ import { parseJson } from '../base/json/parse.ts';
 import { canonicalJson } from '../base/json/write.ts';
 import { readPrivateKey } from '../base/keys/private-key.ts';
 import type { Logger } from '../base/log/logger.ts';
+import { createTurns } from '../base/work.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import { type IdentityFiles, nextKeyFile } from './config/identity.ts';
 
@@ -21,7 +22,7 @@ export interface IdentityFilesOptions {
   readonly logger: Pick<Logger, 'write'>;
 }
 
-let settled: Promise<void> = Promise.resolve();
+const turns = createTurns();
 
 /**
  * Call when only the key that the block names signs any more; `former` are the keys that signed before. Calls run one
@@ -32,8 +33,7 @@ export function settleIdentityFiles(
   former: readonly string[],
   options: IdentityFilesOptions,
 ): Promise<void> {
-  settled = settled.then(() => settle(genesis, former, options));
-  return settled;
+  return turns.run(() => settle(genesis, former, options));
 }
 
 async function settle(

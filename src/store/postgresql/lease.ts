@@ -121,7 +121,18 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
   let isWaiting = false;
   let isListening = false;
   let wasNotified = false;
+  /** Ends a pause early. */
   let wake: () => void = () => undefined;
+
+  function pause(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = options.clock.after(milliseconds, resolve);
+      wake = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
 
   async function listen(current: LeaseTable): Promise<void> {
     await current.listen(() => {
@@ -189,9 +200,7 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
       } catch (cause) {
         if (isWaiting && cause instanceof Unstorable) {
           noteUnstorable(cause);
-          await pause(options.clock, AGAIN_MS, (end) => {
-            wake = end;
-          });
+          await pause(AGAIN_MS);
           continue;
         }
         // A waiting process has time: the database may come back, or another server may replace it.
@@ -206,10 +215,7 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
       }
       if (wasNotified) continue;
       const remaining = before === undefined ? 0 : freeIn(before);
-      const wait = remaining <= 0 ? LOOK_MS : Math.min(LOOK_MS, remaining + 1);
-      await pause(options.clock, wait, (end) => {
-        wake = end;
-      });
+      await pause(remaining <= 0 ? LOOK_MS : Math.min(LOOK_MS, remaining + 1));
     }
   } catch (cause) {
     await leave(table);
@@ -270,21 +276,6 @@ function assertMayWait(
   throw new NotWaiting(
     `The instance that writes (${holderName}) has other settings than this one: ${different.join(', ')}; all instances on one database need the same`,
   );
-}
-
-/** `endable` receives a function that ends the pause early. */
-function pause(
-  clock: LeaseClock,
-  milliseconds: number,
-  endable: (end: () => void) => void,
-): Promise<void> {
-  return new Promise((resolve) => {
-    const cancel = clock.after(milliseconds, resolve);
-    endable(() => {
-      cancel();
-      resolve();
-    });
-  });
 }
 
 function endOf(former: number, released: boolean): PreviousOwner {
