@@ -183,7 +183,9 @@ async function filledSample(sample: SampleNetwork): Promise<FilledNetwork> {
   // Browsers show times relative to the real current time.
   const clock = testClock(foundingTime(systemRuntime.now()));
   const { folder: dataDir } = makeNetworkFolder(networkNameOf(sample), { now: clock.now() });
-  const na = await startTestAuthority({ dataDir, clock, commands: COMMANDS });
+  // The network is filled with heartbeats a quarter of an hour apart.
+  const environment = { MESH_ACTIVE_NODE_WINDOW_SECONDS: '1200' };
+  const na = await startTestAuthority({ dataDir, clock, commands: COMMANDS, environment });
   return { na, subjects: await fillNetwork(na, sample), ...whenDone(na, dataDir) };
 }
 
