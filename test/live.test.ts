@@ -158,7 +158,7 @@ test('focus, a selected id and the scroll position survive an update', async () 
   await liveStatus(page);
   await page.locator('#treaties a', { hasText: 'gamma' }).focus();
   await page.evaluate(`getSelection().selectAllChildren(
-    [...document.querySelectorAll('#treaties td.id')].find((cell) => cell.querySelector('a').title === '${ids[2]}'))`);
+    [...document.querySelectorAll('#treaties td.id')].find((cell) => cell.querySelector('a').textContent === '${ids[2]}'))`);
   const seen = () =>
     page.evaluate<[string, string, number]>(
       `[document.activeElement.textContent, getSelection().toString().trim(),
@@ -166,7 +166,7 @@ test('focus, a selected id and the scroll position survive an update', async () 
     );
   const before = await seen();
   assert.equal(before[0], 'gamma');
-  assert.match(before[1], new RegExp(`^${ids[2]?.slice(0, 8)}.*…`));
+  assert.equal(before[1], ids[2]);
   await recognized(na, 'epsilon');
   await shown(visit, 'epsilon');
   await revokeTreaty(na, ids[1] ?? '', { reason: 'ended' });

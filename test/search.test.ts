@@ -125,6 +125,6 @@ test('without scripts, the link at the top leads to it', async () => {
     javaScript: false,
     width: WIDE,
   });
-  await visit.page.locator('[data-search]').click();
+  await visit.page.locator('.search-link').click();
   await visit.page.waitForURL(`${na.url}/search#q`);
 });

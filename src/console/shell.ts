@@ -4,7 +4,7 @@ import { browserScript } from '../pages/browser-script.ts';
 import { type FramedParts, framed, type Site } from '../pages/frame.ts';
 import { HISTORY_STYLE } from '../pages/history-style.ts';
 import { type Html, html, NO_HTML } from '../pages/html.ts';
-import { FACTS_STYLE, FORM_STYLE, STYLE } from '../pages/style.ts';
+import { ADDED_STYLE, CODE_STYLE, FACTS_STYLE, FORM_STYLE, STYLE } from '../pages/style.ts';
 import { LISTING_STYLE, TABLE_STYLE } from '../pages/table.ts';
 import type { Context } from './context.ts';
 import type { Page } from './page.ts';
@@ -84,12 +84,13 @@ export function problemLine(problem: string): Html {
 `;
 }
 
-const HEAD = html`<link rel="stylesheet" href="./style.css">
+const HEAD = html`<meta name="color-scheme" content="light dark">
+<link rel="stylesheet" href="./style.css">
 <script src="./console.js" defer></script>
 `;
 
 function themeForm({ here }: Look): Html {
-  return html`<form method="post" action="./theme"><input type="hidden" name="back" value="${here}"><input type="hidden" name="system" value="light" data-system-theme><button class="tool theme" type="submit"><svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true"><circle cx="10" cy="10" r="7.25"/><path d="M10 2.75a7.25 7.25 0 0 1 0 14.5z"/></svg><span class="visually-hidden">Switch theme</span></button></form>`;
+  return html`<form method="post" action="./theme"><input type="hidden" name="back" value="${here}"><input type="hidden" name="system" value="light" data-system-theme><button class="tool theme" type="submit" aria-label="Switch theme"></button></form>`;
 }
 
 const KEYS = html`<dialog class="keys" aria-labelledby="keys-heading" data-keys>
@@ -107,7 +108,7 @@ const KEYS = html`<dialog class="keys" aria-labelledby="keys-heading" data-keys>
 
 export const SCRIPT_TEXT = browserScript('console').text;
 
-export const STYLE_TEXT = `${STYLE.text}${FORM_STYLE}${FACTS_STYLE}${TABLE_STYLE}${LISTING_STYLE}${HISTORY_STYLE}
+export const STYLE_TEXT = `${STYLE.text}${FORM_STYLE}${FACTS_STYLE}${TABLE_STYLE}${LISTING_STYLE}${HISTORY_STYLE}${CODE_STYLE}${ADDED_STYLE}
 .pages ul { flex-wrap: wrap; }
 @media (min-width: 52.01rem) {
   .top-row { column-gap: 1rem; }

@@ -20,7 +20,7 @@ import { badge, blastRadiusTable, edgesTable, stateBadge, stateField } from './g
 import { type Content, type Html, html, NO_HTML } from './html.ts';
 import { inlineStyle } from './inline-code.ts';
 import { PATH_DRAWING_STYLE, pathDrawing } from './path-drawing.ts';
-import { FACTS_STYLE, FORM_STYLE } from './style.ts';
+import { ADDED_STYLE, FACTS_STYLE, FORM_STYLE } from './style.ts';
 import { type Column, type RowPage, rowPage, TABLE_STYLE, table } from './table.ts';
 import { trustLink } from './trust-form.ts';
 import {
@@ -49,7 +49,13 @@ export interface AtlasAnswer {
 }
 
 const STYLE = inlineStyle(
-  FORM_STYLE + FACTS_STYLE + GRAPH_STYLE + TABLE_STYLE + ATLAS_STYLE + PATH_DRAWING_STYLE,
+  FORM_STYLE +
+    FACTS_STYLE +
+    GRAPH_STYLE +
+    TABLE_STYLE +
+    ADDED_STYLE +
+    ATLAS_STYLE +
+    PATH_DRAWING_STYLE,
 );
 const SCRIPT = browserScript('atlas');
 
@@ -299,7 +305,6 @@ function listOf(found: readonly GraphNode[]): Html {
     caption: `Sorted by name.${left > 0 ? ` ${shownCount(left)} more are not shown: search for part of a name.` : ''}`,
     columns: LIST_COLUMNS,
     rows: found.slice(0, MOST_LISTED),
-    keyOf: ({ index }) => String(index),
   });
 }
 

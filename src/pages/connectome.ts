@@ -21,12 +21,12 @@ import { inlineStyle } from './inline-code.ts';
 import type { LivePageContent } from './live-content.ts';
 import { LIVE_STATUS, LIVE_STYLE, liveRegion, liveView } from './live-region.ts';
 import { STAT_STYLE, stats } from './stat.ts';
-import { FORM_STYLE } from './style.ts';
+import { ADDED_STYLE, FORM_STYLE } from './style.ts';
 import { LISTING_STYLE, pager, rowPage, TABLE_STYLE } from './table.ts';
 import { EVERY_TREATY, foundTreaties, parametersOf, type TreatyQuery } from './treaty-query.ts';
 
 const STYLE = inlineStyle(
-  STAT_STYLE + FORM_STYLE + GRAPH_STYLE + TABLE_STYLE + LISTING_STYLE + LIVE_STYLE,
+  STAT_STYLE + FORM_STYLE + GRAPH_STYLE + TABLE_STYLE + LISTING_STYLE + ADDED_STYLE + LIVE_STYLE,
 );
 const SCRIPT = browserScript('connectome');
 

@@ -5,10 +5,7 @@ export const DASHBOARD_STYLE = `
 .spark svg { display: block; width: 100%; height: 1.75rem; overflow: visible; }
 .spark path { fill: none; stroke: var(--accent); stroke-width: 1.5; vector-effect: non-scaling-stroke; }
 .bar { display: block; width: 100%; height: 12px; border-radius: 6px; background: var(--sunken); }
-.bar .tone-ok { fill: var(--ok); }
-.bar .tone-warn { fill: var(--warn); }
-.bar .tone-danger { fill: var(--danger); }
-.bar .s-expired { fill: var(--muted); }
+.bar rect { fill: var(--tone, var(--muted)); }
 .bar .s-replaced { fill: var(--line-strong); }
 .states { display: flex; flex-wrap: wrap; gap: 0.5rem 1.5rem; padding: 0; list-style: none; }
 .state-count { font-weight: 650; }

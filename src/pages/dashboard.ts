@@ -32,6 +32,7 @@ import type { LivePageContent } from './live-content.ts';
 import { LIVE_STATUS, LIVE_STYLE, liveRegion } from './live-region.ts';
 import { POSTURE_STYLE, postureSection } from './posture-section.ts';
 import { STAT_STYLE, type Stat, stats, type Tone } from './stat.ts';
+import { ADDED_STYLE } from './style.ts';
 import { type Column, shortKey, TABLE_STYLE, table } from './table.ts';
 import { attestationLink, capital, sovereignLink, timeText, treatyLink } from './values.ts';
 
@@ -42,6 +43,7 @@ const STYLE = inlineStyle(
     WEEK_STYLE +
     HISTORY_STYLE +
     TABLE_STYLE +
+    ADDED_STYLE +
     LIVE_STYLE,
 );
 const SCRIPT = browserScript('dashboard');
@@ -156,7 +158,7 @@ ${urgent.length === 0 ? untroubled(summary) : urgentTable(urgent, summary)}</sec
 }
 
 function bar(parts: ReturnType<typeof barOf>): Html {
-  return html`<svg class="bar" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true">${parts.map(({ tone, state, x, width }) => html`<rect class="tone-${tone} s-${state}" x="${x}" y="0" width="${width}" height="3"/>`)}</svg>`;
+  return html`<svg class="bar" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true">${parts.map(({ tone, state, x, width }) => html`<rect class="${tone} s-${state}" x="${x}" y="0" width="${width}" height="3"/>`)}</svg>`;
 }
 
 function stateCounts(parts: ReturnType<typeof barOf>): Html {

@@ -5,10 +5,10 @@ import type { HtmlPage } from './frame.ts';
 import { type PageParts, renderPage } from './frame.ts';
 import { type Content, type Html, html } from './html.ts';
 import { inlineStyle } from './inline-code.ts';
-import { FACTS_STYLE, FORM_STYLE } from './style.ts';
+import { ADDED_STYLE, FACTS_STYLE, FORM_STYLE } from './style.ts';
 import { LISTING_STYLE, TABLE_STYLE } from './table.ts';
 
-const STYLE = inlineStyle(`${FORM_STYLE}${FACTS_STYLE}${TABLE_STYLE}${LISTING_STYLE}
+const STYLE = inlineStyle(`${FORM_STYLE}${FACTS_STYLE}${TABLE_STYLE}${LISTING_STYLE}${ADDED_STYLE}
 .plain { display: grid; gap: 0.25rem; padding: 0; list-style: none; }
 .history { display: grid; gap: 0.5rem; padding-inline-start: 1.25rem; }
 `);

@@ -99,7 +99,6 @@ export function framed(parts: FramedParts, site: Site): Html {
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
 <title>${title} · ${isolate(networkName)}</title>
 <link rel="icon" href="data:,">
 ${site.head}</head>
@@ -138,11 +137,11 @@ ${end}</body>
 const MARK = html`<svg class="mark" viewBox="0 0 24 24" width="24" height="24" aria-hidden="true"><path d="M12 3 4 17.5h16z"/><circle cx="12" cy="4" r="2.5"/><circle cx="4.5" cy="17.5" r="2.5"/><circle cx="19.5" cy="17.5" r="2.5"/></svg>`;
 
 function searchLink(top: string): Html {
-  return html`<a class="tool search-link" href="${top}/search#q" data-search aria-keyshortcuts="/ Control+K">Search<kbd class="needs-js">/</kbd></a>
+  return html`<a class="tool search-link" href="${top}/search#q" aria-keyshortcuts="/ Control+K">Search<kbd class="needs-js">/</kbd></a>
 `;
 }
 
-const THEME_BUTTON = html`<button class="tool theme" type="button" data-theme-toggle hidden><svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true"><circle cx="10" cy="10" r="7.25"/><path d="M10 2.75a7.25 7.25 0 0 1 0 14.5z"/></svg><span class="visually-hidden" data-theme-label>Switch theme</span></button>`;
+const THEME_BUTTON = html`<button class="tool theme needs-js" type="button" aria-label="Switch theme"></button>`;
 
 const CURRENT = html` aria-current="page"`;
 

@@ -60,6 +60,8 @@ export function edgesTable(
       sorting === undefined ? column : { ...column, sorting: sorting(order) },
   );
   const columns = head === undefined ? [] : [{ ...head, isHead: true }, ...rest];
+  // Only the sorted table is on a live page.
+  if (sorting === undefined) return table({ id, caption, rows, columns });
   return table({ id, caption, rows, columns, keyOf: ({ treaty_id }) => treaty_id });
 }
 

@@ -13,7 +13,7 @@ import { type Content, type Html, html, NO_HTML } from './html.ts';
 import { inlineStyle } from './inline-code.ts';
 import { POSTURE_STYLE, postureSection } from './posture-section.ts';
 import { anchorOf, type RouteGroup, routeGroups } from './reference/route-groups.ts';
-import { FORM_STYLE } from './style.ts';
+import { ADDED_STYLE, CODE_STYLE, FORM_STYLE } from './style.ts';
 import { trustTeaser } from './trust-form.ts';
 import { idText, timeText } from './values.ts';
 
@@ -155,7 +155,7 @@ ${links.map(
 `;
 }
 
-const HOME_STYLE = inlineStyle(`${POSTURE_STYLE}${FORM_STYLE}
+const HOME_STYLE = inlineStyle(`${POSTURE_STYLE}${FORM_STYLE}${CODE_STYLE}${ADDED_STYLE}
 .identity { display: grid; padding: 1rem 1.25rem; background: var(--surface); border: 1px solid var(--line); border-radius: var(--radius); grid-template-columns: repeat(auto-fit, minmax(min(100%, 15rem), 1fr)); gap: 0.5rem 1.5rem; }
 .identity dd { font-size: 0.9375rem; }
 .identity dt { font-size: 0.8125rem; color: var(--muted); }

@@ -72,11 +72,9 @@ function finding({ rule, sentence }: Posture['findings'][number]): Html {
 export const POSTURE_STYLE = `
 .posture {
   display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.5rem; padding: clamp(0.875rem, 1.5vw, 1.5rem) clamp(1.25rem, 2.5vw, 2rem);
-  border: 1px solid currentColor; border-left-width: 8px; border-radius: var(--radius);
+  border: 1px solid; border-left-width: 8px; border-radius: var(--radius);
+  background: var(--soft); color: var(--tone);
 }
-.posture.ok { background: var(--ok-soft); color: var(--ok); }
-.posture.warn { background: var(--warn-soft); color: var(--warn); }
-.posture.danger { background: var(--danger-soft); color: var(--danger); }
 .posture-word { font-size: clamp(1.5rem, 1.1rem + 1.6vw, 2.5rem); }
 .posture > :not(h2) { color: var(--ink); }
 .posture-reasons { padding-inline-start: 1.25rem; }

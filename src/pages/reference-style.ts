@@ -1,8 +1,8 @@
 import { inlineStyle } from './inline-code.ts';
-import { FACTS_STYLE } from './style.ts';
+import { CODE_STYLE, FACTS_STYLE, INPUT_STYLE } from './style.ts';
 
 /** Style of the two references, in addition to the shared style: a sidebar, and entries with fields. */
-export const REFERENCE_STYLE = inlineStyle(`${FACTS_STYLE}
+export const REFERENCE_STYLE = inlineStyle(`${FACTS_STYLE}${INPUT_STYLE}${CODE_STYLE}
 .search { display: grid; gap: 0.25rem; max-width: 34rem; }
 .search label { font-size: 0.875rem; color: var(--muted); }
 .reference { display: grid; grid-template-columns: 17rem minmax(0, 1fr); gap: 3rem; align-items: start; }

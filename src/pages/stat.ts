@@ -30,7 +30,7 @@ ${rows.map(statItem)}</ul>
 function statItem({ label, field, value, note = NO_HTML, tone = 'neutral', series }: Stat): Html {
   const shown =
     value === null ? 'Not known' : typeof value === 'number' ? shownCount(value) : capital(value);
-  return html`<li><span class="stat-label">${label}</span>${series === undefined ? NO_HTML : spark(series)}${keyed(field, html`<span class="stat-value tone-${tone}"><strong data-field="${field}">${shown}</strong> <small>${note}</small></span>`)}</li>
+  return html`<li><span class="stat-label">${label}</span>${series === undefined ? NO_HTML : spark(series)}${keyed(field, html`<span class="stat-value ${tone}"><strong data-field="${field}">${shown}</strong> <small>${note}</small></span>`)}</li>
 `;
 }
 
@@ -40,7 +40,5 @@ export const STAT_STYLE = `
 .stat-label { font-size: 0.875rem; color: var(--muted); }
 .stat-value { grid-column: 1; font-size: 1.25rem; line-height: 1.3; }
 .stat-value small { font-size: 0.8125rem; color: var(--muted); }
-.stat-value.tone-ok strong { color: var(--ok); }
-.stat-value.tone-warn strong { color: var(--warn); }
-.stat-value.tone-danger strong { color: var(--danger); }
+.stat-value strong { color: var(--tone); }
 `;

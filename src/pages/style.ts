@@ -49,17 +49,9 @@ a:hover { text-decoration-thickness: 2px; }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; border-radius: 3px; }
 main:focus { outline: none; }
 code, pre, kbd, .mono { font-family: var(--mono); font-size: 0.875em; }
-pre.code {
-  padding: 0.75rem 1rem; overflow-x: auto; overflow-wrap: normal; white-space: pre;
-  background: var(--sunken); border: 1px solid var(--line); border-radius: var(--radius);
-  line-height: 1.6;
-}
 .muted { color: var(--muted); }
 .small { font-size: 0.875rem; }
-.visually-hidden {
-  position: absolute; width: 1px; height: 1px; margin: -1px; padding: 0; border: 0;
-  overflow: hidden; clip-path: inset(50%); white-space: nowrap;
-}
+.visually-hidden { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 [hidden] { display: none !important; }
 `;
 
@@ -93,8 +85,7 @@ const LAYOUT = `
 .tool:hover { color: var(--ink); border-color: var(--line-strong); }
 .search-link { padding-inline: 0.75rem; font-size: 0.875rem; text-decoration: none; }
 .search-link kbd { padding-inline: 0.3125rem; border: 1px solid var(--line); border-radius: 4px; }
-.theme svg { fill: none; stroke: currentColor; stroke-width: 1.5; }
-.theme svg path { fill: currentColor; stroke: none; }
+.theme::before { content: ""; width: 0.9375rem; height: 0.9375rem; border: 1.5px solid; border-radius: 50%; background: linear-gradient(90deg, #0000 50%, currentColor 0); }
 main { display: grid; grid-template-columns: minmax(0, 1fr); gap: 2.5rem; padding-block: clamp(1.5rem, 4vw, 3rem) 3rem; }
 .page-head { display: grid; gap: 0.5rem; }
 .lede { max-width: 44rem; font-size: 1.0625rem; color: var(--muted); text-wrap: pretty; }
@@ -119,35 +110,53 @@ main { display: grid; grid-template-columns: minmax(0, 1fr); gap: 2.5rem; paddin
 const PARTS = `
 .badge {
   display: inline-block; padding: 0.0625rem 0.5rem; border-radius: 999px; font-size: 0.8125rem; font-weight: 600;
-  line-height: 1.5; white-space: nowrap; background: var(--sunken); color: var(--muted);
+  line-height: 1.5; white-space: nowrap; background: var(--soft, var(--sunken)); color: var(--tone, var(--muted));
 }
 .badge::first-letter { text-transform: uppercase; }
-.badge.ok { background: var(--ok-soft); color: var(--ok); }
-.badge.warn { background: var(--warn-soft); color: var(--warn); }
-.badge.danger { background: var(--danger-soft); color: var(--danger); }
+.ok { --tone: var(--ok); --soft: var(--ok-soft); }
+.warn { --tone: var(--warn); --soft: var(--warn-soft); }
+.danger { --tone: var(--danger); --soft: var(--danger-soft); }
 .id { font-family: var(--mono); font-size: 0.8125rem; overflow-wrap: anywhere; }
-dd.id, dd > .id, li > .id { display: grid; grid-template-columns: minmax(0, max-content) auto; justify-content: start; align-items: end; }
+.cut { display: inline-block; max-width: 18ch; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; vertical-align: bottom; }
 .empty { padding: 1.5rem; text-align: center; color: var(--muted); border: 1px dashed var(--line-strong); border-radius: var(--radius); }
 .empty code { display: inline-block; }
-input:is([type="search"], [type="text"], [type="datetime-local"]), select {
-  width: 100%; padding: 0.5rem 0.75rem; font: inherit; color: inherit;
-  background: var(--surface); border: 1px solid var(--line-strong); border-radius: 6px;
-}
 html:not(.js) .needs-js { display: none !important; }
-.copy-id { margin-inline-start: 0.375rem; padding: 0; width: 1.5rem; height: 1.5rem; border: 0; border-radius: 4px; background: none; color: var(--muted); vertical-align: middle; cursor: pointer; }
-.copy-id::before { content: ""; display: block; width: 0.5625rem; height: 0.6875rem; margin: 0.125rem auto 0 0.375rem; border: 1.5px solid currentColor; border-radius: 2px; box-shadow: 3px -3px 0 -1.5px var(--surface), 3px -3px 0 0 currentColor; }
-.copy-id[data-copied] { color: var(--ok); }
-.copy-id[data-copied]::before { background: currentColor; }
-.copy-id:hover { color: var(--ink); background: var(--sunken); }
 time { white-space: nowrap; }
-time[data-relative]::after { content: " (" attr(data-relative) ")"; color: var(--muted); font-size: 0.8125rem; }
 `;
 
 /** What every page has; in the order in which a page uses it: frame, sections, parts. */
 export const STYLE = inlineStyle([COLOURS, TEXT, LAYOUT, PARTS].join(''));
 
+/** Commands and documents as they are typed. */
+export const CODE_STYLE = `
+pre.code {
+  padding: 0.75rem 1rem; overflow-x: auto; overflow-wrap: normal; white-space: pre;
+  background: var(--sunken); border: 1px solid var(--line); border-radius: var(--radius);
+  line-height: 1.6;
+}
+`;
+
+/** The copy buttons of ids, and relative times, which scripts add. */
+export const ADDED_STYLE = `
+dd.id, dd > .id, li > .id { display: grid; grid-template-columns: minmax(0, max-content) auto; justify-content: start; align-items: end; }
+.copy-id { margin-inline-start: 0.375rem; padding: 0; width: 1.5rem; height: 1.5rem; border: 0; border-radius: 4px; background: none; color: var(--muted); vertical-align: middle; cursor: pointer; }
+.copy-id::before { content: ""; display: block; width: 0.5625rem; height: 0.6875rem; margin: 0.125rem auto 0 0.375rem; border: 1.5px solid currentColor; border-radius: 2px; box-shadow: 3px -3px 0 -1.5px var(--surface), 3px -3px 0 0 currentColor; }
+.copy-id[data-copied] { color: var(--ok); }
+.copy-id[data-copied]::before { background: currentColor; }
+.copy-id:hover { color: var(--ink); background: var(--sunken); }
+time[data-relative]::after { content: " (" attr(data-relative) ")"; color: var(--muted); font-size: 0.8125rem; }
+`;
+
+/** A field that is typed into. */
+export const INPUT_STYLE = `
+input:is([type="search"], [type="text"], [type="datetime-local"]), select {
+  width: 100%; padding: 0.5rem 0.75rem; font: inherit; color: inherit;
+  background: var(--surface); border: 1px solid var(--line-strong); border-radius: 6px;
+}
+`;
+
 /** Forms, and what is said about what was typed. */
-export const FORM_STYLE = `
+export const FORM_STYLE = `${INPUT_STYLE}
 .ask { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 14rem), 1fr)); gap: 0.75rem 1rem; align-items: end; }
 .field { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.25rem; }
 .field:has(button) { display: flex; align-items: center; gap: 1rem; }
@@ -157,10 +166,7 @@ export const FORM_STYLE = `
   background: var(--accent); border: 1px solid var(--accent); border-radius: 6px;
 }
 .ask input, .ask select, .ask button { min-height: 2.75rem; }
-.notice { padding: 0.75rem 1rem; border-left: 3px solid var(--line-strong); background: var(--surface); border-radius: 0 var(--radius) var(--radius) 0; }
-.notice.ok { border-color: var(--ok); }
-.notice.warn { border-color: var(--warn); }
-.notice.danger { border-color: var(--danger); }
+.notice { padding: 0.75rem 1rem; border-left: 3px solid var(--tone, var(--line-strong)); background: var(--surface); border-radius: 0 var(--radius) var(--radius) 0; }
 `;
 
 /** Terms and their values. */

@@ -23,12 +23,15 @@ export interface TableParts<Row> {
   readonly caption: Content;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
-  /** What identifies a row. */
-  readonly keyOf: (row: Row) => string;
+  /** What identifies a row to live updates. */
+  readonly keyOf?: (row: Row) => string;
 }
 
 export function table<Row>({ id, caption, columns, rows, keyOf }: TableParts<Row>): Html {
-  const tableRow = (row: Row) => keyed(shortKey(keyOf(row)), tableRowOf(columns, row));
+  const tableRow = (row: Row) => {
+    const markup = tableRowOf(columns, row);
+    return keyOf === undefined ? markup : keyed(shortKey(keyOf(row)), markup);
+  };
   return html`<div class="table-box" tabindex="0" role="region" aria-labelledby="${id}-caption">
 <table id="${id}">
 ${keyed('caption', html`<caption id="${id}-caption">${caption}</caption>`)}

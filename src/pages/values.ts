@@ -14,14 +14,14 @@ export function sovereignAddress(id: string, parameters = ''): string {
   return `./sovereign?id=${encodeURIComponent(reference(id))}${parameters}`;
 }
 
-/** A link to the page of a treaty that this authority issued. */
+/** A link to the page of a treaty that this authority issued. Its text is the whole id, of which the style shows a part. */
 export function treatyLink(id: string): Html {
-  return html`<a href="./treaty?id=${encodeURIComponent(id)}"${fullText(id, nameInId)}>${nameInId(id)}</a>`;
+  return html`<a class="cut" href="./treaty?id=${encodeURIComponent(id)}"${fullText(id, nameInCell)}>${nameInCell(id)}</a>`;
 }
 
 /** A link to the page of an attestation that this authority issued. */
 export function attestationLink(id: string): Html {
-  return html`<a href="./attestation?id=${encodeURIComponent(id)}"${fullText(id, nameInId)}>${nameInId(id)}</a>`;
+  return html`<a class="cut" href="./attestation?id=${encodeURIComponent(id)}"${fullText(id, nameInCell)}>${nameInCell(id)}</a>`;
 }
 
 /** A link to the agents with the capability. */

@@ -13,9 +13,10 @@ const SPREAD_MS = 1000;
 /** Views with their own URL are not patched, and are fetched less often. */
 const VIEW_SPREAD_MS = 10_000;
 
-export function keepLive(): void {
+/** `everyMs` is how often the whole page is fetched again, changed or not. */
+export function keepLive(everyMs?: number): void {
   const region = document.querySelector<HTMLElement>('[data-live]');
-  if (region !== null) connect(region, updater(region));
+  if (region !== null) connect(region, updater(region, everyMs));
 }
 
 function connect(region: HTMLElement, update: (message: LiveMessage) => void): void {
@@ -54,7 +55,7 @@ function connect(region: HTMLElement, update: (message: LiveMessage) => void): v
   open();
 }
 
-function updater(region: HTMLElement): (message: LiveMessage) => void {
+function updater(region: HTMLElement, everyMs?: number): (message: LiveMessage) => void {
   let announced = region.dataset.version;
   let isFetching = false;
   const isView = region.dataset.view !== undefined;
@@ -62,20 +63,23 @@ function updater(region: HTMLElement): (message: LiveMessage) => void {
 
   async function catchUp(): Promise<void> {
     isFetching = true;
-    while (region.dataset.version !== announced) {
-      const before = announced;
+    let before: string | undefined;
+    do {
+      before = announced;
       await new Promise((resolve) => setTimeout(resolve, Math.random() * spread));
-      const fresh = await fetchRegion();
-      if (fresh === null) break;
+      const page = await fetchedPage(location.href, 'no-cache');
+      const fresh = page?.querySelector<HTMLElement>('[data-live]');
+      // Without an answer, the next message triggers another attempt.
+      if (!fresh) break;
       becomeInside(region, fresh);
-      region.dataset.version = fresh.dataset.version ?? '';
+      region.dataset.version = fresh.dataset.version;
       updated();
-      // The page is ahead of the messages: the message about this version is on its way.
-      if (announced === before) break;
-    }
+      // If only the page is ahead of the messages, the message about this version is on its way.
+    } while (announced !== before && region.dataset.version !== announced);
     isFetching = false;
   }
 
+  if (everyMs !== undefined) setInterval(() => document.hidden || isFetching || catchUp(), everyMs);
   return ({ version, from, patch }) => {
     if (version === undefined) return;
     announced = version;
@@ -90,12 +94,6 @@ function updater(region: HTMLElement): (message: LiveMessage) => void {
 
 function updated(): void {
   document.dispatchEvent(new Event('live-update'));
-}
-
-/** Null when the page is unavailable: the next message triggers another attempt. */
-async function fetchRegion(): Promise<HTMLElement | null> {
-  const page = await fetchedPage(location.href, 'no-cache');
-  return page?.querySelector<HTMLElement>('[data-live]') ?? null;
 }
 
 /** Shows whether the page is live: at its top and, once the connection is lost, wherever it would mislead. */

@@ -21,16 +21,16 @@ export function narrowWhileTyping(): void {
   state.addEventListener('change', narrow);
 }
 
-/** Returns the nodes whose rows are shown. */
+/** Returns the nodes whose rows are shown; all of them have a row, in their order. */
 function showRows(rows: readonly HTMLElement[], part: string, state: string): Set<string> {
   const shown = new Set<string>();
-  for (const row of rows) {
+  for (const [index, row] of rows.entries()) {
     const link = row.querySelector('a');
     const name = (link?.title || link?.textContent || '').toLowerCase();
     const states = [...row.querySelectorAll('.badge')].map(({ textContent }) => textContent);
     const fits = name.includes(part) && (state === '' || states.includes(state.replace('_', ' ')));
     row.hidden = !fits;
-    if (fits) shown.add(row.dataset.key ?? '');
+    if (fits) shown.add(String(index));
   }
   return shown;
 }
