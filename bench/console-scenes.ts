@@ -13,6 +13,17 @@ export interface ConsoleScene {
   reach(page: Page, na: TestAuthority): Promise<boolean>;
 }
 
+const KEY = `${'k7'.repeat(21)}A=`;
+
+/** Changes that can be proposed on every network, and how their forms are filled in. */
+const CHANGES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'issue-treaty': { subject: 'harbor-watch', keys: KEY, hours: '720', roles: 'role:client' },
+  'issue-attestation': { subject: 'survey-drone-12', key: KEY, roles: 'role:client' },
+  'publish-policy': { version: '1.2.0', hops: '4', ports: '443', transports: 'quic' },
+  'add-operator-key': { key_id: 'night-shift', public_key: KEY, tier: 'privileged' },
+  'set-operator-tier': { key_id: 'ops-standard', tier: 'privileged' },
+};
+
 /** The order matters, because the changes are real and later scenes need what they leave. */
 export const CONSOLE_SCENES: readonly ConsoleScene[] = [
   scene('login', (page) => open(page, '/')),
@@ -49,9 +60,9 @@ export const CONSOLE_SCENES: readonly ConsoleScene[] = [
     await page.fill('[name="labels"]', 'no label at all');
     await page.click('text=Create…');
   }),
-  scene('filtered', (page) => open(page, './nodes?q=role:anchor&silent=1h&sort=-contact')),
+  scene('filtered', (page) => open(page, './nodes?q=role:client&silent=1h&sort=-contact')),
   scene('revoke-matching', async (page) => {
-    await open(page, './nodes?q=role:anchor');
+    await open(page, './nodes?q=role:client');
     if (!(await followed(page, 'text=Revoke all that match'))) return false;
     return followed(page, 'form button:has-text("Revoke all")');
   }),
@@ -71,8 +82,9 @@ export const CONSOLE_SCENES: readonly ConsoleScene[] = [
     return followed(page, 'tbody a');
   }),
   scene('node-agent', async (page) => {
-    await open(page, './nodes?sort=name');
-    return followed(page, 'tbody tr:last-child a');
+    await open(page, './audit?event=agent_registered');
+    const key = (await page.locator('code').allInnerTexts()).find((text) => text.length === 44);
+    return key !== undefined && open(page, `./node?key=${encodeURIComponent(key)}`);
   }),
   scene('invite-confirm', createInvites),
   scene('invite-created', async (page) => {
@@ -91,7 +103,7 @@ export const CONSOLE_SCENES: readonly ConsoleScene[] = [
     return firstOf(page, './treaties', 'text=Revoke…', 'main form button');
   }),
   scene('operator-revoke', async (page) => {
-    return firstOf(page, './operators', 'text=Revoke…', 'main form button');
+    return firstOf(page, './operators', 'tr:last-child >> text=Revoke…', 'main form button');
   }),
   scene('policy-compared', async (page, na) => {
     for (const hops of [4, 6]) {
@@ -106,6 +118,27 @@ export const CONSOLE_SCENES: readonly ConsoleScene[] = [
     await open(page, './policy');
   }),
   scene('policy-rollback', (page) => firstOf(page, './policy', 'text=Activate again…')),
+  ...Object.entries(CHANGES).map(([name, fields]) =>
+    scene(`confirm-${name}`, async (page) => {
+      await open(page, `./do?${new URLSearchParams({ action: name, ...fields })}`);
+      return followed(page, 'main form button');
+    }),
+  ),
+  scene('withdraw-invite', (page) => firstOf(page, './invites?status=unused', 'text=Withdraw…')),
+  scene('attestation-revoke', (page) =>
+    firstOf(page, './attestations', 'td >> text=Revoke…', 'main form button'),
+  ),
+  scene('describe-node', async (page) => {
+    if (!(await firstOf(page, './nodes', 'tbody a'))) return false;
+    await page.fill('[name="labels"]', 'env=staging\nowner=edge-team');
+    return followed(page, 'text=Set name and labels…');
+  }),
+  scene('describe-done', async (page) => {
+    if (!(await firstOf(page, './nodes', 'tbody a'))) return false;
+    await page.fill('[name="labels"]', 'env=staging\nowner=edge-team');
+    await followed(page, 'text=Set name and labels…');
+    return followed(page, 'button:has-text("Set name and labels")');
+  }),
   scene('audit-none', (page) => open(page, './audit?q=nothing-like-it')),
   scene('invites-none', (page) => open(page, './invites?status=withdrawn&batch=none')),
   scene('nowhere', (page) => open(page, './nowhere')),
@@ -114,6 +147,14 @@ export const CONSOLE_SCENES: readonly ConsoleScene[] = [
     await open(page, './succession');
   }),
   scene('succession-activate', (page) => firstOf(page, './succession', 'text=Activate…')),
+  scene('succession-cancel', (page) => firstOf(page, './succession', 'text=Cancel succession…')),
+  scene('succession-overlap', async (page, na) => {
+    na.clock.advance(86_400_000);
+    await operate(na, '/admin/authority-keys/activate', {});
+    await open(page, './succession');
+  }),
+  scene('succession-finish', (page) => firstOf(page, './succession', 'text=Finish…')),
+  scene('succession-roll-back', (page) => firstOf(page, './succession', 'text=Roll back…')),
 ];
 
 function scene(

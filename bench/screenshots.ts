@@ -12,7 +12,7 @@ import { systemRuntime } from '../src/base/runtime.ts';
 import { commandReference } from '../src/cli/command-reference.ts';
 import { wholeNumber } from '../src/cli/options.ts';
 import { buildProgram } from '../src/cli/program.ts';
-import { PAGES } from '../src/console/registry.ts';
+import { ACTIONS, PAGES } from '../src/console/registry.ts';
 import { startTestAuthority, type TestAuthority } from '../test/support/authority.ts';
 import { NARROW, startBrowser, type TestBrowser } from '../test/support/browser.ts';
 import { MINUTE, testClock } from '../test/support/clock.ts';
@@ -170,11 +170,12 @@ async function consoleAddresses(na: TestAuthority): Promise<PageAddress[]> {
     ['/contacts-grouped', '/contacts?group=rack'],
     ['/audit-check', '/audit-check'],
   ];
+  const forms = [...ACTIONS.keys()].map((name) => [`/form-${name}`, `/do?action=${name}`]);
   const ofNode = [
     ['/node', `/node?key=${key}`],
     ['/revoke-node', `/do?action=revoke-node&key=${key}`],
   ];
-  return [...pages, ...further, ...(key === undefined ? [] : ofNode)].map(
+  return [...pages, ...further, ...forms, ...(key === undefined ? [] : ofNode)].map(
     ([name = '', path = '']) => ({ name: `console${name.replace('/', '-')}`, path }),
   );
 }

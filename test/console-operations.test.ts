@@ -28,14 +28,14 @@ suite('audit', () => {
     assert.match(text, /data-news="\.\/audit-news\?after=\d+"/);
 
     const found = await console.page(`audit?type=certificate_issued&q=${node.certId}`);
-    assert.match(found.text, /: 1 found, the newest first/);
+    assert.match(found.text, /: 1 found, newest first/);
     assert.doesNotMatch(found.text, new RegExp(other.certId));
     const actor = na.standard.keyId;
     assert.match((await console.page(`audit?actor=${actor}`)).text, /invite_created/);
     assert.match((await console.page('audit?actor=nobody')).text, /None of the entries 1 to/);
 
     const earlier = await console.page('audit?upto=1');
-    assert.match(earlier.text, /Entries 1 to 1, the newest first/);
+    assert.match(earlier.text, /Entries 1 to 1, newest first/);
     assert.doesNotMatch(earlier.text, /data-news/);
     assert.match(earlier.text, /Newest entries/);
   });
@@ -74,7 +74,7 @@ test('the horizon counts what lapses, by kind and week', async () => {
   await using console = await startTestConsole(na);
   const { text } = await console.page('horizon');
   assert.match(text, /Delegation of the root key/);
-  assert.match(text, /<a href="\.\/nodes\?sort=expires">Certificates of nodes<\/a>/);
+  assert.match(text, /<a href="\.\/nodes\?sort=expires">Node certificates<\/a>/);
   assert.match(text, /Week from/);
 });
 
@@ -105,7 +105,7 @@ suite('succession', () => {
   test('each step, from staging to the end of the overlap', async () => {
     const na = await authority();
     await using console = await startTestConsole(na);
-    assert.match((await console.page('succession')).text, /The key was never replaced/);
+    assert.match((await console.page('succession')).text, /The key has never been replaced/);
     const early = await console.submit('do?action=cancel-succession', {});
     assert.match(early.text, /No succession is staged/);
 
@@ -116,7 +116,7 @@ suite('succession', () => {
     });
     assert.ok(staged.proposed.text.includes(`the key ${to} takes over`));
     assert.match(staged.done.text, /authority_succession_staged/);
-    assert.match((await console.page('succession')).text, /Activate….*Cancel it…/s);
+    assert.match((await console.page('succession')).text, /Activate….*Cancel succession…/s);
     await confirmed(console, 'cancel-succession');
     assert.deepEqual(await keyStates(na), [[na.audience, 'current']]);
 

@@ -37,7 +37,7 @@ suite('policy', () => {
     assert.deepEqual((await get(na, '/policy')).body.allowed_ports, [443, 8080]);
 
     const page = await console.page(`policy?before=${before.policy_id}&after=spring`);
-    assert.match(page.text, /Members that differ: 5/);
+    assert.match(page.text, /Settings that differ: 5/);
     assert.match(page.text, /<strong>443, 8080<\/strong>/);
     assert.match(page.text, /<textarea[^>]*name="ports"[^>]*>443\n8080</);
 

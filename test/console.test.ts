@@ -435,7 +435,7 @@ suite('changes', () => {
     const fields = { key: node.key.publicKey, name: 'kept', labels: 'No label' };
     const answer = await console.submit('do?action=describe-node', fields);
     assert.equal(answer.status, 422);
-    assert.match(answer.text, /No label is not a label/);
+    assert.match(answer.text, /“No label” is not a label/);
     assert.match(answer.text, /value="kept"/);
     assert.equal((await console.submit('do?action=nothing', {})).status, 404);
   });

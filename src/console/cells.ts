@@ -3,8 +3,9 @@ import { badge } from '../pages/graph-tables.ts';
 import { type Content, type Html, html, NO_HTML } from '../pages/html.ts';
 import { capital } from '../pages/values.ts';
 
-/** The second line is smaller, and left out when it is empty. */
+/** The second line is smaller, and left out when it is empty; a cell of nothing is empty. */
 export function twoLines(first: Content, second: Content): Html {
+  if (first === '' && second === '') return NO_HTML;
   const below =
     second === '' || second === NO_HTML
       ? NO_HTML

@@ -16,9 +16,9 @@ export function entriesTable(id: string, caption: string, rows: readonly LoggedE
     columns: [
       { head: 'Entry', cell: ({ index }) => index, kind: 'number', isHead: true },
       { head: 'Time', cell: ({ entry }) => exactTime(entry.created_at) },
-      { head: 'Event', cell: ({ entry }) => entry.event_type },
+      { head: 'Event', kind: 'wide', cell: ({ entry }) => entry.event_type },
       { head: 'Operator', kind: 'operator', cell: ({ entry }) => entry.actor_key_id ?? '' },
-      { head: 'Details', cell: ({ entry }) => members(entry) },
+      { head: 'Details', kind: 'wide', cell: ({ entry }) => members(entry) },
     ],
   });
 }

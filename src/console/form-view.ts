@@ -8,7 +8,7 @@ export function actionForm(action: Action, values: URLSearchParams, isWholePage 
     ({ name, kind }) => kind !== 'hidden' && !(kind === 'id' && values.has(name)),
   );
   return html`<form class="ask" method="post" action="./do?action=${action.name}" data-changes>
-${action.fields.map((field) => fieldOf(action.name, field, values.get(field.name) ?? '', isWholePage && field === first))}<p class="field"><button type="submit">${action.label}…</button></p>
+${action.fields.map((field) => fieldOf(action.name, field, values.get(field.name) ?? '', isWholePage && field === first))}<p class="field"><button${action.isDestructive ? html` class="danger"` : NO_HTML} type="submit">${action.label}…</button></p>
 </form>
 `;
 }

@@ -63,7 +63,7 @@ export function loginPage(problem: string | null): string {
   return framed(
     {
       title: 'Open the console',
-      lede: 'Open the address that mesh-na console printed, or paste the token at its end. It works once.',
+      lede: 'Open the address that mesh-na console printed, or paste the token at its end. The token works once.',
       path: '',
       networkName: 'mesh-na',
       body,
@@ -94,13 +94,13 @@ function themeForm({ here }: Look): Html {
 }
 
 const KEYS = html`<dialog class="keys" aria-labelledby="keys-heading" data-keys>
-<h2 id="keys-heading">Keys</h2>
+<h2 id="keys-heading">Keyboard shortcuts</h2>
 <dl class="facts">
 <dt><kbd>/</kbd></dt><dd>Search</dd>
 <dt><kbd>j</kbd> <kbd>k</kbd></dt><dd>Next and previous row</dd>
 <dt><kbd>Enter</kbd></dt><dd>Open the row</dd>
-<dt><kbd>?</kbd></dt><dd>These keys</dd>
-<dt><kbd>Esc</kbd></dt><dd>Close them</dd>
+<dt><kbd>?</kbd></dt><dd>Show these shortcuts</dd>
+<dt><kbd>Esc</kbd></dt><dd>Close this window</dd>
 </dl>
 <form method="dialog"><button class="button">Close</button></form>
 </dialog>
@@ -123,14 +123,18 @@ pre.code { white-space: pre-wrap; overflow-wrap: anywhere; }
 .ask textarea { min-height: 8rem; font-family: var(--mono); font-size: 0.875rem; }
 .ask .wide { grid-column: 1 / -1; }
 .ask .mono { max-width: 32rem; }
+.ask .ask { grid-template-columns: repeat(auto-fit, minmax(min(100%, 11rem), 1fr)); }
 @media (min-width: 48rem) {
+  .ask[data-changes] { grid-template-columns: repeat(3, minmax(0, 1fr)); }
   .ask[role="search"]:not(:has(> :nth-child(4 of .field))) > .field:has(> [type="search"]) { grid-column: span 2; }
 }
 .ask[data-changes] { align-items: start; }
+.ask button.danger { background: var(--danger); border-color: var(--danger); }
 .ask[data-changes] > :last-child { grid-column: 1 / -1; }
 summary { cursor: pointer; padding-block: 0.375rem; }
 .field .hint { font-size: 0.8125rem; color: var(--muted); }
 .confirm { display: grid; gap: 1rem; max-width: 34rem; }
+.confirm input { max-width: 12rem; }
 .confirm button, .button {
   justify-self: start; display: inline-block; padding: 0.5rem 1.25rem; min-height: 2.75rem; font: inherit; font-weight: 600; cursor: pointer;
   color: var(--accent); background: none; border: 1px solid var(--accent); border-radius: 6px; text-decoration: none;
@@ -140,7 +144,7 @@ summary { cursor: pointer; padding-block: 0.375rem; }
 .button.danger:hover { background: var(--danger-soft); }
 .confirm button, .button.primary { color: var(--surface); background: var(--accent); }
 .confirm button.danger { background: var(--danger); border-color: var(--danger); }
-td .button, .copy-text, .keys .button { align-self: start; min-height: 0; padding: 0.25rem 0.75rem; font-size: 0.875rem; }
+td .button, .copy-text, .keys .button { align-self: start; min-height: 0; padding: 0.25rem 0.75rem; font-size: 0.875rem; white-space: nowrap; }
 .copy-text { font-family: inherit; color: inherit; background: var(--surface); border: 1px solid var(--line-strong); border-radius: 6px; cursor: pointer; }
 .copy-text:hover { background: var(--sunken); }
 .actions { display: flex; flex-wrap: wrap; align-items: center; gap: 0.75rem; }
@@ -170,7 +174,7 @@ td.id, th.id, td.operator { white-space: nowrap; }
 @media (max-width: 60rem) {
   .table-box tbody tr > * { overflow-wrap: anywhere; }
   .table-box tbody tr > td:empty { display: none; }
-  .table-box td:has(> .members) { grid-column: 1 / -1; }
+  .table-box td.wide { grid-column: 1 / -1; }
 }
 tr[data-current] > * { background: var(--accent-soft); }
 .keys { color: var(--ink); background: var(--surface); border: 1px solid var(--line-strong); border-radius: var(--radius); padding: 1.5rem; }

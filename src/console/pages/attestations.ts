@@ -24,7 +24,7 @@ const ISSUE: Action = {
   fields: [
     { name: 'subject', label: 'Subject', kind: 'text', isRequired: true },
     { name: 'key', label: 'Its public key', kind: 'id', hint: 'Empty for none.' },
-    { name: 'hours', label: 'Hours it is valid', kind: 'number', hint: 'Empty for 168.' },
+    { name: 'hours', label: 'Valid for (hours)', kind: 'number', hint: 'Empty for 168.' },
     { name: 'roles', label: 'Roles', kind: 'lines', isRequired: true, hint: 'One on each line.' },
   ],
   plan(_, form) {
@@ -115,7 +115,7 @@ export const ATTESTATIONS = definePage({
     const listing =
       rows.length === 0
         ? query.size === 0
-          ? emptyState('Nobody is attested. Attest a membership here, or run', TO_ATTEST)
+          ? emptyState('There are no attestations. Attest a membership here, or run', TO_ATTEST)
           : emptyState('No attestation matches.')
         : attestationsTable(rows, context);
     return {
@@ -138,7 +138,7 @@ const TONES: Readonly<Record<AttestationRow['status'], string>> = {
 function attestationsTable(rows: readonly AttestationRow[], context: Context): Html {
   return table({
     id: 'attestations',
-    caption: 'In the order of their ids',
+    caption: 'Sorted by id',
     keyOf: ({ attestation }) => attestation.attestation_id,
     rows,
     columns: [

@@ -122,13 +122,13 @@ function listing(
   const isFiltered = `${type}${actor}${subject}` !== '';
   const found = isFiltered ? `: ${shownCount(entries.length)} found` : '';
   const cut = shown.length === entries.length ? '' : `; shown are ${MOST_SHOWN} of them`;
-  const caption = `Entries ${shownCount(after + 1)} to ${shownCount(last)}${found}, the newest first${cut}`;
+  const caption = `Entries ${shownCount(after + 1)} to ${shownCount(last)}${found}, newest first${cut}`;
   return entriesTable('entries', caption, shown);
 }
 
 function filterForm({ type, actor, subject }: AuditQuery): Html {
   return html`<form class="ask" method="get" action="./audit" role="search">
-<p class="field"><label for="q">Certificate, key, treaty or other id</label><input type="search" id="q" name="q" value="${subject}" autocomplete="off" spellcheck="false"></p>
+<p class="field"><label for="q">Id or key</label><input type="search" id="q" name="q" value="${subject}" autocomplete="off" spellcheck="false"></p>
 <p class="field"><label for="type">Event</label><select id="type" name="type"><option value="">Any</option>${AUDIT_EVENTS.map(
     (event) =>
       html`<option value="${event}"${event === type ? html` selected` : NO_HTML}>${event}</option>`,

@@ -84,7 +84,10 @@ function checksTable(found: readonly Check[]): Html {
     id: 'checks',
     caption: 'The checks of mesh-na doctor that need only its address',
     keyOf: ({ check }) => check,
-    rows: found.toSorted((a, b) => WORST_FIRST.indexOf(a.outcome) - WORST_FIRST.indexOf(b.outcome)),
+    // The posture is above in full.
+    rows: found
+      .filter(({ check }) => check !== 'posture')
+      .toSorted((a, b) => WORST_FIRST.indexOf(a.outcome) - WORST_FIRST.indexOf(b.outcome)),
     columns: [
       { head: 'Check', isHead: true, cell: ({ check }) => NAMES[check] ?? capital(check) },
       {
@@ -92,8 +95,8 @@ function checksTable(found: readonly Check[]): Html {
         cell: ({ outcome }) =>
           badge({ tone: TONES[outcome], word: outcome === 'ok' ? 'OK' : outcome }),
       },
-      { head: 'Found', cell: ({ found: sentence }) => sentence },
-      { head: 'What to do', cell: ({ cure }) => cure ?? '' },
+      { head: 'Found', kind: 'wide', cell: ({ found: sentence }) => sentence },
+      { head: 'What to do', kind: 'wide', cell: ({ cure }) => cure ?? '' },
     ],
   });
 }

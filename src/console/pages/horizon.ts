@@ -29,8 +29,8 @@ const KINDS: Readonly<Record<LapsingKind, readonly [name: string, cure: string]>
   activation: ['The current authority key: a staged one takes over', 'Nothing'],
   overlap: ['Signatures of the previous authority key', 'See who has not followed'],
   tls: ['TLS certificate', 'Replace the files; the authority reads them again'],
-  certificate: ['Certificates of nodes', 'Nothing: nodes renew by themselves'],
-  treaty: ['Treaties', 'Recognize the sovereign again before'],
+  certificate: ['Node certificates', 'Nothing: nodes renew by themselves'],
+  treaty: ['Treaties', 'Recognize the sovereigns again'],
   attestation: ['Attestations', 'Issue them again'],
   policy: ['Data-license policies', 'Publish a new one'],
 };
@@ -38,7 +38,7 @@ const KINDS: Readonly<Record<LapsingKind, readonly [name: string, cure: string]>
 function kinds(lapsing: readonly Lapsing[]): Html {
   return table({
     id: 'kinds',
-    caption: 'The soonest first',
+    caption: 'Soonest first',
     keyOf: ({ kind }) => kind,
     rows: lapsing.toSorted((a, b) => (a.soonest < b.soonest ? -1 : 1)),
     columns: [

@@ -42,10 +42,10 @@ export const INVITES = definePage({
       : NO_HTML;
     const rows =
       invites.length === 0
-        ? emptyState(query.size === 0 ? 'Nobody is invited.' : 'No invite matches.')
+        ? emptyState(query.size === 0 ? 'There are no invites.' : 'No invite matches.')
         : table({
             id: 'invites',
-            caption: `${invites.length === 1 ? '1 invite' : `${invites.length} invites`} on this page, without their tokens`,
+            caption: `${invites.length === 1 ? '1 invite' : `${invites.length} invites`} on this page`,
             keyOf: ({ token_fingerprint: id }) => id,
             rows: invites,
             columns: columns(context),
@@ -92,7 +92,11 @@ function columns(context: Context) {
     },
     { head: 'Roles', kind: 'words', cell: ({ roles }: InviteRow) => roles.join(', ') },
     { head: 'Created', cell: (row: InviteRow) => timeText(row.created_at) },
-    { head: 'Expires', cell: (row: InviteRow) => timeText(row.expires_at) },
+    {
+      head: 'Expires',
+      cell: ({ status, expires_at: end }: InviteRow) =>
+        status === 'consumed' || status === 'withdrawn' ? '' : timeText(end),
+    },
     ...(mayWithdraw
       ? [
           {
@@ -120,8 +124,8 @@ function nodeOf({ name, used_by: key }: InviteRow): Content {
 }
 
 const TONES: Readonly<Record<InviteRow['status'], string>> = {
-  unused: 'warn',
-  consumed: 'ok',
+  unused: 'ok',
+  consumed: 'neutral',
   expired: 'neutral',
   withdrawn: 'neutral',
 };

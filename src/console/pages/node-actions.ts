@@ -112,7 +112,7 @@ export async function effectsOf(
   const ids = accepted.map(({ cert_id: id }) => id).join(', ');
   return [
     ...(accepted.length === 0
-      ? ['No certificate ends: none is accepted any longer.']
+      ? ['It has no certificate that is still accepted.']
       : [
           `Certificates that are no longer accepted: ${accepted.length} (${ids}). The next revocation list names ${accepted.length === 1 ? 'it' : 'them'}.`,
           left === 0
@@ -135,7 +135,7 @@ export const DESCRIBE_NODE: Action = {
   tier: 'standard',
   fields: [
     { ...KEY, kind: 'hidden' },
-    { name: 'name', label: 'Name', kind: 'text', hint: 'Only operators see it. Empty for none.' },
+    { name: 'name', label: 'Name', kind: 'text', hint: 'Only operators see it.' },
     { name: 'labels', label: 'Labels', kind: 'lines', hint: 'One key=value on each line.' },
   ],
   async plan(context, form) {
@@ -198,7 +198,7 @@ export function labelsIn(form: URLSearchParams, name: string): Readonly<Record<s
       const mark = line.indexOf('=');
       if (mark < 1 || !isLabel(line)) {
         throw new FormProblem(
-          `${line} is not a label: key=value, with 1 to 63 of a-z 0-9 . _ / - before the sign.`,
+          `“${line}” is not a label: write key=value, with 1 to 63 of a-z 0-9 . _ / - in the key.`,
         );
       }
       return [line.slice(0, mark), line.slice(mark + 1)];

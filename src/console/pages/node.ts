@@ -46,28 +46,14 @@ export const NODE = definePage({
         'certificates',
         'Certificates',
         chain(rows, context),
-      )}${section('agent', 'Agent', agentFacts(agent))}${description(newest, context)}${section(
-        'revoked',
-        'If it were revoked',
-        html`<ul class="effects">
-${effects.map(
-  (effect) => html`<li>${effect}</li>
-`,
-)}</ul>
-${
-  isOffered(REVOKE_NODE, context)
-    ? html`<div class="actions">${actionLink(REVOKE_NODE, { key })}</div>
-`
-    : NO_HTML
-}`,
-      )}${section(
+      )}${agent === null ? NO_HTML : section('agent', 'Agent', agentFacts(agent))}${description(newest, context)}${ifRevoked(rows, effects, context)}${section(
         'audit',
         'Audit log',
         entries.length === 0
           ? emptyState(`None of the last ${shownCount(ENTRIES_LOOKED_AT)} entries names it.`)
           : entriesTable(
               'entries',
-              `The newest first, of the last ${shownCount(ENTRIES_LOOKED_AT)} entries of the log`,
+              `Newest first, of the last ${shownCount(ENTRIES_LOOKED_AT)} entries of the log`,
               entries,
             ),
       )}<p class="small muted">All entries: <code>${context.commandLine(['events', '--subject', key])}</code></p>
@@ -100,7 +86,7 @@ function chain(rows: readonly CertificateRow[], context: Context): Html {
   const mayRevoke = isOffered(REVOKE_CERTIFICATE, context);
   return table({
     id: 'certificates',
-    caption: 'The newest first',
+    caption: 'Newest first',
     keyOf: ({ cert_id: id }) => id,
     rows,
     columns: [
@@ -138,8 +124,7 @@ function endOf({
   return superseded === null ? '' : timeText(superseded);
 }
 
-function agentFacts(agent: AgentDescriptor | null): Html {
-  if (agent === null) return emptyState('No agent is registered with this key.');
+function agentFacts(agent: AgentDescriptor): Html {
   const { scheme, host, port } = agent.endpoint;
   return facts([
     ['Agent', nameInFull(agent.agent_id)],
@@ -148,6 +133,31 @@ function agentFacts(agent: AgentDescriptor | null): Html {
     ['Registered', timeText(agent.registered_at)],
     ['Expires', timeText(agent.expires_at)],
   ]);
+}
+
+/** A key that is compromised cannot be revoked any further. */
+function ifRevoked(
+  rows: readonly CertificateRow[],
+  effects: readonly string[],
+  context: Context,
+): Html {
+  const [{ node_public_key: key = '' } = {}] = rows;
+  if (rows.some(({ revocation_reason: reason }) => reason === 'key_compromise')) return NO_HTML;
+  return section(
+    'revoked',
+    'If it were revoked',
+    html`<ul class="effects">
+${effects.map(
+  (effect) => html`<li>${effect}</li>
+`,
+)}</ul>
+${
+  isOffered(REVOKE_NODE, context)
+    ? html`<div class="actions">${actionLink(REVOKE_NODE, { key })}</div>
+`
+    : NO_HTML
+}`,
+  );
 }
 
 function description(row: CertificateRow, context: Context): Html {

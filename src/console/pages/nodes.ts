@@ -76,7 +76,7 @@ export const NODES = definePage({
 function listing(query: NodeQuery, found: FoundNodes, context: Context): Html {
   const { rows, nextCursor, isUnsorted, meaning } = found;
   const note = isUnsorted
-    ? html`<p class="notice">More than ${MOST_SORTED} certificates match, too many to sort: they are in the order of their ids. Narrow the list to sort it.</p>
+    ? html`<p class="notice">More than ${MOST_SORTED} certificates match, too many to sort, so they are sorted by id. Narrow the filter to sort them otherwise.</p>
 `
     : NO_HTML;
   const shown =
@@ -102,7 +102,7 @@ function listing(query: NodeQuery, found: FoundNodes, context: Context): Html {
 function captionOf({ cursor, sort }: NodeQuery, { rows, nextCursor, isUnsorted }: FoundNodes) {
   const count = rows.length === 1 ? '1 certificate' : `${rows.length} certificates`;
   if (cursor === '' && nextCursor === null) return count;
-  return `${count} on this page${sort === null || isUnsorted ? ', in the order of their ids' : ''}`;
+  return `${count} on this page${sort === null || isUnsorted ? ', sorted by id' : ''}`;
 }
 
 function nothing(query: NodeQuery, nextCursor: string | null, context: Context): Html {
@@ -115,7 +115,7 @@ function nothing(query: NodeQuery, nextCursor: string | null, context: Context):
   }
   if (query.status !== 'in_use') return emptyState('No certificate matches.');
   const any = address(query, { status: null, meaning: 0, cursor: '' });
-  return emptyState(html`No node in use matches. <a href="${any}">Search those of any status</a>.`);
+  return emptyState(html`No node in use matches. <a href="${any}">Search nodes of any status</a>.`);
 }
 
 function columns(query: NodeQuery): Column<CertificateRow>[] {

@@ -37,6 +37,9 @@ const REVOKE_KEY: Action = {
     if (row === undefined) throw new FormProblem(`There is no operator key ${id}.`);
     const left = keys.filter(({ key_id: each, status }) => each !== id && status === 'usable');
     const privileged = left.filter(({ tier }) => tier === 'privileged').length;
+    if (privileged === 0) {
+      throw new FormProblem(`${id} is the last privileged key. Add another one first.`);
+    }
     return {
       sentence: `Revoke the operator key ${id}, for good.`,
       requests: [
@@ -48,9 +51,6 @@ const REVOKE_KEY: Action = {
       effects: [
         'Every request that it signs is refused from then on.',
         `Keys that stay usable: ${left.length}; privileged ones among them: ${privileged}.`,
-        ...(row.tier === 'privileged' && privileged === 0
-          ? ['It is the last privileged key: the authority refuses to revoke it.']
-          : []),
         ...(id === context.keyId ? ['It is your own key: this console can do nothing more.'] : []),
       ],
       typedNumber: null,
@@ -143,7 +143,7 @@ export const OPERATORS = definePage({
         'Keys',
         table({
           id: 'operators',
-          caption: `Last changes are those in the last ${shownCount(ENTRIES_LOOKED_AT)} entries of the audit log`,
+          caption: `Last changes are among the last ${shownCount(ENTRIES_LOOKED_AT)} entries of the audit log`,
           keyOf: ({ key_id: id }) => id,
           rows: keys,
           columns: columns(acts, context),

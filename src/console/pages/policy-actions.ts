@@ -30,7 +30,7 @@ export const PUBLISH_POLICY: Action = {
       hint: 'Empty for a new one. An id in use is replaced.',
     },
     { name: 'version', label: 'Oldest client', kind: 'text', isRequired: true },
-    { name: 'hops', label: 'Hops at most', kind: 'number', isRequired: true },
+    { name: 'hops', label: 'Maximum hops', kind: 'number', isRequired: true },
     { name: 'ports', label: 'Ports', kind: 'lines', hint: 'One on each line.' },
     { name: 'services', label: 'Services', kind: 'lines', hint: 'One on each line.' },
     { name: 'transports', label: 'Transports', kind: 'lines', hint: 'The preferred one first.' },

@@ -53,7 +53,7 @@ function versionsTable(versions: readonly Version[], context: Context): Html {
   const mayRollBack = isOffered(ROLL_BACK_POLICY, context);
   return table({
     id: 'versions',
-    caption: 'The newest first',
+    caption: 'Newest first',
     keyOf: ({ policy_id }) => policy_id,
     rows: versions,
     columns: [
@@ -102,11 +102,11 @@ function comparison(versions: readonly Version[], query: URLSearchParams): Html 
   const differing = rows.filter((row) => row.before !== row.after).length;
   const differences = table({
     id: 'differences',
-    caption: differing === 0 ? 'They say the same' : `Members that differ: ${differing}`,
+    caption: differing === 0 ? 'No differences' : `Settings that differ: ${differing}`,
     keyOf: ({ name }) => name,
     rows,
     columns: [
-      { head: 'Member', isHead: true, kind: 'first', cell: ({ name }) => name },
+      { head: 'Setting', isHead: true, kind: 'first', cell: ({ name }) => name },
       { head: 'Before', kind: 'words', cell: (row) => row.before },
       {
         head: 'After',

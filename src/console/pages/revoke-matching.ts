@@ -23,7 +23,7 @@ export const REVOKE_MATCHING: Action = {
   tier: 'privileged',
   isDestructive: true,
   fields: [
-    filterField('q', 'Name, host name, address, label or role'),
+    filterField('q', 'Name, address, label or role'),
     filterField('status', 'Status'),
     filterField('role', 'Role'),
     filterField('health', 'Health'),
@@ -38,7 +38,7 @@ export const REVOKE_MATCHING: Action = {
     const { filters, rows } = await matching(context, query);
     const keys = [...new Set(rows.map(({ node_public_key: key }) => key))];
     return {
-      sentence: `Revoke all certificates that match, with the reason ${reason}.`,
+      sentence: `Revoke all certificates that match ${optionsOf(filters).join(' ')}, with the reason ${reason}.`,
       requests: rows.map(({ cert_id }) => ({ path: '/admin/revoke', body: { cert_id, reason } })),
       effects: [
         `Certificates that are no longer accepted: ${shownCount(rows.length)}, of ${shownCount(keys.length)} nodes.`,

@@ -1,5 +1,6 @@
 /** The steps of a succession of the authority key. The root key signs it beforehand, elsewhere and offline. */
 import type { JsonObject } from '../../base/json/value.ts';
+import { displayTime } from '../../base/timestamp.ts';
 import { readSignedSuccession } from '../../protocol/records/succession-request.ts';
 import type { Adoption } from '../../protocol/rows/adoption.ts';
 import { type Action, FormProblem, type Plan } from '../action.ts';
@@ -50,7 +51,7 @@ export const STAGE: Action = {
       label: 'Signed succession',
       kind: 'pasted',
       isRequired: true,
-      hint: 'The content of the file that mesh-na authority-key sign has written.',
+      hint: 'The contents of the file that mesh-na authority-key sign wrote.',
     },
   ],
   async plan(_, form) {
@@ -65,11 +66,11 @@ export const STAGE: Action = {
     }
     const { to_key, kind, activates_at, overlap_until } = succession.statement;
     return planOf('stage', pasted, {
-      sentence: `Publish that the key ${to_key} takes over at ${activates_at} (${kind}).`,
+      sentence: `Publish that the key ${to_key} takes over at ${displayTime(activates_at)} (${kind}).`,
       effects: [
-        `From ${activates_at} on, the key ${to_key} signs everything.`,
+        `From ${displayTime(activates_at)} on, the key ${to_key} signs everything.`,
         kind === 'planned'
-          ? `The key before also signs until ${overlap_until}, so nobody has to hurry.`
+          ? `The key before also signs until ${displayTime(overlap_until)}, so nobody has to hurry.`
           : 'The key before counts as stolen: it signs nothing after that, and nodes renew at once.',
         'Until it takes over, it can be canceled.',
       ],
@@ -82,7 +83,7 @@ export const STAGE: Action = {
 export const CANCEL: Action = {
   name: 'cancel-succession',
   title: 'Cancel the staged succession',
-  label: 'Cancel it',
+  label: 'Cancel succession',
   tier: 'privileged',
   fields: [],
   async plan(context) {
@@ -113,9 +114,9 @@ export const ACTIVATE: Action = {
       'activate',
       {},
       {
-        sentence: `Let the key ${succession.to_key} sign now.`,
+        sentence: `Activate the key ${succession.to_key} now.`,
         effects: [
-          `Its time is ${succession.activates_at}; before, the authority refuses this.`,
+          `The authority refuses this before ${displayTime(succession.activates_at)}.`,
           'Genesis, policy, revocation list, feed and bulletin are issued again with the new key.',
           `Of ${nodes.active} active nodes, ${nodes.informed} know of it.`,
         ],
@@ -144,7 +145,7 @@ export const ROLL_BACK: Action = {
         sentence: 'Return to the key before, by the statement that the root key signed beforehand.',
         effects: [
           'Everything is issued again with the key before; sequences go on.',
-          `The key ${succession.to_key} also signs until ${succession.overlap_until}, and can never take over again.`,
+          `The key ${succession.to_key} also signs until ${displayTime(succession.overlap_until)}, and can never take over again.`,
           `Nodes that hold a certificate of it: ${nodes.certified}. They keep it until they renew.`,
         ],
         audited: ['authority_key_rolled_back'],
@@ -168,7 +169,7 @@ export const FINISH: Action = {
     );
     const { laggards, silent } = nodes;
     return planOf('finish', laggards === 0 ? {} : { despite: laggards }, {
-      sentence: `End the overlap now, before ${succession.overlap_until}: only the key ${succession.to_key} signs.`,
+      sentence: `End the overlap now, before ${displayTime(succession.overlap_until)}: only the key ${succession.to_key} signs.`,
       effects: [
         'The private key before is destroyed, and there is no way back.',
         laggards === 0

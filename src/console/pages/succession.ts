@@ -36,7 +36,7 @@ export const SUCCESSION = definePage({
     return {
       body: html`${section('keys', 'Keys of the authority', keysTable(keys))}${
         succession === null || nodes === null
-          ? emptyState('The key was never replaced, and no other is staged.')
+          ? emptyState('The key has never been replaced, and no successor is staged.')
           : html`${section('change', 'The last change', changeFacts(succession))}${steps}${section(
               'adoption',
               'Who has followed',
@@ -59,7 +59,7 @@ const TONES: Readonly<Record<AuthorityKey['state'], string>> = {
 function keysTable(keys: readonly AuthorityKey[]): Html {
   return table({
     id: 'keys',
-    caption: 'The first one first',
+    caption: 'Oldest first',
     keyOf: ({ public_key }) => public_key,
     rows: keys,
     columns: [
@@ -119,7 +119,7 @@ function laggardsSection(rows: readonly LaggardRow[], { laggards }: AdoptionTall
   if (rows.length === 0) return NO_HTML;
   const content = table({
     id: 'laggards',
-    caption: `Those with the oldest certificates first: ${rows.length} of ${shownCount(laggards)}`,
+    caption: `Oldest certificates first: ${rows.length} of ${shownCount(laggards)}`,
     keyOf: ({ cert_id }) => cert_id,
     rows,
     columns: [

@@ -60,7 +60,7 @@ export const TREATIES = definePage({
 function treatiesTable(rows: readonly TreatyRow[], context: Context): Html {
   return table({
     id: 'treaties',
-    caption: 'In the order of their ids',
+    caption: 'Sorted by id',
     keyOf: ({ treaty }) => treaty.treaty_id,
     rows,
     columns: [

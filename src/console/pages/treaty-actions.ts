@@ -13,13 +13,13 @@ export const ISSUE_TREATY: Action = {
   tier: 'privileged',
   fields: [
     { name: 'subject', label: 'Sovereign', kind: 'text', isRequired: true },
-    { name: 'hours', label: 'Hours it is valid', kind: 'number', hint: 'Empty for 168.' },
+    { name: 'hours', label: 'Valid for (hours)', kind: 'number', hint: 'Empty for 168.' },
     {
       name: 'keys',
       label: 'Its public keys',
       kind: 'pasted',
       isRequired: true,
-      hint: 'One on each line, as its own operators say them, not only as its address says them.',
+      hint: 'One on each line. Get them from its operators, not only from its address.',
     },
     { name: 'roles', label: 'Roles it may attest', kind: 'lines', hint: 'Empty for any.' },
   ],
