@@ -12,6 +12,8 @@ import { issued, recognize } from './support/trust.ts';
 const { na, browser } = await startPages({ commands: commandReference(buildProgram()) });
 let treatyId: string;
 
+const ATTESTATION = '0b7f3c1e-93a4-4d4e-9f0c-6f1a2b3c4d5e';
+
 before(async () => {
   const { treaty_id } = await issued(recognize(na, { subject_sovereign_id: 'north-rail' }));
   treatyId = String(treaty_id);
@@ -31,12 +33,19 @@ for (const [query, href] of [
   ['node join', './cli-reference#node-join'],
   ['NORTH', './sovereign?id=north-rail'],
   ['survey', './capability?name=survey'],
-  ['badge-7', './attestation?id=badge-7'],
+  [ATTESTATION, `./attestation?id=${ATTESTATION}`],
 ] as const) {
   test(`"${query}" finds ${href}`, async () => {
     assert.ok((await hrefsFor(query)).includes(href));
   });
 }
+
+test('only what has the form of its id is looked up as an attestation', async () => {
+  assert.deepEqual(
+    (await hrefsFor('badge-7')).filter((href) => href.startsWith('./attestation')),
+    [],
+  );
+});
 
 test('a treaty is found by the beginning of its id, and not by another part', async () => {
   const href = `./treaty?id=${treatyId}`;
@@ -54,7 +63,7 @@ test('an empty search says what to type, and endless text is truncated', async (
 
 test('many matches are counted, and the first of them are shown', async () => {
   const { text } = await get(na, '/search?q=e');
-  assert.match(text, /And \d+ more: type more of it\./);
+  assert.match(text, /And \d+ more: narrow the search\./);
   assert.ok((await hrefsFor('e')).length < 60);
 });
 

@@ -92,7 +92,7 @@ ${listOf(found)}</section>
 function searchForm({ search, state: chosen }: AtlasQuestion, found: number, all: number): Html {
   return html`<form class="ask" method="get" action="./atlas" role="search">
 <p class="field"><label for="q">Sovereign</label><input type="search" id="q" name="q" value="${search}" placeholder="part of a name" autocomplete="off" spellcheck="false"></p>
-${stateField(chosen)}<p class="field"><button type="submit">Find</button>${search === '' && chosen === null ? '' : html` <a href="./atlas">Show all</a>`}</p>
+${stateField(chosen)}<p class="field"><button type="submit">Find</button>${search === '' && chosen === null ? '' : html` <a href="./atlas">Clear</a>`}</p>
 </form>
 <p class="small muted" id="found" role="status" data-all="${all}">${found === all ? '' : `${shownCount(found)} of `}${counted(all, 'sovereign')}.</p>
 `;

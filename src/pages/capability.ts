@@ -26,7 +26,7 @@ export function capabilityPage(
     title: tag === '' ? 'Agents by capability' : `Agents with ${nameInCell(tag)}`,
     path: '/capability',
     networkName,
-    body: html`${section('ask', 'Find agents', form(tag))}${page === null ? NO_HTML : section('agents', 'Agents', agentsTable(tag, page))}`,
+    body: html`${form(tag)}${page === null ? NO_HTML : section('agents', 'Agents', agentsTable(tag, page))}`,
   });
 }
 

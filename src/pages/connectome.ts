@@ -95,7 +95,7 @@ function treatyForm({ search, state: chosen, order, isDescending }: TreatyQuery)
   const sort = order === null ? '' : `${isDescending ? '-' : ''}${order}`;
   return html`<form class="ask" method="get" action="./connectome#treaties-heading" role="search" aria-label="Treaties">
 <p class="field"><label for="q">Sovereign or treaty</label><input type="search" id="q" name="q" value="${search}" placeholder="part of a name or id" autocomplete="off" spellcheck="false"></p>
-${stateField(chosen)}<p class="field">${sort === '' ? '' : html`<input type="hidden" name="sort" value="${sort}">`}<button type="submit">Find</button>${search === '' && chosen === null && sort === '' ? '' : html` <a href="./connectome#treaties-heading">Show all</a>`}</p>
+${stateField(chosen)}<p class="field">${sort === '' ? '' : html`<input type="hidden" name="sort" value="${sort}">`}<button type="submit">Find</button>${search === '' && chosen === null && sort === '' ? '' : html` <a href="./connectome#treaties-heading">Clear</a>`}</p>
 </form>`;
 }
 

@@ -1,6 +1,6 @@
 /** Bars, small lines, changes and tables of the dashboard. */
 export const DASHBOARD_STYLE = `
-.stats li:has(.spark) { grid-template-columns: minmax(0, 1fr) 6rem; }
+.stats li:has(.spark svg) { grid-template-columns: minmax(0, 1fr) 6rem; }
 .stats .spark { grid-area: 1 / 2 / 3 / 3; }
 .spark svg { display: block; width: 100%; height: 1.75rem; overflow: visible; }
 .spark path { fill: none; stroke: var(--accent); stroke-width: 1.5; vector-effect: non-scaling-stroke; }
@@ -14,6 +14,7 @@ export const DASHBOARD_STYLE = `
 .changes > li:last-child { border-bottom: 0; }
 .change-head { display: flex; flex-wrap: wrap; align-items: baseline; gap: 0.25rem 0.75rem; }
 .change-head time { margin-inline-start: auto; color: var(--muted); font-size: 0.875rem; }
+@media (max-width: 36rem) { .change-head time { flex-basis: 100%; margin: 0; } }
 .change-facts { display: flex; flex-wrap: wrap; gap: 0.125rem 1.5rem; font-size: 0.875rem; }
 .change-facts div { display: flex; gap: 0.5rem; min-width: 0; }
 .change-facts dt { color: var(--muted); white-space: nowrap; }

@@ -19,13 +19,12 @@ import { emptyState, TO_IMPORT, TO_ISSUE } from './empty-state.ts';
 import { fleetSection } from './fleet-section.ts';
 import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
-import { counted } from './graph-drawing.ts';
 import { nameInCell } from './graph-names.ts';
 import { badge, stateBadge } from './graph-tables.ts';
 import { type DrawnHistory, HISTORY_PLACE, withHistory } from './history-section.ts';
 import { HISTORY_STYLE } from './history-style.ts';
 import { WEEK_STYLE, weekSection } from './horizon-week.ts';
-import { type Html, html, keyed } from './html.ts';
+import { type Html, html, keyed, NO_HTML } from './html.ts';
 import { inlineStyle } from './inline-code.ts';
 import { instancesSection } from './instances-table.ts';
 import type { LivePageContent } from './live-content.ts';
@@ -220,11 +219,6 @@ const URGENT_COLUMNS: readonly Column<DashboardTreaty>[] = [
     cell: ({ subject_sovereign_id }) => sovereignLink(subject_sovereign_id),
   },
   {
-    head: 'State',
-    kind: 'first',
-    cell: ({ lifecycle_state }) => badge(stateBadge(lifecycle_state)),
-  },
-  {
     head: 'Risk',
     kind: 'first',
     cell: ({ expiry_risk: word }) => badge({ word, tone: word === 'medium' ? 'warn' : 'danger' }),
@@ -233,8 +227,8 @@ const URGENT_COLUMNS: readonly Column<DashboardTreaty>[] = [
   { head: 'Treaty', kind: 'id', cell: ({ treaty_id }) => treatyLink(treaty_id) },
 ];
 
+/** States that stand out; that a change is recorded goes without saying. */
 const CHANGE_TONES: Readonly<Record<string, Tone>> = {
-  accepted: 'ok',
   rejected: 'danger',
   revoked: 'danger',
 };
@@ -257,8 +251,8 @@ function changeKey({ created_at, event_type, summary }: RecentChangeRow): string
 
 function changeItem({ created_at, summary }: RecentChangeRow): Html {
   const { title, state, fields } = summary;
-  const tone = CHANGE_TONES[state] ?? 'neutral';
-  return html`<li><div class="change-head">${badge({ tone, word: state })} <strong>${title}</strong> ${timeText(created_at)}</div>
+  const tone = CHANGE_TONES[state];
+  return html`<li><div class="change-head">${tone === undefined ? NO_HTML : html`${badge({ tone, word: state })} `}<strong>${title}</strong> ${timeText(created_at)}</div>
 <dl class="change-facts">
 ${fields
   .filter(({ value }) => value !== '')
@@ -317,7 +311,6 @@ const FEED_COLUMNS: readonly Column<DashboardFeed>[] = [
     kind: 'nowrap first',
     cell: ({ imported_at }) => timeText(imported_at),
   },
-  { head: 'Age', kind: 'number nowrap', cell: ({ age_hours }) => counted(age_hours, 'hour') },
   { head: 'Revoked', kind: 'number', cell: ({ revoked_count }) => revoked_count },
   { head: 'Sequence', kind: 'number id', cell: ({ sequence }) => nameInCell(String(sequence)) },
 ];

@@ -74,7 +74,7 @@ export const TREATIES: Findable = {
   title: 'Find a treaty',
   missing: {
     title: 'Treaty not found',
-    lede: 'No treaty here has this id. It may be misspelt or incomplete, or only another authority knows the treaty.',
+    lede: 'No treaty here has this id. It may be misspelled or incomplete, or only another authority knows the treaty.',
   },
   path: '/treaty',
   label: 'Id',
@@ -85,7 +85,7 @@ export const SOVEREIGNS: Findable = {
   title: 'Find a sovereign',
   missing: {
     title: 'Sovereign not found',
-    lede: 'No treaty and no imported feed names this sovereign. Its name may be misspelt.',
+    lede: 'No treaty and no imported feed names this sovereign. Its name may be misspelled.',
   },
   path: '/sovereign',
   label: 'Name',
@@ -96,7 +96,7 @@ export const ATTESTATIONS: Findable = {
   title: 'Find an attestation',
   missing: {
     title: 'Attestation not found',
-    lede: 'No attestation here has this id. It may be misspelt or incomplete, or another authority has issued the attestation.',
+    lede: 'No attestation here has this id. It may be misspelled or incomplete, or another authority has issued the attestation.',
   },
   path: '/attestation',
   label: 'Id',

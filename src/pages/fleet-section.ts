@@ -45,14 +45,17 @@ function fleetBar(fleet: Fleet | null): Html {
 function fleetStats(fleet: Fleet | null, active: number, tracked: number): Stat[] {
   const { expected = null, healthy = null, unwell = null, silent = null } = fleet ?? {};
   const { lapsing = null, lapsed = null } = fleet ?? {};
-  const of = expected === null ? '' : `of ${counted(expected, 'node')} that report`;
+  const of =
+    expected === null
+      ? ''
+      : `of ${counted(expected, 'node')} that ${expected === 1 ? 'reports' : 'report'}`;
   return [
     {
       label: 'Healthy',
       field: 'fleet.healthy',
       value: healthy,
       note: of,
-      tone: healthy === 0 ? 'neutral' : 'ok',
+      tone: healthy ? 'ok' : 'neutral',
     },
     {
       label: 'Unwell',

@@ -20,10 +20,10 @@ export const MOST_NEIGHBORS = 36;
 
 const NOTE =
   'The chosen sovereign is in the center; other sovereigns with more links are drawn larger.';
-const WIDTH = 1200;
+const WIDTH = 900;
 const MIDDLE = WIDTH / 2;
 /** The horizontal radius, which leaves room for names at the sides. */
-const REACH = 380;
+const REACH = 210;
 const ROW = 32;
 
 export function neighborhoodOf(model: GraphModel, center: GraphNode): Neighborhood {

@@ -3,7 +3,7 @@
  * stretches to its place, so all text is outside of it.
  */
 import { shownCount } from './counts.ts';
-import { type Html, html } from './html.ts';
+import { type Html, html, NO_HTML } from './html.ts';
 
 export interface Curve {
   readonly label: string;
@@ -79,7 +79,9 @@ function line({ values }: Curve, index: number, top: number): Html {
 
 /** A small drawing of one series, without a scale, from its first value on. */
 export function sparkline(all: readonly (number | null)[]): Html {
-  const values = all.slice(all.findIndex((value) => value !== null));
+  const first = all.findIndex((value) => value !== null);
+  if (first === -1) return NO_HTML;
+  const values = all.slice(first);
   const top = Math.max(1, ...values.map((value) => value ?? 0));
   return html`<svg${shape(values.length)}><path d="${pathOf(values, top)}"/></svg>`;
 }

@@ -120,7 +120,7 @@ function drawings(view: HistoryView, history: History, authority: string): Html 
   const marked = [...new Set(decisions.map(({ step }) => step))];
   const times = timesBelow(range, steps);
   const all = panels.flatMap(({ curves }) => curves);
-  return html`<div class="charts">${panels.map(({ title, curves }) => chart({ title, curves, marked, times }))}</div>${decisionList(decisions)}${hasNumbers ? numbers(history, steps, all) : NO_HTML}<p class="small muted">${hasNumbers ? NO_HTML : html`<a href="${authority}/dashboard?range=${range}&amp;numbers=shown#history-numbers">Numbers of the last ${words}</a>. `}Raw data: <a href="${authority}/history.json?series=heartbeats,active_nodes">history.json</a>. Gray areas were not recorded. All times are in UTC.</p>
+  return html`<div class="charts">${panels.map(({ title, curves }) => chart({ title, curves, marked, times }))}</div>${decisionList(decisions)}${hasNumbers ? numbers(history, steps, all) : NO_HTML}<p class="small muted">${hasNumbers ? NO_HTML : html`<a href="${authority}/dashboard?range=${range}&amp;numbers=shown#history-numbers">Numbers of the last ${words.replace(/^1 /, '')}</a>. `}Raw data: <a href="${authority}/history.json?series=heartbeats,active_nodes">history.json</a>. Gray areas were not recorded. All times are in UTC.</p>
 `;
 }
 
@@ -233,12 +233,12 @@ function shown(value: number | null | undefined): string {
   return value === null || value === undefined ? '–' : shownCount(value);
 }
 
-const TIMES_BELOW = 4;
-
+/** A date stands for a day, so seven days have seven. */
 function timesBelow(range: HistoryRange, steps: readonly number[]): string[] {
   const isDay = HISTORY_RANGES[range].hours <= 24;
-  return Array.from({ length: TIMES_BELOW }, (_, place) => {
-    const at = steps[Math.floor((place * steps.length) / TIMES_BELOW)] ?? 0;
+  const length = range === '7d' ? 7 : 4;
+  return Array.from({ length }, (_, place) => {
+    const at = steps[Math.floor((place * steps.length) / length)] ?? 0;
     const text = timeOf(at);
     return isDay ? text.slice(11, 16) : text.slice(5, 10);
   });

@@ -25,6 +25,7 @@ export const HISTORY_STYLE = `
 #history[style] .chart-times::after { content: ""; position: absolute; bottom: calc(100% + 0.375rem); height: 8rem; left: var(--at); border-left: 1px solid var(--ink); pointer-events: none; }
 .decisions { padding-inline-start: 1.25rem; }
 .numbers { max-height: 24rem; overflow: auto; }
+.numbers caption { max-width: calc(100vw - 4rem); }
 .numbers th, .numbers td { text-align: end; white-space: nowrap; }
 .numbers th:first-child { text-align: start; }
 .numbers thead th { white-space: normal; min-width: 6rem; vertical-align: bottom; }

@@ -84,16 +84,20 @@ function startsAt(baseUrl: string) {
   ];
 }
 
-/** Links pages and documents directly, and other routes to the reference. */
+/** Links pages and documents directly, and routes that a link alone cannot ask to the reference. */
 function linksOf({ id, title, note, routes }: RouteGroup) {
   return {
     id,
     title,
     note,
     links: routes.map((route) => {
-      const { method, path, summary } = route;
+      const { method, path, summary, query, exampleNeeds } = route;
       const opens =
-        method === 'GET' && route.access.match(/public|internal/) && !path.includes('{');
+        method === 'GET' &&
+        route.access.match(/public|internal/) &&
+        !path.includes('{') &&
+        !query?.required?.length &&
+        exampleNeeds === undefined;
       const href = opens ? `.${path}` : `./api-reference#${anchorOf(route)}`;
       return { method, path, summary, href };
     }),

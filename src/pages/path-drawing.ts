@@ -146,6 +146,7 @@ export const PATH_DRAWING_STYLE = `
 .hop { display: grid; grid-template-columns: minmax(0, 1fr); width: 11rem; gap: 0.125rem; text-align: center; color: var(--muted); font-size: 0.8125rem; line-height: 1.35; }
 .hop-text { min-height: 1.35em; }
 .hop-text:first-child { align-self: end; }
+.hop time[data-relative]::after { content: none; }
 .hop-arrow { position: relative; display: block; color: var(--muted); }
 .hop-arrow svg { display: block; width: 100%; height: 12px; }
 .hop-line { fill: none; stroke: currentColor; stroke-width: 2; }

@@ -38,7 +38,7 @@ h3 .verb { color: var(--accent); margin-inline-end: 0.25rem; }
 .fields small { color: var(--muted); font-size: inherit; }
 .fields b { color: var(--accent); font-weight: 600; font-size: 0.8125rem; }
 details { border-top: 1px solid var(--line); padding-top: 0.625rem; }
-summary { cursor: pointer; color: var(--muted); font-size: 0.8125rem; font-weight: 600; width: fit-content; }
+summary { padding-block: 0.125rem; cursor: pointer; color: var(--muted); font-size: 0.8125rem; font-weight: 600; width: fit-content; }
 summary:hover { color: var(--ink); }
 details[open] > summary { margin-bottom: 0.5rem; }
 details .fields { border-top: 0; }
@@ -51,16 +51,12 @@ details .fields { border-top: 0; }
 .count { font-size: 0.8125rem; color: var(--muted); }
 @media (max-width: 60rem) {
   .reference { grid-template-columns: minmax(0, 1fr); gap: 2rem; }
-  .contents { position: static; display: block; columns: 15rem; max-height: none; margin: 0; padding: 0; }
-  .contents .search { column-span: all; }
-  .contents > div { break-inside: avoid; margin-bottom: 0.75rem; }
-}
-@media (max-width: 36rem) {
-  .contents { display: flex; flex-wrap: wrap; gap: 0.5rem 1.25rem; }
+  .contents { position: static; display: flex; flex-wrap: wrap; gap: 0.5rem 1.25rem; max-height: none; margin: 0; padding: 0; }
   .contents .search { flex: 1 0 100%; margin-bottom: 0.5rem; }
-  .contents > div { margin: 0; }
   .contents > div ul { display: none; }
   .contents h2 { margin: 0; padding-block: 0.25rem; }
+}
+@media (max-width: 36rem) {
   .fields > div { grid-template-columns: minmax(0, 1fr); }
   .entry .facts { grid-template-columns: 4rem minmax(0, 1fr); }
   .entry { padding: 1rem; }

@@ -45,6 +45,7 @@ const STYLE = inlineStyle(`${FORM_STYLE}
 .found ul { padding: 0; list-style: none; }
 .found li { display: flex; flex-wrap: wrap; gap: 0 0.75rem; padding-block: 0.25rem; font-size: 0.9375rem; }
 .found span { color: var(--muted); font-size: 0.875rem; }
+.found span::first-letter { text-transform: uppercase; }
 `);
 
 export const LONGEST_SEARCH = 200;
@@ -140,6 +141,8 @@ function group<Found>(title: string, found: readonly Found[], hitOf: (each: Foun
 }
 
 const LOOK_UP = 'Look up';
+/** The form of the id of an attestation. */
+const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
 /** What only the authority can find, and only by its whole name. */
 function lookUps(text: string): Hit[] {
@@ -147,7 +150,7 @@ function lookUps(text: string): Hit[] {
   const attestation = `./attestation?id=${encodeURIComponent(text)}`;
   return [
     { href: capabilityAddress(text), label, about: 'Agents with this capability' },
-    { href: attestation, label, about: 'Attestation with this id' },
+    ...(UUID.test(text) ? [{ href: attestation, label, about: 'Attestation with this id' }] : []),
   ];
 }
 
@@ -166,7 +169,7 @@ ${hits.map(
 )}${
   more === 0
     ? NO_HTML
-    : html`<li class="small muted">And ${shownCount(more)} more: type more of it.</li>
+    : html`<li class="small muted">And ${shownCount(more)} more: narrow the search.</li>
 `
 }</ul>
 `,

@@ -41,7 +41,7 @@ export function sovereignPage(
     networkName: ownName,
     status: html`<p class="lede">${aboutOf(isOwn, node)}</p>
 `,
-    body: html`${section('sovereign', 'Sovereign', facts(factsOf(id, node)))}${node === undefined ? NO_HTML : actions(id)}${section(
+    body: html`${section('sovereign', 'Sovereign', html`${facts(factsOf(id, node))}${node === undefined ? NO_HTML : actions(id)}`)}${section(
       'out',
       'Whom it recognizes',
       treaties(id, pages, 'out', node?.outgoing ?? []),
@@ -131,11 +131,10 @@ const FRESHNESS_TONES = { fresh: 'ok', watch: 'warn', stale: 'danger' } as const
 
 function feedFacts(feed: DashboardFeed | undefined): Html {
   if (feed === undefined) return emptyState('None of its feeds has been imported.');
-  const { freshness, imported_at, age_hours, revoked_count, sequence, feed_id } = feed;
+  const { freshness, imported_at, revoked_count, sequence, feed_id } = feed;
   return facts([
     ['Freshness', badge({ tone: FRESHNESS_TONES[freshness], word: freshness })],
     ['Imported', timeText(imported_at)],
-    ['Age', counted(age_hours, 'hour')],
     ['Revokes', counted(revoked_count, 'attestation')],
     ['Sequence', nameInCell(String(sequence))],
     ['Feed', idValue(feed_id)],

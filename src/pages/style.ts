@@ -153,6 +153,7 @@ input:is([type="search"], [type="text"], [type="datetime-local"]), select {
   width: 100%; padding: 0.5rem 0.75rem; font: inherit; color: inherit;
   background: var(--surface); border: 1px solid var(--line-strong); border-radius: 6px;
 }
+::placeholder { color: var(--muted); opacity: 1; }
 `;
 
 /** Forms, and what is said about what was typed. */

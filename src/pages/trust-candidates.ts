@@ -1,16 +1,21 @@
 /** Treaties that were considered and rejected, with the test that each one failed. */
 import type { Candidate, ExplainedTrust, TrustExplanation } from '../protocol/rows/graph.ts';
+import { shownCount } from './counts.ts';
 import { nameInCell } from './graph-names.ts';
 import { badge, type StateBadge } from './graph-tables.ts';
 import { type Content, type Html, html } from './html.ts';
 import { type TrustPageQuestion, trustLink } from './trust-form.ts';
 import { exactTime, sovereignLink, treatyLink } from './values.ts';
 
+/** The data has all that were compared. */
+const MOST_LISTED = 24;
+
 export function candidatesSection(
   question: TrustPageQuestion,
   { trusted }: ExplainedTrust,
   { candidates, more_candidates }: TrustExplanation,
 ): Html {
+  const more = Math.max(0, candidates.length - MOST_LISTED) + more_candidates;
   return html`<section class="section" aria-labelledby="considered">
 <h2 id="considered">What else was considered</h2>
 ${
@@ -18,9 +23,9 @@ ${
     ? html`<p class="empty">No other treaty is relevant.</p>
 `
     : html`<ul class="treaties" id="candidates">
-${candidates.map((candidate) => candidateRow(question, candidate, trusted))}</ul>
+${candidates.slice(0, MOST_LISTED).map((candidate) => candidateRow(question, candidate, trusted))}</ul>
 `
-}${more_candidates > 0 ? html`<p class="small muted">And ${more_candidates} more that are less closely related.</p>` : ''}</section>
+}${more > 0 ? html`<p class="small muted">And ${shownCount(more)} more that are less closely related.</p>` : ''}</section>
 `;
 }
 

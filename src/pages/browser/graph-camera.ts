@@ -29,6 +29,8 @@ export interface Camera {
 const READABLE = 0.58;
 /** Space for names around the sovereigns that a narrow screen shows first, in canvas units. */
 const MARGIN = 60;
+/** Down to this scale names keep their size if none is crowded; otherwise they would cover each other. */
+const SMALLEST_NAMES = 0.75;
 /** From this scale on there is room for all names. */
 const ROOM_FOR_NAMES = 2.5;
 
@@ -148,7 +150,8 @@ function show(figure: HTMLElement, { picture, canvas, view: { scale, x, y } }: S
     .querySelector('.scene')
     ?.setAttribute('transform', `translate(${x} ${y}) scale(${scale})`);
   // Names keep their size on the screen, so zooming in makes room for more of them.
-  picture.style.setProperty('--closeness', String(Math.max(1, size)));
+  const least = picture.querySelector('.crowded') === null ? SMALLEST_NAMES : 1;
+  picture.style.setProperty('--closeness', String(Math.max(least, size)));
   picture.classList.toggle('close', size >= ROOM_FOR_NAMES);
   const shown = figure.querySelector('[data-zoom-shown]');
   const text = `${Math.round(scale * 100)}%`;
