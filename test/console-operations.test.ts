@@ -89,7 +89,7 @@ test('health shows the posture and the remote checks, worst first', async () => 
   assert.ok(text.includes(`href="${na.url}/dashboard?range=7d"`));
   await using lost = await startTestConsole(na, { url: 'http://127.0.0.1:1' });
   const answer = await lost.page('health');
-  assert.match(answer.text, /The authority does not answer/);
+  assert.match(answer.text, /The posture cannot be read/);
   assert.ok(answer.text.indexOf('Reachable') > 0);
 });
 
@@ -130,7 +130,7 @@ suite('succession', () => {
     await joinedNode(na);
     const overlap = await console.page('succession');
     assert.match(overlap.text, /Laggards.*<bdi>\(late-host\)<\/bdi>/s);
-    assert.match(overlap.text, /In force; the key before signs as well/);
+    assert.match(overlap.text, /In force; the previous key also signs/);
     assert.match(overlap.text, /Finish….*Roll back…/s);
     await confirmed(console, 'roll-back-key');
     assert.equal(auditEvents(na).at(-1)?.type, 'authority_key_rolled_back');

@@ -104,12 +104,16 @@ function connectionOf(options: ConsoleOptions): Connection {
     checks: () => remoteFindings({ url, ...(ca !== undefined && { ca }) }),
     operatorClient: (changed) =>
       createOperatorClient({ ...server, keyId, audience, key, ...changed }),
-    sentenceOf(error) {
-      const { message, cure } = outcomeOf(error);
-      return cure ? `${message}. ${cure}` : message;
-    },
+    sentenceOf: problemSentence,
     commandLine: (words) => ['mesh-na', ...words, ...placeOf(options)].map(shellWord).join(' '),
   };
+}
+
+/** A page has no option --wait. */
+export function problemSentence(error: unknown): string {
+  const { message, cure } = outcomeOf(error);
+  const problem = message.replace(', or use --wait', '');
+  return cure ? `${problem}. ${cure}` : problem;
 }
 
 /** The options that lead another command to the same authority, with the same key. */

@@ -99,7 +99,7 @@ export function outcomePage(change: Change, context: Context): ShellParts {
     title: TITLES[state],
     lede: `${plan.sentence}${progress}${left}`,
     path: pathIn(plan.back),
-    body: html`${state === 'failed' ? failure(change, context) : ''}${answer(change)}${entries(change)}${section('same', 'The same on the command line', command(change, context))}<p class="actions" data-outcome><a class="button primary" href="${plan.back}">Continue</a></p>
+    body: html`${state === 'failed' ? failure(change, context) : ''}${answer(change)}${entries(change)}${section('same', 'The same on the command line', command(change, context))}<p class="actions" data-outcome><a class="${state === 'failed' ? 'button' : 'button primary'}" href="${plan.back}">${state === 'failed' ? 'Back' : 'Continue'}</a></p>
 `,
   };
 }

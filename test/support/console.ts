@@ -1,8 +1,8 @@
 /** `mesh-na console` against a real authority, in the process of the test. */
 import { request } from 'node:http';
 import { systemRuntime } from '../../src/base/runtime.ts';
+import { problemSentence } from '../../src/cli/console.ts';
 import { checkRemote } from '../../src/cli/doctor/remote.ts';
-import { outcomeOf } from '../../src/cli/exit-codes.ts';
 import { httpFetch } from '../../src/cli/http-fetch.ts';
 import { publicCalls } from '../../src/client/calls.ts';
 import { createOperatorClient } from '../../src/client/operator-client.ts';
@@ -77,7 +77,7 @@ export async function startTestConsole(
           now,
           ...changed,
         }),
-      sentenceOf: (error) => outcomeOf(error).message,
+      sentenceOf: problemSentence,
       commandLine: (words) => ['mesh-na', ...words].join(' '),
     },
     isReadOnly,

@@ -52,7 +52,7 @@ async function historyOfDay({ publicClient, now }: Context): Promise<History> {
 }
 
 function posture(dashboard: Dashboard | null): Html {
-  if (dashboard === null) return emptyState('The authority does not answer.');
+  if (dashboard === null) return emptyState('The posture cannot be read at the moment.');
   const { findings, unknown } = dashboard.posture;
   const sentences = [...findings, ...unknown].map(({ sentence }) => sentence);
   if (sentences.length === 0)

@@ -87,7 +87,7 @@ const ADD_KEY: Action = {
         tier === 'privileged'
           ? 'Its owner can do everything that you can, such as revoking nodes and other operators.'
           : 'Its owner can invite and name nodes, and read what operators read.',
-        'It counts at once, and after every start.',
+        'It works at once, and after every restart.',
       ],
       typedNumber: null,
       command: ['operator-key', 'add', id, '--public-key', key, '--tier', tier],
@@ -109,7 +109,7 @@ const SET_TIER: Action = {
     return {
       sentence: `Give the operator key ${id} the tier ${tier}.`,
       requests: [{ path: `/admin/operator-keys/${encodeURIComponent(id)}/tier`, body: { tier } }],
-      effects: [`What its owner may do changes at once to that of a ${tier} operator.`],
+      effects: [`At once, its owner may do what a ${tier} operator may do.`],
       typedNumber: null,
       command: ['operator-key', 'set-tier', id, tier],
       audited: ['operator_key_tier_set'],

@@ -60,7 +60,7 @@ export const PUBLISH_POLICY: Action = {
       ],
       effects: [
         `It takes the place of ${before.policy_id}, which stays in the list of versions${id === before.policy_id ? ', replaced' : ''}.`,
-        'Nodes apply it when they read it next.',
+        'Nodes apply it the next time they read it.',
       ],
       typedNumber: null,
       command: ['policy', 'publish', '--file', 'policy.json'],
@@ -84,7 +84,7 @@ export const ROLL_BACK_POLICY: Action = {
       requests: [{ path: '/admin/policy/rollback', body: { policy_id: id } }],
       effects: [
         `${before.policy_id} is no longer active.`,
-        'Nodes apply it when they read it next.',
+        'Nodes apply it the next time they read it.',
       ],
       typedNumber: null,
       command: ['policy', 'rollback', id],

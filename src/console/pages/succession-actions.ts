@@ -70,8 +70,8 @@ export const STAGE: Action = {
       effects: [
         `From ${displayTime(activates_at)} on, the key ${to_key} signs everything.`,
         kind === 'planned'
-          ? `The key before also signs until ${displayTime(overlap_until)}, so nobody has to hurry.`
-          : 'The key before counts as stolen: it signs nothing after that, and nodes renew at once.',
+          ? `The previous key also signs until ${displayTime(overlap_until)}, so nobody has to hurry.`
+          : 'The previous key counts as stolen: it signs nothing after that, and nodes renew at once.',
         'Until it takes over, it can be canceled.',
       ],
       audited: ['authority_succession_staged'],
@@ -128,7 +128,7 @@ export const ACTIVATE: Action = {
 
 export const ROLL_BACK: Action = {
   name: 'roll-back-key',
-  title: 'Return to the key before',
+  title: 'Return to the previous key',
   label: 'Roll back',
   tier: 'privileged',
   fields: [],
@@ -136,15 +136,16 @@ export const ROLL_BACK: Action = {
     const { succession, nodes } = await underWay(
       context,
       ['overlap'],
-      'There is no overlap, and only within it can the authority return to the key before.',
+      'There is no overlap, and only during one can the authority return to the previous key.',
     );
     return planOf(
       'roll-back',
       {},
       {
-        sentence: 'Return to the key before, by the statement that the root key signed beforehand.',
+        sentence:
+          'Return to the previous key, by the statement that the root key signed beforehand.',
         effects: [
-          'Everything is issued again with the key before; sequences go on.',
+          'Everything is issued again with the previous key. Sequence numbers go on.',
           `The key ${succession.to_key} also signs until ${displayTime(succession.overlap_until)}, and can never take over again.`,
           `Nodes that hold a certificate of it: ${nodes.certified}. They keep it until they renew.`,
         ],
@@ -171,9 +172,11 @@ export const FINISH: Action = {
     return planOf('finish', laggards === 0 ? {} : { despite: laggards }, {
       sentence: `End the overlap now, before ${displayTime(succession.overlap_until)}: only the key ${succession.to_key} signs.`,
       effects: [
-        'The private key before is destroyed, and there is no way back.',
+        'The previous private key is destroyed, and there is no way back.',
         laggards === 0
-          ? 'Every active node has followed.'
+          ? nodes.active === 0
+            ? 'No node is active.'
+            : 'Every active node has followed.'
           : `Active nodes that have not followed: ${laggards}. They accept nothing new until they do.`,
         `Silent nodes, which follow when they return: ${silent}.`,
       ],

@@ -76,7 +76,7 @@ function keysTable(keys: readonly AuthorityKey[]): Html {
 
 const STATES = {
   staged: 'Staged: published, and not in force yet',
-  overlap: 'In force; the key before signs as well',
+  overlap: 'In force; the previous key also signs',
   finished: 'In force; only the current key signs',
 } as const;
 
@@ -126,7 +126,7 @@ function laggardsSection(rows: readonly LaggardRow[], { laggards }: AdoptionTall
       {
         head: 'Node',
         isHead: true,
-        kind: 'first',
+        kind: 'name first',
         cell: (row) =>
           html`<a href="${nodeAddress(row.node_public_key)}"><bdi>${nodeTitle(row)}</bdi></a>`,
       },
@@ -153,7 +153,7 @@ function partnersSection(rows: readonly PartnerAdoption[]): Html {
     rows,
     columns: [
       { head: 'Treaty', kind: 'id', isHead: true, cell: ({ treaty_id }) => idText(treaty_id) },
-      { head: 'Subject', cell: ({ subject_sovereign_id: id }) => nameInCell(id) },
+      { head: 'Subject', kind: 'name', cell: ({ subject_sovereign_id: id }) => nameInCell(id) },
       { head: 'Followed', kind: 'number', cell: ({ followed_sequence }) => followed_sequence },
       { head: 'Known', kind: 'number', cell: ({ known_sequence }) => known_sequence },
       {
