@@ -140,6 +140,7 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
     },
     committed(kind, id, subject) {
       counts.follow(kind, id, subject);
+      certificates.followCommitted(kind, id, subject);
       attestations.follow(kind, id, subject);
       revocations.followCommitted(kind, id, subject);
       feeds.followCommitted(kind, id, subject);

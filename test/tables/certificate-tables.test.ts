@@ -155,10 +155,10 @@ interface Owned {
   readonly issuedAt: number;
 }
 
-test('the index of keys knows the certificates of each key and which came last, with removals', () => {
+test('the index of keys knows the certificates of each key, which came last, and its description, with removals', () => {
   const key = fc.integer({ min: 0, max: 5 }).map((n) => `key-${n}`);
   const step = fc.record({
-    what: fc.constantFrom('issue', 'issue', 'issue', 'restore', 'update', 'remove'),
+    what: fc.constantFrom('issue', 'issue', 'issue', 'restore', 'update', 'remove', 'describe'),
     id,
     key,
     issuedAt: fc.integer({ min: 0, max: 9 }),
@@ -174,7 +174,11 @@ test('the index of keys knows the certificates of each key and which came last, 
         const subjects = createSubjects(numbers);
         const options = { subjects, numbers, seed, rowsBits, firstSlots: 4 };
         const index = createCertificateIndex(options);
-        subjects.follow({ decided: index.follow, removed: index.followRemovals });
+        subjects.follow({
+          decided: index.follow,
+          committed: index.followCommitted,
+          removed: index.followRemovals,
+        });
         const model = new Map<string, Owned>();
         for (const { what, id, key, issuedAt, settled } of steps) {
           const known = model.get(id);
@@ -191,7 +195,12 @@ test('the index of keys knows the certificates of each key and which came last, 
             snapshot: rest,
           };
           const removal: SubjectRemoval = { kind: 'certificate', id, replaces: 1 };
-          if (what === 'remove') {
+          if (what === 'describe') {
+            const described = description(key, `name-${issuedAt}`);
+            const change = { writes: [described], removals: [] };
+            subjects.decide(change);
+            if (settled) subjects.settle(change);
+          } else if (what === 'remove') {
             if (known === undefined) continue;
             const change = { writes: [], removals: [removal] };
             subjects.decide(change);
@@ -207,12 +216,21 @@ test('the index of keys knows the certificates of each key and which came last, 
             model.set(id, facts);
           }
           checkOwners(index, model);
+          for (const [id, { key }] of model) {
+            const described = subjects.committed('node-description', key)?.context;
+            assert.deepEqual(index.descriptionOf(id), described);
+          }
         }
       },
     ),
     { numRuns: 200 },
   );
 });
+
+function description(key: string, name: string): SubjectWrite {
+  const snapshot = { value: 'described', context: { name, labels: [], hostname: null } };
+  return { kind: 'node-description', id: key, version: 1, replaces: 0, snapshot };
+}
 
 function checkOwners(
   index: ReturnType<typeof createCertificateIndex>,

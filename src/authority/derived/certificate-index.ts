@@ -1,8 +1,10 @@
 /**
  * The certificates that each node key owns, including decisions that are not committed yet. The keys are stored
- * only in the certificates; the certificates of one key form a chain that starts with the newest.
+ * only in the certificates; the certificates of one key form a chain that starts with the newest. Each also has the
+ * committed description of its key: counting a million would otherwise spell and look up each key.
  */
 import type { Certificate } from '../../../machines/certificate.ts';
+import type { NodeDescription } from '../../../machines/node-description.ts';
 import type { SubjectFollower, Subjects } from '../subjects/subjects.ts';
 import { createBlocks } from '../tables/blocks.ts';
 import type { CertificateNumbers } from '../tables/certificate-numbers.ts';
@@ -10,6 +12,7 @@ import { createTextIndex, NONE } from '../tables/text-index.ts';
 
 export interface CertificateIndex {
   readonly follow: SubjectFollower;
+  readonly followCommitted: SubjectFollower;
   readonly followRemovals: SubjectFollower;
   /** Whether the key owns a certificate that is neither revoked, expired nor superseded. */
   hasActive(nodePublicKey: string, now: number): boolean;
@@ -21,19 +24,25 @@ export interface CertificateIndex {
   ownedBy(nodePublicKey: string): string[];
   /** Whether the certificate is the newest of its key. */
   isNewest(certId: string, nodePublicKey: string): boolean;
+  /** The committed description of the key that owns the certificate with this number. */
+  descriptionAt(number: number): NodeDescription | undefined;
+  /** The same by the id of the certificate. */
+  descriptionOf(certId: string): NodeDescription | undefined;
 }
 
-/** Neighbors in the chain, by number; `NONE` at the ends. */
 class Block {
+  /** Neighbors in the chain, by number; `NONE` at the ends. */
   readonly older: Int32Array;
   readonly newer: Int32Array;
   /** 1 if the number is in a chain. */
   readonly chained: Uint8Array;
+  readonly descriptions: (NodeDescription | undefined)[];
 
   constructor(rows: number) {
     this.older = new Int32Array(rows);
     this.newer = new Int32Array(rows);
     this.chained = new Uint8Array(rows);
+    this.descriptions = new Array<NodeDescription | undefined>(rows).fill(undefined);
   }
 }
 
@@ -61,7 +70,7 @@ export function createCertificateIndex({
   }
 
   function keyOf(number: number): string {
-    return certificateOf(number)?.nodePublicKey ?? '';
+    return subjects.keyOfCertificate(number) || (certificateOf(number)?.nodePublicKey ?? '');
   }
 
   function olderThan(number: number): number {
@@ -77,6 +86,14 @@ export function createCertificateIndex({
     if (older !== NONE) blockOf(older).newer[rowOf(older)] = newer;
   }
 
+  function describe(number: number, description: NodeDescription | undefined): void {
+    blockOf(number).descriptions[rowOf(number)] = description;
+  }
+
+  function descriptionAt(number: number): NodeDescription | undefined {
+    return blockOf(number).descriptions[rowOf(number)];
+  }
+
   function isChained(number: number): boolean {
     return blockOf(number).chained[rowOf(number)] === 1;
   }
@@ -87,6 +104,10 @@ export function createCertificateIndex({
    */
   function add(number: number, { nodePublicKey, issuedAt }: Certificate): void {
     blockOf(number).chained[rowOf(number)] = 1;
+    // At startup, certificates come first.
+    if (subjects.countCommitted('node-description') > 0) {
+      describe(number, subjects.committed('node-description', nodePublicKey)?.context);
+    }
     const first = newest.find(nodePublicKey);
     if (first !== NONE && issuedAt < (certificateOf(first)?.issuedAt ?? 0)) {
       link(number, olderThan(first));
@@ -108,6 +129,7 @@ export function createCertificateIndex({
     block.older[row] = NONE;
     block.newer[row] = NONE;
     block.chained[row] = 0;
+    block.descriptions[row] = undefined;
   }
 
   function ownedBy(nodePublicKey: string): string[] {
@@ -130,6 +152,13 @@ export function createCertificateIndex({
       const number = numbers.take(id);
       if (!isChained(number)) add(number, context as Certificate);
     },
+    followCommitted(kind, id, { context }) {
+      if (kind !== 'node-description') return;
+      let number = newest.find(id);
+      for (; number !== NONE; number = olderThan(number)) {
+        describe(number, context as NodeDescription);
+      }
+    },
     followRemovals(kind, id, { context }) {
       if (kind === 'certificate') drop(numbers.find(id), context as Certificate);
     },
@@ -143,5 +172,7 @@ export function createCertificateIndex({
       ),
     ownedBy,
     isNewest: (certId, nodePublicKey) => newest.find(nodePublicKey) === numbers.find(certId),
+    descriptionAt,
+    descriptionOf: (certId) => descriptionAt(numbers.find(certId)),
   };
 }

@@ -60,13 +60,13 @@ export function certificateSearch(
  * certificates, few pass one of these filters.
  */
 function cheapTest(na: Authority, filter: CertificateFilter): (id: string) => boolean {
-  const { subjects, liveness } = na;
+  const { certificates, liveness } = na;
   const { silentSince, health } = filter;
   const isWanted = descriptionTest(filter);
   return (id) =>
     (silentSince === null || liveness.lastSeen(id) < silentSince) &&
     (health === null || isInHealth(liveness.statusOf(id), health)) &&
-    (isWanted === null || isWanted(descriptionOf(na, subjects.keyOfCertificate(id))));
+    (isWanted === null || isWanted(certificates.descriptionOf(id)));
 }
 
 /** The pages after the first one, for a reader that was already admitted. */

@@ -6,7 +6,6 @@ import type { Authority } from '../engine/authority.ts';
 import { Sliced } from '../subjects/sliced.ts';
 import { createContactBins } from '../views/contact-bins.ts';
 import { certificateSearch } from './certificate-list.ts';
-import { descriptionOf } from './node-descriptions.ts';
 
 export const countContacts: Handler<'countContacts'> = (na, question, at) =>
   new Sliced(contacts(na, question, at));
@@ -22,11 +21,11 @@ function* contacts(
   const found = isFiltered ? certificateSearch(na, filter, at) : null;
   const bins = createContactBins(group, at);
   for (const certificates of na.subjects.acceptedCertificates(at)) {
-    for (const { id, number, nodePublicKey, isRenewed } of certificates) {
+    for (const { id, number, isRenewed } of certificates) {
       const contact = na.liveness.contactAt(number, at);
       if (!contact.isActive && isRenewed) continue;
       if (found !== null && found(id) === null) continue;
-      bins.add(contact, descriptionOf(na, nodePublicKey));
+      bins.add(contact, na.certificates.descriptionAt(number));
     }
     yield;
   }

@@ -49,15 +49,14 @@ class Block {
 export interface AcceptedCertificate {
   readonly id: string;
   readonly number: number;
-  readonly nodePublicKey: string;
   readonly isRenewed: boolean;
 }
 
 const ACCEPTED_AT_ONCE = 1000;
 
 export interface CertificateTable extends SubjectTable<'certificate'> {
-  /** The node key of the certificate; empty if there is none. */
-  keyOf(id: string): string;
+  /** The node key of the certificate with this number; empty if there is none. */
+  keyOf(number: number): string;
   /**
    * When the certificates that are neither revoked nor renewed expire, in milliseconds since the epoch, a few thousand
    * at a time. Because the other columns are not read, a million certificates take a few milliseconds.
@@ -185,10 +184,7 @@ export function createCertificateTable(
       size -= 1;
       return true;
     },
-    keyOf(id) {
-      const number = numbers.find(id);
-      return isHeld(number) ? readKey(blockOf(number), number) : '';
-    },
+    keyOf: (number) => (isHeld(number) ? readKey(blockOf(number), number) : ''),
     *entries() {
       for (let number = 1; number <= numbers.highest; number += 1) {
         if (isHeld(number)) yield [numbers.idOf(number) as string, read(number)];
@@ -211,7 +207,6 @@ export function createCertificateTable(
           found.push({
             id: numbers.idOf(number) as string,
             number,
-            nodePublicKey: readKey(block, number),
             isRenewed: block.fates[rowOf(number)]?.renewedAt !== null,
           });
         }

@@ -24,8 +24,8 @@ export interface Subjects {
   committed<Kind extends SubjectKind>(kind: Kind, id: string): Subject<Kind> | undefined;
   allCommitted<Kind extends SubjectKind>(kind: Kind): IterableIterator<[string, Subject<Kind>]>;
   countCommitted(kind: SubjectKind): number;
-  /** The node key of a committed certificate, without reading the rest of it; empty if there is none. */
-  keyOfCertificate(id: string): string;
+  /** The node key of the committed certificate with this number, without the rest of it; empty if there is none. */
+  keyOfCertificate(number: number): string;
   /** When the committed certificates that are neither revoked nor renewed expire, a few thousand at a time. */
   certificateEnds(): IterableIterator<readonly number[]>;
   /** The committed certificates that are neither revoked, expired nor superseded, as `CertificateTable.accepted`. */
