@@ -26,7 +26,7 @@ after(async () => {
   await na?.[Symbol.asyncDispose]();
 });
 
-test('no page scrolls sideways, and states and times are in view, at any width', async () => {
+test('no page scrolls sideways, states and times are in view, and labels take one line, at any width', async () => {
   const flaws: string[] = [];
   for (const { name, path } of addresses) {
     await using visit = await browser.visit(na.url + path);
@@ -35,7 +35,8 @@ test('no page scrolls sideways, and states and times are in view, at any width',
       const overflow = await visit.overflow();
       if (overflow > 0) flaws.push(`${name} at ${width}: ${overflow} pixels too wide`);
       const cut = await visit.page.evaluate<string[]>(CUT_OFF);
-      flaws.push(...cut.map((text) => `${name} at ${width}: ${text}`));
+      const wrapped = await visit.page.evaluate<string[]>(WRAPPED_LABELS);
+      flaws.push(...[...cut, ...wrapped].map((text) => `${name} at ${width}: ${text}`));
     }
   }
   assert.deepEqual(flaws, []);
@@ -48,3 +49,9 @@ const CUT_OFF = `[...document.querySelectorAll('main .badge, main time')].flatMa
   const isCut = ({ left: from, right: to }) => from < left - 0.5 || to > right + 0.5;
   return [...element.getClientRects()].some(isCut) ? [element.textContent] : [];
 })`;
+
+/** Names of columns, on the cards of narrow tables. */
+const WRAPPED_LABELS = `[...new Set([...document.querySelectorAll('tbody [data-label]')].flatMap((cell) => {
+  const { content, height, lineHeight } = getComputedStyle(cell, '::before');
+  return parseFloat(height) > 1.5 * parseFloat(lineHeight) ? [content] : [];
+}))]`;

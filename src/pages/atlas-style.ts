@@ -3,6 +3,9 @@ export const ATLAS_STYLE = `
 #selected { scroll-margin-top: 5rem; padding: clamp(1rem, 2vw, 1.5rem); border: 1px solid var(--line-strong); border-radius: var(--radius); }
 #selected:focus { outline: none; }
 #selected:has(> .notice) { padding: 0; border: 0; }
-@media (max-width: 30rem) { #selected { padding: 0; border: 0; } }
+@media (max-width: 30rem) {
+  #selected { padding: 0; border: 0; }
+  #sovereigns tbody tr > * { grid-template-columns: 6rem minmax(0, 1fr); }
+}
 .path-result { display: grid; gap: 1.25rem; }
 `;
