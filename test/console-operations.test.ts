@@ -63,8 +63,13 @@ suite('audit', () => {
     const na = await authority();
     await joinedNode(na);
     await using console = await startTestConsole(na);
-    const { text } = await console.page('audit-check');
-    assert.match(text, /The log is whole: each of its \d+ entries .* hash is [0-9a-f]{64}\./);
+    const { text, headers } = await console.page('audit-check');
+    assert.match(String(headers['content-type']), /^text\/html/);
+    assert.match(text, /<a href="\.\/audit" aria-current="page">Audit<\/a>.*<h1>.*<\/main>/s);
+    assert.match(text, /The log is whole: each of its \d+ entries.*Last hash.*[0-9a-f]{64}/s);
+    await using lost = await startTestConsole(na, { url: 'http://127.0.0.1:1' });
+    const failed = await lost.page('audit-check');
+    assert.match(failed.text, /role="alert">The log is not verified: .*<\/main>/s);
   });
 });
 
@@ -85,6 +90,8 @@ test('health shows the posture and the remote checks, worst first', async () => 
   for (const part of ['What the authority says', 'Reachable', 'Clock skew', 'Forwarded']) {
     assert.ok(text.includes(part), part);
   }
+  assert.match(text, /valid until <time datetime="[^"]+Z">[\d-]+ [\d:]+ UTC<\/time>/);
+  assert.doesNotMatch(text.replaceAll(/<[^>]*>/g, ''), /\dT\d\d:/);
   assert.match(text, /<h2 id="history-heading">History.*Heartbeats a minute: .*Joins: .*Failed/s);
   assert.ok(text.includes(`href="${na.url}/dashboard?range=7d"`));
   await using lost = await startTestConsole(na, { url: 'http://127.0.0.1:1' });

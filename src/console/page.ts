@@ -12,11 +12,13 @@ export interface PageContent {
   readonly body: Html;
 }
 
-/** An answer that is not a page, and may be long or endless: a CSV file, events. */
+/** An answer that is sent while it is read, because it may be long or endless: a CSV file, events, a long page. */
 export interface Stream {
   readonly path: string;
   /** Content type. */
   readonly type: string;
+  /** For a page, of which the pieces are the body. */
+  readonly title?: string;
   /** The name under which the browser saves it; absent for what a script reads. */
   readonly fileName?: string;
   /** Ends when the signal is aborted, because the browser has gone. */

@@ -64,19 +64,40 @@ export function createRooms(
     }
   }
 
-  async function startStream(found: Stream, context: Context, asked: Asked): Promise<Reply> {
-    const { type, fileName } = found;
+  async function startStream(
+    found: Stream,
+    path: string,
+    context: Context,
+    asked: Asked,
+  ): Promise<Reply> {
+    const { type, title, fileName } = found;
     const pieces = found.pieces(context, asked.query, asked.signal)[Symbol.asyncIterator]();
     try {
       const first = await pieces.next();
       const disposition = fileName !== undefined && {
         'content-disposition': `attachment; filename="${fileName}"`,
       };
-      return { status: 200, type, body: continued(first, pieces), headers: { ...disposition } };
+      const rest = continued(first, pieces);
+      const body = title === undefined ? rest : framedBy({ title, path }, rest, context, asked);
+      return { status: 200, type, body, headers: { ...disposition } };
     } catch (error) {
       const of = { title: 'Not available', path: '' };
       return shown(...(await failed(error, of, context)), context, asked);
     }
+  }
+
+  async function* framedBy(
+    parts: Omit<ShellParts, 'body'>,
+    pieces: AsyncIterable<string>,
+    context: Context,
+    asked: Asked,
+  ): AsyncGenerator<string, void> {
+    const look = { theme, here: addressOf(asked) };
+    const frame = consolePage({ ...parts, body: BODY }, PAGES, context, look);
+    const [before = '', after = ''] = frame.split(BODY.text);
+    yield before;
+    yield* pieces;
+    yield after;
   }
 
   /** The form; when it is sent, what would be signed. */
@@ -145,11 +166,16 @@ export function createRooms(
     if (path === '/outcome' && isRead) return outcome(context, asked);
     const found = PAGES.find((each) => each.path === path);
     if (found !== undefined && isRead) return showPage(found, context, asked);
-    const stream = PAGES.flatMap(({ streams = [] }) => streams).find((each) => each.path === path);
-    if (stream !== undefined && isRead) return startStream(stream, context, asked);
+    for (const { path: own, streams = [] } of isRead ? PAGES : []) {
+      const stream = streams.find((each) => each.path === path);
+      if (stream !== undefined) return startStream(stream, own, context, asked);
+    }
     return shown(404, refused('There is nothing at this address.'), context, asked);
   };
 }
+
+/** Stands for the body of a page that is sent while it is read. */
+const BODY = html`<!-- body -->`;
 
 /** Relative to any page of the console. */
 function addressOf({ path, query }: Asked): string {

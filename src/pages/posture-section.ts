@@ -2,6 +2,7 @@
 import type { Posture } from '../protocol/rows/posture.ts';
 import { type Html, html, NO_HTML } from './html.ts';
 import { WHEN_LOST } from './live-region.ts';
+import { withTimes } from './values.ts';
 
 const VERDICTS = {
   ok: { tone: 'ok', word: 'All is well' },
@@ -52,7 +53,7 @@ ${below}${
     ? NO_HTML
     : html`<ul class="posture-reasons" id="warnings">
 ${findings.map(finding)}${unknown.map(
-  ({ sentence }) => html`<li>${sentence}</li>
+  ({ sentence }) => html`<li>${withTimes(sentence)}</li>
 `,
 )}</ul>
 `
@@ -62,9 +63,9 @@ ${findings.map(finding)}${unknown.map(
 
 function finding({ rule, sentence }: Posture['findings'][number]): Html {
   const cure = FINDING_CURES[rule];
-  if (cure === undefined) return html`<li>${sentence}</li>\n`;
+  if (cure === undefined) return html`<li>${withTimes(sentence)}</li>\n`;
   const [href, command] = cure;
-  return html`<li><a href="${href}">${sentence}</a> <code>mesh-na ${command}</code></li>
+  return html`<li><a href="${href}">${withTimes(sentence)}</a> <code>mesh-na ${command}</code></li>
 `;
 }
 

@@ -88,6 +88,12 @@ export function timeText(datetime: string): Html {
   return html`<time datetime="${datetime}">${displayTime(datetime)}</time>`;
 }
 
+/** A sentence in which timestamps are shown as times. */
+export function withTimes(sentence: string): Html {
+  const parts = sentence.split(/(\d{4}-\d\d-\d\dT[\d:.]+Z)/);
+  return html`${parts.map((part, index) => (index % 2 === 1 ? timeText(part) : html`${part}`))}`;
+}
+
 /** Shown to the second, because a treaty counts until its last second. */
 export function exactTime(instant: string): Html {
   const shown = `${instant.slice(0, 10)} ${instant.slice(11, 19)} UTC`;

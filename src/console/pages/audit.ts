@@ -3,11 +3,13 @@ import type { LoggedEvent } from '../../client/event-chain.ts';
 import { shownCount } from '../../pages/counts.ts';
 import { emptyState } from '../../pages/empty-state.ts';
 import { type Html, html, NO_HTML } from '../../pages/html.ts';
+import { idValue } from '../../pages/values.ts';
 import { AUDIT_EVENTS } from '../../protocol/rows/audit-event.ts';
 import type { Context } from '../context.ts';
 import { detailsText, entriesIn, entriesTable, type LogReach, reachOf } from '../entries.ts';
 import { textIn } from '../fields.ts';
 import { definePage } from '../page.ts';
+import { problemLine } from '../shell.ts';
 
 interface AuditQuery {
   readonly type: string;
@@ -58,7 +60,8 @@ ${listing(query, entries, after, last)}<nav class="pager" aria-label="Pages of t
     },
     {
       path: '/audit-check',
-      type: 'text/plain; charset=utf-8',
+      type: 'text/html; charset=utf-8',
+      title: 'Whether the audit log is whole',
       pieces: verified,
     },
   ],
@@ -151,18 +154,28 @@ async function* verified(
   _: URLSearchParams,
   signal: AbortSignal,
 ): AsyncGenerator<string, void> {
-  yield 'Reading the audit log from its first entry.\n';
+  yield '<ul class="plain muted">\n<li>Reading the audit log from its first entry.</li>\n';
   let last: LoggedEvent | null = null;
   try {
     for await (const event of context.client.events({ follow: false, signal })) {
       last = event;
-      if (event.index % PROGRESS_EVERY === 0) yield `${event.index} entries are as they were.\n`;
+      if (event.index % PROGRESS_EVERY === 0)
+        yield html`<li>${shownCount(event.index)} entries are as they were.</li>\n`.text;
     }
   } catch (error) {
-    yield `The log is NOT verified: ${await context.problemOf(error)}\n`;
+    const problem = problemLine(`The log is not verified: ${await context.problemOf(error)}`);
+    yield `</ul>\n${problem.text}`;
     return;
   }
-  yield last === null
-    ? 'The log has no entries.\n'
-    : `The log is whole: each of its ${last.index} entries continues the one before. The last hash is ${last.hash}.\nCompare it with a copy that you keep elsewhere: an authority could show another log that is whole, too.\n`;
+  yield `</ul>\n${last === null ? emptyState('The log has no entries.').text : whole(last).text}`;
+}
+
+function whole({ index, hash }: LoggedEvent): Html {
+  return html`<p class="notice ok">The log is whole: each of its ${shownCount(index)} entries continues the one before.</p>
+<dl class="facts">
+<dt>Last hash</dt><dd>${idValue(hash)}</dd>
+</dl>
+<p>Compare it with a copy that you keep elsewhere: an authority could show another log that is whole, too.</p>
+<p class="actions"><a href="./audit">To the entries</a></p>
+`;
 }

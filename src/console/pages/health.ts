@@ -7,7 +7,7 @@ import { DRAWN_SERIES, drawnHistory, HISTORY_RANGES } from '../../pages/history-
 import { type Html, html } from '../../pages/html.ts';
 import { instancesSection } from '../../pages/instances-table.ts';
 import { table } from '../../pages/table.ts';
-import { capital } from '../../pages/values.ts';
+import { capital, withTimes } from '../../pages/values.ts';
 import { Dashboard } from '../../protocol/rows/dashboard.ts';
 import { type History, MOST_SERIES, type SeriesName } from '../../protocol/rows/history.ts';
 import type { Check, Context } from '../context.ts';
@@ -60,7 +60,7 @@ function posture(dashboard: Dashboard | null): Html {
 `;
   return html`<ul class="effects">
 ${sentences.map(
-  (sentence) => html`<li>${sentence}</li>
+  (sentence) => html`<li>${withTimes(sentence)}</li>
 `,
 )}</ul>
 `;
@@ -95,7 +95,11 @@ function checksTable(found: readonly Check[]): Html {
         cell: ({ outcome }) =>
           badge({ tone: TONES[outcome], word: outcome === 'ok' ? 'OK' : outcome }),
       },
-      { head: 'Found', kind: 'wide', cell: ({ found: sentence }) => sentence },
+      {
+        head: 'Found',
+        kind: 'wide',
+        cell: ({ found: sentence }) => html`<span>${withTimes(sentence)}</span>`,
+      },
       { head: 'What to do', kind: 'wide', cell: ({ cure }) => cure ?? '' },
     ],
   });
