@@ -3,6 +3,7 @@
  */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { HOUR } from './support/clock.ts';
 import { changeIn, startTestConsole, type TestConsole } from './support/console.ts';
 import { auditEvents, get, newKey, operate } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
@@ -78,6 +79,11 @@ suite('treaties, attestations and feeds', () => {
     const follow = await console.submit('do?action=follow-treaty', { treaty_id, chain: 'none' });
     assert.equal(follow.status, 422);
     assert.match(follow.text, /Paste the JSON text of its authority keys/);
+
+    na.clock.advance(24 * HOUR);
+    const expired = await console.page('treaties?subject=beta');
+    assert.doesNotMatch(expired.text, /Follow…/, 'an expired treaty cannot follow');
+    assert.match(expired.text, /Revoke…/);
 
     const revoked = await confirmed(console, 'revoke-treaty', { treaty_id, reason: 'over' });
     assert.match(revoked.proposed, /Attestations of beta are no longer accepted/);

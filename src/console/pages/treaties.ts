@@ -90,10 +90,12 @@ function treatiesTable(rows: readonly TreatyRow[], context: Context): Html {
         ? [
             {
               head: 'Action',
-              cell: ({ treaty: { treaty_id }, status }: TreatyRow) =>
-                status === 'active'
-                  ? html`<span class="actions">${actionLink(FOLLOW_TREATY, { treaty_id })} ${actionLink(REVOKE_TREATY, { treaty_id })}</span>`
-                  : '',
+              cell: ({ treaty: { treaty_id }, status, lifecycle }: TreatyRow) => {
+                if (status !== 'active') return '';
+                const follow =
+                  lifecycle.state === 'expired' ? '' : actionLink(FOLLOW_TREATY, { treaty_id });
+                return html`<span class="actions">${follow} ${actionLink(REVOKE_TREATY, { treaty_id })}</span>`;
+              },
             },
           ]
         : []),
