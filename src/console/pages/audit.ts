@@ -61,7 +61,7 @@ ${listing(query, entries, after, last)}<nav class="pager" aria-label="Pages of t
     {
       path: '/audit-check',
       type: 'text/html; charset=utf-8',
-      title: 'Whether the audit log is whole',
+      title: 'Audit log verification',
       pieces: verified,
     },
   ],
@@ -176,6 +176,6 @@ function whole({ index, hash }: LoggedEvent): Html {
 <dt>Last hash</dt><dd>${idValue(hash)}</dd>
 </dl>
 <p>Compare it with a copy that you keep elsewhere: an authority could show another log that is whole, too.</p>
-<p class="actions"><a href="./audit">To the entries</a></p>
+<p class="actions"><a href="./audit">Back to the entries</a></p>
 `;
 }
