@@ -67,6 +67,11 @@ test('all threads answer, and /metrics adds up what each has counted', async () 
   const line =
     /^mesh_na_http_requests_total\{method="GET",route="\/healthz",status="200"\} (\d+)$/m;
   assert.equal(line.exec(text)?.[1], String(MANY));
+  for (const part of ['bucket{le="0.0001",', 'bucket{le="+Inf",', 'count{']) {
+    const duration = `mesh_na_http_request_duration_seconds_${part}route="/healthz"} ${MANY}\n`;
+    assert.ok(text.includes(duration), duration);
+  }
+  assert.match(text, /^mesh_na_http_request_duration_seconds_sum\{route="\/healthz"\} 0$/m);
   assert.match(text, /^mesh_na_active_nodes 0$/m);
   assert.equal(text.match(/^mesh_na_build_info/gm)?.length, 1);
 });

@@ -26,6 +26,8 @@ export interface EdgeMetrics {
   report(): Promise<MetricsReport>;
 }
 
+const DURATION = 'mesh_na_http_request_duration_seconds';
+
 export function createEdgeMetrics(): EdgeMetrics {
   const registry = new Registry();
   const registers = [registry];
@@ -35,11 +37,9 @@ export function createEdgeMetrics(): EdgeMetrics {
     labelNames: ['method', 'route', 'status'] as const,
     registers,
   });
-  const durations = new Histogram({
-    name: 'mesh_na_http_request_duration_seconds',
+  new Histogram({
+    name: DURATION,
     help: 'Time from the head of a request to its answer',
-    labelNames: ['route'] as const,
-    buckets: REQUEST_SECONDS,
     registers,
   });
   const limited = new Counter({
@@ -85,22 +85,23 @@ export function createEdgeMetrics(): EdgeMetrics {
     registers,
   });
 
-  const answers = new Map<string, Tally>();
+  const routes = new Map<string, RouteTally>();
   const acceptances = new Map<string, Tally>();
   const rejections = new Map<string, Tally>();
-  /** Looking up children by label costs more than counting, so these few are cached. */
-  const durationTimers = new Map<string, Histogram.Internal<'route'>>();
 
   return {
     request(method, route, status, seconds) {
       const known = HTTP_METHODS.has(method) ? method : 'other';
-      const key = `${known} ${route} ${status}`;
+      const ofRoute = routes.get(route) ?? newRouteTally(routes, route);
       const tally =
-        answers.get(key) ?? tallyOf(answers, key, requests.labels(known, route, String(status)));
+        ofRoute.answers.get(known)?.get(status) ??
+        tallyOf(
+          inserted(ofRoute.answers, known),
+          status,
+          requests.labels(known, route, String(status)),
+        );
       tally.pending += 1;
-      const timer = durationTimers.get(route) ?? durations.labels(route);
-      durationTimers.set(route, timer);
-      timer.observe(seconds);
+      count(ofRoute, seconds);
     },
     rateLimited: (bucket) => limited.inc({ bucket }),
     shed: () => shed.inc(),
@@ -118,10 +119,15 @@ export function createEdgeMetrics(): EdgeMetrics {
     session: (event) => sessions.inc({ event }),
     eventReaders: (difference) => eventReaders.inc(difference),
     eventReaderCut: () => eventReadersCut.inc(),
-    report() {
-      for (const tallies of [answers, acceptances, rejections]) report(tallies.values());
+    async report() {
+      for (const { answers } of routes.values()) {
+        for (const tallies of answers.values()) report(tallies.values());
+      }
+      for (const tallies of [acceptances, rejections]) report(tallies.values());
       report([signed, inSession]);
-      return registry.getMetricsAsJSON();
+      const values = [...routes].flatMap(durationsOf);
+      const metrics = await registry.getMetricsAsJSON();
+      return metrics.map((metric) => (metric.name === DURATION ? { ...metric, values } : metric));
     },
   };
 }
@@ -132,7 +138,7 @@ interface Tally {
   pending: number;
 }
 
-function tallyOf(tallies: Map<string, Tally>, key: string, counter: Counter.Internal): Tally {
+function tallyOf<Key>(tallies: Map<Key, Tally>, key: Key, counter: Counter.Internal): Tally {
   const tally = { counter, pending: 0 };
   tallies.set(key, tally);
   return tally;
@@ -143,6 +149,53 @@ function report(tallies: Iterable<Tally>): void {
     tally.counter.inc(tally.pending);
     tally.pending = 0;
   }
+}
+
+/**
+ * What a route has answered. The library would search and check the labels of its histogram for each request, which
+ * takes a tenth of the time of a cached document.
+ */
+interface RouteTally {
+  /** By method and status. */
+  readonly answers: Map<string, Map<number, Tally>>;
+  /** The number of requests in each bucket; the last one has no upper bound. */
+  readonly buckets: number[];
+  seconds: number;
+}
+
+function inserted(answers: RouteTally['answers'], method: string): Map<number, Tally> {
+  const ofMethod = answers.get(method) ?? new Map<number, Tally>();
+  answers.set(method, ofMethod);
+  return ofMethod;
+}
+
+function newRouteTally(routes: Map<string, RouteTally>, route: string): RouteTally {
+  const buckets = new Array<number>(REQUEST_SECONDS.length + 1).fill(0);
+  const tally = { answers: new Map(), buckets, seconds: 0 };
+  routes.set(route, tally);
+  return tally;
+}
+
+function count(tally: RouteTally, seconds: number): void {
+  let at = 0;
+  while (seconds > (REQUEST_SECONDS[at] ?? Infinity)) at += 1;
+  tally.buckets[at] = (tally.buckets[at] ?? 0) + 1;
+  tally.seconds += seconds;
+}
+
+/** Each bucket of the metric includes those before it. */
+function durationsOf([route, { buckets, seconds }]: readonly [string, RouteTally]) {
+  let counted = 0;
+  const values = buckets.map((more, at) => {
+    counted += more;
+    const labels = { le: REQUEST_SECONDS[at] ?? '+Inf', route };
+    return { metricName: `${DURATION}_bucket`, labels, value: counted };
+  });
+  return [
+    ...values,
+    { metricName: `${DURATION}_sum`, labels: { route }, value: seconds },
+    { metricName: `${DURATION}_count`, labels: { route }, value: counted },
+  ];
 }
 
 /** Clients may send any method: only known ones become label values. */

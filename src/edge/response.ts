@@ -4,7 +4,6 @@ import type { FinishedReply } from './pipeline.ts';
 import { utf8 } from './utf8.ts';
 
 const STATUS_TEXT: Readonly<Record<number, string>> = {
-  200: '200 OK',
   201: '201 Created',
   304: '304 Not Modified',
   400: '400 Bad Request',
@@ -107,7 +106,8 @@ export function writeHead(res: HttpResponse, reply: FinishedReply, furtherLines 
   const { status, contentType, requestId, headerLines, contentSecurityPolicy } = reply;
   const security =
     contentSecurityPolicy === null ? SECURITY_LINES : securityLines(contentSecurityPolicy);
-  res.writeStatus(STATUS_TEXT[status] ?? `${status} Status`);
+  // uWebSockets.js adds the status 200 itself.
+  if (status !== 200) res.writeStatus(STATUS_TEXT[status] ?? `${status} Status`);
   res.writeHeader(
     'Content-Type',
     `${contentType}\r\nX-Request-ID: ${requestId}\r\n${headerLines}\r\n${security}${furtherLines}`,

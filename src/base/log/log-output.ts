@@ -27,8 +27,7 @@ export type WriteChunk = (chunk: string, done: (problem: Error | null | undefine
 
 /** `holdsExit` says that the process cannot exit while a chunk is being written. */
 export function createLogOutput(writeChunk: WriteChunk, holdsExit: boolean): LogOutput {
-  let waiting: string[] = [];
-  let waitingLength = 0;
+  let waiting = '';
   let dropped = 0;
   let isWriting = false;
   let isUrgentWaiting = false;
@@ -36,20 +35,19 @@ export function createLogOutput(writeChunk: WriteChunk, holdsExit: boolean): Log
 
   function writeNext(): void {
     if (isWriting) return;
-    if (waitingLength === 0) {
+    if (waiting === '') {
       for (const resolve of whenIdle) resolve();
       whenIdle = [];
       return;
     }
-    const lines = waiting.join('');
-    waiting = [];
-    waitingLength = 0;
+    const lines = waiting;
+    waiting = '';
     isUrgentWaiting = false;
     isWriting = true;
     writeChunk(lines, (problem) => {
       isWriting = false;
       if (problem) dropped += lineCount(lines);
-      if (isUrgentWaiting || waitingLength >= CHUNK_CHARACTERS || whenIdle.length > 0) writeNext();
+      if (isUrgentWaiting || waiting.length >= CHUNK_CHARACTERS || whenIdle.length > 0) writeNext();
     });
   }
 
@@ -57,14 +55,13 @@ export function createLogOutput(writeChunk: WriteChunk, holdsExit: boolean): Log
 
   return {
     write(lines, isUrgent = false) {
-      if (waitingLength + lines.length > MAX_WAITING) {
+      if (waiting.length + lines.length > MAX_WAITING) {
         dropped += lineCount(lines);
         return;
       }
-      waiting.push(lines);
-      waitingLength += lines.length;
+      waiting += lines;
       isUrgentWaiting ||= isUrgent;
-      if (isUrgentWaiting || waitingLength >= CHUNK_CHARACTERS) writeNext();
+      if (isUrgentWaiting || waiting.length >= CHUNK_CHARACTERS) writeNext();
     },
     droppedLines: () => dropped,
     async flush(withinMs) {

@@ -12,6 +12,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 export type LogFormat = (typeof LOG_FORMATS)[number];
 
 export interface RequestLine {
+  /** Printable, as is the address. */
   readonly request_id: string;
   readonly method: string;
   /** As sent, percent-encoded: a blank in it would forge the fields after it. */
@@ -55,27 +56,28 @@ export function createLogger({ level, format, destination, now }: LoggerOptions)
     },
     request(at, line) {
       if (!tellsRequests) return;
-      const path = redactedPath(line.path);
-      const message = `${line.method} ${path} ${line.status}`;
-      destination.write(
-        format === 'json'
-          ? jsonLine(formatInstant(at), 'INFO', 'access', message, { ...line, path })
-          : textLine(formatInstant(at), 'INFO', 'access', message + aboutRequest(line)),
-      );
+      const timestamp = formatInstant(at);
+      const { path, printablePath } = shownPath(line.path);
+      if (format === 'json') {
+        const message = `${line.method} ${path} ${line.status}`;
+        destination.write(jsonLine(timestamp, 'INFO', 'access', message, { ...line, path }));
+      } else {
+        const what = `${printable(line.method)} ${printablePath} ${line.status}`;
+        destination.write(`${timestamp} INFO mesh.access ${what}${aboutRequest(line)}\n`);
+      }
     },
   };
 }
 
 /** Most requests have the same path as the previous one. */
-let lastPath = '';
-let lastRedacted = '';
+let last = { sent: '', path: '', printablePath: '' };
 
-function redactedPath(path: string): string {
-  if (path !== lastPath) {
-    lastRedacted = redactPath(path);
-    lastPath = path;
+function shownPath(sent: string): typeof last {
+  if (sent !== last.sent) {
+    const path = redactPath(sent);
+    last = { sent, path, printablePath: printable(path) };
   }
-  return lastRedacted;
+  return last;
 }
 
 function aboutRequest({ duration_ms, request_id, remote_addr }: RequestLine): string {
