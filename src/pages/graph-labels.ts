@@ -52,7 +52,7 @@ export function* placeLabels(
   yield* visitInSlices(order, LABELS_PER_SLICE, (index) => {
     const node = nodes[index];
     if (node === undefined) return;
-    const inside = placesFor(node).filter(({ box }) => isInside(box, width, height));
+    const inside = placesFor(node).filter((place) => isInside(place, width, height));
     const free = inside
       .filter(({ box }) => !taken.some((other) => overlap(box, other, node)))
       .map((place) => ({ place, cost: crossings(place.box) }))
@@ -139,6 +139,10 @@ function overlap(box: Box, other: Box, own: LabeledNode): boolean {
   );
 }
 
-function isInside({ left, right, top, bottom }: Box, width: number, height: number): boolean {
-  return left >= 4 && right <= width - 4 && top >= 2 && bottom <= height - 2;
+/** On narrow screens, names are drawn up to a quarter longer. */
+function isInside({ anchor, box }: Place, width: number, height: number): boolean {
+  const more = (box.right - box.left) / (anchor === 'middle' ? 8 : 4);
+  const left = anchor === 'start' ? box.left : box.left - more;
+  const right = anchor === 'end' ? box.right : box.right + more;
+  return left >= 2 && right <= width - 2 && box.top >= 2 && box.bottom <= height - 2;
 }

@@ -20,7 +20,7 @@ export function candidatesSection(
 <h2 id="considered">What else was considered</h2>
 ${
   candidates.length === 0
-    ? html`<p class="empty">No other treaty is relevant.</p>
+    ? html`<p class="empty">No ${trusted ? 'other ' : ''}treaty is relevant.</p>
 `
     : html`<ul class="treaties" id="candidates">
 ${candidates.slice(0, MOST_LISTED).map((candidate) => candidateRow(question, candidate, trusted))}</ul>

@@ -112,7 +112,7 @@ function sentence({ from, to, reason, hop_count, known_from }: ExplainedTrust): 
         : html`whether ${a} trusted ${b} is not known. The first treaty was issued at ${exactTime(known_from)}.`;
     default:
       return from === to
-        ? html`both are the same sovereign; a path needs two different ones.`
+        ? html`${a} is both; a path needs two different sovereigns.`
         : html`${a} does not trust ${b}: no path of active treaties leads there.`;
   }
 }
@@ -139,7 +139,7 @@ type Terms = TrustExplanation['terms'][number];
 function pathStep(question: TrustPageQuestion, edge: EdgeRow, terms: Terms | undefined): Html {
   const { from, to, lifecycle_state, valid_from, expires_at, treaty_id, status } = edge;
   return html`<li><p>${sovereignLink(from)} recognizes ${sovereignLink(to)} ${badge(stateBadge(lifecycle_state))}</p>
-<p class="small muted">Treaty <span class="id">${treatyLink(treaty_id)}</span>, from ${exactTime(valid_from)} until ${exactTime(expires_at)}.${termsText(terms)}${followedText(edge)}</p>
+<p class="small muted">From ${exactTime(valid_from)} until ${exactTime(expires_at)}.${termsText(terms)}${followedText(edge)} Treaty <span class="id">${treatyLink(treaty_id)}</span></p>
 ${status === 'active' ? whatIf(question, [treaty_id], 'What if it ended?') : ''}</li>
 `;
 }

@@ -30,7 +30,7 @@ const READABLE = 0.58;
 /** Space for names around the sovereigns that a narrow screen shows first, in canvas units. */
 const MARGIN = 60;
 /** Down to this scale names keep their size if none is crowded; otherwise they would cover each other. */
-const SMALLEST_NAMES = 0.75;
+const SMALLEST_NAMES = 0.8;
 /** From this scale on there is room for all names. */
 const ROOM_FOR_NAMES = 2.5;
 
