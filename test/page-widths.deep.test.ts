@@ -51,7 +51,12 @@ const CUT_OFF = `[...document.querySelectorAll('main .badge, main time')].flatMa
 })`;
 
 /** Names of columns, on the cards of narrow tables. */
-const WRAPPED_LABELS = `[...new Set([...document.querySelectorAll('tbody [data-label]')].flatMap((cell) => {
-  const { content, height, lineHeight } = getComputedStyle(cell, '::before');
-  return parseFloat(height) > 1.5 * parseFloat(lineHeight) ? [content] : [];
-}))]`;
+const WRAPPED_LABELS = `(() => {
+  const context = document.createElement('canvas').getContext('2d');
+  return [...new Set([...document.querySelectorAll('tbody [data-label]')].flatMap((cell) => {
+    const { font, width } = getComputedStyle(cell, '::before');
+    context.font = font;
+    const needed = context.measureText(cell.dataset.label).width;
+    return needed > parseFloat(width) ? ['the label ' + cell.dataset.label + ' wraps'] : [];
+  }))];
+})()`;
