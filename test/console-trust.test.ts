@@ -39,7 +39,9 @@ suite('policy', () => {
 
     const page = await console.page(`policy?before=${before.policy_id}&after=spring`);
     assert.match(page.text, /Settings that differ: 5/);
-    assert.match(page.text, /<strong>443, 8080<\/strong>/);
+    assert.match(page.text, /<table id="differences">.*<td[^>]*>443, 8080<\/td>/s);
+    const same = await console.page('policy?before=spring&after=spring');
+    assert.match(same.text, /They say the same/);
     assert.match(page.text, /<textarea[^>]*name="ports"[^>]*>443\n8080</);
 
     await confirmed(console, 'roll-back-policy', { policy_id: before.policy_id });

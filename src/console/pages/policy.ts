@@ -98,23 +98,21 @@ function comparison(versions: readonly Version[], query: URLSearchParams): Html 
     name,
     before: read(before.policy),
     after: read(after.policy),
-  }));
-  const differing = rows.filter((row) => row.before !== row.after).length;
-  const differences = table({
-    id: 'differences',
-    caption: differing === 0 ? 'No differences' : `Settings that differ: ${differing}`,
-    keyOf: ({ name }) => name,
-    rows,
-    columns: [
-      { head: 'Setting', isHead: true, kind: 'first', cell: ({ name }) => name },
-      { head: 'Before', kind: 'words', cell: (row) => row.before },
-      {
-        head: 'After',
-        kind: 'words',
-        cell: (row) => (row.before === row.after ? row.after : html`<strong>${row.after}</strong>`),
-      },
-    ],
-  });
+  })).filter((row) => row.before !== row.after);
+  const differences =
+    rows.length === 0
+      ? emptyState('They say the same.')
+      : table({
+          id: 'differences',
+          caption: `Settings that differ: ${rows.length}`,
+          keyOf: ({ name }) => name,
+          rows,
+          columns: [
+            { head: 'Setting', isHead: true, kind: 'first', cell: ({ name }) => name },
+            { head: 'Before', kind: 'words', cell: (row) => row.before },
+            { head: 'After', kind: 'words', cell: (row) => row.after },
+          ],
+        });
   return section(
     'compare',
     'Difference between two',
