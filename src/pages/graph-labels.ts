@@ -144,5 +144,5 @@ function isInside({ anchor, box }: Place, width: number, height: number): boolea
   const more = (box.right - box.left) / (anchor === 'middle' ? 8 : 4);
   const left = anchor === 'start' ? box.left : box.left - more;
   const right = anchor === 'end' ? box.right : box.right + more;
-  return left >= 2 && right <= width - 2 && box.top >= 2 && box.bottom <= height - 2;
+  return left >= 0 && right <= width && box.top >= 2 && box.bottom <= height - 2;
 }

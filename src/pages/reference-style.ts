@@ -52,7 +52,7 @@ details .fields { border-top: 0; }
 @media (max-width: 60rem) {
   .reference { grid-template-columns: minmax(0, 1fr); gap: 2rem; }
   .contents { position: static; display: flex; flex-wrap: wrap; gap: 0.5rem 1.25rem; max-height: none; margin: 0; padding: 0; }
-  .contents .search { flex: 1 0 100%; margin-bottom: 0.5rem; }
+  .contents .search { flex: 1 0 100%; max-width: none; margin-bottom: 0.5rem; }
   .contents > div ul { display: none; }
   .contents h2 { margin: 0; padding-block: 0.25rem; }
 }
