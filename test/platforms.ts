@@ -25,7 +25,7 @@ using root = unpackRoot(
 );
 const script = `ln -sf ../lib/node_modules/npm/bin/npm-cli.js /usr/bin/npm
 cd ${CHECKOUT} && node --print 'process.version' && node --import tsx test/prepare.ts &&
-  exec node --enable-source-maps build/test/run.js "$@"`;
+  exec node build/test/run.js "$@"`;
 for (const node of [runtimes().node22, join(imageNode(PROJECT_PATH), 'bin/node')]) {
   cpSync(node, join(root.path, 'usr/bin/node'));
   const { command, args, env } = root.entered(['sh', '-c', script, 'sh', ...names]);

@@ -19,6 +19,7 @@ import { spec } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
 import { shareCluster } from './support/empty-stores.ts';
 import { IMPORTS_FILE, type Imports } from './support/imports.ts';
+import { sourcePlace, withSourcePlaces } from './support/source-places.ts';
 
 /** Far longer than any file or group takes; it ends those that hang. */
 const FILE_TIMEOUT_MS = 20 * 60_000;
@@ -39,6 +40,8 @@ const PROCESSES = 'test/support/processes.ts';
 
 /** How many files share a process: loading the modules and warming them up takes half of a process's time. */
 const GROUP_FILES = 12;
+/** Fewer of those that start a browser, because they take longer. */
+const BROWSER_GROUP_FILES = 3;
 /** Code in tests that changes or measures something that a process has only once. */
 const ALONE =
   /\b(?:cpuUsage|memoryUsage|mock\.timers)\b|\bprocess\.env\.\w+ = |support\/(?:thread-)?cpu\.ts/;
@@ -132,6 +135,8 @@ interface Counted {
   readonly name: string;
   readonly nesting: number;
   readonly file?: string | undefined;
+  readonly line?: number | undefined;
+  readonly column?: number | undefined;
   readonly details: { readonly duration_ms: number };
 }
 
@@ -158,10 +163,8 @@ const files = tests
   .filter(isChosen)
   .map((path) => join(TESTS, path))
   .sort();
-const shared = positionals.length > 0 || values.deep ? [] : files.filter(sharesProcess);
-// Files that start programs take longest and mostly wait, so they go first: otherwise, they would run alone at the end.
-const waiting = files.filter(startsPrograms);
-const others = files.filter((file) => !waiting.includes(file) && !shared.includes(file));
+const isGrouped = positionals.length === 0 && !values.deep;
+const shared = isGrouped ? files.filter(sharesProcess) : [];
 
 function isChosen(path: string): boolean {
   const name = basename(path, '.test.js');
@@ -189,9 +192,22 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 /** More than there are cores, because files spend a third of their time waiting for processes, pages and disks. */
 const concurrency = availableParallelism() + 2;
 const took = new Map<string, number>();
-const groups = writeGroups();
+const browsing = shared.filter(usesBrowser);
+const longest = groupsOf(browsing, BROWSER_GROUP_FILES);
+const computing = groupsOf(
+  shared.filter((file) => !browsing.includes(file)),
+  GROUP_FILES,
+);
+const groups = [...longest, ...computing].map(writeGroup);
+const alone = files.filter((file) => !shared.includes(file));
+const waiting = alone.filter((file) => usesBrowser(file) || startsPrograms(file));
 run({
-  files: [...waiting, ...others, ...groups],
+  // The longest first, and the shortest last, so that the run does not end with a single busy core.
+  files: [
+    ...groups.slice(0, longest.length),
+    ...inTurns(groups.slice(longest.length), waiting),
+    ...alone.filter((file) => !waiting.includes(file)),
+  ],
   concurrency,
   timeout: FILE_TIMEOUT_MS,
   signal: stop.signal,
@@ -202,13 +218,16 @@ run({
     count(failed);
   })
   .compose(new spec())
+  .compose(withSourcePlaces)
   .on('end', () => process.stdout.write(slowest()))
   .pipe(process.stdout, { end: false });
 
 /** Counts only top-level tests; those of a group are its files. */
-function count({ name, nesting, file = '', details }: Counted): void {
+function count({ name, nesting, file = '', line = 1, column = 1, details }: Counted): void {
   if (nesting > 0) return;
-  const counted = groups.includes(file) ? name : relative(PROJECT, file);
+  const counted = groups.includes(file)
+    ? name
+    : relative(PROJECT, sourcePlace(file, line, column)?.file ?? file);
   took.set(counted, (took.get(counted) ?? 0) + details.duration_ms);
 }
 
@@ -230,34 +249,46 @@ function scratchParent(): string {
   return tmpdir();
 }
 
+function usesBrowser(file: string): boolean {
+  return modulesOf(file).has(BROWSER);
+}
+
 function startsPrograms(file: string): boolean {
-  const modules = modulesOf(file);
-  return modules.has(BROWSER) || modules.has(PROCESSES);
+  return modulesOf(file).has(PROCESSES);
 }
 
+/** Those that only start programs do not: they mostly wait for them, and sharing would save little. */
 function sharesProcess(file: string): boolean {
-  return !startsPrograms(file) && !ALONE.test(readFileSync(join(PROJECT, sourceOf(file)), 'utf8'));
+  if (startsPrograms(file) && !usesBrowser(file)) return false;
+  return !ALONE.test(readFileSync(join(PROJECT, sourceOf(file)), 'utf8'));
 }
 
-/**
- * Writes a file for each group, which runs its members one after another, each in a suite, to which its hooks belong.
- * Neighbors are alike, so each goes to another group.
- */
-function writeGroups(): string[] {
-  const count = Math.ceil(shared.length / GROUP_FILES);
-  return Array.from({ length: count }, (_, group) => {
-    const members = shared.filter((_, index) => index % count === group);
-    const path = join(scratch, `group-${group + 1}.test.mjs`);
-    writeFileSync(
-      path,
-      `import { suite } from 'node:test';
+/** Those that compute and those that wait alternate, so that they run at the same time. */
+function inTurns(computing: readonly string[], waiting: readonly string[]): string[] {
+  const pairs = waiting.flatMap((file, index) => [...computing.slice(index, index + 1), file]);
+  return [...pairs, ...computing.slice(waiting.length)];
+}
+
+/** Neighbors are alike, so each goes to another group. */
+function groupsOf(files: readonly string[], size: number): string[][] {
+  const count = Math.ceil(files.length / size);
+  return Array.from({ length: count }, (_, group) =>
+    files.filter((_, index) => index % count === group),
+  );
+}
+
+/** The file of a group runs its members one after another, each in a suite, to which its hooks belong. */
+function writeGroup(members: readonly string[], index: number): string {
+  const path = join(scratch, `group-${index + 1}.test.mjs`);
+  writeFileSync(
+    path,
+    `import { suite } from 'node:test';
 for (const [name, file] of ${JSON.stringify(members.map((file) => [sourceOf(file), file]))}) {
   await suite(name, () => import(file));
 }
 `,
-    );
-    return path;
-  });
+  );
+  return path;
 }
 
 function sourceOf(file: string): string {
