@@ -38,11 +38,11 @@ test('the dashboard shows a joined node, a revoked certificate and a treaty with
   const { page } = visit;
   await liveStatus(page);
   await page.evaluate("document.documentElement.setAttribute('data-not-reloaded', '')");
-  const nodes = page.locator('[data-field="nodes.active"]');
+  const nodes = page.locator('[data-key="nodes.active"] strong');
   assert.equal((await nodes.textContent())?.trim(), '0');
 
   const node = await joinedNode(na);
-  await page.locator('[data-field="nodes.active"]', { hasText: /^\s*1\s*$/ }).waitFor(SOON);
+  await page.locator('[data-key="nodes.active"] strong', { hasText: /^\s*1\s*$/ }).waitFor(SOON);
   await operate(na, '/admin/revoke', { cert_id: node.certId });
   await page.getByText('Certificate revoked').first().waitFor(SOON);
   await operate(na, '/admin/recognition-treaties', {
@@ -93,7 +93,9 @@ test('a page shows when it is no longer live, and reconnects by itself', async (
   await using again = await startTestAuthority({ dataDir: na.dataDir, flags: { port } });
   await visit.page.locator('[data-live-status="live"]').waitFor({ state: 'attached', ...SOON });
   await joinedNode(again);
-  await visit.page.locator('[data-field="nodes.active"]', { hasText: /^\s*1\s*$/ }).waitFor(SOON);
+  await visit.page
+    .locator('[data-key="nodes.active"] strong', { hasText: /^\s*1\s*$/ })
+    .waitFor(SOON);
 });
 
 test('the heading, a bar and the color say when the connection was lost, in UTC', async () => {

@@ -380,7 +380,7 @@ suite('in a browser', () => {
   test('the dashboard shows posture, counts, what is urgent, changes, feeds and the trust cycle', async () => {
     const na = await small();
     await using visit = await (await browser()).visit(`${na.url}/dashboard`);
-    const field = (name: string) => visit.page.innerText(`[data-field="${name}"]`);
+    const field = (name: string) => visit.page.innerText(`[data-key="${name}"] strong`);
     assert.equal(await visit.page.innerText('#posture-word'), 'Needs attention');
     assert.equal(await field('nodes.active'), '1');
     assert.equal(await field('treaty_summary.warning_count'), '2');
@@ -401,7 +401,10 @@ suite('in a browser', () => {
     await using visit = await (await browser()).visit(`${na.url}/connectome`);
     const { page } = visit;
     const beta = page.locator('.node', { hasText: 'beta' });
-    assert.match((await beta.getAttribute('aria-label')) ?? '', /^beta: recognizes by 2 treaties/);
+    assert.match(
+      (await beta.locator('title').textContent()) ?? '',
+      /^beta: recognizes by 2 treaties/,
+    );
     await beta.focus();
     assert.match(
       (await page.locator('.node', { hasText: 'delta' }).getAttribute('class')) ?? '',

@@ -177,10 +177,9 @@ td.id, th.id, td.operator { white-space: nowrap; }
   .table-box td.wide { grid-column: 1 / -1; }
 }
 tr[data-current] > * { background: var(--accent-soft); }
-.keys { color: var(--ink); background: var(--surface); border: 1px solid var(--line-strong); border-radius: var(--radius); padding: 1.5rem; }
+.keys { margin: auto; color: var(--ink); background: var(--surface); border: 1px solid var(--line-strong); border-radius: var(--radius); padding: 1.5rem; }
 .keys::backdrop { background: rgb(0 0 0 / 0.4); }
 .keys[open] { display: grid; gap: 1rem; }
 .keys .facts { grid-template-columns: max-content 1fr; gap: 0.5rem 1.5rem; }
-.keys .facts dd { margin: 0; }
 kbd { padding: 0.0625rem 0.375rem; border: 1px solid var(--line-strong); border-radius: 4px; }
 `;

@@ -18,7 +18,7 @@ import { ACCESS_REFUSALS, AUTH_HINTS } from './reference/openapi.ts';
 import { answerExample, bodyExample } from './reference/route-example.ts';
 import { anchorOf, type RouteGroup, routeGroups } from './reference/route-groups.ts';
 import { type Field, fieldsOf, parameterFields } from './reference/schema-fields.ts';
-import { nothingFits, referenceContents } from './reference-contents.ts';
+import { fieldItem, nothingFits, referenceContents } from './reference-contents.ts';
 import { REFERENCE_STYLE } from './reference-style.ts';
 
 const SCRIPT = browserScript('api-reference');
@@ -177,12 +177,13 @@ const OPTIONAL: Mark = (isRequired) => (isRequired ? NO_HTML : html` <b>optional
 
 function fieldList(fields: readonly Field[], mark = REQUIRED): Html {
   return html`<dl class="fields">
-${fields.map(
-  ({ path, type, isRequired, notes }) =>
-    html`<div><dt>${path}</dt><dd>${type}${mark(isRequired)}${
+${fields.map(({ path, type, isRequired, notes }) =>
+  fieldItem(
+    path,
+    html`${type}${mark(isRequired)}${
       notes.length === 0 ? '' : html` <small>· ${withCode(notes.join(' · '))}</small>`
-    }</dd></div>
-`,
+    }`,
+  ),
 )}</dl>
 `;
 }
@@ -192,10 +193,7 @@ function refusals(route: RouteDescription): Html {
   if (found.length === 0) return NO_HTML;
   return html`<details><summary>Refusals: ${found.length}</summary>
 <dl class="fields">
-${found.map(
-  ({ status, code, message }) => html`<div><dt>${status} ${code}</dt><dd>${message}</dd></div>
-`,
-)}</dl>
+${found.map(({ status, code, message }) => fieldItem(`${status} ${code}`, message))}</dl>
 </details>
 `;
 }

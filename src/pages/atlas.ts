@@ -246,7 +246,8 @@ ${path === null ? pathHint(question) : pathResult(model, path)}</section>
 
 function nameOption({ id }: GraphNode): Html {
   const [value, label] = [reference(id), nameInCell(id)];
-  return html`<option value="${value}">${label === value ? '' : label}</option>`;
+  // Without its end tag, which HTML leaves to the writer: there are many.
+  return html`<option value="${value}">${label === value ? '' : label}`;
 }
 
 function pathHint({ from, to }: AtlasQuestion): Html {

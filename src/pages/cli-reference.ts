@@ -5,7 +5,7 @@ import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
 import { type Html, html } from './html.ts';
 import type { CommandEntry, CommandReference } from './reference/command-reference.ts';
-import { nothingFits, referenceContents } from './reference-contents.ts';
+import { fieldItem, nothingFits, referenceContents } from './reference-contents.ts';
 import { REFERENCE_STYLE } from './reference-style.ts';
 import { capital } from './values.ts';
 
@@ -98,10 +98,7 @@ ${termList(command.options)}</article>
 
 function termList(terms: CommandEntry['options']): Html {
   return html`<dl class="fields">
-${terms.map(
-  ({ term, description }) => html`<div><dt>${term}</dt><dd>${description}</dd></div>
-`,
-)}</dl>
+${terms.map(({ term, description }) => fieldItem(term, description))}</dl>
 `;
 }
 
@@ -141,6 +138,5 @@ ${lines.map(row)}</dl>
 
 function row(line: string): Html {
   const [, term = '', description = ''] = ROW.exec(line) ?? [];
-  return html`<div><dt>${term}</dt><dd>${description}</dd></div>
-`;
+  return fieldItem(term, description);
 }

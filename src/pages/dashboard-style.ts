@@ -1,8 +1,7 @@
 /** Bars, small lines, changes and tables of the dashboard. */
 export const DASHBOARD_STYLE = `
-.stats li:has(.spark svg) { grid-template-columns: minmax(0, 1fr) 6rem; }
-.stats .spark { grid-area: 1 / 2 / 3 / 3; }
-.spark svg { display: block; width: 100%; height: 1.75rem; overflow: visible; }
+.spark { grid-area: 1 / 2 / 3; }
+.spark svg { display: block; width: 6rem; height: 1.75rem; overflow: visible; }
 .spark path { fill: none; stroke: var(--accent); stroke-width: 1.5; vector-effect: non-scaling-stroke; }
 .bar { display: block; width: 100%; height: 12px; border-radius: 6px; background: var(--sunken); }
 .bar rect { fill: var(--tone, var(--muted)); }

@@ -1,6 +1,7 @@
 /**
  * `/dashboard`: health and trust at a glance [service-read-endpoints], [core-6-5], legible from across a
- * room. Every element that changes has `data-field`, its path in `/dashboard.json`.
+ * room. Every element that changes has `data-field` or
+ * `data-key`, its path in `/dashboard.json`.
  */
 
 import type {
@@ -157,7 +158,7 @@ ${urgent.length === 0 ? untroubled(summary) : urgentTable(urgent, summary)}</sec
 }
 
 function bar(parts: ReturnType<typeof barOf>): Html {
-  return html`<svg class="bar" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true">${parts.map(({ tone, state, x, width }) => html`<rect class="${tone} s-${state}" x="${x}" y="0" width="${width}" height="3"/>`)}</svg>`;
+  return html`<svg class="bar" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true">${parts.map(({ tone, state, x, width }) => html`<rect class="${tone} s-${state}" x="${x}" width="${width}" height="3"/>`)}</svg>`;
 }
 
 function stateCounts(parts: ReturnType<typeof barOf>): Html {

@@ -39,7 +39,7 @@ function fleetBar(fleet: Fleet | null): Html {
     ['danger', ok, bad],
     ['warn', ok + bad, 100 - ok - bad],
   ] as const;
-  return html`<svg class="bar" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true">${parts.map(([tone, x, width]) => html`<rect class="${tone}" x="${x}" y="0" width="${width}" height="3"/>`)}</svg>`;
+  return html`<svg class="bar" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true">${parts.map(([tone, x, width]) => html`<rect class="${tone}" x="${x}" width="${width}" height="3"/>`)}</svg>`;
 }
 
 function fleetStats(fleet: Fleet | null, active: number, tracked: number): Stat[] {

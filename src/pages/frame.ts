@@ -98,7 +98,7 @@ export function framed(parts: FramedParts, site: Site): Html {
 <html lang="en"${theme === null ? NO_HTML : html` data-theme="${theme}"`}>
 <head>
 <meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="viewport" content="width=device-width">
 <title>${title} · ${isolate(networkName)}</title>
 <link rel="icon" href="data:,">
 ${site.head}</head>

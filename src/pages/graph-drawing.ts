@@ -42,7 +42,7 @@ export interface PlacedNode extends Point {
 export interface DrawnNode extends PlacedNode {
   readonly name: string;
   readonly title: string;
-  /** Starts with the name as drawn, so that the accessible name matches the visible one. */
+  /** The accessible name; unlike the title, it begins with the name as drawn, which may be a part of the whole. */
   readonly spoken: string;
 }
 

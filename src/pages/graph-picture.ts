@@ -11,7 +11,7 @@ import {
   STATE_WORDS,
 } from './graph-model.ts';
 import { atlasLink } from './graph-names.ts';
-import { type Html, html, keyed } from './html.ts';
+import { type Html, html, keyed, NO_HTML } from './html.ts';
 import { capital } from './values.ts';
 
 /** What a page emphasizes; everything else is dimmed. */
@@ -88,7 +88,7 @@ function drawnNode(
   );
   const ring = (kind: string, room: number) =>
     html`<circle class="${kind}" cx="${x}" cy="${y}" r="${radius + room}"/>`;
-  return html`<a href="${atlasLink(node.id)}#selected" class="${names}" aria-label="${spoken}"><title>${title}</title>
+  return html`<a href="${atlasLink(node.id)}#selected" class="${names}"${spoken === title ? NO_HTML : html` aria-label="${spoken}"`}><title>${title}</title>
 ${node.revocations.length > 0 ? ring('evidence', 5) : ''}${node.isOwn ? ring('own-ring', 3) : ''}${ring('dot', 0)}
 <text x="${label.x}" y="${label.y}" text-anchor="${label.anchor}">${name}</text></a>
 `;

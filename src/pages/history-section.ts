@@ -63,11 +63,11 @@ export function spark(series: SeriesName): Html {
   return html`<span class="spark" data-series="${series}"></span>`;
 }
 
-const SPARK = /(?<=<span class="spark" data-series="(\w+)">)(?=<\/span>)/g;
+const SPARK = / data-series="(\w+)">/g;
 
 export function withHistory({ markup }: LivePageContent, { section, sparks }: DrawnHistory): Html {
   const [before = '', after = ''] = markup.text.split(HISTORY_PLACE.text);
-  const filled = before.replace(SPARK, (_, name) => sparks.get(name)?.text ?? '');
+  const filled = before.replace(SPARK, (_, name) => `>${sparks.get(name)?.text ?? ''}`);
   return Html.trusted(`${filled}<div id="history">${section.text}</div>${after}`);
 }
 

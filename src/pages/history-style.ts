@@ -1,6 +1,5 @@
 /** Drawings of the history. Curves differ in their dashes as well as in their colors. */
 export const HISTORY_STYLE = `
-#history:empty { display: none; }
 .ranges { display: flex; flex-wrap: wrap; gap: 0.25rem; padding: 0; list-style: none; }
 .ranges a { display: block; padding: 0.375rem 0.75rem; border-radius: 6px; font-size: 0.875rem; text-decoration: none; }
 .ranges a[aria-current] { background: var(--accent-soft); font-weight: 600; }

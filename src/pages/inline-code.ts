@@ -14,12 +14,13 @@ export function inlineCode(text: string): InlineCode {
   return { text, source: `'sha256-${createHash('sha256').update(text).digest('base64')}'` };
 }
 
-/** A style sheet without the spaces and line breaks that only readers of the source need. */
+/** A style sheet without the spaces, line breaks and zeros that only readers of the source need. */
 export function inlineStyle(css: string): InlineCode {
   const compact = css
     .replace(/\s+/g, ' ')
     .replace(/ ?([{};,>]) ?/g, '$1')
     .replaceAll(': ', ':')
-    .replaceAll(';}', '}');
+    .replaceAll(';}', '}')
+    .replaceAll(/(?<![\d.])0\./g, '.');
   return inlineCode(compact.trim());
 }

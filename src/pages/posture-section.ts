@@ -47,11 +47,11 @@ export const FINDING_CURES: { readonly [rule: string]: readonly [href: string, c
 export function postureSection({ status, findings, unknown }: Posture, below = NO_HTML): Html {
   const { tone, word } = status === 'ok' && unknown.length > 0 ? SO_FAR : VERDICTS[status];
   return html`<section class="posture ${tone}" id="posture" aria-labelledby="posture-word">
-<h2 id="posture-word" class="posture-word">${WHEN_LOST}${word}</h2>
+<h2 id="posture-word">${WHEN_LOST}${word}</h2>
 ${below}${
   findings.length + unknown.length === 0
     ? NO_HTML
-    : html`<ul class="posture-reasons" id="warnings">
+    : html`<ul id="warnings">
 ${findings.map(finding)}${unknown.map(
   ({ sentence }) => html`<li>${withTimes(sentence)}</li>
 `,
@@ -76,9 +76,9 @@ export const POSTURE_STYLE = `
   border: 1px solid; border-left-width: 8px; border-radius: var(--radius);
   background: var(--soft); color: var(--tone);
 }
-.posture-word { font-size: clamp(1.5rem, 1.1rem + 1.6vw, 2.5rem); }
+.posture h2 { font-size: clamp(1.5rem, 1.1rem + 1.6vw, 2.5rem); }
 .posture > :not(h2) { color: var(--ink); }
-.posture-reasons { padding-inline-start: 1.25rem; }
+.posture ul { padding-inline-start: 1.25rem; }
 .posture a { color: inherit; }
 .posture code { color: var(--muted); }
 `;

@@ -1,5 +1,5 @@
-/** The sidebar of a reference: search, and links to groups and entries. */
-import { type Html, html } from './html.ts';
+/** The sidebar of a reference: search, and links to groups and entries; and the items of its lists. */
+import { type Content, type Html, html } from './html.ts';
 
 export interface ContentsGroup {
   readonly id: string;
@@ -40,6 +40,12 @@ ${links.map(
 </div>
 `,
 )}</nav>
+`;
+}
+
+/** A name and what is said about it; without the end tags that HTML leaves to the writer, because there are thousands. */
+export function fieldItem(name: string, about: Content): Html {
+  return html`<div><dt>${name}<dd>${about}</div>
 `;
 }
 

@@ -27,7 +27,6 @@ export const REFERENCE_STYLE = inlineStyle(`${FACTS_STYLE}${INPUT_STYLE}${CODE_S
 h3 .verb { color: var(--accent); margin-inline-end: 0.25rem; }
 .entry .facts { font-size: 0.875rem; gap: 0.25rem 1.25rem; grid-template-columns: minmax(6.5rem, max-content) minmax(0, 1fr); }
 .entry .facts dt { font-size: inherit; }
-.entry .facts dd { margin: 0; }
 .notes { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.5rem; color: var(--muted); font-size: 0.8125rem; line-height: 1.6; }
 .notes pre { font-size: inherit; white-space: pre-wrap; }
 .notes .fields { font-size: inherit; }

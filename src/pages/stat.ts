@@ -10,7 +10,7 @@ export type Tone = 'ok' | 'warn' | 'danger' | 'neutral';
 
 export interface Stat {
   readonly label: string;
-  /** The path of the value in the document. */
+  /** The path of the value in the document; also the key of the value. */
   readonly field: string;
   /** Null if not known. */
   readonly value: string | number | null;
@@ -30,13 +30,17 @@ ${rows.map(statItem)}</ul>
 function statItem({ label, field, value, note = NO_HTML, tone = 'neutral', series }: Stat): Html {
   const shown =
     value === null ? 'Not known' : typeof value === 'number' ? shownCount(value) : capital(value);
+<<<<<<< HEAD
   return html`<li><span class="stat-label">${label}</span>${series === undefined ? NO_HTML : spark(series)}${keyed(field, html`<span class="stat-value ${tone}"><strong data-field="${field}">${shown}</strong> <small>${value === null ? NO_HTML : note}</small></span>`)}</li>
+=======
+  return html`<li><span class="stat-label">${label}</span>${series === undefined ? NO_HTML : spark(series)}${keyed(field, html`<span class="stat-value ${tone}"><strong>${shown}</strong> <small>${note}</small></span>`)}</li>
+>>>>>>> 644fc893 (Make pages lighter again: one margin rule for all elements, fields without end tags that HTML leaves out, the rules of the numbers only on their page)
 `;
 }
 
 export const STAT_STYLE = `
 .stats { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr)); padding: 0; list-style: none; overflow: hidden; background: var(--surface); border: 1px solid var(--line); border-radius: var(--radius); }
-.stats li { display: grid; align-content: start; gap: 0 0.75rem; padding: 0.5rem 1rem; box-shadow: -1px -1px var(--line); }
+.stats li { display: grid; grid-template-columns: minmax(0, 1fr) auto; align-content: start; gap: 0 0.75rem; padding: 0.5rem 1rem; box-shadow: -1px -1px var(--line); }
 .stat-label { font-size: 0.875rem; color: var(--muted); }
 .stat-value { grid-column: 1; font-size: 1.25rem; line-height: 1.3; }
 .stat-value small { font-size: 0.8125rem; color: var(--muted); }

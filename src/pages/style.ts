@@ -31,14 +31,13 @@ const COLOURS = `
 `;
 
 const TEXT = `
-*, *::before, *::after { box-sizing: border-box; }
+*, ::before, ::after { box-sizing: border-box; margin: 0; }
 html { -webkit-text-size-adjust: 100%; scroll-padding-top: 5rem; }
 body {
-  margin: 0; background: var(--paper); color: var(--ink);
+  background: var(--paper); color: var(--ink);
   font: 1rem/1.55 var(--sans); overflow-wrap: anywhere;
   font-variant-numeric: tabular-nums;
 }
-h1, h2, h3, h4, p, ul, ol, dl, dd, figure, pre { margin: 0; }
 h1, h2, h3, h4 { line-height: 1.25; text-wrap: balance; }
 h1 { font-size: clamp(1.6rem, 1.2rem + 1.8vw, 2.25rem); font-weight: 650; letter-spacing: -0.02em; }
 h2 { font-size: 1.25rem; font-weight: 650; letter-spacing: -0.01em; }

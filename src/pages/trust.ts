@@ -25,7 +25,7 @@ import { type TrustPageQuestion, trustDataLink, trustForm, trustLink } from './t
 import { exactTime, followedText, sovereignLink, treatyLink } from './values.ts';
 
 const TRUST_STYLE = `
-.left-out { grid-column: 1 / -1; min-width: 0; margin: 0; padding: 0; border: 0; display: grid; gap: 0.25rem; }
+.left-out { grid-column: 1 / -1; min-width: 0; padding: 0; border: 0; display: grid; gap: 0.25rem; }
 .left-out legend { padding: 0; font-size: 0.875rem; color: var(--muted); }
 .left-out label { display: flex; align-items: center; gap: 0.5rem; min-height: 1.75rem; }
 .left-out input { flex: none; min-height: 0; width: 1.125rem; height: 1.125rem; }
@@ -87,7 +87,7 @@ ${explanation === null ? '' : html`${cutSection(question, explanation.cut)}${can
 function verdict(answer: ExplainedTrust): Html {
   const { trusted, reason } = answer;
   const word = reason === 'indeterminate' ? 'Not known' : trusted ? 'Trusted' : 'Not trusted';
-  return html`<div class="posture ${trusted ? 'ok' : 'warn'}"><h2 id="answer" class="posture-word">${word}</h2>
+  return html`<div class="posture ${trusted ? 'ok' : 'warn'}"><h2 id="answer">${word}</h2>
 <p>${condition(answer)}${sentence(answer)} <code>${reason}</code></p></div>
 `;
 }

@@ -11,7 +11,11 @@ export function showHistory(): void {
 
   place.addEventListener('pointermove', async (event) => {
     newest = event;
-    if (drawn !== place.textContent) numbers = fetchedPage(withNumbers());
+    if (drawn !== place.textContent) {
+      const link = place.querySelector<HTMLAnchorElement>('[href*="numbers"]');
+      // The page that shows the numbers has no link to them.
+      numbers = fetchedPage(link?.href ?? location.href);
+    }
     drawn = place.textContent;
     const page = await numbers;
     if (newest === event) point(place, event, page);
@@ -20,12 +24,6 @@ export function showHistory(): void {
     newest = null;
     clear(place);
   });
-}
-
-function withNumbers(): string {
-  const address = new URL(location.href);
-  address.searchParams.set('numbers', 'shown');
-  return address.href;
 }
 
 function point(place: HTMLElement, { target, clientX }: PointerEvent, page: Document | null): void {

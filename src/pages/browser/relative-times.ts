@@ -3,13 +3,13 @@ const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** The distance in seconds from which each unit is used. */
+/** Units of more than a day are used from two of them on. */
 const UNITS = [
-  [2 * 365 * DAY, 365 * DAY, 'year'],
-  [60 * DAY, 30 * DAY, 'month'],
-  [DAY, DAY, 'day'],
-  [HOUR, HOUR, 'hour'],
-  [0, MINUTE, 'minute'],
+  [365 * DAY, 'year'],
+  [30 * DAY, 'month'],
+  [DAY, 'day'],
+  [HOUR, 'hour'],
+  [MINUTE, 'minute'],
 ] as const;
 
 const words = new Intl.RelativeTimeFormat('en', { numeric: 'always' });
@@ -31,7 +31,8 @@ function relate(): void {
 
 function inWords(seconds: number): string {
   const distance = Math.abs(seconds);
-  if (distance < MINUTE) return 'now';
-  const [, length, unit] = UNITS.find(([least]) => distance >= least) ?? UNITS[4];
+  const found = UNITS.find(([length]) => distance >= (length > DAY ? 2 * length : length));
+  if (found === undefined) return 'now';
+  const [length, unit] = found;
   return words.format(Math.sign(seconds) * Math.floor(distance / length), unit);
 }
