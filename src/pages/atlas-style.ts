@@ -1,7 +1,6 @@
 export const ATLAS_STYLE = `
 .full-name { display: block; max-width: 60rem; }
-#selected { scroll-margin-top: 5rem; padding: clamp(1rem, 2vw, 1.5rem); border: 1px solid var(--line-strong); border-radius: var(--radius); }
-#selected:focus { outline: none; }
+#selected { padding: clamp(1rem, 2vw, 1.5rem); border: 1px solid var(--line-strong); border-radius: var(--radius); }
 #selected:has(> .notice) { padding: 0; border: 0; }
 @media (max-width: 30rem) {
   #selected { padding: 0; border: 0; }

@@ -30,11 +30,7 @@ ${rows.map(statItem)}</ul>
 function statItem({ label, field, value, note = NO_HTML, tone = 'neutral', series }: Stat): Html {
   const shown =
     value === null ? 'Not known' : typeof value === 'number' ? shownCount(value) : capital(value);
-<<<<<<< HEAD
-  return html`<li><span class="stat-label">${label}</span>${series === undefined ? NO_HTML : spark(series)}${keyed(field, html`<span class="stat-value ${tone}"><strong data-field="${field}">${shown}</strong> <small>${value === null ? NO_HTML : note}</small></span>`)}</li>
-=======
-  return html`<li><span class="stat-label">${label}</span>${series === undefined ? NO_HTML : spark(series)}${keyed(field, html`<span class="stat-value ${tone}"><strong>${shown}</strong> <small>${note}</small></span>`)}</li>
->>>>>>> 644fc893 (Make pages lighter again: one margin rule for all elements, fields without end tags that HTML leaves out, the rules of the numbers only on their page)
+  return html`<li><span class="stat-label">${label}</span>${series === undefined ? NO_HTML : spark(series)}${keyed(field, html`<span class="stat-value ${tone}"><strong>${shown}</strong> <small>${value === null ? NO_HTML : note}</small></span>`)}</li>
 `;
 }
 

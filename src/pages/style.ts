@@ -46,7 +46,7 @@ h4 { font-size: 0.875rem; font-weight: 650; }
 a { color: var(--accent); text-decoration-thickness: 1px; text-underline-offset: 0.18em; }
 a:hover { text-decoration-thickness: 2px; }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; border-radius: 3px; }
-main:focus { outline: none; }
+[tabindex="-1"]:focus { outline: none; }
 code, pre, kbd, .mono { font-family: var(--mono); font-size: 0.875em; }
 .muted { color: var(--muted); }
 .small { font-size: 0.875rem; }
@@ -84,7 +84,7 @@ const LAYOUT = `
 .tool:hover { color: var(--ink); border-color: var(--line-strong); }
 .search-link { padding-inline: 0.75rem; font-size: 0.875rem; text-decoration: none; }
 .search-link kbd { padding-inline: 0.3125rem; border: 1px solid var(--line); border-radius: 4px; }
-.theme::before { content: ""; width: 0.9375rem; height: 0.9375rem; border: 1.5px solid; border-radius: 50%; background: linear-gradient(90deg, #0000 50%, currentColor 0); }
+.theme::before { content: ""; width: 0.9375rem; height: 0.9375rem; border: 1.5px solid; border-radius: 50%; background: conic-gradient(currentColor 50%, #0000 0); }
 main { display: grid; grid-template-columns: minmax(0, 1fr); gap: 2.5rem; padding-block: clamp(1.5rem, 4vw, 3rem) 3rem; }
 .page-head { display: grid; gap: 0.5rem; }
 .lede { max-width: 44rem; font-size: 1.0625rem; color: var(--muted); text-wrap: pretty; }
@@ -139,7 +139,7 @@ pre.code {
 export const ADDED_STYLE = `
 dd.id, dd > .id, li > .id { display: grid; grid-template-columns: minmax(0, max-content) auto; justify-content: start; align-items: end; }
 .copy-id { margin-inline-start: 0.375rem; padding: 0; width: 1.5rem; height: 1.5rem; border: 0; border-radius: 4px; background: none; color: var(--muted); vertical-align: middle; cursor: pointer; }
-.copy-id::before { content: ""; display: block; width: 0.5625rem; height: 0.6875rem; margin: 0.125rem auto 0 0.375rem; border: 1.5px solid currentColor; border-radius: 2px; box-shadow: 3px -3px 0 -1.5px var(--surface), 3px -3px 0 0 currentColor; }
+.copy-id::before { content: ""; display: block; width: 0.5625rem; height: 0.6875rem; margin: 0.125rem auto 0 0.375rem; border: 1.5px solid; border-radius: 2px; box-shadow: 3px -3px 0 -1.5px var(--surface), 3px -3px 0 0 currentColor; }
 .copy-id[data-copied] { color: var(--ok); }
 .copy-id[data-copied]::before { background: currentColor; }
 .copy-id:hover { color: var(--ink); background: var(--sunken); }
