@@ -107,7 +107,7 @@ export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): 
     acceptsGzip: (isRead || wantsErrorPage) && acceptsGzip(head.header('accept-encoding')),
     stream: route?.isStream === true ? streamHeadOf(head) : null,
     wantsErrorPage,
-    baseUrl: isRead ? baseUrlOf(head, edge) : '',
+    baseUrl: route?.usesBaseUrl === true ? baseUrlOf(head, edge) : '',
     cors: corsOrigins === null ? null : corsRequest(corsOrigins, head),
   };
 }

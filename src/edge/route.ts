@@ -26,6 +26,7 @@ export interface RouteRequest extends SignedRequest {
   /** Milliseconds since the epoch: the edge's one clock reading for this request. */
   readonly now: number;
   readonly remoteAddr: string;
+  /** Empty unless the route has `usesBaseUrl`. */
   readonly baseUrl: string;
   readonly ifNoneMatch: string;
   readonly acceptsGzip: boolean;

@@ -54,6 +54,8 @@ export interface RouteDescription {
   readonly hasEtag?: true;
   /** While no writer is known, its last answer is repeated, marked as possibly outdated [link-6]. */
   readonly hasLastCopy?: true;
+  /** The answer depends on the URL under which the client reached this service. */
+  readonly usesBaseUrl?: true;
   /** The answer continues until either side ends it. */
   readonly isStream?: true;
   readonly summary: string;

@@ -35,6 +35,7 @@ export const documentRoutes: readonly RouteEntry[] = [
   {
     ...PUBLIC_DOCUMENT,
     path: '/sovereign.json',
+    usesBaseUrl: true,
     hasLastCopy: true,
     summary: 'Public metadata of the sovereign',
     answer: SovereignDocument,

@@ -48,6 +48,7 @@ export const pageRoutes: readonly RouteEntry[] = [
   {
     method: 'GET',
     path: LIVE_PATH,
+    usesBaseUrl: true,
     access: 'public',
     limit: 'none',
     query: Type.Object({
@@ -103,6 +104,7 @@ export const referenceRoutes: readonly RouteEntry[] = [
   {
     ...PUBLIC_DOCUMENT,
     path: '/swagger.json',
+    usesBaseUrl: true,
     summary: 'This HTTP surface as OpenAPI 3.0.3',
     answer: { contentType: 'application/json' },
     refusals: [],
