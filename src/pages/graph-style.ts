@@ -46,16 +46,14 @@ export const GRAPH_STYLE = `
   fill: var(--ink); font-family: var(--sans); font-size: calc(${LABEL_SIZE}px / var(--closeness, 1)); paint-order: stroke; stroke: var(--surface);
   stroke-width: 0.27em; stroke-linejoin: round; pointer-events: none;
 }
-.node.own text { font-weight: 650; }
+.node:is(.own, .selected, :focus-visible, :hover) text { font-weight: 650; }
 .node.crowded text { visibility: hidden; }
 .close .node.crowded text { visibility: visible; }
 .node.crowded:hover text, .node.crowded:focus text, .node.crowded.lit.near text, .focused .node.crowded.hot text, .node.selected text { visibility: visible; }
 .node:hover .dot, .node:focus .dot { stroke: var(--ink); stroke-width: 2.5; }
 .node:focus { outline: none; }
 .node:focus-visible .dot { stroke: var(--ink); stroke-width: 4; }
-.node:focus-visible text, .node:hover text { font-weight: 650; }
 .node.selected .dot { fill: var(--warn); stroke: var(--ink); stroke-width: 3; }
-.node.selected text { font-weight: 650; }
 .graph-picture:not(.focused) .links .dim, .focused .links .link:not(.hot) { stroke-opacity: 0.1; marker-end: none; }
 .graph-picture:not(.focused) .links .lit, .focused .links .hot { stroke-width: 2.5; stroke-opacity: 1; }
 :is(.graph-picture:not(.focused) .dim, .focused .node:not(.hot)) :is(.dot, .own-ring, .evidence) { opacity: 0.25; }
