@@ -171,7 +171,7 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 /** Evaluates axe-core instead of adding it as a script, which the policy of the page would block. */
 async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(AXE);
+  if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(AXE);
   return page.evaluate<
     string[]
   >(`axe.run(document, { resultTypes: ['violations'], selectors: false }).then((found) =>
