@@ -72,7 +72,7 @@ for (const [trouble, sentence] of [
   ['silent', /role="alert">No answer from the authority at [^<]*it timed out/],
   [
     'limited',
-    /role="alert">The authority refused: Rate limit exceeded [^<]*try again in 30 seconds[.<]/,
+    /role="alert">The authority refused: Rate limit exceeded [^<]*try again in 30 seconds</,
   ],
   ['stopping', /role="alert">The authority failed: The authority is shutting down/],
   ['foreign', /role="alert">The answer did not come from a network authority/],

@@ -109,11 +109,11 @@ function connectionOf(options: ConsoleOptions): Connection {
   };
 }
 
-/** A page has no option --wait. */
+/** A page has no option --wait; how long to wait is the whole cure. */
 export function problemSentence(error: unknown): string {
   const { message, cure } = outcomeOf(error);
   const problem = message.replace(', or use --wait', '');
-  return cure ? `${problem}. ${cure}` : problem;
+  return cure && problem === message ? `${message}. ${cure}` : problem;
 }
 
 /** The options that lead another command to the same authority, with the same key. */
