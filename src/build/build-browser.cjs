@@ -30,6 +30,8 @@ function browserScripts() {
     target: 'es2022',
     charset: 'utf8',
     logLevel: 'error',
+    // Without "use strict", which would be on every page twice: the compiler has checked the sources as modules.
+    tsconfigRaw: {},
   });
   return new Map(outputFiles.map(({ path, text }) => [basename(path, '.js'), text.trimEnd()]));
 }
