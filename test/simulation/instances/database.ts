@@ -151,13 +151,14 @@ export class Database {
   loseEnd(changes: number): void {
     const before = this.#past.at(-1 - changes);
     if (before === undefined) return;
+    // Lost states do not come back with the next loss.
+    this.#past.splice(-changes);
     Object.assign(this.lease, before.lease);
     this.disk = copyOfDisk(before.disk);
     for (const { facts } of this.changes.splice(before.changes)) {
       for (const fact of facts) this.lost.add(fact);
     }
     this.hasLost = true;
-    this.#note();
   }
 
   #note(): void {
