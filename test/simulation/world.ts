@@ -48,10 +48,10 @@ export class World extends Service {
   /** Sends a request, and leaves it in flight if it must be stored. */
   async send(sent: Sent, late: number): Promise<void> {
     const edgeNow = this.now;
-    this.proofs.noteTime();
     const perform = sent.judge(edgeNow);
     if (perform === null) return;
     this.runtime.advance(late);
+    this.proofs.noteTime();
     const possible = sent.predict(this.moment(edgeNow));
     const { authority } = this.decided;
     if (sent.proof !== undefined) this.proofs.noteTried(sent.proof);
