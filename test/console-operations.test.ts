@@ -66,7 +66,7 @@ suite('audit', () => {
     const { text, headers } = await console.page('audit-check');
     assert.match(String(headers['content-type']), /^text\/html/);
     assert.match(text, /<a href="\.\/audit" aria-current="page">Audit<\/a>.*<h1>.*<\/main>/s);
-    assert.match(text, /The log is whole: each of its \d+ entries.*Last hash.*[0-9a-f]{64}/s);
+    assert.match(text, /The log is intact: each of its \d+ entries.*Last hash.*[0-9a-f]{64}/s);
     await using lost = await startTestConsole(na, { url: 'http://127.0.0.1:1' });
     const failed = await lost.page('audit-check');
     assert.match(failed.text, /role="alert">The log is not verified: .*<\/main>/s);

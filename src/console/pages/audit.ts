@@ -1,4 +1,4 @@
-/** *Audit*: what happened, who did it, and whether the log is whole. */
+/** *Audit*: what happened, who did it, and whether the log is intact. */
 import type { LoggedEvent } from '../../client/event-chain.ts';
 import { shownCount } from '../../pages/counts.ts';
 import { emptyState } from '../../pages/empty-state.ts';
@@ -160,7 +160,7 @@ async function* verified(
     for await (const event of context.client.events({ follow: false, signal })) {
       last = event;
       if (event.index % PROGRESS_EVERY === 0)
-        yield html`<li>${shownCount(event.index)} entries are as they were.</li>\n`.text;
+        yield html`<li>${shownCount(event.index)} entries verified.</li>\n`.text;
     }
   } catch (error) {
     const problem = problemLine(`The log is not verified: ${await context.problemOf(error)}`);
@@ -171,11 +171,11 @@ async function* verified(
 }
 
 function whole({ index, hash }: LoggedEvent): Html {
-  return html`<p class="notice ok">The log is whole: each of its ${shownCount(index)} entries continues the one before.</p>
+  return html`<p class="notice ok">The log is intact: each of its ${shownCount(index)} entries continues the one before.</p>
 <dl class="facts">
 <dt>Last hash</dt><dd>${idValue(hash)}</dd>
 </dl>
-<p>Compare it with a copy that you keep elsewhere: an authority could show another log that is whole, too.</p>
+<p>Compare it with a copy that you keep elsewhere: an authority could show another log that is intact, too.</p>
 <p class="actions"><a href="./audit">Back to the entries</a></p>
 `;
 }

@@ -157,7 +157,7 @@ export const DESCRIBE_NODE: Action = {
       ...Object.fromEntries(added),
     };
     if (!isRenamed && Object.keys(changes).length === 0) {
-      throw new FormProblem('The name and the labels are as they were.');
+      throw new FormProblem('Neither the name nor the labels have changed.');
     }
     return {
       sentence: `Set the name and labels of ${title}.`,
