@@ -110,7 +110,10 @@ export class Contacts {
     this.#now = new Map();
     this.#renewing.clear();
     for (const [id, { issuedAt, renewedAt }] of certificates) {
-      const contact = this.#stored.get(id) ?? { earliest: issuedAt, latest: issuedAt };
+      const issued = { earliest: issuedAt, latest: issuedAt };
+      const stored = this.#stored.get(id) ?? issued;
+      // What was not stored leaves the time of issue, which is later if the clock was set back in between.
+      const contact = stored.latest < issuedAt ? either(stored, issued) : stored;
       this.#now.set(id, contact);
       if (renewedAt === null || contact.earliest > renewedAt) continue;
       if (contact.latest <= renewedAt) this.#now.delete(id);
