@@ -12,6 +12,12 @@ export interface World {
   readonly folders: ReadonlyMap<string, KeyFolder>;
 }
 
+/**
+ * A commit that the database has lost may be answered up to 208 ms later, and the key that it replaced is deleted then.
+ * The process ends because of the loss, and must find the copy when it starts again, after 200 ms.
+ */
+const RESTORED_AFTER_MS = [50, 250] as const;
+
 /** Lease renewals count as changes, too. */
 const MOST_LOST_CHANGES = 6;
 
@@ -66,7 +72,7 @@ export const FAULTS = {
     return null;
   },
   /** A lagging standby replaces the database. */
-  'database loses its end'({ database, folders }, _instance, lasts) {
+  'database loses its end'({ database, folders }, { machine: { clockwork } }, lasts) {
     database.loseEnd(1 + (lasts % MOST_LOST_CHANGES));
     // The lost changes may include the replacement of a key whose file was deleted since: the one who promotes the standby
     // restores a copy.
@@ -74,6 +80,7 @@ export const FAULTS = {
       for (const folder of folders.values()) folder.putBack();
     };
     putBack();
+    for (const later of RESTORED_AFTER_MS) clockwork.at(clockwork.now + later, putBack);
     return putBack;
   },
   'slow database'({ database }) {
