@@ -79,6 +79,15 @@ async function playOn(history: History, defect: Defect): Promise<void> {
     const instance = instances[index] as Instance;
     clockwork.at(BEGINS_MS + at, () => clients.send(instance, request));
   }
+  // Instances that have followed the change of a key accept nothing from those that have not, until they are restarted.
+  clockwork.at(WELL_MS - RECOVERY_MS, () => {
+    if (![...database.lost].some(isKeyChange)) return;
+    for (const instance of instances) {
+      instance.folder.putBack();
+      instance.kill();
+      instance.start();
+    }
+  });
   // A holder notices that the database has lost its last changes when it stores something.
   for (const instance of instances) {
     clockwork.at(WELL_MS - RECOVERY_MS, () => {
