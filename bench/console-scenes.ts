@@ -128,15 +128,9 @@ export const CONSOLE_SCENES: readonly ConsoleScene[] = [
   scene('attestation-revoke', (page) =>
     firstOf(page, './attestations', 'td >> text=Revoke…', 'main form button'),
   ),
-  scene('describe-node', async (page) => {
-    if (!(await firstOf(page, './nodes', 'tbody a'))) return false;
-    await page.fill('[name="labels"]', 'env=staging\nowner=edge-team');
-    return followed(page, 'text=Set name and labels…');
-  }),
+  scene('describe-node', describeFirst),
   scene('describe-done', async (page) => {
-    if (!(await firstOf(page, './nodes', 'tbody a'))) return false;
-    await page.fill('[name="labels"]', 'env=staging\nowner=edge-team');
-    await followed(page, 'text=Set name and labels…');
+    if (!(await describeFirst(page))) return false;
     return followed(page, 'button:has-text("Set name and labels")');
   }),
   scene('audit-none', (page) => open(page, './audit?q=nothing-like-it')),
@@ -190,6 +184,12 @@ async function firstOf(page: Page, path: string, ...selectors: string[]): Promis
   await open(page, path);
   for (const selector of selectors) if (!(await followed(page, selector))) return false;
   return true;
+}
+
+async function describeFirst(page: Page): Promise<boolean> {
+  if (!(await firstOf(page, './nodes', 'tbody a'))) return false;
+  await page.fill('[name="labels"]', 'env=staging\nowner=edge-team');
+  return followed(page, 'text=Set name and labels…');
 }
 
 /** Opens the confirmation for revoking a node's key as compromised. */

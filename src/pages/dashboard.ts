@@ -1,7 +1,6 @@
 /**
  * `/dashboard`: health and trust at a glance [service-read-endpoints], [core-6-5], legible from across a
- * room. Every element that changes has `data-field` or
- * `data-key`, its path in `/dashboard.json`.
+ * room. Every element that changes has `data-field` or `data-key`, its path in `/dashboard.json`.
  */
 
 import type {

@@ -19,7 +19,7 @@ import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { Sliced } from '../subjects/sliced.ts';
 import { type TreatyBehind, treatiesBehind } from '../views/treaties-behind.ts';
-import { descriptionOf, descriptionRow } from './node-descriptions.ts';
+import { descriptionRow } from './node-descriptions.ts';
 
 export const readAdoption: Handler<'readAdoption'> = (na) => new Sliced(adoption(na));
 
@@ -84,7 +84,7 @@ function laggardRow(na: Authority, { statement }: Adoption, { certId }: Laggard)
     {
       cert_id: certId,
       node_public_key: nodePublicKey,
-      ...descriptionRow(descriptionOf(na, nodePublicKey)),
+      ...descriptionRow(na.certificates.descriptionOf(certId)),
       roles: [...roles],
       issued_at: formatInstant(issuedAt),
       expires_at: formatInstant(expiresAt),

@@ -17,7 +17,7 @@ import type { LastContact } from '../liveness/last-contact.ts';
 import type { Subject } from '../subjects/kinds.ts';
 import { beginningWith } from '../tables/sorted-texts.ts';
 import { isInHealth } from '../views/posture.ts';
-import { descriptionOf, descriptionRow, lengthOfDescription } from './node-descriptions.ts';
+import { descriptionRow, lengthOfDescription } from './node-descriptions.ts';
 
 /** Approximate number of characters in a row, not counting its roles. */
 const ROW_CHARACTERS = 600;
@@ -130,11 +130,9 @@ function hasStatus(status: CertificateStatus, wanted: CertificateFilter['status'
   return wanted === 'in_use' ? isInUse(status) : (wanted ?? status) === status;
 }
 
-function lengthOf(na: Authority, { certificate: { context } }: Listed): number {
-  const { roles, nodePublicKey } = context;
-  return (
-    ROW_CHARACTERS + roles.join().length + lengthOfDescription(descriptionOf(na, nodePublicKey))
-  );
+function lengthOf(na: Authority, { id, certificate }: Listed): number {
+  const described = lengthOfDescription(na.certificates.descriptionOf(id));
+  return ROW_CHARACTERS + certificate.context.roles.join().length + described;
 }
 
 function rowOf(na: Authority, { id, certificate, contact, status }: Listed): CertificateRow {
@@ -142,7 +140,7 @@ function rowOf(na: Authority, { id, certificate, contact, status }: Listed): Cer
   return {
     cert_id: id,
     node_public_key: context.nodePublicKey,
-    ...descriptionRow(descriptionOf(na, context.nodePublicKey)),
+    ...descriptionRow(na.certificates.descriptionOf(id)),
     roles: [...context.roles],
     status,
     last_contact: formatInstant(contact.lastSeen),

@@ -1,13 +1,9 @@
 /** What operators call the nodes, and what the nodes call themselves [core-4-21]. Only operators read it. */
-import type {
-  NodeDescription,
-  NodeDescriptionRefusal,
-} from '../../../machines/node-description.ts';
+import type { NodeDescriptionRefusal } from '../../../machines/node-description.ts';
 import { Refusal } from '../../base/refusal.ts';
 import type { Described } from '../../protocol/description-filter.ts';
 import { labelsIn } from '../../protocol/rows/node-description.ts';
 import type { Handler } from '../engine/admission.ts';
-import type { Authority } from '../engine/authority.ts';
 import { refusalIn } from '../subjects/kinds.ts';
 
 export const describeNode: Handler<'describeNode'> = (na, unit, given, operator) => {
@@ -33,11 +29,6 @@ export const describeNode: Handler<'describeNode'> = (na, unit, given, operator)
   } else unit.awaitEarlierCommits();
   return { node_public_key: nodePublicKey, ...descriptionRow(context) };
 };
-
-/** The committed description of the node with this key. */
-export function descriptionOf(na: Authority, nodePublicKey: string): NodeDescription | undefined {
-  return na.subjects.committed('node-description', nodePublicKey)?.context;
-}
 
 /** The members that are set, as they are in rows. */
 export function descriptionRow({ name, labels, hostname }: Described = {}) {

@@ -8,7 +8,7 @@ import { formatInstant } from '../../base/timestamp.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import type { ContactView } from '../liveness/rosters.ts';
-import { descriptionOf, descriptionRow } from './node-descriptions.ts';
+import { descriptionRow } from './node-descriptions.ts';
 
 /** Building one piece takes the authority about a millisecond. */
 const ROWS_PER_PIECE = 250;
@@ -37,10 +37,9 @@ export const closeRoster: Handler<'closeRoster'> = (na, roster) => {
 
 function row(na: Authority, { id, status, lastSeen, remoteAddr }: ContactView): string {
   const certificate = na.subjects.committed('certificate', id)?.context;
-  const key = certificate?.nodePublicKey ?? '';
   return jsonText({
-    node_public_key: key,
-    ...descriptionRow(descriptionOf(na, key)),
+    node_public_key: certificate?.nodePublicKey ?? '',
+    ...descriptionRow(na.certificates.descriptionOf(id)),
     roles: certificate?.roles ?? [],
     status,
     last_heartbeat: formatInstant(lastSeen),

@@ -1,6 +1,7 @@
 /** *Audit*: what happened, who did it, and whether the log is intact. */
 import type { LoggedEvent } from '../../client/event-chain.ts';
 import { shownCount } from '../../pages/counts.ts';
+import { facts } from '../../pages/details-page.ts';
 import { emptyState } from '../../pages/empty-state.ts';
 import { type Html, html, NO_HTML } from '../../pages/html.ts';
 import { idValue } from '../../pages/values.ts';
@@ -167,15 +168,12 @@ async function* verified(
     yield `</ul>\n${problem.text}`;
     return;
   }
-  yield `</ul>\n${last === null ? emptyState('The log has no entries.').text : whole(last).text}`;
+  yield `</ul>\n${last === null ? emptyState('The log has no entries.').text : intact(last).text}`;
 }
 
-function whole({ index, hash }: LoggedEvent): Html {
+function intact({ index, hash }: LoggedEvent): Html {
   return html`<p class="notice ok">The log is intact: each of its ${shownCount(index)} entries continues the one before.</p>
-<dl class="facts">
-<dt>Last hash</dt><dd>${idValue(hash)}</dd>
-</dl>
-<p>Compare it with a copy that you keep elsewhere: an authority could show another log that is intact, too.</p>
+${facts([['Last hash', idValue(hash)]])}<p>Compare it with a copy that you keep elsewhere: an authority could show another log that is intact, too.</p>
 <p class="actions"><a href="./audit">Back to the entries</a></p>
 `;
 }

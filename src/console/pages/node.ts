@@ -28,9 +28,11 @@ export const NODE = definePage({
     const key = query.get('key') ?? '';
     const rows = await certificatesOf(context, key);
     const accepted = rows.filter(isAccepted);
+    // A key that is compromised cannot be revoked any further.
+    const isCompromised = rows.some(({ revocation_reason: reason }) => reason === 'key_compromise');
     const [agent, effects, entries] = await Promise.all([
       agentOf(context, key),
-      effectsOf(context, key, accepted, 0, 'unspecified'),
+      isCompromised ? null : effectsOf(context, key, accepted, 0, 'unspecified'),
       recentEntriesOf(context, [key, ...rows.map(({ cert_id: id }) => id)]),
     ]);
     return { key, rows, agent, effects, entries };
@@ -46,7 +48,7 @@ export const NODE = definePage({
         'certificates',
         'Certificates',
         chain(rows, context),
-      )}${agent === null ? NO_HTML : section('agent', 'Agent', agentFacts(agent))}${description(newest, context)}${ifRevoked(rows, effects, context)}${section(
+      )}${agent === null ? NO_HTML : section('agent', 'Agent', agentFacts(agent))}${description(newest, context)}${effects === null ? NO_HTML : ifRevoked(key, effects, context)}${section(
         'audit',
         'Audit log',
         entries.length === 0
@@ -135,14 +137,7 @@ function agentFacts(agent: AgentDescriptor): Html {
   ]);
 }
 
-/** A key that is compromised cannot be revoked any further. */
-function ifRevoked(
-  rows: readonly CertificateRow[],
-  effects: readonly string[],
-  context: Context,
-): Html {
-  const [{ node_public_key: key = '' } = {}] = rows;
-  if (rows.some(({ revocation_reason: reason }) => reason === 'key_compromise')) return NO_HTML;
+function ifRevoked(key: string, effects: readonly string[], context: Context): Html {
   return section(
     'revoked',
     'If it were revoked',
