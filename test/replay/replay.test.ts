@@ -108,6 +108,16 @@ test('after a clean stop, a node continues after what it signed last', () => {
   assert.equal(replay.mustStartAsCrashed(), false);
 });
 
+test('when the clock is set back, a node that has been silent continues after the present', () => {
+  const clock = { now: START };
+  const replay = replayAt(clock, START);
+  replay.begin(START, 0);
+  clock.now -= 2 * TOLERANCE;
+  replay.clockSetBack(clock.now);
+  const verdict = (at: number) => replay.check(HEARTBEAT, 'key', request('n', at), true);
+  assert.deepEqual([verdict(clock.now), verdict(clock.now + 1)], ['stale_timestamp', 'fresh']);
+});
+
 test('after a restore, everything signed before is refused; a genuine sender learns until when', async () => {
   const clock = { now: START };
   const until = START + TOLERANCE;

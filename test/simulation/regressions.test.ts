@@ -236,6 +236,31 @@ test('a key that takes over after a clock was set back is the newer one', async 
 });
 
 const beat = { do: 'beat', session: 0, flaw: 'none', late: 0, isHeld: false } as const;
+const SET_BACK: readonly (readonly [string, readonly Step[]])[] = [
+  ['twice after its clock was set back', [{ do: 'restart' }, { do: 'restart' }]],
+  ['after it followed its clock', [{ do: 'wait', ms: 30_000 }, { do: 'restart' }]],
+];
+for (const [restarted, steps] of SET_BACK) {
+  test(`a heartbeat of a node that is ahead may count again if the service is restarted ${restarted}`, async () => {
+    const heartbeat = { do: 'heartbeat', certificate: 0, ...byNode, isHeld: false } as const;
+    await play({
+      enrolled: 1,
+      steps: [
+        { do: 'wait', ms: 10 * MINUTE },
+        heartbeat,
+        { do: 'flushLiveness' },
+        { do: 'settle' },
+        heartbeat,
+        { ...heartbeat, flaw: 'ahead' },
+        { do: 'setClock', ms: -MINUTE },
+        ...steps,
+        { do: 'replay', request: 1, late: 0, isHeld: false },
+        { do: 'replay', request: 0, late: 0, isHeld: false },
+      ],
+    });
+  });
+}
+
 const BEATS_BEFORE_A_CRASH: readonly (readonly [string, readonly Step[]])[] = [
   ['by a clock that is ahead', [{ ...beat, instant: 'ahead' }]],
   [

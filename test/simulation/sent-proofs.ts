@@ -17,6 +17,10 @@ export class SentProofs {
   /** The newest instant at which each node key signed a request. */
   readonly #newestSigned = new Map<string, number>();
   readonly #forgottenUntil = new Map<string, number>();
+  /** The newest instant of each node key that may have passed the proof check. */
+  readonly #newestPassed = new Map<string, number>();
+  /** Heartbeats of a node key that were signed after this instant may count once more [core-2-3]. */
+  readonly #countsAgainAfter = new Map<string, number>();
   /** How long heartbeats that a crash made unknown can be replayed. */
   #lost: { readonly until: number; readonly untilElapsed: number } | null = null;
   /** Node requests signed up to this instant may be refused, even if nobody sent them before. */
@@ -28,7 +32,10 @@ export class SentProofs {
     this.#runtime = runtime;
   }
 
-  known(): Pick<Moment, 'mayBeForgotten' | 'forgottenUntil' | 'wasTried' | 'wasAccepted'> {
+  known(): Pick<
+    Moment,
+    'mayBeForgotten' | 'forgottenUntil' | 'wasTried' | 'wasAccepted' | 'mayCountAgain'
+  > {
     return {
       mayBeForgotten: (signedAt) => signedAt <= this.#latest - NONCES_HELD,
       forgottenUntil: (nodeKey) =>
@@ -39,6 +46,8 @@ export class SentProofs {
         ),
       wasTried: (nonce) => this.#tried.has(nonce),
       wasAccepted: (scope, nonce) => this.#accepted.has(`${scope} ${nonce}`),
+      mayCountAgain: (nodeKey, signedAt) =>
+        signedAt > (this.#countsAgainAfter.get(nodeKey) ?? Infinity),
     };
   }
 
@@ -46,9 +55,12 @@ export class SentProofs {
     this.#latest = Math.max(this.#latest, this.#runtime.now());
   }
 
-  noteTried({ holder, nonce, signedAt }: Proof): void {
+  noteTried({ holder, nonce, signedAt, isGenuine }: Proof): void {
     this.#tried.add(nonce);
-    this.#newestSigned.set(holder, Math.max(this.#newestSigned.get(holder) ?? 0, signedAt));
+    raise(this.#newestSigned, holder, signedAt);
+    if (isGenuine && signedAt <= this.#runtime.now() + TOLERANCE) {
+      raise(this.#newestPassed, holder, signedAt);
+    }
   }
 
   noteAccepted(scope: string, nonce: string): void {
@@ -76,6 +88,7 @@ export class SentProofs {
     const floor = this.#lost === null ? -Infinity : this.#signedBeforeStart;
     this.instants.start(this.#runtime.now(), floor);
     this.noteTime();
+    this.#noteTooFarAhead();
   }
 
   /** As long as heartbeats lost in a crash could be replayed, the next start must guard against them, too. */
@@ -90,5 +103,21 @@ export class SentProofs {
   /** Notes made under the earlier time need not count. */
   clockSet(): void {
     this.#signedBeforeStart = Math.max(this.#latest, this.#runtime.now()) + TOLERANCE;
+    this.#noteTooFarAhead();
   }
+
+  /** A node is not shut out until the clock reaches a timestamp again that is too far ahead of it now. */
+  #noteTooFarAhead(): void {
+    const now = this.#runtime.now();
+    for (const [key, passed] of this.#newestPassed) {
+      const newest = Math.max(passed, this.instants.newestInSessions(key));
+      if (newest <= now + TOLERANCE) continue;
+      const earlier = this.#countsAgainAfter.get(key) ?? Infinity;
+      this.#countsAgainAfter.set(key, Math.min(earlier, now));
+    }
+  }
+}
+
+function raise(newest: Map<string, number>, key: string, instant: number): void {
+  newest.set(key, Math.max(newest.get(key) ?? 0, instant));
 }

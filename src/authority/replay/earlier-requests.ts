@@ -17,6 +17,8 @@ export interface EarlierRequests {
    * node, which is later than the start if the clock was set back in between.
    */
   begin(startedAt: number, lastContactAt: number): void;
+  /** Call when the clock was set back to `now`. */
+  clockSetBack(now: number): void;
   /** Requests that the node signed up to this instant are refused. Applies until the node has a nonce window. */
   floorOf(nodeKey: string): number;
   /** Everything made up to this instant is refused because of a crash; 0 if there was none. */
@@ -52,8 +54,8 @@ export function createEarlierRequests(options: EarlierRequestsOptions): EarlierR
   let lostTimes = createRefusedTimes(lost);
   let startedAt = Infinity;
   let crashFloor = Infinity;
-  /** No request signed later was accepted, unless its nonce is durable. */
-  let latestAccepted = Infinity;
+  /** The floor of nodes whose newest timestamp is too far ahead. */
+  let present = Infinity;
   let recentUntil = Infinity;
 
   function lose(ranges: readonly TimeRange[]): void {
@@ -79,12 +81,15 @@ export function createEarlierRequests(options: EarlierRequestsOptions): EarlierR
       const latestBefore = lastContactAt + reserveMs;
       // If the clock was set back further, earlier requests are too far ahead to pass, so nodes need not wait.
       const wasSetBack = lastContactAt > at && latestBefore <= at + toleranceMs;
-      latestAccepted = wasSetBack ? latestBefore : at;
+      present = wasSetBack ? latestBefore : at;
+    },
+    clockSetBack(at) {
+      present = at;
     },
     floorOf(nodeKey) {
       const newest = newestSignedBy(nodeKey);
       // The timestamp was signed under a wrong clock, and must not lock the node out until that time.
-      if (newest > now() + toleranceMs) return latestAccepted;
+      if (newest > now() + toleranceMs) return present;
       return Math.max(crashFloor, newest);
     },
     crashFloor: () => crashFloor,

@@ -232,7 +232,10 @@ export function createReplay(options: ReplayOptions): Replay {
       return before;
     },
     forgottenTimes: ledger.forgottenTimes,
-    clockSetBack: windows.clockSetBack,
+    clockSetBack(at) {
+      earlier.clockSetBack(at);
+      windows.clockSetBack(at);
+    },
     refusedUntil(at) {
       const until = earlier.restoredUntil();
       return until !== null && at <= until ? until : null;

@@ -56,8 +56,11 @@ export type ProofVerdict = 'valid' | 'invalid' | 'either';
 /** Returns `either` where the rules leave it open, for example because a restart may have forgotten something. */
 export function judgeNodeProof(moment: Moment, scope: string, proof: Proof): ProofVerdict {
   const { state, edgeNow, now, mayBeForgotten, forgottenUntil, wasAccepted, wasTried } = moment;
-  const isReplay = state.spent.has(nonceKey(scope, proof)) || wasAccepted(scope, proof.nonce);
-  if (isStale(proof, edgeNow) || isReplay || !proof.isGenuine) return 'invalid';
+  const isSpent = state.spent.has(nonceKey(scope, proof));
+  if (isStale(proof, edgeNow) || isSpent || !proof.isGenuine) return 'invalid';
+  if (wasAccepted(scope, proof.nonce)) {
+    return moment.mayCountAgain(proof.holder, proof.signedAt) ? 'either' : 'invalid';
+  }
   if (isStale(proof, now) || wasTried(proof.nonce)) return 'either';
   if (mayBeForgotten(proof.signedAt)) return 'either';
   return proof.signedAt <= forgottenUntil(proof.holder) ? 'either' : 'valid';

@@ -186,6 +186,8 @@ export interface Moment {
   readonly wasTried: (nonce: string) => boolean;
   /** Whether the request was accepted before, by this process or an earlier one. */
   readonly wasAccepted: (scope: string, nonce: string) => boolean;
+  /** Whether an accepted heartbeat may count once more, because the clock was set back since. */
+  readonly mayCountAgain: (nodeKey: string, signedAt: number) => boolean;
   /** Whether the authority has this private key. */
   readonly isHeld: (publicKey: string) => boolean;
   /** Whether it is an operator's key. */
