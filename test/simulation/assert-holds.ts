@@ -5,14 +5,17 @@ import { text } from 'node:stream/consumers';
 import { modulePath } from '../support/project.ts';
 
 const SIMULATE = modulePath('test/simulation/main.ts');
+const SEED = '1';
 
 /**
- * Plays new random histories on each run, as `npm run simulate` does with these arguments; a failure prints how to
- * reproduce it. This runs in a separate process because the test runner tracks every promise in its own, which takes as
- * long as the histories themselves.
+ * Plays random histories, as `npm run simulate` does with these arguments, but always the same ones, so that a failure
+ * is due to what was changed. It prints how to reproduce it. This runs in a separate process because the test runner
+ * tracks every promise in its own, which takes as long as the histories themselves.
  */
 export async function assertHolds(histories: number, ...args: readonly string[]): Promise<void> {
-  const child = fork(SIMULATE, ['--histories', String(histories), ...args], { silent: true });
+  const child = fork(SIMULATE, ['--histories', `${histories}`, '--seed', SEED, ...args], {
+    silent: true,
+  });
   const { stdout, stderr } = child;
   assert.ok(stdout !== null && stderr !== null);
   const [[code], said, failed] = await Promise.all([
