@@ -11,8 +11,6 @@ const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}]/gu;
 const LINK = 48;
 const CELL = 96;
 const FULL = 600;
-/** Shortening would save too little of one that is not longer. */
-const LONGEST_ID = 24;
 
 export function nameInLink(name: string): string {
   return shortened(visible(name), LINK);
@@ -24,12 +22,6 @@ export function nameInCell(name: string): string {
 
 export function nameInFull(name: string): string {
   return shortened(visible(name), FULL);
-}
-
-/** An id or a key among others: its beginning and its end distinguish it. */
-export function nameInId(id: string): string {
-  const seen = visible(id);
-  return seen.length <= LONGEST_ID ? seen : shortened(seen, 18);
 }
 
 export function nameInDrawing(name: string): string {

@@ -116,7 +116,8 @@ const PARTS = `
 .warn { --tone: var(--warn); --soft: var(--warn-soft); }
 .danger { --tone: var(--danger); --soft: var(--danger-soft); }
 .id { font-family: var(--mono); font-size: 0.8125rem; overflow-wrap: anywhere; }
-.cut { display: inline-block; max-width: 18.1ch; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; vertical-align: bottom; }
+.cut { font-size: 0; }
+.cut::before { content: "…"; font-size: 0.8125rem; }
 .empty { padding: 1.5rem; text-align: center; color: var(--muted); border: 1px dashed var(--line-strong); border-radius: var(--radius); }
 .empty code { display: inline-block; }
 html:not(.js) .needs-js { display: none !important; }

@@ -1,7 +1,7 @@
 /** Names, ids, words and times as every page shows them. */
 import { displayTime } from '../base/timestamp.ts';
 import type { EdgeRow } from '../protocol/rows/graph.ts';
-import { nameInCell, nameInFull, nameInId, nameInLink, reference } from './graph-names.ts';
+import { nameInCell, nameInFull, nameInLink, reference } from './graph-names.ts';
 import { type Html, html, NO_HTML } from './html.ts';
 
 /** Links to the page of a sovereign. All links are relative, so that pages work behind a proxy with a path prefix. */
@@ -14,14 +14,14 @@ export function sovereignAddress(id: string, parameters = ''): string {
   return `./sovereign?id=${encodeURIComponent(reference(id))}${parameters}`;
 }
 
-/** A link to the page of a treaty that this authority issued. Its text is the whole id, of which the style shows a part. */
+/** A link to the page of a treaty that this authority issued. */
 export function treatyLink(id: string): Html {
-  return html`<a class="cut" href="./treaty?id=${encodeURIComponent(id)}"${fullText(id, nameInCell)}>${nameInCell(id)}</a>`;
+  return html`<a href="./treaty?id=${encodeURIComponent(id)}">${partsOfId(id)}</a>`;
 }
 
 /** A link to the page of an attestation that this authority issued. */
 export function attestationLink(id: string): Html {
-  return html`<a class="cut" href="./attestation?id=${encodeURIComponent(id)}"${fullText(id, nameInCell)}>${nameInCell(id)}</a>`;
+  return html`<a href="./attestation?id=${encodeURIComponent(id)}">${partsOfId(id)}</a>`;
 }
 
 /** A link to the agents with the capability. */
@@ -59,21 +59,30 @@ export function freeForm(members: object): Html {
 
 /** Shows an id or a key in full, with a copy button. */
 export function idValue(id: string): Html {
-  return html`<span class="id">${shownId(id, nameInCell)}</span>`;
+  const full = fullText(id, nameInCell);
+  return full === NO_HTML
+    ? html`<span class="id">${nameInCell(id)}</span>`
+    : html`<span class="id"><span${full}>${nameInCell(id)}</span></span>`;
 }
 
-/** Shows an id or a key among others. */
+/** Shortening would save too little of one that is not longer. */
+const LONGEST_ID = 24;
+
+/** Shows an id or a key among others; one element, because narrow tables lay out each. */
 export function idText(id: string): Html {
-  return shownId(id, nameInId);
+  return html`<span>${partsOfId(id)}</span>`;
 }
 
-function shownId(id: string, shorten: typeof nameInId): Html {
-  const full = fullText(id, shorten);
-  return full === NO_HTML ? html`${shorten(id)}` : html`<span${full}>${shorten(id)}</span>`;
+/** The beginning and the end distinguish it. The style hides the middle, which is found and copied with the rest. */
+function partsOfId(id: string): Html {
+  const seen = [...nameInFull(id)];
+  const part = (from: number, to?: number) => seen.slice(from, to).join('');
+  if (seen.length <= LONGEST_ID) return html`${part(0)}`;
+  return html`${part(0, 11)}<span class="cut">${part(11, -6)}</span>${part(-6)}`;
 }
 
 /** Truncated text is available in full as its title. */
-export function fullText(text: string, shown: typeof nameInId): Html {
+export function fullText(text: string, shown: typeof nameInCell): Html {
   const full = nameInFull(text);
   return full === shown(text) ? NO_HTML : html` title="${full}"`;
 }
