@@ -109,11 +109,10 @@ function connectionOf(options: ConsoleOptions): Connection {
   };
 }
 
-/** A page has no option --wait; how long to wait is the whole cure. */
+/** If the message says how long to wait, that is the whole cure. */
 export function problemSentence(error: unknown): string {
-  const { message, cure } = outcomeOf(error);
-  const problem = message.replace(', or use --wait', '');
-  return cure && problem === message ? `${message}. ${cure}` : problem;
+  const { message, cure, mayWait = false } = outcomeOf(error);
+  return cure && !mayWait ? `${message}. ${cure}` : message;
 }
 
 /** The options that lead another command to the same authority, with the same key. */

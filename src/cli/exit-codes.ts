@@ -36,6 +36,8 @@ export interface Outcome {
   readonly message: string;
   /** What to do, unless the message says so. */
   readonly cure?: string | null;
+  /** Whether the command would have succeeded later with --wait; the message says when. */
+  readonly mayWait?: boolean;
 }
 
 type Failure = Error & { readonly failure: Outcome };
@@ -73,7 +75,7 @@ function commanderOutcome({ code, exitCode, message }: CommanderError): Outcome 
 }
 
 function authorityOutcome(error: AuthorityError): Outcome {
-  const { code, message, status, requestId, details } = error;
+  const { code, message, status, requestId, details, retryAfter, waited } = error;
   if (status === 0 || code === 'unreadable_answer') {
     return { exit: EXIT.unreachable, code, message, cure: cureOfSilence(error) };
   }
@@ -83,19 +85,20 @@ function authorityOutcome(error: AuthorityError): Outcome {
     sentenceIn(details) ??
     cureOf(error);
   const request = requestId === null ? '' : `, request ${requestId}`;
+  const mayWait = retryAfter !== null && waited === null;
   if (isUnreachable(error)) {
     const sentence = `The authority failed: ${message} (${status} ${code}${request})`;
-    return { exit: EXIT.unreachable, code, message: sentence + laterHint(error), cure };
+    return { exit: EXIT.unreachable, code, message: sentence + laterHint(error), cure, mayWait };
   }
   const cause = causeIn(details);
   const sentence = `The authority refused: ${message} (${status} ${code}${cause}${request})`;
-  return { exit: EXIT.refused, code, message: sentence + laterHint(error), cure };
+  return { exit: EXIT.refused, code, message: sentence + laterHint(error), cure, mayWait };
 }
 
 function laterHint({ retryAfter, waited }: AuthorityError): string {
   if (retryAfter === null) return '';
   const hint = `; try again in ${inWords(retryAfter)}`;
-  if (waited === null) return `${hint}, or use --wait`;
+  if (waited === null) return hint;
   return waited === 0
     ? `${hint}, which is longer than --wait allows`
     : `${hint}; already waited ${inWords(waited)}`;

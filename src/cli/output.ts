@@ -98,8 +98,9 @@ export function printNote(message: string): void {
 
 /** Reports the error that ended the command and returns its exit code. */
 export function reportFailure(error: unknown, { json }: OutputOptions): ExitCode {
-  const { exit, code, message, cure = null } = outcomeOf(error);
-  if (message === '') return exit;
+  const { exit, code, cure = null, mayWait = false, ...outcome } = outcomeOf(error);
+  if (outcome.message === '') return exit;
+  const message = mayWait ? `${outcome.message}, or use --wait` : outcome.message;
   if (json) {
     const said = { code, message, ...(cure !== null && { cure }) };
     writeLine(process.stderr, printableJson({ error: said }));
