@@ -1,4 +1,5 @@
 /** What an operator can do about a node: name it, and revoke it. */
+import type { AgentDescriptor } from '../../protocol/records/agent-descriptor.ts';
 import type { RevocationReason } from '../../protocol/records/revocation-list.ts';
 import { REVOCATION_REASONS } from '../../protocol/records/revocation-list.ts';
 import type { CertificateRow } from '../../protocol/rows/certificate.ts';
@@ -93,7 +94,7 @@ async function revocation(
   const accepted = ended.filter(isAccepted);
   const left = all.filter(isAccepted).length - accepted.length;
   return {
-    effects: await effectsOf(context, key, accepted, left, reason),
+    effects: effectsOf(await agentOf(context, key), accepted, left, reason),
     typedNumber: reason === 'key_compromise' ? accepted.length : null,
     audited: ['certificate_revoked', 'node_key_compromised'],
     back: nodeAddress(key),
@@ -101,14 +102,12 @@ async function revocation(
 }
 
 /** What a revocation ends, in sentences. */
-export async function effectsOf(
-  context: Context,
-  key: string,
+export function effectsOf(
+  agent: AgentDescriptor | null,
   accepted: readonly CertificateRow[],
   left: number,
   reason: RevocationReason,
-): Promise<string[]> {
-  const agent = await agentOf(context, key);
+): string[] {
   const ids = accepted.map(({ cert_id: id }) => id).join(', ');
   return [
     ...(accepted.length === 0

@@ -27,17 +27,13 @@ export const NODE = definePage({
   async load(context, query) {
     const key = query.get('key') ?? '';
     const rows = await certificatesOf(context, key);
-    const accepted = rows.filter(isAccepted);
-    // A key that is compromised cannot be revoked any further.
-    const isCompromised = rows.some(({ revocation_reason: reason }) => reason === 'key_compromise');
-    const [agent, effects, entries] = await Promise.all([
+    const [agent, entries] = await Promise.all([
       agentOf(context, key),
-      isCompromised ? null : effectsOf(context, key, accepted, 0, 'unspecified'),
       recentEntriesOf(context, [key, ...rows.map(({ cert_id: id }) => id)]),
     ]);
-    return { key, rows, agent, effects, entries };
+    return { key, rows, agent, entries };
   },
-  render({ key, rows, agent, effects, entries }, context) {
+  render({ key, rows, agent, entries }, context) {
     const [newest] = rows;
     if (newest === undefined) {
       return { title: 'No such node', body: emptyState('No certificate of this key is stored.') };
@@ -48,7 +44,7 @@ export const NODE = definePage({
         'certificates',
         'Certificates',
         chain(rows, context),
-      )}${agent === null ? NO_HTML : section('agent', 'Agent', agentFacts(agent))}${description(newest, context)}${effects === null ? NO_HTML : ifRevoked(key, effects, context)}${section(
+      )}${agent === null ? NO_HTML : section('agent', 'Agent', agentFacts(agent))}${description(newest, context)}${ifRevoked(key, rows, agent, context)}${section(
         'audit',
         'Audit log',
         entries.length === 0
@@ -137,7 +133,15 @@ function agentFacts(agent: AgentDescriptor): Html {
   ]);
 }
 
-function ifRevoked(key: string, effects: readonly string[], context: Context): Html {
+function ifRevoked(
+  key: string,
+  rows: readonly CertificateRow[],
+  agent: AgentDescriptor | null,
+  context: Context,
+): Html {
+  // A key that is compromised cannot be revoked any further.
+  if (rows.some(({ revocation_reason: reason }) => reason === 'key_compromise')) return NO_HTML;
+  const effects = effectsOf(agent, rows.filter(isAccepted), 0, 'unspecified');
   return section(
     'revoked',
     'If it were revoked',
