@@ -3,7 +3,7 @@
  */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { HOUR } from './support/clock.ts';
+import { HOUR, MINUTE } from './support/clock.ts';
 import { changeIn, startTestConsole, type TestConsole } from './support/console.ts';
 import { auditEvents, get, newKey, operate } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
@@ -82,13 +82,17 @@ suite('treaties, attestations and feeds', () => {
     assert.equal(follow.status, 422);
     assert.match(follow.text, /Paste the JSON text of its authority keys/);
 
+    const cut = await console.submit('do?action=revoke-treaty', { treaty_id, reason: 'over' });
+    assert.match(cut.text, /Attestations of beta are no longer accepted/);
+
     na.clock.advance(24 * HOUR);
     const expired = await console.page('treaties?subject=beta');
     assert.doesNotMatch(expired.text, /Follow…/, 'an expired treaty cannot follow');
-    assert.match(expired.text, /Revoke…/);
+    assert.match(expired.text, /Revoke…/, 'the posture counts it until then');
 
     const revoked = await confirmed(console, 'revoke-treaty', { treaty_id, reason: 'over' });
-    assert.match(revoked.proposed, /Attestations of beta are no longer accepted/);
+    assert.match(revoked.proposed, /It has expired[^<]*no longer counts as expired/);
+    assert.doesNotMatch(revoked.proposed, /Attestations of beta/);
     assert.match(revoked.done, /recognition_treaty_revoked/);
     assert.match((await console.page('treaties?subject=beta&status=revoked')).text, /over/);
     const incomplete = await console.submit('do?action=issue-treaty', { subject: 'gamma' });
@@ -108,6 +112,17 @@ suite('treaties, attestations and feeds', () => {
     assert.ok((await console.page('attestations?subject=member-1')).text.includes(attestation_id));
     const revoked = await confirmed(console, 'revoke-attestation', { attestation_id, reason: '' });
     assert.match(revoked.done, /membership_attestation_revoked/);
+
+    await confirmed(console, 'issue-attestation', {
+      subject: 'member-2',
+      roles: 'role:client',
+      hours: '1',
+    });
+    const row = async () => (await console.page('attestations?subject=member-2')).text;
+    na.clock.advance(HOUR);
+    assert.match(await row(), /expired.*Revoke…/s, 'clocks differ');
+    na.clock.advance(5 * MINUTE);
+    assert.doesNotMatch(await row(), /Revoke…/);
   });
 
   test('a feed is imported, or refused with an explanation', async () => {

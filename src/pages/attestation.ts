@@ -17,7 +17,7 @@ export function attestationPage(row: AttestationRow, now: number, networkName: s
     heading: 'Attestation',
     path: '/attestation',
     networkName,
-    status: html`<p class="lede">${sovereignLink(attestation.issuer_sovereign_id)} attests that <bdi>${nameInCell(attestation.subject_id)}</bdi> is a member. ${badge(stateOf(row, now))}</p>
+    status: html`<p class="lede">${sovereignLink(attestation.issuer_sovereign_id)} attests that <bdi>${nameInCell(attestation.subject_id)}</bdi> is a member. ${badge(attestationState(row, now))}</p>
 `,
     body: html`${section(
       'attestation',
@@ -39,7 +39,8 @@ export function attestationPage(row: AttestationRow, now: number, networkName: s
   });
 }
 
-function stateOf({ status, attestation }: AttestationRow, now: number) {
+/** An attestation that was not revoked can have expired, or never have been signed as active. */
+export function attestationState({ status, attestation }: AttestationRow, now: number) {
   if (status === 'revoked') return { word: 'revoked', tone: 'danger' };
   if (instantOf(attestation.expires_at) <= now) return { word: 'expired', tone: 'neutral' };
   return attestation.status === 'active'

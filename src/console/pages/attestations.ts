@@ -1,12 +1,16 @@
 /** *Attestations*: who was attested to be a member, with which roles. */
+import { CLOCK_TOLERANCE_MS } from '../../client/network-trust.ts';
+import { attestationState } from '../../pages/attestation.ts';
 import { emptyState } from '../../pages/empty-state.ts';
 import { nameInCell } from '../../pages/graph-names.ts';
+import { badge } from '../../pages/graph-tables.ts';
 import { type Html, html, NO_HTML } from '../../pages/html.ts';
 import { table } from '../../pages/table.ts';
 import { idText, timeText } from '../../pages/values.ts';
+import { instantOf } from '../../protocol/records/record.ts';
 import type { AttestationRow } from '../../protocol/rows/attestation.ts';
 import { type Action, FormProblem, isOffered } from '../action.ts';
-import { stateWith } from '../cells.ts';
+import { twoLines } from '../cells.ts';
 import type { Context } from '../context.ts';
 import { linesIn, textIn, wholeIn } from '../fields.ts';
 import { actionLink, newButton } from '../form-view.ts';
@@ -130,15 +134,15 @@ export const ATTESTATIONS = definePage({
   actions: [ISSUE, REVOKE],
 });
 
-const TONES: Readonly<Record<AttestationRow['status'], string>> = {
-  active: 'ok',
-  revoked: 'danger',
-};
+/** Partners whose clocks are behind accept it a little longer. */
+function mayStillBeAccepted({ attestation, status }: AttestationRow, now: number): boolean {
+  return status === 'active' && instantOf(attestation.expires_at) + CLOCK_TOLERANCE_MS > now;
+}
 
 function attestationsTable(rows: readonly AttestationRow[], context: Context): Html {
   return table({
     id: 'attestations',
-    caption: 'Sorted by id',
+    caption: 'Oldest first',
     keyOf: ({ attestation }) => attestation.attestation_id,
     rows,
     columns: [
@@ -157,17 +161,20 @@ function attestationsTable(rows: readonly AttestationRow[], context: Context): H
       {
         head: 'Status',
         kind: 'state',
-        cell: ({ status, revocation_reason: reason }) =>
-          stateWith(TONES[status], status, reason ? nameInCell(reason) : ''),
+        cell: (row) =>
+          twoLines(
+            badge(attestationState(row, context.now())),
+            row.revocation_reason ? nameInCell(row.revocation_reason) : '',
+          ),
       },
       { head: 'Expires', cell: ({ attestation }) => timeText(attestation.expires_at) },
       ...(isOffered(REVOKE, context)
         ? [
             {
               head: 'Action',
-              cell: ({ attestation, status }: AttestationRow): Html =>
-                status === 'active'
-                  ? actionLink(REVOKE, { attestation_id: attestation.attestation_id })
+              cell: (row: AttestationRow): Html =>
+                mayStillBeAccepted(row, context.now())
+                  ? actionLink(REVOKE, { attestation_id: row.attestation.attestation_id })
                   : NO_HTML,
             },
           ]

@@ -60,7 +60,7 @@ export const TREATIES = definePage({
 function treatiesTable(rows: readonly TreatyRow[], context: Context): Html {
   return table({
     id: 'treaties',
-    caption: 'Sorted by id',
+    caption: 'Oldest first',
     keyOf: ({ treaty }) => treaty.treaty_id,
     rows,
     columns: [

@@ -47,7 +47,7 @@ export const ISSUE_TREATY: Action = {
       effects: [
         `Attestations that these keys sign are accepted here: ${keys.join(', ')}.`,
         roles.length === 0 ? 'They may attest any role.' : `Only for ${roles.join(', ')}.`,
-        'The treaty is public, and its revocations are imported.',
+        'So are revocation feeds that they sign. The treaty is public.',
       ],
       typedNumber: null,
       command: [
@@ -75,7 +75,7 @@ export const REVOKE_TREATY: Action = {
   async plan(context, form) {
     const id = textIn(form, 'treaty_id');
     const reason = textIn(form, 'reason');
-    const { treaty } = await context.publicClient.treaty(id);
+    const { treaty, lifecycle } = await context.publicClient.treaty(id);
     const subject = treaty.subject_sovereign_id;
     return {
       sentence: `Revoke the treaty ${id}, which recognizes ${subject}.`,
@@ -85,7 +85,10 @@ export const REVOKE_TREATY: Action = {
           body: reason === '' ? {} : { reason },
         },
       ],
-      effects: await cutBy(context, id, treaty.issuer_sovereign_id, subject),
+      effects:
+        lifecycle.state === 'expired'
+          ? ['It has expired, and is not accepted any more. It no longer counts as expired.']
+          : await cutBy(context, id, treaty.issuer_sovereign_id, subject),
       typedNumber: null,
       command: ['treaty', 'revoke', id, ...(reason === '' ? [] : ['--reason', reason])],
       audited: ['recognition_treaty_revoked'],
@@ -110,7 +113,7 @@ async function cutBy(
     ({ treaty, lifecycle }) => treaty.treaty_id !== id && lifecycle.state !== 'expired',
   ).length;
   return [
-    'Treaties cut: 1. The next revocation feed names it.',
+    'Treaties cut: 1. It stays listed, as revoked.',
     left === 0
       ? `Attestations of ${subject} are no longer accepted.`
       : `Other treaties that recognize ${subject}: ${left}. Its attestations stay accepted under them.`,
