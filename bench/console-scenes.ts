@@ -27,6 +27,11 @@ const CHANGES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 /** The order matters, because the changes are real and later scenes need what they leave. */
 export const CONSOLE_SCENES: readonly ConsoleScene[] = [
   scene('login', (page) => open(page, '/')),
+  scene('login-refused', async (page) => {
+    await open(page, '/');
+    await page.fill('#token', 'used');
+    return followed(page, 'main form button');
+  }),
   scene('help', (page) => page.keyboard.press('?')),
   scene(
     'read-only',
@@ -82,7 +87,7 @@ export const CONSOLE_SCENES: readonly ConsoleScene[] = [
     return followed(page, 'tbody a');
   }),
   scene('node-agent', async (page) => {
-    await open(page, './audit?event=agent_registered');
+    await open(page, './audit?type=agent_registered');
     const key = (await page.locator('code').allInnerTexts()).find((text) => text.length === 44);
     return key !== undefined && open(page, `./node?key=${encodeURIComponent(key)}`);
   }),
@@ -140,15 +145,32 @@ export const CONSOLE_SCENES: readonly ConsoleScene[] = [
     await stage(na, await succession(na, { activatesIn: 86_400_000 }));
     await open(page, './succession');
   }),
-  scene('succession-activate', (page) => firstOf(page, './succession', 'text=Activate…')),
   scene('succession-cancel', (page) => firstOf(page, './succession', 'text=Cancel succession…')),
-  scene('succession-overlap', async (page, na) => {
+  scene('succession-activate', (page, na) => {
     na.clock.advance(86_400_000);
+    return firstOf(page, './succession', 'text=Activate…');
+  }),
+  scene('succession-overlap', async (page, na) => {
     await operate(na, '/admin/authority-keys/activate', {});
     await open(page, './succession');
   }),
   scene('succession-finish', (page) => firstOf(page, './succession', 'text=Finish…')),
   scene('succession-roll-back', (page) => firstOf(page, './succession', 'text=Roll back…')),
+  scene('succession-finished', async (page, na) => {
+    const { nodes } = (await operate(na, '/admin/authority-keys/adoption', {}, { method: 'GET' }))
+      .body;
+    await operate(na, '/admin/authority-keys/finish', { despite: nodes.laggards });
+    await open(page, './succession');
+  }),
+  scene(
+    'key-revoked',
+    async (page, na) => {
+      await operate(na, '/admin/operator-keys/ops-standard/revoke', {});
+      await open(page, './invites');
+    },
+    (na) => ({ operator: na.standard }),
+  ),
+  scene('operators-revoked', (page) => open(page, './operators')),
 ];
 
 function scene(

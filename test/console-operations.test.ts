@@ -123,6 +123,10 @@ suite('succession', () => {
     });
     assert.ok(staged.proposed.text.includes(`the key ${to} takes over`));
     assert.match(staged.done.text, /authority_succession_staged/);
+    const page = await console.page('succession');
+    assert.match(page.text, /takes over by itself at.*Cancel succession…/s);
+    assert.doesNotMatch(page.text, /Activate…/, 'the authority would refuse it');
+    na.clock.advance(DAY);
     assert.match((await console.page('succession')).text, /Activate….*Cancel succession…/s);
     await confirmed(console, 'cancel-succession');
     assert.deepEqual(await keyStates(na), [[na.audience, 'current']]);

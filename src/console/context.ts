@@ -38,7 +38,7 @@ export interface Connection {
 
 export interface Context extends Connection {
   readonly client: OperatorClient;
-  /** The name of the network; the address of the authority until that has answered. */
+  /** The name of the network; the host and port of the authority until that has answered. */
   readonly networkName: string;
   /** The tier of the operator's key; null until the authority has answered. */
   readonly tier: OperatorTier | null;
@@ -91,7 +91,7 @@ export function contextSource(
     return {
       ...connection,
       client,
-      networkName: networkName ?? url,
+      networkName: networkName ?? new URL(url).host,
       tier,
       isReadOnly,
       now,

@@ -125,7 +125,8 @@ export function createRooms(
       return shown(404, refused('This change is no longer known: begin again.'), context, asked);
     }
     const { typedNumber } = change.plan;
-    const isTyped = typedNumber === null || form.get('number')?.trim() === String(typedNumber);
+    const typed = form.get('number')?.replace(/[\s,]/g, '');
+    const isTyped = typedNumber === null || typed === String(typedNumber);
     if (change.state === 'proposed' && !isTyped) {
       const problem = `Not confirmed: type ${typedNumber}. Nothing was signed.`;
       return shown(422, proposedPage(change, context, problem), context, asked);

@@ -28,7 +28,7 @@ function instancesTable(instances: readonly DashboardInstance[]): Html {
 const COLUMNS: readonly Column<DashboardInstance>[] = [
   { head: 'Instance', kind: 'id', isHead: true, cell: ({ instance }) => idText(instance) },
   { head: 'Role', kind: 'first', cell: ({ role }) => role },
-  { head: 'Copy of the state', kind: 'first', cell: keptState },
+  { head: 'State', kind: 'first', cell: keptState },
 ];
 
 function keptState({ role, lag_revisions: lag }: DashboardInstance): Html {

@@ -44,8 +44,13 @@ export const FINDING_CURES: { readonly [rule: string]: readonly [href: string, c
     trust_cycle: ['./dashboard#figures-heading', 'events --type trust_cycle_completed'],
   };
 
-export function postureSection({ status, findings, unknown }: Posture, below = NO_HTML): Html {
-  const { tone, word } = status === 'ok' && unknown.length > 0 ? SO_FAR : VERDICTS[status];
+export function verdictOf({ status, unknown }: Posture) {
+  return status === 'ok' && unknown.length > 0 ? SO_FAR : VERDICTS[status];
+}
+
+export function postureSection(posture: Posture, below = NO_HTML): Html {
+  const { findings, unknown } = posture;
+  const { tone, word } = verdictOf(posture);
   return html`<section class="posture ${tone}" id="posture" aria-labelledby="posture-word">
 <h2 id="posture-word">${WHEN_LOST}${word}</h2>
 ${below}${

@@ -126,7 +126,7 @@ tr > :last-child { padding-inline-end: 1rem; }
 tbody th { font-weight: 500; }
 tbody tr:last-child > * { border-bottom: 0; }
 td.number, th.number { text-align: end; }
-td.nowrap { white-space: nowrap; }
+.nowrap { white-space: nowrap; }
 table time[data-relative]::after { content: attr(data-relative); display: block; }
 .name { overflow-wrap: anywhere; min-width: 10rem; max-width: 24rem; }
 .name a { color: inherit; }

@@ -18,6 +18,7 @@ import { textIn } from '../fields.ts';
 import { definePage } from '../page.ts';
 import { filtersFor, type NodeQuery, nodeQuery, parametersOf, searchesFor } from './node-filter.ts';
 import { COLLATOR, eachNode, nodeAddress, nodeTitle } from './node-rows.ts';
+import { noNode } from './nodes.ts';
 
 /** Of a larger network, the nodes are counted in bins. */
 const MOST_CELLS = 2000;
@@ -68,16 +69,18 @@ export const CONTACTS = definePage({
     }
     return { query, group, contacts, rows };
   },
-  render({ query, group, contacts, rows }, { now }) {
+  render({ query, group, contacts, rows }, context) {
     const parameters = parametersOf(query, { meaning: 0, cursor: '', sort: null });
     return {
-      lede: rows === null ? ledeOfBins(group) : 'Each cell is a node.',
+      ...(contacts.total.count > 0 && {
+        lede: rows === null ? ledeOfBins(group) : 'Each cell is a node.',
+      }),
       body: html`<form class="ask" method="get" action="./contacts" role="search">
 ${[...parameters].map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}<p class="field"><label for="q">Grouped by the label</label><input type="search" id="q" name="group" value="${group}" autocomplete="off" spellcheck="false"></p>
 <p class="field"><button type="submit">Group</button> <a href="./nodes?${parameters.toString()}">As a table</a></p>
 </form>
-${contacts.total.count === 0 ? emptyState('No node matches.') : legend(contacts.total)}${
-  rows === null ? binned(contacts, query) : nodesByLabel(rows, group, now())
+${contacts.total.count === 0 ? (parameters.size === 0 ? noNode(context) : emptyState('No node matches.')) : legend(contacts.total)}${
+  rows === null ? binned(contacts, query) : nodesByLabel(rows, group, context.now())
 }`,
     };
   },

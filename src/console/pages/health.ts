@@ -4,8 +4,9 @@ import { section } from '../../pages/details-page.ts';
 import { emptyState } from '../../pages/empty-state.ts';
 import { badge } from '../../pages/graph-tables.ts';
 import { DRAWN_SERIES, drawnHistory, HISTORY_RANGES } from '../../pages/history-section.ts';
-import { type Html, html } from '../../pages/html.ts';
+import { type Html, html, NO_HTML } from '../../pages/html.ts';
 import { instancesSection } from '../../pages/instances-table.ts';
+import { verdictOf } from '../../pages/posture-section.ts';
 import { table } from '../../pages/table.ts';
 import { capital, withTimes } from '../../pages/values.ts';
 import { Dashboard } from '../../protocol/rows/dashboard.ts';
@@ -38,7 +39,7 @@ export const HEALTH = definePage({
   },
 });
 
-const DAY = { range: '24h', hasNumbers: true } as const;
+const DAY = { range: '24h', hasNumbers: false } as const;
 
 /** What the dashboard draws; one answer has only some of its series. */
 async function historyOfDay({ publicClient, now }: Context): Promise<History> {
@@ -54,16 +55,12 @@ async function historyOfDay({ publicClient, now }: Context): Promise<History> {
 function posture(dashboard: Dashboard | null): Html {
   if (dashboard === null) return emptyState('The posture cannot be read at the moment.');
   const { findings, unknown } = dashboard.posture;
-  const sentences = [...findings, ...unknown].map(({ sentence }) => sentence);
-  if (sentences.length === 0)
-    return html`<p>${badge({ tone: 'ok', word: 'OK' })} All is well.</p>
-`;
-  return html`<ul class="effects">
-${sentences.map(
-  (sentence) => html`<li>${withTimes(sentence)}</li>
+  const sentences = [...findings, ...unknown].map(
+    ({ sentence }) => html`<li>${withTimes(sentence)}</li>
 `,
-)}</ul>
-`;
+  );
+  return html`<p>${badge(verdictOf(dashboard.posture))}</p>
+${sentences.length === 0 ? NO_HTML : html`<ul class="effects">\n${sentences}</ul>\n`}`;
 }
 
 const TONES: Readonly<Record<Check['outcome'], string>> = {
@@ -89,7 +86,12 @@ function checksTable(found: readonly Check[]): Html {
       .filter(({ check }) => check !== 'posture')
       .toSorted((a, b) => WORST_FIRST.indexOf(a.outcome) - WORST_FIRST.indexOf(b.outcome)),
     columns: [
-      { head: 'Check', isHead: true, cell: ({ check }) => NAMES[check] ?? capital(check) },
+      {
+        head: 'Check',
+        isHead: true,
+        kind: 'nowrap',
+        cell: ({ check }) => NAMES[check] ?? capital(check),
+      },
       {
         head: 'Outcome',
         cell: ({ outcome }) =>
@@ -100,7 +102,9 @@ function checksTable(found: readonly Check[]): Html {
         kind: 'wide',
         cell: ({ found: sentence }) => html`<span>${withTimes(sentence)}</span>`,
       },
-      { head: 'What to do', kind: 'wide', cell: ({ cure }) => cure ?? '' },
+      ...(found.every(({ cure }) => cure === null)
+        ? []
+        : [{ head: 'What to do', kind: 'wide', cell: ({ cure }: Check) => cure ?? '' }]),
     ],
   });
 }

@@ -23,16 +23,20 @@ export const HORIZON = definePage({
   },
 });
 
-/** What each kind is called, and what to do before it lapses. */
-const KINDS: Readonly<Record<LapsingKind, readonly [name: string, cure: string]>> = {
-  delegation: ['Delegation of the root key', 'Run mesh-na genesis renew, with the root key'],
-  activation: ['The current authority key: a staged one takes over', 'Nothing'],
-  overlap: ['Signatures of the previous authority key', 'See who has not followed'],
-  tls: ['TLS certificate', 'Replace the files; the authority reads them again'],
-  certificate: ['Node certificates', 'Nothing: nodes renew by themselves'],
-  treaty: ['Treaties', 'Recognize the sovereigns again'],
-  attestation: ['Attestations', 'Issue them again'],
-  policy: ['Data-license policies', 'Publish a new one'],
+/** What each kind is called, what to do before it lapses, and its name where there is little room. */
+const KINDS: Readonly<Record<LapsingKind, readonly [name: string, cure: string, short: string]>> = {
+  delegation: [
+    'Delegation of the root key',
+    'Run mesh-na genesis renew, with the root key',
+    'Delegation',
+  ],
+  activation: ['The current authority key: a staged one takes over', 'Nothing', 'Next key'],
+  overlap: ['Signatures of the previous authority key', 'See who has not followed', 'Overlap'],
+  tls: ['TLS certificate', 'Replace the files; the authority reads them again', 'TLS'],
+  certificate: ['Node certificates', 'Nothing: nodes renew by themselves', 'Nodes'],
+  treaty: ['Treaties', 'Recognize the sovereigns again', 'Treaties'],
+  attestation: ['Attestations', 'Issue them again', 'Attestations'],
+  policy: ['Data-license policies', 'Publish a new one', 'Policies'],
 };
 
 function kinds(lapsing: readonly Lapsing[]): Html {
@@ -80,7 +84,7 @@ function weeks(lapsing: readonly Lapsing[]): Html {
     columns: [
       { head: 'Week from', isHead: true, cell: (from) => from.slice(0, 'YYYY-MM-DD'.length) },
       ...lapsing.map(({ kind, weeks: counted }) => ({
-        head: KINDS[kind][0],
+        head: KINDS[kind][2],
         kind: 'number' as const,
         cell: (from: string) =>
           shownIfAny(counted.find(({ week_from }) => week_from === from)?.count ?? 0),

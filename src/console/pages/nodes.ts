@@ -107,15 +107,18 @@ function captionOf({ cursor, sort }: NodeQuery, { rows, nextCursor, isUnsorted }
 
 function nothing(query: NodeQuery, nextCursor: string | null, context: Context): Html {
   if (nextCursor !== null) return emptyState('None matches so far: the next page searches on.');
-  if (parametersOf(query, { sort: null }).size === 0) {
-    const invite = isOffered(CREATE_INVITES, context)
-      ? html`<a href="./invites">Invite one</a>, or run`
-      : 'Invite one with';
-    return emptyState(html`No node is in use. ${invite}`, 'invite create');
-  }
+  if (parametersOf(query, { sort: null }).size === 0) return noNode(context);
   if (query.status !== 'in_use') return emptyState('No certificate matches.');
   const any = address(query, { status: null, meaning: 0, cursor: '' });
   return emptyState(html`No node in use matches. <a href="${any}">Search nodes of any status</a>.`);
+}
+
+/** What the first look at a new network finds. */
+export function noNode(context: Context): Html {
+  const invite = isOffered(CREATE_INVITES, context)
+    ? html`<a href="./invites">Invite one</a>, or run`
+    : 'Invite one with';
+  return emptyState(html`No node is in use. ${invite}`, 'invite create');
 }
 
 function columns(query: NodeQuery): Column<CertificateRow>[] {

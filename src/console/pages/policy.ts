@@ -50,7 +50,7 @@ export const POLICY = definePage({
 
 function versionsTable(versions: readonly Version[], context: Context): Html {
   if (versions.length === 0) return emptyState('No policy has been published.');
-  const mayRollBack = isOffered(ROLL_BACK_POLICY, context);
+  const mayRollBack = versions.length > 1 && isOffered(ROLL_BACK_POLICY, context);
   return table({
     id: 'versions',
     caption: 'Newest first',

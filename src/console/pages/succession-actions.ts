@@ -1,6 +1,7 @@
 /** The steps of a succession of the authority key. The root key signs it beforehand, elsewhere and offline. */
 import type { JsonObject } from '../../base/json/value.ts';
 import { displayTime } from '../../base/timestamp.ts';
+import { shownCount } from '../../pages/counts.ts';
 import { readSignedSuccession } from '../../protocol/records/succession-request.ts';
 import type { Adoption } from '../../protocol/rows/adoption.ts';
 import { type Action, FormProblem, type Plan } from '../action.ts';
@@ -118,7 +119,9 @@ export const ACTIVATE: Action = {
         effects: [
           `The authority refuses this before ${displayTime(succession.activates_at)}.`,
           'Genesis, policy, revocation list, feed and bulletin are issued again with the new key.',
-          `Of ${nodes.active} active nodes, ${nodes.informed} know of it.`,
+          nodes.active === 0
+            ? 'No node is active.'
+            : `Of ${shownCount(nodes.active)} active nodes, ${shownCount(nodes.informed)} know of it.`,
         ],
         audited: ['authority_key_activated'],
       },
@@ -147,7 +150,7 @@ export const ROLL_BACK: Action = {
         effects: [
           'Everything is issued again with the previous key. Sequence numbers go on.',
           `The key ${succession.to_key} also signs until ${displayTime(succession.overlap_until)}, and can never take over again.`,
-          `Nodes that hold a certificate of it: ${nodes.certified}. They keep it until they renew.`,
+          `Nodes that hold a certificate of it: ${shownCount(nodes.certified)}. They keep it until they renew.`,
         ],
         audited: ['authority_key_rolled_back'],
       },
@@ -177,8 +180,8 @@ export const FINISH: Action = {
           ? nodes.active === 0
             ? 'No node is active.'
             : 'Every active node has followed.'
-          : `Active nodes that have not followed: ${laggards}. They accept nothing new until they do.`,
-        `Silent nodes, which follow when they return: ${silent}.`,
+          : `Active nodes that have not followed: ${shownCount(laggards)}. They accept nothing new until they do.`,
+        `Silent nodes, which follow when they return: ${shownCount(silent)}.`,
       ],
       typedNumber: laggards === 0 ? null : laggards,
       audited: ['authority_key_retired'],

@@ -173,7 +173,16 @@ function nextSteps({ succession }: Adoption, context: Context): Html {
   ) => html`<div class="actions">${actions.map((action) => actionLink(action, {}))}</div>
 `;
   if (succession?.state === 'staged') {
-    return section('steps', 'Next step', links(ACTIVATE, CANCEL));
+    const { activates_at: start } = succession;
+    // An authority that lacks the private key is still waiting, and may have it by now.
+    const isDue = Date.parse(start) <= context.now();
+    return section(
+      'steps',
+      'Next step',
+      isDue
+        ? links(ACTIVATE, CANCEL)
+        : html`<p>The next key takes over by itself at ${timeText(start)}.</p>${links(CANCEL)}`,
+    );
   }
   if (succession?.state === 'overlap') {
     return section('steps', 'Next step', links(FINISH, ROLL_BACK));
