@@ -34,7 +34,7 @@ export interface AgentRegistration {
   readonly heldUntil: number;
 }
 
-export type AgentRegistrationEvent =
+type AgentRegistrationEvent =
   | {
       readonly type: 'register';
       readonly registration: Omit<AgentRegistration, 'heldUntil' | 'superseded'>;

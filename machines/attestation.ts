@@ -13,7 +13,7 @@ export interface Attestation {
   readonly revocationReason: string | null;
 }
 
-export type AttestationEvent =
+type AttestationEvent =
   | { readonly type: 'issue'; readonly attestation: Attestation }
   | { readonly type: 'revoke'; readonly at: number; readonly reason: string };
 

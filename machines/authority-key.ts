@@ -9,7 +9,7 @@ import type { GenesisBlock } from '../src/protocol/records/genesis.ts';
 import type { Refused } from './refused.ts';
 
 /** A statement with the genesis block that takes effect with it. */
-export interface KeyChange {
+interface KeyChange {
   readonly statement: AuthoritySuccession;
   readonly genesis: GenesisBlock;
 }

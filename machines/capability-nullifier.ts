@@ -15,7 +15,7 @@ export interface Nullifier {
   readonly expiresAt: number;
 }
 
-export type NullifierEvent = {
+type NullifierEvent = {
   readonly type: 'issue';
   readonly nullifier: Nullifier;
   /** Whether the proof's leaf hash matches the capability it reveals. */
@@ -23,7 +23,7 @@ export type NullifierEvent = {
 };
 
 /** The reason becomes the cause of the refusal. */
-export type NullifierCause = 'already_issued' | 'leaf_hash_mismatch';
+type NullifierCause = 'already_issued' | 'leaf_hash_mismatch';
 
 const machine = setup({
   types: {} as {

@@ -48,7 +48,7 @@ interface NodeRequest {
   readonly proof: string;
 }
 
-export type CertificateEvent =
+type CertificateEvent =
   | { readonly type: 'issue'; readonly certificate: Certificate }
   | ({ readonly type: 'heartbeat' } & NodeRequest)
   | ({

@@ -2,14 +2,12 @@
  * The certificate revocation list: its entries are the revoked certificates [core-4-8], [core-4-15],
  * [core-5-5].
  */
-import { type SequenceEvent, type SequenceVersion, sequenceMachine } from './signed-sequence.ts';
+import { type SequenceVersion, sequenceMachine } from './signed-sequence.ts';
 
 export interface Crl extends SequenceVersion {
   readonly crlId: string;
   readonly nextUpdate: number;
 }
-
-export type CrlEvent = SequenceEvent<Crl>;
 
 export const crlMachine = sequenceMachine<Crl>({
   id: 'crl',

@@ -11,7 +11,7 @@ export interface LicensePolicy {
   readonly validUntil: number;
 }
 
-export type LicensePolicyEvent = { readonly type: 'create'; readonly policy: LicensePolicy };
+type LicensePolicyEvent = { readonly type: 'create'; readonly policy: LicensePolicy };
 
 const machine = setup({
   types: {} as {

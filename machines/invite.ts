@@ -28,7 +28,7 @@ export interface Invite {
   readonly withdrawnBy?: string;
 }
 
-export type InviteEvent =
+type InviteEvent =
   | { readonly type: 'create'; readonly invite: Invite }
   | {
       readonly type: 'join';

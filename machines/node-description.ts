@@ -13,7 +13,7 @@ export interface NodeDescription {
   readonly hostname: string | null;
 }
 
-export type NodeDescriptionEvent =
+type NodeDescriptionEvent =
   /** Null members leave what is known. */
   | {
       readonly type: 'join';

@@ -10,7 +10,7 @@ export interface NodeKey {
   readonly compromisedAt: number;
 }
 
-export type NodeKeyEvent = { readonly type: 'compromise'; readonly key: NodeKey };
+type NodeKeyEvent = { readonly type: 'compromise'; readonly key: NodeKey };
 
 const machine = setup({
   types: {} as {

@@ -21,7 +21,7 @@ export interface OperatorKey {
   readonly addedBy?: string;
 }
 
-export type OperatorKeyEvent =
+type OperatorKeyEvent =
   | {
       readonly type: 'configure';
       readonly tier: Tier;

@@ -12,7 +12,7 @@ export interface Policy {
   readonly createdAt: number;
 }
 
-export type PolicyEvent =
+type PolicyEvent =
   | {
       readonly type: 'first_read' | 'publish';
       readonly at: number;

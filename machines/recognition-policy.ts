@@ -9,7 +9,7 @@ export interface StoredRecognitionPolicy {
   readonly setAt: number;
 }
 
-export type RecognitionPolicyEvent = {
+type RecognitionPolicyEvent = {
   readonly type: 'set';
   readonly policy: StoredRecognitionPolicy;
 };

@@ -34,7 +34,7 @@ export interface Following {
   readonly isNews: boolean;
 }
 
-export type TreatyEvent =
+type TreatyEvent =
   | Following
   | { readonly type: 'issue'; readonly treaty: Treaty }
   | { readonly type: 'revoke'; readonly at: number; readonly reason: string };

@@ -1,11 +1,11 @@
 /** The number of subjects of one kind that retention has removed. */
 import { assign, setup } from 'xstate';
 
-export interface RemovalCount {
+interface RemovalCount {
   readonly removed: number;
 }
 
-export type RemovalCountEvent = { readonly type: 'remove'; readonly count: number };
+type RemovalCountEvent = { readonly type: 'remove'; readonly count: number };
 
 export const removalCountMachine = setup({
   types: {} as { context: RemovalCount; events: RemovalCountEvent },

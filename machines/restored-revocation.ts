@@ -17,7 +17,7 @@ export interface RestoredRevocation {
   readonly crlSequence: number | null;
 }
 
-export type RestoredRevocationEvent = {
+type RestoredRevocationEvent = {
   readonly type: 'restore';
   readonly revocation: RestoredRevocation;
 };

@@ -15,7 +15,7 @@ export interface ImportedFeed {
   readonly importedAt: number;
 }
 
-export type ImportedFeedEvent = {
+type ImportedFeedEvent = {
   readonly type: 'import';
   readonly feed: ImportedFeed;
   /** `valid`, or why no signature of the feed verifies. */
@@ -83,7 +83,7 @@ export interface RevocationImport {
   readonly rows: readonly string[];
 }
 
-export type RevocationImportEvent = { readonly type: 'store'; readonly rows: RevocationImport };
+type RevocationImportEvent = { readonly type: 'store'; readonly rows: RevocationImport };
 
 const importing = setup({
   types: {} as {
@@ -116,7 +116,7 @@ export interface ImportedRevocation {
   readonly revokedAt: number;
 }
 
-export type ImportedRevocationEvent = {
+type ImportedRevocationEvent = {
   readonly type: 'revoke';
   readonly revocation: ImportedRevocation;
 };

@@ -19,7 +19,7 @@ export type SequenceEvent<Version extends SequenceVersion> =
   | { readonly type: 'resume'; readonly version: Version }
   | { readonly type: 'lapse'; readonly at: number };
 
-export interface SequenceMachineOptions<Version extends SequenceVersion> {
+interface SequenceMachineOptions<Version extends SequenceVersion> {
   readonly id: string;
   /** The state before the first version. */
   readonly none: Version;

@@ -2,14 +2,12 @@
  * A revocation feed signed by this authority [core-4-14], [core-g24]: its entries are the attestations of one issuer
  * that were revoked here.
  */
-import { type SequenceEvent, type SequenceVersion, sequenceMachine } from './signed-sequence.ts';
+import { type SequenceVersion, sequenceMachine } from './signed-sequence.ts';
 
 export interface SovereignFeed extends SequenceVersion {
   readonly issuer: string;
   readonly feedId: string;
 }
-
-export type SovereignFeedEvent = SequenceEvent<SovereignFeed>;
 
 /** Gateways refuse a feed that is older than a day. */
 const HALF_DAY = 12 * 3_600_000;

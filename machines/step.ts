@@ -4,7 +4,14 @@
  * `transition()`, which builds an actor system each time. That scope is not a documented API; if an xstate upgrade
  * breaks it, the state-table tests fail first.
  */
-import type { AnyActorScope, AnyEventObject, AnyMachineSnapshot, AnyStateMachine } from 'xstate';
+import type {
+  AnyActorScope,
+  AnyEventObject,
+  AnyMachineSnapshot,
+  AnyStateMachine,
+  ContextFrom,
+  EventFrom,
+} from 'xstate';
 
 /** A subject at rest. */
 export interface Resting {
@@ -22,6 +29,10 @@ export interface Step {
   /** False when the event changed neither state nor context. */
   readonly changed: boolean;
 }
+
+export type ContextOf<Machine extends AnyStateMachine> = ContextFrom<Machine>;
+
+export type EventOf<Machine extends AnyStateMachine> = EventFrom<Machine>;
 
 let emitted: Emitted[] = [];
 

@@ -1,12 +1,12 @@
 /** How far the audit log has been posted to one webhook [events-5]. */
 import { assign, setup } from 'xstate';
 
-export interface Webhook {
+interface Webhook {
   /** The index of the last event the webhook accepted, or of the event after which posting began. */
   readonly delivered: number;
 }
 
-export type WebhookEvent =
+type WebhookEvent =
   | { readonly type: 'begin'; readonly after: number }
   | { readonly type: 'deliver'; readonly index: number };
 

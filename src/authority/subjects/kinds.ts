@@ -3,89 +3,38 @@
  * stored and unstored subjects.
  */
 
-import {
-  type AgentRegistration,
-  type AgentRegistrationEvent,
-  agentRegistrationMachine,
-} from '../../../machines/agent-registration.ts';
-import {
-  type Attestation,
-  type AttestationEvent,
-  attestationMachine,
-} from '../../../machines/attestation.ts';
-import {
-  type AuthorityKey,
-  type AuthorityKeyEvent,
-  authorityKeyMachine,
-} from '../../../machines/authority-key.ts';
-import {
-  type Nullifier,
-  type NullifierEvent,
-  nullifierMachine,
-} from '../../../machines/capability-nullifier.ts';
-import {
-  type Certificate,
-  type CertificateEvent,
-  certificateMachine,
-} from '../../../machines/certificate.ts';
-import { type Crl, type CrlEvent, crlMachine } from '../../../machines/crl.ts';
-import {
-  type LicensePolicy,
-  type LicensePolicyEvent,
-  licensePolicyMachine,
-} from '../../../machines/data-license-policy.ts';
-import { type Invite, type InviteEvent, inviteMachine } from '../../../machines/invite.ts';
-import {
-  type NodeDescription,
-  type NodeDescriptionEvent,
-  nodeDescriptionMachine,
-} from '../../../machines/node-description.ts';
-import { type NodeKey, type NodeKeyEvent, nodeKeyMachine } from '../../../machines/node-key.ts';
-import {
-  type OperatorKey,
-  type OperatorKeyEvent,
-  operatorKeyMachine,
-} from '../../../machines/operator-key.ts';
-import { type Policy, type PolicyEvent, policyMachine } from '../../../machines/policy.ts';
-import {
-  type RecognitionPolicyEvent,
-  recognitionPolicyMachine,
-  type StoredRecognitionPolicy,
-} from '../../../machines/recognition-policy.ts';
-import {
-  type Treaty,
-  type TreatyEvent,
-  treatyMachine,
-} from '../../../machines/recognition-treaty.ts';
+import { agentRegistrationMachine } from '../../../machines/agent-registration.ts';
+import { attestationMachine } from '../../../machines/attestation.ts';
+import { authorityKeyMachine } from '../../../machines/authority-key.ts';
+import { nullifierMachine } from '../../../machines/capability-nullifier.ts';
+import { certificateMachine } from '../../../machines/certificate.ts';
+import { crlMachine } from '../../../machines/crl.ts';
+import { licensePolicyMachine } from '../../../machines/data-license-policy.ts';
+import { inviteMachine } from '../../../machines/invite.ts';
+import { nodeDescriptionMachine } from '../../../machines/node-description.ts';
+import { nodeKeyMachine } from '../../../machines/node-key.ts';
+import { operatorKeyMachine } from '../../../machines/operator-key.ts';
+import { policyMachine } from '../../../machines/policy.ts';
+import { recognitionPolicyMachine } from '../../../machines/recognition-policy.ts';
+import { treatyMachine } from '../../../machines/recognition-treaty.ts';
 import type { Refused } from '../../../machines/refused.ts';
+import { removalCountMachine } from '../../../machines/removal-count.ts';
+import { restoredRevocationMachine } from '../../../machines/restored-revocation.ts';
 import {
-  type RemovalCount,
-  type RemovalCountEvent,
-  removalCountMachine,
-} from '../../../machines/removal-count.ts';
-import {
-  type RestoredRevocation,
-  type RestoredRevocationEvent,
-  restoredRevocationMachine,
-} from '../../../machines/restored-revocation.ts';
-import {
-  type ImportedFeed,
-  type ImportedFeedEvent,
-  type ImportedRevocation,
-  type ImportedRevocationEvent,
   importedRevocationMachine,
-  type RevocationImport,
-  type RevocationImportEvent,
   revocationFeedMachine,
   revocationImportMachine,
 } from '../../../machines/revocation-feed.ts';
+import { sovereignFeedMachine } from '../../../machines/sovereign-feed.ts';
 import {
-  type SovereignFeed,
-  type SovereignFeedEvent,
-  sovereignFeedMachine,
-} from '../../../machines/sovereign-feed.ts';
-import { type Emitted, type Resting, type Step, step } from '../../../machines/step.ts';
-import { type Webhook, type WebhookEvent, webhookMachine } from '../../../machines/webhook.ts';
+  type ContextOf,
+  type Emitted,
+  type EventOf,
+  type Resting,
+  type Step,
+  step,
+} from '../../../machines/step.ts';
+import { webhookMachine } from '../../../machines/webhook.ts';
 
 const MACHINES = {
   invite: inviteMachine,
@@ -108,66 +57,17 @@ const MACHINES = {
   'removal-count': removalCountMachine,
   'restored-revocation': restoredRevocationMachine,
   webhook: webhookMachine,
+  /** Exists only in process memory [service-states-other], and is never part of a unit. */
   'data-license-policy': licensePolicyMachine,
 } as const;
 
-export interface SubjectTypes {
-  readonly invite: { readonly context: Invite; readonly event: InviteEvent };
-  readonly certificate: { readonly context: Certificate; readonly event: CertificateEvent };
-  readonly 'node-key': { readonly context: NodeKey; readonly event: NodeKeyEvent };
-  readonly 'node-description': {
-    readonly context: NodeDescription;
-    readonly event: NodeDescriptionEvent;
+/** What each kind remembers and which events it accepts, as its machine says. */
+export type SubjectTypes = {
+  readonly [Kind in keyof typeof MACHINES]: {
+    readonly context: ContextOf<(typeof MACHINES)[Kind]>;
+    readonly event: EventOf<(typeof MACHINES)[Kind]>;
   };
-  readonly 'operator-key': { readonly context: OperatorKey; readonly event: OperatorKeyEvent };
-  readonly 'authority-key': {
-    readonly context: AuthorityKey;
-    readonly event: AuthorityKeyEvent;
-  };
-  readonly policy: { readonly context: Policy; readonly event: PolicyEvent };
-  readonly crl: { readonly context: Crl; readonly event: CrlEvent };
-  readonly 'agent-registration': {
-    readonly context: AgentRegistration;
-    readonly event: AgentRegistrationEvent;
-  };
-  readonly attestation: { readonly context: Attestation; readonly event: AttestationEvent };
-  readonly 'sovereign-feed': {
-    readonly context: SovereignFeed;
-    readonly event: SovereignFeedEvent;
-  };
-  readonly 'recognition-policy': {
-    readonly context: StoredRecognitionPolicy;
-    readonly event: RecognitionPolicyEvent;
-  };
-  readonly 'recognition-treaty': { readonly context: Treaty; readonly event: TreatyEvent };
-  readonly 'revocation-feed': {
-    readonly context: ImportedFeed;
-    readonly event: ImportedFeedEvent;
-  };
-  readonly 'revocation-import': {
-    readonly context: RevocationImport;
-    readonly event: RevocationImportEvent;
-  };
-  readonly 'imported-revocation': {
-    readonly context: ImportedRevocation;
-    readonly event: ImportedRevocationEvent;
-  };
-  readonly 'capability-nullifier': {
-    readonly context: Nullifier;
-    readonly event: NullifierEvent;
-  };
-  'removal-count': { readonly context: RemovalCount; readonly event: RemovalCountEvent };
-  readonly 'restored-revocation': {
-    readonly context: RestoredRevocation;
-    readonly event: RestoredRevocationEvent;
-  };
-  readonly webhook: { readonly context: Webhook; readonly event: WebhookEvent };
-  /** Exists only in process memory [service-states-other], and is never part of a unit. */
-  readonly 'data-license-policy': {
-    readonly context: LicensePolicy;
-    readonly event: LicensePolicyEvent;
-  };
-}
+};
 
 export type SubjectKind = keyof SubjectTypes;
 
