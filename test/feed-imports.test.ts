@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createImportedFeeds } from '../src/authority/derived/imported-feeds.ts';
 import { createRecognitionIndex } from '../src/authority/views/recognition-index.ts';
-import { sha256Hex } from '../src/base/crypto/digest.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { get, outcome } from './support/requests.ts';
 import { loadAll } from './support/stored.ts';
@@ -87,42 +86,6 @@ test('concurrent long imports of one issuer end with every id revoked', async ()
   const before = (await get(na, '/connectome.json')).text;
   await using again = await na.restart();
   assert.equal((await get(again, '/connectome.json')).text, before);
-});
-
-test('revocations that were stored one by one still apply, and a later import updates them', async () => {
-  await using na = await startTestAuthority();
-  const beta = sovereign('beta');
-  await na.stop();
-  const store = await openStoreOf(na);
-  const rows = idsFrom(0, 3).map((attestationId) => ({
-    kind: 'imported-revocation',
-    id: sha256Hex(`beta\n${attestationId}`),
-    version: 1,
-    replaces: 0,
-    snapshot: {
-      value: 'revoked',
-      context: {
-        issuer: 'beta',
-        attestationId,
-        feedId: 'f',
-        sequence: '1',
-        reason: null,
-        revokedAt: 0,
-      },
-    },
-  }));
-  await store.commit({ subjects: rows, removals: [], nonces: [], audit: [] });
-  await store.close();
-  await using again = await na.restart();
-  assert.deepEqual(
-    (await blastRadius(again)).map(({ id, sequence }) => [id, sequence]),
-    idsFrom(0, 3).map((id) => [id, 1]),
-  );
-  await importIds(again, beta, 2, idsFrom(1, 3));
-  assert.deepEqual(
-    (await blastRadius(again)).map(({ sequence }) => sequence),
-    [1, 2, 2, 2],
-  );
 });
 
 test('MESH_MAX_FEED_ENTRIES bounds an import; the feed is refused as malformed', async () => {

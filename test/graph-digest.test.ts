@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createGraphDigest } from '../src/authority/derived/graph-caches.ts';
 import { createRecognitionIndex } from '../src/authority/views/recognition-index.ts';
+import { noteImport } from './support/trust.ts';
 
 test('the digest of a graph is cached until a treaty or the clock changes the graph', () => {
   const index = createRecognitionIndex();
@@ -17,14 +18,9 @@ test('the digest of a graph is cached until a treaty or the clock changes the gr
   assert.deepEqual([digest.isKnown(10), digest.at(10), digest.at(19)], [true, 'built', 'built']);
   assert.equal(read, 0, 'nothing is read again');
   assert.deepEqual([digest.isKnown(9), digest.isKnown(20)], [false, false]);
-  index.putRevocation({
-    issuer: 'beta',
-    attestationId: 'a-1',
-    feedId: 'f-1',
-    sequence: '1',
-    reason: null,
-    revokedAt: 5,
-  });
+  noteImport(index, { issuer: 'beta', feedId: 'f-1', sequence: '1', revokedAt: 5 }, [
+    ['a-1', null],
+  ]);
   assert.equal(digest.isKnown(10), false);
   assert.notEqual(digest.at(10), 'built');
 });

@@ -22,7 +22,7 @@ import type { Dashboard } from '../src/protocol/rows/dashboard.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 import { get, heartbeat, joinedNode, outcome, type Received } from './support/requests.ts';
-import { importFeed, issued, recognize, sovereign } from './support/trust.ts';
+import { importFeed, issued, noteImport, recognize, sovereign } from './support/trust.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 
@@ -67,14 +67,11 @@ function recognized(names: readonly string[], copies = 1): RecognitionIndex {
       revocationReason: i % 4 === 3 ? subject : null,
       followed: [],
     });
-    index.putRevocation({
-      issuer: subject,
-      attestationId: `attestation-${i}`,
-      feedId: issuer,
-      sequence: '9007199254740993',
-      reason: issuer,
-      revokedAt: NOW,
-    });
+    noteImport(
+      index,
+      { issuer: subject, feedId: issuer, sequence: '9007199254740993', revokedAt: NOW },
+      [[`attestation-${i}`, issuer]],
+    );
   }
   return index;
 }

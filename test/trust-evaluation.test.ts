@@ -9,7 +9,13 @@ import type { TrustDecision } from '../src/protocol/records/trust-evidence.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { HOUR, SECOND } from './support/clock.ts';
 import { operate, outcome } from './support/requests.ts';
-import { importFeed, revokeTreaty, sovereign, startUnlimited } from './support/trust.ts';
+import {
+  importFeed,
+  noteImport,
+  revokeTreaty,
+  sovereign,
+  startUnlimited,
+} from './support/trust.ts';
 import {
   created,
   inner,
@@ -54,8 +60,8 @@ function judge(
     });
   }
   for (const [issuer, attestationId] of revocations) {
-    const rest = { feedId: 'f', sequence: '1', reason: null, revokedAt: NOW - 1 };
-    index.putRevocation({ issuer, attestationId, ...rest });
+    const about = { issuer, feedId: 'f', sequence: '1', revokedAt: NOW - 1 };
+    noteImport(index, about, [[attestationId, null]]);
   }
   return evaluateTrust(index, source, target, NOW);
 }

@@ -3,7 +3,6 @@
  * state. Nothing in it is published, and nothing is written, before an authority is opened on it.
  */
 import type { Treaty } from '../../machines/recognition-treaty.ts';
-import type { ImportedRevocation } from '../../machines/revocation-feed.ts';
 import type { Runtime } from '../base/runtime.ts';
 import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
 import { oneSliceATurn } from '../base/slices.ts';
@@ -148,9 +147,6 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
       agents.follow(kind, id, subject);
       importedFeeds.follow(kind, id, subject);
       if (kind === 'recognition-treaty') recognition.putTreaty(id, subject.context as Treaty);
-      else if (kind === 'imported-revocation') {
-        recognition.putRevocation(subject.context as ImportedRevocation);
-      }
     },
     added(kind, id) {
       if (kind === 'certificate') certificateIds.add(id);

@@ -2,8 +2,6 @@ import { type Attestation, attestationMachine } from '../../machines/attestation
 import { type Treaty, treatyMachine } from '../../machines/recognition-treaty.ts';
 import {
   type ImportedFeed,
-  type ImportedRevocation,
-  importedRevocationMachine,
   type RevocationImport,
   revocationFeedMachine,
   revocationImportMachine,
@@ -227,16 +225,6 @@ testTable(revocationFeedMachine, [
   ]),
 ]);
 
-const importedRevocation: ImportedRevocation = {
-  issuer: 'beta',
-  attestationId: 'a-7',
-  feedId: 'f-9',
-  sequence: '9',
-  reason: null,
-  revokedAt: NOW - 1,
-};
-const updated = { ...importedRevocation, feedId: 'f-10', sequence: '10', reason: 'key_compromise' };
-
 const revocationImport: RevocationImport = {
   issuer: 'beta',
   feedId: 'f-9',
@@ -259,22 +247,6 @@ testTable(revocationImportMachine, [
     event: { type: 'store', rows: laterImport },
     emits: ['stored'],
     to: { value: 'stored', facts: laterImport },
-  },
-]);
-
-testTable(importedRevocationMachine, [
-  {
-    name: 'revoked by a feed',
-    event: { type: 'revoke', revocation: importedRevocation },
-    emits: ['revoked'],
-    to: { value: 'revoked', facts: importedRevocation },
-  },
-  {
-    name: 'a later feed updates what is known of it',
-    from: { value: 'revoked', context: importedRevocation },
-    event: { type: 'revoke', revocation: updated },
-    emits: ['revoked'],
-    to: { value: 'revoked', facts: updated },
   },
 ]);
 

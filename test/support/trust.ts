@@ -1,6 +1,7 @@
 /** Trust between sovereigns: another sovereign with its own key, the records that it signs, and requests with them. */
 
 import { readFileSync } from 'node:fs';
+import type { ImportedBy, RecognitionIndex } from '../../src/authority/views/recognition-index.ts';
 import { verifySignature } from '../../src/base/crypto/ed25519.ts';
 import type { Signer } from '../../src/base/crypto/primitives.ts';
 import { parseJson } from '../../src/base/json/parse.ts';
@@ -34,6 +35,17 @@ export function startUnlimited(options: TestOptions = {}): Promise<TestAuthority
       ...options.environment,
     },
   });
+}
+
+/** Lets the attestations count as revoked by one imported feed, each for a reason or null. */
+export function noteImport(
+  index: RecognitionIndex,
+  about: ImportedBy,
+  revoked: readonly (readonly [attestationId: string, reason: string | null])[],
+): void {
+  const layer = index.beginImport(about);
+  index.absorb(layer, revoked);
+  index.endImport(layer);
 }
 
 export function post(

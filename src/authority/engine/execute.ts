@@ -167,7 +167,7 @@ function afterCommit(na: Authority, unit: UnitOfWork, audit: readonly SealedEntr
 function publishChanges(na: Authority, writes: readonly SubjectWrite[]): void {
   for (const { kind, snapshot } of writes) {
     if (kind === 'policy') publishIfActive(na, snapshot);
-    else if (kind === 'recognition-treaty' || kind === 'imported-revocation') {
+    else if (kind === 'recognition-treaty') {
       for (const name of GRAPH_DOCUMENTS) na.publisher.withdraw(name);
     }
   }

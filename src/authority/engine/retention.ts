@@ -59,7 +59,6 @@ const RULES: { readonly [Kind in SubjectKind]: IsPast<Kind> | typeof KEPT_FOR_GO
   attestation: KEPT_FOR_GOOD,
   'recognition-treaty': KEPT_FOR_GOOD,
   'revocation-import': KEPT_FOR_GOOD,
-  'imported-revocation': KEPT_FOR_GOOD,
   /** There is only one of each, or as many as operators create by hand. */
   'operator-key': KEPT_FOR_GOOD,
   'authority-key': KEPT_FOR_GOOD,

@@ -21,7 +21,6 @@ import type { Refused } from '../../../machines/refused.ts';
 import { removalCountMachine } from '../../../machines/removal-count.ts';
 import { restoredRevocationMachine } from '../../../machines/restored-revocation.ts';
 import {
-  importedRevocationMachine,
   revocationFeedMachine,
   revocationImportMachine,
 } from '../../../machines/revocation-feed.ts';
@@ -52,7 +51,6 @@ const MACHINES = {
   'recognition-treaty': treatyMachine,
   'revocation-feed': revocationFeedMachine,
   'revocation-import': revocationImportMachine,
-  'imported-revocation': importedRevocationMachine,
   'capability-nullifier': nullifierMachine,
   'removal-count': removalCountMachine,
   'restored-revocation': restoredRevocationMachine,

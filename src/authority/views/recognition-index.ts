@@ -3,7 +3,6 @@
  * the graph can be read at any time. It only follows commits, and does not decide anything.
  */
 import type { Treaty } from '../../../machines/recognition-treaty.ts';
-import type { ImportedRevocation } from '../../../machines/revocation-feed.ts';
 import { compareCodePoints } from '../../base/json/write.ts';
 import { insertInOrder } from '../../base/ordered-list.ts';
 
@@ -36,7 +35,6 @@ interface GrowingEdge extends Edge {
 
 export interface RecognitionIndex {
   putTreaty(treatyId: string, treaty: Treaty): void;
-  putRevocation(revocation: ImportedRevocation): void;
   /** Begins an import; none of its ids count as revoked until it ends. */
   beginImport(about: ImportedBy): ImportLayer;
   absorb(layer: ImportLayer, rows: readonly (readonly [string, string | null])[]): void;
@@ -184,11 +182,6 @@ export function createRecognitionIndex(): RecognitionIndex {
       insertInOrder(to.incoming, edge, compareEdges);
       insertInOrder(byAge, edge, compareAge);
       insertInOrder(byParties, edge, compareEdges);
-    },
-    putRevocation(revocation) {
-      const layer = beginImport(revocation);
-      absorb(layer, [[revocation.attestationId, revocation.reason]]);
-      endImport(layer);
     },
     sovereign: (id) => sovereigns.get(id),
     sovereigns: () => sovereignsById,
