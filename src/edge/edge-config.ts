@@ -1,19 +1,33 @@
-/** The configuration of an edge as plain values, and the edge built from it on its own thread. */
+/** The configuration of an edge as plain values, and what routes read of it on the edge's own thread. */
 
 import type { LogFormat, LogLevel } from '../base/log/logger.ts';
 import type { TlsFiles } from '../base/tls/pair.ts';
 import type { CommandReference } from '../pages/reference/command-reference.ts';
 import type { DocumentCache } from '../protocol/contract/publications.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
-import type { EdgeSettings, Instance } from './edge.ts';
-import { publishedAuthorityKeys, publishedKeys } from './known-keys.ts';
+import type { NodeAuthSettings } from './auth/node.ts';
+import type { OperatorAuthSettings } from './auth/operator.ts';
+import type { RoleRule } from './body.ts';
+import { type KnownAuthorityKeys, publishedAuthorityKeys, publishedKeys } from './known-keys.ts';
 import type { RateLimitSettings } from './rate-limit.ts';
+
+/** The identity of this running instance, for operators who run several or replace one with another. */
+export interface Instance {
+  /** New at each start. */
+  readonly id: string;
+  readonly database: { readonly backend: string; readonly schemaVersion: number };
+  /** The label of the first key of the network. */
+  readonly signingKeyId: string;
+  /** Whether others can replace it, and answer at the same time. */
+  readonly haMode: 'single' | 'standby' | 'linked';
+}
 
 export interface EdgeConfig {
   readonly host: string;
   /** Null for plain HTTP. */
   readonly tls: TlsFiles | null;
   readonly instance: Instance;
+  /** The genesis block in the configuration; only what a succession never changes may be read from it. */
   readonly genesis: GenesisBlock;
   readonly publicUrl: string | null;
   readonly proxyHops: number;
@@ -42,22 +56,35 @@ export interface EdgeConfig {
   readonly commands: CommandReference;
 }
 
+/** Members that routes read in another form, or not at all. */
+type Replaced =
+  | 'tls'
+  | 'corsOrigins'
+  | 'rolePrefixes'
+  | 'operatorKeys'
+  | 'acceptSignatureV1'
+  | 'naPublicKey'
+  | 'clockTolerance';
+
+export interface EdgeSettings extends Omit<EdgeConfig, Replaced> {
+  readonly authorityKeys: KnownAuthorityKeys;
+  /** The scheme of connections to this edge. */
+  readonly scheme: 'http' | 'https';
+  /** The origins whose pages may use the API; null if there are none. */
+  readonly corsOrigins: ReadonlySet<string> | null;
+  readonly isAllowedRole: RoleRule;
+  readonly operatorAuth: OperatorAuthSettings;
+  readonly nodeAuth: NodeAuthSettings;
+}
+
 export function edgeSettings(config: EdgeConfig, documents: DocumentCache): EdgeSettings {
   const { clockTolerance: toleranceMs } = config;
   const authorityKeys = publishedAuthorityKeys(config.genesis, config.naPublicKey, documents);
   return {
-    instance: config.instance,
-    genesis: config.genesis,
+    ...config,
     authorityKeys,
-    publicUrl: config.publicUrl,
-    proxyHops: config.proxyHops,
     scheme: config.tls === null ? 'http' : 'https',
     corsOrigins: config.corsOrigins && new Set(config.corsOrigins),
-    maxRequestBytes: config.maxRequestBytes,
-    maxConnections: config.maxConnections,
-    longestWaitMs: config.longestWaitMs,
-    maxFeedEntries: config.maxFeedEntries,
-    createdStatus: config.createdStatus,
     isAllowedRole: roleRule(config.rolePrefixes),
     operatorAuth: {
       keys: publishedKeys(config.operatorKeys, documents),
@@ -66,7 +93,6 @@ export function edgeSettings(config: EdgeConfig, documents: DocumentCache): Edge
       acceptV1: config.acceptSignatureV1,
     },
     nodeAuth: { authorityKeys, toleranceMs },
-    commands: config.commands,
   };
 }
 
@@ -76,7 +102,7 @@ const ROLE = /^[\x21-\x7e]{1,128}$/;
  * Which role names this network allows [core-4-1], [core-g7]: all printable names, or only those with given
  * prefixes.
  */
-function roleRule(prefixes: readonly string[] | null): (role: string) => boolean {
+function roleRule(prefixes: readonly string[] | null): RoleRule {
   return (role) =>
     ROLE.test(role) && (prefixes === null || prefixes.some((prefix) => role.startsWith(prefix)));
 }

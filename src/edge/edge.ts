@@ -5,47 +5,18 @@ import type { Logger } from '../base/log/logger.ts';
 import type { EdgeRuntime } from '../base/runtime.ts';
 import type { HtmlPage } from '../pages/frame.ts';
 import type { LiveContent, LiveTopic } from '../pages/live-content.ts';
-import type { CommandReference } from '../pages/reference/command-reference.ts';
 import type { Call } from '../protocol/contract/calls.ts';
 import type { PublishedDocument } from '../protocol/contract/documents.ts';
 import type { InstanceStatus } from '../protocol/contract/instance-status.ts';
 import type { DocumentCache } from '../protocol/contract/publications.ts';
 import type { RevisionEnds } from '../protocol/contract/revision-ends.ts';
-import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import type { RouteDescription } from '../protocol/route-description.ts';
-import type { NodeAuthSettings } from './auth/node.ts';
-import type { OperatorAuthSettings } from './auth/operator.ts';
 import type { HeartbeatSessions } from './auth/session.ts';
-import type { RoleRule } from './body.ts';
+import type { EdgeSettings } from './edge-config.ts';
 import type { EventReaders } from './event-readers.ts';
-import type { KnownAuthorityKeys } from './known-keys.ts';
 import type { EdgeMetrics } from './metrics.ts';
 import type { RateLimits } from './rate-limit.ts';
 import type { UnprovenBodies } from './unproven-bodies.ts';
-
-export interface EdgeSettings {
-  readonly instance: Instance;
-  /** The genesis block in the configuration; only what a succession never changes may be read from it. */
-  readonly genesis: GenesisBlock;
-  readonly authorityKeys: KnownAuthorityKeys;
-  readonly publicUrl: string | null;
-  readonly proxyHops: number;
-  /** The scheme of connections to this edge. */
-  readonly scheme: 'http' | 'https';
-  /** The origins whose pages may use the API; null if there are none. */
-  readonly corsOrigins: ReadonlySet<string> | null;
-  readonly maxFeedEntries: number;
-  readonly maxRequestBytes: number;
-  readonly maxConnections: number;
-  /** How long a node's request may wait for an answer; 0 sets no limit. */
-  readonly longestWaitMs: number;
-  readonly createdStatus: 200 | 201;
-  readonly isAllowedRole: RoleRule;
-  readonly operatorAuth: OperatorAuthSettings;
-  readonly nodeAuth: NodeAuthSettings;
-  /** The command line, for the reference page. */
-  readonly commands: CommandReference;
-}
 
 /** Functions that render documents as the content of live pages. */
 export type LiveRenderers = Readonly<
@@ -100,17 +71,6 @@ export function withAnswer<T, R>(
   next: (answer: T) => R | Promise<R>,
 ): R | Promise<R> {
   return answer instanceof Promise ? answer.then(next) : next(answer);
-}
-
-/** The identity of this running instance, for operators who run several or replace one with another. */
-export interface Instance {
-  /** New at each start. */
-  readonly id: string;
-  readonly database: { readonly backend: string; readonly schemaVersion: number };
-  /** The label of the first key of the network. */
-  readonly signingKeyId: string;
-  /** Whether others can replace it, and answer at the same time. */
-  readonly haMode: 'single' | 'standby' | 'linked';
 }
 
 /** Enough hex digits to distinguish keys; the full key is in the genesis block. */

@@ -2,8 +2,7 @@
 import { readFileSync } from 'node:fs';
 import type { Logger } from '../base/log/logger.ts';
 import type { EdgeRuntime } from '../base/runtime.ts';
-import type { Instance } from '../edge/edge.ts';
-import type { EdgeConfig } from '../edge/edge-config.ts';
+import type { EdgeConfig, Instance } from '../edge/edge-config.ts';
 import { freePort } from '../edge/free-port.ts';
 import type { CommandReference } from '../pages/reference/command-reference.ts';
 import { createDocumentCache } from '../protocol/contract/publications.ts';

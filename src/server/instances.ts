@@ -7,7 +7,7 @@ import { compareCodePoints } from '../base/json/write.ts';
 import type { Logger } from '../base/log/logger.ts';
 import type { Runtime } from '../base/runtime.ts';
 import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
-import type { Instance } from '../edge/edge.ts';
+import type { Instance } from '../edge/edge-config.ts';
 import type { LocalRateLimits } from '../edge/rate-limit.ts';
 import { type Call, onceConfirmed } from '../protocol/contract/calls.ts';
 import {
