@@ -77,7 +77,8 @@ export function mapped<From, To>(input: Input<From>, map: (value: From) => To): 
   return input.ok ? { ok: true, value: map(input.value) } : input;
 }
 
-function refused(refusal: RefusalName, details: JsonObject = {}): Input<never> {
+/** An input that is refused, for callers that must be admitted first. */
+export function refused(refusal: RefusalName, details: JsonObject = {}): Input<never> {
   return { ok: false, refusal, details };
 }
 

@@ -7,7 +7,7 @@ import {
   SignedSuccession,
 } from '../../protocol/records/succession-request.ts';
 import { LARGE_BODY_BYTES } from '../../protocol/route-description.ts';
-import { bodyReader, mapped } from '../body.ts';
+import { bodyReader, mapped, refused } from '../body.ts';
 import { NOTHING, PUBLIC_DOCUMENT, type RouteEntry } from '../route.ts';
 import { serveDocument } from './documents.ts';
 import { operatorRoute } from './operator-route.ts';
@@ -50,7 +50,7 @@ export const authorityKeyRoutes: readonly RouteEntry[] = [
     input({ body }) {
       const succession = readSignedSuccession(body);
       return succession === null
-        ? { ok: false, refusal: 'invalid_succession', details: {} }
+        ? refused('invalid_succession')
         : { ok: true, value: { succession } };
     },
   }),

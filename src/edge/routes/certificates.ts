@@ -1,7 +1,6 @@
 /** Routes for operators to read and revoke node certificates [core-4-8], [core-4-17], [core-4-23]. */
 import Type from 'typebox';
 import { isPublicKey } from '../../base/crypto/ed25519.ts';
-import type { RefusalName } from '../../base/refusal.ts';
 import { parseRequestTimestamp } from '../../base/timestamp.ts';
 import { CertificateList, Revocation } from '../../protocol/answers/operators.ts';
 import type { Input } from '../../protocol/contract/claims.ts';
@@ -10,10 +9,10 @@ import { REVOCATION_REASONS } from '../../protocol/records/revocation-list.ts';
 import { CERTIFICATE_STATUS_FILTERS, CertificateRow } from '../../protocol/rows/certificate.ts';
 import { Contacts } from '../../protocol/rows/contacts.ts';
 import { isHostName, isLabelKey } from '../../protocol/rows/node-description.ts';
-import { bodyReader, mapped } from '../body.ts';
+import { bodyReader, mapped, refused } from '../body.ts';
 import { firstValue, type Query } from '../query.ts';
 import { operatorOf, type RouteEntry } from '../route.ts';
-import { filter, filtered, listReply, operatorPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
+import { filter, filteredPage, listReply, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
 import { DESCRIPTION_QUERY, descriptionFilter } from './node-descriptions.ts';
 import { countRoute, operatorRoute } from './operator-route.ts';
 import { Filled, PublicKey } from './scalars.ts';
@@ -90,13 +89,10 @@ export const certificateRoutes: readonly RouteEntry[] = [
     refusals: [...PAGE_REFUSALS, 'invalid_certificate_status', ...FILTER_REFUSALS],
     handle(request, edge) {
       const operator = operatorOf(request);
-      const wanted = listFilter(request.query);
-      const page = operatorPage(
-        (first) => edge.call('listCertificates', { operator, input: filtered(first, wanted) }),
-        (next) => {
-          const input = filtered({ ok: true, value: next }, wanted);
-          return input.ok ? edge.call('readCertificatePage', input.value) : input;
-        },
+      const page = filteredPage(
+        listFilter(request.query),
+        (input) => edge.call('listCertificates', { operator, input }),
+        (next) => edge.call('readCertificatePage', next),
       );
       return listReply({ member: 'certificates', isCounted: true, page }, request.query);
     },
@@ -200,8 +196,4 @@ function certificateFilter(
 function timeIn(query: Query, name: string): number | null | 'invalid' {
   const text = firstValue(query, name);
   return text === null ? null : (parseRequestTimestamp(text) ?? 'invalid');
-}
-
-function refused(refusal: RefusalName): Input<never> {
-  return { ok: false, refusal, details: {} };
 }

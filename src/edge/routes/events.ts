@@ -1,7 +1,7 @@
 /** The entries of the audit log as a stream of events [events-1]. */
 import Type from 'typebox';
 import type { Input } from '../../protocol/contract/claims.ts';
-import { mapped } from '../body.ts';
+import { mapped, refused } from '../body.ts';
 import { firstValue, type Query } from '../query.ts';
 import { answerReply, EVENT_STREAM, prefersLines, refusalReply, streamReply } from '../reply.ts';
 import { operatorOf, type RouteEntry } from '../route.ts';
@@ -78,8 +78,4 @@ function wantedBy(query: Query, lastEventId: string): Input<Wanted> {
   const after = Number(text);
   if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(after)) return refused('invalid_after');
   return { ok: true, value: { after, follows: follow === '1' } };
-}
-
-function refused(refusal: 'invalid_after' | 'invalid_follow'): Input<never> {
-  return { ok: false, refusal, details: {} };
 }

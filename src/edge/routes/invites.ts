@@ -20,10 +20,10 @@ import {
   NodeLabels,
   NodeName,
 } from '../../protocol/rows/node-description.ts';
-import { bodyReader, mapped } from '../body.ts';
+import { bodyReader, mapped, refused } from '../body.ts';
 import { firstValue, type Query } from '../query.ts';
 import { operatorOf, type RouteEntry } from '../route.ts';
-import { filter, filtered, listReply, operatorPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
+import { filter, filteredPage, listReply, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
 import { DESCRIPTION_QUERY, descriptionFilter } from './node-descriptions.ts';
 import { operatorRoute } from './operator-route.ts';
 import { areAllowedRoles, hours, MAX_VALIDITY_HOURS, PublicKey } from './scalars.ts';
@@ -129,13 +129,10 @@ export const inviteRoutes: readonly RouteEntry[] = [
     ],
     handle(request, edge) {
       const operator = operatorOf(request);
-      const wanted = inviteFilter(request.query);
-      const page = operatorPage(
-        (first) => edge.call('listInvites', { operator, input: filtered(first, wanted) }),
-        (next) => {
-          const input = filtered({ ok: true, value: next }, wanted);
-          return input.ok ? edge.call('readInvitePage', input.value) : input;
-        },
+      const page = filteredPage(
+        inviteFilter(request.query),
+        (input) => edge.call('listInvites', { operator, input }),
+        (next) => edge.call('readInvitePage', next),
       );
       return listReply({ member: 'invites', isCounted: true, page }, request.query);
     },
@@ -171,10 +168,10 @@ export const inviteRoutes: readonly RouteEntry[] = [
 function inviteFilter(query: Query): Input<InviteFilter> {
   const status = firstValue(query, 'status');
   const known = INVITE_STATUSES.find((name) => name === status) ?? null;
-  if (known !== status) return { ok: false, refusal: 'invalid_invite_status', details: {} };
+  if (known !== status) return refused('invalid_invite_status');
   const batch = firstValue(query, 'batch');
   if (batch !== null && !isBatchLabel(batch)) {
-    return { ok: false, refusal: 'invalid_batch', details: {} };
+    return refused('invalid_batch');
   }
   const fingerprint = firstValue(query, 'fingerprint');
   return mapped(descriptionFilter(query), (described) => ({

@@ -7,7 +7,7 @@ import Type from 'typebox';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import type { Input } from '../../protocol/contract/claims.ts';
 import type { FilteredPage, ListPlace, PageRequest } from '../../protocol/contract/pages.ts';
-import { mapped } from '../body.ts';
+import { mapped, refused } from '../body.ts';
 import { firstValue, type Query } from '../query.ts';
 import {
   answerReply,
@@ -83,8 +83,8 @@ function firstPage(
   limit: number | null | 'invalid',
   after: ListPlace | null | 'invalid',
 ): Input<PageRequest> {
-  if (limit === 'invalid') return { ok: false, refusal: 'invalid_limit', details: {} };
-  if (after === 'invalid') return { ok: false, refusal: 'invalid_cursor', details: {} };
+  if (limit === 'invalid') return refused('invalid_limit');
+  if (after === 'invalid') return refused('invalid_cursor');
   return { ok: true, value: { after, limit: limit ?? ROWS_PER_PIECE } };
 }
 
@@ -108,13 +108,20 @@ export function operatorPage(
   };
 }
 
-/** A request for a page of filtered rows, or the refusal of the page or the filter. */
-export function filtered<Filter>(
-  page: Input<PageRequest>,
+/** The pages of the rows that pass a filter, whose refusal is passed on like that of a page. */
+export function filteredPage<Filter>(
   filter: Input<Filter>,
-): Input<FilteredPage<Filter>> {
-  if (!page.ok) return page;
-  return mapped(filter, (value) => ({ ...page.value, filter: value }));
+  first: (request: Input<FilteredPage<Filter>>) => Answer | Promise<Answer>,
+  further: (request: FilteredPage<Filter>) => Answer | Promise<Answer>,
+): Listing['page'] {
+  const filtered = (page: PageRequest) => mapped(filter, (value) => ({ ...page, filter: value }));
+  return operatorPage(
+    (page) => first(page.ok ? filtered(page.value) : page),
+    (page) => {
+      const request = filtered(page);
+      return request.ok ? further(request.value) : request;
+    },
+  );
 }
 
 function wholeText({ member, isCounted, before = '' }: Listing, page: Page): string {

@@ -10,7 +10,7 @@ import {
   LabelChanges,
   labelTexts,
 } from '../../protocol/rows/node-description.ts';
-import { bodyReader, mapped } from '../body.ts';
+import { bodyReader, mapped, refused } from '../body.ts';
 import { firstValue, type Query } from '../query.ts';
 import type { RouteEntry } from '../route.ts';
 import { filter } from './listing.ts';
@@ -59,11 +59,11 @@ export const DESCRIPTION_QUERY = {
 export function descriptionFilter(query: Query): Input<DescriptionFilter> {
   const name = firstValue(query, 'name');
   if (name !== null && !isNodeName(name)) {
-    return { ok: false, refusal: 'invalid_name', details: {} };
+    return refused('invalid_name');
   }
   const label = firstValue(query, 'label');
   if (label !== null && !isLabel(label)) {
-    return { ok: false, refusal: 'invalid_labels', details: {} };
+    return refused('invalid_labels');
   }
   return { ok: true, value: { name, label } };
 }

@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import type { JsonObject } from '../../base/json/value.ts';
+import type { Answer } from '../../protocol/contract/answers.ts';
 import type {
   CallInput,
   CallOf,
@@ -10,7 +11,7 @@ import type { Input } from '../../protocol/contract/claims.ts';
 import type { RouteDescription } from '../../protocol/route-description.ts';
 import { bodyReader, mapped } from '../body.ts';
 import type { Edge } from '../edge.ts';
-import { answerReply, slicedReply } from '../reply.ts';
+import { answerReply, type Reply, slicedReply } from '../reply.ts';
 import { operatorOf, type RouteEntry, type RouteRequest } from '../route.ts';
 import { Text } from './scalars.ts';
 
@@ -25,10 +26,10 @@ interface OperatorRoute<Name extends OperatorCallName>
 }
 
 /** A route that makes one call for an operator and returns its answer. */
-export function operatorRoute<Name extends OperatorCallName>({
-  input,
-  ...described
-}: OperatorRoute<Name>): RouteEntry {
+export function operatorRoute<Name extends OperatorCallName>(
+  { input, ...described }: OperatorRoute<Name>,
+  reply: (answer: Answer) => Reply = answerReply,
+): RouteEntry {
   return {
     ...described,
     async handle(request, edge) {
@@ -36,36 +37,17 @@ export function operatorRoute<Name extends OperatorCallName>({
         operator: operatorOf(request),
         input: await input(request, edge),
       };
-      return answerReply(await edge.call(described.call, asked as CallOf<Name>));
+      return reply(await edge.call(described.call, asked as CallOf<Name>));
     },
   };
 }
-
-interface CountRoute<Name extends CountName>
-  extends Omit<OperatorRoute<Name>, 'method' | 'limit' | 'input'> {
-  input(request: RouteRequest): Input<CallInput<Name>>;
-}
-
-type CountName = 'readHorizon' | 'readAdoption' | 'countContacts';
 
 /** A route whose answer is counted in slices; while too many of them wait, another one is refused. */
-export function countRoute<Name extends CountName>({
-  input,
-  ...described
-}: CountRoute<Name>): RouteEntry {
-  return {
-    ...described,
-    method: 'GET',
-    limit: 'none',
-    refusals: [...described.refusals, 'rate_limit_exceeded'],
-    async handle(request, edge) {
-      const asked: OperatorCall<CallInput<Name>> = {
-        operator: operatorOf(request),
-        input: input(request),
-      };
-      return slicedReply(await edge.call(described.call, asked as CallOf<Name>));
-    },
-  };
+export function countRoute<Name extends 'readHorizon' | 'readAdoption' | 'countContacts'>(
+  route: Omit<OperatorRoute<Name>, 'method' | 'limit'>,
+): RouteEntry {
+  const refusals = [...route.refusals, 'rate_limit_exceeded'] as const;
+  return operatorRoute<Name>({ ...route, method: 'GET', limit: 'none', refusals }, slicedReply);
 }
 
 const reasonReader = bodyReader(Type.Object({ reason: Type.Optional(Text) }));

@@ -5,7 +5,7 @@ import { PolicyHistory } from '../../protocol/answers/recognition.ts';
 import type { CallOf } from '../../protocol/contract/calls.ts';
 import { PolicyManifest, readPolicyManifest } from '../../protocol/records/policy-manifest.ts';
 import { LARGE_BODY_BYTES } from '../../protocol/route-description.ts';
-import { bodyReader, mapped } from '../body.ts';
+import { bodyReader, mapped, refused } from '../body.ts';
 import { operatorOf, type RouteEntry } from '../route.ts';
 import { listReply, operatorPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
 import { operatorRoute } from './operator-route.ts';
@@ -104,7 +104,7 @@ function publishInput(body: JsonObject): CallOf<'publishPolicy'>['input'] {
     .filter((name) => readPolicyManifest({ ...STAMPED, [name]: content[name] }) === null)
     .map((name) => ({ loc: ['body', name], msg: 'does not have the expected form', type: 'type' }));
   if (errors.length > 0) {
-    return { ok: false, refusal: 'request_validation_failed', details: { errors } };
+    return refused('request_validation_failed', { errors });
   }
   return { ok: true, value: { policyId: read.value.policy_id ?? null, content } };
 }

@@ -2,7 +2,6 @@
 import Type from 'typebox';
 import { isPublicKey, verifySignature } from '../../base/crypto/ed25519.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.ts';
-import type { RefusalName } from '../../base/refusal.ts';
 import { FeedImported, RecognitionPolicySaved } from '../../protocol/answers/recognition.ts';
 import type { CallOf } from '../../protocol/contract/calls.ts';
 import type { Input } from '../../protocol/contract/claims.ts';
@@ -19,6 +18,7 @@ import {
 } from '../../protocol/records/revocation-feed.ts';
 import { keyList } from '../../protocol/records/signature-search.ts';
 import { LARGE_BODY_BYTES } from '../../protocol/route-description.ts';
+import { refused } from '../body.ts';
 import type { Edge } from '../edge.ts';
 import { firstValue } from '../query.ts';
 import { answerReply, documentReply, refusalReply } from '../reply.ts';
@@ -195,11 +195,7 @@ export function importRows({
   return slices;
 }
 
-function refused(refusal: RefusalName): Input<never> {
-  return { ok: false, refusal, details: {} };
-}
-
 function wrongType(field: string, msg: string): Input<never> {
   const errors = [{ loc: ['body', field], msg, type: 'type' }];
-  return { ok: false, refusal: 'request_validation_failed', details: { errors } };
+  return refused('request_validation_failed', { errors });
 }

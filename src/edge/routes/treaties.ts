@@ -15,7 +15,7 @@ import { FreeForm } from '../../protocol/records/record.ts';
 import { followForTreaty, type TreatyPin } from '../../protocol/records/treaty-chain.ts';
 import { LARGE_BODY_BYTES } from '../../protocol/route-description.ts';
 import { TreatyRow } from '../../protocol/rows/treaty.ts';
-import { bodyReader, mapped } from '../body.ts';
+import { bodyReader, mapped, refused } from '../body.ts';
 import type { Edge } from '../edge.ts';
 import { firstValue } from '../query.ts';
 import { answerReply } from '../reply.ts';
@@ -164,7 +164,7 @@ name it.`,
     async input(request, edge) {
       // The chain is not followed if its sender will not be admitted.
       if (operatorOf(request).verdict !== 'valid') {
-        return { ok: false, refusal: 'invalid_authority_keys', details: {} };
+        return refused('invalid_authority_keys');
       }
       const read = followBody.read(request.body);
       return read.ok
