@@ -110,7 +110,7 @@ const accept = {
         ? {
             ...event.registration,
             superseded: supersededAt(event.registration.registeredAt, context),
-            heldUntil: Math.max(heldUntil(context), event.registration.expiresAt),
+            heldUntil: Math.max(context.heldUntil, event.registration.expiresAt),
           }
         : {},
     ),
@@ -124,11 +124,6 @@ const refuseSuperseded = {
 };
 
 const refuseProof = { guard: 'proofFails' as const, actions: refuse('invalid_agent_signature') };
-
-/** Registrations stored by earlier versions lack this member. */
-function heldUntil(context: Partial<AgentRegistration>): number {
-  return context.heldUntil ?? context.expiresAt ?? 0;
-}
 
 function isSuperseded(
   { registeredAt, content }: Pick<AgentRegistration, 'registeredAt' | 'content'>,
@@ -155,8 +150,8 @@ const end = machine.assign(({ context, event }) => {
     ...none,
     registeredAt,
     superseded: supersededAt(registeredAt, context),
-    expiresAt: heldUntil(context),
-    heldUntil: heldUntil(context),
+    expiresAt: context.heldUntil,
+    heldUntil: context.heldUntil,
   };
 });
 

@@ -13,7 +13,7 @@ export interface OperatorKey {
   readonly revokedAt: number | null;
   readonly reason: string | null;
   readonly revokedBy: string | null;
-  /** Base64; absent if the row was stored by a version that did not record it. */
+  /** Base64; absent if a restore knew only the id of the key. */
   readonly publicKey?: string;
   /** Present only if an operator added the key. */
   readonly addedAt?: number;

@@ -12,7 +12,7 @@ import {
   judgeSignatures,
   MAX_SUCCESSIONS,
   readAuthoritySuccession,
-  type SuccessionReason,
+  type SignatureVerdict,
   successionDigest,
 } from './authority-succession.ts';
 import { instantOf, recordReader } from './record.ts';
@@ -101,7 +101,9 @@ export type ChainReason =
   | 'root_key_needed'
   | 'fork'
   | 'shorter'
-  | Exclude<SuccessionReason, 'valid'>;
+  | 'wrong_times'
+  | 'key_used_before'
+  | Exclude<SignatureVerdict, 'valid'>;
 
 export interface ChainRefusal {
   readonly reason: ChainReason;

@@ -81,28 +81,6 @@ export function signAsRoot(statement: AuthoritySuccession, root: Signer): Author
   return { ...statement, signatures: [signature, ...statement.signatures] };
 }
 
-export const SUCCESSION_REASONS = [
-  'wrong_times',
-  'key_used_before',
-  'wrong_proof',
-  'not_signed_by_root',
-  'not_signed_by_from_key',
-  'valid',
-] as const;
-export type SuccessionReason = (typeof SUCCESSION_REASONS)[number];
-
-/** Verifies a statement on its own; `followChain` checks its place in the chain. */
-export function verifySuccession(
-  statement: AuthoritySuccession,
-  verify: VerifySignature,
-  sha256: Sha256,
-): SuccessionReason {
-  if (!hasOrderedTimes(statement)) return 'wrong_times';
-  const { from_key, to_key, root_public_key } = statement;
-  if (to_key === from_key || to_key === root_public_key) return 'key_used_before';
-  return judgeSignatures(statement, verify, sha256);
-}
-
 export function hasOrderedTimes(statement: AuthoritySuccession): boolean {
   const activates = instantOf(statement.activates_at);
   const overlapEnd = instantOf(statement.overlap_until);
@@ -114,6 +92,12 @@ export function hasOrderedTimes(statement: AuthoritySuccession): boolean {
   );
 }
 
+export type SignatureVerdict =
+  | 'wrong_proof'
+  | 'not_signed_by_root'
+  | 'not_signed_by_from_key'
+  | 'valid';
+
 /**
  * The signatures have a fixed order and are labeled with their keys, so nothing in a statement can be altered
  * unnoticed.
@@ -122,7 +106,7 @@ export function judgeSignatures(
   statement: AuthoritySuccession,
   verify: VerifySignature,
   sha256: Sha256,
-): SuccessionReason {
+): SignatureVerdict {
   const { proof_of_possession, signatures, ...terms } = statement;
   const { from_key, to_key, root_public_key, kind } = terms;
   if (!verify(to_key, possessionText(terms, sha256), proof_of_possession)) return 'wrong_proof';
