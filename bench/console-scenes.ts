@@ -138,6 +138,15 @@ export const CONSOLE_SCENES: readonly ConsoleScene[] = [
     if (!(await describeFirst(page))) return false;
     return followed(page, 'button:has-text("Set name and labels")');
   }),
+  scene(
+    'key-revoked',
+    async (page, na) => {
+      await operate(na, '/admin/operator-keys/ops-standard/revoke', {});
+      await open(page, './invites');
+    },
+    (na) => ({ operator: na.standard }),
+  ),
+  scene('operators-revoked', (page) => open(page, './operators')),
   scene('audit-none', (page) => open(page, './audit?q=nothing-like-it')),
   scene('invites-none', (page) => open(page, './invites?status=withdrawn&batch=none')),
   scene('nowhere', (page) => open(page, './nowhere')),
@@ -162,15 +171,6 @@ export const CONSOLE_SCENES: readonly ConsoleScene[] = [
     await operate(na, '/admin/authority-keys/finish', { despite: nodes.laggards });
     await open(page, './succession');
   }),
-  scene(
-    'key-revoked',
-    async (page, na) => {
-      await operate(na, '/admin/operator-keys/ops-standard/revoke', {});
-      await open(page, './invites');
-    },
-    (na) => ({ operator: na.standard }),
-  ),
-  scene('operators-revoked', (page) => open(page, './operators')),
 ];
 
 function scene(

@@ -143,6 +143,12 @@ suite('succession', () => {
     assert.match(overlap.text, /Laggards.*<bdi>\(late-host\)<\/bdi>/s);
     assert.match(overlap.text, /In force; the previous key also signs/);
     assert.match(overlap.text, /Finish….*Roll back…/s);
+
+    const operator = { ...na.standard, key: na.privileged.key };
+    await using wrong = await startTestConsole(na, { operator });
+    const refused = await wrong.page('nodes');
+    assert.match(refused.text, /role="alert">The authority refused: Admin authentication failed/);
+    assert.match(refused.text, /The authority has replaced its key: run mesh-na connect again\.</);
     await confirmed(console, 'roll-back-key');
     assert.equal(auditEvents(na).at(-1)?.type, 'authority_key_rolled_back');
   });

@@ -1,11 +1,14 @@
-/** Every page of a network with long names, on screens of different widths. */
+/** Every page of a network with long names, and of its console, on screens of different widths. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { PAGES } from '../src/console/registry.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { NARROW, startBrowser, type TestBrowser } from './support/browser.ts';
+import { NARROW, startBrowser, type TestBrowser, type Visit } from './support/browser.ts';
+import { startTestConsole } from './support/console.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { type PageAddress, pageAddresses } from './support/page-addresses.ts';
 import { fillNetwork, networkNameOf, sampleNetwork } from './support/sample-networks.ts';
+import { DAY, stage, succession } from './support/successions.ts';
 
 const WIDTHS = [NARROW, 768, 1280] as const;
 const LONG_NAMES = sampleNetwork('long-names');
@@ -30,17 +33,39 @@ test('no page scrolls sideways, states and times are in view, and labels take on
   const flaws: string[] = [];
   for (const { name, path } of addresses) {
     await using visit = await browser.visit(na.url + path);
-    for (const width of WIDTHS) {
-      await visit.page.setViewportSize({ width, height: 800 });
-      const overflow = await visit.overflow();
-      if (overflow > 0) flaws.push(`${name} at ${width}: ${overflow} pixels too wide`);
-      const cut = await visit.page.evaluate<string[]>(CUT_OFF);
-      const wrapped = await visit.page.evaluate<string[]>(WRAPPED_LABELS);
-      flaws.push(...[...cut, ...wrapped].map((text) => `${name} at ${width}: ${text}`));
-    }
+    flaws.push(...(await flawsOf(visit, name)));
   }
   assert.deepEqual(flaws, []);
 });
+
+test('neither does a page of the console, while a succession is staged', async () => {
+  await stage(na, await succession(na, { activatesIn: DAY }));
+  await using console = await startTestConsole(na);
+  await using visit = await browser.visit(console.url, { isApart: true });
+  const { page } = visit;
+  await page.waitForURL(/\/nodes$/);
+  const node = await page.locator('tbody a').first().getAttribute('href');
+  const flaws: string[] = [];
+  for (const { path } of PAGES) {
+    await page.goto(new URL(path === '/node' ? (node ?? '') : `.${path}`, page.url()).href);
+    flaws.push(...(await flawsOf(visit, path)));
+  }
+  assert.deepEqual(flaws, []);
+});
+
+async function flawsOf(visit: Visit, name: string): Promise<string[]> {
+  const flaws: string[] = [];
+  for (const width of WIDTHS) {
+    await visit.page.setViewportSize({ width, height: 800 });
+    const overflow = await visit.overflow();
+    if (overflow > 0) flaws.push(`${name} at ${width}: ${overflow} pixels too wide`);
+    const cut = await visit.page.evaluate<string[]>(CUT_OFF);
+    const wrapped = await visit.page.evaluate<string[]>(WRAPPED_LABELS);
+    const scrolled = await visit.page.evaluate<string[]>(SCROLLED);
+    flaws.push(...[...cut, ...wrapped, ...scrolled].map((text) => `${name} at ${width}: ${text}`));
+  }
+  return flaws;
+}
 
 /** Texts of states and times that are partly outside the page, or outside the box that scrolls. */
 const CUT_OFF = `[...document.querySelectorAll('main .badge, main time')].flatMap((element) => {
@@ -49,6 +74,10 @@ const CUT_OFF = `[...document.querySelectorAll('main .badge, main time')].flatMa
   const isCut = ({ left: from, right: to }) => from < left - 0.5 || to > right + 0.5;
   return [...element.getClientRects()].some(isCut) ? [element.textContent] : [];
 })`;
+
+const SCROLLED = `[...document.querySelectorAll('.table-box')].flatMap(({ scrollWidth, clientWidth, textContent }) =>
+  scrollWidth > clientWidth + 1 ? ['a table scrolls sideways: ' + textContent.trim().slice(0, 40)] : [],
+)`;
 
 /** Names of columns, on the cards of narrow tables. */
 const WRAPPED_LABELS = `(() => {

@@ -77,12 +77,13 @@ export function contextSource(
   async function problemOf(error: unknown): Promise<string> {
     const sentence = connection.sentenceOf(error);
     if (!(error instanceof AuthorityError) || error.status !== 401) return sentence;
-    const key = await publicClient
-      .sovereign()
-      .then((sovereign) => sovereign.network_authority.public_key)
-      .catch(() => audience);
-    if (key === audience) return sentence;
-    return `Another authority answers at ${url}: its key is ${key}, not ${audience}. Check the address; if the authority has replaced its key, run mesh-na connect again.`;
+    const { keys = [] } = (await publicClient.authorityKeys().catch(() => null)) ?? {};
+    const current = keys.find(({ state }) => state === 'current')?.public_key ?? audience;
+    if (current === audience) return sentence;
+    // Requests may also name the key that was replaced last, so that need not be what is wrong.
+    return keys.some(({ public_key: key }) => key === audience)
+      ? `${sentence} The authority has replaced its key: run mesh-na connect again.`
+      : `Another authority answers at ${url}: its key is ${current}, not ${audience}. Check the address.`;
   }
 
   return async () => {

@@ -99,7 +99,7 @@ function checksTable(found: readonly Check[]): Html {
       },
       {
         head: 'Found',
-        kind: 'wide',
+        kind: 'wide words',
         cell: ({ found: sentence }) => html`<span>${withTimes(sentence)}</span>`,
       },
       ...(found.every(({ cure }) => cure === null)

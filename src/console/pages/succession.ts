@@ -33,16 +33,17 @@ export const SUCCESSION = definePage({
   render({ adoption, keys }, context) {
     const { succession, nodes, roles, laggards, partners } = adoption;
     const steps = nextSteps(adoption, context);
+    const isUnderWay = succession?.state === 'staged' || succession?.state === 'overlap';
     return {
       body: html`${section('keys', 'Keys of the authority', keysTable(keys))}${
         succession === null || nodes === null
           ? emptyState('The key has never been replaced, and no successor is staged.')
-          : html`${section('change', 'The last change', changeFacts(succession))}${steps}${section(
+          : html`${section('change', 'The last change', changeFacts(succession))}${isUnderWay ? steps : NO_HTML}${section(
               'adoption',
               'Who has followed',
               tallies([{ role: 'all nodes', ...nodes }, ...roles]),
             )}${laggardsSection(laggards, nodes)}`
-      }${partnersSection(partners)}${succession === null ? steps : NO_HTML}`,
+      }${partnersSection(partners)}${isUnderWay ? NO_HTML : steps}`,
     };
   },
   actions: [STAGE, CANCEL, ACTIVATE, ROLL_BACK, FINISH],
@@ -69,7 +70,12 @@ function keysTable(keys: readonly AuthorityKey[]): Html {
         cell: ({ state }) => badge({ tone: TONES[state], word: state }),
       },
       { head: 'Since', cell: ({ since }) => (since === null ? 'the beginning' : timeText(since)) },
-      { head: 'Signs until', cell: ({ signs_until: end }) => (end === null ? '' : timeText(end)) },
+      {
+        head: 'Signs until',
+        // It may have been retired before.
+        cell: ({ state, signs_until: end }) =>
+          end === null || state === 'retired' ? '' : timeText(end),
+      },
     ],
   });
 }
@@ -100,14 +106,15 @@ function tallies(rows: readonly RoleTally[]): Html {
   });
   return table({
     id: 'tallies',
-    caption: 'A node has followed when it knows the statement and has a certificate of the new key',
+    caption:
+      'Certified nodes have a certificate of the new key, informed ones know the statement; both have followed',
     keyOf: ({ role }) => role,
     rows,
     columns: [
       { head: 'Role', isHead: true, kind: 'first', cell: ({ role }) => nameInCell(role) },
       count('Active', ({ active }) => active),
-      count('Have a certificate', ({ certified }) => certified),
-      count('Know the statement', ({ informed }) => informed),
+      count('Certified', ({ certified }) => certified),
+      count('Informed', ({ informed }) => informed),
       count('Followed', ({ followed }) => followed),
       count('Laggards', ({ laggards }) => laggards),
       count('Silent', ({ silent }) => silent),
