@@ -110,7 +110,7 @@ function inviteIn(form: URLSearchParams): InviteRequest {
 function tokens(invite: Invite): Html {
   const all = invite.tokens ?? [invite];
   const codes = all.slice(0, MOST_CODES);
-  return html`<p>These are not shown again. On the node: <code>mesh-na node join --root-key &lt;root key&gt; --token-file &lt;file&gt;</code></p>
+  return html`<p>These are not shown again. On the node:<br><code>mesh-na node join --root-key &lt;root key&gt; --token-file &lt;file&gt;</code></p>
 <pre class="code" tabindex="0">${all.map(({ token_id: token }) => token).join('\n')}</pre>
 <ul class="codes">
 ${codes.map(
