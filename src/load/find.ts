@@ -1,5 +1,5 @@
 /** Searches for the highest rate that a service-level objective allows, and draws the latency over the rate. */
-import { PERCENTILES, type Percentile } from './latency.ts';
+import { PERCENTILE_NAMES, type Percentile } from './latency.ts';
 import type { RunReport } from './run-report.ts';
 
 export interface Objective {
@@ -48,7 +48,7 @@ export function parseObjectives(text: string): Objective[] | null {
 /** `p99.9` and `p999` are the same. */
 function percentileNamed(name: string): Percentile | null {
   const plain = name.replace('.', '');
-  return plain in PERCENTILES ? (plain as Percentile) : null;
+  return PERCENTILE_NAMES.find((each) => each === plain) ?? null;
 }
 
 export function missOf(report: RunReport, objectives: readonly Objective[]): string | null {
@@ -101,19 +101,17 @@ const DRAWN = [
   ['p999', 'p99.9', '#b3261e'],
 ] as const satisfies readonly (readonly [Percentile, string, string])[];
 
-const SHOWN: readonly Percentile[] = ['p50', 'p90', 'p99', 'p999', 'p9999', 'max'];
-
 export function byRate(attempts: readonly Attempt[]): Attempt[] {
   return attempts.toSorted((a, b) => a.report.rate_asked - b.report.rate_asked);
 }
 
 export function curveCsv(attempts: readonly Attempt[]): string {
-  const latencies = SHOWN.map((percentile) => `${percentile}_ms`);
+  const latencies = PERCENTILE_NAMES.map((percentile) => `${percentile}_ms`);
   const header = ['rate_asked', 'rate_reached', ...latencies, 'failed', 'holds'];
   const rows = byRate(attempts).map(({ report, miss }) => [
     report.rate_asked,
     report.rate_reached.toFixed(1),
-    ...SHOWN.map((percentile) => report.latency_ms[percentile]),
+    ...PERCENTILE_NAMES.map((percentile) => report.latency_ms[percentile]),
     report.due - report.accepted,
     miss === null,
   ]);

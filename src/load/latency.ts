@@ -6,19 +6,14 @@ import {
   type Histogram,
 } from 'hdr-histogram-js';
 
+export const PERCENTILE_NAMES = ['p50', 'p90', 'p99', 'p999', 'p9999', 'max'] as const;
+
+export type Percentile = (typeof PERCENTILE_NAMES)[number];
+
+const PERCENTILES = { p50: 50, p90: 90, p99: 99, p999: 99.9, p9999: 99.99, max: 100 };
+
 /** Milliseconds. */
-export interface LatencySummary {
-  readonly p50: number;
-  readonly p90: number;
-  readonly p99: number;
-  readonly p999: number;
-  readonly p9999: number;
-  readonly max: number;
-}
-
-export const PERCENTILES = { p50: 50, p90: 90, p99: 99, p999: 99.9, p9999: 99.99, max: 100 };
-
-export type Percentile = keyof typeof PERCENTILES;
+export type LatencySummary = Readonly<Record<Percentile, number>>;
 
 export interface Latencies {
   record(milliseconds: number): void;
@@ -58,14 +53,8 @@ function latenciesIn(micros: Histogram): Latencies {
     },
     count: () => micros.totalCount,
     at,
-    summary: () => ({
-      p50: at('p50'),
-      p90: at('p90'),
-      p99: at('p99'),
-      p999: at('p999'),
-      p9999: at('p9999'),
-      max: at('max'),
-    }),
+    summary: () =>
+      Object.fromEntries(PERCENTILE_NAMES.map((name) => [name, at(name)])) as LatencySummary,
     encoded: () => encodeIntoCompressedBase64(micros),
   };
 }

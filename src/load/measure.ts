@@ -7,7 +7,7 @@ import { type Fleet, type StoredNode, signingNode } from './fleet-folder.ts';
 import { type Latencies, newLatencies } from './latency.ts';
 import { evidenceAbout, issuerNamed, KINDS, type Mix, mixText, verificationBody } from './mix.ts';
 import type { Place, Site } from './requests.ts';
-import type { RunReport } from './run-report.ts';
+import { generatorLimit, type RunReport } from './run-report.ts';
 import { readMetrics, type ServiceMetrics, serviceUse } from './service-metrics.ts';
 import { openSessions } from './sessions.ts';
 import { type LoadNode, type SignedRequest, startSigningThreads } from './signing-threads.ts';
@@ -209,9 +209,9 @@ function countsOf(patienceMs: number) {
     },
     renewals: () => [...renewals.values()],
     report(facts: Facts): RunReport {
-      const { plan, signingLimit, sendingLimit } = facts;
+      const { plan } = facts;
       const reached = counts.inTime / plan.seconds;
-      const limit = Math.min(signingLimit, sendingLimit ?? Number.POSITIVE_INFINITY);
+      const limits = { signing_limit: facts.signingLimit, sending_limit: facts.sendingLimit };
       const lateP99 = late.at('p99');
       const isLate = lateP99 > Math.max(LEAST_LATE_MS, DISTORTING_SHARE * all.at('p99'));
       return {
@@ -243,10 +243,9 @@ function countsOf(patienceMs: number) {
         ),
         generator: {
           signing_threads: plan.signingThreads,
-          signing_limit: signingLimit,
-          sending_limit: sendingLimit,
+          ...limits,
           late_p99_ms: lateP99,
-          was_at_limit: isLate || reached > BUSY_SHARE * limit,
+          was_at_limit: isLate || reached > BUSY_SHARE * generatorLimit(limits),
         },
         service: facts.service,
         histogram: all.encoded(),

@@ -2,16 +2,7 @@
 
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { type Percentile, readLatencies } from './latency.ts';
-
-const Latency = Type.Object({
-  p50: Type.Number(),
-  p90: Type.Number(),
-  p99: Type.Number(),
-  p999: Type.Number(),
-  p9999: Type.Number(),
-  max: Type.Number(),
-});
+import { PERCENTILE_NAMES, readLatencies } from './latency.ts';
 
 export const RunReport = Type.Object({
   kind: Type.Literal('mesh-na-load-run'),
@@ -39,7 +30,7 @@ export const RunReport = Type.Object({
   /** Everything that was neither accepted nor one of the above, by status and error code. */
   errors: Type.Record(Type.String(), Type.Integer()),
   /** From when a request was due until its answer, of accepted requests and of those that waited in vain. */
-  latency_ms: Latency,
+  latency_ms: Type.Record(Type.Enum(PERCENTILE_NAMES), Type.Number()),
   kinds: Type.Record(
     Type.String(),
     Type.Object({ accepted: Type.Integer(), p50_ms: Type.Number(), p99_ms: Type.Number() }),
@@ -80,7 +71,10 @@ export function readRunReport(value: unknown): RunReport | null {
 }
 
 /** The requests per second that the generator could have sent, as far as it is known. */
-export function generatorLimit({ signing_limit, sending_limit }: RunReport['generator']): number {
+export function generatorLimit({
+  signing_limit,
+  sending_limit,
+}: Pick<RunReport['generator'], 'signing_limit' | 'sending_limit'>): number {
   return Math.min(signing_limit, sending_limit ?? Number.POSITIVE_INFINITY);
 }
 
@@ -92,8 +86,6 @@ export interface Difference {
   readonly percent: number | null;
 }
 
-const COMPARED: readonly Percentile[] = ['p50', 'p90', 'p99', 'p999', 'p9999', 'max'];
-
 export function compareRuns(first: RunReport, second: RunReport): Difference[] {
   const [a, b] = [readLatencies(first.histogram), readLatencies(second.histogram)];
   const failed = ({ due, accepted }: RunReport) => due - accepted;
@@ -102,7 +94,9 @@ export function compareRuns(first: RunReport, second: RunReport): Difference[] {
   return [
     difference('requests/s', first.rate_reached, second.rate_reached),
     difference('failed requests', failed(first), failed(second)),
-    ...COMPARED.map((name) => difference(`${name} (ms)`, a?.at(name) ?? 0, b?.at(name) ?? 0)),
+    ...PERCENTILE_NAMES.map((name) =>
+      difference(`${name} (ms)`, a?.at(name) ?? 0, b?.at(name) ?? 0),
+    ),
     difference('CPU of the service (µs/request)', cost(first), cost(second)),
     difference('memory of the service (MiB)', memory(first), memory(second)),
   ];

@@ -1,6 +1,7 @@
 /** What the service says about itself in `/metrics`. */
 import { type Address, openLane } from './connection.ts';
 import { bytesOf, getRequest, type Site } from './requests.ts';
+import type { RunReport } from './run-report.ts';
 
 export interface ServiceMetrics {
   readonly cpuSeconds: number;
@@ -10,17 +11,6 @@ export interface ServiceMetrics {
   readonly flushes: number;
   readonly flushSeconds: number;
   readonly issuedCertificates: number;
-}
-
-/** Between two readings. */
-export interface ServiceUse {
-  readonly requests: number;
-  readonly cpu_seconds: number;
-  readonly cpu_us_per_request: number;
-  readonly resident_bytes_before: number;
-  readonly resident_bytes_after: number;
-  readonly flushes: number;
-  readonly flush_ms: number;
 }
 
 /** A service that hangs must not make a run hang. */
@@ -67,7 +57,11 @@ export function readServiceMetrics(text: string): ServiceMetrics | null {
   };
 }
 
-export function serviceUse(before: ServiceMetrics, after: ServiceMetrics): ServiceUse {
+/** What happened between two readings. */
+export function serviceUse(
+  before: ServiceMetrics,
+  after: ServiceMetrics,
+): NonNullable<RunReport['service']> {
   const requests = after.requests - before.requests;
   const cpuSeconds = after.cpuSeconds - before.cpuSeconds;
   const flushes = after.flushes - before.flushes;
