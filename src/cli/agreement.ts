@@ -99,7 +99,7 @@ async function runOffer(responder: string, options: OfferOptions): Promise<void>
   const offer = await operatorClient(options).offerCapabilities({
     responder_sovereign_id: responder,
     capabilities: capability,
-    ...(scope !== undefined && { scope: await readJsonFile(scope) }),
+    scope: scope === undefined ? undefined : await readJsonFile(scope),
     ...windowOf(options),
     expires_at: expiresAt ?? hoursFromNow(OPEN_HOURS),
   });

@@ -117,14 +117,13 @@ function defineVerify(verify: Command): void {
 }
 
 async function runIssue(subjectId: string, options: IssueOptions): Promise<void> {
-  const { role, validityHours, subjectKey, claims, issuer } = options;
   const attestation = await operatorClient(options).issueAttestation({
     subject_id: subjectId,
-    roles: role,
-    ...(validityHours && { validity_hours: validityHours }),
-    ...(subjectKey !== undefined && { subject_public_key: subjectKey }),
-    ...(claims && { claims }),
-    ...(issuer !== undefined && { issuer_sovereign_id: issuer }),
+    roles: options.role,
+    validity_hours: options.validityHours,
+    subject_public_key: options.subjectKey,
+    claims: options.claims,
+    issuer_sovereign_id: options.issuer,
   });
   const { attestation_id, subject_id } = attestation;
   showRecord(options, attestation, `Attestation ${attestation_id} is issued to ${subject_id}`, [
@@ -136,15 +135,13 @@ async function runRevoke(
   given: string,
   options: OperatorOptions & { readonly reason?: string },
 ): Promise<void> {
-  const { reason } = options;
-  const request = reason === undefined ? {} : { reason };
   const pages = pagesOf(
     (page) => publicClient(options).attestations(page),
     ({ attestations }) => attestations,
   );
   const ids = eachOf('Attestations', pages, ({ attestation }) => attestation.attestation_id);
   const id = await wholeId(given, 'attestation', ids);
-  const revoked = await operatorClient(options).revokeAttestation(id, request);
+  const revoked = await operatorClient(options).revokeAttestation(id, { reason: options.reason });
   const text = revoked.already_revoked ? 'was already revoked' : 'is revoked';
   printResult(options, revoked, [`Attestation ${id} ${text}.`]);
 }
@@ -152,11 +149,7 @@ async function runRevoke(
 async function runList(options: ListOptions): Promise<void> {
   const { issuer, subject, status } = options;
   const client = publicClient(options);
-  const filters = {
-    ...(issuer !== undefined && { issuer_sovereign_id: issuer }),
-    ...(subject !== undefined && { subject_id: subject }),
-    ...(status !== undefined && { status }),
-  };
+  const filters = { issuer_sovereign_id: issuer, subject_id: subject, status };
   const pages = pagesOf(
     (page) => client.attestations({ ...filters, ...page }),
     ({ attestations }) => attestations,

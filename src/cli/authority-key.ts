@@ -114,9 +114,7 @@ async function runRollBack(options: OperatorOptions): Promise<void> {
 }
 
 async function runFinish(options: OperatorOptions & { readonly despite?: number }): Promise<void> {
-  const { despite } = options;
-  const request = despite === undefined ? {} : { despite };
-  const finished = await operatorClient(options).finishSuccession(request);
+  const finished = await operatorClient(options).finishSuccession({ despite: options.despite });
   show(options, finished, [`The key ${finished.public_key} signs no more.`]);
 }
 

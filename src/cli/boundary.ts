@@ -51,7 +51,7 @@ async function runDecide(file: string, capability: string, options: DecideOption
   const decision = await operatorClient(options).decideBoundary({
     agreement,
     requested_capability: capability,
-    ...(context && { context }),
+    context,
   });
   const { decision_id, authorized, denial_reason, decision_valid_until } = decision;
   const verdict = authorized ? `${capability} is authorized` : `Denied (${denial_reason})`;

@@ -68,25 +68,34 @@ export function addCertificateFilters(command: Command): Command {
   );
 }
 
+/** The filters among the options of a command, as the authority names them. */
+function filtersIn(options: CertificateFilter) {
+  return {
+    status: options.status,
+    role: options.role,
+    expires_before: options.expiresBefore,
+    key: options.key,
+    name: options.name,
+    label: options.label,
+    hostname: options.hostname,
+    health: options.health,
+    remote_addr: options.address,
+    silent_since: options.silentSince,
+  };
+}
+
+/** Whether the options have any filter but a key. */
+export function isFiltered(options: CertificateFilter): boolean {
+  const { key: _, ...filters } = filtersIn(options);
+  return Object.values(filters).some((filter) => filter !== undefined);
+}
+
 /** The rows of the authority that match, tested here too: an older authority does not know all filters. */
 export function certificatePages(
   client: OperatorClient,
   filter: CertificateFilter,
 ): AsyncGenerator<readonly CertificateRow[], void> {
-  const { status, role, expiresBefore, key, name, label, hostname, health, silentSince } = filter;
-  const { address } = filter;
-  const filters = {
-    ...(status !== undefined && { status }),
-    ...(role !== undefined && { role }),
-    ...(expiresBefore !== undefined && { expires_before: expiresBefore }),
-    ...(key !== undefined && { key }),
-    ...(name !== undefined && { name }),
-    ...(label !== undefined && { label }),
-    ...(hostname !== undefined && { hostname }),
-    ...(health !== undefined && { health }),
-    ...(address !== undefined && { remote_addr: address }),
-    ...(silentSince !== undefined && { silent_since: silentSince }),
-  };
+  const filters = filtersIn(filter);
   return pagesOf(
     (page) => client.certificates({ ...filters, ...page }),
     ({ certificates }) => certificates.filter((row) => isIn(row, filter)),

@@ -10,6 +10,7 @@ import {
   CERTIFICATE_COLUMNS,
   type CertificateFilter,
   certificatePages,
+  isFiltered,
   isIn,
   wholeCertificateId,
   wholeNodeKey,
@@ -136,25 +137,12 @@ function defineRevoke(revoke: Command): void {
 }
 
 async function runRevoke(given: string | undefined, options: RevokeOptions): Promise<void> {
-  const { key, status, role, health, silentSince, expiresBefore, name, label, hostname } = options;
-  const { address } = options;
-  const filters = [
-    status,
-    role,
-    health,
-    silentSince,
-    expiresBefore,
-    name,
-    label,
-    hostname,
-    address,
-  ];
-  const isFiltered = filters.some((filter) => filter !== undefined);
-  const ways = [given !== undefined, key !== undefined, isFiltered].filter(Boolean).length;
-  if (ways !== 1) {
+  const { key } = options;
+  const ways = [given !== undefined, key !== undefined, isFiltered(options)];
+  if (ways.filter(Boolean).length !== 1) {
     throw usageFailure('Give one certificate, a node key with --key, or filters');
   }
-  if (isFiltered) return revokeMatching(options);
+  if (isFiltered(options)) return revokeMatching(options);
   const client = operatorClient(options);
   const target =
     given === undefined
@@ -174,8 +162,7 @@ async function revokeOne(
   target: Target,
   options: RevokeOptions,
 ): Promise<void> {
-  const { reason } = options;
-  const revoked = await client.revoke({ ...target, ...(reason && { reason }) });
+  const revoked = await client.revoke({ ...target, reason: options.reason });
   const { revoked_cert_ids: ids = [], live_certificates_of_key: live } = revoked;
   const isOne = 'cert_id' in target;
   printResult(options, asJson(revoked), [
@@ -227,7 +214,7 @@ async function revokeMatching(options: RevokeOptions): Promise<void> {
         leftAlone += 1;
         continue;
       }
-      last = await client.revoke({ cert_id, ...(reason && { reason }) });
+      last = await client.revoke({ cert_id, reason });
       revoked.push(...(last.revoked_cert_ids ?? [cert_id]));
     } catch (error) {
       printNotice(`Revoked ${revoked.length} of ${rows.length} certificates before this failed`);

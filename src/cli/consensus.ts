@@ -72,11 +72,10 @@ export function addConsensusCommands(program: Command): void {
 }
 
 async function runVote(file: string, vote: string, options: VoteOptions): Promise<void> {
-  const { reason } = options;
   const ballot = await operatorClient(options).castVote({
     justification_proof: await readJsonFile(file),
     vote: vote === 'approve',
-    ...(reason !== undefined && { reason }),
+    reason: options.reason,
   });
   const { vote_id, validator_sovereign_id, decision_id } = ballot;
   const verb = ballot.vote ? 'approves' : 'rejects';

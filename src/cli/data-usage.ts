@@ -133,20 +133,20 @@ async function newPolicy(options: LicenseOptions): Promise<DataLicensePolicy> {
     licensee_sovereign_id: licensee,
     allowed_source_ids: source,
     allowed_access_types: access,
-    ...(maxVolume !== undefined && { max_volume_bytes_per_session: maxVolume }),
-    ...(prohibit && { prohibited_classification_tags: prohibit }),
+    max_volume_bytes_per_session: maxVolume,
+    prohibited_classification_tags: prohibit,
     ...windowOf(options),
   });
 }
 
 async function runDeclare(file: string, options: DeclareOptions): Promise<void> {
-  const { access, decisionId, volume } = options;
+  const { access } = options;
   const intent = await operatorClient(options).declareIntent({
     // The authority validates the members of a source.
     sources: (await readJsonList(file)) as readonly DataSource[],
     access_types: access,
-    ...(decisionId !== undefined && { decision_id: decisionId }),
-    ...(volume !== undefined && { estimated_volume_bytes: volume }),
+    decision_id: options.decisionId,
+    estimated_volume_bytes: options.volume,
   });
   const { intent_id, agent_sovereign_id, declared_sources, expires_at } = intent;
   const sources = declared_sources.map(({ source_id }) => source_id).join(', ');

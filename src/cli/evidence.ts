@@ -60,10 +60,9 @@ export function addEvidenceCommands(program: Command): void {
 }
 
 async function runBuild(file: string, options: BuildOptions): Promise<void> {
-  const { graphDigest } = options;
   const evidence = await operatorClient(options).buildEvidence({
     decision: await readJsonFile(file),
-    ...(graphDigest !== undefined && { graph_digest: graphDigest }),
+    graph_digest: options.graphDigest,
   });
   const { evidence_id, issuer_sovereign_id, source_sovereign_id, target_sovereign_id } = evidence;
   deliverRecord(

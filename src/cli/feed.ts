@@ -66,12 +66,12 @@ async function runExport(options: ExportOptions): Promise<void> {
 }
 
 async function runImport(file: string, options: ImportOptions): Promise<void> {
-  const { issuerKey, expectIssuer } = options;
+  const { issuerKey } = options;
   const keys = issuerKey && issuerKeys(issuerKey);
   const imported = await operatorClient(options).importFeed({
     feed: await readJsonFile(file),
-    ...(keys && { issuer_public_keys: keys }),
-    ...(expectIssuer !== undefined && { expected_issuer_sovereign_id: expectIssuer }),
+    issuer_public_keys: keys,
+    expected_issuer_sovereign_id: options.expectIssuer,
   });
   const { feed_id, issuer_sovereign_id, sequence, revoked_count, reason } = imported;
   if (!imported.accepted) {

@@ -92,11 +92,7 @@ async function trace(from: string, to: string, options: TraceOptions): Promise<T
   if (isPlain) return client.trustPath(from, to);
   const without: string[] = [];
   for (const treaty of given) without.push(await wholeTreatyId(client, treaty));
-  return client.askTrust(from, to, {
-    explain,
-    without,
-    ...(asOf !== undefined && { as_of: asOf }),
-  });
+  return client.askTrust(from, to, { explain, without, as_of: asOf });
 }
 
 const EDGE_COLUMNS: readonly Column<EdgeRow>[] = [

@@ -64,13 +64,8 @@ function seriesOption(): Option {
 }
 
 async function run(options: HistoryOptions): Promise<void> {
-  const { series = USUAL, since = timeAgo('24h'), until, step } = options;
-  const history = await publicClient(options).history({
-    series,
-    from: since,
-    ...(until !== undefined && { to: until }),
-    ...(step !== undefined && { step }),
-  });
+  const { series = USUAL, since: from = timeAgo('24h'), until: to, step } = options;
+  const history = await publicClient(options).history({ series, from, to, step });
   if (options.csv) printLines(csvOf(history));
   else printResult(options, asJson(history), textOf(history));
 }

@@ -153,15 +153,8 @@ function invitePages(
   client: OperatorClient,
   { status, batch, name, label, fingerprint }: InviteFilter,
 ) {
-  const filters = {
-    ...(status !== undefined && { status }),
-    ...(batch !== undefined && { batch }),
-    ...(name !== undefined && { name }),
-    ...(label !== undefined && { label }),
-    ...(fingerprint !== undefined && { fingerprint }),
-  };
   return pagesOf(
-    (page) => client.invites({ ...filters, ...page }),
+    (page) => client.invites({ status, batch, name, label, fingerprint, ...page }),
     ({ invites }) => invites,
   );
 }
@@ -218,17 +211,15 @@ function batchLabel(text: string): string {
 }
 
 async function runCreate(options: InviteOptions): Promise<void> {
-  const { role, maxValidityHours, tokenExpiryHours, count, recipient, batch } = options;
-  const { name, label } = options;
   const invite = await operatorClient(options).invite({
-    ...(role && { roles: role }),
-    ...(maxValidityHours && { max_validity_hours: maxValidityHours }),
-    ...(tokenExpiryHours && { token_expiry_hours: tokenExpiryHours }),
-    ...(count && { count }),
-    ...(recipient !== undefined && { recipient_public_key: recipient }),
-    ...(batch !== undefined && { batch }),
-    ...(name !== undefined && { name }),
-    ...(label !== undefined && { labels: label }),
+    roles: options.role,
+    max_validity_hours: options.maxValidityHours,
+    token_expiry_hours: options.tokenExpiryHours,
+    count: options.count,
+    recipient_public_key: options.recipient,
+    batch: options.batch,
+    name: options.name,
+    labels: options.label,
   });
   deliverTokens(options, invite);
 }

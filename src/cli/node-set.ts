@@ -39,7 +39,7 @@ async function runSet(given: string, options: SetOptions): Promise<void> {
   }
   const client = operatorClient(options);
   const node = await client.describeNode(await wholeNodeKey(client, given), {
-    ...(name !== undefined && { name: name === false ? '' : name }),
+    name: name === false ? '' : name,
     labels,
   });
   printResult(options, asJson(node), [

@@ -11,6 +11,7 @@ import {
   addCertificateFilters,
   type CertificateFilter,
   certificatePages,
+  isFiltered,
 } from './certificate-rows.ts';
 import { descriptionColumns, descriptionIn } from './descriptions.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
@@ -248,12 +249,9 @@ function defineNodeList(list: Command): void {
 
 async function runList(options: NodeListOptions): Promise<void> {
   const client = operatorClient(options);
-  const { role, health, silentSince, expiresBefore, name, label, hostname, limit } = options;
-  const { address } = options;
-  const filters = [role, health, silentSince, expiresBefore, name, label, hostname, address, limit];
-  const isFiltered = filters.some((filter) => filter !== undefined);
-  const roster = isFiltered ? await filteredRoster(client, options) : await client.nodes();
-  const none = isFiltered ? 'No node matches.' : 'No node is active.';
+  const isPartial = isFiltered(options) || options.limit !== undefined;
+  const roster = isPartial ? await filteredRoster(client, options) : await client.nodes();
+  const none = isPartial ? 'No node matches.' : 'No node is active.';
   const rows = orderedRows(Object.entries(roster.nodes), COLUMNS, options);
   const shown = { count: rows.length, nodes: Object.fromEntries(rows) };
   printResult(options, asJson(shown), rows.length === 0 ? [none] : tableOf(COLUMNS, rows, options));

@@ -178,10 +178,7 @@ async function runRevoke(
   options: OperatorOptions & { readonly reason?: string; readonly forceLastPrivileged?: boolean },
 ): Promise<void> {
   const { reason, forceLastPrivileged = false } = options;
-  const request = {
-    ...(reason !== undefined && { reason }),
-    ...(!forceLastPrivileged && { unless_last_privileged: true }),
-  };
+  const request = { reason, unless_last_privileged: forceLastPrivileged ? undefined : true };
   const revoked = await operatorClient(options).revokeOperatorKey(keyId, request);
   const text = revoked.already_revoked
     ? `Operator key ${keyId} was already revoked.`

@@ -134,7 +134,7 @@ function followed(
 ): Promise<RecognitionTreaty> {
   return operatorClient(options).followTreaty(treaty_id, {
     authority_keys: document,
-    ...(rootKey !== null && { root_public_key: rootKey }),
+    root_public_key: rootKey ?? undefined,
   });
 }
 

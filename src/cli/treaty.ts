@@ -94,20 +94,14 @@ async function runRevoke(
   given: string,
   options: OperatorOptions & { readonly reason?: string },
 ): Promise<void> {
-  const { reason } = options;
-  const request = reason === undefined ? {} : { reason };
   const id = await wholeTreatyId(publicClient(options), given);
-  const revoked = await operatorClient(options).revokeTreaty(id, request);
+  const revoked = await operatorClient(options).revokeTreaty(id, { reason: options.reason });
   printResult(options, revoked, [`Treaty ${id} is revoked.`]);
 }
 
 async function runList(options: ListOptions): Promise<void> {
   const { issuer, subject, status } = options;
-  const filters = {
-    ...(issuer !== undefined && { issuer_sovereign_id: issuer }),
-    ...(subject !== undefined && { subject_sovereign_id: subject }),
-    ...(status !== undefined && { status }),
-  };
+  const filters = { issuer_sovereign_id: issuer, subject_sovereign_id: subject, status };
   await printList(options, treatyPages(publicClient(options), filters), {
     member: 'recognition_treaties',
     columns: [
@@ -154,15 +148,14 @@ interface IssueOptions extends OperatorOptions, RecordOptions {
 
 /** `treaty issue`. */
 async function runIssue(subject: string, options: IssueOptions): Promise<void> {
-  const { key, validityHours, metadata, issuer } = options;
   const scope = await scopeOf(options);
   const treaty = await operatorClient(options).issueTreaty({
     subject_sovereign_id: subject,
-    subject_public_keys: key,
-    ...(scope && { scope }),
-    ...(validityHours && { validity_hours: validityHours }),
-    ...(metadata && { metadata }),
-    ...(issuer !== undefined && { issuer_sovereign_id: issuer }),
+    subject_public_keys: options.key,
+    scope,
+    validity_hours: options.validityHours,
+    metadata: options.metadata,
+    issuer_sovereign_id: options.issuer,
   });
   const roles = treaty.scope.allowed_roles.join(', ') || 'any';
   showRecord(options, treaty, `Treaty ${treaty.treaty_id} is issued`, [

@@ -1,6 +1,6 @@
 /** How client methods call routes: with the schema of the answer, the path, and the parameters or body. */
 import type { Static, TSchema } from 'typebox';
-import type { JsonObject } from '../base/json/value.ts';
+import type { JsonValue } from '../base/json/value.ts';
 import { jsonText } from '../base/json/write.ts';
 import { type Query, send } from './http.ts';
 import type { CallOptions, ServerOptions } from './options.ts';
@@ -8,6 +8,11 @@ import type { CallOptions, ServerOptions } from './options.ts';
 export interface Parameters {
   /** A list is sent as a repeated parameter. */
   readonly [name: string]: string | number | readonly string[] | undefined;
+}
+
+/** A body as callers give it; members that are undefined are not sent, like parameters. */
+export interface SentObject {
+  readonly [name: string]: JsonValue | undefined;
 }
 
 /** The calls of one client; `get` only reads. */
@@ -21,7 +26,7 @@ export interface Calls {
   post<Answer extends TSchema>(
     answer: Answer,
     path: string,
-    body: JsonObject,
+    body: SentObject,
     call?: CallOptions,
   ): Promise<Static<Answer>>;
 }

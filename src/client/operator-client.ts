@@ -30,13 +30,13 @@ import { Horizon } from '../protocol/rows/horizon.ts';
 import type { InviteStatus } from '../protocol/rows/invite.ts';
 import type { LabelChanges, NodeLabels } from '../protocol/rows/node-description.ts';
 import { audienceSource } from './audience.ts';
-import { type Calls, queryOf } from './calls.ts';
+import { type Calls, queryOf, type SentObject } from './calls.ts';
 import type { LoggedEvent } from './event-chain.ts';
 import { type EventOptions, readEvents } from './events.ts';
 import { type HttpRequest, type Query, send } from './http.ts';
 import type { SigningKey } from './keys.ts';
 import { type OperatorProtocol, operatorProtocol } from './operator-protocol.ts';
-import { type OperatorTrust, operatorTrust } from './operator-trust.ts';
+import { type OperatorTrust, operatorTrust, type RevokeReason } from './operator-trust.ts';
 import { type CallOptions, newStamp, type SigningOptions } from './options.ts';
 import type { Page } from './public-trust.ts';
 import { asRead } from './received.ts';
@@ -50,23 +50,23 @@ export interface OperatorClientOptions extends SigningOptions {
 
 /** Absent members get the authority's defaults: one client role, 168 and 24 hours, one token. */
 export type InviteRequest = {
-  readonly roles?: readonly string[];
-  readonly max_validity_hours?: number;
-  readonly token_expiry_hours?: number;
-  readonly recipient_public_key?: string;
-  readonly count?: number;
+  readonly roles?: readonly string[] | undefined;
+  readonly max_validity_hours?: number | undefined;
+  readonly token_expiry_hours?: number | undefined;
+  readonly recipient_public_key?: string | undefined;
+  readonly count?: number | undefined;
   /** A label for listing and withdrawing invites; several requests may share it. */
-  readonly batch?: string;
+  readonly batch?: string | undefined;
   /** Names the nodes; `{n}` stands for the number of the token. */
-  readonly name?: string;
-  readonly labels?: NodeLabels;
+  readonly name?: string | undefined;
+  readonly labels?: NodeLabels | undefined;
 };
 
 /** Revokes one certificate, or all certificates of a node key. */
 export type RevokeRequest = (
   | { readonly cert_id: string }
   | { readonly node_public_key: string }
-) & { readonly reason?: RevocationReason };
+) & { readonly reason?: RevocationReason | undefined };
 
 /** The active nodes, keyed by certificate id. */
 export type Roster = Required<NodeCount>;
@@ -83,38 +83,41 @@ export type AddOperatorKeyRequest = {
 /** Absent members are unchanged. */
 export type DescribeNodeRequest = {
   /** Empty removes the name. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** The labels to set; null removes one, and all others are kept. */
-  readonly labels?: LabelChanges;
+  readonly labels?: LabelChanges | undefined;
 };
 
 /** `*` in names and host names stands for any text; a label is a key, or `key=value`. */
-export type DescriptionFilters = { readonly name?: string; readonly label?: string };
+export type DescriptionFilters = {
+  readonly name?: string | undefined;
+  readonly label?: string | undefined;
+};
 
 export type InviteFilters = {
-  readonly status?: InviteStatus;
-  readonly batch?: string;
+  readonly status?: InviteStatus | undefined;
+  readonly batch?: string | undefined;
   /** The beginning of a fingerprint. */
-  readonly fingerprint?: string;
+  readonly fingerprint?: string | undefined;
 } & DescriptionFilters &
   Page;
 
 export type CertificateFilters = {
   /** `in_use` stands for active and silent. */
-  readonly status?: CertificateStatusFilter;
-  readonly role?: string;
-  readonly expires_before?: string;
+  readonly status?: CertificateStatusFilter | undefined;
+  readonly role?: string | undefined;
+  readonly expires_before?: string | undefined;
   /** A node's public key, or at least its first 8 characters. */
-  readonly key?: string;
+  readonly key?: string | undefined;
   /** The beginning of an id. */
-  readonly cert_id?: string;
-  readonly hostname?: string;
+  readonly cert_id?: string | undefined;
+  readonly hostname?: string | undefined;
   /** The reported status; `unwell` stands for every one that is not healthy. */
-  readonly health?: string;
+  readonly health?: string | undefined;
   /** The beginning of the address of the last contact. */
-  readonly remote_addr?: string;
+  readonly remote_addr?: string | undefined;
   /** Only nodes with a certificate in use that have not reported since this time. */
-  readonly silent_since?: string;
+  readonly silent_since?: string | undefined;
 } & DescriptionFilters &
   Page;
 
@@ -129,7 +132,7 @@ export interface OperatorCall {
   /** Percent-encoded, without query. */
   readonly path: string;
   readonly query?: Query;
-  readonly body?: JsonObject;
+  readonly body?: SentObject;
 }
 
 export interface OperatorClient extends OperatorTrust, OperatorProtocol {
@@ -147,7 +150,7 @@ export interface OperatorClient extends OperatorTrust, OperatorProtocol {
   revoke(request: RevokeRequest, call?: CallOptions): Promise<Revocation>;
   revokeOperatorKey(
     keyId: string,
-    request?: { reason?: string; unless_last_privileged?: boolean },
+    request?: RevokeReason & { readonly unless_last_privileged?: boolean | undefined },
     call?: CallOptions,
   ): Promise<OperatorKeyRevocation>;
   operatorKeys(call?: CallOptions): Promise<OperatorKeyList>;
@@ -164,7 +167,10 @@ export interface OperatorClient extends OperatorTrust, OperatorProtocol {
   /** Returns to the key before, within the overlap of a planned succession. */
   rollBackAuthorityKey(call?: CallOptions): Promise<AuthorityKeyStep>;
   /** Ends the overlap; `despite` is the exact number of nodes that have not followed. */
-  finishSuccession(request?: { despite?: number }, call?: CallOptions): Promise<AuthorityKeyStep>;
+  finishSuccession(
+    request?: { despite?: number | undefined },
+    call?: CallOptions,
+  ): Promise<AuthorityKeyStep>;
   nodes(call?: CallOptions): Promise<Roster>;
   /** What expires, by kind and week. */
   horizon(call?: CallOptions): Promise<Horizon>;

@@ -20,7 +20,7 @@ import type { CallOptions } from './options.ts';
 /** Timestamps are ISO 8601; without an offset they are UTC. */
 export type RequestedTerms = {
   readonly capabilities: readonly string[];
-  readonly scope?: JsonObject;
+  readonly scope?: JsonObject | undefined;
   readonly valid_from: string;
   readonly valid_until: string;
 };
@@ -52,13 +52,13 @@ export type BoundaryContext = {
 export type BoundaryRequest = {
   readonly agreement: JsonObject;
   readonly requested_capability: string;
-  readonly context?: BoundaryContext;
+  readonly context?: BoundaryContext | undefined;
 };
 
 /** The digest defaults to the one of the authority's graph. */
 export type EvidenceRequest = {
   readonly decision: JsonObject;
-  readonly graph_digest?: string;
+  readonly graph_digest?: string | undefined;
 };
 
 export type CommitRequest = {
@@ -69,7 +69,7 @@ export type CommitRequest = {
 export type VoteRequest = {
   readonly justification_proof: JsonObject;
   readonly vote: boolean;
-  readonly reason?: string | null;
+  readonly reason?: string | null | undefined;
 };
 
 export type ConsensusRequest = {
@@ -84,8 +84,8 @@ export type LicenseRequest = {
   readonly licensee_sovereign_id: string;
   readonly allowed_source_ids: readonly string[];
   readonly allowed_access_types: readonly string[];
-  readonly max_volume_bytes_per_session?: number | null;
-  readonly prohibited_classification_tags?: readonly string[];
+  readonly max_volume_bytes_per_session?: number | null | undefined;
+  readonly prohibited_classification_tags?: readonly string[] | undefined;
   readonly valid_from: string;
   readonly valid_until: string;
 };
@@ -101,8 +101,8 @@ export type DataSource = {
 export type IntentRequest = {
   readonly sources: readonly DataSource[];
   readonly access_types: readonly string[];
-  readonly decision_id?: string;
-  readonly estimated_volume_bytes?: number | null;
+  readonly decision_id?: string | undefined;
+  readonly estimated_volume_bytes?: number | null | undefined;
 };
 
 export interface OperatorProtocol {

@@ -17,10 +17,10 @@ import type { Page, PublicKeys } from './public-trust.ts';
 
 /** The authority timestamps and signs the manifest; absent members get its defaults. */
 export type PolicyRequest = {
-  readonly policy_id?: string;
-  readonly min_client_version?: string;
-  readonly allowed_ports?: readonly number[];
-  readonly allowed_services?: readonly string[];
+  readonly policy_id?: string | undefined;
+  readonly min_client_version?: string | undefined;
+  readonly allowed_ports?: readonly number[] | undefined;
+  readonly allowed_services?: readonly string[] | undefined;
   readonly routing?: {
     readonly preferred_transports?: readonly string[];
     readonly max_hops?: number;
@@ -31,19 +31,19 @@ export type PolicyRequest = {
 export type AttestationRequest = {
   readonly subject_id: string;
   readonly roles: readonly string[];
-  readonly validity_hours?: number;
-  readonly subject_public_key?: string;
-  readonly claims?: JsonObject;
-  readonly issuer_sovereign_id?: string;
+  readonly validity_hours?: number | undefined;
+  readonly subject_public_key?: string | undefined;
+  readonly claims?: JsonObject | undefined;
+  readonly issuer_sovereign_id?: string | undefined;
 };
 
 export type TreatyRequest = {
   readonly subject_sovereign_id: string;
   readonly subject_public_keys: readonly string[];
-  readonly scope?: Partial<TreatyScope>;
-  readonly validity_hours?: number;
-  readonly metadata?: JsonObject;
-  readonly issuer_sovereign_id?: string;
+  readonly scope?: Partial<TreatyScope> | undefined;
+  readonly validity_hours?: number | undefined;
+  readonly metadata?: JsonObject | undefined;
+  readonly issuer_sovereign_id?: string | undefined;
 };
 
 export type RecognitionPolicyRequest = {
@@ -54,17 +54,17 @@ export type RecognitionPolicyRequest = {
 /** The keys default to those of the active treaties with the feed's issuer. */
 export type FeedImportRequest = {
   readonly feed: JsonObject;
-  readonly issuer_public_keys?: PublicKeys;
-  readonly expected_issuer_sovereign_id?: string;
+  readonly issuer_public_keys?: PublicKeys | undefined;
+  readonly expected_issuer_sovereign_id?: string | undefined;
 };
 
 /** The other sovereign's document of authority keys; the root key defaults to the one that the treaty names. */
 export type FollowRequest = {
   readonly authority_keys: JsonObject;
-  readonly root_public_key?: string;
+  readonly root_public_key?: string | undefined;
 };
 
-export type RevokeReason = { readonly reason?: string };
+export type RevokeReason = { readonly reason?: string | undefined };
 
 export interface OperatorTrust {
   publishPolicy(policy?: PolicyRequest, call?: CallOptions): Promise<PolicyManifest>;

@@ -18,11 +18,11 @@ export interface HistoryQuery {
   /** At most 12. */
   readonly series: readonly SeriesName[];
   /** A timestamp; a day before `to` by default. */
-  readonly from?: string;
+  readonly from?: string | undefined;
   /** A timestamp; now by default. */
-  readonly to?: string;
+  readonly to?: string | undefined;
   /** One that fits the time by default. */
-  readonly step?: HistoryStep;
+  readonly step?: HistoryStep | undefined;
 }
 
 export interface PublicClient extends PublicTrust, PublicProtocol {

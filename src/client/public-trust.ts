@@ -33,31 +33,31 @@ export type PublicKeys = readonly string[] | { readonly [keyId: string]: string 
 
 /** Without a limit, the answer has the whole list. */
 export type Page = {
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** The `next_cursor` of the previous page. */
-  readonly cursor?: string;
+  readonly cursor?: string | undefined;
 };
 
 export type AttestationFilters = {
-  readonly issuer_sovereign_id?: string;
-  readonly subject_id?: string;
-  readonly status?: AttestationRow['status'];
+  readonly issuer_sovereign_id?: string | undefined;
+  readonly subject_id?: string | undefined;
+  readonly status?: AttestationRow['status'] | undefined;
 } & Page;
 
 export type TreatyFilters = {
-  readonly issuer_sovereign_id?: string;
-  readonly subject_sovereign_id?: string;
-  readonly status?: TreatyStatus;
+  readonly issuer_sovereign_id?: string | undefined;
+  readonly subject_sovereign_id?: string | undefined;
+  readonly status?: TreatyStatus | undefined;
 } & Page;
 
 /** Questions beyond the current path; at least one is required. */
 export type TrustQuestion = {
   /** Requests why, until when, what else was considered, and which treaties the trust depends on. */
-  readonly explain?: boolean;
+  readonly explain?: boolean | undefined;
   /** Ids of treaties to ignore, as if they had ended; at most 16. */
-  readonly without?: readonly string[];
+  readonly without?: readonly string[] | undefined;
   /** An earlier time to evaluate at. */
-  readonly as_of?: string;
+  readonly as_of?: string | undefined;
 };
 
 /** Send records exactly as received. The policy defaults to the authority's own. */

@@ -19,7 +19,7 @@ export function parsed(received: Received): unknown {
  * Returns the object to sign, as the authority will read it: a plain number such as 1e-7 becomes a float, whose
  * canonical text differs from JavaScript's.
  */
-export function asRead(sent: JsonObject): JsonObject {
+export function asRead(sent: Writable): JsonObject {
   return parseJson(jsonText(sent)) as JsonObject;
 }
 

@@ -79,7 +79,7 @@ function namesOf(name: string, count: number): string {
   return first === last ? first : `${first} to ${last}`;
 }
 
-function inviteIn(form: URLSearchParams): InviteRequest {
+function inviteIn(form: URLSearchParams) {
   const text = (name: string) => textIn(form, name);
   const count = wholeIn(form, 'count', 'The number of invites') ?? 1;
   if (count > MOST_TOKENS) throw new FormProblem(`At most ${MOST_TOKENS} invites at a time.`);
@@ -104,7 +104,7 @@ function inviteIn(form: URLSearchParams): InviteRequest {
     ...(batch !== '' && { batch }),
     ...(recipient !== '' && { recipient_public_key: recipient }),
     ...(Object.keys(labels).length > 0 && { labels }),
-  };
+  } satisfies InviteRequest;
 }
 
 function tokens(invite: Invite): Html {
