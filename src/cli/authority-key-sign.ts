@@ -16,12 +16,12 @@ import {
   signSuccession,
   successionProblem,
 } from '../protocol/records/succession-request.ts';
-import { isConfirmed, isTerminal } from './confirm.ts';
-import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
+import { assertConfirmed } from './confirm.ts';
+import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { readRootKey } from './genesis.ts';
 import { notHolding, readJsonFile } from './json-file.ts';
 import { addLocalOptions } from './options.ts';
-import { type OutputOptions, printNote, printResult } from './output.ts';
+import { type OutputOptions, printResult } from './output.ts';
 import { saveFile } from './saved-file.ts';
 
 interface SignOptions extends OutputOptions {
@@ -57,7 +57,7 @@ async function runSign({ rootKey, request: file, out, yes = false, ...options }:
     throw failure(EXIT.unusable, problem.reason, `${file} is rejected: ${problem.message}`);
   }
   const described = descriptionOf(signed, now);
-  if (!yes) await assertConfirmed(described);
+  if (!yes) await assertConfirmed([...described, ''], CONFIRMATION);
   const text = `${JSON.stringify(signed, null, 2)}\n`;
   onLocalFiles(() => saveFile(out, text, { isSecret: true, overwrites: false }));
   const { network_name, sequence, kind, from_key, to_key, ...statement } = signed.statement;
@@ -104,16 +104,11 @@ async function readRequest(file: string): Promise<SuccessionRequest> {
   throw failure(EXIT.unusable, 'altered_request', message);
 }
 
-async function assertConfirmed(described: readonly string[]): Promise<void> {
-  if (!isTerminal()) {
-    throw usageFailure(
-      'Signing with the root key needs confirmation: add --yes, or run this on a terminal',
-    );
-  }
-  for (const line of described) printNote(line);
-  if (await isConfirmed('', 'Sign it?')) return;
-  throw failure(EXIT.refused, 'not_confirmed', 'Nothing was signed');
-}
+const CONFIRMATION = {
+  question: 'Sign it?',
+  otherwise: 'Signing with the root key needs confirmation: add --yes, or run this on a terminal',
+  declined: 'Nothing was signed',
+};
 
 function descriptionOf({ statement, genesis, roll_back }: SignedSuccession, now: number): string[] {
   const { kind, sequence, distrusted_from, overlap_until } = statement;

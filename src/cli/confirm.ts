@@ -10,13 +10,31 @@ export function isTerminal(): boolean {
   return process.stdin.isTTY && process.stderr.isTTY;
 }
 
-/** Shows the context, then asks; any answer but yes means no. */
-export async function isConfirmed(shown: string, question: string): Promise<boolean> {
-  printNote(shown);
+/** Shows the lines, then asks; any answer but yes means no. */
+export async function isConfirmed(shown: readonly string[], question: string): Promise<boolean> {
+  for (const line of shown) printNote(line);
   return /^y(es)?$/i.test(await answerTo(`${question} [y/N] `));
 }
 
-export async function answerTo(question: string): Promise<string> {
+interface Confirmation {
+  readonly question: string;
+  /** What to do without a terminal. */
+  readonly otherwise: string;
+  /** The text after another answer than yes. */
+  readonly declined: string;
+}
+
+/** Throws unless a person at a terminal says yes to what is shown. */
+export async function assertConfirmed(
+  shown: readonly string[],
+  { question, otherwise, declined }: Confirmation,
+): Promise<void> {
+  if (!isTerminal()) throw usageFailure(otherwise);
+  if (await isConfirmed(shown, question)) return;
+  throw failure(EXIT.refused, 'not_confirmed', declined);
+}
+
+async function answerTo(question: string): Promise<string> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
     // An interrupt or the end of the input also means no.

@@ -197,7 +197,7 @@ async function pinOnFirstUse(
   const shown = `The authority at ${url} belongs to network "${network_name}" with root key ${root_public_key}.`;
   if (trustOnFirstUse) {
     if (!json) printNote(`${shown} It is trusted from now on.`);
-  } else if (!(await isConfirmed(shown, 'Trust it?'))) {
+  } else if (!(await isConfirmed([shown], 'Trust it?'))) {
     throw failure(EXIT.refused, 'root_key_not_trusted', 'The root key was not accepted');
   }
   return { rootKey: root_public_key, genesis: null };

@@ -5,8 +5,7 @@ import { type Command, Option } from 'commander';
 import { systemRuntime } from '../base/runtime.ts';
 import type { Moved, MoveStep } from '../maintenance/move/move.ts';
 import { FILES } from '../server/config/data-folder.ts';
-import { isConfirmed, isTerminal } from './confirm.ts';
-import { EXIT, failure, usageFailure } from './exit-codes.ts';
+import { assertConfirmed } from './confirm.ts';
 import { placeOf } from './move-places.ts';
 import { addLocalOptions, dataDirOption } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
@@ -53,7 +52,10 @@ const QUICK_CHECK_MS = 500;
 
 async function runMove({ from, to, dataDir, yes = false, ...options }: MoveOptions): Promise<void> {
   const { resume = false, abandon = false, dryRun = false } = options;
-  if (!dryRun && !abandon && !yes) await assertConfirmed(from, to);
+  if (!dryRun && !abandon && !yes) {
+    const shown = `The state moves from ${from} to ${to}. The authority that serves ${from} will be asked to stop, and the state there can never be opened again.`;
+    await assertConfirmed([shown], CONFIRMATION);
+  }
   const places = await onState(async () => ({
     source: await placeOf(from, dataDir),
     target: await placeOf(to, dataDir),
@@ -81,18 +83,12 @@ async function runMove({ from, to, dataDir, yes = false, ...options }: MoveOptio
   print(moved, { ...options, from, to, dataDir, dryRun });
 }
 
-/** Asks for confirmation, because a move stops the authority and closes the old place for good. */
-async function assertConfirmed(from: string, to: string): Promise<void> {
-  if (!isTerminal()) {
-    const message =
-      'The move stops the authority and closes the old place for good: add --yes, or use --dry-run to see what would be moved';
-    throw usageFailure(message);
-  }
-  const shown = `The state moves from ${from} to ${to}. The authority that serves ${from} will be asked to stop, and the state there can never be opened again.`;
-  if (!(await isConfirmed(shown, 'Move it?'))) {
-    throw failure(EXIT.refused, 'not_confirmed', 'Nothing was moved');
-  }
-}
+const CONFIRMATION = {
+  question: 'Move it?',
+  otherwise:
+    'The move stops the authority and closes the old place for good: add --yes, or use --dry-run to see what would be moved',
+  declined: 'Nothing was moved',
+};
 
 function print(
   { facts: { revision }, tables, pause }: Moved,

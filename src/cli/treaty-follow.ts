@@ -17,7 +17,7 @@ import type { RecognitionTreaty } from '../protocol/records/recognition-treaty.t
 import { instantOf } from '../protocol/records/record.ts';
 import { acceptedKeys, followForTreaty, rootKeyIn } from '../protocol/records/treaty-chain.ts';
 import type { TreatyRow } from '../protocol/rows/treaty.ts';
-import { isConfirmed, isTerminal } from './confirm.ts';
+import { assertConfirmed } from './confirm.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { type ReadingBounds, readJsonUrl } from './http-fetch.ts';
 import { notHolding, readJsonFile } from './json-file.ts';
@@ -92,7 +92,7 @@ async function followOne(
   const row = await client.treaty(await wholeTreatyId(client, given));
   const changes = changesOf(row, offer);
   // Without changes, the authority says why there are none.
-  if (changes !== null && !yes) await assertConfirmed(changes, 'Replace it?');
+  if (changes !== null && !yes) await assertAccepted(changes, 'Replace it?');
   const treaty = await followed(row, offer, options);
   const made = replacementText(row, treaty);
   showRecord(options, treaty, made, yes && changes !== null ? ['', ...changes] : []);
@@ -115,7 +115,7 @@ async function followAll(
     behind.push(row);
     shown.push(...changes, '');
   }
-  if (!yes && behind.length > 0) await assertConfirmed(shown, `Replace ${behind.length}?`);
+  if (!yes && behind.length > 0) await assertAccepted(shown, `Replace ${behind.length}?`);
   const successors: RecognitionTreaty[] = [];
   for (const row of behind) {
     const treaty = await followed(row, offer, options);
@@ -255,13 +255,10 @@ function keyLines(
   ];
 }
 
-async function assertConfirmed(changes: readonly string[], question: string): Promise<void> {
-  if (!isTerminal()) {
-    throw usageFailure(
-      'Replacing a treaty needs confirmation: add --yes, or run this on a terminal',
-    );
-  }
-  for (const line of changes) printNote(line);
-  if (await isConfirmed('', question)) return;
-  throw failure(EXIT.refused, 'not_confirmed', 'Nothing was changed');
+function assertAccepted(changes: readonly string[], question: string): Promise<void> {
+  return assertConfirmed([...changes, ''], {
+    question,
+    otherwise: 'Replacing a treaty needs confirmation: add --yes, or run this on a terminal',
+    declined: 'Nothing was changed',
+  });
 }
