@@ -87,58 +87,41 @@ function heartbeats(options: HeartbeatOptions): () => Promise<Acknowledgement> {
 /** How long to wait after the keys could not be followed. */
 const PAUSE_MS = 600_000;
 
-export interface Repetition extends Pick<HeartbeatLoop, 'beat' | 'everySeconds'> {
+interface Repetition {
+  beat(): Promise<unknown>;
+  readonly everySeconds: number;
   /** Names what the loop sends, in the plural. */
   readonly noun: string;
 }
 
-/** Sends heartbeats until SIGINT or SIGTERM, then reports their number. */
+/**
+ * Sends heartbeats until SIGINT or SIGTERM, then reports their number. Throws a refusal that retries cannot resolve.
+ */
 export async function beatUntilStopped(
   options: OutputOptions,
   { beat, everySeconds, noun }: Repetition,
 ): Promise<void> {
-  const count = await keepBeating({
-    beat,
-    everySeconds,
-    random: () => systemRuntime.randomBytes(1).readUInt8() / 255,
-    onMissed: (error) => printNotice(outcomeOf(error).message),
-    signal: stopSignal(),
-  });
-  printResult(options, count, [
-    `Stopped: ${count.acknowledged} ${noun} acknowledged, ${count.missed} missed.`,
-  ]);
-}
-
-interface HeartbeatLoop {
-  readonly beat: () => Promise<unknown>;
-  readonly everySeconds: number;
-  /** Returns a number from 0 to 1; spreads the heartbeats of a fleet that started simultaneously. */
-  readonly random: () => number;
-  /** Called for each failed heartbeat that does not end the loop. */
-  readonly onMissed: (error: AuthorityError) => void;
-  readonly signal: AbortSignal;
-}
-
-type HeartbeatCount = { acknowledged: number; missed: number };
-
-/** Sends heartbeats until the signal; throws a refusal that retries cannot resolve. */
-async function keepBeating(loop: HeartbeatLoop): Promise<HeartbeatCount> {
-  const count = { acknowledged: 0, missed: 0 };
-  while (!loop.signal.aborted) {
+  const signal = stopSignal();
+  let acknowledged = 0;
+  let missed = 0;
+  while (!signal.aborted) {
     let atLeastMs = 0;
     try {
-      await loop.beat();
-      count.acknowledged += 1;
+      await beat();
+      acknowledged += 1;
     } catch (error) {
       if (!mayPass(error)) throw error;
-      count.missed += 1;
+      missed += 1;
       atLeastMs = Math.min(error.retryAfter ?? 0, LONGEST_INTERVAL_SECONDS) * 1000;
-      loop.onMissed(error);
+      printNotice(outcomeOf(error).message);
     }
-    const spreadMs = loop.everySeconds * 1000 * (0.9 + 0.2 * loop.random());
-    await pause(Math.max(spreadMs, atLeastMs), loop.signal);
+    // Spread out, because a whole fleet may have started at the same time.
+    const spread = 0.9 + 0.2 * (systemRuntime.randomBytes(1).readUInt8() / 255);
+    const ms = Math.max(everySeconds * 1000 * spread, atLeastMs);
+    await sleep(ms, undefined, { signal }).catch(() => undefined);
   }
-  return count;
+  const text = `Stopped: ${acknowledged} ${noun} acknowledged, ${missed} missed.`;
+  printResult(options, { acknowledged, missed }, [text]);
 }
 
 /**
@@ -150,12 +133,4 @@ function mayPass(error: unknown): error is AuthorityError {
   if (isUnreachable(error)) return true;
   if (error.code === 'descriptor_expired' || error.code === 'descriptor_superseded') return true;
   return error.status === 401 || error.status === 429;
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  try {
-    await sleep(ms, undefined, { signal });
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  }
 }
