@@ -84,18 +84,13 @@ export function identityOption(): Option {
 
 async function runCreate(options: CreateOptions): Promise<void> {
   const { to, dataDir, store, recipient: recipients = [], force = false } = options;
-  const { signer: signedBy } = options;
   onLocalFiles(() => assertCanSave(to, { overwrites: force }));
   const { verifySignature: verify } = await import('../base/crypto/ed25519.ts');
   const { createBackup } = await import('../maintenance/backup/create.ts');
   const { signingKeysIn } = await import('../base/signer/authority-signer.ts');
   const { openSigner } = await import('../server/threads/open-signer.ts');
   const { manifest, bytes } = await onState(async () => {
-    const flags = {
-      dataDir,
-      ...(store !== undefined && { store }),
-      ...(signedBy !== undefined && { signer: signedBy }),
-    };
+    const flags = { dataDir, store, signer: options.signer };
     const { database, genesis, keySource, publicKey, keyId } = await settingsOf(flags);
     const source = await openSource(dataDir, database?.address() ?? null);
     const now = systemRuntime.now();

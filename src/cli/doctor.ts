@@ -92,19 +92,10 @@ function mayHold(dataDir: string): boolean {
 async function localReport(options: DoctorOptions, command: Command) {
   const { checkLocal } = await import('./doctor/local.ts');
   const { thisMachine } = await import('./doctor/machine.ts');
-  const { dataDir, config, store, signer, headFile, tlsCert, tlsKey, backupTo } = options;
-  const { deep = false } = options;
-  const flags = {
-    // The configuration file may name another data folder.
-    ...(command.getOptionValueSource('dataDir') !== 'default' && { dataDir }),
-    ...(config !== undefined && { config }),
-    ...(store !== undefined && { store }),
-    ...(signer !== undefined && { signer }),
-    ...(headFile !== undefined && { headFile }),
-    ...(tlsCert !== undefined && { tlsCert }),
-    ...(tlsKey !== undefined && { tlsKey }),
-    ...(backupTo !== undefined && { backupTo }),
-  };
+  const { dataDir, deep = false } = options;
+  // The configuration file may name another data folder.
+  const isNamed = command.getOptionValueSource('dataDir') !== 'default';
+  const flags = { ...options, dataDir: isNamed ? dataDir : undefined };
   return whileWaiting('Checking the state', () =>
     checkLocal({
       flags,

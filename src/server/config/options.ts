@@ -494,7 +494,9 @@ export type Value<Name extends OptionName> =
   | (Options[Name] extends { readonly fallback: string } ? never : null);
 
 /** The values of flags by option name, as parsed from the command line. */
-export type Flags = { readonly [Name in OptionName]?: string | boolean | readonly string[] };
+export type Flags = {
+  readonly [Name in OptionName]?: string | boolean | readonly string[] | undefined;
+};
 export type Environment = { readonly [name: string]: string | undefined };
 
 export const SOURCES = ['flag', 'variable', 'file', 'default'] as const;
