@@ -98,7 +98,8 @@ export async function openWriter(options: WriterOptions): Promise<Writer> {
   const { config, opened, signer, runtime, metrics, logger, fatal } = options;
   for (const note of opened.notes) logger.write('INFO', 'store', note);
   const timed = measured(opened.store, { elapsed: runtime.elapsed, stored: metrics.stored });
-  const heads = await headsFor(config, timed);
+  const areKept = config.heads.paths.length > 0;
+  const heads = areKept ? await openHeads(config.heads, timed, config.publicKey) : null;
   let quarantine = heads?.verdict.kind === 'quarantine' ? heads.verdict.reason : null;
   let head = heads === null || quarantine !== null ? null : keeperOf(options, heads, timed);
   const authority = await openOrAbandon();
@@ -185,7 +186,7 @@ export async function openWriter(options: WriterOptions): Promise<Writer> {
       if (config.trustCycle !== null) await background.attempt('trust_cycle');
       if (quarantine !== null) logger.write('CRITICAL', 'store', quarantine);
       else {
-        webhooks = await webhooksOf(options, authority);
+        webhooks = await openWebhooks(config.webhooks, { ...options, call: authority.call });
         if (config.webhooks.urls.length > 0) {
           background.start('webhook_save', WEBHOOK_SAVE_MS, webhooks.save);
         }
@@ -224,17 +225,6 @@ async function readyFor(
   logger.write('WARNING', 'store', `${problem}: the state is read again`);
   await ready.state.close();
   return null;
-}
-
-/** Null if no head is kept. If the start is refused, the state is released to other instances. */
-async function headsFor({ heads, publicKey }: Config, store: Store): Promise<OpenedHeads | null> {
-  if (heads.paths.length === 0) return null;
-  try {
-    return await openHeads(heads, store, publicKey);
-  } catch (cause) {
-    await store.abandon();
-    throw cause;
-  }
 }
 
 function keeperOf(
@@ -297,21 +287,6 @@ function scrubOf(
     counted: metrics.scrubbed,
     completed: () => metrics.scrubCompleted(runtime.now()),
     abort,
-  });
-}
-
-function webhooksOf(
-  { config, signer, runtime, logger, metrics }: WriterOptions,
-  { call }: OpenAuthority,
-): Promise<Webhooks> {
-  return openWebhooks({
-    settings: config.webhooks,
-    call,
-    signer,
-    runtime,
-    logger,
-    took: metrics.webhookTook,
-    failed: metrics.webhookFailed,
   });
 }
 

@@ -21,7 +21,10 @@ export interface OpenedHeads {
   readonly verdict: Exclude<Verdict, { kind: 'refuse' }>;
 }
 
-/** `firstKey` is the authority key of a state that names none. Throws a one-sentence error if the start is refused. */
+/**
+ * `firstKey` is the authority key of a state that names none. If the start is refused, releases the state to other
+ * instances, and throws a one-sentence error.
+ */
 export async function openHeads(
   { paths, acceptsNew }: HeadSettings,
   store: Store,
@@ -43,6 +46,7 @@ export async function openHeads(
     return { files, heads: kept.flatMap(({ head }) => head ?? []), position, verdict };
   } catch (cause) {
     for (const file of files) file.release();
+    await store.abandon();
     throw cause;
   }
 }

@@ -2,29 +2,35 @@
  * Posts the audit log to one webhook, in order, from where delivery stopped last [events-5]. Events that the webhook
  * does not accept are retried until it does; only the events after them wait.
  */
-
+import { setTimeout } from 'node:timers/promises';
 import type { WebhookFacts } from '../../authority/views/posture.ts';
+import { sha256Hex } from '../../base/crypto/digest.ts';
+import type { RecordSigner } from '../../base/crypto/primitives.ts';
+import type { Logger } from '../../base/log/logger.ts';
+import { isSignerUnavailable } from '../../base/refusal.ts';
+import type { Runtime } from '../../base/runtime.ts';
+import { formatInstant } from '../../base/timestamp.ts';
+import type { Call } from '../../protocol/contract/calls.ts';
 import { instantOf } from '../../protocol/records/record.ts';
-import type { Problem } from './post.ts';
+import { singleKeyOf } from '../../protocol/records/signed-record.ts';
+import { WEBHOOK_PROOF_HEADER, webhookProof } from '../../protocol/records/webhook-proof.ts';
+import type { AuthorityMetrics } from '../metrics/authority.ts';
+import type { Poster, Problem } from './post.ts';
+
+/** What all deliveries use. */
+export interface DeliveryTools {
+  readonly call: Call;
+  readonly signer: RecordSigner;
+  readonly runtime: Runtime;
+  readonly logger: Logger;
+  readonly metrics: Pick<AuthorityMetrics, 'webhookTook' | 'webhookFailed'>;
+}
 
 export interface DeliveryOptions {
   readonly host: string;
   /** The index of the last delivered event. */
   readonly delivered: number;
-  /** The events after an index, one per line; waits for the next if there are none, and may still return none. */
-  read(after: number): Promise<readonly string[]>;
-  post(body: string): Promise<Problem>;
-  /** Milliseconds since the epoch. */
-  now(): number;
-  /** At least 0, and less than 1. */
-  random(): number;
-  /** Rejects when the signal is aborted. */
-  pause(milliseconds: number): Promise<void>;
-  /** Called with the number of events that were accepted. */
-  took(events: number): void;
-  failed(problem: string, isFirst: boolean): void;
-  /** Called when the webhook accepts events again after this many failures. */
-  recovered(failures: number): void;
+  readonly poster: Poster;
   readonly abort: AbortSignal;
 }
 
@@ -38,29 +44,58 @@ export interface Delivery {
 const PACE_MS = 50;
 const FIRST_RETRY_MS = 2000;
 const LONGEST_RETRY_MS = 300_000;
+/** The most events in one request. */
+const MOST_EVENTS = 100;
 
-export function createDelivery(options: DeliveryOptions): Delivery {
-  const { host, now, random, pause, abort } = options;
-  let { delivered } = options;
+export function createDelivery(
+  { host, poster, abort, ...start }: DeliveryOptions,
+  { call, signer, runtime, logger, metrics }: DeliveryTools,
+): Delivery {
+  let { delivered } = start;
   let failures = 0;
   let failingSince: number | null = null;
   let waitingSince: number | null = null;
 
+  /** The next events, one per line. Waits if there are none, and may still return none. */
+  async function nextLines(): Promise<readonly string[]> {
+    const answer = await call('readEvents', { after: delivered, most: MOST_EVENTS, waits: true });
+    return answer.ok && answer.json !== '' ? answer.json.split('\n') : [];
+  }
+
+  async function post(body: string): Promise<Problem> {
+    const timestamp = formatInstant(runtime.now());
+    try {
+      const proof = webhookProof(sha256Hex(body), timestamp, singleKeyOf(signer));
+      const headers = {
+        'Content-Type': 'application/x-ndjson; charset=utf-8',
+        'User-Agent': 'mesh-na',
+        [WEBHOOK_PROOF_HEADER]: proof,
+      };
+      return await poster.post(body, headers, abort);
+    } catch (cause) {
+      if (isSignerUnavailable(cause)) return 'the signer is unavailable';
+      throw cause;
+    }
+  }
+
   /** Resolves to the time until the next request. */
   async function postNext(): Promise<number> {
-    const lines = await options.read(delivered);
+    const lines = await nextLines();
     const [oldest] = lines;
     if (oldest === undefined || abort.aborted) return FIRST_RETRY_MS;
     waitingSince = loggedAt(oldest);
-    const problem = await options.post(`${lines.join('\n')}\n`);
+    const problem = await post(`${lines.join('\n')}\n`);
     return problem === null ? taken(lines.length) : notTaken(problem);
   }
 
   function taken(events: number): number {
     delivered += events;
     waitingSince = null;
-    options.took(events);
-    if (failures > 0) options.recovered(failures);
+    metrics.webhookTook(host, events);
+    if (failures > 0) {
+      const what = `${host} accepts events again after ${failures} failures`;
+      logger.write('INFO', 'webhook', what);
+    }
     failures = 0;
     failingSince = null;
     return PACE_MS;
@@ -70,10 +105,15 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   function notTaken(problem: string): number {
     const ms = Math.min(FIRST_RETRY_MS * 2 ** failures, LONGEST_RETRY_MS);
     if (abort.aborted) return ms;
-    options.failed(problem, failures === 0);
+    metrics.webhookFailed(host);
+    if (failures === 0) {
+      const what = `Events cannot be posted to ${host}: ${problem}; they are kept and retried`;
+      logger.write('WARNING', 'webhook', what);
+    }
     failures += 1;
-    failingSince ??= now();
-    return ms * (0.5 + random() / 2);
+    failingSince ??= runtime.now();
+    const random = runtime.randomBytes(4).readUInt32LE() / 2 ** 32;
+    return ms * (0.5 + random / 2);
   }
 
   return {
@@ -83,7 +123,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     async run() {
       while (!abort.aborted) {
         const wait = await postNext().catch(() => notTaken('the audit log cannot be read'));
-        await pause(wait).catch(() => undefined);
+        await setTimeout(wait, undefined, { signal: abort }).catch(() => undefined);
       }
     },
   };
