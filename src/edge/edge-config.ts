@@ -22,37 +22,41 @@ export interface Instance {
   readonly haMode: 'single' | 'standby' | 'linked';
 }
 
-export interface EdgeConfig {
+/** The settings of the service that edges use as they are. Durations are in milliseconds. */
+export interface EdgeOptions {
   readonly host: string;
   /** Null for plain HTTP. */
   readonly tls: TlsFiles | null;
-  readonly instance: Instance;
   /** The genesis block in the configuration; only what a succession never changes may be read from it. */
   readonly genesis: GenesisBlock;
   readonly publicUrl: string | null;
   readonly proxyHops: number;
+  /** Null if pages of other origins may not use the API. */
   readonly corsOrigins: readonly string[] | null;
   readonly maxRequestBytes: number;
-  /** The most connections that one edge holds open. */
-  readonly maxConnections: number;
   /** How long a node's request may wait for an answer; 0 sets no limit. */
   readonly longestWaitMs: number;
-  /** The most readers of the event stream on one edge. */
-  readonly maxEventReaders: number;
   readonly maxFeedEntries: number;
   readonly createdStatus: 200 | 201;
   readonly rolePrefixes: readonly string[] | null;
-  /** Key id and public key of each configured operator. */
-  readonly operatorKeys: readonly (readonly [string, string])[];
   readonly acceptSignatureV1: boolean;
-  readonly naPublicKey: string;
-  /** Milliseconds. */
   readonly clockTolerance: number;
-  /** How long a heartbeat session lasts, in milliseconds; null if there are none. */
+  /** How long a heartbeat session lasts; null if there are none. */
   readonly heartbeatSession: number | null;
   readonly rateLimits: RateLimitSettings;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
+}
+
+export interface EdgeConfig extends EdgeOptions {
+  readonly instance: Instance;
+  /** The most connections that one edge holds open. */
+  readonly maxConnections: number;
+  /** The most readers of the event stream on one edge. */
+  readonly maxEventReaders: number;
+  /** Key id and public key of each configured operator. */
+  readonly operatorKeys: readonly (readonly [string, string])[];
+  readonly naPublicKey: string;
   readonly commands: CommandReference;
 }
 

@@ -10,8 +10,8 @@ import { join, resolve, sep } from 'node:path';
 import type { RetentionPeriods } from '../../authority/engine/retention.ts';
 import { bareHost } from '../../base/bare-host.ts';
 import { exposedKeyFiles } from '../../base/keys/key-permissions.ts';
-import type { LogFormat, LogLevel } from '../../base/log/logger.ts';
 import { readTlsPair, type TlsPair } from '../../base/tls/pair.ts';
+import type { EdgeOptions } from '../../edge/edge-config.ts';
 import type { RateLimit, RateLimitSettings } from '../../edge/rate-limit.ts';
 import type { BackupSettings } from '../../maintenance/backup/schedule.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
@@ -51,7 +51,7 @@ export interface LinkSetting {
 }
 
 /** Durations are in milliseconds. */
-export interface Config extends SigningKey {
+export interface Config extends SigningKey, EdgeOptions {
   readonly dataDir: string;
   /** The files that the service replaces at the end of a succession. */
   readonly identityFiles: IdentityFiles;
@@ -68,34 +68,16 @@ export interface Config extends SigningKey {
   /** Where the head of the state is kept. */
   readonly heads: HeadSettings;
   readonly webhooks: WebhookSettings;
-  readonly host: string;
   readonly port: number;
-  /** Null for plain HTTP. */
   readonly tls: TlsPair | null;
   /** The number of threads that serve HTTP; with 1, the authority's thread serves it too. */
   readonly threads: number;
-  readonly logLevel: LogLevel;
-  readonly logFormat: LogFormat;
   /** Null for a standard stream. */
   readonly logFile: string | null;
-  readonly publicUrl: string | null;
-  readonly proxyHops: number;
-  /** Null if pages of other origins may not use the API. */
-  readonly corsOrigins: readonly string[] | null;
-  readonly maxRequestBytes: number;
-  /** How long a node's request may wait for an answer; 0 sets no limit. */
-  readonly longestWaitMs: number;
-  readonly maxFeedEntries: number;
   /** The most readers of the event stream. */
   readonly eventReaders: number;
-  readonly acceptSignatureV1: boolean;
-  readonly createdStatus: 200 | 201;
   readonly activeNodeWindow: number;
-  readonly clockTolerance: number;
   readonly renewalGrace: number | null;
-  /** How long a heartbeat session lasts; null if there are none. */
-  readonly heartbeatSession: number | null;
-  readonly rolePrefixes: readonly string[] | null;
   readonly refuseForeignIssuers: boolean;
   readonly commitWithinAgreement: boolean;
   readonly livenessFlush: number;
@@ -104,10 +86,8 @@ export interface Config extends SigningKey {
   readonly drain: number | null;
   /** Time between trust cycles; null disables them. */
   readonly trustCycle: number | null;
-  readonly rateLimits: RateLimitSettings;
   /** How many refusals of one source are audited individually; null audits all of them individually. */
   readonly singleRefusals: { readonly count: number; readonly windowMs: number } | null;
-  readonly genesis: GenesisBlock;
   readonly keyId: string;
   readonly operators: readonly OperatorEntry[];
   /** Problems that an operator should know about but that do not prevent the start. */
