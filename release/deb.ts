@@ -10,8 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { bashScript, fishScript, zshScript } from '../src/cli/completion.ts';
-import { completionsOf } from '../src/cli/completion-tree.ts';
+import { bashScript, completionsOf, fishScript, zshScript } from '../src/cli/completion.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import { gzipped, makeReadable } from './archive.ts';
 

@@ -9,7 +9,7 @@ import { publicCalls } from '../client/calls.ts';
 import { createOperatorClient } from '../client/operator-client.ts';
 import { createPublicClient } from '../client/public-client.ts';
 import type { Connection } from '../console/context.ts';
-import { quoted } from './completion-tree.ts';
+import { quoted } from './completion.ts';
 import { isTerminal } from './confirm.ts';
 import { remoteFindings } from './doctor.ts';
 import { EXIT, failure, outcomeOf, usageFailure } from './exit-codes.ts';
