@@ -1,5 +1,5 @@
 /** Filters and rows of certificates, shared by the commands for certificates and for nodes. */
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { isInHealth } from '../authority/views/posture.ts';
 import { parseRequestTimestamp } from '../base/timestamp.ts';
 import { pagesOf } from '../client/list-pages.ts';
@@ -21,22 +21,19 @@ import { timeAgo, timeAhead } from './options.ts';
 import { wholeId, wholeKey } from './short-id.ts';
 import { type Column, column, idColumn, timeColumn } from './table.ts';
 
-export interface NodeFilter extends DescriptionFilter {
+export interface CertificateFilter extends DescriptionFilter {
   readonly role?: string;
   readonly health?: string;
   readonly silentSince?: string;
   readonly hostname?: string;
   /** The beginning of the address. */
   readonly address?: string;
-}
-
-export interface CertificateFilter extends NodeFilter {
   readonly status?: CertificateStatusFilter;
   readonly expiresBefore?: string;
   readonly key?: string;
 }
 
-export function addNodeFilters(command: Command): Command {
+export function addCertificateFilters(command: Command): Command {
   return addDescriptionFilters(command)
     .option(
       '--hostname <pattern>',
@@ -47,25 +44,20 @@ export function addNodeFilters(command: Command): Command {
       'only nodes whose last contact came from an address that begins with this',
     )
     .option('--role <role>', 'only certificates with this role')
-    .addOption(
-      new Option(
-        '--health <status>',
-        'only nodes that report this status; unwell means any status but a healthy one',
-      ),
+    .option(
+      '--health <status>',
+      'only nodes that report this status; unwell means any status but a healthy one',
     )
     .option(
       '--silent-since <time>',
       'only certificates in use whose nodes have not reported since this time, or for a duration such as 30d',
       timeAgo,
+    )
+    .option(
+      '--expires-before <time>',
+      'only certificates that expire before this time, or within a duration such as 7d',
+      timeAhead,
     );
-}
-
-export function addCertificateFilters(command: Command): Command {
-  return addNodeFilters(command).option(
-    '--expires-before <time>',
-    'only certificates that expire before this time, or within a duration such as 7d',
-    timeAhead,
-  );
 }
 
 /** The filters among the options of a command, as the authority names them. */
@@ -104,7 +96,7 @@ export function certificatePages(
 
 export function isIn(
   row: CertificateRow,
-  { name, label, hostname, address, health, silentSince }: NodeFilter,
+  { name, label, hostname, address, health, silentSince }: CertificateFilter,
 ): boolean {
   const described = { ...row, labels: labelTexts(row.labels ?? {}) };
   const isWanted = descriptionTest({
