@@ -1,16 +1,7 @@
-/** What a node agent stores between runs: texts by name. Each write replaces the text completely or not at all. */
-export const AGENT_RECORDS = [
-  'genesis',
-  'authority-keys',
-  'crl',
-  'policy',
-  'certificate',
-  'agent',
-] as const;
-
 /** `agent` is the state of the agent, for local programs; there are `authority-keys` once its key was ever replaced. */
-export type AgentRecord = (typeof AGENT_RECORDS)[number];
+export type AgentRecord = 'genesis' | 'authority-keys' | 'crl' | 'policy' | 'certificate' | 'agent';
 
+/** What a node agent stores between runs: texts by name. Each write replaces the text completely or not at all. */
 export interface AgentStorage {
   /** Null when the record does not exist. Rejects when it cannot be read. */
   read(name: AgentRecord): Promise<string | null> | string | null;

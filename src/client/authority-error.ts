@@ -8,15 +8,20 @@ export type RefusalCode = (typeof REFUSALS)[RefusalName]['code'];
  * `unreachable`, `timeout` and `aborted`: no answer arrived. `unreadable_answer`: the answer did not come from an
  * authority. `unknown_code`: this version does not know the error code, which is in `wireCode`.
  */
-export type ErrorCode =
-  | RefusalCode
-  | 'unreachable'
-  | 'timeout'
-  | 'aborted'
-  | 'unreadable_answer'
-  | 'unknown_code';
+export type ErrorCode = RefusalCode | (typeof OWN_CODES)[number];
 
-const REFUSAL_CODES: ReadonlySet<string> = new Set(Object.values(REFUSALS).map(({ code }) => code));
+const OWN_CODES = [
+  'unreachable',
+  'timeout',
+  'aborted',
+  'unreadable_answer',
+  'unknown_code',
+] as const;
+
+const CODES: ReadonlySet<string> = new Set([
+  ...Object.values(REFUSALS).map(({ code }) => code),
+  ...OWN_CODES,
+]);
 
 /** Transient statuses that say nothing about the request, from the authority or a proxy in front of it. */
 const PASSING = new Set([408, 429, 502, 503, 504]);
@@ -82,11 +87,5 @@ export function isUnreachable(error: AuthorityError): boolean {
 }
 
 function isErrorCode(code: string): code is ErrorCode {
-  return (
-    REFUSAL_CODES.has(code) ||
-    code === 'unreachable' ||
-    code === 'timeout' ||
-    code === 'aborted' ||
-    code === 'unreadable_answer'
-  );
+  return CODES.has(code);
 }
