@@ -29,8 +29,8 @@ import { measured } from '../store/measured.ts';
 import type { OpenedStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import type { Config } from './config/load.ts';
-import { createHeadKeeper, type HeadKeeper } from './head/keeper.ts';
-import { type OpenedHeads, openHeads } from './head/open.ts';
+import { createHeadKeeper } from './head/keeper.ts';
+import { openHeads } from './head/open.ts';
 import { settleIdentityFiles } from './identity-files.ts';
 import type { Background } from './lifecycle/background.ts';
 import type { Fatal } from './lifecycle/fatal.ts';
@@ -101,7 +101,9 @@ export async function openWriter(options: WriterOptions): Promise<Writer> {
   const areKept = config.heads.paths.length > 0;
   const heads = areKept ? await openHeads(config.heads, timed, config.publicKey) : null;
   let quarantine = heads?.verdict.kind === 'quarantine' ? heads.verdict.reason : null;
-  let head = heads === null || quarantine !== null ? null : keeperOf(options, heads, timed);
+  const { network_name: networkName } = config.genesis;
+  const keeping = { store: timed, networkName, signer, now: runtime.now };
+  let head = heads && quarantine === null ? createHeadKeeper({ ...heads, ...keeping }) : null;
   const authority = await openOrAbandon();
   const keeper = head;
   const store = keeper?.store ?? timed;
@@ -146,7 +148,7 @@ export async function openWriter(options: WriterOptions): Promise<Writer> {
       publisher: options.publisher,
       heads: known,
       signer,
-      networkName: config.genesis.network_name,
+      networkName,
       reason: quarantine,
     });
   }
@@ -225,15 +227,6 @@ async function readyFor(
   logger.write('WARNING', 'store', `${problem}: the state is read again`);
   await ready.state.close();
   return null;
-}
-
-function keeperOf(
-  { config: { genesis }, signer, runtime: { now } }: WriterOptions,
-  { files, position }: OpenedHeads,
-  store: Store,
-): HeadKeeper {
-  const networkName = genesis.network_name;
-  return createHeadKeeper({ store, position, files, networkName, signer, now });
 }
 
 /** Null without a schedule. */

@@ -141,35 +141,23 @@ function createChanges(plan: RestorePlan, at: number, uuid: () => string): Chang
       ...Array.from(feeds, ([id, version]) =>
         made('sovereign-feed', id, { type: 'resume', version }),
       ),
-      ...plan.lostCertificates.map(({ id, revokedAt, reason }) =>
-        made('restored-revocation', `crl:${id}`, {
-          type: 'restore',
-          revocation: {
-            list: 'crl',
-            revokedId: id,
-            issuer: '',
-            revokedAt,
-            reason,
-            crlSequence: crl.sequence,
-          },
-        }),
-      ),
-      ...plan.lostAttestations.map(({ id, issuer, reason }) =>
-        made('restored-revocation', `feed:${id}`, {
-          type: 'restore',
-          revocation: {
-            list: 'feed',
-            revokedId: id,
-            issuer,
-            revokedAt: at,
-            reason,
-            crlSequence: null,
-          },
-        }),
-      ),
+      ...plan.lostCertificates.map(({ id: revokedId, revokedAt, reason }) => {
+        const crlSequence = crl.sequence;
+        return lost({ list: 'crl', revokedId, issuer: '', revokedAt, reason, crlSequence });
+      }),
+      ...plan.lostAttestations.map(({ id: revokedId, issuer, reason }) => {
+        const order = { revokedAt: at, crlSequence: null };
+        return lost({ list: 'feed', revokedId, issuer, reason, ...order });
+      }),
       ...Array.from(revokedOperatorKeys, (id) => keyOff(id, at)),
     ],
   };
+}
+
+/** A revocation of something that the backup does not contain. */
+function lost(revocation: SubjectTypes['restored-revocation']['event']['revocation']) {
+  const { list, revokedId } = revocation;
+  return made('restored-revocation', `${list}:${revokedId}`, { type: 'restore', revocation });
 }
 
 function revokedCertificate(plan: RestorePlan, subject: StoredSubject): StoredSubject {

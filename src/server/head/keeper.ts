@@ -134,22 +134,15 @@ export function createHeadKeeper(options: HeadKeeperOptions): HeadKeeper {
     return answer;
   }
 
-  /** If the head cannot be signed, the old one stays: it is older than the state, as after a crash. */
-  async function keepLast(): Promise<void> {
+  /** Keeps the last head. If it cannot be signed, the old one stays: it is older than the state, as after a crash. */
+  async function keepBefore(end: () => Promise<void>): Promise<void> {
     try {
       if (isBegun) await keep();
     } catch (cause) {
       if (!isSignerUnavailable(cause)) throw cause;
     } finally {
+      // The next writer needs the files.
       for (const file of files) file.release();
-    }
-  }
-
-  /** The next writer needs the files. */
-  async function keepBefore(end: () => Promise<void>): Promise<void> {
-    try {
-      await keepLast();
-    } finally {
       await end();
     }
   }
