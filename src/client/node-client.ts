@@ -11,6 +11,7 @@ import { SESSION_HEADER } from '../protocol/heartbeat-session.ts';
 import { JoinCertificate } from '../protocol/records/join-certificate.ts';
 import { audienceSource } from './audience.ts';
 import { AuthorityError } from './authority-error.ts';
+import { pathOf } from './calls.ts';
 import type { HeartbeatSessions } from './heartbeat-sessions.ts';
 import { type Prepared, send } from './http.ts';
 import type { SigningKey } from './keys.ts';
@@ -146,7 +147,7 @@ export function createNodeClient(options: NodeClientOptions): NodeClient {
       return send(options, { ...request, repeatable: true, prepare }, call);
     },
     unregisterAgent(call) {
-      const path = `/agents/${encodeURIComponent(key.publicKey)}`;
+      const path = pathOf`/agents/${key.publicKey}`;
       const prepare = async () => ({
         body: jsonText(await signDeleteEnvelope(key, newStamp(options).timestamp)),
       });

@@ -30,7 +30,7 @@ import { Horizon } from '../protocol/rows/horizon.ts';
 import type { InviteStatus } from '../protocol/rows/invite.ts';
 import type { LabelChanges, NodeLabels } from '../protocol/rows/node-description.ts';
 import { audienceSource } from './audience.ts';
-import { type Calls, queryOf, type SentObject } from './calls.ts';
+import { type Calls, pathOf, posting, queryOf, type SentObject } from './calls.ts';
 import type { LoggedEvent } from './event-chain.ts';
 import { type EventOptions, readEvents } from './events.ts';
 import { type HttpRequest, type Query, send } from './http.ts';
@@ -223,42 +223,33 @@ export function createOperatorClient(options: OperatorClientOptions): OperatorCl
     post: (answer, path, body, call) => request(answer, { method: 'POST', path, body }, call),
   };
   const { get, post } = calls;
+  const to = posting(calls);
 
   return {
     ...operatorTrust(calls),
     ...operatorProtocol(calls),
-    invite: (invite = {}, call) => post(Invite, '/admin/invite', invite, call),
+    invite: to(Invite, '/admin/invite'),
     invites: (filters, call) => get(InviteList, '/admin/invites', filters, call),
-    withdrawInvite: (fingerprint, call) => {
-      const path = `/admin/invites/${encodeURIComponent(fingerprint)}/withdraw`;
-      return post(InviteWithdrawal, path, {}, call);
-    },
+    withdrawInvite: (fingerprint, call) =>
+      post(InviteWithdrawal, pathOf`/admin/invites/${fingerprint}/withdraw`, {}, call),
     withdrawInviteBatch: (batch, call) =>
       post(InviteBatchWithdrawal, '/admin/invites/withdraw', { batch }, call),
-    describeNode: (nodePublicKey, description, call) => {
-      const path = `/admin/nodes/${encodeURIComponent(nodePublicKey)}`;
-      return post(DescribedNode, path, description, call);
-    },
-    revoke: (revocation, call) => post(Revocation, '/admin/revoke', revocation, call),
-    revokeOperatorKey: (id, revocation = {}, call) => {
-      const path = `/admin/operator-keys/${encodeURIComponent(id)}/revoke`;
-      return post(OperatorKeyRevocation, path, revocation, call);
-    },
+    describeNode: (nodePublicKey, description, call) =>
+      post(DescribedNode, pathOf`/admin/nodes/${nodePublicKey}`, description, call),
+    revoke: to(Revocation, '/admin/revoke'),
+    revokeOperatorKey: (id, revocation = {}, call) =>
+      post(OperatorKeyRevocation, pathOf`/admin/operator-keys/${id}/revoke`, revocation, call),
     operatorKeys: (call) => get(OperatorKeyList, '/admin/operator-keys', {}, call),
-    addOperatorKey: (added, call) => post(OperatorKeyAdded, '/admin/operator-keys', added, call),
-    setOperatorKeyTier: (id, tier, call) => {
-      const path = `/admin/operator-keys/${encodeURIComponent(id)}/tier`;
-      return post(OperatorKeyTier, path, { tier }, call);
-    },
-    stageSuccession: (succession, call) =>
-      post(AuthorityKeyStep, '/admin/authority-keys', succession, call),
+    addOperatorKey: to(OperatorKeyAdded, '/admin/operator-keys'),
+    setOperatorKeyTier: (id, tier, call) =>
+      post(OperatorKeyTier, pathOf`/admin/operator-keys/${id}/tier`, { tier }, call),
+    stageSuccession: to(AuthorityKeyStep, '/admin/authority-keys'),
     cancelSuccession: (call) => post(AuthorityKeyStep, '/admin/authority-keys/cancel', {}, call),
     activateSuccession: (call) =>
       post(AuthorityKeyStep, '/admin/authority-keys/activate', {}, call),
     rollBackAuthorityKey: (call) =>
       post(AuthorityKeyStep, '/admin/authority-keys/roll-back', {}, call),
-    finishSuccession: (request = {}, call) =>
-      post(AuthorityKeyStep, '/admin/authority-keys/finish', request, call),
+    finishSuccession: to(AuthorityKeyStep, '/admin/authority-keys/finish'),
     async nodes(call) {
       const { count, nodes = {} } = await get(NodeCount, '/nodes', {}, call);
       return { count, nodes };
@@ -268,7 +259,7 @@ export function createOperatorClient(options: OperatorClientOptions): OperatorCl
     certificates: (filters, call) => get(CertificateList, '/admin/certificates', filters, call),
     contacts: (question, call) => get(Contacts, '/admin/contacts', question, call),
     certificate: (certId, call) =>
-      get(CertificateRow, `/admin/certificates/${encodeURIComponent(certId)}`, {}, call),
+      get(CertificateRow, pathOf`/admin/certificates/${certId}`, {}, call),
     events: (wanted = {}) =>
       readEvents(options, (query) => sign({ method: 'GET', path: '/events', query }), wanted),
     request: (operatorCall, call) => request(Whole, operatorCall, call),

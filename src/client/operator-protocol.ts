@@ -14,7 +14,7 @@ import { ConsensusProof } from '../protocol/records/consensus-proof.ts';
 import { DataAccessIntent, DataLicensePolicy } from '../protocol/records/data-usage.ts';
 import { TrustEvidence } from '../protocol/records/trust-evidence.ts';
 import { ValidatorVote } from '../protocol/records/validator-vote.ts';
-import type { Calls } from './calls.ts';
+import { type Calls, posting } from './calls.ts';
 import type { CallOptions } from './options.ts';
 
 /** Timestamps are ISO 8601; without an offset they are UTC. */
@@ -122,27 +122,20 @@ export interface OperatorProtocol {
   declareIntent(intent: IntentRequest, call?: CallOptions): Promise<DataAccessIntent>;
 }
 
-export function operatorProtocol({ post }: Pick<Calls, 'post'>): OperatorProtocol {
+export function operatorProtocol(calls: Pick<Calls, 'post'>): OperatorProtocol {
+  const to = posting(calls);
   return {
-    offerCapabilities: (offer, call) =>
-      post(CapabilityOffer, '/admin/agreements/offer', offer, call),
-    counterOffer: (counter, call) =>
-      post(CapabilityCounter, '/admin/agreements/counter', counter, call),
-    acceptAgreement: (acceptance, call) =>
-      post(AgreementRecord, '/admin/agreements/accept', acceptance, call),
-    decideBoundary: (request, call) =>
-      post(BoundaryDecision, '/admin/boundary/decide', request, call),
-    buildEvidence: (request, call) => post(TrustEvidence, '/admin/trust-evidence', request, call),
-    commitCapabilities: (request, call) =>
-      post(CapabilityCommitment, '/admin/disclosure/commit', request, call),
+    offerCapabilities: to(CapabilityOffer, '/admin/agreements/offer'),
+    counterOffer: to(CapabilityCounter, '/admin/agreements/counter'),
+    acceptAgreement: to(AgreementRecord, '/admin/agreements/accept'),
+    decideBoundary: to(BoundaryDecision, '/admin/boundary/decide'),
+    buildEvidence: to(TrustEvidence, '/admin/trust-evidence'),
+    commitCapabilities: to(CapabilityCommitment, '/admin/disclosure/commit'),
     nullifyProof: (proof, call) =>
-      post(CapabilityNullifier, '/admin/disclosure/nullifier', { proof }, call),
-    castVote: (vote, call) => post(ValidatorVote, '/admin/consensus/vote', vote, call),
-    assembleConsensus: (request, call) =>
-      post(ConsensusProof, '/admin/consensus/proof', request, call),
-    createLicensePolicy: (policy, call) =>
-      post(DataLicensePolicy, '/admin/data-usage/policy', policy, call),
-    declareIntent: (intent, call) =>
-      post(DataAccessIntent, '/admin/data-usage/intent', intent, call),
+      calls.post(CapabilityNullifier, '/admin/disclosure/nullifier', { proof }, call),
+    castVote: to(ValidatorVote, '/admin/consensus/vote'),
+    assembleConsensus: to(ConsensusProof, '/admin/consensus/proof'),
+    createLicensePolicy: to(DataLicensePolicy, '/admin/data-usage/policy'),
+    declareIntent: to(DataAccessIntent, '/admin/data-usage/intent'),
   };
 }

@@ -11,7 +11,7 @@ import {
 import { MembershipAttestation } from '../protocol/records/membership-attestation.ts';
 import { PolicyManifest } from '../protocol/records/policy-manifest.ts';
 import { RecognitionTreaty, type TreatyScope } from '../protocol/records/recognition-treaty.ts';
-import type { Calls } from './calls.ts';
+import { type Calls, pathOf, posting } from './calls.ts';
 import type { CallOptions } from './options.ts';
 import type { Page, PublicKeys } from './public-trust.ts';
 
@@ -95,41 +95,24 @@ export interface OperatorTrust {
   importFeed(request: FeedImportRequest, call?: CallOptions): Promise<FeedImported>;
 }
 
-/** Sends signed requests; paths are percent-encoded. */
-export function operatorTrust({ get, post }: Calls): OperatorTrust {
+/** Sends signed requests. */
+export function operatorTrust(calls: Calls): OperatorTrust {
+  const { get, post } = calls;
+  const to = posting(calls);
   return {
-    publishPolicy: (policy = {}, call) => post(PolicyManifest, '/admin/policy', policy, call),
+    publishPolicy: to(PolicyManifest, '/admin/policy'),
     rollbackPolicy: (policyId, call) =>
       post(PolicyManifest, '/admin/policy/rollback', { policy_id: policyId }, call),
     policyHistory: (page, call) => get(PolicyHistory, '/admin/policy/history', page, call),
-    issueAttestation: (attestation, call) =>
-      post(MembershipAttestation, '/admin/attestations', attestation, call),
+    issueAttestation: to(MembershipAttestation, '/admin/attestations'),
     revokeAttestation: (id, revocation = {}, call) =>
-      post(
-        AttestationRevocation,
-        `/admin/attestations/${encodeURIComponent(id)}/revoke`,
-        revocation,
-        call,
-      ),
-    setRecognitionPolicy: (policy, call) =>
-      post(RecognitionPolicySaved, '/admin/recognition-policy', policy, call),
-    issueTreaty: (treaty, call) =>
-      post(RecognitionTreaty, '/admin/recognition-treaties', treaty, call),
+      post(AttestationRevocation, pathOf`/admin/attestations/${id}/revoke`, revocation, call),
+    setRecognitionPolicy: to(RecognitionPolicySaved, '/admin/recognition-policy'),
+    issueTreaty: to(RecognitionTreaty, '/admin/recognition-treaties'),
     revokeTreaty: (id, revocation = {}, call) =>
-      post(
-        TreatyRevocation,
-        `/admin/recognition-treaties/${encodeURIComponent(id)}/revoke`,
-        revocation,
-        call,
-      ),
+      post(TreatyRevocation, pathOf`/admin/recognition-treaties/${id}/revoke`, revocation, call),
     followTreaty: (id, chain, call) =>
-      post(
-        RecognitionTreaty,
-        `/admin/recognition-treaties/${encodeURIComponent(id)}/follow`,
-        chain,
-        call,
-      ),
-    importFeed: (request, call) =>
-      post(FeedImported, '/admin/sovereign-revocation-feeds/import', request, call),
+      post(RecognitionTreaty, pathOf`/admin/recognition-treaties/${id}/follow`, chain, call),
+    importFeed: to(FeedImported, '/admin/sovereign-revocation-feeds/import'),
   };
 }

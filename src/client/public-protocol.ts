@@ -12,7 +12,7 @@ import {
 import { CapabilityMembershipProof } from '../protocol/records/capability-disclosure.ts';
 import { DataLicensePolicy } from '../protocol/records/data-usage.ts';
 import { AuthorityError } from './authority-error.ts';
-import type { Calls } from './calls.ts';
+import { type Calls, posting } from './calls.ts';
 import type { CallOptions } from './options.ts';
 
 /** Base64 keys; defaults to the key of the requested authority. An empty list accepts nothing. */
@@ -77,20 +77,18 @@ export interface PublicProtocol {
   licensePolicy(call?: CallOptions): Promise<DataLicensePolicy | null>;
 }
 
-export function publicProtocol({ get, post }: Calls): PublicProtocol {
+export function publicProtocol(calls: Calls): PublicProtocol {
+  const to = posting(calls);
   return {
-    verifyAgreement: (request, call) => post(AgreementVerdict, '/agreements/verify', request, call),
-    verifyDecision: (request, call) => post(BoundaryVerdict, '/boundary/verify', request, call),
-    verifyEvidence: (request, call) =>
-      post(EvidenceVerdict, '/trust-evidence/verify', request, call),
-    proveMembership: (request, call) =>
-      post(CapabilityMembershipProof, '/disclosure/prove', request, call),
-    verifyMembership: (request, call) =>
-      post(DisclosureVerdict, '/disclosure/verify', request, call),
-    verifyConsensus: (request, call) => post(ConsensusVerdict, '/consensus/verify', request, call),
-    verifyIntent: (request, call) => post(IntentVerdict, '/data-usage/verify', request, call),
+    verifyAgreement: to(AgreementVerdict, '/agreements/verify'),
+    verifyDecision: to(BoundaryVerdict, '/boundary/verify'),
+    verifyEvidence: to(EvidenceVerdict, '/trust-evidence/verify'),
+    proveMembership: to(CapabilityMembershipProof, '/disclosure/prove'),
+    verifyMembership: to(DisclosureVerdict, '/disclosure/verify'),
+    verifyConsensus: to(ConsensusVerdict, '/consensus/verify'),
+    verifyIntent: to(IntentVerdict, '/data-usage/verify'),
     licensePolicy: (call) =>
-      get(DataLicensePolicy, '/data-usage/policy', {}, call).catch(nullWithoutPolicy),
+      calls.get(DataLicensePolicy, '/data-usage/policy', {}, call).catch(nullWithoutPolicy),
   };
 }
 

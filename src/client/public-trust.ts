@@ -25,7 +25,7 @@ import {
 } from '../protocol/rows/graph.ts';
 import { TreatyRow, type TreatyStatus } from '../protocol/rows/treaty.ts';
 import { AuthorityError } from './authority-error.ts';
-import type { Calls } from './calls.ts';
+import { type Calls, pathOf, posting } from './calls.ts';
 import type { CallOptions } from './options.ts';
 
 /** A list of base64 keys, or keys by a name of the caller's choice; empty accepts nothing. */
@@ -112,19 +112,19 @@ export interface PublicTrust {
   verifyTreaty(request: VerifyTreatyRequest, call?: CallOptions): Promise<TreatyVerdict>;
 }
 
-export function publicTrust({ get, post }: Calls): PublicTrust {
+export function publicTrust(calls: Calls): PublicTrust {
+  const { get } = calls;
+  const to = posting(calls);
   return {
     agents: (capability, call) => get(AgentList, '/agents', { capability }, call),
     agent: (nodePublicKey, call) =>
-      get(AgentDescriptor, `/agents/${encodeURIComponent(nodePublicKey)}`, {}, call),
+      get(AgentDescriptor, pathOf`/agents/${nodePublicKey}`, {}, call),
     attestations: (filters, call) => get(AttestationList, '/attestations', filters, call),
-    attestation: (id, call) =>
-      get(AttestationRow, `/attestations/${encodeURIComponent(id)}`, {}, call),
+    attestation: (id, call) => get(AttestationRow, pathOf`/attestations/${id}`, {}, call),
     recognitionPolicy: (call) =>
       get(RecognitionPolicy, '/recognition-policy', {}, call).catch(nullWhenMissing),
     treaties: (filters, call) => get(TreatyList, '/recognition-treaties', filters, call),
-    treaty: (id, call) =>
-      get(TreatyRow, `/recognition-treaties/${encodeURIComponent(id)}`, {}, call),
+    treaty: (id, call) => get(TreatyRow, pathOf`/recognition-treaties/${id}`, {}, call),
     revocationFeed: (issuer, call) =>
       get(
         SovereignRevocationFeed,
@@ -144,12 +144,9 @@ export function publicTrust({ get, post }: Calls): PublicTrust {
         call,
       ),
     atlas: (call) => get(Atlas, '/atlas.json', {}, call),
-    verifyAttestation: (request, call) =>
-      post(AttestationVerdict, '/attestations/verify', request, call),
-    verifyAttestationWithTreaty: (request, call) =>
-      post(TreatyAttestationVerdict, '/attestations/verify-with-treaty', request, call),
-    verifyTreaty: (request, call) =>
-      post(TreatyVerdict, '/recognition-treaties/verify', request, call),
+    verifyAttestation: to(AttestationVerdict, '/attestations/verify'),
+    verifyAttestationWithTreaty: to(TreatyAttestationVerdict, '/attestations/verify-with-treaty'),
+    verifyTreaty: to(TreatyVerdict, '/recognition-treaties/verify'),
   };
 }
 
