@@ -1,5 +1,6 @@
 /** Where load goes, and whether it may: a fleet belongs to one network, and other nodes there must not suffer. */
 import { readFileSync } from 'node:fs';
+import { bareHost } from '../base/bare-host.ts';
 import { type Fleet, readFleet } from '../load/fleet-folder.ts';
 import { KINDS, type Mix, parseMix } from '../load/mix.ts';
 import type { Place } from '../load/requests.ts';
@@ -25,7 +26,7 @@ export function placeOf({ url, ca }: PlaceOptions): Place {
   const trusted = ca === undefined ? {} : { ca: onLocalFiles(() => readFileSync(ca, 'utf8')) };
   return {
     target: {
-      host: hostname.replace(/^\[|\]$/g, ''),
+      host: bareHost(hostname),
       port: Number(port) || (isTls ? 443 : 80),
       ...(isTls && { tls: trusted }),
     },

@@ -1,5 +1,4 @@
 /** Serves HTTP with one edge on the authority's thread, or with several, each on its own thread. */
-import { readFileSync } from 'node:fs';
 import type { Logger } from '../base/log/logger.ts';
 import type { EdgeRuntime } from '../base/runtime.ts';
 import type { EdgeConfig, Instance } from '../edge/edge-config.ts';
@@ -7,6 +6,7 @@ import { freePort } from '../edge/free-port.ts';
 import type { CommandReference } from '../pages/reference/command-reference.ts';
 import { createDocumentCache } from '../protocol/contract/publications.ts';
 import type { Config } from './config/load.ts';
+import { openFileLimit } from './lifecycle/system-limits.ts';
 import {
   type EdgeHost,
   type Edges,
@@ -107,16 +107,7 @@ const RESERVED = 128;
 
 /** How many connections each of `threads` threads can hold within the process's limit on file descriptors. */
 export function connectionsPerThread(threads: number): number {
-  const available = Math.max(RESERVED, descriptorLimit() - RESERVED);
+  const limit = openFileLimit('self') ?? Number.POSITIVE_INFINITY;
+  const available = Math.max(RESERVED, limit - RESERVED);
   return Math.max(1, Math.floor(available / threads));
-}
-
-function descriptorLimit(): number {
-  try {
-    const limits = readFileSync('/proc/self/limits', 'latin1');
-    return Number(/^Max open files +(\d+)/m.exec(limits)?.[1] ?? Infinity);
-  } catch {
-    // This file exists only on Linux.
-    return Infinity;
-  }
 }

@@ -7,7 +7,7 @@ import type { Logger } from '../base/log/logger.ts';
 import { readTlsPair, type TlsPair } from '../base/tls/pair.ts';
 import type { Config } from './config/load.ts';
 import type { Background } from './lifecycle/background.ts';
-import { freeSpace } from './lifecycle/free-space.ts';
+import { freeSpace } from './lifecycle/system-limits.ts';
 import type { AuthorityMetrics } from './metrics/authority.ts';
 import type { EdgeHost, Edges } from './threads/edge-threads.ts';
 

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { hasGlibc, oldestGlibc, type Platform, thisPlatform } from '../../base/native-parts.ts';
-import { freeSpace } from '../../server/lifecycle/free-space.ts';
+import { freeSpace, openFileLimit } from '../../server/lifecycle/system-limits.ts';
 import { LOCK_FILE } from '../../store/lmdb/folder-lock.ts';
 import { type Finding, fine, unknown, warning, wrong } from './finding.ts';
 
@@ -17,24 +17,7 @@ export interface Machine extends Platform {
 }
 
 export function thisMachine(now: () => number): Machine {
-  return {
-    now,
-    ...thisPlatform(),
-    freeBytes: freeSpace,
-    openFiles,
-  };
-}
-
-const OPEN_FILES = /^Max open files\s+(\d+|unlimited)/m;
-
-function openFiles(pid: number | 'self'): number | null {
-  try {
-    const limit = OPEN_FILES.exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))?.[1];
-    if (limit === undefined) return null;
-    return limit === 'unlimited' ? Number.POSITIVE_INFINITY : Number(limit);
-  } catch {
-    return null;
-  }
+  return { now, ...thisPlatform(), freeBytes: freeSpace, openFiles: openFileLimit };
 }
 
 export function checkPrograms(machine: Machine): Finding[] {

@@ -1,5 +1,6 @@
 /** Checks of an authority from the outside, as any client sees it. */
 
+import { isIP } from 'node:net';
 import { connect, type PeerCertificate, type TLSSocket } from 'node:tls';
 import Type from 'typebox';
 import { bareHost } from '../../base/bare-host.ts';
@@ -106,7 +107,6 @@ function certificateOf(
   ca: string | null,
 ): Promise<SeenCertificate | string> {
   const host = bareHost(hostname);
-  const isName = !/^[0-9.]+$|:/.test(host);
   return new Promise((resolve) => {
     const socket: TLSSocket = connect(
       {
@@ -114,7 +114,7 @@ function certificateOf(
         port,
         rejectUnauthorized: false,
         timeout: ATTEMPT_MS,
-        ...(isName && { servername: host }),
+        ...(isIP(host) === 0 && { servername: host }),
         ...(ca !== null && { ca }),
       },
       () => {

@@ -1,6 +1,6 @@
 /** Checks whether each webhook can be reached from this machine, without posting anything. */
 import { once } from 'node:events';
-import { connect as connectTcp, type Socket } from 'node:net';
+import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { bareHost } from '../../base/bare-host.ts';
 import { createLookup, PrivateAddress } from '../../server/webhooks/lookup.ts';
@@ -35,14 +35,10 @@ function connectTo(
   const host = bareHost(hostname);
   const isTls = protocol === 'https:';
   const place = { host, port: Number(port) || (isTls ? 443 : 80), lookup };
-  const socket = isTls ? connectTls({ ...place, ...servername(host) }) : connectTcp(place);
+  const named = isIP(host) === 0 && { servername: host };
+  const socket = isTls ? connectTls({ ...place, ...named }) : connectTcp(place);
   // The abandoned socket may emit another error.
   return socket.on('error', () => undefined);
-}
-
-/** An IP address is not a server name. */
-function servername(host: string) {
-  return /[a-z]/i.test(host) && !host.includes(':') ? { servername: host } : {};
 }
 
 function judge(host: string, cause: NodeJS.ErrnoException): Finding {

@@ -1,4 +1,5 @@
-import { statfsSync } from 'node:fs';
+/** How much the system lets a process write, and how many files it lets it open. */
+import { readFileSync, statfsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 
 /** How many bytes this process may still write below the folder; null if the system does not report it. */
@@ -6,6 +7,19 @@ export async function freeSpace(folder: string): Promise<number | null> {
   try {
     const { bavail, bsize } = await statfs(folder);
     return bavail * bsize;
+  } catch {
+    return null;
+  }
+}
+
+/** The limit on open files of a process; infinite without a limit, and null if the system does not report it. */
+export function openFileLimit(pid: number | 'self'): number | null {
+  try {
+    // This file exists only on Linux.
+    const limits = readFileSync(`/proc/${pid}/limits`, 'latin1');
+    const [, limit] = /^Max open files +(\d+|unlimited)/m.exec(limits) ?? [];
+    if (limit === undefined) return null;
+    return limit === 'unlimited' ? Number.POSITIVE_INFINITY : Number(limit);
   } catch {
     return null;
   }
