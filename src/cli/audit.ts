@@ -9,7 +9,7 @@ import { type AuditEntry, GENESIS_HASH } from '../store/store.ts';
 import { addEventFilters, type EventFilter, eventLine, isWanted } from './event-lines.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { addLocalOptions, wholeNumber } from './options.ts';
-import { type OutputOptions, printNote, printResult, printText } from './output.ts';
+import { asJson, type OutputOptions, printNote, printResult, printText } from './output.ts';
 import { printableJson } from './printable.ts';
 import { counted } from './progress.ts';
 import { addOutOption, type RecordOptions } from './record-output.ts';
@@ -76,9 +76,9 @@ async function exportEntries(options: ExportOptions): Promise<void> {
   for await (const entry of entries) {
     length += 1;
     if (json) all.push(entry);
-    else process.stdout.write(`${printableJson(toObject(entry))}\n`);
+    else process.stdout.write(`${printableJson(asJson(entry))}\n`);
   }
-  if (json) printResult({ json }, { entries: all.map(toObject) }, []);
+  if (json) printResult({ json }, { entries: all.map(asJson) }, []);
   else if (length === 0) noteEmptyLog();
 }
 
@@ -90,15 +90,11 @@ async function saveEntries(out: string, options: ExportOptions): Promise<number>
   async function* lines() {
     for await (const entry of entries) {
       length += 1;
-      yield `${jsonText(toObject(entry))}\n`;
+      yield `${jsonText(asJson(entry))}\n`;
     }
   }
   await saveStream(out, lines(), { isSecret: true, overwrites: force });
   return length;
-}
-
-function toObject(entry: AuditEntry) {
-  return { ...entry };
 }
 
 interface ShowOptions extends OutputOptions, StatePlace, EventFilter, TableOptions {
@@ -138,7 +134,7 @@ async function runShow(options: ShowOptions): Promise<void> {
     if (last !== null && kept.length >= 2 * last) kept.splice(0, kept.length - last);
   }
   const shown = last === null ? kept : kept.slice(-last);
-  if (json) return printResult({ json }, { entries: shown.map((entry) => ({ ...entry })) }, []);
+  if (json) return printResult({ json }, { entries: shown.map(asJson) }, []);
   printText(shown.map((entry) => eventLine(entry, options)));
   if (read === 0) noteEmptyLog();
   else if (matching === 0) printNote(`None of the ${read} log entries match.`);

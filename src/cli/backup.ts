@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import { systemRuntime } from '../base/runtime.ts';
 import type { ListedBackup } from '../maintenance/backup/list.ts';
-import type { Manifest } from '../store/stream/manifest.ts';
+import type { Manifest, TableSummaries } from '../store/stream/manifest.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { readGenesisFile } from './json-file.ts';
 import { addLocalOptions, collect, dataDirOption } from './options.ts';
@@ -215,13 +215,22 @@ export function summaryOf(manifest: Manifest) {
   };
 }
 
+/** The number of rows of each table. */
+export function rowCounts(tables: TableSummaries): Readonly<Record<string, number>> {
+  return Object.fromEntries(Object.entries(tables).map(([table, { rows }]) => [table, rows]));
+}
+
+export function countsText(counts: Readonly<Record<string, number>>): string {
+  return Object.entries(counts)
+    .map(([name, count]) => `${name} ${count}`)
+    .join(', ');
+}
+
 export function summaryText(manifest: Manifest): string[] {
   const { network, created_at, epoch, revision, tables } = manifest;
   return [
     `Network "${network.network_name}" at revision ${revision} of epoch ${epoch}, created ${created_at}`,
-    `Rows: ${Object.entries(tables)
-      .map(([table, { rows }]) => `${table} ${rows}`)
-      .join(', ')}`,
+    `Rows: ${countsText(rowCounts(tables))}`,
     `Revocation list ${manifest.crl_sequence}, feed ${manifest.feed_sequence}, audit entries ${manifest.audit_length}`,
   ];
 }

@@ -10,15 +10,14 @@ import {
   readRunReport,
 } from '../load/run-report.ts';
 import { onLocalFiles } from './exit-codes.ts';
-import { type OutputOptions, printResult } from './output.ts';
+import { asJson, type OutputOptions, printResult } from './output.ts';
 import { column, tableOf } from './table.ts';
 
 export function runCompare(first: string, second: string, options: OutputOptions): void {
   const [a, b] = [reportIn(first), reportIn(second)];
   const differences = compareRuns(a, b);
   const settings = differingSettings(a, b);
-  const rows = differences.map((each) => ({ ...each }));
-  printResult(options, { first, second, settings, figures: rows }, [
+  printResult(options, { first, second, settings, figures: differences.map(asJson) }, [
     ...tableOf<Difference>(
       [
         column('FIGURE', ({ figure }) => figure),

@@ -8,7 +8,7 @@ import { parseKeyText } from '../base/keys/key-file.ts';
 import { saysPrivate, saysPublic } from '../base/keys/public-key.ts';
 import { systemRuntime } from '../base/runtime.ts';
 import type { Authority } from '../client/authority-signers.ts';
-import { certificateProblem, certificateReason } from '../client/network-trust.ts';
+import { CERTIFICATE_PROBLEMS, certificateReason } from '../client/network-trust.ts';
 import { createNodeClient } from '../client/node-client.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import { readJoinCertificate } from '../protocol/records/join-certificate.ts';
@@ -103,7 +103,7 @@ function keepCertificate(options: FolderOptions, received: unknown, expected: Ex
   const problem =
     certificate === null
       ? 'it is malformed'
-      : certificateProblem(certificateReason(certificate, expected, systemRuntime.now()));
+      : CERTIFICATE_PROBLEMS[certificateReason(certificate, expected, systemRuntime.now())];
   if (certificate === null || problem !== null) {
     const message = `The certificate was not saved: ${problem}`;
     throw failure(EXIT.refused, 'invalid_certificate', message);

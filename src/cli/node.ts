@@ -3,7 +3,7 @@
 import { type Command, Option } from 'commander';
 import { systemRuntime } from '../base/runtime.ts';
 import { verifyText } from '../client/keys.ts';
-import { certificateProblem, certificateReason } from '../client/network-trust.ts';
+import { CERTIFICATE_PROBLEMS, certificateReason } from '../client/network-trust.ts';
 import type { OperatorClient, Roster } from '../client/operator-client.ts';
 import { instantOf } from '../protocol/records/record.ts';
 import { isSignedByAny } from '../protocol/records/signed-record.ts';
@@ -228,7 +228,7 @@ async function runStatus(options: OfflineTrustOptions): Promise<void> {
     `roles        ${status.roles.join(', ') || 'none'}`,
     `expires      ${status.expires_at}${isExpired ? ' (expired)' : ''}`,
     `revoked      ${entry === undefined ? 'no' : `${entry.reason}, ${entry.revoked_at}`} (list ${crl.sequence})`,
-    `valid        ${reason === 'valid' ? 'yes' : `no: ${certificateProblem(reason)}`}`,
+    `valid        ${reason === 'valid' ? 'yes' : `no: ${CERTIFICATE_PROBLEMS[reason]}`}`,
   ]);
   if (reason !== 'valid') throw failure(EXIT.refused, reason, '');
 }

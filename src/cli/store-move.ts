@@ -5,6 +5,7 @@ import { type Command, Option } from 'commander';
 import { systemRuntime } from '../base/runtime.ts';
 import type { Moved, MoveStep } from '../maintenance/move/move.ts';
 import { FILES } from '../server/config/data-folder.ts';
+import { countsText, rowCounts } from './backup.ts';
 import { assertConfirmed } from './confirm.ts';
 import { placeOf } from './move-places.ts';
 import { addLocalOptions, dataDirOption } from './options.ts';
@@ -95,10 +96,8 @@ function print(
   options: OutputOptions & Pick<MoveOptions, 'from' | 'to' | 'dryRun' | 'dataDir'>,
 ): void {
   const { from, to, dryRun = false } = options;
-  const rows = Object.entries(tables).map(([table, { rows: count }]) => `${table} ${count}`);
-  const lines = [
-    `${dryRun ? 'To be moved' : 'Moved'}: revision ${revision}, rows: ${rows.join(', ')}`,
-  ];
+  const rows = countsText(rowCounts(tables));
+  const lines = [`${dryRun ? 'To be moved' : 'Moved'}: revision ${revision}, rows: ${rows}`];
   if (!dryRun) lines.push('Every row arrived, and the old state can no longer be opened.');
   lines.push(...filesToBring(options));
   if (pause !== null) lines.push(`Nobody could serve the state for ${inSeconds(pause)}.`);

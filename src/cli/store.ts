@@ -4,9 +4,10 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import type { StatusOfFollower, StatusOfLease, StoreStatus } from '../store/postgresql/status.ts';
+import { countsText, rowCounts } from './backup.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { addLocalOptions, dataDirOption } from './options.ts';
-import { type OutputOptions, printResult } from './output.ts';
+import { asJson, type OutputOptions, printResult } from './output.ts';
 import { whileWaiting } from './progress.ts';
 import { assertCanSave, saveFile } from './saved-file.ts';
 import {
@@ -58,9 +59,9 @@ async function runStatus(options: StoreCommandOptions): Promise<void> {
     network_name: contents?.networkName ?? null,
     revision: contents?.revision ?? null,
     rows: contents?.rows ?? null,
-    lease: contents === null ? null : { ...contents.lease },
-    followers: contents === null ? null : contents.followers.map((follower) => ({ ...follower })),
-    durability: { ...durability },
+    lease: contents && asJson(contents.lease),
+    followers: contents?.followers.map(asJson) ?? null,
+    durability: asJson(durability),
   };
   printResult(options, result, statusText(found));
 }
@@ -81,9 +82,7 @@ function statusText({ place, schemaVersion, contents, durability }: StoreStatus)
     text.push(
       `Network: ${networkName ?? 'none yet'}`,
       `Revision: ${revision}`,
-      `Rows: ${Object.entries(rows)
-        .map(([table, count]) => `${table} ${count}`)
-        .join(', ')}`,
+      `Rows: ${countsText(rows)}`,
       `Writer: ${writerText(lease)}`,
       ...followers.map((follower) => `Follower: ${followerText(follower)}`),
     );
@@ -166,15 +165,14 @@ async function runVerify(options: VerifyOptions): Promise<void> {
       await source.close();
     }
   });
-  const rows = Object.fromEntries(Object.entries(tables).map(([table, { rows }]) => [table, rows]));
-  const shown = Object.entries(rows).map(([table, count]) => `${table} ${count}`);
+  const rows = rowCounts(tables);
   const { revision, epoch } = facts;
   printResult(
     options,
     { sound: true, network: facts.network.network_name, epoch, revision, rows },
     [
       `The state of "${facts.network.network_name}" is sound at revision ${revision} of epoch ${epoch}.`,
-      `Rows: ${shown.join(', ')}`,
+      `Rows: ${countsText(rows)}`,
     ],
   );
 }
@@ -209,9 +207,8 @@ async function runSalvage({
     const lines = salvageLines(readRemains(dataDir), { rows, lost });
     saveFile(to, lines, { isSecret: true, overwrites: force });
   });
-  const shown = Object.entries(rows).map(([table, count]) => `${table} ${count}`);
   printResult(options, { file: to, rows, lost: lost.length }, [
-    `Wrote what is readable to ${to}: ${shown.join(', ') || 'nothing'}.`,
+    `Wrote what is readable to ${to}: ${countsText(rows) || 'nothing'}.`,
     ...(lost.length === 0 ? ['Nothing was lost.'] : [`Lost, as the file says: ${lost.length}.`]),
     ...lost.slice(0, MOST_SHOWN).map((sentence) => `  ${sentence}`),
   ]);

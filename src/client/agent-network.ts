@@ -21,7 +21,7 @@ import {
 import type { AgentStorage } from './agent-storage.ts';
 import { AuthorityError } from './authority-error.ts';
 import type { Authority } from './authority-signers.ts';
-import { deltaProblem, isDistrusted, revocationListProblem } from './network-trust.ts';
+import { DELTA_PROBLEMS, isDistrusted, revocationListProblem } from './network-trust.ts';
 import { createVerifier } from './offline.ts';
 import type { PublicClient } from './public-client.ts';
 import { parsed } from './received.ts';
@@ -119,7 +119,7 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
       if (reason === 'invalid_signature' && (await wasReplaced())) {
         return continueList(authority.signers() ?? signers);
       }
-      const problem = deltaProblem(reason);
+      const problem = DELTA_PROBLEMS[reason];
       if (problem !== null) onRefused('delta', problem);
       if (problem !== null || list === null) return false;
       if (list.sequence > crl.sequence) await takeList(list, delta.entries_digest);

@@ -32,7 +32,7 @@ const GENESIS_PROBLEMS = {
   invalid_signature: 'the root key did not sign it',
 } as const;
 
-const CERTIFICATE_PROBLEMS = {
+export const CERTIFICATE_PROBLEMS = {
   valid: null,
   malformed: 'it is malformed',
   wrong_key: 'it is for another key',
@@ -50,7 +50,7 @@ const LIST_PROBLEMS = {
   stale: 'it is out of date',
 } as const;
 
-const DELTA_PROBLEMS = {
+export const DELTA_PROBLEMS = {
   ...LIST_PROBLEMS,
   other_base: 'it does not continue the stored list',
   wrong_digest: 'the resulting list does not match its digest',
@@ -111,14 +111,6 @@ export function certificateReason(
   // The authority's clock may be ahead: a certificate issued just now must not be discarded.
   const later = now + CLOCK_TOLERANCE_MS;
   return createVerifier({ verify, now: () => later }).certificate(certificate, expected);
-}
-
-export function certificateProblem(reason: ReturnType<typeof certificateReason>): string | null {
-  return CERTIFICATE_PROBLEMS[reason];
-}
-
-export function deltaProblem(reason: keyof typeof DELTA_PROBLEMS): string | null {
-  return DELTA_PROBLEMS[reason];
 }
 
 export function revocationListProblem(

@@ -19,7 +19,7 @@ import { AuthorityError, isUnreachable } from './authority-error.ts';
 import { createHeartbeatSessions } from './heartbeat-sessions.ts';
 import { createKeptRequests, type SameStamp } from './kept-request.ts';
 import { verifyText } from './keys.ts';
-import { certificateProblem, certificateReason } from './network-trust.ts';
+import { CERTIFICATE_PROBLEMS, certificateReason } from './network-trust.ts';
 import { createNodeClient, type NodeClient, type NodeClientOptions } from './node-client.ts';
 import type { CallOptions } from './options.ts';
 import { createPublicClient } from './public-client.ts';
@@ -169,7 +169,7 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
       await authority.update();
       reason = reasonOf(received);
     }
-    const found = certificateProblem(reason);
+    const found = CERTIFICATE_PROBLEMS[reason];
     if (found !== null) return refuse('certificate', found);
     certificate = received;
     renewAt = renewalOf(received.cert_id, lifeOf(received));

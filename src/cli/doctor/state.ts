@@ -139,30 +139,25 @@ function lastStop({ isClosed }: StateFacts, holder: Holder | null): Finding {
 /** A head file, with its head or a description of the problem. */
 type FoundHead = { readonly path: string; readonly head: KeptHead['head'] | string };
 
-interface HeadText {
-  readonly path: string;
-  /** Null if there is no file. Throws if it cannot be read. */
-  text(): string | null;
-}
+/** What a head file contains, null if there is none; or why it cannot be read. */
+type HeadText = { readonly path: string } & (
+  | { readonly text: string | null }
+  | { readonly problem: string }
+);
 
 function readHeadFile(path: string): HeadText {
   try {
-    const text = existsSync(path) ? readFileSync(path, 'utf8') : null;
-    return { path, text: () => text };
+    return { path, text: existsSync(path) ? readFileSync(path, 'utf8') : null };
   } catch (cause) {
-    return {
-      path,
-      text() {
-        throw cause;
-      },
-    };
+    return { path, problem: messageOf(cause) };
   }
 }
 
 function headsSignedBy(publicKeys: readonly string[], kept: readonly HeadText[]): FoundHead[] {
-  return kept.map(({ path, text }) => {
+  return kept.map(({ path, ...read }) => {
+    if ('problem' in read) return { path, head: read.problem };
     try {
-      return { path, head: headIn(path, text(), publicKeys) };
+      return { path, head: headIn(path, read.text, publicKeys) };
     } catch (cause) {
       return { path, head: messageOf(cause) };
     }
