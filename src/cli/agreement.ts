@@ -106,12 +106,10 @@ async function runOffer(responder: string, options: OfferOptions): Promise<void>
   const { offer_id, offerer_sovereign_id, requested_terms, expires_at } = offer;
   const { verdict, reason } = offer.offerer_evidence;
   const use = verdict === 'block' ? 'It cannot be accepted' : `Acceptable until ${expires_at}`;
-  deliverRecord(
-    options,
-    offer,
-    `Offer ${offer_id} created`,
-    `${offerer_sovereign_id} offers ${responder} ${requested_terms.capabilities.join(', ')}. ${use}: evidence ${verdict}, ${reason}.`,
-  );
+  deliverRecord(options, offer, {
+    made: `Offer ${offer_id} created`,
+    about: `${offerer_sovereign_id} offers ${responder} ${requested_terms.capabilities.join(', ')}. ${use}: evidence ${verdict}, ${reason}.`,
+  });
 }
 
 async function runCounter(file: string, options: CounterOptions): Promise<void> {
@@ -124,12 +122,10 @@ async function runCounter(file: string, options: CounterOptions): Promise<void> 
     ...windowOf(options, offered),
   });
   const { offer_id, responder_sovereign_id, agreed_terms, expires_at } = counter;
-  deliverRecord(
-    options,
-    counter,
-    `Counter to offer ${offer_id} created`,
-    `${responder_sovereign_id} would agree on ${agreed_terms.capabilities.join(', ')}. Acceptable until ${expires_at}.`,
-  );
+  deliverRecord(options, counter, {
+    made: `Counter to offer ${offer_id} created`,
+    about: `${responder_sovereign_id} would agree on ${agreed_terms.capabilities.join(', ')}. Acceptable until ${expires_at}.`,
+  });
 }
 
 type OfferedTerms = Pick<AgreementTerms, 'capabilities'> & Partial<AgreementTerms>;
@@ -147,12 +143,10 @@ async function runAccept(file: string, options: AcceptOptions): Promise<void> {
   );
   const { agreement_id, offerer_sovereign_id, responder_sovereign_id, agreed_terms } = agreement;
   const { capabilities, valid_until } = agreed_terms;
-  deliverRecord(
-    options,
-    agreement,
-    `Agreement ${agreement_id} created`,
-    `${offerer_sovereign_id} and ${responder_sovereign_id} agree on ${capabilities.join(', ')} until ${valid_until}. Signatures: ${agreement.signatures.length}.`,
-  );
+  deliverRecord(options, agreement, {
+    made: `Agreement ${agreement_id} created`,
+    about: `${offerer_sovereign_id} and ${responder_sovereign_id} agree on ${capabilities.join(', ')} until ${valid_until}. Signatures: ${agreement.signatures.length}.`,
+  });
 }
 
 async function runVerify(file: string, options: VerifyOptions): Promise<void> {

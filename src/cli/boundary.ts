@@ -55,12 +55,10 @@ async function runDecide(file: string, capability: string, options: DecideOption
   });
   const { decision_id, authorized, denial_reason, decision_valid_until } = decision;
   const verdict = authorized ? `${capability} is authorized` : `Denied (${denial_reason})`;
-  deliverRecord(
-    options,
-    decision,
-    `Decision ${decision_id} created`,
-    `${verdict}. Valid until ${decision_valid_until}.`,
-  );
+  deliverRecord(options, decision, {
+    made: `Decision ${decision_id} created`,
+    about: `${verdict}. Valid until ${decision_valid_until}.`,
+  });
 }
 
 async function runVerify(file: string, options: VerifyOptions): Promise<void> {

@@ -79,12 +79,10 @@ async function runVote(file: string, vote: string, options: VoteOptions): Promis
   });
   const { vote_id, validator_sovereign_id, decision_id } = ballot;
   const verb = ballot.vote ? 'approves' : 'rejects';
-  deliverRecord(
-    options,
-    ballot,
-    `Vote ${vote_id} is cast`,
-    `${validator_sovereign_id} ${verb} decision ${decision_id}.`,
-  );
+  deliverRecord(options, ballot, {
+    made: `Vote ${vote_id} is cast`,
+    about: `${validator_sovereign_id} ${verb} decision ${decision_id}.`,
+  });
 }
 
 async function runProve(
@@ -100,12 +98,10 @@ async function runProve(
     validator_sovereign_ids: options.validator,
   });
   const { consensus_id, decision_id, required_threshold, expires_at } = proof;
-  deliverRecord(
-    options,
-    proof,
-    `Consensus ${consensus_id} is reached`,
-    `Decision ${decision_id}: ${required_threshold} of ${new Set(options.validator).size} validators. Valid until ${expires_at}.`,
-  );
+  deliverRecord(options, proof, {
+    made: `Consensus ${consensus_id} is reached`,
+    about: `Decision ${decision_id}: ${required_threshold} of ${new Set(options.validator).size} validators. Valid until ${expires_at}.`,
+  });
 }
 
 async function runVerify(file: string, options: VerifyOptions): Promise<void> {

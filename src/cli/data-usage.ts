@@ -110,12 +110,10 @@ function defineDeclare(declare: Command): void {
 async function runLicense(options: LicenseOptions): Promise<void> {
   const policy = options.show ? await policyInForce(options) : await newPolicy(options);
   const { policy_id, licensor_sovereign_id, licensee_sovereign_id, valid_until } = policy;
-  deliverRecord(
-    options,
-    policy,
-    `Data license ${policy_id} is in force`,
-    `${licensor_sovereign_id} licenses ${policy.allowed_source_ids.join(', ') || 'nothing'} to ${licensee_sovereign_id} until ${valid_until}.`,
-  );
+  deliverRecord(options, policy, {
+    made: `Data license ${policy_id} is in force`,
+    about: `${licensor_sovereign_id} licenses ${policy.allowed_source_ids.join(', ') || 'nothing'} to ${licensee_sovereign_id} until ${valid_until}.`,
+  });
 }
 
 async function policyInForce(options: LicenseOptions): Promise<DataLicensePolicy> {
@@ -150,12 +148,10 @@ async function runDeclare(file: string, options: DeclareOptions): Promise<void> 
   });
   const { intent_id, agent_sovereign_id, declared_sources, expires_at } = intent;
   const sources = declared_sources.map(({ source_id }) => source_id).join(', ');
-  deliverRecord(
-    options,
-    intent,
-    `Intent ${intent_id} is declared`,
-    `${agent_sovereign_id} declares ${access.join(', ')} on ${sources}. Valid until ${expires_at}.`,
-  );
+  deliverRecord(options, intent, {
+    made: `Intent ${intent_id} is declared`,
+    about: `${agent_sovereign_id} declares ${access.join(', ')} on ${sources}. Valid until ${expires_at}.`,
+  });
 }
 
 async function runVerify(

@@ -82,12 +82,10 @@ async function runCommit(file: string, options: CommitOptions): Promise<void> {
     agreement,
   });
   const { commitment_id, capability_count, agreement_id } = commitment;
-  deliverRecord(
-    options,
-    commitment,
-    `Commitment ${commitment_id} created`,
-    `It covers ${capability_count} capabilities of agreement ${agreement_id}.`,
-  );
+  deliverRecord(options, commitment, {
+    made: `Commitment ${commitment_id} created`,
+    about: `It covers ${capability_count} capabilities of agreement ${agreement_id}.`,
+  });
 }
 
 async function runProve(file: string, capability: string, options: ProveOptions): Promise<void> {
@@ -98,12 +96,10 @@ async function runProve(file: string, capability: string, options: ProveOptions)
     commitment,
     prover_sovereign_id: options.prover,
   });
-  deliverRecord(
-    options,
-    proof,
-    `Proof ${proof.proof_id} created`,
-    `It proves ${proof.revealed_capability} in commitment ${proof.commitment_id}.`,
-  );
+  deliverRecord(options, proof, {
+    made: `Proof ${proof.proof_id} created`,
+    about: `It proves ${proof.revealed_capability} in commitment ${proof.commitment_id}.`,
+  });
 }
 
 /** Returns the commitment with its full list of capabilities, which the commitment itself does not contain. */
@@ -145,10 +141,8 @@ async function runVerify(
 async function runNullify(file: string, options: OperatorOptions & RecordOptions): Promise<void> {
   const nullifier = await operatorClient(options).nullifyProof(await readJsonFile(file));
   const { nullifier_id, proof_id, expires_at } = nullifier;
-  deliverRecord(
-    options,
-    nullifier,
-    `Nullifier ${nullifier_id} is issued`,
-    `Proof ${proof_id} is used. Present the nullifier by ${expires_at}.`,
-  );
+  deliverRecord(options, nullifier, {
+    made: `Nullifier ${nullifier_id} is issued`,
+    about: `Proof ${proof_id} is used. Present the nullifier by ${expires_at}.`,
+  });
 }

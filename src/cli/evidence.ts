@@ -65,12 +65,10 @@ async function runBuild(file: string, options: BuildOptions): Promise<void> {
     graph_digest: options.graphDigest,
   });
   const { evidence_id, issuer_sovereign_id, source_sovereign_id, target_sovereign_id } = evidence;
-  deliverRecord(
-    options,
-    evidence,
-    `Evidence ${evidence_id} is signed`,
-    `Issuer: ${issuer_sovereign_id}. Verdict of ${source_sovereign_id} on ${target_sovereign_id}: ${evidence.verdict}.`,
-  );
+  deliverRecord(options, evidence, {
+    made: `Evidence ${evidence_id} is signed`,
+    about: `Issuer: ${issuer_sovereign_id}. Verdict of ${source_sovereign_id} on ${target_sovereign_id}: ${evidence.verdict}.`,
+  });
 }
 
 async function runVerify(file: string, options: VerifyOptions): Promise<void> {

@@ -57,12 +57,10 @@ export function addFeedCommands(program: Command): void {
 async function runExport(options: ExportOptions): Promise<void> {
   const feed = await publicClient(options).revocationFeed(options.issuer);
   const { feed_id, issuer_sovereign_id, sequence, revoked_attestation_ids: revoked } = feed;
-  deliverRecord(
-    options,
-    feed,
-    `Feed ${feed_id} of ${issuer_sovereign_id} is exported`,
-    `Sequence: ${sequence}. Revoked attestations: ${revoked.length}.`,
-  );
+  deliverRecord(options, feed, {
+    made: `Feed ${feed_id} of ${issuer_sovereign_id} is exported`,
+    about: `Sequence: ${sequence}. Revoked attestations: ${revoked.length}.`,
+  });
 }
 
 async function runImport(file: string, options: ImportOptions): Promise<void> {

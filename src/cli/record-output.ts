@@ -25,12 +25,17 @@ export function addOutOption(command: Command, what = 'the record'): Command {
     .hook('preAction', (_, action) => assertOut(action.opts()));
 }
 
-/** `made` says briefly what was created; `about` adds details for people. */
+interface Description {
+  /** Says briefly what was created. */
+  readonly made: string;
+  /** Details for people. */
+  readonly about: string;
+}
+
 export function deliverRecord(
   options: RecordOptions,
   record: JsonObject,
-  made: string,
-  about: string,
+  { made, about }: Description,
 ): void {
   if (saveRecord(options, record, made)) {
     printResult(options, record, [`${made} and saved in ${options.out}.`, about]);
