@@ -53,7 +53,7 @@ type AgentRegistrationEvent =
   | { readonly type: 'evict'; readonly at: number }
   | { readonly type: 'certificate_revoked'; readonly at: number };
 
-export type AgentRegistrationRefusal =
+type AgentRegistrationRefusal =
   | 'node_key_revoked'
   | 'node_has_no_active_certificate'
   | 'invalid_agent_signature'

@@ -17,7 +17,7 @@ type AttestationEvent =
   | { readonly type: 'issue'; readonly attestation: Attestation }
   | { readonly type: 'revoke'; readonly at: number; readonly reason: string };
 
-export type AttestationRefusal = 'attestation_not_found';
+type AttestationRefusal = 'attestation_not_found';
 
 const none: Attestation = {
   json: '',

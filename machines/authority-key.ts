@@ -79,7 +79,7 @@ export type AuthorityKeyEvent =
   /** The overlap with the key before has ended, so there is no way back. */
   | { readonly type: 'settle' };
 
-export type AuthorityKeyRefusal =
+type AuthorityKeyRefusal =
   | 'succession_staged'
   | 'succession_rejected'
   | 'succession_not_staged'

@@ -33,7 +33,7 @@ type NodeDescriptionEvent =
       readonly removed: readonly string[];
     };
 
-export type NodeDescriptionRefusal = 'node_not_found' | 'too_many_labels';
+type NodeDescriptionRefusal = 'node_not_found' | 'too_many_labels';
 
 const MAX_LABELS = 16;
 

@@ -22,7 +22,7 @@ type PolicyEvent =
   /** Another version became active. */
   | { readonly type: 'retire' };
 
-export type PolicyRefusal = 'policy_not_found';
+type PolicyRefusal = 'policy_not_found';
 
 const machine = setup({
   types: {} as {

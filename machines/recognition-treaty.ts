@@ -39,7 +39,7 @@ type TreatyEvent =
   | { readonly type: 'issue'; readonly treaty: Treaty }
   | { readonly type: 'revoke'; readonly at: number; readonly reason: string };
 
-export type TreatyRefusal =
+type TreatyRefusal =
   | 'treaty_not_found'
   | 'treaty_revoked'
   | 'treaty_expired'

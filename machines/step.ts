@@ -10,6 +10,7 @@ import type {
   AnyMachineSnapshot,
   AnyStateMachine,
   ContextFrom,
+  EmittedFrom,
   EventFrom,
 } from 'xstate';
 
@@ -33,6 +34,8 @@ export interface Step {
 export type ContextOf<Machine extends AnyStateMachine> = ContextFrom<Machine>;
 
 export type EventOf<Machine extends AnyStateMachine> = EventFrom<Machine>;
+
+export type EmittedOf<Machine extends AnyStateMachine> = EmittedFrom<Machine>;
 
 let emitted: Emitted[] = [];
 

@@ -27,7 +27,7 @@ export function authenticateOperator(
     claim.verdict === 'valid' ? repeatedAnswer(na, unit, REPLAY_RULE, claim.keyId, claim) : null;
   // For a repeated request, only the key is checked again: a key that was revoked in the meantime gets no answer.
   const proof = repeated === null ? proofOf(na, claim) : 'valid';
-  const refused = refusalIn<OperatorKeyRefusal>(
+  const refused = refusalIn(
     unit.send('operator-key', claim.keyId, { type: 'authenticate', proof, requiredTier }),
   );
   if (refused === null || refused.refusal === 'insufficient_operator_tier') {

@@ -1,6 +1,5 @@
 /** The agent registry [core-4-6]. */
 import { createHash } from 'node:crypto';
-import type { AgentRegistrationRefusal } from '../../../machines/agent-registration.ts';
 import { canonicalJson, compareCodePoints, JsonText } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { instantOf } from '../../protocol/records/record.ts';
@@ -30,7 +29,7 @@ export const registerAgent: Handler<'registerAgent'> = (na, unit, given) => {
     keyCompromised: na.revocations.isCompromised(key),
     signatureValid,
   });
-  const refused = refusalIn<AgentRegistrationRefusal>(emitted);
+  const refused = refusalIn(emitted);
   if (refused !== null) throw new Refusal(refused.refusal);
   if (isNew) assertRoom(na);
   // The current registration was sent again, by a node that lost the answer or by anyone else.
@@ -58,7 +57,7 @@ export const removeAgent: Handler<'removeAgent'> = (na, unit, given) => {
   const replayed =
     signed !== null && na.replay.check(ENVELOPES, key, signed, signed.valid) !== 'fresh';
   evictExpired(unit, key);
-  const refused = refusalIn<AgentRegistrationRefusal>(
+  const refused = refusalIn(
     unit.send('agent-registration', key, {
       type: 'remove',
       signedAt: signed?.signedAt ?? node?.signedAt ?? unit.at,

@@ -38,7 +38,7 @@ export const join: Handler<'join'> = (na, unit, given, proof) => {
     liveCertificates: na.certificates.liveOf(node.publicKey, unit.at).length,
     proof,
   };
-  const refused = refusalIn<InviteRefusal>(unit.send('invite', invite, event));
+  const refused = refusalIn(unit.send('invite', invite, event));
   if (refused !== null) refuseJoin(na, unit, node, invite, refused.refusal);
   // This refusal stores nothing: the token remains usable, and the same request may be sent again.
   assertRoom(na);
@@ -98,7 +98,7 @@ export const heartbeat: Handler<'heartbeat'> = (na, unit, given, proof) => {
     keyCompromised: na.revocations.isCompromised(node.publicKey),
     proof,
   };
-  const refused = refusalIn<CertificateRefusal>(unit.send('certificate', certId, event));
+  const refused = refusalIn(unit.send('certificate', certId, event));
   if (refused !== null) refuseNode(na, unit, node, certId, 'heartbeat_rejected', refused);
   na.liveness.touch(certId, {
     at: unit.at,
@@ -146,7 +146,7 @@ export const renew: Handler<'renew'> = (na, unit, given, proof) => {
     roles,
     supersededFrom: renewalGrace === null ? null : unit.at + renewalGrace,
   };
-  const refused = refusalIn<CertificateRefusal>(unit.send('certificate', certId, event));
+  const refused = refusalIn(unit.send('certificate', certId, event));
   if (refused !== null) refuseNode(na, unit, node, certId, 'renewal_rejected', refused);
 
   const old = unit.existing('certificate', certId);

@@ -2,7 +2,7 @@
  * Invites: operators create them [core-4-7], and list and withdraw them [core-4-18]. A token is shown only once, and
  * only its hash is stored.
  */
-import type { Invite, InviteRefusal } from '../../../machines/invite.ts';
+import type { Invite } from '../../../machines/invite.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
@@ -123,7 +123,7 @@ export const readInvitePage: Handler<'readInvitePage'> = listInvites;
 export const withdrawInvite: Handler<'withdrawInvite'> = (na, unit, { fingerprint }, operator) => {
   const event = { type: 'withdraw' as const, at: unit.at, by: operator.keyId };
   const emitted = unit.send('invite', idOf(na, fingerprint), event);
-  const refused = refusalIn<InviteRefusal>(emitted);
+  const refused = refusalIn(emitted);
   if (refused !== null) throw new Refusal(refused.refusal);
   const answer = { token_fingerprint: fingerprint, status: 'withdrawn' };
   if (emitted.some(({ type }) => type === 'already_withdrawn')) {

@@ -1,5 +1,4 @@
 /** What operators call the nodes, and what the nodes call themselves [core-4-21]. Only operators read it. */
-import type { NodeDescriptionRefusal } from '../../../machines/node-description.ts';
 import { Refusal } from '../../base/refusal.ts';
 import type { Described } from '../../protocol/description-filter.ts';
 import { labelsIn } from '../../protocol/rows/node-description.ts';
@@ -16,7 +15,7 @@ export const describeNode: Handler<'describeNode'> = (na, unit, given, operator)
     set,
     removed,
   });
-  const refused = refusalIn<NodeDescriptionRefusal>(emitted);
+  const refused = refusalIn(emitted);
   if (refused !== null) throw new Refusal(refused.refusal);
   const context = unit.current('node-description', nodePublicKey)?.context;
   if (context !== undefined && emitted.some(({ type }) => type === 'described')) {

@@ -2,7 +2,6 @@
  * Operator keys [core-4-9], [core-4-19]. If the head of the state is kept, changes are answered only after it has been
  * signed.
  */
-import type { OperatorKeyRefusal } from '../../../machines/operator-key.ts';
 import { compareCodePoints, jsonText } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
@@ -120,7 +119,7 @@ function send(
   event: SubjectTypes['operator-key']['event'],
 ): string | undefined {
   const emitted = unit.send('operator-key', keyId, event);
-  const refused = refusalIn<OperatorKeyRefusal>(emitted);
+  const refused = refusalIn(emitted);
   if (refused !== null) throw new Refusal(refused.refusal);
   return emitted[0]?.type;
 }

@@ -1,5 +1,4 @@
 /** Policy versions [core-4-10]. The authority timestamps and signs them; signatures from clients are ignored. */
-import type { PolicyRefusal } from '../../../machines/policy.ts';
 import { compareCodePoints, jsonText } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
@@ -50,7 +49,7 @@ export const publishPolicy: Handler<'publishPolicy'> = (
 
 /** Returns the manifest with its original time, and the original signature unless the authority has another key since. */
 export const rollBackPolicy: Handler<'rollBackPolicy'> = (na, unit, { policyId }, operator) => {
-  const refused = refusalIn<PolicyRefusal>(unit.send('policy', policyId, { type: 'roll_back' }));
+  const refused = refusalIn(unit.send('policy', policyId, { type: 'roll_back' }));
   if (refused !== null) throw new Refusal(refused.refusal);
   activate(na, unit, policyId);
   unit.audit('policy_rolled_back', {

@@ -1,5 +1,4 @@
 /** POST /admin/revoke [core-4-8]: the certificate and the CRL change in one transaction. */
-import type { CertificateRefusal } from '../../../machines/certificate.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import { compareCodePoints } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
@@ -101,7 +100,7 @@ function recordCompromise(
 function revoke(unit: UnitOfWork, certId: string, reason: string, crlSequence: number): boolean {
   const event = { type: 'revoke' as const, at: unit.at, reason, crlSequence };
   const emitted = unit.send('certificate', certId, event);
-  const refused = refusalIn<CertificateRefusal>(emitted);
+  const refused = refusalIn(emitted);
   if (refused !== null) throw new Refusal('certificate_not_found');
   return emitted.some(({ type }) => type === 'revoked');
 }

@@ -90,7 +90,7 @@ export const nullifyProof: Handler<'nullifyProof'> = (na, unit, proof) => {
       expiresAt: instantOf(record.expires_at),
     },
   });
-  const refused = refusalIn<'nullifier_failed'>(emitted);
+  const refused = refusalIn(emitted);
   if (refused !== null) refuse(refused.refusal, refused.reason ?? refused.refusal);
   unit.audit('capability_nullifier_issued', {
     nullifier_id: record.nullifier_id,

@@ -1,5 +1,5 @@
 /** Membership attestations issued by this authority [core-4-11]. */
-import type { Attestation, AttestationRefusal } from '../../../machines/attestation.ts';
+import type { Attestation } from '../../../machines/attestation.ts';
 import { canonicalJson, JsonText, type WithText } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
@@ -73,7 +73,7 @@ export const revokeAttestation: Handler<'revokeAttestation'> = (
   { attestationId, reason },
 ) => {
   const emitted = unit.send('attestation', attestationId, { type: 'revoke', at: unit.at, reason });
-  const refused = refusalIn<AttestationRefusal>(emitted);
+  const refused = refusalIn(emitted);
   if (refused !== null) throw new Refusal(refused.refusal);
   const answer = { attestation_id: attestationId, status: 'revoked' };
   if (emitted.some(({ type }) => type === 'already_revoked')) {

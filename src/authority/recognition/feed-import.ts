@@ -30,7 +30,7 @@ export const importFeed: Handler<'importFeed'> = (na, unit, feed) => {
   }
   const sequence = String(feed.sequence);
   const imported: ImportedFeed = { sequence, feedId, revokedCount, importedAt: unit.at, issuer };
-  const refused = refusalIn<ImportedFeedRefusal>(
+  const refused = refusalIn(
     unit.send('revocation-feed', sha256Hex(issuer), {
       type: 'import',
       feed: imported,

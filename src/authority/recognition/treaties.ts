@@ -1,5 +1,5 @@
 /** Recognition treaties [core-4-13]. */
-import type { Treaty, TreatyRefusal } from '../../../machines/recognition-treaty.ts';
+import type { Treaty } from '../../../machines/recognition-treaty.ts';
 import {
   canonicalJson,
   compareCodePoints,
@@ -84,7 +84,7 @@ function endOf({ validityHours }: TreatyTerms, now: number): number {
 
 export const revokeTreaty: Handler<'revokeTreaty'> = (_na, unit, { treatyId, reason }) => {
   const event = { type: 'revoke' as const, at: unit.at, reason };
-  const refused = refusalIn<TreatyRefusal>(unit.send('recognition-treaty', treatyId, event));
+  const refused = refusalIn(unit.send('recognition-treaty', treatyId, event));
   if (refused !== null) throw new Refusal(refused.refusal);
   unit.audit('recognition_treaty_revoked', { treaty_id: treatyId, reason });
   return { treaty_id: treatyId, status: 'revoked' };

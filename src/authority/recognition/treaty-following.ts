@@ -1,5 +1,5 @@
 /** Replaces treaties whose subject has replaced its authority key [core-4-13-1]. */
-import type { Following, Treaty, TreatyRefusal } from '../../../machines/recognition-treaty.ts';
+import type { Following, Treaty } from '../../../machines/recognition-treaty.ts';
 import { parseJson } from '../../base/json/parse.ts';
 import { canonicalJson, JsonText } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
@@ -47,7 +47,7 @@ export const followTreaty: Handler<'followTreaty'> = (na, unit, given) => {
   if (treaty === undefined) throw new Refusal('treaty_not_found');
   assertOwnIssuer(na, treaty.issuer, 'wrong_issuer');
   const following = followingOf(na, unit, treaty, { refusal, inForce });
-  const refused = refusalIn<TreatyRefusal>(unit.send('recognition-treaty', treatyId, following));
+  const refused = refusalIn(unit.send('recognition-treaty', treatyId, following));
   if (refused?.refusal === 'chain_rejected' && refusal !== null) {
     const { reason: cause, sequence, message: problem } = refusal;
     throw new Refusal('chain_rejected', { cause, sequence, problem });

@@ -166,7 +166,7 @@ function refusalOfImport(cycle: Cycle): ImportedFeedRefusal | null {
     feed: imported,
     signature: signatureOf(feed, treaty.subject_public_keys),
   });
-  const refused = refusalIn<ImportedFeedRefusal>(emitted);
+  const refused = refusalIn(emitted);
   if (refused === null) cycle.imported = next;
   return refused?.refusal ?? null;
 }

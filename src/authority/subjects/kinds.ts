@@ -28,6 +28,7 @@ import { sovereignFeedMachine } from '../../../machines/sovereign-feed.ts';
 import {
   type ContextOf,
   type Emitted,
+  type EmittedOf,
   type EventOf,
   type Resting,
   type Step,
@@ -59,11 +60,12 @@ const MACHINES = {
   'data-license-policy': licensePolicyMachine,
 } as const;
 
-/** What each kind remembers and which events it accepts, as its machine says. */
+/** What each kind remembers, which events it accepts and what it emits, as its machine says. */
 export type SubjectTypes = {
   readonly [Kind in keyof typeof MACHINES]: {
     readonly context: ContextOf<(typeof MACHINES)[Kind]>;
     readonly event: EventOf<(typeof MACHINES)[Kind]>;
+    readonly emitted: EmittedOf<(typeof MACHINES)[Kind]>;
   };
 };
 
@@ -81,14 +83,20 @@ export function transition<Kind extends SubjectKind>(
   kind: Kind,
   resting: Resting | undefined,
   event: SubjectTypes[Kind]['event'],
-): Step {
-  return step(MACHINES[kind], resting, event);
+): StepOf<Kind> {
+  return step(MACHINES[kind], resting, event) as StepOf<Kind>;
+}
+
+interface StepOf<Kind extends SubjectKind> extends Step {
+  readonly emitted: readonly SubjectTypes[Kind]['emitted'][];
 }
 
 /** The refusal that a machine emitted, or null if it accepted the event. */
-export function refusalIn<Name extends string>(emitted: readonly Emitted[]): Refused<Name> | null {
+export function refusalIn<Any extends Emitted>(
+  emitted: readonly Any[],
+): Extract<Any, Refused<string>> | null {
   const refused = emitted.find(({ type }) => type === 'refused');
-  return refused === undefined ? null : (refused as Refused<Name>);
+  return refused === undefined ? null : (refused as Extract<Any, Refused<string>>);
 }
 
 export interface Subject<Kind extends SubjectKind = SubjectKind> extends Resting {

@@ -4,7 +4,6 @@
  * is refused, its changes to subjects are dropped, but the effects of the refusal itself (audit entries, the nonce of a
  * genuine request) are stored.
  */
-import type { Emitted } from '../../../machines/step.ts';
 import { detached } from '../../base/detached.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import type { RequestIdentity } from '../../protocol/contract/claims.ts';
@@ -78,7 +77,7 @@ export class UnitOfWork {
     kind: Kind,
     id: string,
     event: SubjectTypes[Kind]['event'],
-  ): readonly Emitted[] {
+  ): readonly SubjectTypes[Kind]['emitted'][] {
     const before = this.#subjects.current(kind, id);
     const staged = this.#staged?.get(addressOf(kind, id));
     const current = staged === undefined ? before : (toSubject(staged) as Subject<Kind>);

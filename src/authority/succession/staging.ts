@@ -1,6 +1,5 @@
 /** Stages the succession that the root key has signed, and takes it back [authority-keys-9-1], [authority-keys-9-2]. */
 
-import type { AuthorityKeyRefusal } from '../../../machines/authority-key.ts';
 import { SHA256 } from '../../base/crypto/digest.ts';
 import { verifySignature } from '../../base/crypto/ed25519.ts';
 import type { JsonObject } from '../../base/json/value.ts';
@@ -96,7 +95,7 @@ export function sendToKey(
   event: SubjectTypes['authority-key']['event'],
   details: JsonObject = {},
 ): void {
-  const refused = refusalIn<AuthorityKeyRefusal>(unit.send('authority-key', publicKey, event));
+  const refused = refusalIn(unit.send('authority-key', publicKey, event));
   if (refused === null) return;
   const { refusal, reason } = refused;
   throw new Refusal(refusal, { ...(reason !== undefined && { cause: reason }), ...details });
