@@ -4,7 +4,6 @@ import { Datetime, FreeForm, instantOf, nullable, recordReader, Signatures } fro
 
 /** The status at the issuer at the time of signing. */
 export const RECORD_STATUSES = ['active', 'suspended', 'revoked'] as const;
-export type RecordStatus = (typeof RECORD_STATUSES)[number];
 
 export const Status = Type.Enum([...RECORD_STATUSES], { default: 'active' });
 
