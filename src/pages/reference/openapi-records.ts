@@ -1,47 +1,31 @@
-/** Names of the records, rows and answers that are components of the OpenAPI document. */
+/** Names of the records, rows and answers that are components of the OpenAPI document: those of their exports. */
 import type { TObject } from 'typebox';
 import * as documents from '../../protocol/answers/documents.ts';
 import * as enrollment from '../../protocol/answers/enrollment.ts';
 import * as operators from '../../protocol/answers/operators.ts';
 import * as recognition from '../../protocol/answers/recognition.ts';
 import * as verdicts from '../../protocol/answers/verdicts.ts';
-import { AgentDescriptor } from '../../protocol/records/agent-descriptor.ts';
-import {
-  AgreementRecord,
-  AgreementTerms,
-  CapabilityCounter,
-  CapabilityOffer,
-} from '../../protocol/records/agreement.ts';
+import * as agentDescriptor from '../../protocol/records/agent-descriptor.ts';
+import * as agreement from '../../protocol/records/agreement.ts';
 import { BoundaryDecision } from '../../protocol/records/boundary-decision.ts';
-import { Bulletin } from '../../protocol/records/bulletin.ts';
-import {
-  CapabilityCommitment,
-  CapabilityMembershipProof,
-  CapabilityNullifier,
-} from '../../protocol/records/capability-disclosure.ts';
-import { ConsensusProof } from '../../protocol/records/consensus-proof.ts';
-import {
-  DataAccessIntent,
-  DataLicensePolicy,
-  DataSourceDescriptor,
-} from '../../protocol/records/data-usage.ts';
-import { GenesisBlock } from '../../protocol/records/genesis.ts';
-import { JoinCertificate } from '../../protocol/records/join-certificate.ts';
-import { JustificationProof } from '../../protocol/records/justification-proof.ts';
-import { MembershipAttestation } from '../../protocol/records/membership-attestation.ts';
-import { PolicyManifest } from '../../protocol/records/policy-manifest.ts';
-import { RecognitionPolicy, RecognizedIssuer } from '../../protocol/records/recognition-policy.ts';
-import { RecognitionTreaty, TreatyScope } from '../../protocol/records/recognition-treaty.ts';
+import * as bulletin from '../../protocol/records/bulletin.ts';
+import * as disclosure from '../../protocol/records/capability-disclosure.ts';
+import * as consensus from '../../protocol/records/consensus-proof.ts';
+import * as dataUsage from '../../protocol/records/data-usage.ts';
+import * as genesis from '../../protocol/records/genesis.ts';
+import * as joinCertificate from '../../protocol/records/join-certificate.ts';
+import * as justification from '../../protocol/records/justification-proof.ts';
+import * as attestation from '../../protocol/records/membership-attestation.ts';
+import * as policyManifest from '../../protocol/records/policy-manifest.ts';
+import * as recognitionPolicy from '../../protocol/records/recognition-policy.ts';
+import * as treaty from '../../protocol/records/recognition-treaty.ts';
 import { SignatureItem } from '../../protocol/records/record.ts';
-import { SovereignRevocationFeed } from '../../protocol/records/revocation-feed.ts';
-import {
-  CertificateRevocationList,
-  RevokedCertificate,
-} from '../../protocol/records/revocation-list.ts';
-import { RevocationListDelta } from '../../protocol/records/revocation-list-delta.ts';
-import { TrustDecision, TrustEvidence } from '../../protocol/records/trust-evidence.ts';
-import { ValidatorVote } from '../../protocol/records/validator-vote.ts';
-import { AttestationRow } from '../../protocol/rows/attestation.ts';
+import * as revocationFeed from '../../protocol/records/revocation-feed.ts';
+import * as revocationList from '../../protocol/records/revocation-list.ts';
+import * as revocationListDelta from '../../protocol/records/revocation-list-delta.ts';
+import * as trustEvidence from '../../protocol/records/trust-evidence.ts';
+import * as validatorVote from '../../protocol/records/validator-vote.ts';
+import * as attestationRows from '../../protocol/rows/attestation.ts';
 import { Dashboard } from '../../protocol/rows/dashboard.ts';
 import {
   Atlas,
@@ -53,60 +37,50 @@ import {
   TrustAnswer,
   TrustExplanation,
 } from '../../protocol/rows/graph.ts';
-import { Lifecycle, TreatyRow } from '../../protocol/rows/treaty.ts';
+import * as treatyRows from '../../protocol/rows/treaty.ts';
 
-const RECORDS: { readonly [name: string]: TObject } = {
-  AgentDescriptor,
-  AgreementRecord,
-  AgreementTerms,
+/** Modules whose schemas are all components. */
+const MODULES: readonly object[] = [
+  documents,
+  enrollment,
+  operators,
+  recognition,
+  verdicts,
+  agentDescriptor,
+  agreement,
+  bulletin,
+  disclosure,
+  consensus,
+  dataUsage,
+  genesis,
+  joinCertificate,
+  justification,
+  attestation,
+  policyManifest,
+  recognitionPolicy,
+  treaty,
+  revocationFeed,
+  revocationList,
+  revocationListDelta,
+  trustEvidence,
+  validatorVote,
+  attestationRows,
+  treatyRows,
+];
+
+/** The others, among schemas that are written out where they occur. */
+const FURTHER = {
   Atlas,
-  AttestationRow,
   BlastRadiusRow,
   BoundaryDecision,
-  Bulletin,
-  CapabilityCommitment,
-  CapabilityCounter,
-  CapabilityMembershipProof,
-  CapabilityNullifier,
-  CapabilityOffer,
-  CertificateRevocationList,
   Connectome,
-  ConsensusProof,
   Dashboard,
-  DataAccessIntent,
-  DataLicensePolicy,
-  DataSourceDescriptor,
   EdgeRow,
-  GenesisBlock,
-  JoinCertificate,
-  JustificationProof,
-  Lifecycle,
-  MembershipAttestation,
-  PolicyManifest,
   RecognitionGraph,
-  RecognitionPolicy,
-  RecognitionTreaty,
-  RecognizedIssuer,
-  RevocationListDelta,
-  RevokedCertificate,
   Signature: SignatureItem,
-  SovereignRevocationFeed,
   SovereignRow,
-  TreatyRow,
-  TreatyScope,
-  TrustDecision,
-  TrustEvidence,
   TrustExplanation,
   TrustPath: TrustAnswer,
-  ValidatorVote,
-};
-
-const ANSWERS: { readonly [name: string]: unknown } = {
-  ...documents,
-  ...enrollment,
-  ...operators,
-  ...recognition,
-  ...verdicts,
 };
 
 function isObjectSchema(exported: unknown): exported is TObject {
@@ -115,7 +89,9 @@ function isObjectSchema(exported: unknown): exported is TObject {
 
 /** Keyed by the properties object of a schema, which does not change when the schema becomes optional. */
 export const RECORD_NAMES: ReadonlyMap<unknown, string> = new Map(
-  Object.entries({ ...ANSWERS, ...RECORDS }).flatMap(([name, schema]) =>
-    isObjectSchema(schema) ? [[schema.properties, name] as const] : [],
-  ),
+  [...MODULES, FURTHER]
+    .flatMap((schemas) => Object.entries(schemas))
+    .flatMap(([name, schema]) =>
+      isObjectSchema(schema) ? [[schema.properties, name] as const] : [],
+    ),
 );
