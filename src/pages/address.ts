@@ -9,6 +9,5 @@ export const ADDRESS_PLACE = 'https://authority.example';
 /** Names the placeholder, for the script and for readers without scripts. */
 export function addressNote(publicUrl: string | null): Html {
   if (publicUrl !== null) return NO_HTML;
-  return html`<p class="small muted" data-address="${ADDRESS_PLACE}">Replace ${ADDRESS_PLACE} with the address of this page.</p>
-`;
+  return html`<p class="small muted" data-address="${ADDRESS_PLACE}">Replace ${ADDRESS_PLACE} with the address of this page.</p>`;
 }

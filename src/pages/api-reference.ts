@@ -67,8 +67,7 @@ ${snippet('Once in a shell', signingSetup(context.baseUrl))}</div>
 </details>
 </section>
 ${nothingFits}${sections}</div>
-</div>
-`;
+</div>`;
 }
 
 /** Each route is one slice: its schemas and its example take about a millisecond. */
@@ -80,8 +79,7 @@ function* groupSection(
   yield* visitInSlices(routes, 1, (route) => entries.push(entry(route, context)));
   return html`<section aria-labelledby="${id}" data-group>
 <div class="section-head"><h2 id="${id}">${title}</h2><p class="muted small">${note}</p></div>
-${entries}</section>
-`;
+${entries}</section>`;
 }
 
 function contentsOf({ id, title, routes }: RouteGroup) {
@@ -115,17 +113,15 @@ function entry(route: RouteDescription, context: CurlContext): Html {
   return html`<article class="entry" id="${anchor}" data-entry>
 <div class="entry-head"><h3><a href="#${anchor}"><span class="verb">${method}</span> ${path}</a></h3><span class="badge ${state}">${label}</span></div>
 <p>${summary}.${description === undefined ? '' : html` <span class="muted">${withCode(description)}</span>`}</p>
-${facts(route)}${request(route)}${answer(route)}${refusals(route)}${example(route, context)}</article>
-`;
+${facts(route)}${request(route)}${answer(route)}${refusals(route)}${example(route, context)}</article>`;
 }
 
 function facts(route: RouteDescription): Html {
   const { access, limit } = route;
   return html`<dl class="facts">
 <dt>Access</dt><dd>${AUTH_HINTS[access]}</dd>
-${limit === 'none' ? '' : html`<dt>Limit</dt><dd>bucket ${limit}, per address</dd>\n`}<dt>Success</dt><dd>${successOf(route)}, ${mediaTypeOf(route)}</dd>
-</dl>
-`;
+${limit === 'none' ? '' : html`<dt>Limit</dt><dd>bucket ${limit}, per address</dd>`}<dt>Success</dt><dd>${successOf(route)}, ${mediaTypeOf(route)}</dd>
+</dl>`;
 }
 
 function successOf({ created }: RouteDescription): string {
@@ -147,8 +143,7 @@ ${fieldList(fields.filter((field) => !isInside(field)))}${
   members.length === 0
     ? ''
     : html`<details><summary>Nested: ${counted(members)}</summary>
-${fieldList(members)}</details>
-`
+${fieldList(members)}</details>`
 }`;
 }
 
@@ -161,8 +156,7 @@ function answer({ answer: described }: RouteDescription): Html {
   const fields = 'contentType' in described ? [] : fieldsOf(described);
   if (fields.length === 0) return NO_HTML;
   return html`<details><summary>Answer: ${counted(fields)}</summary>
-${fieldList(fields, OPTIONAL)}</details>
-`;
+${fieldList(fields, OPTIONAL)}</details>`;
 }
 
 function counted(fields: readonly Field[]): string {
@@ -184,8 +178,7 @@ ${fields.map(({ path, type, isRequired, notes }) =>
       notes.length === 0 ? '' : html` <small>· ${withCode(notes.join(' · '))}</small>`
     }`,
   ),
-)}</dl>
-`;
+)}</dl>`;
 }
 
 function refusals(route: RouteDescription): Html {
@@ -194,8 +187,7 @@ function refusals(route: RouteDescription): Html {
   return html`<details><summary>Refusals: ${found.length}</summary>
 <dl class="fields">
 ${found.map(({ status, code, message }) => fieldItem(`${status} ${code}`, message))}</dl>
-</details>
-`;
+</details>`;
 }
 
 function refusalsOf({ refusals: own, access, limit }: RouteDescription) {
@@ -214,8 +206,7 @@ ${exampleNotes(route)}${sent === undefined ? '' : snippet('Body', indented(sent)
   'Request',
   curlCommand(route, context),
 )}${answered === undefined ? '' : snippet('Answer', indented(answered))}</div>
-</details>
-`;
+</details>`;
 }
 
 function exampleNotes(route: RouteDescription): Html {
@@ -224,13 +215,11 @@ function exampleNotes(route: RouteDescription): Html {
   if (exampleNeeds === undefined && !isSigned) return NO_HTML;
   return html`<p class="small muted">${
     exampleNeeds === undefined ? '' : `To succeed it needs ${exampleNeeds.what}. `
-  }${isSigned ? html`First, <a href="#signing">set up signing</a>.` : ''}</p>
-`;
+  }${isSigned ? html`First, <a href="#signing">set up signing</a>.` : ''}</p>`;
 }
 
 function snippet(label: string, text: string): Html {
-  return html`<figure><figcaption>${label}</figcaption><pre class="code">${text}</pre></figure>
-`;
+  return html`<figure><figcaption>${label}</figcaption><pre class="code">${text}</pre></figure>`;
 }
 
 function indented(value: JsonValue): string {

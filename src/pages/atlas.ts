@@ -84,8 +84,7 @@ ${selectedSection(model, question, selected)}${
     ? ''
     : html`${pathSection(model, question, answer.path)}<section class="section" aria-labelledby="list-heading">
 <h2 id="list-heading">Sovereigns</h2>
-${listOf(found)}</section>
-`
+${listOf(found)}</section>`
 }${graphFacts(model, answer)}`;
 }
 
@@ -94,8 +93,7 @@ function searchForm({ search, state: chosen }: AtlasQuestion, found: number, all
 <p class="field"><label for="q">Sovereign</label><input type="search" id="q" name="q" value="${search}" placeholder="part of a name" autocomplete="off" spellcheck="false"></p>
 ${stateField(chosen)}<p class="field"><button type="submit">Find</button>${search === '' && chosen === null ? '' : html` <a href="./atlas">Clear</a>`}</p>
 </form>
-<p class="small muted" id="found" role="status" data-all="${all}">${found === all ? '' : `${shownCount(found)} of `}${counted(all, 'sovereign')}.</p>
-`;
+<p class="small muted" id="found" role="status" data-all="${all}">${found === all ? '' : `${shownCount(found)} of `}${counted(all, 'sovereign')}.</p>`;
 }
 
 function graphFacts({ document: { summary } }: GraphModel, { graphDigest }: AtlasAnswer): Html {
@@ -107,8 +105,7 @@ function graphFacts({ document: { summary } }: GraphModel, { graphDigest }: Atla
 <dt>Revoked trust material</dt><dd>${summary.revoked_trust_material_count}</dd>
 </dl>
 <p class="small muted">Raw data: <a href="./atlas.json">atlas.json</a>. The digest covers the canonical <a href="./recognition-graph">recognition-graph</a>: equal digests mean equal graphs.</p>
-</section>
-`;
+</section>`;
 }
 
 function isFound({ id, outgoing, incoming }: GraphNode, { search, state }: AtlasQuestion): boolean {
@@ -165,8 +162,7 @@ function unknownSovereign(name: string): Html {
   return html`<section class="section" id="selected" aria-labelledby="selected-heading">
 <h2 id="selected-heading" class="visually-hidden">Sovereign not found</h2>
 <p class="notice warn">No treaty names the sovereign <bdi>${nameInCell(name)}</bdi>.</p>
-</section>
-`;
+</section>`;
 }
 
 function sovereignPanel(model: GraphModel, node: GraphNode): Html {
@@ -192,8 +188,7 @@ ${
   incoming.length === 0
     ? emptyState('No treaty recognizes it.')
     : firstTreaties('incoming', 'to', incoming, `${ownPage}#in-heading`)
-}${isOwn ? NO_HTML : evidence(revocations, `${ownPage}#revoked-heading`)}</section>
-`;
+}${isOwn ? NO_HTML : evidence(revocations, `${ownPage}#revoked-heading`)}</section>`;
 }
 
 function evidence(revocations: readonly BlastRadiusRow[], address: string): Html {
@@ -240,8 +235,7 @@ function pathSection(model: GraphModel, question: AtlasQuestion, path: TrustPath
 <p class="field"><button type="submit">Show the path</button></p>
 </form>
 <datalist id="names">${model.nodes.slice(0, MOST_SUGGESTED).map(nameOption)}</datalist>
-${path === null ? pathHint(question) : pathResult(model, path)}</section>
-`;
+${path === null ? pathHint(question) : pathResult(model, path)}</section>`;
 }
 
 function nameOption({ id }: GraphNode): Html {
@@ -255,8 +249,7 @@ function pathHint({ from, to }: AtlasQuestion): Html {
     from === '' && to === ''
       ? 'Choose two sovereigns to see whether the first trusts the second over a path of active treaties.'
       : 'Choose the second sovereign as well.';
-  return html`<p class="small muted" id="path-result">${text}</p>
-`;
+  return html`<p class="small muted" id="path-result">${text}</p>`;
 }
 
 function pathResult(model: GraphModel, path: TrustPath): Html {
@@ -268,17 +261,14 @@ ${isTooLarge(model) ? pathDrawing(path) : ''}${
   path.path.length === 0
     ? ''
     : html`<ol class="path-steps">
-${path.path.map(pathStep)}</ol>
-`
+${path.path.map(pathStep)}</ol>`
 }<p class="small"><a href="${trustLink({ from: path.from, to: path.to, asOf: '', without: [] })}">Why, until when, and what would change it</a></p>
-</div>
-`;
+</div>`;
 }
 
 function pathStep(edge: EdgeRow): Html {
   const { from, to, lifecycle_state, valid_from, expires_at, treaty_id } = edge;
-  return html`<li><p>${sovereignLink(from)} recognizes ${sovereignLink(to)} ${badge(stateBadge(lifecycle_state))}</p><p class="small muted">From ${timeText(valid_from)} until ${timeText(expires_at)}.${followedText(edge)} Treaty <span class="id">${treatyLink(treaty_id)}</span></p></li>
-`;
+  return html`<li><p>${sovereignLink(from)} recognizes ${sovereignLink(to)} ${badge(stateBadge(lifecycle_state))}</p><p class="small muted">From ${timeText(valid_from)} until ${timeText(expires_at)}.${followedText(edge)} Treaty <span class="id">${treatyLink(treaty_id)}</span></p></li>`;
 }
 
 function sentenceOf(model: GraphModel, { from, to, reason, hop_count }: TrustPath): string {

@@ -17,8 +17,7 @@ export function attestationPage(row: AttestationRow, now: number, networkName: s
     heading: 'Attestation',
     path: '/attestation',
     networkName,
-    status: html`<p class="lede">${sovereignLink(attestation.issuer_sovereign_id)} attests that <bdi>${nameInCell(attestation.subject_id)}</bdi> is a member. ${badge(attestationState(row, now))}</p>
-`,
+    status: html`<p class="lede">${sovereignLink(attestation.issuer_sovereign_id)} attests that <bdi>${nameInCell(attestation.subject_id)}</bdi> is a member. ${badge(attestationState(row, now))}</p>`,
     body: html`${section(
       'attestation',
       'Contents',
@@ -34,8 +33,7 @@ export function attestationPage(row: AttestationRow, now: number, networkName: s
         ['Signed with', idValue(attestation.issued_by)],
         ['Claims', freeForm(attestation.claims)],
       ]),
-    )}${section('history', 'History', history(row, now))}<p class="small muted">Raw data: <a href="./attestations/${encodeURIComponent(id)}">the attestation with its signatures</a>. Revocations are published in this authority's <a href="./sovereign-revocation-feed">feed</a>.</p>
-`,
+    )}${section('history', 'History', history(row, now))}<p class="small muted">Raw data: <a href="./attestations/${encodeURIComponent(id)}">the attestation with its signatures</a>. Revocations are published in this authority's <a href="./sovereign-revocation-feed">feed</a>.</p>`,
   });
 }
 
@@ -57,10 +55,7 @@ function history(
 <li>Issued at ${timeText(attestation.issued_at)}</li>
 ${
   revoked_at === null
-    ? html`<li>${isOver ? 'Expired' : 'Expires'} at ${timeText(attestation.expires_at)}</li>
-`
-    : html`<li>Revoked at ${timeText(revoked_at)}${reason === null ? '; no reason given' : html`: <bdi>${nameInFull(reason)}</bdi>`}</li>
-`
-}</ol>
-`;
+    ? html`<li>${isOver ? 'Expired' : 'Expires'} at ${timeText(attestation.expires_at)}</li>`
+    : html`<li>Revoked at ${timeText(revoked_at)}${reason === null ? '; no reason given' : html`: <bdi>${nameInFull(reason)}</bdi>`}</li>`
+}</ol>`;
 }

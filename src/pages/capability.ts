@@ -36,21 +36,18 @@ function form(tag: string): Html {
   return html`<form class="ask" method="get" action="./capability" role="search">
 <p class="field"><label for="name">Capability</label><input type="text" id="name" name="name" value="${tag.length > LONGEST_SHOWN ? '' : tag}" placeholder="the whole tag, such as llm:chat" required autocomplete="off" spellcheck="false"></p>
 <p class="field"><button type="submit">Find</button></p>
-</form>
-`;
+</form>`;
 }
 
 function agentsTable(tag: string, { agents, cursor }: AgentsPage): Html {
-  const data = html`<p class="small muted">Raw data: <a href="./agents?capability=${encodeURIComponent(tag)}">agents</a>.</p>
-`;
+  const data = html`<p class="small muted">Raw data: <a href="./agents?capability=${encodeURIComponent(tag)}">agents</a>.</p>`;
   if (agents.length === 0) {
     return html`${emptyState('No agent is registered with exactly this capability. To register one:', 'agent register')}${data}`;
   }
   const more =
     cursor === null
       ? NO_HTML
-      : html`<p><a href="${capabilityAddress(tag, `&cursor=${cursor}`)}" rel="next">More agents</a></p>
-`;
+      : html`<p><a href="${capabilityAddress(tag, `&cursor=${cursor}`)}" rel="next">More agents</a></p>`;
   return html`${table({
     id: 'agents',
     caption: `${counted(agents.length, 'agent')}, newest first${cursor === null ? '' : '; more follow'}.`,

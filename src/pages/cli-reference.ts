@@ -71,11 +71,9 @@ ${helpNotes(notes)}</section>
 ${nothingFits}${groups.map(
   ({ id, title, commands }) => html`<section aria-labelledby="${id}" data-group>
 <h2 id="${id}">${title}</h2>
-${commands.map((command) => entry(name, command))}</section>
-`,
+${commands.map((command) => entry(name, command))}</section>`,
 )}</div>
-</div>
-`;
+</div>`;
 }
 
 function entry(programName: string, command: CommandEntry): Html {
@@ -92,21 +90,18 @@ ${notes === '' ? '' : helpNotes(notes)}${
     : html`<h4>Arguments</h4>
 ${termList(command.arguments)}`
 }<h4>Options</h4>
-${termList(command.options)}</article>
-`;
+${termList(command.options)}</article>`;
 }
 
 function termList(terms: CommandEntry['options']): Html {
   return html`<dl class="fields">
-${terms.map(({ term, description }) => fieldItem(term, description))}</dl>
-`;
+${terms.map(({ term, description }) => fieldItem(term, description))}</dl>`;
 }
 
 /** The last part of a command's help. Its two columns become a list of fields, so that long lines wrap. */
 function helpNotes(notes: string): Html {
   return html`<div class="notes">
-${blocksOf(notes.split('\n')).map(block)}</div>
-`;
+${blocksOf(notes.split('\n')).map(block)}</div>`;
 }
 
 /** Consecutive lines that either all are rows of two columns or all are not. */
@@ -128,12 +123,10 @@ function blocksOf(lines: readonly string[]): Block[] {
 
 function block({ isTable, lines }: Block): Html {
   if (!isTable) {
-    return html`<pre>${lines.join('\n').trim()}</pre>
-`;
+    return html`<pre>${lines.join('\n').trim()}</pre>`;
   }
   return html`<dl class="fields">
-${lines.map(row)}</dl>
-`;
+${lines.map(row)}</dl>`;
 }
 
 function row(line: string): Html {

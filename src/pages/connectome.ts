@@ -57,8 +57,7 @@ ${keyed('blast', blastRadius(model, query))}</section>
 <section class="section" aria-labelledby="material-heading">
 <h2 id="material-heading">Revoked trust material</h2>
 ${keyed('material', revokedMaterial(model, query))}</section>
-<p class="small muted">Raw data: <a href="./connectome.json">connectome.json</a>, <a href="./recognition-graph">recognition-graph</a>. To follow one sovereign, or the path between two, open the <a href="./atlas">atlas</a>.</p>
-`;
+<p class="small muted">Raw data: <a href="./connectome.json">connectome.json</a>, <a href="./recognition-graph">recognition-graph</a>. To follow one sovereign, or the path between two, open the <a href="./atlas">atlas</a>.</p>`;
 }
 
 function addressOf(query: TreatyQuery, section: string): string {
@@ -87,8 +86,7 @@ ${treatyForm(query)}
 ${keyed('table', edgesTable('treaties', caption, shown.rows, { sorting }))}
 ${keyed('pager', pager('Pages of treaties', shown, hrefOf))}
 <p class="small"><a href="./connectome/treaties.csv${parametersOf({ ...query, page: 1, blast: 1, material: 1 })}" download>These treaties as CSV</a></p>
-</div>
-`;
+</div>`;
 }
 
 function treatyForm({ search, state: chosen, order, isDescending }: TreatyQuery): Html {
@@ -113,8 +111,7 @@ function blastRadius({ document }: GraphModel, query: TreatyQuery): Html {
   return html`<div class="listing">
 ${keyed('table', blastRadiusTable(caption, shown.rows))}
 ${keyed('pager', pager('Pages of imported revocations', shown, hrefOf))}
-</div>
-`;
+</div>`;
 }
 
 function revokedMaterial(model: GraphModel, query: TreatyQuery): Html {
@@ -127,8 +124,7 @@ function revokedMaterial(model: GraphModel, query: TreatyQuery): Html {
   return html`<div class="listing">
 ${keyed('table', materialTable(caption, shown.rows, model.treaty))}
 ${keyed('pager', pager('Pages of revoked material', shown, hrefOf))}
-</div>
-`;
+</div>`;
 }
 
 /** `whole` is the content without a query, which live updates change. */

@@ -63,8 +63,7 @@ ${keyed('changes', changesList(model.recent_changes))}</section>
 <section class="section" aria-labelledby="feeds-heading">
 <h2 id="feeds-heading">Imported revocation feeds</h2>
 ${keyed('feeds', feedsTable(model.revocation_feeds))}</section>
-${instancesSection(model.instances)}<p class="small muted">Network version ${keyed('version', html`<bdi data-field="sovereign.version">${nameInCell(model.sovereign.version)}</bdi>`)}. Raw data: <a href="./dashboard.json">dashboard.json</a>.</p>
-`;
+${instancesSection(model.instances)}<p class="small muted">Network version ${keyed('version', html`<bdi data-field="sovereign.version">${nameInCell(model.sovereign.version)}</bdi>`)}. Raw data: <a href="./dashboard.json">dashboard.json</a>.</p>`;
 }
 
 function statsOf(model: Dashboard): Stat[] {
@@ -152,8 +151,7 @@ function treatiesSection({ treaty_summary: summary, treaties }: Dashboard): Html
 <div class="section-head"><h2 id="treaties-heading">Treaties</h2><a href="./connectome">See all in the Connectome</a></div>
 ${summary.total === 0 ? '' : keyed('bar', bar(parts))}
 ${keyed('states', stateCounts(parts))}
-${urgent.length === 0 ? untroubled(summary) : urgentTable(urgent, summary)}</section>
-`;
+${urgent.length === 0 ? untroubled(summary) : urgentTable(urgent, summary)}</section>`;
 }
 
 function bar(parts: ReturnType<typeof barOf>): Html {
@@ -163,10 +161,8 @@ function bar(parts: ReturnType<typeof barOf>): Html {
 function stateCounts(parts: ReturnType<typeof barOf>): Html {
   return html`<ul class="states">
 ${parts.map(
-  (
-    part,
-  ) => html`<li>${badge(part)} <span class="state-count" data-field="treaty_summary.${part.state}">${shownCount(part.count)}</span></li>
-`,
+  (part) =>
+    html`<li>${badge(part)} <span class="state-count" data-field="treaty_summary.${part.state}">${shownCount(part.count)}</span></li>`,
 )}</ul>`;
 }
 
@@ -241,8 +237,7 @@ function changesList(changes: readonly RecentChangeRow[]): Html {
     );
   }
   return html`<ol class="changes" id="recent-changes">
-${changes.map((change) => keyed(changeKey(change), changeItem(change)))}</ol>
-`;
+${changes.map((change) => keyed(changeKey(change), changeItem(change)))}</ol>`;
 }
 
 function changeKey({ created_at, event_type, summary }: RecentChangeRow): string {
@@ -257,13 +252,9 @@ function changeItem({ created_at, summary }: RecentChangeRow): Html {
 ${fields
   .filter(({ value }) => value !== '')
   .map(
-    ({
-      label,
-      value,
-    }) => html`<div><dt>${capital(label.replace(/(_sovereign)?_id$/, ''))}</dt><dd>${changeValue(state, label, value)}</dd></div>
-`,
-  )}</dl></li>
-`;
+    ({ label, value }) =>
+      html`<div><dt>${capital(label.replace(/(_sovereign)?_id$/, ''))}</dt><dd>${changeValue(state, label, value)}</dd></div>`,
+  )}</dl></li>`;
 }
 
 function feedsTable(feeds: readonly DashboardFeed[]): Html {

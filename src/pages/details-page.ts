@@ -25,18 +25,13 @@ export type Fact = readonly [term: string, value: Content];
 
 export function facts(rows: readonly Fact[]): Html {
   return html`<dl class="facts">
-${rows.map(
-  ([term, value]) => html`<dt>${term}</dt><dd>${value}</dd>
-`,
-)}</dl>
-`;
+${rows.map(([term, value]) => html`<dt>${term}</dt><dd>${value}</dd>`)}</dl>`;
 }
 
 export function section(id: string, heading: string, content: Html): Html {
   return html`<section class="section" aria-labelledby="${id}-heading">
 <h2 id="${id}-heading">${heading}</h2>
-${content}</section>
-`;
+${content}</section>`;
 }
 
 /** A kind of thing that has details pages, and how to find one. */
@@ -65,8 +60,7 @@ export function askPage(
 <p class="field"><label for="id">${label}</label><input type="text" id="id" name="id" placeholder="in full" required autocomplete="off" spellcheck="false"></p>
 <p class="field"><button type="submit">Find</button></p>
 </form>
-<p>${list}</p>
-`,
+<p>${list}</p>`,
   });
 }
 

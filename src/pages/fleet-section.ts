@@ -11,13 +11,12 @@ import { type Column, table } from './table.ts';
 export function fleetSection(fleet: Fleet | null, active: number, tracked: number): Html {
   return html`<section class="section" aria-labelledby="fleet-heading">
 <h2 id="fleet-heading">Fleet</h2>
-${keyed('fleet-bar', fleetBar(fleet))}${stats(fleetStats(fleet, active, tracked))}${keyed('roles', rolesTable(fleet))}</section>
-`;
+${keyed('fleet-bar', fleetBar(fleet))}${stats(fleetStats(fleet, active, tracked))}${keyed('roles', rolesTable(fleet))}</section>`;
 }
 
 /** The fleet in one line. */
 export function fleetLine(fleet: Fleet | null): Html {
-  if (fleet === null || fleet.expected === 0) return html`<p>No node has reported yet.</p>\n`;
+  if (fleet === null || fleet.expected === 0) return html`<p>No node has reported yet.</p>`;
   const { expected, healthy, unwell, silent, lapsing } = fleet;
   const parts = [
     healthy === null ? 'silent not known yet' : `${shownCount(healthy)} healthy`,
@@ -25,7 +24,7 @@ export function fleetLine(fleet: Fleet | null): Html {
     ...(silent === null ? [] : [`${shownCount(silent)} silent`]),
     `${shownCount(lapsing)} lapsing`,
   ];
-  return html`<p><strong>${counted(expected, 'node')}:</strong> ${parts.join(', ')}. <a href="./dashboard">Dashboard</a></p>\n`;
+  return html`<p><strong>${counted(expected, 'node')}:</strong> ${parts.join(', ')}. <a href="./dashboard">Dashboard</a></p>`;
 }
 
 function fleetBar(fleet: Fleet | null): Html {

@@ -109,11 +109,8 @@ ${site.head}</head>
 <p class="brand"><a href="${top}/">${MARK}<span class="brand-text"><bdi class="brand-name">${networkName}</bdi><span class="brand-kind">${site.kind}</span></span></a></p>
 <nav class="pages" aria-label="Pages"><ul>
 ${site.navigation.map(
-  ([
-    path,
-    label,
-  ]) => html`<li><a href="${top}${path}"${path === parts.path ? CURRENT : NO_HTML}>${label}</a></li>
-`,
+  ([path, label]) =>
+    html`<li><a href="${top}${path}"${path === parts.path ? CURRENT : NO_HTML}>${label}</a></li>`,
 )}</ul></nav>
 ${site.tools}
 </div>
@@ -121,24 +118,17 @@ ${site.tools}
 <main id="content" tabindex="-1">
 <div class="page-head">
 <h1><bdi>${heading}</bdi></h1>
-${
-  lede === undefined
-    ? ''
-    : html`<p class="lede">${lede}</p>
-`
-}${status}</div>
+${lede === undefined ? '' : html`<p class="lede">${lede}</p>`}${status}</div>
 ${body}</main>
 <footer class="bottom"><p>${site.footer}</p></footer>
 ${end}</body>
-</html>
-`;
+</html>`;
 }
 
 const MARK = html`<svg class="mark" viewBox="0 0 24 24" width="24" height="24" aria-hidden="true"><path d="M12 3 4 17.5h16z"/><circle cx="12" cy="4" r="2.5"/><circle cx="4.5" cy="17.5" r="2.5"/><circle cx="19.5" cy="17.5" r="2.5"/></svg>`;
 
 function searchLink(top: string): Html {
-  return html`<a class="tool search-link" href="${top}/search#q" aria-keyshortcuts="/ Control+K">Search<kbd class="needs-js">/</kbd></a>
-`;
+  return html`<a class="tool search-link" href="${top}/search#q" aria-keyshortcuts="/ Control+K">Search<kbd class="needs-js">/</kbd></a>`;
 }
 
 const THEME_BUTTON = html`<button class="tool theme needs-js" type="button" aria-label="Switch theme"></button>`;
@@ -146,13 +136,11 @@ const THEME_BUTTON = html`<button class="tool theme needs-js" type="button" aria
 const CURRENT = html` aria-current="page"`;
 
 function styleElement({ text }: InlineCode): Html {
-  return html`<style>${Html.trusted(text)}</style>
-`;
+  return html`<style>${Html.trusted(text)}</style>`;
 }
 
 function scriptElement({ text }: InlineCode): Html {
-  return html`<script>${Html.trusted(text)}</script>
-`;
+  return html`<script>${Html.trusted(text)}</script>`;
 }
 
 function policyOf({ style, script, connects = false }: PageParts): string {

@@ -43,8 +43,7 @@ ${keyed('arrows', html`<defs>${states.map(arrowHead)}</defs>`)}
 ${keyed('nodes', html`<g class="nodes">${nodes.map((drawn) => keyed(drawn.node.index, drawnNode(drawn, emphasis)))}</g>`)}</g>
 </svg>
 </div>
-${keyed('legend', legend(drawing, states))}</figure>
-`;
+${keyed('legend', legend(drawing, states))}</figure>`;
 }
 
 /** Each button does the same as its key. */
@@ -54,19 +53,16 @@ const TOOLS = html`<div class="graph-tools needs-js" role="group" aria-label="Vi
 <button type="button" data-key-of="+" aria-label="Zoom in" aria-keyshortcuts="+" title="Zoom in (+)">+</button>
 <button type="button" data-key-of="0" aria-keyshortcuts="0" title="Show the whole drawing (0)">Show all</button>
 <button type="button" data-key-of="f" aria-keyshortcuts="F" title="Full screen (F)" hidden>Full screen</button>
-</div>
-`;
+</div>`;
 
 function arrowHead(state: EdgeState): Html {
-  return html`<marker id="arrow-${state}" class="arrow s-${state}" viewBox="0 0 10 10" refX="9" refY="5" markerUnits="userSpaceOnUse" markerWidth="9" markerHeight="9" orient="auto"><path d="M1 1 9 5 1 9z"/></marker>
-`;
+  return html`<marker id="arrow-${state}" class="arrow s-${state}" viewBox="0 0 10 10" refX="9" refY="5" markerUnits="userSpaceOnUse" markerWidth="9" markerHeight="9" orient="auto"><path d="M1 1 9 5 1 9z"/></marker>`;
 }
 
 function drawnLink({ link, path, title }: DrawnLink, { links }: Emphasis): Html {
   const { state } = link;
   const names = classes('link', `s-${state}`, links !== null && (links.has(link) ? 'lit' : 'dim'));
-  return html`<path class="${names}" d="${path}" marker-end="url(#arrow-${state})"><title>${title}</title></path>
-`;
+  return html`<path class="${names}" d="${path}" marker-end="url(#arrow-${state})"><title>${title}</title></path>`;
 }
 
 /** The key names both nodes and the direction. */
@@ -90,8 +86,7 @@ function drawnNode(
     html`<circle class="${kind}" cx="${x}" cy="${y}" r="${radius + room}"/>`;
   return html`<a href="${atlasLink(node.id)}#selected" class="${names}"${spoken === title ? NO_HTML : html` aria-label="${spoken}"`}><title>${title}</title>
 ${node.revocations.length > 0 ? ring('evidence', 5) : ''}${node.isOwn ? ring('own-ring', 3) : ''}${ring('dot', 0)}
-<text x="${label.x}" y="${label.y}" text-anchor="${label.anchor}">${name}</text></a>
-`;
+<text x="${label.x}" y="${label.y}" text-anchor="${label.anchor}">${name}</text></a>`;
 }
 
 function legend({ about, nodes }: Drawing, states: readonly EdgeState[]): Html {
@@ -100,10 +95,8 @@ function legend({ about, nodes }: Drawing, states: readonly EdgeState[]): Html {
 <span class="legend-title">Treaties</span>
 <ul>
 ${states.map(
-  (
-    state,
-  ) => html`<li><svg viewBox="0 0 44 12" width="44" height="12" aria-hidden="true"><path class="link s-${state}" d="M1 6H34"/><path class="arrow s-${state}" d="M34 2 42 6 34 10z"/></svg>${capital(STATE_WORDS[state])}</li>
-`,
+  (state) =>
+    html`<li><svg viewBox="0 0 44 12" width="44" height="12" aria-hidden="true"><path class="link s-${state}" d="M1 6H34"/><path class="arrow s-${state}" d="M34 2 42 6 34 10z"/></svg>${capital(STATE_WORDS[state])}</li>`,
 )}${nodes.some(({ node }) => node.isOwn) ? OWN_LEGEND : ''}${
   nodes.some(({ node }) => node.revocations.length > 0) ? EVIDENCE_LEGEND : ''
 }</ul>
@@ -111,15 +104,12 @@ ${states.map(
     isCrowded ? ' Names that do not fit appear on hover and on focus.' : ''
   }</p>
 <p class="needs-js">Zoom with Ctrl and the wheel, by pinching, or with + and −; pan by dragging or with the arrow keys; leave with Escape.</p>
-</figcaption>
-`;
+</figcaption>`;
 }
 
-const OWN_LEGEND = html`<li><svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" class="node own"><circle class="own-ring" cx="8" cy="8" r="7"/><circle class="dot" cx="8" cy="8" r="4"/></svg>This authority</li>
-`;
+const OWN_LEGEND = html`<li><svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" class="node own"><circle class="own-ring" cx="8" cy="8" r="7"/><circle class="dot" cx="8" cy="8" r="4"/></svg>This authority</li>`;
 
-const EVIDENCE_LEGEND = html`<li><svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" class="node"><circle class="evidence" cx="8" cy="8" r="7"/><circle class="dot" cx="8" cy="8" r="4"/></svg>Has revoked attestations</li>
-`;
+const EVIDENCE_LEGEND = html`<li><svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" class="node"><circle class="evidence" cx="8" cy="8" r="7"/><circle class="dot" cx="8" cy="8" r="4"/></svg>Has revoked attestations</li>`;
 
 function classes(...names: readonly (string | false)[]): string {
   return names.filter((name) => name !== false).join(' ');

@@ -25,8 +25,7 @@ export function graphSection(model: DrawnGraph, emphasis = NO_EMPHASIS, center?:
 }
 
 function tooLarge(model: GraphModel): Html {
-  return html`<p class="notice">With ${sizeOf(model)} the graph is too large to draw legibly (the limits are ${shownCount(MOST_DRAWN_NODES)} and ${shownCount(MOST_DRAWN_TREATIES)}). All of its treaties are <a href="#treaties-heading">listed below</a>, page by page; the <a href="./atlas">atlas</a> draws this authority, or another sovereign, and those linked with it.</p>
-`;
+  return html`<p class="notice">With ${sizeOf(model)} the graph is too large to draw legibly (the limits are ${shownCount(MOST_DRAWN_NODES)} and ${shownCount(MOST_DRAWN_TREATIES)}). All of its treaties are <a href="#treaties-heading">listed below</a>, page by page; the <a href="./atlas">atlas</a> draws this authority, or another sovereign, and those linked with it.</p>`;
 }
 
 function neighborhood(model: GraphModel, center: GraphNode): Html {

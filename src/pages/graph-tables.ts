@@ -35,12 +35,9 @@ export function stateBadge(state: string): StateBadge {
 export function stateField(chosen: EdgeState | null): Html {
   return html`<p class="field"><label for="state">Treaty state</label><select id="state" name="state"><option value="">Any</option>
 ${EDGE_STATES.map(
-  (
-    state,
-  ) => html`<option value="${state}"${state === chosen ? SELECTED : NO_HTML}>${capital(STATE_WORDS[state])}</option>
-`,
-)}</select></p>
-`;
+  (state) =>
+    html`<option value="${state}"${state === chosen ? SELECTED : NO_HTML}>${capital(STATE_WORDS[state])}</option>`,
+)}</select></p>`;
 }
 
 const SELECTED = html` selected`;

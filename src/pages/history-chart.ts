@@ -38,8 +38,7 @@ export function chart({ title, curves, marked, times }: ChartParts): Html {
 <ul class="legend">${curves.map(legendItem)}</ul>
 <svg class="plot"${shape(steps)}>${gaps(first?.values ?? [])}${marked.map(mark)}${curves.map((curve, index) => line(curve, index, tops.get(curve.scale) ?? 1))}</svg>
 <div class="chart-times" aria-hidden="true">${times.map((time) => html`<span>${time}</span>`)}</div>
-</figure>
-`;
+</figure>`;
 }
 
 function shape(steps: number): Html {

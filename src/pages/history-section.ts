@@ -99,8 +99,7 @@ export function drawnHistory(
 function historySection(view: HistoryView, history: History | null, authority: string): Html {
   return html`<section class="section" aria-labelledby="history-heading">
 <div class="section-head"><h2 id="history-heading">History</h2>${rangeLinks(view.range, authority)}</div>
-${history === null ? emptyState('The history cannot be read at the moment.') : drawings(view, history, authority)}</section>
-`;
+${history === null ? emptyState('The history cannot be read at the moment.') : drawings(view, history, authority)}</section>`;
 }
 
 function rangeLinks(range: HistoryRange, authority: string): Html {
@@ -120,8 +119,7 @@ function drawings(view: HistoryView, history: History, authority: string): Html 
   const marked = [...new Set(decisions.map(({ step }) => step))];
   const times = timesBelow(range, steps);
   const all = panels.flatMap(({ curves }) => curves);
-  return html`<div class="charts">${panels.map(({ title, curves }) => chart({ title, curves, marked, times }))}</div>${decisionList(decisions)}${hasNumbers ? numbers(history, steps, all) : NO_HTML}<p class="small muted">${hasNumbers ? NO_HTML : html`<a href="${authority}/dashboard?range=${range}&amp;numbers=shown#history-numbers">Numbers of the last ${words.replace(/^1 /, '')}</a>. `}Raw data: <a href="${authority}/history.json?series=heartbeats,active_nodes">history.json</a>. Gray areas were not recorded. All times are in UTC.</p>
-`;
+  return html`<div class="charts">${panels.map(({ title, curves }) => chart({ title, curves, marked, times }))}</div>${decisionList(decisions)}${hasNumbers ? numbers(history, steps, all) : NO_HTML}<p class="small muted">${hasNumbers ? NO_HTML : html`<a href="${authority}/dashboard?range=${range}&amp;numbers=shown#history-numbers">Numbers of the last ${words.replace(/^1 /, '')}</a>. `}Raw data: <a href="${authority}/history.json?series=heartbeats,active_nodes">history.json</a>. Gray areas were not recorded. All times are in UTC.</p>`;
 }
 
 interface Panel {
@@ -204,8 +202,7 @@ function decisionList(decisions: readonly Decision[]): Html {
   return html`<p class="small muted">Marked lines show when something was decided${decisions.length > MOST_DECISIONS ? '; the newest of them' : ''}:</p>
 <ol class="decisions small">${decisions
     .slice(-MOST_DECISIONS)
-    .map(({ at, text }) => html`<li>${timeOf(at)}: ${text}</li>`)}</ol>
-`;
+    .map(({ at, text }) => html`<li>${timeOf(at)}: ${text}</li>`)}</ol>`;
 }
 
 /** All that is drawn; also for the values under the pointer. */
@@ -219,14 +216,13 @@ function numbers(
 <caption id="history-caption">One row for each step, with the time (UTC) at which it begins. A dash stands for what was not recorded.</caption>
 <thead><tr><th scope="col">From</th>${curves.map(({ label }) => html`<th scope="col">${label}</th>`)}<th scope="col">Recorded minutes</th></tr></thead>
 <tbody>${steps.map(
-    (at, step) => html`<tr><th scope="row">${timeOf(at)}</th>${curves.map(
-      ({ values }) => html`<td>${shown(values[step])}</td>`,
-    )}<td>${shown(recorded[step])}</td></tr>
-`,
+    (at, step) =>
+      html`<tr><th scope="row">${timeOf(at)}</th>${curves.map(
+        ({ values }) => html`<td>${shown(values[step])}</td>`,
+      )}<td>${shown(recorded[step])}</td></tr>`,
   )}</tbody>
 </table>
-</div>
-`;
+</div>`;
 }
 
 function shown(value: number | null | undefined): string {

@@ -109,15 +109,10 @@ function identitySection(identity: Identity, baseUrl: string): Html {
 <h2 id="identity" class="visually-hidden">Identity</h2>
 <dl class="identity">
 ${identityOf(identity, baseUrl).map(
-  ([
-    term,
-    value,
-    kind,
-  ]) => html`<div><dt>${term}</dt><dd${kind === 'id' ? ID : NO_HTML}><bdi>${value}</bdi></dd></div>
-`,
+  ([term, value, kind]) =>
+    html`<div><dt>${term}</dt><dd${kind === 'id' ? ID : NO_HTML}><bdi>${value}</bdi></dd></div>`,
 )}</dl>
-</section>
-`;
+</section>`;
 }
 
 const ID = html` class="id"`;
@@ -127,14 +122,10 @@ function startsSection(baseUrl: string): Html {
 <h2 id="start">Get started</h2>
 <div class="starts">
 ${startsAt(baseUrl).map(
-  ({
-    title,
-    lines,
-  }) => html`<div><h3>${title}</h3><pre class="code" tabindex="0" aria-label="${title}">${lines.join('\n')}</pre></div>
-`,
+  ({ title, lines }) =>
+    html`<div><h3>${title}</h3><pre class="code" tabindex="0" aria-label="${title}">${lines.join('\n')}</pre></div>`,
 )}</div>
-</section>
-`;
+</section>`;
 }
 
 function routesSection(groups: readonly ReturnType<typeof linksOf>[]): Html {
@@ -145,18 +136,11 @@ ${groups.map(
 <div class="routes-head"><h3 id="routes-${id}">${title}</h3><p class="muted small">${note}</p></div>
 <ul>
 ${links.map(
-  ({
-    href,
-    method,
-    path,
-    summary,
-  }) => html`<li><a href="${href}"><span class="verb">${method}</span> ${path}</a><span class="what">${summary}</span></li>
-`,
+  ({ href, method, path, summary }) =>
+    html`<li><a href="${href}"><span class="verb">${method}</span> ${path}</a><span class="what">${summary}</span></li>`,
 )}</ul>
-</section>
-`,
-)}</section>
-`;
+</section>`,
+)}</section>`;
 }
 
 const HOME_STYLE = inlineStyle(`${POSTURE_STYLE}${FORM_STYLE}${CODE_STYLE}${ADDED_STYLE}

@@ -11,8 +11,7 @@ export function instancesSection(instances: Dashboard['instances']): Html {
   if (instances === undefined) return NO_HTML;
   return html`<section class="section" aria-labelledby="instances-heading">
 <h2 id="instances-heading">Instances</h2>
-${keyed('instances', instancesTable(instances))}</section>
-`;
+${keyed('instances', instancesTable(instances))}</section>`;
 }
 
 function instancesTable(instances: readonly DashboardInstance[]): Html {

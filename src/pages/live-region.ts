@@ -7,20 +7,17 @@ export function liveRegion(
   { markup, version }: Pick<LivePageContent, 'markup' | 'version'>,
 ): Html {
   return html`<div class="live-region" data-live="${topic}" data-version="${version}">
-${markup}</div>
-`;
+${markup}</div>`;
 }
 
 /** A view with its own URL: it is fetched again some time after each change. */
 export function liveView(topic: LiveTopic, version: string, content: Html): Html {
   return html`<div class="live-region" data-live="${topic}" data-version="${version}" data-view>
-${content}</div>
-`;
+${content}</div>`;
 }
 
 /** The line at the top that says whether the page is live; its space is reserved so that nothing shifts. */
-export const LIVE_STATUS = html`<div class="live-line needs-js"><p class="live-status" role="status" data-live-status="waiting">Connecting</p></div>
-`;
+export const LIVE_STATUS = html`<div class="live-line needs-js"><p class="live-status" role="status" data-live-status="waiting">Connecting</p></div>`;
 
 /** Marks a heading that would mislead once the connection is lost. */
 export const WHEN_LOST = html`<span data-when-lost hidden></span>`;

@@ -36,8 +36,7 @@ function notFoundPage(networkName: string, depth: number): HtmlPage {
 <p class="field"><label for="q">Search everything public</label><input id="q" name="q" type="search" placeholder="name, id, path or command" autocomplete="off" spellcheck="false"></p>
 <p class="field"><button type="submit">Search</button></p>
 </form>
-<p>Or start from the <a href="${top}/">home page</a>, the <a href="${top}/dashboard">dashboard</a>, the <a href="${top}/api-reference">API reference</a> or the <a href="${top}/cli-reference">CLI reference</a>.</p>
-`,
+<p>Or start from the <a href="${top}/">home page</a>, the <a href="${top}/dashboard">dashboard</a>, the <a href="${top}/api-reference">API reference</a> or the <a href="${top}/cli-reference">CLI reference</a>.</p>`,
     style: STYLE,
   });
 }

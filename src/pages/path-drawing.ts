@@ -40,8 +40,7 @@ export function pathDrawing(trust: DrawnTrust): Html {
 <ol>
 <li>${end(trust.from)}</li>
 ${hops.map(hopItem)}${left > 0 ? html`<li class="muted">and ${left} more</li>` : ''}</ol>
-</figure>
-`;
+</figure>`;
 }
 
 function hopsOf(trust: DrawnTrust): Hop[] {
@@ -115,8 +114,7 @@ function sinceWhen({ failed_test, valid_from, expires_at, revoked_at }: Candidat
 }
 
 function hopItem({ to, tone, mark, above, below }: Hop): Html {
-  return html`<li><div class="hop ${tone}"><span class="hop-text">${above}</span><span class="hop-arrow">${ARROW}${mark === '' ? '' : html`<span class="hop-mark" aria-hidden="true">${mark}</span>`}</span><span class="hop-text">${below}</span></div>${end(to)}</li>
-`;
+  return html`<li><div class="hop ${tone}"><span class="hop-text">${above}</span><span class="hop-arrow">${ARROW}${mark === '' ? '' : html`<span class="hop-mark" aria-hidden="true">${mark}</span>`}</span><span class="hop-text">${below}</span></div>${end(to)}</li>`;
 }
 
 function end(id: string): Html {

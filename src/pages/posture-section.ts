@@ -58,20 +58,16 @@ ${below}${
     ? NO_HTML
     : html`<ul id="warnings">
 ${findings.map(finding)}${unknown.map(
-  ({ sentence }) => html`<li>${withTimes(sentence)}</li>
-`,
-)}</ul>
-`
-}</section>
-`;
+  ({ sentence }) => html`<li>${withTimes(sentence)}</li>`,
+)}</ul>`
+}</section>`;
 }
 
 function finding({ rule, sentence }: Posture['findings'][number]): Html {
   const cure = FINDING_CURES[rule];
-  if (cure === undefined) return html`<li>${withTimes(sentence)}</li>\n`;
+  if (cure === undefined) return html`<li>${withTimes(sentence)}</li>`;
   const [href, command] = cure;
-  return html`<li><a href="${href}">${withTimes(sentence)}</a> <code>mesh-na ${command}</code></li>
-`;
+  return html`<li><a href="${href}">${withTimes(sentence)}</a> <code>mesh-na ${command}</code></li>`;
 }
 
 /** The verdict is also read from across a room, so it grows with the screen. */

@@ -30,24 +30,16 @@ ${groups.map(
 <h2><a href="#${id}">${title}</a></h2>
 <ul>
 ${links.map(
-  ({
-    anchor,
-    mark,
-    label,
-  }) => html`<li><a href="#${anchor}">${mark === '' ? '' : html`<span class="verb">${mark}</span> `}${label}</a></li>
-`,
+  ({ anchor, mark, label }) =>
+    html`<li><a href="#${anchor}">${mark === '' ? '' : html`<span class="verb">${mark}</span> `}${label}</a></li>`,
 )}</ul>
-</div>
-`,
-)}</nav>
-`;
+</div>`,
+)}</nav>`;
 }
 
 /** A name and what is said about it; without the end tags that HTML leaves to the writer, because there are thousands. */
 export function fieldItem(name: string, about: Content): Html {
-  return html`<div><dt>${name}<dd>${about}</div>
-`;
+  return html`<div><dt>${name}<dd>${about}</div>`;
 }
 
-export const nothingFits = html`<p class="empty" data-filter-none hidden>No matches.</p>
-`;
+export const nothingFits = html`<p class="empty" data-filter-none hidden>No matches.</p>`;

@@ -164,17 +164,13 @@ ${groups.map(
   ({ title, hits, more }) => html`<h2>${title}</h2>
 <ul>
 ${hits.map(
-  ({ href, label, about }) => html`<li><a href="${href}">${label}</a> <span>${about}</span></li>
-`,
+  ({ href, label, about }) => html`<li><a href="${href}">${label}</a> <span>${about}</span></li>`,
 )}${
   more === 0
     ? NO_HTML
-    : html`<li class="small muted">And ${shownCount(more)} more: narrow the search.</li>
-`
-}</ul>
-`,
-)}</div>
-`;
+    : html`<li class="small muted">And ${shownCount(more)} more: narrow the search.</li>`
+}</ul>`,
+)}</div>`;
 }
 
 const SEARCH_HINT =

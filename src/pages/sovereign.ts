@@ -39,8 +39,7 @@ export function sovereignPage(
     title: nameInCell(id),
     path: '/sovereign',
     networkName: ownName,
-    status: html`<p class="lede">${aboutOf(isOwn, node)}</p>
-`,
+    status: html`<p class="lede">${aboutOf(isOwn, node)}</p>`,
     body: html`${section('sovereign', 'Sovereign', html`${facts(factsOf(id, node))}${node === undefined ? NO_HTML : actions(id)}`)}${section(
       'out',
       'Whom it recognizes',
@@ -53,8 +52,7 @@ export function sovereignPage(
       'feed',
       'Revocation feed',
       isOwn ? OWN_FEED : feedFacts(feed),
-    )}${isOwn ? NO_HTML : section('revoked', 'Attestations it has revoked', revocations(id, pages, node?.revocations ?? []))}<p class="small muted">Raw data: <a href="./connectome.json">connectome.json</a>, <a href="./dashboard.json">dashboard.json</a>.</p>
-`,
+    )}${isOwn ? NO_HTML : section('revoked', 'Attestations it has revoked', revocations(id, pages, node?.revocations ?? []))}<p class="small muted">Raw data: <a href="./connectome.json">connectome.json</a>, <a href="./dashboard.json">dashboard.json</a>.</p>`,
   });
 }
 
@@ -83,8 +81,7 @@ function statesOf(edges: readonly EdgeRow[]): string {
 }
 
 function actions(id: string): Html {
-  return html`<p><a href="${atlasLink(id)}#selected">Show it in the atlas</a></p>
-`;
+  return html`<p><a href="${atlasLink(id)}#selected">Show it in the atlas</a></p>`;
 }
 
 type Side = 'out' | 'in';
@@ -102,8 +99,7 @@ function treaties(id: string, pages: SovereignPages, side: Side, edges: readonly
   return html`<div class="listing">
 ${edgesTable(side, `${all} ${caption}.`, shown.rows, { without: side === 'out' ? 'from' : 'to' })}
 ${pager(`Pages of treaties ${caption}`, shown, (page) => addressOf(id, { ...pages, [side]: page }, side))}
-</div>
-`;
+</div>`;
 }
 
 function revocations(id: string, pages: SovereignPages, rows: readonly BlastRadiusRow[]): Html {
@@ -113,8 +109,7 @@ function revocations(id: string, pages: SovereignPages, rows: readonly BlastRadi
   return html`<div class="listing">
 ${blastRadiusTable(caption, shown.rows)}
 ${pager('Pages of revoked attestations', shown, (revoked) => addressOf(id, { ...pages, revoked }, 'revoked'))}
-</div>
-`;
+</div>`;
 }
 
 function addressOf(id: string, pages: SovereignPages, part: string): string {
@@ -124,8 +119,7 @@ function addressOf(id: string, pages: SovereignPages, part: string): string {
   return `${sovereignAddress(id, parameters.join(''))}#${part}-heading`;
 }
 
-const OWN_FEED = html`<p>This authority publishes its own feed: <a href="./sovereign-revocation-feed">sovereign-revocation-feed</a>.</p>
-`;
+const OWN_FEED = html`<p>This authority publishes its own feed: <a href="./sovereign-revocation-feed">sovereign-revocation-feed</a>.</p>`;
 
 const FRESHNESS_TONES = { fresh: 'ok', watch: 'warn', stale: 'danger' } as const;
 

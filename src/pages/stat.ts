@@ -22,16 +22,14 @@ export interface Stat {
 
 export function stats(rows: readonly Stat[]): Html {
   return html`<ul class="stats">
-${rows.map(statItem)}</ul>
-`;
+${rows.map(statItem)}</ul>`;
 }
 
 /** Live updates replace only the value, so that they keep the line next to it. */
 function statItem({ label, field, value, note = NO_HTML, tone = 'neutral', series }: Stat): Html {
   const shown =
     value === null ? 'Not known' : typeof value === 'number' ? shownCount(value) : capital(value);
-  return html`<li><span class="stat-label">${label}</span>${series === undefined ? NO_HTML : spark(series)}${keyed(field, html`<span class="stat-value ${tone}"><strong>${shown}</strong> <small>${value === null ? NO_HTML : note}</small></span>`)}</li>
-`;
+  return html`<li><span class="stat-label">${label}</span>${series === undefined ? NO_HTML : spark(series)}${keyed(field, html`<span class="stat-value ${tone}"><strong>${shown}</strong> <small>${value === null ? NO_HTML : note}</small></span>`)}</li>`;
 }
 
 export const STAT_STYLE = `

@@ -38,8 +38,7 @@ ${keyed('caption', html`<caption id="${id}-caption">${caption}</caption>`)}
 <thead><tr>${columns.map(columnHead)}</tr></thead>
 ${keyed('rows', html`<tbody>${rows.map(tableRow)}</tbody>`)}
 </table>
-</div>
-`;
+</div>`;
 }
 
 function columnHead<Row>({ head, kind = '', sorting }: Column<Row>): Html {
@@ -57,8 +56,7 @@ function tableRowOf<Row>(columns: readonly Column<Row>[], row: Row): Html {
       ? html`<th scope="row"${names} data-label="${head}">${cell(row)}</th>`
       : html`<td${names} data-label="${head}">${cell(row)}</td>`;
   });
-  return html`<tr>${cells}</tr>
-`;
+  return html`<tr>${cells}</tr>`;
 }
 
 const LONGEST_KEY = 40;

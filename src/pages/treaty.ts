@@ -28,8 +28,7 @@ export function treatyPage(row: TreatyRow, model: GraphModel): HtmlPage {
     heading: 'Treaty',
     path: '/treaty',
     networkName: model.ownName,
-    status: html`<p class="lede">${sovereignLink(from)} recognizes ${sovereignLink(to)}. ${badge(stateBadge(lifecycle.state))}</p>
-`,
+    status: html`<p class="lede">${sovereignLink(from)} recognizes ${sovereignLink(to)}. ${badge(stateBadge(lifecycle.state))}</p>`,
     body: html`${section(
       'treaty',
       'Terms',
@@ -43,8 +42,7 @@ export function treatyPage(row: TreatyRow, model: GraphModel): HtmlPage {
         ['Required claims', freeForm(scope.claims)],
         ['Metadata', freeForm(treaty.metadata)],
       ]),
-    )}${section('keys', 'Keys of the recognized sovereign', keysOf(row))}${section('history', 'History', html`${history(row, model)}${row.status === 'active' ? whatIf(id, from, to) : ''}`)}<p class="small muted">Raw data: <a href="./recognition-treaties/${encodeURIComponent(id)}">the treaty with its signatures</a>, <a href="./connectome.json">connectome.json</a>.</p>
-`,
+    )}${section('keys', 'Keys of the recognized sovereign', keysOf(row))}${section('history', 'History', html`${history(row, model)}${row.status === 'active' ? whatIf(id, from, to) : ''}`)}<p class="small muted">Raw data: <a href="./recognition-treaties/${encodeURIComponent(id)}">the treaty with its signatures</a>, <a href="./connectome.json">connectome.json</a>.</p>`,
   });
 }
 
@@ -55,8 +53,7 @@ function keysOf({ treaty, followed }: TreatyRow): Html {
     (key) => html`${idValue(key)}${stateText(states.get(key))}`,
   );
   if (followed === undefined) return keys;
-  return html`${keys}<p class="small muted">The treaty follows this sovereign from one authority key to the next: ${followed.sequence} ${followed.sequence === 1 ? 'change' : 'changes'} so far, signed by the root key ${idValue(followed.root_public_key)}.</p>
-`;
+  return html`${keys}<p class="small muted">The treaty follows this sovereign from one authority key to the next: ${followed.sequence} ${followed.sequence === 1 ? 'change' : 'changes'} so far, signed by the root key ${idValue(followed.root_public_key)}.</p>`;
 }
 
 function stateText(key: AuthorityKey | undefined): Html {
@@ -74,8 +71,7 @@ function stateText(key: AuthorityKey | undefined): Html {
 function whatIf(id: string, from: string, to: string): Html {
   if (reference(from) !== from || reference(to) !== to) return NO_HTML;
   const link = trustLink({ from, to, asOf: '', without: [id] });
-  return html`<p><a href="${link}">What if it ended?</a></p>
-`;
+  return html`<p><a href="${link}">What if it ended?</a></p>`;
 }
 
 function rolesOf(roles: readonly string[]): Html {
@@ -88,17 +84,11 @@ function history({ treaty, lifecycle, revoked_at }: TreatyRow, model: GraphModel
   const isOver = state === 'expired';
   return html`<ol class="history">
 <li>Issued at ${timeText(treaty.issued_at)}</li>
-${predecessorsOf(model, treaty.treaty_id).map(
-  (id) => html`<li>Replaced ${treatyLink(id)}</li>
-`,
-)}${
+${predecessorsOf(model, treaty.treaty_id).map((id) => html`<li>Replaced ${treatyLink(id)}</li>`)}${
   revoked_at === null
-    ? html`<li>${isOver ? 'Expired' : 'Expires'} at ${timeText(treaty.expires_at)}</li>
-`
-    : html`<li>${successor === null ? 'Revoked' : 'Replaced'} at ${timeText(revoked_at)}${successor === null ? reasonText(reason) : html` by ${successorText(model, successor)}`}</li>
-`
-}</ol>
-`;
+    ? html`<li>${isOver ? 'Expired' : 'Expires'} at ${timeText(treaty.expires_at)}</li>`
+    : html`<li>${successor === null ? 'Revoked' : 'Replaced'} at ${timeText(revoked_at)}${successor === null ? reasonText(reason) : html` by ${successorText(model, successor)}`}</li>`
+}</ol>`;
 }
 
 function reasonText(reason: string | null): Html {

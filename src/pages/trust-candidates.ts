@@ -20,13 +20,10 @@ export function candidatesSection(
 <h2 id="considered">What else was considered</h2>
 ${
   candidates.length === 0
-    ? html`<p class="empty">No ${trusted ? 'other ' : ''}treaty is relevant.</p>
-`
+    ? html`<p class="empty">No ${trusted ? 'other ' : ''}treaty is relevant.</p>`
     : html`<ul class="treaties" id="candidates">
-${candidates.slice(0, MOST_LISTED).map((candidate) => candidateRow(question, candidate, trusted))}</ul>
-`
-}${more > 0 ? html`<p class="small muted">And ${shownCount(more)} more that are less closely related.</p>` : ''}</section>
-`;
+${candidates.slice(0, MOST_LISTED).map((candidate) => candidateRow(question, candidate, trusted))}</ul>`
+}${more > 0 ? html`<p class="small muted">And ${shownCount(more)} more that are less closely related.</p>` : ''}</section>`;
 }
 
 /** The label, tone and meaning of each test that a treaty may fail. */
@@ -63,8 +60,7 @@ function candidateRow(question: TrustPageQuestion, candidate: Candidate, trusted
   const [word, tone, meaning] = FAILED[failed_test];
   const isMissing = !trusted && hops !== null;
   return html`<li><p>${sovereignLink(from)} recognizes ${sovereignLink(to)} ${badge({ tone, word })}</p>
-<p class="small">${meaning(candidate)}${isMissing ? ' On its own, it would establish the trust.' : ''} <span class="muted">Treaty <span class="id">${treatyLink(treaty_id)}</span>${failed_test === 'left_out' ? html` · <a href="${trustLink(putBack(question, treaty_id))}">Put it back</a>` : ''}</span></p></li>
-`;
+<p class="small">${meaning(candidate)}${isMissing ? ' On its own, it would establish the trust.' : ''} <span class="muted">Treaty <span class="id">${treatyLink(treaty_id)}</span>${failed_test === 'left_out' ? html` · <a href="${trustLink(putBack(question, treaty_id))}">Put it back</a>` : ''}</span></p></li>`;
 }
 
 function putBack(question: TrustPageQuestion, treatyId: string): TrustPageQuestion {

@@ -38,18 +38,15 @@ export function trustForm(question: TrustPageQuestion, names: readonly string[])
 <p class="field"><label for="as-of">As of (UTC; empty for now)</label><input type="datetime-local" id="as-of" name="as_of" step="any" value="${localTime(asOf)}"></p>
 <p class="field"><button type="submit">Ask</button></p>
 ${without.length === 0 ? '' : leftOut(without)}</form>
-<datalist id="names">${names.map((name) => html`<option value="${name}"></option>`)}</datalist>
-`;
+<datalist id="names">${names.map((name) => html`<option value="${name}"></option>`)}</datalist>`;
 }
 
 function leftOut(without: readonly string[]): Html {
   return html`<fieldset class="left-out"><legend>As if these treaties had ended</legend>
 ${without.map(
   (id) =>
-    html`<label><input type="checkbox" name="without" value="${id}"${CHECKED}> <span class="id">${nameInCell(id)}</span></label>
-`,
-)}</fieldset>
-`;
+    html`<label><input type="checkbox" name="without" value="${id}"${CHECKED}> <span class="id">${nameInCell(id)}</span></label>`,
+)}</fieldset>`;
 }
 
 const CHECKED = html` checked`;
@@ -64,6 +61,5 @@ export function trustTeaser(from: string): Html {
   return html`<section class="section" aria-labelledby="trust">
 <h2 id="trust">Why does one sovereign trust another?</h2>
 ${trustForm({ from, to: '', asOf: '', without: [] }, [from])}
-</section>
-`;
+</section>`;
 }

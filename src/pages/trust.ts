@@ -71,12 +71,10 @@ function namesIn(answer: TrustPageAnswer, networkName: string): string[] {
 
 function answerSection(question: TrustPageQuestion, answer: TrustPageAnswer): Html {
   if (answer === null) {
-    return html`<p class="small muted" id="answer">Type the names of two sovereigns: the one that trusts, and the one that is trusted. The <a href="./atlas">atlas</a> lists those that treaties name.</p>
-`;
+    return html`<p class="small muted" id="answer">Type the names of two sovereigns: the one that trusts, and the one that is trusted. The <a href="./atlas">atlas</a> lists those that treaties name.</p>`;
   }
   if ('problem' in answer) {
-    return html`<p class="notice danger" id="answer">${answer.problem}.</p>
-`;
+    return html`<p class="notice danger" id="answer">${answer.problem}.</p>`;
   }
   const { explanation } = answer;
   return html`<section class="section" aria-labelledby="answer">
@@ -88,8 +86,7 @@ function verdict(answer: ExplainedTrust): Html {
   const { trusted, reason } = answer;
   const word = reason === 'indeterminate' ? 'Not known' : trusted ? 'Trusted' : 'Not trusted';
   return html`<div class="posture ${trusted ? 'ok' : 'warn'}"><h2 id="answer">${word}</h2>
-<p>${condition(answer)}${sentence(answer)} <code>${reason}</code></p></div>
-`;
+<p>${condition(answer)}${sentence(answer)} <code>${reason}</code></p></div>`;
 }
 
 /** The time and the treaties that the answer assumes. */
@@ -122,8 +119,7 @@ function untilFacts({ trusted_until, path_until }: TrustExplanation): Html {
   return html`<dl class="facts">
 <dt>Trusted until</dt><dd>${exactTime(trusted_until)}, if nothing else changes</dd>
 <dt>This path valid until</dt><dd>${exactTime(path_until)}</dd>
-</dl>
-`;
+</dl>`;
 }
 
 function pathList(question: TrustPageQuestion, { path, explanation }: ExplainedTrust): Html {
@@ -140,8 +136,7 @@ function pathStep(question: TrustPageQuestion, edge: EdgeRow, terms: Terms | und
   const { from, to, lifecycle_state, valid_from, expires_at, treaty_id, status } = edge;
   return html`<li><p>${sovereignLink(from)} recognizes ${sovereignLink(to)} ${badge(stateBadge(lifecycle_state))}</p>
 <p class="small muted">From ${exactTime(valid_from)} until ${exactTime(expires_at)}.${termsText(terms)}${followedText(edge)} Treaty <span class="id">${treatyLink(treaty_id)}</span></p>
-${status === 'active' ? whatIf(question, [treaty_id], 'What if it ended?') : ''}</li>
-`;
+${status === 'active' ? whatIf(question, [treaty_id], 'What if it ended?') : ''}</li>`;
 }
 
 function termsText(terms: Terms | undefined): string {
@@ -160,8 +155,7 @@ function cutSection(question: TrustPageQuestion, { state, size, treaties }: Trus
 <h2 id="cut">What the trust rests on</h2>
 ${
   state === 'indeterminate'
-    ? html`<p>The trust would end only if at least ${size} treaties ended: too many to list.</p>
-`
+    ? html`<p>The trust would end only if at least ${size} treaties ended: too many to list.</p>`
     : html`<p>${size === 1 ? 'The trust ends with this treaty:' : `The trust ends only if these ${size} treaties all end:`}</p>
 <ul class="treaties" id="cut-treaties">
 ${treaties.map((treaty) => cutRow(question, treaty))}</ul>
@@ -174,20 +168,17 @@ ${
       )
     : ''
 }`
-}</section>
-`;
+}</section>`;
 }
 
 function cutRow(question: TrustPageQuestion, { from, to, treaty_id }: TreatyEnds): Html {
-  return html`<li><p>${sovereignLink(from)} recognizes ${sovereignLink(to)}</p><p class="small muted">Treaty <span class="id">${treatyLink(treaty_id)}</span></p>${whatIf(question, [treaty_id], 'What if it ended?')}</li>
-`;
+  return html`<li><p>${sovereignLink(from)} recognizes ${sovereignLink(to)}</p><p class="small muted">Treaty <span class="id">${treatyLink(treaty_id)}</span></p>${whatIf(question, [treaty_id], 'What if it ended?')}</li>`;
 }
 
 function whatIf(question: TrustPageQuestion, ids: readonly string[], text: string): Html {
   const without = [...new Set([...question.without, ...ids])];
   if (without.length > MAX_LEFT_OUT) return NO_HTML;
-  return html`<p class="small"><a href="${trustLink({ ...question, without })}">${text}</a></p>
-`;
+  return html`<p class="small"><a href="${trustLink({ ...question, without })}">${text}</a></p>`;
 }
 
 function evidenceSection(question: TrustPageQuestion, answer: ExplainedTrust): Html {
@@ -201,8 +192,7 @@ function evidenceSection(question: TrustPageQuestion, answer: ExplainedTrust): H
 </dl>
 <p><a href="${trustDataLink(question)}" download="trust-path.json">Download this answer as JSON</a></p>
 <p class="small muted">The digest covers the current canonical <a href="./recognition-graph">recognition-graph</a>, whose rows contain every timestamp that the answer depends on.</p>
-</section>
-`;
+</section>`;
 }
 
 function name(id: string): Html {

@@ -39,16 +39,9 @@ const MOST_LISTED = 50;
 export function shortList(texts: readonly string[], show: (text: string) => Html): Html {
   const left = texts.length - MOST_LISTED;
   return html`<ul class="plain">
-${texts.slice(0, MOST_LISTED).map(
-  (text) => html`<li>${show(text)}</li>
-`,
-)}${
-  left > 0
-    ? html`<li class="muted">and ${left} more in the JSON</li>
-`
-    : ''
-}</ul>
-`;
+${texts.slice(0, MOST_LISTED).map((text) => html`<li>${show(text)}</li>`)}${
+  left > 0 ? html`<li class="muted">and ${left} more in the JSON</li>` : ''
+}</ul>`;
 }
 
 /** Shows free-form members as they were sent. */
