@@ -1,10 +1,10 @@
 /** `/capability`: the registered agents with one capability [core-4-6]. */
 
 import type { AgentDescriptor } from '../protocol/records/agent-descriptor.ts';
+import { counted } from './counts.ts';
 import { detailsPage, section } from './details-page.ts';
 import { emptyState } from './empty-state.ts';
 import type { HtmlPage } from './frame.ts';
-import { counted } from './graph-drawing.ts';
 import { nameInCell, nameInLink } from './graph-names.ts';
 import { type Html, html, NO_HTML } from './html.ts';
 import { type Column, table } from './table.ts';

@@ -1,11 +1,11 @@
 /** `/connectome`: the whole recognition graph on one page [service-read-endpoints], [core-6-3]. */
 
 import { browserScript } from './browser-script.ts';
-import { shownCount } from './counts.ts';
+import { counted, shownCount } from './counts.ts';
 import { emptyState, TO_IMPORT, TO_ISSUE } from './empty-state.ts';
 import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
-import { counted, type DrawnGraph } from './graph-drawing.ts';
+import type { DrawnGraph } from './graph-drawing.ts';
 import type { GraphModel } from './graph-model.ts';
 import { graphSection } from './graph-section.ts';
 import { GRAPH_STYLE } from './graph-style.ts';

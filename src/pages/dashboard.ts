@@ -19,6 +19,7 @@ import { emptyState, TO_IMPORT, TO_ISSUE } from './empty-state.ts';
 import { fleetSection } from './fleet-section.ts';
 import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
+import { EDGE_STATES } from './graph-model.ts';
 import { nameInCell } from './graph-names.ts';
 import { badge, stateBadge } from './graph-tables.ts';
 import { type DrawnHistory, HISTORY_PLACE, withHistory } from './history-section.ts';
@@ -30,7 +31,7 @@ import { instancesSection } from './instances-table.ts';
 import type { LivePageContent } from './live-content.ts';
 import { LIVE_STATUS, LIVE_STYLE, liveRegion } from './live-region.ts';
 import { POSTURE_STYLE, postureSection } from './posture-section.ts';
-import { STAT_STYLE, type Stat, stats, type Tone } from './stat.ts';
+import { bar, STAT_STYLE, type Stat, stats, type Tone } from './stat.ts';
 import { ADDED_STYLE } from './style.ts';
 import { type Column, shortKey, TABLE_STYLE, table } from './table.ts';
 import { attestationLink, capital, sovereignLink, timeText, treatyLink } from './values.ts';
@@ -106,7 +107,7 @@ function statsOf(model: Dashboard): Stat[] {
       field: 'revocation_feed_summary.freshness',
       value: feeds.freshness,
       note: html`${shown('revocation_feed_summary.count', feeds.count)} imported`,
-      tone: freshnessTone(feeds.freshness),
+      tone: stateBadge(feeds.freshness).tone,
     },
     {
       label: 'Trust cycle',
@@ -135,48 +136,35 @@ function successionStat({ state, active, followed }: DashboardSuccession): Stat 
 
 function cycleTone({ status, freshness }: TrustCycleSummary): Tone {
   if (status === 'failed') return 'danger';
-  return status === 'verified' ? freshnessTone(freshness) : 'neutral';
-}
-
-function freshnessTone(freshness: string): Tone {
-  if (freshness === 'fresh') return 'ok';
-  if (freshness === 'watch') return 'warn';
-  return freshness === 'stale' ? 'danger' : 'neutral';
+  return status === 'verified' ? stateBadge(freshness).tone : 'neutral';
 }
 
 function treatiesSection({ treaty_summary: summary, treaties }: Dashboard): Html {
   const urgent = treaties.filter(({ lifecycle_state: state }) => isUrgent(state));
-  const parts = barOf(summary);
   return html`<section class="section" aria-labelledby="treaties-heading">
 <div class="section-head"><h2 id="treaties-heading">Treaties</h2><a href="./connectome">See all in the Connectome</a></div>
-${summary.total === 0 ? '' : keyed('bar', bar(parts))}
-${keyed('states', stateCounts(parts))}
+${summary.total === 0 ? '' : keyed('bar', treatyBar(summary))}
+${keyed('states', stateCounts(summary))}
 ${urgent.length === 0 ? untroubled(summary) : urgentTable(urgent, summary)}</section>`;
 }
 
-function bar(parts: ReturnType<typeof barOf>): Html {
-  return html`<svg class="bar" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true">${parts.map(({ tone, state, x, width }) => html`<rect class="${tone} s-${state}" x="${x}" width="${width}" height="3"/>`)}</svg>`;
-}
-
-function stateCounts(parts: ReturnType<typeof barOf>): Html {
-  return html`<ul class="states">
-${parts.map(
-  (part) =>
-    html`<li>${badge(part)} <span class="state-count" data-field="treaty_summary.${part.state}">${shownCount(part.count)}</span></li>`,
-)}</ul>`;
-}
-
-const BAR = ['active', 'expiring_soon', 'expired', 'revoked', 'replaced'] as const;
-
-function barOf(summary: TreatySummary) {
-  let x = 0;
-  return BAR.map((state) => {
-    const count = summary[state];
-    const width = summary.total === 0 ? 0 : Math.round((1000 * count) / summary.total) / 10;
-    const part = { state, ...stateBadge(state), count, width, x: Math.round(x * 10) / 10 };
-    x += width;
-    return part;
+function treatyBar(summary: TreatySummary): Html {
+  let end = 0;
+  const parts = EDGE_STATES.map((state) => {
+    const start = Math.round(end * 10) / 10;
+    const width = Math.round((1000 * summary[state]) / summary.total) / 10;
+    end += width;
+    return [`${stateBadge(state).tone} s-${state}`, start, width] as const;
   });
+  return bar(parts);
+}
+
+function stateCounts(summary: TreatySummary): Html {
+  return html`<ul class="states">
+${EDGE_STATES.map(
+  (state) =>
+    html`<li>${badge(stateBadge(state))} <span class="state-count" data-field="treaty_summary.${state}">${shownCount(summary[state])}</span></li>`,
+)}</ul>`;
 }
 
 function isUrgent(state: string): boolean {
@@ -292,11 +280,7 @@ const FEED_COLUMNS: readonly Column<DashboardFeed>[] = [
     isHead: true,
     cell: ({ issuer_sovereign_id }) => sovereignLink(issuer_sovereign_id),
   },
-  {
-    head: 'Freshness',
-    kind: 'first',
-    cell: ({ freshness: word }) => badge({ word, tone: freshnessTone(word) }),
-  },
+  { head: 'Freshness', kind: 'first', cell: ({ freshness }) => badge(stateBadge(freshness)) },
   {
     head: 'Imported',
     kind: 'nowrap first',

@@ -1,12 +1,13 @@
 /** The fleet: how many nodes are healthy, unwell, silent and lapsing, as a whole and by role. Only counts are public. */
+import type { SeriesName } from '../protocol/rows/history.ts';
 import type { Fleet, NodeCounts, RoleCounts } from '../protocol/rows/posture.ts';
-import { shownCount } from './counts.ts';
+import { counted, shownCount } from './counts.ts';
 import { emptyState } from './empty-state.ts';
-import { counted } from './graph-drawing.ts';
 import { nameInCell } from './graph-names.ts';
 import { type Html, html, keyed } from './html.ts';
-import { type Stat, stats } from './stat.ts';
+import { bar, type Stat, stats, type Tone } from './stat.ts';
 import { type Column, table } from './table.ts';
+import { capital } from './values.ts';
 
 export function fleetSection(fleet: Fleet | null, active: number, tracked: number): Html {
   return html`<section class="section" aria-labelledby="fleet-heading">
@@ -33,59 +34,30 @@ function fleetBar(fleet: Fleet | null): Html {
   const ok = Math.round((100 * healthy) / expected);
   const bad = Math.round((100 * unwell) / expected);
   // Nodes that are unwell and silent are drawn as unwell.
-  const parts = [
+  return bar([
     ['ok', 0, ok],
     ['danger', ok, bad],
     ['warn', ok + bad, 100 - ok - bad],
-  ] as const;
-  return html`<svg class="bar" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true">${parts.map(([tone, x, width]) => html`<rect class="${tone}" x="${x}" width="${width}" height="3"/>`)}</svg>`;
+  ]);
 }
 
 function fleetStats(fleet: Fleet | null, active: number, tracked: number): Stat[] {
-  const { expected = null, healthy = null, unwell = null, silent = null } = fleet ?? {};
-  const { lapsing = null, lapsed = null } = fleet ?? {};
-  const of =
-    expected === null
-      ? ''
-      : `of ${counted(expected, 'node')} that ${expected === 1 ? 'reports' : 'report'}`;
+  const expected = fleet?.expected ?? 0;
+  const reporting = `of ${counted(expected, 'node')} that ${expected === 1 ? 'reports' : 'report'}`;
+  /** The tone is that of any number but 0; the series shows how the number changed. */
+  const rows: readonly (readonly [keyof NodeCounts | 'lapsed', string, Tone, SeriesName?])[] = [
+    ['healthy', reporting, 'ok'],
+    ['unwell', 'last report not healthy', 'danger', 'unhealthy_nodes'],
+    ['silent', 'no recent contact', 'warn', 'silent_nodes'],
+    ['lapsing', 'not renewed yet', 'warn'],
+    ['lapsed', 'not renewed in time', 'danger'],
+  ];
   return [
-    {
-      label: 'Healthy',
-      field: 'fleet.healthy',
-      value: healthy,
-      note: of,
-      tone: healthy ? 'ok' : 'neutral',
-    },
-    {
-      label: 'Unwell',
-      field: 'fleet.unwell',
-      value: unwell,
-      note: 'last report not healthy',
-      tone: toneOf(unwell, 'danger'),
-      series: 'unhealthy_nodes',
-    },
-    {
-      label: 'Silent',
-      field: 'fleet.silent',
-      value: silent,
-      note: 'no recent contact',
-      tone: toneOf(silent, 'warn'),
-      series: 'silent_nodes',
-    },
-    {
-      label: 'Lapsing',
-      field: 'fleet.lapsing',
-      value: lapsing,
-      note: 'not renewed yet',
-      tone: toneOf(lapsing, 'warn'),
-    },
-    {
-      label: 'Lapsed',
-      field: 'fleet.lapsed',
-      value: lapsed,
-      note: 'not renewed in time',
-      tone: toneOf(lapsed, 'danger'),
-    },
+    ...rows.map(([name, note, tone, series]): Stat => {
+      const value = fleet?.[name] ?? null;
+      const field = `fleet.${name}`;
+      return { label: capital(name), field, value, note, tone: value ? tone : 'neutral', series };
+    }),
     {
       label: 'Active nodes',
       field: 'nodes.active',
@@ -94,10 +66,6 @@ function fleetStats(fleet: Fleet | null, active: number, tracked: number): Stat[
       series: 'active_nodes',
     },
   ];
-}
-
-function toneOf(count: number | null, tone: 'warn' | 'danger'): Stat['tone'] & string {
-  return count !== null && count > 0 ? tone : 'neutral';
 }
 
 function rolesTable(fleet: Fleet | null): Html {

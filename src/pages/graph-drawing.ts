@@ -1,5 +1,5 @@
 /** The geometry of a drawn graph. The layout is computed once per graph and cached. */
-import { shownCount } from './counts.ts';
+import { counted } from './counts.ts';
 import { type Label, placeLabels } from './graph-labels.ts';
 import {
   type GraphLayout,
@@ -8,13 +8,7 @@ import {
   MOST_DRAWN_TREATIES,
   type Point,
 } from './graph-layout.ts';
-import {
-  EDGE_STATES,
-  type GraphLink,
-  type GraphModel,
-  type GraphNode,
-  STATE_WORDS,
-} from './graph-model.ts';
+import { EDGE_STATES, type GraphLink, type GraphModel, type GraphNode } from './graph-model.ts';
 import { nameInCell, nameInDrawing } from './graph-names.ts';
 
 export interface DrawingTexts {
@@ -162,11 +156,7 @@ function titleOfNode({ isOwn, outgoing, incoming, revocations }: GraphNode, name
 
 function titleOfLink({ from, to, treaties, state }: GraphLink): string {
   const several = treaties.length === 1 ? '' : ` (${treaties.length} treaties)`;
-  return `${nameInCell(from.id)} recognizes ${nameInCell(to.id)}: ${STATE_WORDS[state]}${several}`;
-}
-
-export function counted(count: number, one: string, many = `${one}s`): string {
-  return `${shownCount(count)} ${count === 1 ? one : many}`;
+  return `${nameInCell(from.id)} recognizes ${nameInCell(to.id)}: ${state.replace('_', ' ')}${several}`;
 }
 
 /** Leads from rim to rim; curved when there is also an arrow back. */

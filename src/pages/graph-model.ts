@@ -7,14 +7,6 @@ export type EdgeState = EdgeRow['lifecycle_state'];
 /** From most to least important. */
 export const EDGE_STATES = ['active', 'expiring_soon', 'expired', 'revoked', 'replaced'] as const;
 
-export const STATE_WORDS: Readonly<Record<EdgeState, string>> = {
-  active: 'active',
-  expiring_soon: 'expiring soon',
-  expired: 'expired',
-  revoked: 'revoked',
-  replaced: 'replaced',
-};
-
 export interface GraphNode {
   readonly index: number;
   readonly id: string;

@@ -2,14 +2,9 @@
  * The recognition graph as a picture: sovereigns are links in the tab order, and treaties are arrows whose color and
  * pattern show their state. Scripts let the reader zoom and pan.
  */
-import { counted, type Drawing, type DrawnLink, type DrawnNode } from './graph-drawing.ts';
-import {
-  EDGE_STATES,
-  type EdgeState,
-  type GraphLink,
-  type GraphNode,
-  STATE_WORDS,
-} from './graph-model.ts';
+import { counted } from './counts.ts';
+import type { Drawing, DrawnLink, DrawnNode } from './graph-drawing.ts';
+import { EDGE_STATES, type EdgeState, type GraphLink, type GraphNode } from './graph-model.ts';
 import { atlasLink } from './graph-names.ts';
 import { type Html, html, keyed, NO_HTML } from './html.ts';
 import { capital } from './values.ts';
@@ -96,7 +91,7 @@ function legend({ about, nodes }: Drawing, states: readonly EdgeState[]): Html {
 <ul>
 ${states.map(
   (state) =>
-    html`<li><svg viewBox="0 0 44 12" width="44" height="12" aria-hidden="true"><path class="link s-${state}" d="M1 6H34"/><path class="arrow s-${state}" d="M34 2 42 6 34 10z"/></svg>${capital(STATE_WORDS[state])}</li>`,
+    html`<li><svg viewBox="0 0 44 12" width="44" height="12" aria-hidden="true"><path class="link s-${state}" d="M1 6H34"/><path class="arrow s-${state}" d="M34 2 42 6 34 10z"/></svg>${capital(state)}</li>`,
 )}${nodes.some(({ node }) => node.isOwn) ? OWN_LEGEND : ''}${
   nodes.some(({ node }) => node.revocations.length > 0) ? EVIDENCE_LEGEND : ''
 }</ul>

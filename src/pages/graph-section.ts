@@ -1,7 +1,7 @@
 /** The drawing that the pages of the graph share. */
-import { shownCount } from './counts.ts';
+import { counted, shownCount } from './counts.ts';
 import { emptyState, TO_ISSUE } from './empty-state.ts';
-import { counted, type DrawnGraph, isTooLarge } from './graph-drawing.ts';
+import { type DrawnGraph, isTooLarge } from './graph-drawing.ts';
 import { MOST_DRAWN_NODES, MOST_DRAWN_TREATIES } from './graph-layout.ts';
 import type { GraphModel, GraphNode } from './graph-model.ts';
 import { nameInCell } from './graph-names.ts';

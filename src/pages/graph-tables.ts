@@ -1,18 +1,21 @@
 /** Tables of treaties and revocations, with everything that the drawing shows. */
 import type { BlastRadiusRow, EdgeRow, RevokedMaterial } from '../protocol/rows/graph.ts';
-import { EDGE_STATES, type EdgeState, type GraphModel, STATE_WORDS } from './graph-model.ts';
+import { EDGE_STATES, type EdgeState, type GraphModel } from './graph-model.ts';
 import { nameInCell } from './graph-names.ts';
 import { type Content, type Html, html, NO_HTML } from './html.ts';
+import type { Tone } from './stat.ts';
 import { type Column, table } from './table.ts';
 import type { TreatyOrder } from './treaty-query.ts';
 import { capital, idText, sovereignLink, timeText, treatyLink } from './values.ts';
 
-const STATE_TONES: Readonly<Record<EdgeState, string>> = {
+/** The tones of the words that documents have for a state of a treaty or a feed; of others it is neutral. */
+const STATE_TONES: Readonly<Record<string, Tone>> = {
   active: 'ok',
   expiring_soon: 'warn',
-  expired: 'neutral',
   revoked: 'danger',
-  replaced: 'neutral',
+  fresh: 'ok',
+  watch: 'warn',
+  stale: 'danger',
 };
 
 /** A word on a background whose color shows its meaning. */
@@ -22,13 +25,11 @@ export function badge({ tone, word }: { readonly tone: string; readonly word: st
 
 export interface StateBadge {
   readonly word: string;
-  readonly tone: string;
+  readonly tone: Tone;
 }
 
 export function stateBadge(state: string): StateBadge {
-  const known = EDGE_STATES.find((each) => each === state);
-  if (known === undefined) return { word: state, tone: 'neutral' };
-  return { word: STATE_WORDS[known], tone: STATE_TONES[known] };
+  return { word: state.replace('_', ' '), tone: STATE_TONES[state] ?? 'neutral' };
 }
 
 /** Chooses among the states of treaties. */
@@ -36,7 +37,7 @@ export function stateField(chosen: EdgeState | null): Html {
   return html`<p class="field"><label for="state">Treaty state</label><select id="state" name="state"><option value="">Any</option>
 ${EDGE_STATES.map(
   (state) =>
-    html`<option value="${state}"${state === chosen ? SELECTED : NO_HTML}>${capital(STATE_WORDS[state])}</option>`,
+    html`<option value="${state}"${state === chosen ? SELECTED : NO_HTML}>${capital(state)}</option>`,
 )}</select></p>`;
 }
 

@@ -1,8 +1,7 @@
 /** What ends on each of the next days, as a strip of a calendar. */
 import { type HorizonSummary, LAPSING_KINDS, type LapsingKind } from '../protocol/rows/horizon.ts';
-import { shownCount } from './counts.ts';
+import { counted, shownCount } from './counts.ts';
 import { emptyState } from './empty-state.ts';
-import { counted } from './graph-drawing.ts';
 import { type Html, html, keyed } from './html.ts';
 
 const WEEKDAYS = new Intl.DateTimeFormat('en', { weekday: 'short', timeZone: 'UTC' });

@@ -1,6 +1,7 @@
 /** Lists the linked instances [core-6-5]: which one writes, and which could take over at once. */
+
 import type { Dashboard, DashboardInstance } from '../protocol/rows/dashboard.ts';
-import { counted } from './graph-drawing.ts';
+import { counted } from './counts.ts';
 import { badge } from './graph-tables.ts';
 import { type Html, html, keyed, NO_HTML } from './html.ts';
 import { type Column, table } from './table.ts';

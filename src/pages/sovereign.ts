@@ -2,13 +2,13 @@
 
 import type { DashboardFeed } from '../protocol/rows/dashboard.ts';
 import type { BlastRadiusRow, EdgeRow } from '../protocol/rows/graph.ts';
+import { counted } from './counts.ts';
 import { detailsPage, type Fact, facts, section } from './details-page.ts';
 import { emptyState } from './empty-state.ts';
 import type { HtmlPage } from './frame.ts';
-import { counted } from './graph-drawing.ts';
 import type { GraphModel, GraphNode } from './graph-model.ts';
 import { atlasLink, nameInCell, nameInFull } from './graph-names.ts';
-import { badge, blastRadiusTable, edgesTable } from './graph-tables.ts';
+import { badge, blastRadiusTable, edgesTable, stateBadge } from './graph-tables.ts';
 import { type Html, html, NO_HTML } from './html.ts';
 import { pager, rowPage } from './table.ts';
 import { idValue, sovereignAddress, timeText } from './values.ts';
@@ -121,13 +121,11 @@ function addressOf(id: string, pages: SovereignPages, part: string): string {
 
 const OWN_FEED = html`<p>This authority publishes its own feed: <a href="./sovereign-revocation-feed">sovereign-revocation-feed</a>.</p>`;
 
-const FRESHNESS_TONES = { fresh: 'ok', watch: 'warn', stale: 'danger' } as const;
-
 function feedFacts(feed: DashboardFeed | undefined): Html {
   if (feed === undefined) return emptyState('None of its feeds has been imported.');
   const { freshness, imported_at, revoked_count, sequence, feed_id } = feed;
   return facts([
-    ['Freshness', badge({ tone: FRESHNESS_TONES[freshness], word: freshness })],
+    ['Freshness', badge(stateBadge(freshness))],
     ['Imported', timeText(imported_at)],
     ['Revokes', counted(revoked_count, 'attestation')],
     ['Sequence', nameInCell(String(sequence))],

@@ -17,7 +17,7 @@ export interface Stat {
   readonly note?: Content;
   readonly tone?: Tone;
   /** The series that shows how the value changed. */
-  readonly series?: SeriesName;
+  readonly series?: SeriesName | undefined;
 }
 
 export function stats(rows: readonly Stat[]): Html {
@@ -30,6 +30,11 @@ function statItem({ label, field, value, note = NO_HTML, tone = 'neutral', serie
   const shown =
     value === null ? 'Not known' : typeof value === 'number' ? shownCount(value) : capital(value);
   return html`<li><span class="stat-label">${label}</span>${series === undefined ? NO_HTML : spark(series)}${keyed(field, html`<span class="stat-value ${tone}"><strong>${shown}</strong> <small>${value === null ? NO_HTML : note}</small></span>`)}</li>`;
+}
+
+/** A bar of parts, each with its classes and its place in percent. */
+export function bar(parts: readonly (readonly [names: string, x: number, width: number])[]): Html {
+  return html`<svg class="bar" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true">${parts.map(([names, x, width]) => html`<rect class="${names}" x="${x}" width="${width}" height="3"/>`)}</svg>`;
 }
 
 export const STAT_STYLE = `

@@ -4,6 +4,7 @@ import { shownCount } from './counts.ts';
 import { nameInCell } from './graph-names.ts';
 import { badge, type StateBadge } from './graph-tables.ts';
 import { type Content, type Html, html } from './html.ts';
+import type { Tone } from './stat.ts';
 import { type TrustPageQuestion, trustLink } from './trust-form.ts';
 import { exactTime, sovereignLink, treatyLink } from './values.ts';
 
@@ -28,7 +29,7 @@ ${candidates.slice(0, MOST_LISTED).map((candidate) => candidateRow(question, can
 
 /** The label, tone and meaning of each test that a treaty may fail. */
 const FAILED: Readonly<
-  Record<Candidate['failed_test'], readonly [string, string, (candidate: Candidate) => Content]>
+  Record<Candidate['failed_test'], readonly [string, Tone, (candidate: Candidate) => Content]>
 > = {
   left_out: ['left out', 'neutral', () => 'The question excludes it.'],
   not_issued: [

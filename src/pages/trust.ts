@@ -2,6 +2,7 @@
  * `/trust`: why one sovereign does or does not trust another [service-read-endpoints], [core-6-3-1]. Every question is
  * a plain URL, so it works without scripts and can be bookmarked and shared.
  */
+
 import { MAX_LEFT_OUT } from '../protocol/contract/inputs.ts';
 import type {
   EdgeRow,
@@ -10,9 +11,9 @@ import type {
   TrustCut,
   TrustExplanation,
 } from '../protocol/rows/graph.ts';
+import { counted } from './counts.ts';
 import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
-import { counted } from './graph-drawing.ts';
 import { nameInCell } from './graph-names.ts';
 import { badge, stateBadge } from './graph-tables.ts';
 import { type Html, html, NO_HTML } from './html.ts';

@@ -1,7 +1,8 @@
 /** The page that explains why one sovereign trusts another [core-6-3-1]. */
+
 import Type from 'typebox';
 import { REFUSALS, Refusal } from '../../base/refusal.ts';
-import { counted } from '../../pages/graph-drawing.ts';
+import { counted } from '../../pages/counts.ts';
 import { type TrustPageAnswer, trustPage } from '../../pages/trust.ts';
 import type { TrustPageQuestion } from '../../pages/trust-form.ts';
 import type { ExplainedTrust } from '../../protocol/rows/graph.ts';
