@@ -5,8 +5,7 @@ import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { createLivePages, type LiveForm } from '../src/edge/live-pages.ts';
 import { connectomeMain } from '../src/pages/connectome.ts';
-import type { LiveTopic } from '../src/pages/live-content.ts';
-import { LivePageContent } from '../src/pages/live-content.ts';
+import { type LiveTopic, liveContent } from '../src/pages/live-content.ts';
 import {
   documentText,
   type PublishedDocument,
@@ -253,7 +252,7 @@ test('one changed treaty of 2,000 is a message of a few hundred bytes', (t) => {
   };
   const cache = createDocumentCache(new Int32Array(new SharedArrayBuffer(1024)));
   const render = (_topic: LiveTopic, document: PublishedDocument) =>
-    new LivePageContent(connectomeMain(graphOf(JSON.parse(documentText(document)))));
+    liveContent(connectomeMain(graphOf(JSON.parse(documentText(document)))));
   const pages = createLivePages(cache, render, () => true);
   const bytes = new Map<LiveForm, number>();
   pages.onChange((_topic, form, message) => bytes.set(form, Buffer.byteLength(message)));

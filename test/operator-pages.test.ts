@@ -6,7 +6,7 @@ import { withoutPause } from '../src/base/slices.ts';
 import { connectomeMain, connectomePage } from '../src/pages/connectome.ts';
 import { layoutGraph } from '../src/pages/graph-layout.ts';
 import { nameInCell, reference } from '../src/pages/graph-names.ts';
-import { LivePageContent } from '../src/pages/live-content.ts';
+import { liveContent } from '../src/pages/live-content.ts';
 import { treatiesCsv } from '../src/pages/treaties-csv.ts';
 import {
   EVERY_TREATY,
@@ -271,7 +271,7 @@ suite('treaties of any number', () => {
     assert.deepEqual(visit.problems, []);
 
     const graph = graphOf(connectomeOf(400, 2000));
-    const content = new LivePageContent(connectomeMain(graph));
+    const content = liveContent(connectomeMain(graph));
     const { document: large } = connectomePage(graph, content, EVERY_TREATY);
     t.diagnostic(`${large.bytes.byteLength} bytes for 2,000 treaties`);
     assert.ok(large.bytes.byteLength < 100_000, `${large.bytes.byteLength} bytes`);

@@ -4,6 +4,7 @@
  */
 
 import { LIVE_TOPICS, type LiveContent, type LiveTopic } from '../pages/live-content.ts';
+import { patchBetween } from '../pages/live-patch.ts';
 import type { PublishedDocument } from '../protocol/contract/documents.ts';
 import type { DocumentCache } from '../protocol/contract/publications.ts';
 
@@ -103,8 +104,8 @@ export function createLivePages(
   };
 }
 
-function wholeMessage(topic: LiveTopic, { html }: LiveContent): string {
-  return JSON.stringify({ topic, html });
+function wholeMessage(topic: LiveTopic, { markup }: LiveContent): string {
+  return JSON.stringify({ topic, html: markup.text });
 }
 
 /** A viewer with another version fetches the page. */
@@ -117,10 +118,10 @@ function patchMessage(
   before: LiveContent | undefined,
   after: LiveContent,
 ): string {
-  const patch = before === undefined ? null : after.patchFrom(before);
-  if (before === undefined || patch === null || patch.length > MOST_PATCH_CHARACTERS) {
-    return versionMessage(topic, after);
-  }
+  const patch = before === undefined ? null : patchBetween(before.markup, after.markup);
+  if (before === undefined || patch === null) return versionMessage(topic, after);
+  const operations = JSON.stringify(patch);
+  if (operations.length > MOST_PATCH_CHARACTERS) return versionMessage(topic, after);
   const head = JSON.stringify({ topic, from: before.version, version: after.version });
-  return `${head.slice(0, -1)},"patch":${patch}}`;
+  return `${head.slice(0, -1)},"patch":${operations}}`;
 }

@@ -18,8 +18,7 @@ import {
 } from './graph-tables.ts';
 import { type Html, html, keyed } from './html.ts';
 import { inlineStyle } from './inline-code.ts';
-import type { LivePageContent } from './live-content.ts';
-import { LIVE_STATUS, LIVE_STYLE, liveRegion, liveView } from './live-region.ts';
+import { LIVE_STATUS, LIVE_STYLE, type LiveContent, liveRegion } from './live-content.ts';
 import { STAT_STYLE, stats } from './stat.ts';
 import { ADDED_STYLE, FORM_STYLE } from './style.ts';
 import { LISTING_STYLE, pager, rowPage, TABLE_STYLE } from './table.ts';
@@ -130,7 +129,7 @@ ${keyed('pager', pager('Pages of revoked material', shown, hrefOf))}
 /** `whole` is the content without a query, which live updates change. */
 export function connectomePage(
   model: DrawnGraph,
-  whole: LivePageContent,
+  whole: LiveContent,
   query: TreatyQuery,
 ): HtmlPage {
   const isWhole = parametersOf(query) === '';
@@ -142,7 +141,7 @@ export function connectomePage(
     status: LIVE_STATUS,
     body: isWhole
       ? liveRegion('connectome', whole)
-      : liveView('connectome', whole.version, connectomeMain(model, query)),
+      : liveRegion('connectome', { ...whole, markup: connectomeMain(model, query) }, true),
     style: STYLE,
     script: SCRIPT,
     connects: true,

@@ -28,8 +28,7 @@ import { WEEK_STYLE, weekSection } from './horizon-week.ts';
 import { type Html, html, keyed, NO_HTML } from './html.ts';
 import { inlineStyle } from './inline-code.ts';
 import { instancesSection } from './instances-table.ts';
-import type { LivePageContent } from './live-content.ts';
-import { LIVE_STATUS, LIVE_STYLE, liveRegion } from './live-region.ts';
+import { LIVE_STATUS, LIVE_STYLE, type LiveContent, liveRegion } from './live-content.ts';
 import { POSTURE_STYLE, postureSection } from './posture-section.ts';
 import { bar, STAT_STYLE, type Stat, stats, type Tone } from './stat.ts';
 import { ADDED_STYLE } from './style.ts';
@@ -291,7 +290,7 @@ const FEED_COLUMNS: readonly Column<DashboardFeed>[] = [
 ];
 
 export function dashboardPage(
-  content: LivePageContent,
+  content: LiveContent,
   history: DrawnHistory,
   networkName: string,
 ): HtmlPage {
@@ -301,7 +300,7 @@ export function dashboardPage(
     path: '/dashboard',
     networkName,
     status: LIVE_STATUS,
-    body: liveRegion('dashboard', { ...content, markup: withHistory(content, history) }),
+    body: liveRegion('dashboard', { ...content, markup: withHistory(content.markup, history) }),
     style: STYLE,
     script: SCRIPT,
     connects: true,

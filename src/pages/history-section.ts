@@ -5,7 +5,6 @@ import { shownCount } from './counts.ts';
 import { emptyState } from './empty-state.ts';
 import { type Curve, chart, sparkline } from './history-chart.ts';
 import { Html, html, NO_HTML } from './html.ts';
-import type { LivePageContent } from './live-content.ts';
 
 interface Range {
   readonly hours: number;
@@ -65,8 +64,8 @@ export function spark(series: SeriesName): Html {
 
 const SPARK = / data-series="(\w+)">/g;
 
-export function withHistory({ markup }: LivePageContent, { section, sparks }: DrawnHistory): Html {
-  const [before = '', after = ''] = markup.text.split(HISTORY_PLACE.text);
+export function withHistory({ text }: Html, { section, sparks }: DrawnHistory): Html {
+  const [before = '', after = ''] = text.split(HISTORY_PLACE.text);
   const filled = before.replace(SPARK, (_, name) => `>${sparks.get(name)?.text ?? ''}`);
   return Html.trusted(`${filled}<div id="history">${section.text}</div>${after}`);
 }

@@ -1,9 +1,27 @@
 /**
- * The difference between two contents of a page, as operations on its keyed elements. An element is sent in full when
- * its text outside of nested keyed elements changed.
+ * The difference between two contents of a page, as operations on its keyed elements, which the script of the page
+ * carries out. An element is sent in full when its text outside of nested keyed elements changed.
  */
 import type { Html } from './html.ts';
-import type { KeyPath, Operation } from './live-operations.ts';
+
+/** Keys from the outermost keyed element inward. */
+export type KeyPath = readonly string[];
+
+export type Operation =
+  /** Gives the element this form. */
+  | readonly [kind: 'set', element: KeyPath, markup: string]
+  | readonly [kind: 'remove', element: KeyPath]
+  /** Adds an element before the one with that key, or at the end. */
+  | readonly [kind: 'add', container: KeyPath, before: string | null, markup: string]
+  | readonly [kind: 'move', element: KeyPath, before: string | null];
+
+/** A message about a new version; without a patch, viewers fetch the page again. */
+export interface LiveMessage {
+  readonly topic?: string;
+  readonly version?: string;
+  readonly from?: string;
+  readonly patch?: readonly Operation[];
+}
 
 /** Null when the contents differ outside of keyed elements. */
 export function patchBetween(before: Html, after: Html): Operation[] | null {

@@ -6,7 +6,7 @@ import { readDashboard } from '../../pages/dashboard-reading.ts';
 import { type DrawnGraph, drawnGraph } from '../../pages/graph-drawing.ts';
 import { graphModel } from '../../pages/graph-model.ts';
 import { readGraph } from '../../pages/graph-reading.ts';
-import { LivePageContent } from '../../pages/live-content.ts';
+import { liveContent } from '../../pages/live-content.ts';
 import type { DocumentName, PublishedDocument } from '../../protocol/contract/documents.ts';
 import { type Edge, type LiveRenderers, withAnswer } from '../edge.ts';
 import { type Reply, refusalReply } from '../reply.ts';
@@ -84,12 +84,12 @@ export function networkOf({ settings }: Edge): string {
 
 /** The content of live pages, which the pages themselves show too. */
 
-export const dashboardContent = keptByEtag(
-  (edge, document) => new LivePageContent(dashboardMain(dashboardIn(edge, document))),
+export const dashboardContent = keptByEtag((edge, document) =>
+  liveContent(dashboardMain(dashboardIn(edge, document))),
 );
 
-export const connectomeContent = cachedBySource(
-  (graph: DrawnGraph) => new LivePageContent(connectomeMain(graph)),
+export const connectomeContent = cachedBySource((graph: DrawnGraph) =>
+  liveContent(connectomeMain(graph)),
 );
 
 export const LIVE_RENDERERS: LiveRenderers = {

@@ -2,7 +2,7 @@
  * Keeps a page up to date: it receives each change over one WebSocket, and fetches the page again after it
  * missed one. The page is complete without this script.
  */
-import type { LiveMessage } from '../live-operations.ts';
+import type { LiveMessage } from '../live-patch.ts';
 import { fetchedPage } from './fetched-page.ts';
 import { applyPatch, becomeInside } from './patch.ts';
 

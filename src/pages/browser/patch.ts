@@ -2,7 +2,7 @@
  * Applies the operations of a live update. Unchanged elements are kept, so that focus, selection and scroll position
  * survive.
  */
-import type { KeyPath, Operation } from '../live-operations.ts';
+import type { KeyPath, Operation } from '../live-patch.ts';
 
 /** Returns false when an element is missing: the patch is then for another version of the page. */
 export function applyPatch(region: Element, patch: readonly Operation[]): boolean {
