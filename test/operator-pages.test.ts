@@ -7,12 +7,12 @@ import { connectomeMain, connectomePage } from '../src/pages/connectome.ts';
 import { layoutGraph } from '../src/pages/graph-layout.ts';
 import { nameInCell, reference } from '../src/pages/graph-names.ts';
 import { liveContent } from '../src/pages/live-content.ts';
-import { treatiesCsv } from '../src/pages/treaties-csv.ts';
 import {
   EVERY_TREATY,
   foundTreaties,
   parametersOf,
   TREATY_ORDERS,
+  treatiesCsv,
   treatyQuery,
 } from '../src/pages/treaty-query.ts';
 import type { Connectome } from '../src/protocol/rows/graph.ts';

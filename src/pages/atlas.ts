@@ -7,6 +7,7 @@ import type { BlastRadiusRow, EdgeRow, TrustPath } from '../protocol/rows/graph.
 import { ATLAS_STYLE } from './atlas-style.ts';
 import { browserScript } from './browser-script.ts';
 import { counted, shownCount } from './counts.ts';
+import { section } from './details-page.ts';
 import { emptyState } from './empty-state.ts';
 import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
@@ -42,7 +43,7 @@ export interface AtlasQuestion {
   readonly to: string;
 }
 
-export interface AtlasAnswer {
+interface AtlasAnswer {
   /** Null when the query does not name two sovereigns. */
   readonly path: TrustPath | null;
   readonly graphDigest: string;
@@ -71,21 +72,31 @@ export function sovereignNamed(model: GraphModel, given: string): GraphNode | un
   return model.nodes.find(({ id }) => `sha256:${sha256Hex(id)}` === given);
 }
 
-export function atlasMain(model: DrawnGraph, question: AtlasQuestion, answer: AtlasAnswer): Html {
+export function atlasPage(
+  model: DrawnGraph,
+  question: AtlasQuestion,
+  answer: AtlasAnswer,
+): HtmlPage {
   const isEmpty = model.nodes.length === 0;
   const selected = sovereignNamed(model, question.sovereign);
   const found = model.nodes.filter((node) => isFound(node, question));
+  const emphasis = emphasisOf(model, question, answer, selected, found);
   const isUnknown = question.sovereign !== '' && selected === undefined;
-  return html`<section class="section" aria-labelledby="explore-heading">
-<h2 id="explore-heading">Explore</h2>
-${isEmpty ? '' : searchForm(question, found.length, model.nodes.length)}${isUnknown && isTooLarge(model) ? '' : graphSection(model, emphasisOf(model, question, answer, selected, found), selected ?? model.node(model.ownName) ?? model.nodes[0])}</section>
-${selectedSection(model, question, selected)}${
-  isEmpty
-    ? ''
-    : html`${pathSection(model, question, answer.path)}<section class="section" aria-labelledby="list-heading">
-<h2 id="list-heading">Sovereigns</h2>
-${listOf(found)}</section>`
-}${graphFacts(model, answer)}`;
+  const center = selected ?? model.node(model.ownName) ?? model.nodes[0];
+  const drawing = isUnknown && isTooLarge(model) ? '' : graphSection(model, emphasis, center);
+  const search = isEmpty ? '' : searchForm(question, found.length, model.nodes.length);
+  return renderPage({
+    title: 'Atlas',
+    lede: 'Explore who recognizes whom, the evidence against it, and the paths of trust between sovereigns.',
+    path: '/atlas',
+    networkName: model.ownName,
+    body: html`${section('explore', 'Explore', html`${search}${drawing}`)}
+${selectedSection(model, question, selected)}
+${isEmpty ? '' : html`${pathSection(model, question, answer.path)}${section('list', 'Sovereigns', listOf(found))}`}
+${section('digest', 'This graph', graphFacts(model, answer))}`,
+    style: STYLE,
+    script: SCRIPT,
+  });
 }
 
 function searchForm({ search, state: chosen }: AtlasQuestion, found: number, all: number): Html {
@@ -97,15 +108,12 @@ ${stateField(chosen)}<p class="field"><button type="submit">Find</button>${searc
 }
 
 function graphFacts({ document: { summary } }: GraphModel, { graphDigest }: AtlasAnswer): Html {
-  return html`<section class="section" aria-labelledby="digest-heading">
-<h2 id="digest-heading">This graph</h2>
-<dl class="facts">
+  return html`<dl class="facts">
 <dt>Graph digest</dt><dd class="id">${graphDigest}</dd>
 <dt>Treaties in force</dt><dd>${summary.active_edge_count}</dd>
 <dt>Revoked trust material</dt><dd>${summary.revoked_trust_material_count}</dd>
 </dl>
-<p class="small muted">Raw data: <a href="./atlas.json">atlas.json</a>. The digest covers the canonical <a href="./recognition-graph">recognition-graph</a>: equal digests mean equal graphs.</p>
-</section>`;
+<p class="small muted">Raw data: <a href="./atlas.json">atlas.json</a>. The digest covers the canonical <a href="./recognition-graph">recognition-graph</a>: equal digests mean equal graphs.</p>`;
 }
 
 function isFound({ id, outgoing, incoming }: GraphNode, { search, state }: AtlasQuestion): boolean {
@@ -168,7 +176,7 @@ function unknownSovereign(name: string): Html {
 function sovereignPanel(model: GraphModel, node: GraphNode): Html {
   const { id, isOwn, outgoing, incoming, revocations } = node;
   const named = encodeURIComponent(reference(id));
-  const link = `./atlas?sovereign=${named}`;
+  const link = atlasLink(id);
   const ownPage = sovereignAddress(id);
   return html`<section class="section" id="selected" aria-labelledby="selected-heading" tabindex="-1">
 <div class="section-head"><h2 id="selected-heading"><bdi class="full-name">${nameInFull(id)}</bdi>${isOwn ? html` ${OWN_BADGE}` : NO_HTML}</h2><a href="./atlas">Clear selection</a></div>
@@ -327,20 +335,4 @@ const OWN_BADGE = badge({ tone: 'neutral', word: 'this authority' });
 function statesOf({ outgoing, incoming }: GraphNode): EdgeState[] {
   const present = new Set([...outgoing, ...incoming].map((edge) => edge.lifecycle_state));
   return EDGE_STATES.filter((state) => present.has(state));
-}
-
-export function atlasPage(
-  model: DrawnGraph,
-  question: AtlasQuestion,
-  answer: AtlasAnswer,
-): HtmlPage {
-  return renderPage({
-    title: 'Atlas',
-    lede: 'Explore who recognizes whom, the evidence against it, and the paths of trust between sovereigns.',
-    path: '/atlas',
-    networkName: model.ownName,
-    body: atlasMain(model, question, answer),
-    style: STYLE,
-    script: SCRIPT,
-  });
 }

@@ -2,6 +2,7 @@
 
 import { browserScript } from './browser-script.ts';
 import { counted, shownCount } from './counts.ts';
+import { section } from './details-page.ts';
 import { emptyState, TO_IMPORT, TO_ISSUE } from './empty-state.ts';
 import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
@@ -44,18 +45,10 @@ export function connectomeMain(model: DrawnGraph, query = EVERY_TREATY): Html {
   return html`<section class="section" aria-labelledby="summary-title">
 <h2 id="summary-title" class="visually-hidden">Summary</h2>
 ${stats(COUNTS.map(([count, label, note]) => ({ label, field: `summary.${count}`, value: summary[count], note })))}</section>
-<section class="section" aria-labelledby="graph-heading">
-<h2 id="graph-heading">Who recognizes whom</h2>
-${keyed('graph', graphSection(model))}</section>
-<section class="section" aria-labelledby="treaties-heading">
-<h2 id="treaties-heading">Treaties</h2>
-${keyed('treaties', treaties(model, query))}</section>
-<section class="section" aria-labelledby="blast-heading">
-<h2 id="blast-heading">Blast radius of imported revocations</h2>
-${keyed('blast', blastRadius(model, query))}</section>
-<section class="section" aria-labelledby="material-heading">
-<h2 id="material-heading">Revoked trust material</h2>
-${keyed('material', revokedMaterial(model, query))}</section>
+${section('graph', 'Who recognizes whom', keyed('graph', graphSection(model)))}
+${section('treaties', 'Treaties', keyed('treaties', treaties(model, query)))}
+${section('blast', 'Blast radius of imported revocations', keyed('blast', blastRadius(model, query)))}
+${section('material', 'Revoked trust material', keyed('material', revokedMaterial(model, query)))}
 <p class="small muted">Raw data: <a href="./connectome.json">connectome.json</a>, <a href="./recognition-graph">recognition-graph</a>. To follow one sovereign, or the path between two, open the <a href="./atlas">atlas</a>.</p>`;
 }
 

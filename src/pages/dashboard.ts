@@ -15,6 +15,7 @@ import type {
 import { browserScript } from './browser-script.ts';
 import { shownCount } from './counts.ts';
 import { DASHBOARD_STYLE } from './dashboard-style.ts';
+import { section } from './details-page.ts';
 import { emptyState, TO_IMPORT, TO_ISSUE } from './empty-state.ts';
 import { fleetSection } from './fleet-section.ts';
 import type { HtmlPage } from './frame.ts';
@@ -54,15 +55,11 @@ const MOST_FEEDS = 50;
 /** The content of `<main>` below the heading; it needs only the first `MOST_URGENT` treaties. */
 export function dashboardMain(model: Dashboard): Html {
   const { active, tracked } = model.nodes;
-  return html`${keyed('posture', postureSection(model.posture))}${fleetSection(model.fleet, active, tracked)}<section class="section" aria-labelledby="figures-heading">
-<h2 id="figures-heading">Trust</h2>
-${stats(statsOf(model))}</section>
-${weekSection(model.horizon_summary)}${HISTORY_PLACE}${keyed('treaties', treatiesSection(model))}<section class="section" aria-labelledby="changes-heading">
-<h2 id="changes-heading">Recent trust changes</h2>
-${keyed('changes', changesList(model.recent_changes))}</section>
-<section class="section" aria-labelledby="feeds-heading">
-<h2 id="feeds-heading">Imported revocation feeds</h2>
-${keyed('feeds', feedsTable(model.revocation_feeds))}</section>
+  return html`${keyed('posture', postureSection(model.posture))}${fleetSection(model.fleet, active, tracked)}
+${section('figures', 'Trust', stats(statsOf(model)))}
+${weekSection(model.horizon_summary)}${HISTORY_PLACE}${keyed('treaties', treatiesSection(model))}
+${section('changes', 'Recent trust changes', keyed('changes', changesList(model.recent_changes)))}
+${section('feeds', 'Imported revocation feeds', keyed('feeds', feedsTable(model.revocation_feeds)))}
 ${instancesSection(model.instances)}<p class="small muted">Network version ${keyed('version', html`<bdi data-field="sovereign.version">${nameInCell(model.sovereign.version)}</bdi>`)}. Raw data: <a href="./dashboard.json">dashboard.json</a>.</p>`;
 }
 

@@ -4,13 +4,13 @@ import { type AtlasQuestion, atlasPage, sovereignNamed } from '../../pages/atlas
 import { connectomePage } from '../../pages/connectome.ts';
 import type { HtmlPage } from '../../pages/frame.ts';
 import { EDGE_STATES, type GraphModel } from '../../pages/graph-model.ts';
-import { treatiesCsv } from '../../pages/treaties-csv.ts';
 import {
   EVERY_TREATY,
   foundTreaties,
   parametersOf,
   TREATY_ORDERS,
   type TreatyQuery,
+  treatiesCsv,
   treatyQuery,
 } from '../../pages/treaty-query.ts';
 import type { TrustPath } from '../../protocol/rows/graph.ts';

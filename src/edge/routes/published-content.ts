@@ -2,10 +2,9 @@
 
 import { connectomeMain } from '../../pages/connectome.ts';
 import { dashboardMain, MOST_URGENT } from '../../pages/dashboard.ts';
-import { readDashboard } from '../../pages/dashboard-reading.ts';
+import { readDashboard, readGraph } from '../../pages/document-reading.ts';
 import { type DrawnGraph, drawnGraph } from '../../pages/graph-drawing.ts';
 import { graphModel } from '../../pages/graph-model.ts';
-import { readGraph } from '../../pages/graph-reading.ts';
 import { liveContent } from '../../pages/live-content.ts';
 import type { DocumentName, PublishedDocument } from '../../protocol/contract/documents.ts';
 import { type Edge, type LiveRenderers, withAnswer } from '../edge.ts';
