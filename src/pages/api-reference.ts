@@ -45,7 +45,7 @@ function* reference(groups: readonly RouteGroup[], context: CurlContext): Genera
   const sections: Html[] = [];
   for (const group of groups) sections.push(yield* groupSection(group, context));
   return html`<div class="reference">
-${referenceContents({ search: 'Search routes', groups: groups.map(contentsOf) })}<div class="entries">
+${referenceContents('Search routes', groups.map(contentsOf))}<div class="entries">
 <section aria-labelledby="general">
 <h2 id="general">General</h2>
 <dl class="facts">
@@ -83,12 +83,11 @@ ${entries}</section>`;
 }
 
 function contentsOf({ id, title, routes }: RouteGroup) {
-  const links = routes.map((route) => ({
-    anchor: anchorOf(route),
-    mark: route.method,
-    label: route.path,
-  }));
-  return { id, title, links };
+  return { id, title, links: routes.map((route) => [anchorOf(route), nameOf(route)] as const) };
+}
+
+function nameOf({ method, path }: RouteDescription): Html {
+  return html`<span class="verb">${method}</span> ${path}`;
 }
 
 const ACCESS_BADGES: Readonly<Record<Access, readonly [string, string]>> = {
@@ -107,11 +106,11 @@ function withCode(text: string): Html {
 }
 
 function entry(route: RouteDescription, context: CurlContext): Html {
-  const { method, path, access, summary, description } = route;
+  const { access, summary, description } = route;
   const [label, state] = ACCESS_BADGES[access];
   const anchor = anchorOf(route);
   return html`<article class="entry" id="${anchor}" data-entry>
-<div class="entry-head"><h3><a href="#${anchor}"><span class="verb">${method}</span> ${path}</a></h3><span class="badge ${state}">${label}</span></div>
+<div class="entry-head"><h3><a href="#${anchor}">${nameOf(route)}</a></h3><span class="badge ${state}">${label}</span></div>
 <p>${summary}.${description === undefined ? '' : html` <span class="muted">${withCode(description)}</span>`}</p>
 ${facts(route)}${request(route)}${answer(route)}${refusals(route)}${example(route, context)}</article>`;
 }

@@ -13,7 +13,7 @@ import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
 import { type DrawnGraph, isTooLarge } from './graph-drawing.ts';
 import { EDGE_STATES, type EdgeState, type GraphModel, type GraphNode } from './graph-model.ts';
-import { atlasLink, nameInCell, nameInFull, nameInLink, reference } from './graph-names.ts';
+import { atlasLink, nameInCell, nameInFull, reference } from './graph-names.ts';
 import { type Emphasis, NO_EMPHASIS } from './graph-picture.ts';
 import { graphSection } from './graph-section.ts';
 import { GRAPH_STYLE } from './graph-style.ts';
@@ -26,7 +26,7 @@ import { type Column, type RowPage, rowPage, TABLE_STYLE, table } from './table.
 import { trustLink } from './trust-form.ts';
 import {
   followedText,
-  fullText,
+  nameLink,
   sovereignAddress,
   sovereignLink,
   timeText,
@@ -313,7 +313,7 @@ const LIST_COLUMNS: readonly Column<GraphNode>[] = [
     kind: 'name',
     isHead: true,
     cell: ({ id, isOwn }) =>
-      html`<span>${choiceLink(id)}${isOwn ? html` ${OWN_BADGE}` : ''}</span>`,
+      html`<span>${nameLink(`${atlasLink(id)}#selected`, id)}${isOwn ? html` ${OWN_BADGE}` : ''}</span>`,
   },
   { head: 'Recognizes', kind: 'number', cell: ({ outgoing }) => outgoing.length },
   { head: 'Recognized by', kind: 'number', cell: ({ incoming }) => incoming.length },
@@ -324,11 +324,6 @@ const LIST_COLUMNS: readonly Column<GraphNode>[] = [
   },
   { head: 'Revocations', kind: 'number', cell: ({ revocations }) => revocations.length },
 ];
-
-/** Selects the sovereign in the atlas. */
-function choiceLink(id: string): Html {
-  return html`<a href="${atlasLink(id)}#selected"${fullText(id, nameInLink)}><bdi>${nameInLink(id)}</bdi></a>`;
-}
 
 const OWN_BADGE = badge({ tone: 'neutral', word: 'this authority' });
 

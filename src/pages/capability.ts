@@ -8,7 +8,7 @@ import type { HtmlPage } from './frame.ts';
 import { nameInCell, nameInLink } from './graph-names.ts';
 import { type Html, html, NO_HTML } from './html.ts';
 import { type Column, table } from './table.ts';
-import { capabilityAddress, capabilityLink, idText, timeText } from './values.ts';
+import { capabilityAddress, capabilityLink, idText, linksInLine, timeText } from './values.ts';
 
 export interface AgentsPage {
   readonly agents: readonly AgentDescriptor[];
@@ -65,7 +65,11 @@ const COLUMNS: readonly Column<AgentDescriptor>[] = [
     cell: ({ agent_id }) => html`<bdi>${nameInLink(agent_id)}</bdi>`,
   },
   { head: 'Address', kind: 'name', cell: addressOf },
-  { head: 'Capabilities', kind: 'name', cell: ({ capabilities }) => capabilityLinks(capabilities) },
+  {
+    head: 'Capabilities',
+    kind: 'name',
+    cell: ({ capabilities }) => linksInLine(capabilities, capabilityLink),
+  },
   {
     head: 'Registered',
     kind: 'nowrap first',
@@ -78,14 +82,4 @@ const COLUMNS: readonly Column<AgentDescriptor>[] = [
 /** Text rather than a link: anybody may have registered this external address. */
 function addressOf({ endpoint: { scheme, host, port } }: AgentDescriptor): Html {
   return html`<bdi>${nameInCell(`${scheme}://${host}:${port}`)}</bdi>`;
-}
-
-const MOST_CAPABILITIES = 12;
-
-function capabilityLinks(tags: readonly string[]): Html {
-  const left = tags.length - MOST_CAPABILITIES;
-  const links = tags
-    .slice(0, MOST_CAPABILITIES)
-    .map((tag, index) => html`${index > 0 ? ', ' : ''}${capabilityLink(tag)}`);
-  return html`<span>${links}${left > 0 ? ` and ${left} more` : ''}</span>`;
 }

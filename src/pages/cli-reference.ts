@@ -53,8 +53,7 @@ function groupsOf({ commands }: CommandReference): CommandGroup[] {
 }
 
 function contentsOf({ id, title, commands }: CommandGroup) {
-  const links = commands.map(({ path }) => ({ anchor: anchorOf(path), mark: '', label: path }));
-  return { id, title, links };
+  return { id, title, links: commands.map(({ path }) => [anchorOf(path), path] as const) };
 }
 
 function anchorOf(path: string): string {
@@ -63,7 +62,7 @@ function anchorOf(path: string): string {
 
 function reference({ name, description, notes }: CommandReference, groups: CommandGroup[]): Html {
   return html`<div class="reference">
-${referenceContents({ search: 'Search commands', groups: groups.map(contentsOf) })}<div class="entries">
+${referenceContents('Search commands', groups.map(contentsOf))}<div class="entries">
 <section aria-labelledby="general">
 <h2 id="general">General</h2>
 <p>${description}</p>

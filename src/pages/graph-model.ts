@@ -49,14 +49,18 @@ const ROWS_PER_SLICE = 1000;
 
 export function* graphModel(document: GraphDocument, ownName: string): Generator<void, GraphModel> {
   const nodes = new Map<string, GraphNode>();
+  const links = new Map<string, GraphLink>();
+  const treaties = new Map<string, EdgeRow>();
   yield* visitInSlices(document.sovereigns, ROWS_PER_SLICE, ({ sovereign_id: id }) => {
     nodes.set(id, newNode(id, nodes.size, ownName));
   });
-  const links = createLinks(nodes);
-  const treaties = new Map<string, EdgeRow>();
   yield* visitInSlices(document.recognition_edges, ROWS_PER_SLICE, (edge) => {
-    links.add(edge);
     treaties.set(edge.treaty_id, edge);
+    const [from, to] = [nodes.get(edge.from), nodes.get(edge.to)];
+    if (from !== undefined && to !== undefined) addTreaty(links, from, to, edge);
+  });
+  yield* visitInSlices(links.values(), ROWS_PER_SLICE, (link) => {
+    link.isMutual = link.from !== link.to && links.has(keyOf(link.to, link.from));
   });
   yield* visitInSlices(document.revocation_blast_radius, ROWS_PER_SLICE, (row) => {
     nodes.get(row.issuer_sovereign_id)?.revocations.push(row);
@@ -64,7 +68,7 @@ export function* graphModel(document: GraphDocument, ownName: string): Generator
   return {
     document,
     nodes: [...nodes.values()],
-    links: yield* links.all(),
+    links: [...links.values()],
     ownName,
     treaty: (id) => treaties.get(id),
     node: (id) => nodes.get(id),
@@ -76,41 +80,25 @@ function newNode(id: string, index: number, ownName: string): GraphNode {
   return { index, id, isOwn, outgoing: [], incoming: [], revocations: [], degree: 0 };
 }
 
-function createLinks(nodes: ReadonlyMap<string, GraphNode>) {
-  const links = new Map<string, GraphLink>();
-
-  function addLink(from: GraphNode, to: GraphNode, edge: EdgeRow): void {
-    const key = keyOf(from, to);
-    const known = links.get(key);
-    if (known === undefined) {
-      const state = edge.lifecycle_state;
-      links.set(key, { from, to, treaties: [edge], state, isMutual: false });
-      from.degree += 1;
-      if (to !== from) to.degree += 1;
-    } else {
-      known.treaties.push(edge);
-      if (rank(edge.lifecycle_state) < rank(known.state)) known.state = edge.lifecycle_state;
-    }
+function addTreaty(
+  links: Map<string, GraphLink>,
+  from: GraphNode,
+  to: GraphNode,
+  edge: EdgeRow,
+): void {
+  from.outgoing.push(edge);
+  to.incoming.push(edge);
+  const key = keyOf(from, to);
+  const known = links.get(key);
+  const state = edge.lifecycle_state;
+  if (known === undefined) {
+    links.set(key, { from, to, treaties: [edge], state, isMutual: false });
+    from.degree += 1;
+    if (to !== from) to.degree += 1;
+  } else {
+    known.treaties.push(edge);
+    if (rank(state) < rank(known.state)) known.state = state;
   }
-
-  return {
-    add(edge: EdgeRow): void {
-      const from = nodes.get(edge.from);
-      const to = nodes.get(edge.to);
-      if (from === undefined || to === undefined) return;
-      from.outgoing.push(edge);
-      to.incoming.push(edge);
-      addLink(from, to, edge);
-    },
-    /** Call this only after all treaties are added. */
-    *all(): Generator<void, GraphLink[]> {
-      yield* visitInSlices(links.values(), ROWS_PER_SLICE, (link) => {
-        const { from, to } = link;
-        link.isMutual = from !== to && links.has(keyOf(to, from));
-      });
-      return [...links.values()];
-    },
-  };
 }
 
 function keyOf(from: GraphNode, to: GraphNode): string {

@@ -6,7 +6,7 @@ import { type Content, type Html, html, NO_HTML } from './html.ts';
 import type { Tone } from './stat.ts';
 import { type Column, table } from './table.ts';
 import type { TreatyOrder } from './treaty-query.ts';
-import { capital, idText, sovereignLink, timeText, treatyLink } from './values.ts';
+import { capital, idText, linksInLine, sovereignLink, timeText, treatyLink } from './values.ts';
 
 /** The tones of the words that documents have for a state of a treaty or a feed; of others it is neutral. */
 const STATE_TONES: Readonly<Record<string, Tone>> = {
@@ -157,19 +157,11 @@ const BLAST_COLUMNS: readonly Column<BlastRadiusRow>[] = [
   {
     head: 'Affected',
     kind: 'name',
-    cell: ({ affected_accepting_sovereigns }) => affected(affected_accepting_sovereigns),
+    cell: ({ affected_accepting_sovereigns: ids }) =>
+      ids.length === 0
+        ? html`<span class="muted">none now</span>`
+        : linksInLine(ids, sovereignLink),
   },
   { head: 'Reason', kind: 'name', cell: ({ reason }) => reasonText(reason) },
   { head: 'Imported', kind: 'nowrap first', cell: ({ revoked_at }) => timeText(revoked_at) },
 ];
-
-const MOST_AFFECTED = 12;
-
-function affected(ids: readonly string[]): Html {
-  if (ids.length === 0) return html`<span class="muted">none now</span>`;
-  const more = Math.max(0, ids.length - MOST_AFFECTED);
-  const links = ids
-    .slice(0, MOST_AFFECTED)
-    .map((id, index) => html`${index > 0 ? ', ' : ''}${sovereignLink(id)}`);
-  return html`<span>${links}${more > 0 ? ` and ${more} more` : ''}</span>`;
-}

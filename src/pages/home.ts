@@ -9,7 +9,7 @@ import { emptyState } from './empty-state.ts';
 import { fleetLine } from './fleet-section.ts';
 import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
-import { type Content, type Html, html, NO_HTML } from './html.ts';
+import { type Content, type Html, html } from './html.ts';
 import { inlineStyle } from './inline-code.ts';
 import { POSTURE_STYLE, postureSection } from './posture-section.ts';
 import { anchorOf, type RouteGroup, routeGroups } from './reference/route-groups.ts';
@@ -45,102 +45,74 @@ export function homePage(
       dashboard === null
         ? emptyState('The authority does not answer at the moment.')
         : postureSection(dashboard.posture, fleetLine(dashboard.fleet))
-    }${identitySection(identity, baseUrl)}${trustTeaser(name)}${startsSection(baseUrl)}${addressNote(publicUrl)}${routesSection(routeGroups(routes).map(linksOf))}`,
+    }${identitySection(identity, baseUrl)}${trustTeaser(name)}${startsSection(baseUrl)}${addressNote(publicUrl)}${routesSection(routeGroups(routes))}`,
     style: HOME_STYLE,
     script: SCRIPT,
   });
 }
 
-function identityOf(
-  { genesis, fingerprint }: Identity,
-  baseUrl: string,
-): [term: string, value: Content, kind?: 'id'][] {
+function identitySection({ genesis, fingerprint }: Identity, baseUrl: string): Html {
   const { public_key, valid_from, valid_to } = genesis.network_authority;
-  return [
-    ['Fingerprint', fingerprint, 'id'],
-    ['Authority key', idText(public_key), 'id'],
-    ['Root key', idText(genesis.root_public_key), 'id'],
-    ['Valid', html`${timeText(valid_from)} to ${timeText(valid_to)}`],
-    ['Address', baseUrl, 'id'],
-    ['Network version', genesis.network_version],
-  ];
-}
-
-function startsAt(baseUrl: string) {
-  return [
-    {
-      title: 'Enroll a node',
-      lines: [
-        `export MESH_URL=${baseUrl}`,
-        'mesh-na invite create --role role:client --out token',
-        'mesh-na node join --root-key <root key> --token-file token',
-        'mesh-na node heartbeat',
-      ],
-    },
-    {
-      title: 'Read public documents',
-      lines: ['genesis', 'policy', 'crl', 'readyz'].map((path) => `curl -s ${baseUrl}/${path}`),
-    },
-  ];
-}
-
-/** Links pages and documents directly, and routes that a link alone cannot ask to the reference. */
-function linksOf({ id, title, note, routes }: RouteGroup) {
-  return {
-    id,
-    title,
-    note,
-    links: routes.map((route) => {
-      const { method, path, summary, query, exampleNeeds } = route;
-      const opens =
-        method === 'GET' &&
-        route.access.match(/public|internal/) &&
-        !path.includes('{') &&
-        !query?.required?.length &&
-        exampleNeeds === undefined;
-      const href = opens ? `.${path}` : `./api-reference#${anchorOf(route)}`;
-      return { method, path, summary, href };
-    }),
-  };
-}
-
-function identitySection(identity: Identity, baseUrl: string): Html {
   return html`<section aria-labelledby="identity">
 <h2 id="identity" class="visually-hidden">Identity</h2>
 <dl class="identity">
-${identityOf(identity, baseUrl).map(
-  ([term, value, kind]) =>
-    html`<div><dt>${term}</dt><dd${kind === 'id' ? ID : NO_HTML}><bdi>${value}</bdi></dd></div>`,
-)}</dl>
+${idFact('Fingerprint', fingerprint)}${idFact('Authority key', idText(public_key))}${idFact('Root key', idText(genesis.root_public_key))}
+<div><dt>Valid</dt><dd><bdi>${timeText(valid_from)} to ${timeText(valid_to)}</bdi></dd></div>
+${idFact('Address', baseUrl)}<div><dt>Network version</dt><dd><bdi>${genesis.network_version}</bdi></dd></div>
+</dl>
 </section>`;
 }
 
-const ID = html` class="id"`;
+function idFact(term: string, value: Content): Html {
+  return html`<div><dt>${term}</dt><dd class="id"><bdi>${value}</bdi></dd></div>`;
+}
 
 function startsSection(baseUrl: string): Html {
   return html`<section class="section" aria-labelledby="start">
 <h2 id="start">Get started</h2>
 <div class="starts">
-${startsAt(baseUrl).map(
-  ({ title, lines }) =>
-    html`<div><h3>${title}</h3><pre class="code" tabindex="0" aria-label="${title}">${lines.join('\n')}</pre></div>`,
+${commandLines('Enroll a node', [
+  `export MESH_URL=${baseUrl}`,
+  'mesh-na invite create --role role:client --out token',
+  'mesh-na node join --root-key <root key> --token-file token',
+  'mesh-na node heartbeat',
+])}${commandLines(
+  'Read public documents',
+  ['genesis', 'policy', 'crl', 'readyz'].map((path) => `curl -s ${baseUrl}/${path}`),
 )}</div>
 </section>`;
 }
 
-function routesSection(groups: readonly ReturnType<typeof linksOf>[]): Html {
+function commandLines(title: string, lines: readonly string[]): Html {
+  return html`<div><h3>${title}</h3><pre class="code" tabindex="0" aria-label="${title}">${lines.join('\n')}</pre></div>`;
+}
+
+function routesSection(groups: readonly RouteGroup[]): Html {
   return html`<section class="section" aria-labelledby="routes">
 <h2 id="routes">Pages and routes</h2>
 ${groups.map(
-  ({ id, title, note, links }) => html`<section class="routes" aria-labelledby="routes-${id}">
+  ({ id, title, note, routes }) => html`<section class="routes" aria-labelledby="routes-${id}">
 <div class="routes-head"><h3 id="routes-${id}">${title}</h3><p class="muted small">${note}</p></div>
-<ul>
-${links.map(
-  ({ href, method, path, summary }) =>
-    html`<li><a href="${href}"><span class="verb">${method}</span> ${path}</a><span class="what">${summary}</span></li>`,
-)}</ul>
+<ul>${routes.map(routeItem)}</ul>
 </section>`,
 )}</section>`;
+}
+
+function routeItem(route: RouteDescription): Html {
+  const { method, path, summary } = route;
+  const href = opensByLink(route) ? `.${path}` : `./api-reference#${anchorOf(route)}`;
+  return html`<li><a href="${href}"><span class="verb">${method}</span> ${path}</a><span class="what">${summary}</span></li>`;
+}
+
+/** Pages and documents are linked directly, and routes that a link alone cannot ask to the reference. */
+function opensByLink({ method, path, access, query, exampleNeeds }: RouteDescription): boolean {
+  return (
+    method === 'GET' &&
+    /public|internal/.test(access) &&
+    !path.includes('{') &&
+    !query?.required?.length &&
+    exampleNeeds === undefined
+  );
 }
 
 const HOME_STYLE = inlineStyle(`${POSTURE_STYLE}${FORM_STYLE}${CODE_STYLE}${ADDED_STYLE}

@@ -4,21 +4,10 @@ import { type Content, type Html, html } from './html.ts';
 export interface ContentsGroup {
   readonly id: string;
   readonly title: string;
-  readonly links: readonly {
-    readonly anchor: string;
-    /** Shown before the label, smaller. */
-    readonly mark: string;
-    readonly label: string;
-  }[];
+  readonly links: readonly (readonly [anchor: string, label: Content])[];
 }
 
-export function referenceContents({
-  search,
-  groups,
-}: {
-  readonly search: string;
-  readonly groups: readonly ContentsGroup[];
-}): Html {
+export function referenceContents(search: string, groups: readonly ContentsGroup[]): Html {
   return html`<nav class="contents" aria-label="Contents">
 <div class="search needs-js">
 <label for="filter">${search}</label>
@@ -28,11 +17,7 @@ export function referenceContents({
 ${groups.map(
   ({ id, title, links }) => html`<div data-group>
 <h2><a href="#${id}">${title}</a></h2>
-<ul>
-${links.map(
-  ({ anchor, mark, label }) =>
-    html`<li><a href="#${anchor}">${mark === '' ? '' : html`<span class="verb">${mark}</span> `}${label}</a></li>`,
-)}</ul>
+<ul>${links.map(([anchor, label]) => html`<li><a href="#${anchor}">${label}</a></li>`)}</ul>
 </div>`,
 )}</nav>`;
 }

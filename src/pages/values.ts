@@ -6,7 +6,11 @@ import { type Html, html, NO_HTML } from './html.ts';
 
 /** Links to the page of a sovereign. All links are relative, so that pages work behind a proxy with a path prefix. */
 export function sovereignLink(id: string): Html {
-  return html`<a href="${sovereignAddress(id)}"${fullText(id, nameInLink)}><bdi>${nameInLink(id)}</bdi></a>`;
+  return nameLink(sovereignAddress(id), id);
+}
+
+export function nameLink(address: string, name: string): Html {
+  return html`<a href="${address}"${fullText(name, nameInLink)}><bdi>${nameInLink(name)}</bdi></a>`;
 }
 
 /** `parameters` begin with an ampersand. */
@@ -26,11 +30,22 @@ export function attestationLink(id: string): Html {
 
 /** A link to the agents with the capability. */
 export function capabilityLink(tag: string): Html {
-  return html`<a href="${capabilityAddress(tag)}"${fullText(tag, nameInLink)}><bdi>${nameInLink(tag)}</bdi></a>`;
+  return nameLink(capabilityAddress(tag), tag);
 }
 
 export function capabilityAddress(tag: string, parameters = ''): string {
   return `./capability?name=${encodeURIComponent(tag)}${parameters}`;
+}
+
+const MOST_IN_LINE = 12;
+
+/** Lists the first of many links in one line. */
+export function linksInLine(texts: readonly string[], link: (text: string) => Html): Html {
+  const left = texts.length - MOST_IN_LINE;
+  const links = texts
+    .slice(0, MOST_IN_LINE)
+    .map((text, index) => html`${index > 0 ? ', ' : ''}${link(text)}`);
+  return html`<span>${links}${left > 0 ? ` and ${left} more` : ''}</span>`;
 }
 
 const MOST_LISTED = 50;
@@ -75,7 +90,7 @@ function partsOfId(id: string): Html {
 }
 
 /** Truncated text is available in full as its title. */
-export function fullText(text: string, shown: typeof nameInCell): Html {
+function fullText(text: string, shown: typeof nameInCell): Html {
   const full = nameInFull(text);
   return full === shown(text) ? NO_HTML : html` title="${full}"`;
 }

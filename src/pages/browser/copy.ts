@@ -10,11 +10,22 @@ function addCopyButton(snippet: Element): void {
   const code = snippet.querySelector('pre');
   if (caption === null || code === null) return;
   const route = snippet.closest('[data-entry]')?.querySelector('h3')?.textContent ?? '';
+  const [button, said] = copyButton('copy', code);
+  button.setAttribute('aria-label', `Copy: ${caption.textContent} ${route}`.trim());
+  const tools = document.createElement('span');
+  tools.append(said, ' ', button);
+  caption.append(tools);
+}
+
+/** A button that copies the text of an element, and the place where it says so. */
+export function copyButton(
+  className: string,
+  code: Element,
+): [button: HTMLButtonElement, said: HTMLElement] {
   const button = document.createElement('button');
   button.type = 'button';
-  button.className = 'copy';
+  button.className = className;
   button.textContent = 'Copy';
-  button.setAttribute('aria-label', `Copy: ${caption.textContent} ${route}`.trim());
   const said = document.createElement('span');
   said.setAttribute('role', 'status');
   button.addEventListener('click', async () => {
@@ -23,9 +34,7 @@ function addCopyButton(snippet: Element): void {
       said.textContent = '';
     }, SAID_FOR_MS);
   });
-  const tools = document.createElement('span');
-  tools.append(said, ' ', button);
-  caption.append(tools);
+  return [button, said];
 }
 
 /**

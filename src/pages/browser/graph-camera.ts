@@ -4,7 +4,6 @@ import {
   framing,
   isSame,
   isShown,
-  moved,
   type Point,
   seenAt,
   type View,
@@ -81,7 +80,11 @@ export function cameraOn(figure: HTMLElement): Camera {
         return zoomed(view, factor, point);
       }),
     move: (dx, dy) =>
-      change(({ canvas: { pixels }, view }) => moved(view, dx / pixels, dy / pixels)),
+      change(({ canvas: { pixels }, view: { scale, x, y } }) => ({
+        scale,
+        x: x + dx / pixels,
+        y: y + dy / pixels,
+      })),
     showAll: () => {
       change(() => WHOLE);
     },

@@ -32,10 +32,6 @@ export function zoomed({ scale, x, y }: View, factor: number, at: Point): View {
   return { scale: next, x: at.x - (at.x - x) * by, y: at.y - (at.y - y) * by };
 }
 
-export function moved({ scale, x, y }: View, dx: number, dy: number): View {
-  return { scale, x: x + dx, y: y + dy };
-}
-
 /** Centers a point of the drawing. */
 export function centered(scale: number, at: Point, { width, height }: Canvas): View {
   return { scale, x: width / 2 - at.x * scale, y: height / 2 - at.y * scale };
