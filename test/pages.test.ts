@@ -196,9 +196,10 @@ test('/cli-reference describes every command with all its options', async () => 
 test('/cli-reference shows the columns of a help text as fields, in which long lines wrap', async () => {
   await using visit = await browser.visit(`${na.url}/cli-reference`, { width: NARROW });
   const entry = visit.page.locator('#serve .notes');
-  const setting = entry.locator('.fields > div', { hasText: 'MESH_LEASE_MS' });
-  assert.equal(await setting.locator('dt').textContent(), 'MESH_LEASE_MS');
-  assert.match((await setting.locator('dd').textContent()) ?? '', /^with --store: .* 1500\)$/);
+  const setting = entry.locator('.fields dt', { hasText: 'MESH_LEASE_MS' });
+  assert.equal(await setting.textContent(), 'MESH_LEASE_MS');
+  const about = setting.locator('xpath=following-sibling::dd[1]');
+  assert.match((await about.textContent()) ?? '', /^with --store: .* 1500\)$/);
   assert.match(
     (await entry.locator('pre').last().textContent()) ?? '',
     /^Examples:\n {2}\$ mesh-na/,

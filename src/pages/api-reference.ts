@@ -18,7 +18,7 @@ import { ACCESS_REFUSALS, AUTH_HINTS } from './reference/openapi.ts';
 import { answerExample, bodyExample } from './reference/route-example.ts';
 import { anchorOf, type RouteGroup, routeGroups } from './reference/route-groups.ts';
 import { type Field, fieldsOf, parameterFields } from './reference/schema-fields.ts';
-import { fieldItem, nothingFits, referenceContents } from './reference-contents.ts';
+import { fieldList, nothingFits, referenceContents } from './reference-contents.ts';
 import { REFERENCE_STYLE } from './reference-style.ts';
 
 const SCRIPT = browserScript('api-reference');
@@ -118,9 +118,9 @@ ${facts(route)}${request(route)}${answer(route)}${refusals(route)}${example(rout
 function facts(route: RouteDescription): Html {
   const { access, limit } = route;
   return html`<dl class="facts">
-<dt>Access</dt><dd>${AUTH_HINTS[access]}</dd>
-${limit === 'none' ? '' : html`<dt>Limit</dt><dd>bucket ${limit}, per address</dd>`}<dt>Success</dt><dd>${successOf(route)}, ${mediaTypeOf(route)}</dd>
-</dl>`;
+<dt>Access<dd>${AUTH_HINTS[access]}
+${limit === 'none' ? '' : html`<dt>Limit<dd>bucket ${limit}, per address`}
+<dt>Success<dd>${successOf(route)}, ${mediaTypeOf(route)}</dl>`;
 }
 
 function successOf({ created }: RouteDescription): string {
@@ -137,13 +137,9 @@ function request({ path, query, body }: RouteDescription): Html {
   const fields = [...parameterFields(path, query), ...fieldsOf(body, 'sent')];
   if (fields.length === 0) return NO_HTML;
   const members = fields.filter(isInside);
-  return html`<h4>Request</h4>
-${fieldList(fields.filter((field) => !isInside(field)))}${
-  members.length === 0
-    ? ''
-    : html`<details><summary>Nested: ${counted(members)}</summary>
-${fieldList(members)}</details>`
-}`;
+  const nested =
+    members.length === 0 ? '' : details(`Nested: ${counted(members)}`, described(members));
+  return html`<h4>Request</h4>${described(fields.filter((field) => !isInside(field)))}${nested}`;
 }
 
 /** Whether a field is nested in another one. */
@@ -151,11 +147,15 @@ function isInside({ path }: Field): boolean {
   return /[.[]/.test(path);
 }
 
-function answer({ answer: described }: RouteDescription): Html {
-  const fields = 'contentType' in described ? [] : fieldsOf(described);
-  if (fields.length === 0) return NO_HTML;
-  return html`<details><summary>Answer: ${counted(fields)}</summary>
-${fieldList(fields, OPTIONAL)}</details>`;
+function answer({ answer: schema }: RouteDescription): Html {
+  const fields = 'contentType' in schema ? [] : fieldsOf(schema);
+  return fields.length === 0
+    ? NO_HTML
+    : details(`Answer: ${counted(fields)}`, described(fields, OPTIONAL));
+}
+
+function details(summary: string, content: Html): Html {
+  return html`<details><summary>${summary}</summary>${content}</details>`;
 }
 
 function counted(fields: readonly Field[]): string {
@@ -168,25 +168,21 @@ const REQUIRED: Mark = (isRequired) => (isRequired ? html` <b>required</b>` : NO
 /** Of an answer, most fields are always present. */
 const OPTIONAL: Mark = (isRequired) => (isRequired ? NO_HTML : html` <b>optional</b>`);
 
-function fieldList(fields: readonly Field[], mark = REQUIRED): Html {
-  return html`<dl class="fields">
-${fields.map(({ path, type, isRequired, notes }) =>
-  fieldItem(
-    path,
-    html`${type}${mark(isRequired)}${
-      notes.length === 0 ? '' : html` <small>· ${withCode(notes.join(' · '))}</small>`
-    }`,
-  ),
-)}</dl>`;
+function described(fields: readonly Field[], mark = REQUIRED): Html {
+  return fieldList(
+    fields.map(({ path, type, isRequired, notes }) => {
+      const about =
+        notes.length === 0 ? '' : html` <small>· ${withCode(notes.join(' · '))}</small>`;
+      return [path, html`${type}${mark(isRequired)}${about}`] as const;
+    }),
+  );
 }
 
 function refusals(route: RouteDescription): Html {
-  const found = refusalsOf(route);
-  if (found.length === 0) return NO_HTML;
-  return html`<details><summary>Refusals: ${found.length}</summary>
-<dl class="fields">
-${found.map(({ status, code, message }) => fieldItem(`${status} ${code}`, message))}</dl>
-</details>`;
+  const found = refusalsOf(route).map(
+    ({ status, code, message }) => [`${status} ${code}`, message] as const,
+  );
+  return found.length === 0 ? NO_HTML : details(`Refusals: ${found.length}`, fieldList(found));
 }
 
 function refusalsOf({ refusals: own, access, limit }: RouteDescription) {
@@ -199,13 +195,13 @@ function refusalsOf({ refusals: own, access, limit }: RouteDescription) {
 function example(route: RouteDescription, context: CurlContext): Html {
   const sent = bodyExample(route, context.networkName);
   const answered = answerExample(route, context.networkName);
-  return html`<details><summary>Example</summary>
-<div class="example">
-${exampleNotes(route)}${sent === undefined ? '' : snippet('Body', indented(sent))}${snippet(
-  'Request',
-  curlCommand(route, context),
-)}${answered === undefined ? '' : snippet('Answer', indented(answered))}</div>
-</details>`;
+  return details(
+    'Example',
+    html`<div class="example">${exampleNotes(route)}
+${sent === undefined ? '' : snippet('Body', indented(sent))}
+${snippet('Request', curlCommand(route, context))}
+${answered === undefined ? '' : snippet('Answer', indented(answered))}</div>`,
+  );
 }
 
 function exampleNotes(route: RouteDescription): Html {

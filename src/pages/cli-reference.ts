@@ -5,7 +5,7 @@ import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
 import { type Html, html } from './html.ts';
 import type { CommandEntry, CommandReference } from './reference/command-reference.ts';
-import { fieldItem, nothingFits, referenceContents } from './reference-contents.ts';
+import { fieldList, nothingFits, referenceContents } from './reference-contents.ts';
 import { REFERENCE_STYLE } from './reference-style.ts';
 import { capital } from './values.ts';
 
@@ -83,18 +83,13 @@ function entry(programName: string, command: CommandEntry): Html {
 <h3><a href="#${anchor}">${name}</a></h3>
 <p>${description}</p>
 <pre class="code">${usage}</pre>
-${notes === '' ? '' : helpNotes(notes)}${
-  command.arguments.length === 0
-    ? ''
-    : html`<h4>Arguments</h4>
-${termList(command.arguments)}`
-}<h4>Options</h4>
-${termList(command.options)}</article>`;
+${notes === '' ? '' : helpNotes(notes)}
+${command.arguments.length === 0 ? '' : html`<h4>Arguments</h4>${termList(command.arguments)}`}
+<h4>Options</h4>${termList(command.options)}</article>`;
 }
 
 function termList(terms: CommandEntry['options']): Html {
-  return html`<dl class="fields">
-${terms.map(({ term, description }) => fieldItem(term, description))}</dl>`;
+  return fieldList(terms.map(({ term, description }) => [term, description] as const));
 }
 
 /** The last part of a command's help. Its two columns become a list of fields, so that long lines wrap. */
@@ -121,14 +116,10 @@ function blocksOf(lines: readonly string[]): Block[] {
 }
 
 function block({ isTable, lines }: Block): Html {
-  if (!isTable) {
-    return html`<pre>${lines.join('\n').trim()}</pre>`;
-  }
-  return html`<dl class="fields">
-${lines.map(row)}</dl>`;
+  return isTable ? fieldList(lines.map(row)) : html`<pre>${lines.join('\n').trim()}</pre>`;
 }
 
-function row(line: string): Html {
+function row(line: string): [term: string, description: string] {
   const [, term = '', description = ''] = ROW.exec(line) ?? [];
-  return fieldItem(term, description);
+  return [term, description];
 }

@@ -22,9 +22,9 @@ ${groups.map(
 )}</nav>`;
 }
 
-/** A name and what is said about it; without the end tags that HTML leaves to the writer, because there are thousands. */
-export function fieldItem(name: string, about: Content): Html {
-  return html`<div><dt>${name}<dd>${about}</div>`;
+/** Names and what is said about them; without the end tags that HTML leaves to the writer, because there are thousands. */
+export function fieldList(fields: readonly (readonly [name: string, about: Content])[]): Html {
+  return html`<dl class="fields">${fields.map(([name, about]) => html`<dt>${name}<dd>${about}`)}</dl>`;
 }
 
 export const nothingFits = html`<p class="empty" data-filter-none hidden>No matches.</p>`;

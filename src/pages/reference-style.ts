@@ -30,10 +30,11 @@ h3 .verb { color: var(--accent); margin-inline-end: 0.25rem; }
 .notes { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.5rem; color: var(--muted); font-size: 0.8125rem; line-height: 1.6; }
 .notes pre { font-size: inherit; white-space: pre-wrap; }
 .notes .fields { font-size: inherit; }
-.fields { display: grid; border-top: 1px solid var(--line); font-size: 0.875rem; }
-.fields > div { display: grid; grid-template-columns: minmax(0, 5fr) minmax(0, 7fr); gap: 0.125rem 1.25rem; padding: 0.375rem 0; border-bottom: 1px solid var(--line); }
-.fields > div:last-child { border-bottom: 0; }
+.fields { display: grid; grid-template-columns: minmax(0, 5fr) minmax(0, 7fr); column-gap: 1.25rem; border-top: 1px solid var(--line); font-size: 0.875rem; }
+.fields > * { padding-block: 0.375rem; border-bottom: 1px solid var(--line); }
+.fields > :last-of-type { border-bottom: 0; }
 .fields dt { font-family: var(--mono); font-size: 0.875em; color: inherit; }
+.fields dd { margin-inline-start: -1.25rem; padding-inline-start: 1.25rem; }
 .fields small { color: var(--muted); font-size: inherit; }
 .fields b { color: var(--accent); font-weight: 600; font-size: 0.8125rem; }
 details { border-top: 1px solid var(--line); padding-top: 0.625rem; }
@@ -56,7 +57,9 @@ details .fields { border-top: 0; }
   .contents h2 { margin: 0; padding-block: 0.25rem; }
 }
 @media (max-width: 36rem) {
-  .fields > div { grid-template-columns: minmax(0, 1fr); }
+  .fields { grid-template-columns: minmax(0, 1fr); }
+  .fields dt { padding-bottom: 0.125rem; border: 0; }
+  .fields dd { margin: 0; padding: 0 0 0.375rem; }
   .entry .facts { grid-template-columns: 4rem minmax(0, 1fr); }
   .entry { padding: 1rem; }
 }
