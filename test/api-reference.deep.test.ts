@@ -9,7 +9,7 @@ import type { Page } from 'playwright-core';
 import { ROUTES } from '../src/edge/routes/table.ts';
 import { apiReferencePage } from '../src/pages/api-reference.ts';
 import { signingSetup } from '../src/pages/reference/curl.ts';
-import { answerExample, bodyExample } from '../src/pages/reference/route-example.ts';
+import { answerExample, bodyExample } from '../src/pages/reference/example.ts';
 import { anchorOf } from '../src/pages/reference/route-groups.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { NARROW } from './support/browser.ts';

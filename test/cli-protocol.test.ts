@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import { parseJson } from '../src/base/json/parse.ts';
-import { EXIT, outcomeOf } from '../src/cli/exit-codes.ts';
-import { buildProgram } from '../src/cli/program.ts';
+import { EXIT } from '../src/cli/exit-codes.ts';
 import { readAgreementRecord, verifyAgreement } from '../src/protocol/records/agreement.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
+import { endOf } from './support/failed-command.ts';
 import { networkFolder } from './support/folders.ts';
 import { PROGRAM } from './support/project.ts';
 import { issued, recognize } from './support/trust.ts';
@@ -295,16 +295,6 @@ function shell(line: string, environment: Readonly<Record<string, string>>) {
       else reject(new Error(`${error.message}: ${stderr}`));
     });
   });
-}
-
-/** How a command line ends that fails before it reaches an authority. */
-async function endOf(args: readonly string[]) {
-  try {
-    await buildProgram().parseAsync([...args], { from: 'user' });
-  } catch (error) {
-    return outcomeOf(error);
-  }
-  throw new Error(`${args.join(' ')} has not failed`);
 }
 
 for (const [command, message] of [

@@ -5,7 +5,7 @@ import type { JsonObject } from '../src/base/json/value.ts';
 import type { Route } from '../src/edge/route.ts';
 import { createRouter } from '../src/edge/router.ts';
 import { ROUTES } from '../src/edge/routes/table.ts';
-import { bodyExample, pathExamples, queryExamples } from '../src/pages/reference/route-example.ts';
+import { bodyExample, pathExamples, queryExamples } from '../src/pages/reference/example.ts';
 import type { Access } from '../src/protocol/route-description.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import {

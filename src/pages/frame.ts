@@ -65,15 +65,8 @@ export interface HtmlPage {
   readonly contentSecurityPolicy: string;
 }
 
-export function renderPage(parts: PageParts): HtmlPage {
-  return {
-    document: ownDocument(publicPage(parts).text),
-    contentSecurityPolicy: policyOf(parts),
-  };
-}
-
-function publicPage({ style, script, ...parts }: PageParts): Html {
-  return framed(
+export function renderPage({ style, script, connects = false, ...parts }: PageParts): HtmlPage {
+  const page = framed(
     { ...parts, ...(script && { end: scriptElement(script) }) },
     {
       kind: 'Network Authority',
@@ -83,6 +76,10 @@ function publicPage({ style, script, ...parts }: PageParts): Html {
       footer: 'All pages are read-only and load nothing from other sites.',
     },
   );
+  return {
+    document: ownDocument(page.text),
+    contentSecurityPolicy: policyOf(style, script, connects),
+  };
 }
 
 /** What a frame encloses; `end` is the last element of the page. */
@@ -143,7 +140,7 @@ function scriptElement({ text }: InlineCode): Html {
   return html`<script>${Html.trusted(text)}</script>`;
 }
 
-function policyOf({ style, script, connects = false }: PageParts): string {
+function policyOf(style: PageParts['style'], script: PageParts['script'], connects: boolean) {
   const sources = (...codes: readonly (InlineCode | null | undefined)[]) =>
     codes.flatMap((code) => code?.source ?? []).join(' ');
   return [

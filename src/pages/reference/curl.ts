@@ -6,8 +6,7 @@
 import type { JsonObject } from '../../base/json/value.ts';
 import { canonicalJson } from '../../base/json/write.ts';
 import type { RouteDescription } from '../../protocol/route-description.ts';
-import { EXAMPLE_KEY } from './example.ts';
-import { bodyExample, pathExamples, queryExamples } from './route-example.ts';
+import { bodyExample, EXAMPLE_KEY, pathExamples, queryExamples } from './example.ts';
 
 export interface CurlContext {
   readonly baseUrl: string;

@@ -8,8 +8,8 @@ import {
   maxBodyValues,
   type RouteDescription,
 } from '../../protocol/route-description.ts';
+import { answerExample, bodyExample, pathExamples, queryExamples } from './example.ts';
 import { createSchemas, inFull, type Schemas } from './openapi-schemas.ts';
-import { answerExample, bodyExample, pathExamples, queryExamples } from './route-example.ts';
 import { type RouteGroup, routeGroups } from './route-groups.ts';
 
 const API_VERSION = 'v0.1';
