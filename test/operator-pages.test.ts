@@ -326,6 +326,10 @@ suite('treaties of any number', () => {
     await page.getByRole('button', { name: `Copy ${id}` }).click();
     await page.getByText('Copied', { exact: true }).waitFor({ state: 'attached' });
     assert.equal(await page.evaluate('navigator.clipboard.readText()'), id);
+    // Only its beginning and end are seen, but all of it is found and selected.
+    const size = "getComputedStyle(document.querySelector('#treaties a i')).fontSize";
+    assert.equal(await page.evaluate(size), '0px');
+    assert.equal(await page.evaluate(`find('${id}') && String(getSelection())`), id);
     const relative = await page.locator('#treaties time').last().getAttribute('data-relative');
     assert.match(String(relative), /^in [23] days$/);
     assert.deepEqual(await visit.violations(), []);

@@ -78,7 +78,8 @@ const LONGEST_ID = 24;
 
 /** Shows an id or a key among others; one element, because narrow tables lay out each. */
 export function idText(id: string): Html {
-  return html`<span>${partsOfId(id)}</span>`;
+  const parts = partsOfId(id);
+  return id.length <= LONGEST_ID ? parts : html`<span>${parts}</span>`;
 }
 
 /** The beginning and the end distinguish it. The style hides the middle, which is found and copied with the rest. */
@@ -86,7 +87,7 @@ function partsOfId(id: string): Html {
   const seen = [...nameInFull(id)];
   const part = (from: number, to?: number) => seen.slice(from, to).join('');
   if (seen.length <= LONGEST_ID) return html`${part(0)}`;
-  return html`${part(0, 11)}<span class="cut">${part(11, -6)}</span>${part(-6)}`;
+  return html`${part(0, 11)}<i>${part(11, -6)}</i>${part(-6)}`;
 }
 
 /** Truncated text is available in full as its title. */
