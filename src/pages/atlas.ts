@@ -4,7 +4,6 @@
  */
 import { sha256Hex } from '../base/crypto/digest.ts';
 import type { BlastRadiusRow, EdgeRow, TrustPath } from '../protocol/rows/graph.ts';
-import { ATLAS_STYLE } from './atlas-style.ts';
 import { browserScript } from './browser-script.ts';
 import { counted, shownCount } from './counts.ts';
 import { section } from './details-page.ts';
@@ -49,15 +48,17 @@ interface AtlasAnswer {
   readonly graphDigest: string;
 }
 
-const STYLE = inlineStyle(
-  FORM_STYLE +
-    FACTS_STYLE +
-    GRAPH_STYLE +
-    TABLE_STYLE +
-    ADDED_STYLE +
-    ATLAS_STYLE +
-    PATH_DRAWING_STYLE,
-);
+const STYLE =
+  inlineStyle(`${FORM_STYLE}${FACTS_STYLE}${GRAPH_STYLE}${TABLE_STYLE}${ADDED_STYLE}${PATH_DRAWING_STYLE}
+.full-name { display: block; max-width: 60rem; }
+#selected { padding: clamp(1rem, 2vw, 1.5rem); border: 1px solid var(--line-strong); border-radius: var(--radius); }
+#selected:has(> .notice) { padding: 0; border: 0; }
+@media (max-width: 30rem) {
+  #selected { padding: 0; border: 0; }
+  #sovereigns tbody tr > * { grid-template-columns: 6rem minmax(0, 1fr); }
+}
+.path-result { display: grid; gap: 1.25rem; }
+`);
 const SCRIPT = browserScript('atlas');
 
 const MOST_LISTED = 100;

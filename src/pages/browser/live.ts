@@ -31,7 +31,7 @@ function connect(region: HTMLElement, update: (message: LiveMessage) => void): v
     watch(socket);
     socket.addEventListener('open', () => {
       failures = 0;
-      showLive();
+      show('live', 'Live', null);
     });
     socket.addEventListener('message', ({ data }: MessageEvent<string>) => {
       watch(socket);
@@ -96,29 +96,23 @@ function updated(): void {
   document.dispatchEvent(new Event('live-update'));
 }
 
-/** Shows whether the page is live: at its top and, once the connection is lost, wherever it would mislead. */
-
-function showLive(): void {
-  show('live', 'Live');
-  for (const element of document.querySelectorAll<HTMLElement>('[data-when-lost]')) {
-    element.hidden = true;
-  }
-}
-
 /** `since` is the time of the last message, in milliseconds since the epoch. */
 function showLost(since: number): void {
   const time = `${new Date(since).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
-  show('stale', `Connection lost. This page shows the state as of ${time}. Reconnecting…`);
-  for (const element of document.querySelectorAll<HTMLElement>('[data-when-lost]')) {
-    element.textContent = `Last updated ${time}: `;
-    element.hidden = false;
-  }
+  const text = `Connection lost. This page shows the state as of ${time}. Reconnecting…`;
+  show('stale', text, `Last updated ${time}: `);
 }
 
-function show(state: 'live' | 'stale', text: string): void {
+/** Shows whether the page is live: at its top and, by `warning`, wherever it would mislead. */
+function show(state: 'live' | 'stale', text: string, warning: string | null): void {
   document.documentElement.dataset.liveState = state;
   const status = document.querySelector<HTMLElement>('[data-live-status]');
-  if (status === null) return;
-  status.dataset.liveStatus = state;
-  if (status.textContent !== text) status.textContent = text;
+  if (status !== null) {
+    status.dataset.liveStatus = state;
+    if (status.textContent !== text) status.textContent = text;
+  }
+  for (const element of document.querySelectorAll<HTMLElement>('[data-when-lost]')) {
+    element.textContent = warning;
+    element.hidden = warning === null;
+  }
 }
