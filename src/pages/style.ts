@@ -116,6 +116,7 @@ const PARTS = `
 .warn { --tone: var(--warn); --soft: var(--warn-soft); }
 .danger { --tone: var(--danger); --soft: var(--danger-soft); }
 .id { font-family: var(--mono); font-size: 0.8125rem; overflow-wrap: anywhere; }
+:has(> i) { white-space: nowrap; }
 i { font-size: 0; }
 i::before { content: "…"; font-size: 0.8125rem; }
 .empty { padding: 1.5rem; text-align: center; color: var(--muted); border: 1px dashed var(--line-strong); border-radius: var(--radius); }
