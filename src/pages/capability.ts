@@ -7,8 +7,8 @@ import { emptyState } from './empty-state.ts';
 import type { HtmlPage } from './frame.ts';
 import { nameInCell, nameInLink } from './graph-names.ts';
 import { type Html, html, NO_HTML } from './html.ts';
-import { type Column, table } from './table.ts';
-import { capabilityAddress, capabilityLink, idText, linksInLine, timeText } from './values.ts';
+import { type Column, table, timeColumn } from './table.ts';
+import { capabilityAddress, capabilityLink, idText, linksInLine } from './values.ts';
 
 export interface AgentsPage {
   readonly agents: readonly AgentDescriptor[];
@@ -70,12 +70,8 @@ const COLUMNS: readonly Column<AgentDescriptor>[] = [
     kind: 'name',
     cell: ({ capabilities }) => linksInLine(capabilities, capabilityLink),
   },
-  {
-    head: 'Registered',
-    kind: 'nowrap first',
-    cell: ({ registered_at }) => timeText(registered_at),
-  },
-  { head: 'Until', kind: 'nowrap', cell: ({ expires_at }) => timeText(expires_at) },
+  timeColumn('Registered', (row) => row.registered_at, 'nowrap first'),
+  timeColumn('Until', (row) => row.expires_at),
   { head: 'Node key', kind: 'id', cell: ({ node_public_key }) => idText(node_public_key) },
 ];
 

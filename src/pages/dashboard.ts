@@ -33,7 +33,7 @@ import { LIVE_STATUS, LIVE_STYLE, type LiveContent, liveRegion } from './live-co
 import { POSTURE_STYLE, postureSection } from './posture-section.ts';
 import { bar, STAT_STYLE, type Stat, stats, type Tone } from './stat.ts';
 import { ADDED_STYLE } from './style.ts';
-import { type Column, shortKey, TABLE_STYLE, table } from './table.ts';
+import { type Column, shortKey, sovereignColumn, TABLE_STYLE, table, timeColumn } from './table.ts';
 import { attestationLink, capital, sovereignLink, timeText, treatyLink } from './values.ts';
 
 const STYLE = inlineStyle(
@@ -187,23 +187,14 @@ function urgentTable(urgent: readonly DashboardTreaty[], summary: TreatySummary)
 }
 
 const URGENT_COLUMNS: readonly Column<DashboardTreaty>[] = [
-  {
-    head: 'Recognizes',
-    kind: 'name',
-    isHead: true,
-    cell: ({ issuer_sovereign_id }) => sovereignLink(issuer_sovereign_id),
-  },
-  {
-    head: 'Is recognized',
-    kind: 'name',
-    cell: ({ subject_sovereign_id }) => sovereignLink(subject_sovereign_id),
-  },
+  { ...sovereignColumn('Recognizes', (row) => row.issuer_sovereign_id), isHead: true },
+  sovereignColumn('Is recognized', (row) => row.subject_sovereign_id),
   {
     head: 'Risk',
     kind: 'first',
     cell: ({ expiry_risk: word }) => badge({ word, tone: word === 'medium' ? 'warn' : 'danger' }),
   },
-  { head: 'Until', kind: 'nowrap first', cell: ({ expires_at }) => timeText(expires_at) },
+  timeColumn('Until', (row) => row.expires_at, 'nowrap first'),
   { head: 'Treaty', kind: 'id', cell: ({ treaty_id }) => treatyLink(treaty_id) },
 ];
 
@@ -270,18 +261,9 @@ function changeValue(state: string, label: string, value: string): Html {
 }
 
 const FEED_COLUMNS: readonly Column<DashboardFeed>[] = [
-  {
-    head: 'Issuer',
-    kind: 'name',
-    isHead: true,
-    cell: ({ issuer_sovereign_id }) => sovereignLink(issuer_sovereign_id),
-  },
+  { ...sovereignColumn('Issuer', (row) => row.issuer_sovereign_id), isHead: true },
   { head: 'Freshness', kind: 'first', cell: ({ freshness }) => badge(stateBadge(freshness)) },
-  {
-    head: 'Imported',
-    kind: 'nowrap first',
-    cell: ({ imported_at }) => timeText(imported_at),
-  },
+  timeColumn('Imported', (row) => row.imported_at, 'nowrap first'),
   { head: 'Revoked', kind: 'number', cell: ({ revoked_count }) => revoked_count },
   { head: 'Sequence', kind: 'number id', cell: ({ sequence }) => nameInCell(String(sequence)) },
 ];

@@ -4,9 +4,9 @@ import { EDGE_STATES, type EdgeState, type GraphModel } from './graph-model.ts';
 import { nameInCell } from './graph-names.ts';
 import { type Content, type Html, html, NO_HTML } from './html.ts';
 import type { Tone } from './stat.ts';
-import { type Column, table } from './table.ts';
+import { type Column, sovereignColumn, table, timeColumn } from './table.ts';
 import type { TreatyOrder } from './treaty-query.ts';
-import { capital, idText, linksInLine, sovereignLink, timeText, treatyLink } from './values.ts';
+import { capital, idText, linksInLine, sovereignLink, treatyLink } from './values.ts';
 
 /** The tones of the words that documents have for a state of a treaty or a feed; of others it is neutral. */
 const STATE_TONES: Readonly<Record<string, Tone>> = {
@@ -64,31 +64,16 @@ export function edgesTable(
 }
 
 const EDGE_COLUMNS: readonly (Column<EdgeRow> & { readonly order: TreatyOrder })[] = [
-  {
-    head: 'Recognizes',
-    order: 'from',
-    kind: 'name',
-    cell: ({ from }) => sovereignLink(from),
-  },
-  { head: 'Is recognized', order: 'to', kind: 'name', cell: ({ to }) => sovereignLink(to) },
+  { ...sovereignColumn('Recognizes', (row) => row.from), order: 'from' },
+  { ...sovereignColumn('Is recognized', (row) => row.to), order: 'to' },
   {
     head: 'State',
     order: 'state',
     kind: 'first',
     cell: ({ lifecycle_state }) => badge(stateBadge(lifecycle_state)),
   },
-  {
-    head: 'From',
-    order: 'begins',
-    kind: 'nowrap',
-    cell: ({ valid_from }) => timeText(valid_from),
-  },
-  {
-    head: 'Until',
-    order: 'ends',
-    kind: 'nowrap first',
-    cell: ({ expires_at }) => timeText(expires_at),
-  },
+  { ...timeColumn('From', (row) => row.valid_from), order: 'begins' },
+  { ...timeColumn('Until', (row) => row.expires_at, 'nowrap first'), order: 'ends' },
   { head: 'Treaty', order: 'id', kind: 'id', cell: ({ treaty_id }) => treatyLink(treaty_id) },
 ];
 
@@ -102,11 +87,7 @@ export function materialTable(
     caption,
     rows,
     columns: [
-      {
-        head: 'Revoked',
-        kind: 'nowrap first',
-        cell: ({ revoked_at }) => timeText(revoked_at),
-      },
+      timeColumn('Revoked', (row: RevokedMaterial) => row.revoked_at, 'nowrap first'),
       { head: 'What', kind: 'nowrap first', cell: kindOf },
       { head: 'Whose', kind: 'name', cell: (row) => partiesOf(row, treatyOf) },
       { head: 'Reason', kind: 'name', cell: ({ reason }) => reasonText(reason) },
@@ -149,11 +130,7 @@ export function blastRadiusTable(caption: Content, rows: readonly BlastRadiusRow
 
 const BLAST_COLUMNS: readonly Column<BlastRadiusRow>[] = [
   { head: 'Attestation', kind: 'id', isHead: true, cell: ({ id }) => idText(id) },
-  {
-    head: 'Revoked by',
-    kind: 'name',
-    cell: ({ issuer_sovereign_id }) => sovereignLink(issuer_sovereign_id),
-  },
+  sovereignColumn('Revoked by', (row) => row.issuer_sovereign_id),
   {
     head: 'Affected',
     kind: 'name',
@@ -163,5 +140,5 @@ const BLAST_COLUMNS: readonly Column<BlastRadiusRow>[] = [
         : linksInLine(ids, sovereignLink),
   },
   { head: 'Reason', kind: 'name', cell: ({ reason }) => reasonText(reason) },
-  { head: 'Imported', kind: 'nowrap first', cell: ({ revoked_at }) => timeText(revoked_at) },
+  timeColumn('Imported', (row) => row.revoked_at, 'nowrap first'),
 ];

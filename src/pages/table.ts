@@ -5,6 +5,7 @@
 import { sha256Hex } from '../base/crypto/digest.ts';
 import { shownCount } from './counts.ts';
 import { type Content, type Html, html, keyed, NO_HTML } from './html.ts';
+import { sovereignLink, timeText } from './values.ts';
 
 export interface Column<Row> {
   readonly head: string;
@@ -15,6 +16,20 @@ export interface Column<Row> {
   readonly isHead?: boolean;
   /** The URL of the table sorted by this column, and the current direction. */
   readonly sorting?: { readonly href: string; readonly now: 'ascending' | 'descending' | null };
+}
+
+/** A column of sovereigns, each a link to its page. */
+export function sovereignColumn<Row>(head: string, idOf: (row: Row) => string): Column<Row> {
+  return { head, kind: 'name', cell: (row) => sovereignLink(idOf(row)) };
+}
+
+/** A column of times. */
+export function timeColumn<Row>(
+  head: string,
+  timeOf: (row: Row) => string,
+  kind = 'nowrap',
+): Column<Row> {
+  return { head, kind, cell: (row) => timeText(timeOf(row)) };
 }
 
 export interface TableParts<Row> {
