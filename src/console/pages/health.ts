@@ -77,14 +77,13 @@ const NAMES: Readonly<Record<string, string>> = {
 const WORST_FIRST = ['wrong', 'warning', 'unknown', 'ok'];
 
 function checksTable(found: readonly Check[]): Html {
+  // The posture is above in full.
+  const rows = found.filter(({ check }) => check !== 'posture');
   return table({
     id: 'checks',
     caption: 'The checks of mesh-na doctor that need only its address',
     keyOf: ({ check }) => check,
-    // The posture is above in full.
-    rows: found
-      .filter(({ check }) => check !== 'posture')
-      .toSorted((a, b) => WORST_FIRST.indexOf(a.outcome) - WORST_FIRST.indexOf(b.outcome)),
+    rows: rows.toSorted((a, b) => WORST_FIRST.indexOf(a.outcome) - WORST_FIRST.indexOf(b.outcome)),
     columns: [
       {
         head: 'Check',
@@ -102,7 +101,7 @@ function checksTable(found: readonly Check[]): Html {
         kind: 'wide words',
         cell: ({ found: sentence }) => html`<span>${withTimes(sentence)}</span>`,
       },
-      ...(found.every(({ cure }) => cure === null)
+      ...(rows.every(({ cure }) => cure === null)
         ? []
         : [{ head: 'What to do', kind: 'wide', cell: ({ cure }: Check) => cure ?? '' }]),
     ],
