@@ -22,19 +22,14 @@ export function proposedPage(change: Change, context: Context, problem: string |
       'effects',
       'What it affects',
       html`<ul class="effects">
-${effects.map(
-  (effect) => html`<li>${effect}</li>
-`,
-)}</ul>
-`,
+${effects.map((effect) => html`<li>${effect}</li>`)}</ul>`,
     )}${section('signed', 'What will be signed', signed(change, context))}${section('same', 'The same on the command line', command(change, context))}<form class="confirm" method="post" action="./confirm">
 <input type="hidden" name="id" value="${change.id}">
 ${numberField(plan.typedNumber)}<p class="actions"><button class="${change.action.isDestructive ? 'danger' : ''}" type="submit">${change.action.label}</button><a href="${back}">Cancel</a></p>
 </form>
 ${
   requests.length === 0
-    ? html`<p class="notice warn">Nothing matches, so there is nothing to sign.</p>
-`
+    ? html`<p class="notice warn">Nothing matches, so there is nothing to sign.</p>`
     : ''
 }`,
   };
@@ -47,8 +42,7 @@ function pathIn(back: string): string {
 
 function numberField(typed: number | null): Html {
   if (typed === null) return html``;
-  return html`<p class="field"><label for="number">Type ${typed} to confirm</label><input type="text" id="number" name="number" inputmode="numeric" required autocomplete="off"></p>
-`;
+  return html`<p class="field"><label for="number">Type ${typed} to confirm</label><input type="text" id="number" name="number" inputmode="numeric" required autocomplete="off"></p>`;
 }
 
 /** The members that do not change from one request to the next are those of the wire [core-2-2]. */
@@ -65,8 +59,7 @@ function signed({ plan: { requests } }: Change, { audience, keyId }: Context): H
       timestamp: 'when it is signed',
       nonce: 'a new random value',
     });
-    return html`<pre class="code" tabindex="0">${indentedJson(text)}</pre>
-`;
+    return html`<pre class="code" tabindex="0">${indentedJson(text)}</pre>`;
   });
   const left = requests.length - MOST_SHOWN;
   return html`<p>${requests.length === 1 ? 'One request' : `${shownCount(requests.length)} requests`}, signed with the key ${keyId}:</p>
@@ -74,19 +67,12 @@ ${first}${
   more.length === 0
     ? NO_HTML
     : html`<details><summary>The next ${more.length}</summary><div class="listing">
-${more}</div></details>
-`
-}${
-  left > 0
-    ? html`<p class="muted">And ${shownCount(left)} more like these.</p>
-`
-    : NO_HTML
-}`;
+${more}</div></details>`
+}${left > 0 ? html`<p class="muted">And ${shownCount(left)} more like these.</p>` : NO_HTML}`;
 }
 
 function command({ plan }: Change, { commandLine }: Context): Html {
-  return html`<pre class="code" tabindex="0">${commandLine(plan.command)}</pre>
-`;
+  return html`<pre class="code" tabindex="0">${commandLine(plan.command)}</pre>`;
 }
 
 export function outcomePage(change: Change, context: Context): ShellParts {
@@ -99,8 +85,7 @@ export function outcomePage(change: Change, context: Context): ShellParts {
     title: TITLES[state],
     lede: `${plan.sentence}${progress}${left}`,
     path: pathIn(plan.back),
-    body: html`${state === 'failed' ? failure(change, context) : ''}${answer(change)}${entries(change)}${section('same', 'The same on the command line', command(change, context))}<p class="actions" data-outcome><a class="${state === 'failed' ? 'button' : 'button primary'}" href="${plan.back}">${state === 'failed' ? 'Back' : 'Continue'}</a></p>
-`,
+    body: html`${state === 'failed' ? failure(change, context) : ''}${answer(change)}${entries(change)}${section('same', 'The same on the command line', command(change, context))}<p class="actions" data-outcome><a class="${state === 'failed' ? 'button' : 'button primary'}" href="${plan.back}">${state === 'failed' ? 'Back' : 'Continue'}</a></p>`,
   };
 }
 
@@ -112,8 +97,7 @@ function failure(change: Change, context: Context): Html {
 <input type="hidden" name="id" value="${change.id}">
 <p>Nothing is lost: what was sent without an answer is sent again byte for byte, and happens once.</p>
 <p><button type="submit">Try again</button></p>
-</form>
-`;
+</form>`;
 }
 
 function answer(change: Change): Html {
@@ -121,8 +105,7 @@ function answer(change: Change): Html {
   if (given === null) return html``;
   const shown =
     plan.answer?.(given) ??
-    html`<pre class="code" tabindex="0">${indentedJson(canonicalJson(given))}</pre>
-`;
+    html`<pre class="code" tabindex="0">${indentedJson(canonicalJson(given))}</pre>`;
   if (plan.isSecret) change.answer = null;
   return section('answer', 'Answer', shown);
 }
@@ -133,8 +116,7 @@ function entries({ entries: all, state }: Change): Html {
     return section(
       'audit',
       'Audit log',
-      html`<p>There is no new entry: nothing had to be changed.</p>
-`,
+      html`<p>There is no new entry: nothing had to be changed.</p>`,
     );
   }
   return section(

@@ -9,8 +9,7 @@ export function actionForm(action: Action, values: URLSearchParams, isWholePage 
   );
   return html`<form class="ask" method="post" action="./do?action=${action.name}" data-changes>
 ${action.fields.map((field) => fieldOf(action.name, field, values.get(field.name) ?? '', isWholePage && field === first))}<p class="field"><button${action.isDestructive ? html` class="danger"` : NO_HTML} type="submit">${action.label}…</button></p>
-</form>
-`;
+</form>`;
 }
 
 /** Leads to the form with these values; or, if they fill it completely, directly to what would be signed. */
@@ -31,21 +30,17 @@ export function actionLink(
 /** Above a list: what adds to it. */
 export function newButton(action: Action, values: Readonly<Record<string, string>> = {}): Html {
   const query = new URLSearchParams({ action: action.name, ...values });
-  return html`<p class="actions"><a class="button primary" href="./do?${query.toString()}">${action.title}…</a></p>
-`;
+  return html`<p class="actions"><a class="button primary" href="./do?${query.toString()}">${action.title}…</a></p>`;
 }
 
 function fieldOf(form: string, field: Field, value: string, isFocused: boolean): Html {
   const { name, label, kind, hint, isRequired = false } = field;
-  if (kind === 'hidden')
-    return html`<input type="hidden" name="${name}" value="${value}">
-`;
+  if (kind === 'hidden') return html`<input type="hidden" name="${name}" value="${value}">`;
   const id = `${form}-${name}`;
   const described = hint === undefined ? NO_HTML : html` aria-describedby="${id}-hint"`;
   const note = hint === undefined ? '' : html`<span class="hint" id="${id}-hint">${hint}</span>`;
   const place = kind === 'id' || kind === 'pasted' ? 'field wide' : 'field';
-  return html`<p class="${place}">${inputOf(id, field, value, html`${described}${isRequired ? html` required` : NO_HTML}${isFocused ? html` autofocus` : NO_HTML}`, label)}${note}</p>
-`;
+  return html`<p class="${place}">${inputOf(id, field, value, html`${described}${isRequired ? html` required` : NO_HTML}${isFocused ? html` autofocus` : NO_HTML}`, label)}${note}</p>`;
 }
 
 function inputOf(id: string, field: Field, value: string, also: Html, label: string): Html {

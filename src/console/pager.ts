@@ -22,6 +22,5 @@ export function cursorPager({ label, path, query, nextCursor, also = NO_HTML }: 
   };
   const first = query.has('cursor') ? link('', 'First page') : NO_HTML;
   const next = nextCursor === null ? NO_HTML : link(nextCursor, 'Next page');
-  return html`<nav class="pager" aria-label="${label}">${first}${next}${also}</nav>
-`;
+  return html`<nav class="pager" aria-label="${label}">${first}${next}${also}</nav>`;
 }

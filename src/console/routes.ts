@@ -58,8 +58,7 @@ export function createRooms(
         asked,
       );
     } catch (error) {
-      const again = html`<p class="actions"><a class="button" href="${addressOf(asked)}">Try again</a></p>
-`;
+      const again = html`<p class="actions"><a class="button" href="${addressOf(asked)}">Try again</a></p>`;
       return shown(...(await failed(error, { title, path }, context, again)), context, asked);
     }
   }

@@ -51,15 +51,11 @@ export function consolePage(
 /** The page for a browser without the cookie. */
 export function loginPage(problem: string | null): string {
   const body = html`${
-    problem === null
-      ? ''
-      : html`<p class="notice danger" role="alert">${problem}</p>
-`
+    problem === null ? '' : html`<p class="notice danger" role="alert">${problem}</p>`
   }<form class="ask" method="post" action="/session" data-token-form>
 <p class="field"><label for="token">Token</label><input type="text" id="token" name="token" required autocomplete="off" spellcheck="false"></p>
 <p class="field"><button type="submit">Open</button></p>
-</form>
-`;
+</form>`;
   return framed(
     {
       title: 'Open the console',
@@ -80,14 +76,12 @@ export function loginPage(problem: string | null): string {
 
 /** A problem in one line. */
 export function problemLine(problem: string): Html {
-  return html`<p class="notice danger" role="alert">${problem}</p>
-`;
+  return html`<p class="notice danger" role="alert">${problem}</p>`;
 }
 
 const HEAD = html`<meta name="color-scheme" content="light dark">
 <link rel="stylesheet" href="./style.css">
-<script src="./console.js" defer></script>
-`;
+<script src="./console.js" defer></script>`;
 
 function themeForm({ here }: Look): Html {
   return html`<form method="post" action="./theme"><input type="hidden" name="back" value="${here}"><input type="hidden" name="system" value="light" data-system-theme><button class="tool theme" type="submit" aria-label="Switch theme"></button></form>`;
@@ -103,8 +97,7 @@ const KEYS = html`<dialog class="keys" aria-labelledby="keys-heading" data-keys>
 <dt><kbd>Esc</kbd></dt><dd>Close this window</dd>
 </dl>
 <form method="dialog"><button class="button">Close</button></form>
-</dialog>
-`;
+</dialog>`;
 
 export const SCRIPT_TEXT = browserScript('console').text;
 
@@ -181,5 +174,4 @@ tr[data-current] > * { background: var(--accent-soft); }
 .keys::backdrop { background: rgb(0 0 0 / 0.4); }
 .keys[open] { display: grid; gap: 1rem; }
 .keys .facts { grid-template-columns: max-content 1fr; gap: 0.5rem 1.5rem; }
-kbd { padding: 0.0625rem 0.375rem; border: 1px solid var(--line-strong); border-radius: 4px; }
-`;
+kbd { padding: 0.0625rem 0.375rem; border: 1px solid var(--line-strong); border-radius: 4px; }`;

@@ -127,8 +127,7 @@ export const ATTESTATIONS = definePage({
 <p class="field"><label for="q">Subject</label><input type="search" id="q" name="subject" value="${subject}" autocomplete="off" spellcheck="false"></p>
 <p class="field"><button type="submit">Find</button> <a href="${path}">Clear</a></p>
 </form>
-<div class="listing">${listing}${pager}</div>
-`,
+<div class="listing">${listing}${pager}</div>`,
     };
   },
   actions: [ISSUE, REVOKE],

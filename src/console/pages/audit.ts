@@ -45,8 +45,7 @@ export const AUDIT = definePage({
     return {
       body: html`${filterForm(query)}<div class="listing"${news}>
 ${listing(query, entries, after, last)}<nav class="pager" aria-label="Pages of the audit log">${newest}${older}<a href="./audit-check">Verify the whole log</a></nav>
-</div>
-`,
+</div>`,
     };
   },
   streams: [
@@ -139,8 +138,7 @@ function filterForm({ type, actor, subject }: AuditQuery): Html {
   )}</select></p>
 <p class="field"><label for="actor">Operator key</label><input type="text" id="actor" name="actor" value="${actor}" autocomplete="off" spellcheck="false"></p>
 <p class="field"><button type="submit">Find</button> <a href="./audit">Clear</a></p>
-</form>
-`;
+</form>`;
 }
 
 function address({ type, actor, subject }: AuditQuery, upTo: number | null): string {
@@ -174,6 +172,5 @@ async function* verified(
 function intact({ index, hash }: LoggedEvent): Html {
   return html`<p class="notice ok">The log is intact: each of its ${shownCount(index)} entries continues the one before.</p>
 ${facts([['Last hash', idValue(hash)]])}<p>Compare it with a copy that you keep elsewhere: an authority could show another log that is intact, too.</p>
-<p class="actions"><a href="./audit">Back to the entries</a></p>
-`;
+<p class="actions"><a href="./audit">Back to the entries</a></p>`;
 }

@@ -107,10 +107,8 @@ function ageOf({ status, last_contact: contact }: CertificateRow, now: number): 
 function legend(total: ContactCounts): Html {
   return html`<ul class="ages">
 ${AGES.map(({ text, member }, age) => {
-  return html`<li><svg viewBox="0 0 10 10" width="12" height="12" aria-hidden="true"><rect class="age${age.toString()}" width="10" height="10"/></svg> ${text}: ${shownCount(total[member])}</li>
-`;
-})}</ul>
-`;
+  return html`<li><svg viewBox="0 0 10 10" width="12" height="12" aria-hidden="true"><rect class="age${age.toString()}" width="10" height="10"/></svg> ${text}: ${shownCount(total[member])}</li>`;
+})}</ul>`;
 }
 
 /** By the value of the label, the nodes in each by name; all in one drawing without a label. */
@@ -127,8 +125,7 @@ function nodesByLabel(rows: readonly CertificateRow[], label: string, now: numbe
     .sort(([a], [b]) => COLLATOR.compare(a, b))
     .map(([name, members]) => {
       members.sort((a, b) => COLLATOR.compare(titled(a), titled(b)));
-      return html`<div class="cells">${heading(label === '' ? '' : nameInCell(name))}${drawing(members.map((row) => cellOf(row, now)))}</div>
-`;
+      return html`<div class="cells">${heading(label === '' ? '' : nameInCell(name))}${drawing(members.map((row) => cellOf(row, now)))}</div>`;
     });
 }
 
@@ -165,8 +162,7 @@ function binned({ bins, unlabeled, other }: Contacts, query: NodeQuery): Html[] 
     return html`<div class="cells">${heading(KINDS[kind])}${drawing(all)}<details><summary>As a list</summary>
 <ul class="bars">
 ${all.map(bar)}</ul>
-</details></div>
-`;
+</details></div>`;
   });
 }
 
@@ -199,14 +195,12 @@ function bar({ name, href, counts, ages }: Bin): Html {
   const { count, active, silent_since: since } = counts;
   const shown = html`<bdi>${nameInCell(name)}</bdi>`;
   const longest = since === null ? NO_HTML : html`, the longest since ${timeText(since)}`;
-  return html`<li>${href === null ? shown : html`<a href="${href}">${shown}</a>`}: ${shownCount(count - active)} of ${shownCount(count)} silent${longest}<svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true" focusable="false">${colors(ages, { x: 0, y: 0, width: 100, height: 8 })}</svg></li>
-`;
+  return html`<li>${href === null ? shown : html`<a href="${href}">${shown}</a>`}: ${shownCount(count - active)} of ${shownCount(count)} silent${longest}<svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true" focusable="false">${colors(ages, { x: 0, y: 0, width: 100, height: 8 })}</svg></li>`;
 }
 
 function heading(name: string): Html {
   if (name === '') return NO_HTML;
-  return html`<h2>${name}</h2>
-`;
+  return html`<h2>${name}</h2>`;
 }
 
 const CELLS_OF_ROW = 50;

@@ -56,8 +56,7 @@ function posture(dashboard: Dashboard | null): Html {
   if (dashboard === null) return emptyState('The posture cannot be read at the moment.');
   const { findings, unknown } = dashboard.posture;
   const sentences = [...findings, ...unknown].map(
-    ({ sentence }) => html`<li>${withTimes(sentence)}</li>
-`,
+    ({ sentence }) => html`<li>${withTimes(sentence)}</li>`,
   );
   return html`<p>${badge(verdictOf(dashboard.posture))}</p>
 ${sentences.length === 0 ? NO_HTML : html`<ul class="effects">\n${sentences}</ul>\n`}`;

@@ -17,8 +17,7 @@ export const HORIZON = definePage({
   render({ as_of, lapsing }) {
     if (lapsing.length === 0) return { body: emptyState('Nothing lapses.') };
     return {
-      body: html`${section('kinds', 'What lapses', kinds(lapsing))}${section('weeks', 'By week', weeks(lapsing))}<p class="small muted">Counted at ${exactTime(as_of)}.</p>
-`,
+      body: html`${section('kinds', 'What lapses', kinds(lapsing))}${section('weeks', 'By week', weeks(lapsing))}<p class="small muted">Counted at ${exactTime(as_of)}.</p>`,
     };
   },
 });

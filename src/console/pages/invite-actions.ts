@@ -115,10 +115,8 @@ function tokens(invite: Invite): Html {
 <ul class="codes">
 ${codes.map(
   ({ token_id: token, name = '' }, index) =>
-    html`<li>${qrCode(token, `QR code of token ${index + 1}`)}<span class="small">${name === '' ? `Token ${index + 1}` : name}</span></li>
-`,
-)}</ul>
-`;
+    html`<li>${qrCode(token, `QR code of token ${index + 1}`)}<span class="small">${name === '' ? `Token ${index + 1}` : name}</span></li>`,
+)}</ul>`;
 }
 
 export const WITHDRAW_INVITE: Action = {

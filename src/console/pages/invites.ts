@@ -52,8 +52,7 @@ export const INVITES = definePage({
           });
     const withdrawal =
       batch !== '' && invites.length > 0 && isOffered(WITHDRAW_BATCH, context)
-        ? html`<div class="actions">${actionLink(WITHDRAW_BATCH, { batch })}</div>
-`
+        ? html`<div class="actions">${actionLink(WITHDRAW_BATCH, { batch })}</div>`
         : NO_HTML;
     const pager = cursorPager({
       label: 'Pages of invites',
@@ -62,8 +61,7 @@ export const INVITES = definePage({
       nextCursor: next,
     });
     return {
-      body: html`${creation}${filterForm(status, batch)}${withdrawal}<div class="listing">${rows}${pager}</div>
-`,
+      body: html`${creation}${filterForm(status, batch)}${withdrawal}<div class="listing">${rows}${pager}</div>`,
     };
   },
   actions: [CREATE_INVITES, WITHDRAW_INVITE, WITHDRAW_BATCH],
@@ -135,6 +133,5 @@ function filterForm(status: string, batch: string): Html {
 <p class="field"><label for="q">Batch</label><input type="search" id="q" name="batch" value="${batch}" autocomplete="off" spellcheck="false"></p>
 <p class="field"><label for="status">Status</label><select id="status" name="status">${filterOptions(INVITE_STATUSES, status)}</select></p>
 <p class="field"><button type="submit">Find</button> <a href="./invites">Clear</a></p>
-</form>
-`;
+</form>`;
 }

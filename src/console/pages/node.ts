@@ -54,8 +54,7 @@ export const NODE = definePage({
               `Newest first, of the last ${shownCount(ENTRIES_LOOKED_AT)} entries of the log`,
               entries,
             ),
-      )}<p class="small muted">All entries: <code>${context.commandLine(['events', '--subject', key])}</code></p>
-`,
+      )}<p class="small muted">All entries: <code>${context.commandLine(['events', '--subject', key])}</code></p>`,
     };
   },
   actions: [REVOKE_NODE, REVOKE_CERTIFICATE, DESCRIBE_NODE],
@@ -146,14 +145,10 @@ function ifRevoked(
     'revoked',
     'If it were revoked',
     html`<ul class="effects">
-${effects.map(
-  (effect) => html`<li>${effect}</li>
-`,
-)}</ul>
+${effects.map((effect) => html`<li>${effect}</li>`)}</ul>
 ${
   isOffered(REVOKE_NODE, context)
-    ? html`<div class="actions">${actionLink(REVOKE_NODE, { key })}</div>
-`
+    ? html`<div class="actions">${actionLink(REVOKE_NODE, { key })}</div>`
     : NO_HTML
 }`,
   );

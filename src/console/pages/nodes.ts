@@ -48,8 +48,7 @@ export const NODES = definePage({
     const filter = parametersOf(query, { meaning: 0, cursor: '', sort: null });
     const bulk =
       filter.size > 0 && found.rows.length > 0 && isOffered(REVOKE_MATCHING, context)
-        ? html`<div class="actions">${actionLink(REVOKE_MATCHING, Object.fromEntries(filter))}</div>
-`
+        ? html`<div class="actions">${actionLink(REVOKE_MATCHING, Object.fromEntries(filter))}</div>`
         : NO_HTML;
     return { body: html`${filterForm(query)}${listing(query, found, context)}${bulk}` };
   },
@@ -76,8 +75,7 @@ export const NODES = definePage({
 function listing(query: NodeQuery, found: FoundNodes, context: Context): Html {
   const { rows, nextCursor, isUnsorted, meaning } = found;
   const note = isUnsorted
-    ? html`<p class="notice">More than ${MOST_SORTED} certificates match, too many to sort, so they are sorted by id. Narrow the filter to sort them otherwise.</p>
-`
+    ? html`<p class="notice">More than ${MOST_SORTED} certificates match, too many to sort, so they are sorted by id. Narrow the filter to sort them otherwise.</p>`
     : NO_HTML;
   const shown =
     rows.length === 0
@@ -95,8 +93,7 @@ function listing(query: NodeQuery, found: FoundNodes, context: Context): Html {
     query: parametersOf(query, { meaning }),
     nextCursor,
     also: html`<a href="./nodes.csv?${parametersOf(query, { meaning: 0, cursor: '', sort: null }).toString()}">All as CSV</a><a href="./contacts?${parametersOf(query, { meaning: 0, cursor: '', sort: null }).toString()}">Last contact of each</a>`,
-  })}</div>
-`;
+  })}</div>`;
 }
 
 function captionOf({ cursor, sort }: NodeQuery, { rows, nextCursor, isUnsorted }: FoundNodes) {
@@ -168,13 +165,11 @@ ${
 }<p class="field"><button type="submit">Find</button> <a href="./nodes">Clear</a></p>
 <details class="wide"${isNarrowed ? html` open` : NO_HTML}><summary>More filters</summary><div class="ask">
 ${textFilter('role', 'Role', role)}${textFilter('health', 'Health, such as unwell', health)}${textFilter('label', 'Label, such as env=prod', label)}${textFilter('silent', 'Silent for, such as 7d', silent)}${textFilter('lapsing', 'Expires within, such as 7d', lapsing)}</div></details>
-</form>
-`;
+</form>`;
 }
 
 function textFilter(name: string, label: string, value: string): Html {
-  return html`<p class="field"><label for="${name}">${label}</label><input type="text" id="${name}" name="${name}" value="${value}" autocomplete="off" spellcheck="false"></p>
-`;
+  return html`<p class="field"><label for="${name}">${label}</label><input type="text" id="${name}" name="${name}" value="${value}" autocomplete="off" spellcheck="false"></p>`;
 }
 
 function address(query: NodeQuery, changed: Partial<NodeQuery>): string {

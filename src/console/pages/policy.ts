@@ -130,6 +130,5 @@ function choice(versions: readonly Version[], before: Version, after: Version): 
 <p class="field"><label for="before">Before</label><select id="before" name="before">${options(before)}</select></p>
 <p class="field"><label for="after">After</label><select id="after" name="after">${options(after)}</select></p>
 <p class="field"><button type="submit">Compare</button></p>
-</form>
-`;
+</form>`;
 }

@@ -175,10 +175,8 @@ function partnersSection(rows: readonly PartnerAdoption[]): Html {
 
 function nextSteps({ succession }: Adoption, context: Context): Html {
   if (!isOffered(STAGE, context)) return NO_HTML;
-  const links = (
-    ...actions: readonly Action[]
-  ) => html`<div class="actions">${actions.map((action) => actionLink(action, {}))}</div>
-`;
+  const links = (...actions: readonly Action[]) =>
+    html`<div class="actions">${actions.map((action) => actionLink(action, {}))}</div>`;
   if (succession?.state === 'staged') {
     const { activates_at: start } = succession;
     // An authority that lacks the private key is still waiting, and may have it by now.

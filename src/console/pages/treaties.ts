@@ -50,8 +50,7 @@ export const TREATIES = definePage({
           : emptyState('No treaty matches.')
         : treatiesTable(rows, context);
     return {
-      body: html`${isOffered(ISSUE_TREATY, context) ? newButton(ISSUE_TREATY) : NO_HTML}${filterForm(subject, status)}<div class="listing">${listing}${pager}</div>
-`,
+      body: html`${isOffered(ISSUE_TREATY, context) ? newButton(ISSUE_TREATY) : NO_HTML}${filterForm(subject, status)}<div class="listing">${listing}${pager}</div>`,
     };
   },
   actions: [ISSUE_TREATY, REVOKE_TREATY, FOLLOW_TREATY],
@@ -108,6 +107,5 @@ function filterForm(subject: string, status: string | undefined): Html {
 <p class="field"><label for="q">Recognized sovereign</label><input type="search" id="q" name="subject" value="${subject}" autocomplete="off" spellcheck="false"></p>
 <p class="field"><label for="status">Status</label><select id="status" name="status">${filterOptions(TreatyStatus.enum, status ?? '')}</select></p>
 <p class="field"><button type="submit">Find</button> <a href="./treaties">Clear</a></p>
-</form>
-`;
+</form>`;
 }
