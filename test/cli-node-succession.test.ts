@@ -123,11 +123,12 @@ test('without the authority, a chain in a file leads from the key in the folder 
   );
 });
 
+const digests = () =>
+  na.asked.splice(0).flatMap(({ path, body }) => {
+    return path === '/heartbeat' ? [body.authority_keys_digest ?? null] : [];
+  });
+
 test('node heartbeat follows what a bulletin names, and reports it with the next heartbeat', async () => {
-  const digests = () =>
-    na.asked.splice(0).flatMap(({ path, body }) => {
-      return path === '/heartbeat' ? [body.authority_keys_digest ?? null] : [];
-    });
   digests();
   await command('heartbeat');
   na.successions = chain(planned);
@@ -147,6 +148,21 @@ test('node heartbeat follows what a bulletin names, and reports it with the next
     /is older than the stored one|same sequence as another signed statement/,
   );
   assert.deepEqual(filesIn(nodeDir), before);
+});
+
+test('node heartbeat discards a statement that is canceled before it is in force', async () => {
+  digests();
+  na.successions = chain({ ...planned, at: NOW + 10 });
+  const announced = authorityKeysDigest(na.successions, SHA256);
+  await command('heartbeat');
+  await command('heartbeat');
+  na.successions = [];
+  await command('heartbeat');
+  const { code, stderr } = await command('heartbeat');
+  assert.deepEqual([code, stderr], [0, '']);
+  assert.deepEqual(digests(), [null, announced, announced, null]);
+  const { stdout } = await command('status', '--offline', '--json');
+  assert.equal(JSON.parse(stdout).authority_keys_digest, null);
 });
 
 test('node heartbeat follows if its proof names a key that was replaced', async () => {
@@ -180,6 +196,15 @@ test('the node commands accept nothing of a fork, an old genesis, or damaged fil
   assert.equal(other.code, 4);
   assert.match(other.stderr, /authority keys are rejected: Statement 1 .* ask the operators/);
   assert.deepEqual(filesIn(nodeDir), before);
+
+  na.successions = chain(planned);
+  na.instead.set('/genesis', () => FIRST_GENESIS);
+  const fresh = ['--token', 'a', '--root-key', ROOT.publicKey, '--node-dir', `${nodeDir}-fresh`];
+  const old = await command('join', ...fresh);
+  na.instead.clear();
+  assert.equal(old.code, 4);
+  assert.match(old.stderr, /genesis from .* is rejected: its authority key \S+ is not the current/);
+  assert.equal(existsSync(`${nodeDir}-fresh`), false);
 
   const damaged = `${nodeDir}-damaged`;
   cpSync(nodeDir, damaged, { recursive: true });

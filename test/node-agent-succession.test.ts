@@ -138,7 +138,7 @@ test('an agent follows a planned change, renews within the overlap, and has no p
   na.successions = chain(PLANNED);
   await runUntil(member, na, 9);
   assert.deepEqual(followed(member), ['planned announced']);
-  assert.equal(asked(na, '/authority-keys').length, 1);
+  assert.equal(asked(na, '/authority-keys').length, 2, 'with the first genesis, and the statement');
   assert.equal(lastBeat(na).authority_keys_digest, authorityKeysDigest(na.successions, SHA256));
   assert.equal(member.agent.state().authority_key, FIRST.publicKey);
 
@@ -344,7 +344,7 @@ test('an agent that restarts at any point of a change continues where it was', a
   assert.equal(member.agent.state().authority_key, SECOND_KEY);
   assert.equal(asked(na, '/renew').length, 1);
   assert.equal(asked(na, '/join').length, 1);
-  assert.equal(asked(na, '/authority-keys').length, 2);
+  assert.equal(asked(na, '/authority-keys').length, 3);
 });
 
 test('a statement that is canceled before it is in force is discarded, and another one can replace it', async () => {
@@ -432,6 +432,20 @@ test('an agent whose clock is fast waits for the genesis', async () => {
   na.successions = [];
   await runUntil(member, na, 10.5);
   assert.deepEqual(complaints(member), []);
+});
+
+test('an agent without a genesis accepts none that the statements show to be old', async () => {
+  await using na = await startSuccessionAuthority();
+  na.successions = chain(PLANNED);
+  na.clock.advance(11 * HOUR);
+  na.instead.set('/genesis', () => FIRST_GENESIS);
+  const member = await memberOf(na);
+  await member.agent.turn();
+  assert.deepEqual([asked(na, '/join').length, member.files.has('genesis')], [0, false]);
+  assert.match(complaints(member).join(), /genesis: its authority key \S+ is not the current one/);
+  na.instead.clear();
+  await runUntil(member, na, 12);
+  assert.deepEqual(signersOf(member, 'certificate'), [SECOND_KEY, FIRST.publicKey]);
 });
 
 test('a folder without statements, whose genesis already names the new key, opens and catches up', async () => {

@@ -48,7 +48,7 @@ export async function runJoin(options: JoinOptions): Promise<void> {
   const { nodeDir, validityHours } = options;
   const token = await inviteToken(options);
   // Verify first: a token must not be sent to the authority of another network.
-  const { genesis, authority } = await updateNetwork(options);
+  const { genesis, trust } = await updateNetwork(options);
   const key = onLocalFiles(() => (hasNodeKey(nodeDir) ? readNodeKey : makeNodeKey)(nodeDir));
   const audience = genesis.network_authority.public_key;
   const received = await createNodeClient({ ...reached(options), key, audience }).join({
@@ -56,20 +56,20 @@ export async function runJoin(options: JoinOptions): Promise<void> {
     ...(validityHours && { validity_hours: validityHours }),
     ...reportedHostname(options),
   });
-  keepCertificate(options, received, { genesis, authority, publicKey: key.publicKey });
+  keepCertificate(options, received, { genesis, authority: trust, publicKey: key.publicKey });
 }
 
 export async function runRenew(options: RenewOptions): Promise<void> {
   const { nodeDir, validityHours } = options;
   const key = onLocalFiles(() => readNodeKey(nodeDir));
   const { cert_id } = onLocalFiles(() => readCertificate(nodeDir));
-  const { genesis, authority } = await updateNetwork(options);
+  const { genesis, trust } = await updateNetwork(options);
   const audience = genesis.network_authority.public_key;
   const received = await createNodeClient({ ...reached(options), key, audience }).renew({
     cert_id,
     ...(validityHours && { validity_hours: validityHours }),
   });
-  keepCertificate(options, received, { genesis, authority, publicKey: key.publicKey });
+  keepCertificate(options, received, { genesis, authority: trust, publicKey: key.publicKey });
 }
 
 function reached(options: NodeOptions) {

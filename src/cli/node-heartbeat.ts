@@ -3,13 +3,14 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemRuntime } from '../base/runtime.ts';
+import { namesOthers } from '../client/agent-authority.ts';
 import { AuthorityError, isUnreachable } from '../client/authority-error.ts';
 import { createHeartbeatSessions } from '../client/heartbeat-sessions.ts';
 import { createNodeClient } from '../client/node-client.ts';
 import type { Acknowledgement } from '../protocol/answers/enrollment.ts';
 import { onLocalFiles, outcomeOf } from './exit-codes.ts';
 import { genesisPath, readCertificate, readNodeKey } from './node-folder.ts';
-import { heldDigests, pinnedAudience, updateNetwork } from './node-trust.ts';
+import { pinnedAudience, trustInFolder, updateNetwork } from './node-trust.ts';
 import { LONGEST_INTERVAL_SECONDS, type NodeOptions } from './options.ts';
 import { type OutputOptions, printNotice, printResult } from './output.ts';
 import { serverOf } from './server.ts';
@@ -35,7 +36,7 @@ function heartbeats(options: HeartbeatOptions): () => Promise<Acknowledgement> {
   const { nodeDir, status, proof, every } = options;
   const key = onLocalFiles(() => readNodeKey(nodeDir));
   const server = serverOf(options);
-  const heldDigest = heldDigests(nodeDir);
+  const trust = trustInFolder(nodeDir);
   const isPinned = () => existsSync(genesisPath(nodeDir));
   // A single heartbeat does not need one.
   const sessions = every === undefined ? null : createHeartbeatSessions();
@@ -44,7 +45,7 @@ function heartbeats(options: HeartbeatOptions): () => Promise<Acknowledgement> {
   // Read for every heartbeat, because a renewal or a succession may replace it during the loop.
   function send(): Promise<Acknowledgement> {
     const { cert_id } = onLocalFiles(() => readCertificate(nodeDir));
-    const digest = heldDigest();
+    const digest = trust()?.digest() ?? null;
     const inSession = sessions !== null && isPinned() && { sessions };
     const bound = (proof === 'header' || inSession) && { audience: pinnedAudience(nodeDir) };
     return createNodeClient({ ...server, proof, key, ...bound, ...inSession }).heartbeat({
@@ -78,8 +79,9 @@ function heartbeats(options: HeartbeatOptions): () => Promise<Acknowledgement> {
 
   return async () => {
     const answer = await send().catch(again);
-    const { authority_keys_digest: digest } = answer.bulletin ?? {};
-    if (isPinned() && digest !== undefined && digest !== heldDigest()) await follow();
+    const { bulletin } = answer;
+    if (bulletin === undefined || !isPinned()) return answer;
+    if (namesOthers(trust(), bulletin.authority_keys_digest ?? null)) await follow();
     return answer;
   };
 }

@@ -6,13 +6,14 @@ import type { Command } from 'commander';
 import { jsonText } from '../base/json/write.ts';
 import { publicKeyOf } from '../base/keys/public-key.ts';
 import { systemRuntime } from '../base/runtime.ts';
+import { replacedKeyProblem } from '../client/agent-authority.ts';
+import type { NetworkTrust } from '../client/followed-keys.ts';
 import {
   genesisProblem,
   isDistrusted,
   type Pin,
   revocationListProblem,
 } from '../client/network-trust.ts';
-import type { PublicClient } from '../client/public-client.ts';
 import { type GenesisBlock, readGenesisBlock } from '../protocol/records/genesis.ts';
 import {
   type CertificateRevocationList,
@@ -21,11 +22,7 @@ import {
 import { isConfirmed, isTerminal } from './confirm.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { notHolding, readGenesisFile, readJsonFile } from './json-file.ts';
-import {
-  assertNamesCurrentKey,
-  type FollowedAuthority,
-  followAuthority,
-} from './node-authority-keys.ts';
+import { followKeys, heldTrust, successionText } from './node-authority-keys.ts';
 import {
   genesisPath,
   type HeldNetwork,
@@ -43,9 +40,10 @@ export interface TrustOptions extends FolderOptions, Reach {
   readonly trustOnFirstUse?: boolean;
 }
 
-export interface VerifiedNetwork extends Pick<FollowedAuthority, 'trust' | 'authority'> {
+export interface VerifiedNetwork {
   readonly genesis: GenesisBlock;
   readonly crl: CertificateRevocationList;
+  readonly trust: NetworkTrust;
 }
 
 export function addTrustOptions(command: Command): Command {
@@ -66,34 +64,34 @@ export async function updateNetwork(options: TrustOptions): Promise<VerifiedNetw
   const held = onLocalFiles(() => readHeldNetwork(options.nodeDir));
   const given = await givenPin(options, held);
   const client = publicClient(options);
-  const offered = await offeredGenesis(client);
+  const offered = readable('genesis', readGenesisBlock(await client.genesis()));
   const pin = given ?? (await pinOnFirstUse(options, offered));
   assertPublic(pin, offered);
-  refuse('invalid_genesis', 'genesis', genesisProblem(offered, pin, systemRuntime.now()));
+  refuse('genesis', genesisProblem(offered, pin, systemRuntime.now()));
   const { nodeDir } = options;
-  const stored = { nodeDir, authorityKeys: held.authorityKeys };
-  const { trust, authority, news } = followAuthority(offered, stored, await client.authorityKeys());
-  assertNamesCurrentKey(offered, trust);
-  const crl = await offeredList(client);
-  refuseList(crl, { trust, authority, held: held.crl });
-  const authorityKeys = trust.digest() === null ? null : trust.stored();
+  const trust = heldTrust(nodeDir, offered, held.authorityKeys);
+  const document = await client.authorityKeys();
+  const news = document && followKeys(trust, document, offered).changes.at(-1);
+  refuse('genesis', replacedKeyProblem(offered, trust));
+  const crl = readable('revocation list', readCertificateRevocationList(await client.crl()));
+  refuseList(crl, trust, held);
+  // Statements that were withdrawn must not stay in the folder.
+  const hasKeys = trust.digest() !== null || held.authorityKeys !== null;
+  const authorityKeys = hasKeys ? trust.stored() : null;
   onLocalFiles(() => saveNetwork(nodeDir, { genesis: offered, crl, authorityKeys }));
-  if (news !== null) printNotice(news);
-  return { genesis: offered, crl, trust, authority };
+  if (news) printNotice(successionText(news, true));
+  return { genesis: offered, crl, trust };
 }
 
 /** Compares the list with the held one, unless only a distrusted key signed that. */
 function refuseList(
   crl: CertificateRevocationList,
-  {
-    trust,
-    authority,
-    held,
-  }: Omit<VerifiedNetwork, 'genesis' | 'crl'> & { readonly held: HeldNetwork['crl'] },
+  trust: NetworkTrust,
+  { crl: held }: HeldNetwork,
 ): void {
   const isVoid = held !== null && isDistrusted(held, trust.keys());
-  const known = { authority, held: isVoid ? null : held };
-  refuse('invalid_crl', 'revocation list', revocationListProblem(crl, known, systemRuntime.now()));
+  const known = { authority: trust, held: isVoid ? null : held };
+  refuse('revocation list', revocationListProblem(crl, known, systemRuntime.now()));
 }
 
 /** Rejects the private root key, which looks like a public one. */
@@ -128,15 +126,12 @@ export async function verifyHeldNetwork(options: OfflineTrustOptions): Promise<V
     throw failure(EXIT.unusable, 'local_files', message);
   }
   const now = systemRuntime.now();
-  refuse('invalid_genesis', 'genesis', genesisProblem(genesis, pin, now));
-  const { nodeDir, authorityKeys: file } = options;
-  const { trust, authority } = followAuthority(
-    genesis,
-    { nodeDir, authorityKeys: held.authorityKeys },
-    file === undefined ? null : await readJsonFile(file),
-  );
-  refuseList(crl, { trust, authority, held: held.crl });
-  return { genesis, crl, trust, authority };
+  refuse('genesis', genesisProblem(genesis, pin, now));
+  const trust = heldTrust(options.nodeDir, genesis, held.authorityKeys);
+  const { authorityKeys: file } = options;
+  if (file !== undefined) followKeys(trust, await readJsonFile(file), genesis);
+  refuseList(crl, trust, held);
+  return { genesis, crl, trust };
 }
 
 async function listIn(file: string): Promise<CertificateRevocationList> {
@@ -155,20 +150,19 @@ export function pinnedAudience(nodeDir: string): string {
 }
 
 /**
- * Which succession statements the node folder has; null if none. They are verified when they have changed since the last
- * call.
+ * The trust along the succession statements in the node folder; null if there are none. They are verified when they have
+ * changed since the last call.
  */
-export function heldDigests(nodeDir: string): () => string | null {
-  let verified: { readonly text: string; readonly digest: string | null } | null = null;
+export function trustInFolder(nodeDir: string): () => NetworkTrust | null {
+  let verified: { readonly text: string; readonly trust: NetworkTrust } | null = null;
   return () => {
     const { genesis, authorityKeys } = onLocalFiles(() => readHeldAuthority(nodeDir));
     if (genesis === null || authorityKeys === null) return null;
     const text = `${jsonText(genesis)}\n${authorityKeys}`;
     if (verified?.text !== text) {
-      const { trust } = followAuthority(genesis, { nodeDir, authorityKeys }, null);
-      verified = { text, digest: trust.digest() };
+      verified = { text, trust: heldTrust(nodeDir, genesis, authorityKeys) };
     }
-    return verified.digest;
+    return verified.trust;
   };
 }
 
@@ -203,22 +197,18 @@ async function pinOnFirstUse(
   return { rootKey: root_public_key, genesis: null };
 }
 
-async function offeredGenesis(client: PublicClient): Promise<GenesisBlock> {
-  const genesis = readGenesisBlock(await client.genesis());
-  if (genesis !== null) return genesis;
-  throw refusal('invalid_genesis', 'genesis', 'it is malformed');
+function readable<T>(what: Document, record: T | null): T {
+  if (record !== null) return record;
+  throw refusal(what, 'it is malformed');
 }
 
-async function offeredList(client: PublicClient): Promise<CertificateRevocationList> {
-  const crl = readCertificateRevocationList(await client.crl());
-  if (crl !== null) return crl;
-  throw refusal('invalid_crl', 'revocation list', 'it is malformed');
+function refuse(what: Document, problem: string | null): void {
+  if (problem !== null) throw refusal(what, problem);
 }
 
-function refuse(code: string, what: string, problem: string | null): void {
-  if (problem !== null) throw refusal(code, what, problem);
-}
+type Document = 'genesis' | 'revocation list';
 
-function refusal(code: string, what: string, problem: string): Error {
+function refusal(what: Document, problem: string): Error {
+  const code = what === 'genesis' ? 'invalid_genesis' : 'invalid_crl';
   return failure(EXIT.refused, code, `The ${what} from the authority is rejected: ${problem}`);
 }

@@ -186,15 +186,13 @@ async function runStatus(options: OfflineTrustOptions): Promise<void> {
   }
   const certificate = onLocalFiles(() => readCertificate(nodeDir));
   const { publicKey } = onLocalFiles(() => readNodeKey(nodeDir));
-  const { genesis, crl, trust, authority } = await (offline ? verifyHeldNetwork : updateNetwork)(
-    options,
-  );
+  const { genesis, crl, trust } = await (offline ? verifyHeldNetwork : updateNetwork)(options);
   const entry = crl.revoked_certificates.find(
     ({ certificate_id }) => certificate_id === certificate.cert_id,
   );
   const agent = onLocalFiles(() => readAgentState(nodeDir));
   const now = systemRuntime.now();
-  const unrevoked = certificateReason(certificate, { genesis, authority, publicKey }, now);
+  const unrevoked = certificateReason(certificate, { genesis, authority: trust, publicKey }, now);
   const reason = entry === undefined ? unrevoked : 'revoked';
   const authority_key = trust.currentKey();
   const isSignedNow = isSignedByAny(certificate, [authority_key], verifyText);

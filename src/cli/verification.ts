@@ -9,6 +9,7 @@ import type { PublicClient } from '../client/public-client.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
 import { readGenesisFile, readJsonFile } from './json-file.ts';
+import { followKeys } from './node-authority-keys.ts';
 import { offlineVerdicts, type Verifications } from './offline-verdicts.ts';
 import { addPublicOptions, type PublicOptions } from './options.ts';
 import { chosenProfile, configHomeOption, profileName } from './profiles.ts';
@@ -93,11 +94,7 @@ function followedKeys(
   pin: Pick<NetworkTrustOptions, 'networkName' | 'authorityKey' | 'rootKey'>,
 ): readonly string[] {
   const trust = createNetworkTrust({ ...pin, now: systemRuntime.now });
-  const { refusal } = trust.follow(document);
-  if (refusal !== null) {
-    const message = `The authority keys are rejected: ${refusal.message}`;
-    throw failure(EXIT.refused, 'invalid_authority_keys', message);
-  }
+  followKeys(trust, document);
   const trusted = trust.keys().filter(({ state }) => state !== 'distrusted');
   return trusted.map(({ public_key }) => public_key);
 }

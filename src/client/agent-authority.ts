@@ -4,14 +4,16 @@
  */
 import type { VerifySignature } from '../base/crypto/primitives.ts';
 import { jsonText } from '../base/json/write.ts';
-import type { AuthorityKey } from '../protocol/records/authority-chain.ts';
 import type { AuthoritySuccession } from '../protocol/records/authority-succession.ts';
 import type { Bulletin } from '../protocol/records/bulletin.ts';
 import { type GenesisBlock, genesisDigest, readGenesisBlock } from '../protocol/records/genesis.ts';
 import type { AgentStorage } from './agent-storage.ts';
 import { AuthorityError } from './authority-error.ts';
-import type { Authority } from './authority-signers.ts';
-import { createNetworkTrust, type NetworkTrust } from './followed-keys.ts';
+import {
+  createNetworkTrust,
+  type NetworkTrust,
+  type NetworkTrustOptions,
+} from './followed-keys.ts';
 import { genesisProblem } from './network-trust.ts';
 import { createVerifier } from './offline.ts';
 import type { PublicClient } from './public-client.ts';
@@ -33,15 +35,9 @@ export interface AgentAuthority {
   /** Null until first fetched. */
   genesis(): GenesisBlock | null;
   /** Whose signatures count; null until there is a genesis. */
-  signers(): Authority | null;
-  /** All keys that were ever the authority's, as far as they are known. */
-  keys(): readonly Pick<AuthorityKey, 'public_key' | 'state'>[];
+  trust(): NetworkTrust | null;
   currentKey(): string | null;
-  /** The last statement in force; null if there is none. */
-  lastChange(): AuthoritySuccession | null;
-  /** Of the followed statements, for heartbeats; null if there are none. */
-  digest(): string | null;
-  /** Fetches the genesis, and the statements if it names another key. Rejects when there is no answer. */
+  /** Fetches the genesis, and the statements if it is the first or names another key. Rejects when there is no answer. */
   update(): Promise<void>;
   /** Fetches what changed according to a bulletin, whose signature is not verified yet. Rejects when there is no answer. */
   follow(bulletin: Bulletin): Promise<void>;
@@ -52,21 +48,12 @@ export async function openAgentAuthority(options: AgentAuthorityOptions): Promis
   const stored = await storage.read('genesis');
   let genesis = stored === null ? null : readStoredGenesis(stored, options);
   let heldDigest = genesis === null ? '' : genesisDigest(genesis, portableSha256);
-  let trust = genesis && createTrust(genesis, await storage.read('authority-keys'));
+  let trust =
+    genesis && trustFrom(genesis, { stored: await storage.read('authority-keys'), verify, now });
   let refused = { digests: '', at: Number.NEGATIVE_INFINITY };
 
-  function createTrust({ network_name, network_authority }: GenesisBlock, held: string | null) {
-    const pin = { networkName: network_name, authorityKey: network_authority.public_key, rootKey };
-    return createNetworkTrust({ ...pin, stored: held, verify, now });
-  }
-
-  /** The trust in the keys, once statements say more about them than the genesis. */
-  function followed(): NetworkTrust | null {
-    return trust?.lastChange() == null ? null : trust;
-  }
-
   function currentKey(): string | null {
-    return followed()?.currentKey() ?? genesis?.network_authority.public_key ?? null;
+    return (genesis && trust)?.currentKey() ?? null;
   }
 
   async function offeredGenesis(): Promise<GenesisBlock | null> {
@@ -97,15 +84,19 @@ export async function openAgentAuthority(options: AgentAuthorityOptions): Promis
     return true;
   }
 
+  /** Until a statement is in force, the key of the genesis counts. */
+  function trustIn(offered: GenesisBlock): NetworkTrust {
+    if (trust !== null && trust.lastChange() !== null) return trust;
+    return trustFrom(offered, { stored: trust?.stored() ?? null, verify, now });
+  }
+
   async function accept(offered: GenesisBlock, wantsKeys: boolean): Promise<void> {
-    const key = offered.network_authority.public_key;
-    trust ??= createTrust(offered, null);
-    const isOtherKey = genesis !== null && key !== currentKey();
-    if ((wantsKeys || isOtherKey) && !(await followKeys(trust, offered))) return;
-    if (followed() !== null && key !== currentKey()) {
-      onRefused('genesis', 'its authority key is not the current one by the succession statements');
-      return;
-    }
+    const isOtherKey = offered.network_authority.public_key !== currentKey();
+    const keys = trustIn(offered);
+    if ((wantsKeys || isOtherKey) && !(await followKeys(keys, offered))) return;
+    trust = keys;
+    const problem = replacedKeyProblem(offered, keys);
+    if (problem !== null) return onRefused('genesis', problem);
     const digest = genesisDigest(offered, portableSha256);
     if (digest === heldDigest) return;
     genesis = offered;
@@ -115,27 +106,15 @@ export async function openAgentAuthority(options: AgentAuthorityOptions): Promis
 
   return {
     genesis: () => genesis,
-    signers: () => followed() ?? genesis?.network_authority.public_key ?? null,
-    keys() {
-      const key = currentKey();
-      if (key === null) return [];
-      return followed()?.keys() ?? [{ public_key: key, state: 'current' }];
-    },
+    trust: () => genesis && trust,
     currentKey,
-    lastChange: () => trust?.lastChange() ?? null,
-    digest: () => trust?.digest() ?? null,
     async update() {
       const offered = await offeredGenesis();
       if (offered !== null) await accept(offered, false);
     },
     async follow({ genesis_digest, authority_keys_digest = null }) {
       const isOtherGenesis = genesis_digest !== heldDigest;
-      const wantsKeys = () => {
-        const held = trust?.digest() ?? null;
-        // Without a digest, statements that never came into force were withdrawn; others stay.
-        const isWithdrawn = authority_keys_digest !== null || followed() === null;
-        return authority_keys_digest !== held && isWithdrawn;
-      };
+      const wantsKeys = () => namesOthers(trust, authority_keys_digest);
       if (!isOtherGenesis && !wantsKeys()) return;
       const digests = `${genesis_digest} ${authority_keys_digest}`;
       if (digests === refused.digests && Math.abs(now() - refused.at) < REFUSED_FOR_MS) return;
@@ -146,6 +125,37 @@ export async function openAgentAuthority(options: AgentAuthorityOptions): Promis
       if (genesis_digest !== heldDigest || wantsKeys()) refused = { digests, at: now() };
     },
   };
+}
+
+/** The trust that begins with a verified genesis. */
+export function trustFrom(
+  { network_name, root_public_key, network_authority }: GenesisBlock,
+  options: Pick<NetworkTrustOptions, 'stored' | 'verify' | 'now'>,
+): NetworkTrust {
+  return createNetworkTrust({
+    networkName: network_name,
+    authorityKey: network_authority.public_key,
+    rootKey: root_public_key,
+    ...options,
+  });
+}
+
+/** A genesis with a key that was replaced is an old copy. */
+export function replacedKeyProblem(
+  { network_authority: { public_key } }: GenesisBlock,
+  trust: NetworkTrust,
+): string | null {
+  if (trust.currentKey() === public_key) return null;
+  return `its authority key ${public_key} is not the current one by the succession statements`;
+}
+
+/**
+ * Whether a bulletin names other statements than those that were followed. If it names none, statements that never came
+ * into force were withdrawn; others stay.
+ */
+export function namesOthers(trust: NetworkTrust | null, named: string | null): boolean {
+  const isWithdrawn = named !== null || trust?.lastChange() == null;
+  return isWithdrawn && named !== (trust?.digest() ?? null);
 }
 
 /** What was refused is fetched again after this time: a wrong clock may have been the reason. */

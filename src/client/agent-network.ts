@@ -68,8 +68,9 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
   let listTakenAt = Number.NEGATIVE_INFINITY;
 
   function assertOfOneNetwork(): void {
-    if (authority.genesis() === null) return;
-    const keys = authority.keys().map(({ public_key }) => public_key);
+    const trust = authority.trust();
+    if (trust === null) return;
+    const keys = trust.keys().map(({ public_key }) => public_key);
     const anyKey = { signingNow: () => keys, signingAt: () => keys };
     if (crl !== null && verifier.revocationList(crl, anyKey) === 'invalid_signature') {
       throw new Error('The stored revocation list does not belong to this network');
@@ -80,8 +81,9 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
   }
 
   function dropDistrusted(): void {
-    if (crl !== null && isDistrusted(crl, authority.keys(), verify)) crl = null;
-    if (policy !== null && isDistrusted(policy, authority.keys(), verify)) policy = null;
+    const keys = authority.trust()?.keys() ?? [];
+    if (crl !== null && isDistrusted(crl, keys, verify)) crl = null;
+    if (policy !== null && isDistrusted(policy, keys, verify)) policy = null;
   }
 
   async function keep(name: NetworkRecord, record: JsonObject): Promise<void> {
@@ -97,7 +99,7 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
   }
 
   async function updateList(): Promise<void> {
-    const signers = authority.signers();
+    const signers = authority.trust();
     if (signers === null || (await continueList(signers))) return;
     const offered = readCertificateRevocationList(await client.crl());
     const problem =
@@ -117,7 +119,7 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
       const delta = await client.crlSince(crl.sequence);
       const { reason, list } = verifier.revocationListDelta(delta, crl, signers);
       if (reason === 'invalid_signature' && (await wasReplaced())) {
-        return continueList(authority.signers() ?? signers);
+        return continueList(authority.trust() ?? signers);
       }
       const problem = DELTA_PROBLEMS[reason];
       if (problem !== null) onRefused('delta', problem);
@@ -131,7 +133,7 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
   }
 
   async function updatePolicy(wanted: Bulletin | null): Promise<void> {
-    const signers = authority.signers();
+    const signers = authority.trust();
     if (signers === null) return;
     const offered = readPolicyManifest(await client.policy());
     if (offered === null) return onRefused('policy', 'it is malformed');
@@ -203,7 +205,7 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
     async follow(bulletin) {
       // The bulletin may be signed by an authority key that is followed because of it.
       await followKeys(() => authority.follow(bulletin));
-      const [genesis, signers] = [authority.genesis(), authority.signers()];
+      const [genesis, signers] = [authority.genesis(), authority.trust()];
       if (genesis === null || signers === null) return;
       const problem = bulletinProblem(bulletin, genesis.network_name, signers);
       if (problem !== null) return onRefused('bulletin', problem);

@@ -178,7 +178,7 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
   }
 
   function reasonOf(received: JoinCertificate) {
-    const [genesis, signers] = [authority.genesis(), authority.signers()];
+    const [genesis, signers] = [authority.genesis(), authority.trust()];
     if (genesis === null || signers === null) return 'malformed';
     const expected = { genesis, authority: signers, publicKey: key.publicKey };
     return certificateReason(received, expected, now(), verify);
@@ -191,7 +191,7 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
     const { cert_id: certId } = certificate;
     if (plan.key !== current || plan.certId !== certId) {
       const isSigned = isSignedByAny(certificate, [current], verify);
-      const change = authority.lastChange();
+      const change = authority.trust()?.lastChange() ?? null;
       const held = { certId, due: renewAt };
       const at = isSigned ? Infinity : renewalAfter(change, held, { spreadMs, now, random });
       plan = { certId, key: current, at };
@@ -251,7 +251,7 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
   /** Returns the seconds until the next heartbeat. */
   async function beat(client: NodeClient, { cert_id, ...held }: JoinCertificate): Promise<number> {
     const status = options.status?.() ?? 'healthy';
-    const digest = authority.digest();
+    const digest = authority.trust()?.digest() ?? null;
     const answer = await client.heartbeat({
       cert_id,
       status,
