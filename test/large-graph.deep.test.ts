@@ -139,6 +139,26 @@ suite('in a browser', () => {
     assert.deepEqual(visit.problems, []);
   });
 
+  test('the Connectome gets a drawing with its style when a smaller state was restored', async () => {
+    await using small = await startTestAuthority();
+    await recognize(small);
+    await using visit = await browser.visit(`${na.url}/`, { isApart: true });
+    const { page } = visit;
+    let announce: () => void = () => undefined;
+    await page.routeWebSocket(/live/, (socket) => {
+      announce = () => socket.send(JSON.stringify({ topic: 'connectome', version: 'restored' }));
+    });
+    await page.goto(`${na.url}/connectome`);
+    assert.match(await page.innerText('.notice'), /too large to draw legibly/);
+    await page.locator('[data-live-status="live"]').waitFor({ state: 'attached' });
+    await page.route('**/connectome', (route) =>
+      route.continue({ url: `${small.url}/connectome` }),
+    );
+    announce();
+    const picture = "document.querySelector('.graph-picture') ?? document.head";
+    await page.waitForFunction(`getComputedStyle(${picture}).display === 'block'`);
+  });
+
   test('of too many neighbors only some are drawn, and a sentence says where the others are', async () => {
     await using visit = await browser.visit(`${na.url}/atlas?sovereign=hub`);
     const { page } = visit;

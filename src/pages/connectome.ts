@@ -6,7 +6,7 @@ import { section } from './details-page.ts';
 import { emptyState, TO_IMPORT, TO_ISSUE } from './empty-state.ts';
 import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
-import type { DrawnGraph } from './graph-drawing.ts';
+import { type DrawnGraph, isTooLarge } from './graph-drawing.ts';
 import type { GraphModel } from './graph-model.ts';
 import { graphSection } from './graph-section.ts';
 import { GRAPH_STYLE } from './graph-style.ts';
@@ -25,9 +25,10 @@ import { ADDED_STYLE, FORM_STYLE } from './style.ts';
 import { LISTING_STYLE, pager, rowPage, TABLE_STYLE } from './table.ts';
 import { EVERY_TREATY, foundTreaties, parametersOf, type TreatyQuery } from './treaty-query.ts';
 
-const STYLE = inlineStyle(
-  STAT_STYLE + FORM_STYLE + GRAPH_STYLE + TABLE_STYLE + LISTING_STYLE + ADDED_STYLE + LIVE_STYLE,
-);
+const PARTS = [STAT_STYLE, FORM_STYLE, TABLE_STYLE, LISTING_STYLE, ADDED_STYLE, LIVE_STYLE];
+const STYLE = inlineStyle([GRAPH_STYLE, ...PARTS].join(''));
+/** For a graph that is too large to draw. */
+const STYLE_OF_TABLES = inlineStyle(PARTS.join(''));
 const SCRIPT = browserScript('connectome');
 
 const COUNTS = [
@@ -135,7 +136,7 @@ export function connectomePage(
     body: isWhole
       ? liveRegion('connectome', whole)
       : liveRegion('connectome', { ...whole, markup: connectomeMain(model, query) }, true),
-    style: STYLE,
+    style: isTooLarge(model) ? STYLE_OF_TABLES : STYLE,
     script: SCRIPT,
     connects: true,
   });
