@@ -154,9 +154,11 @@ suite('in a browser', () => {
     await page.route('**/connectome', (route) =>
       route.continue({ url: `${small.url}/connectome` }),
     );
+    const loaded = page.waitForEvent('load');
     announce();
-    const picture = "document.querySelector('.graph-picture') ?? document.head";
-    await page.waitForFunction(`getComputedStyle(${picture}).display === 'block'`);
+    await loaded;
+    const display = "getComputedStyle(document.querySelector('.graph-picture')).display";
+    assert.equal(await page.evaluate(display), 'block');
   });
 
   test('of too many neighbors only some are drawn, and a sentence says where the others are', async () => {
