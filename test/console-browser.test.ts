@@ -128,7 +128,7 @@ test('an operator revokes a stolen key, withdraws an invite, and rolls back the 
   await press(page, 'Enter', 'stolen-1');
   await tabTo(page, 'Revoke…');
   await press(page, 'Enter', 'Revoke a');
-  assert.equal(await page.evaluate('document.activeElement?.name'), 'reason');
+  await page.locator('[name="reason"]:focus').waitFor();
   await page.keyboard.type('The key');
   await tabTo(page, 'Revoke…', 2);
   await press(page, 'Enter', 'Confirm');
@@ -171,6 +171,7 @@ test('an operator revokes a stolen key, withdraws an invite, and rolls back the 
 
 test('every page is accessible and free of errors', async () => {
   const na = await authority();
+  await joinedNode(na, { name: 'labeled', labels: { a: 'b' } });
   await operate(na, '/admin/invite', { count: 2, batch: 'b', name: 'n-{n}', labels: { a: 'b' } });
   await using console = await startTestConsole(na);
   await using visit = await browser.visit(console.url, { isApart: true });
