@@ -138,11 +138,12 @@ function defineRevoke(revoke: Command): void {
 
 async function runRevoke(given: string | undefined, options: RevokeOptions): Promise<void> {
   const { key } = options;
-  const ways = [given !== undefined, key !== undefined, isFiltered(options)];
+  const hasFilters = isFiltered(options);
+  const ways = [given !== undefined, key !== undefined, hasFilters];
   if (ways.filter(Boolean).length !== 1) {
     throw usageFailure('Give one certificate, a node key with --key, or filters');
   }
-  if (isFiltered(options)) return revokeMatching(options);
+  if (hasFilters) return revokeMatching(options);
   const client = operatorClient(options);
   const target =
     given === undefined

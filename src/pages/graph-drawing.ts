@@ -10,6 +10,7 @@ import {
 } from './graph-layout.ts';
 import { EDGE_STATES, type GraphLink, type GraphModel, type GraphNode } from './graph-model.ts';
 import { nameInCell, nameInDrawing } from './graph-names.ts';
+import { stateBadge } from './graph-tables.ts';
 
 export interface DrawingTexts {
   /** What the drawing shows, in a word or two. */
@@ -156,7 +157,7 @@ function titleOfNode({ isOwn, outgoing, incoming, revocations }: GraphNode, name
 
 function titleOfLink({ from, to, treaties, state }: GraphLink): string {
   const several = treaties.length === 1 ? '' : ` (${treaties.length} treaties)`;
-  return `${nameInCell(from.id)} recognizes ${nameInCell(to.id)}: ${state.replace('_', ' ')}${several}`;
+  return `${nameInCell(from.id)} recognizes ${nameInCell(to.id)}: ${stateBadge(state).word}${several}`;
 }
 
 /** Leads from rim to rim; curved when there is also an arrow back. */

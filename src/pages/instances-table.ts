@@ -1,5 +1,4 @@
 /** Lists the linked instances [core-6-5]: which one writes, and which could take over at once. */
-
 import type { Dashboard, DashboardInstance } from '../protocol/rows/dashboard.ts';
 import { counted } from './counts.ts';
 import { badge } from './graph-tables.ts';

@@ -3,6 +3,7 @@
 import type { AuthorityKey } from '../protocol/records/authority-chain.ts';
 import { successorIn } from '../protocol/records/recognition-treaty.ts';
 import type { TreatyRow } from '../protocol/rows/treaty.ts';
+import { counted } from './counts.ts';
 import { detailsPage, facts, section } from './details-page.ts';
 import type { HtmlPage } from './frame.ts';
 import type { GraphModel } from './graph-model.ts';
@@ -53,7 +54,7 @@ function keysOf({ treaty, followed }: TreatyRow): Html {
     (key) => html`${idValue(key)}${stateText(states.get(key))}`,
   );
   if (followed === undefined) return keys;
-  return html`${keys}<p class="small muted">The treaty follows this sovereign from one authority key to the next: ${followed.sequence} ${followed.sequence === 1 ? 'change' : 'changes'} so far, signed by the root key ${idValue(followed.root_public_key)}.</p>`;
+  return html`${keys}<p class="small muted">The treaty follows this sovereign from one authority key to the next: ${counted(followed.sequence, 'change')} so far, signed by the root key ${idValue(followed.root_public_key)}.</p>`;
 }
 
 function stateText(key: AuthorityKey | undefined): Html {

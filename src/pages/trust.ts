@@ -2,7 +2,6 @@
  * `/trust`: why one sovereign does or does not trust another [service-read-endpoints], [core-6-3-1]. Every question is
  * a plain URL, so it works without scripts and can be bookmarked and shared.
  */
-
 import { MAX_LEFT_OUT } from '../protocol/contract/inputs.ts';
 import type {
   EdgeRow,

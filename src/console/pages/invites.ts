@@ -1,5 +1,5 @@
 /** *Invites*: created, listed and withdrawn. */
-
+import { counted } from '../../pages/counts.ts';
 import { emptyState } from '../../pages/empty-state.ts';
 import { nameInCell } from '../../pages/graph-names.ts';
 import { type Content, type Html, html, NO_HTML } from '../../pages/html.ts';
@@ -45,7 +45,7 @@ export const INVITES = definePage({
         ? emptyState(query.size === 0 ? 'There are no invites.' : 'No invite matches.')
         : table({
             id: 'invites',
-            caption: `${invites.length === 1 ? '1 invite' : `${invites.length} invites`} on this page`,
+            caption: `${counted(invites.length, 'invite')} on this page`,
             keyOf: ({ token_fingerprint: id }) => id,
             rows: invites,
             columns: columns(context),

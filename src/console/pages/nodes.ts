@@ -1,4 +1,5 @@
 /** *Nodes*: the certificates of the network, found by what an operator knows of a machine. */
+import { counted } from '../../pages/counts.ts';
 import { csvLine } from '../../pages/csv.ts';
 import { emptyState } from '../../pages/empty-state.ts';
 import { type Html, html, NO_HTML } from '../../pages/html.ts';
@@ -97,7 +98,7 @@ function listing(query: NodeQuery, found: FoundNodes, context: Context): Html {
 }
 
 function captionOf({ cursor, sort }: NodeQuery, { rows, nextCursor, isUnsorted }: FoundNodes) {
-  const count = rows.length === 1 ? '1 certificate' : `${rows.length} certificates`;
+  const count = counted(rows.length, 'certificate');
   if (cursor === '' && nextCursor === null) return count;
   return `${count} on this page${sort === null || isUnsorted ? ', sorted by id' : ''}`;
 }

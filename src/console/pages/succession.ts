@@ -8,6 +8,7 @@ import { type Html, html, NO_HTML } from '../../pages/html.ts';
 import { type Column, table } from '../../pages/table.ts';
 import { idText, timeText } from '../../pages/values.ts';
 import type { AuthorityKey } from '../../protocol/records/authority-chain.ts';
+import { instantOf } from '../../protocol/records/record.ts';
 import type {
   Adoption,
   AdoptionTally,
@@ -180,7 +181,7 @@ function nextSteps({ succession }: Adoption, context: Context): Html {
   if (succession?.state === 'staged') {
     const { activates_at: start } = succession;
     // An authority that lacks the private key is still waiting, and may have it by now.
-    const isDue = Date.parse(start) <= context.now();
+    const isDue = instantOf(start) <= context.now();
     return section(
       'steps',
       'Next step',

@@ -1,5 +1,4 @@
 /** The page that explains why one sovereign trusts another [core-6-3-1]. */
-
 import Type from 'typebox';
 import { REFUSALS, Refusal } from '../../base/refusal.ts';
 import { counted } from '../../pages/counts.ts';
