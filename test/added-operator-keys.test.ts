@@ -1,5 +1,6 @@
 /** Operator keys that operators add at run time [core-4-19]. */
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -212,6 +213,33 @@ test('a private key that the authority can recognize is refused where a public k
   }
   assert.equal(auditEvents(na).length, before);
   assert.equal(outcome(await add(na, newOperator('ops-9'))), '200');
+});
+
+test('of several ids that get one public key at once, one has it: 409 for the others', async () => {
+  await using na = await startTestAuthority();
+  const { key } = newOperator('');
+  const operators = Array.from({ length: 8 }, (_, index) => ({ keyId: `twin-${index}`, key }));
+  const answers = await Promise.all(operators.map((operator) => add(na, operator)));
+  assert.deepEqual(answers.map(outcome).sort(), [
+    '200',
+    ...Array<string>(operators.length - 1).fill('409 operator_key_exists'),
+  ]);
+  assert.equal((await keysOf(na)).filter((row) => row.public_key === key.publicKey).length, 1);
+});
+
+test('the private key of a key that is still being stored is refused as a public key', async () => {
+  await using na = await startTestAuthority();
+  const seed = randomBytes(32);
+  const key = signerFromSeed(seed);
+  const given = { ...key, publicKey: seed.toString('base64') };
+  const [added] = await Promise.all([
+    add(na, { keyId: 'ops-2', key }),
+    ...Array.from({ length: 8 }, (_, index) => add(na, { keyId: `ops-${3 + index}`, key: given })),
+  ]);
+  assert.equal(outcome(added), '200');
+  const stored = auditEvents(na).filter(({ type }) => type === 'operator_key_added');
+  // Only what came before the key could pass for a public key.
+  assert.equal(stored.at(-1)?.details.key_id, 'ops-2');
 });
 
 test('a stranger does not learn whether a request contains a private key', async () => {

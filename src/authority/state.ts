@@ -136,6 +136,7 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
       inviteBatches.follow(kind, id, subject);
       policies.follow(kind, id, subject);
       authorityKeys.follow(kind, id, subject);
+      operatorRegistry.follow(kind, id, subject);
     },
     committed(kind, id, subject) {
       counts.follow(kind, id, subject);

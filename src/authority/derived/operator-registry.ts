@@ -1,13 +1,13 @@
 /**
  * Determines which operator keys are accepted [core-2-4]: the keys in the configuration, which takes precedence for
- * the keys it names, and the keys that operators have added.
+ * the keys it names, and the keys that operators have added, including decisions that are not committed yet.
  */
 import type { OperatorKey } from '../../../machines/operator-key.ts';
 import { decodeBase64 } from '../../base/crypto/base64.ts';
 import { SEED_BYTES, signerFromSeed } from '../../base/crypto/ed25519.ts';
 import type { Tier } from '../../protocol/contract/claims.ts';
 import { type Subject, transition } from '../subjects/kinds.ts';
-import type { Subjects } from '../subjects/subjects.ts';
+import type { SubjectFollower, Subjects } from '../subjects/subjects.ts';
 
 export interface ConfiguredOperator {
   readonly tier: Tier;
@@ -16,36 +16,44 @@ export interface ConfiguredOperator {
 }
 
 export interface OperatorRegistry {
+  readonly follow: SubjectFollower;
+  /** Ids of all keys that are accepted or revoked. */
+  ids(): Iterable<string>;
   isConfigured(keyId: string): boolean;
   /** The stored key as this process uses it; null if it is not used. Throws if it contradicts the configuration. */
   restored(keyId: string, stored: Subject<'operator-key'>): Subject<'operator-key'> | null;
   /** Adds the configured keys that are not stored. Call after everything is restored. */
   addConfigured(subjects: Subjects): void;
   /** Whether the public key belongs to a current or former operator, usable or revoked. */
-  isKnown(subjects: Subjects, publicKey: string): boolean;
+  isKnown(publicKey: string): boolean;
   /** Whether the public key is known, or the id was used in an earlier configuration. */
-  isTaken(subjects: Subjects, keyId: string, publicKey: string): boolean;
+  isTaken(keyId: string, publicKey: string): boolean;
 }
 
 export function createOperatorRegistry(
   configured: ReadonlyMap<string, ConfiguredOperator>,
 ): OperatorRegistry {
-  /** Revoked keys from earlier configurations: their ids cannot be reused. */
-  const former = new Map<string, OperatorKey>();
-
-  function isKnown(subjects: Subjects, publicKey: string): boolean {
-    const known = [...subjects.allCommitted('operator-key')].map(([, { context }]) => context);
-    return [...known, ...former.values()].some((key) => key.publicKey === publicKey);
-  }
+  const held = new Set<string>();
+  /** Ids of revoked keys from earlier configurations, which cannot be reused. */
+  const former = new Set<string>();
+  /** The public keys of both. */
+  const known = new Set<string | undefined>();
 
   return {
+    follow(kind, id, { context }) {
+      if (kind !== 'operator-key') return;
+      held.add(id);
+      known.add((context as OperatorKey).publicKey);
+    },
+    ids: () => held,
     isConfigured: (keyId) => configured.has(keyId),
     restored(keyId, stored) {
       const { value, context } = stored;
       const given = configured.get(keyId);
       if (given === undefined) {
         if (context.addedAt !== undefined) return stored;
-        former.set(keyId, context);
+        former.add(keyId);
+        known.add(context.publicKey);
         return null;
       }
       if (value === 'revoked') return stored;
@@ -60,7 +68,7 @@ export function createOperatorRegistry(
       for (const [keyId, given] of configured) {
         if (subjects.current('operator-key', keyId) !== undefined) continue;
         const seed = decodeBase64(given.publicKey, SEED_BYTES);
-        if (seed !== null && isKnown(subjects, signerFromSeed(seed).publicKey)) {
+        if (seed !== null && known.has(signerFromSeed(seed).publicKey)) {
           throw new Error(
             `Operator key ${keyId} is configured with the private key of another operator; give the public one, of the .pub file`,
           );
@@ -70,7 +78,7 @@ export function createOperatorRegistry(
         subjects.restore('operator-key', keyId, { version: 0, value: next.value, context });
       }
     },
-    isKnown,
-    isTaken: (subjects, keyId, publicKey) => former.has(keyId) || isKnown(subjects, publicKey),
+    isKnown: (publicKey) => known.has(publicKey),
+    isTaken: (keyId, publicKey) => former.has(keyId) || known.has(publicKey),
   };
 }

@@ -22,7 +22,7 @@ function isKnown(na: Authority, publicKey: string): boolean {
     publicKey === na.signer.publicKey ||
     publicKey === na.settings.genesis.root_public_key ||
     na.authorityKeys.chain().has(publicKey) ||
-    na.operatorRegistry.isKnown(na.subjects, publicKey) ||
+    na.operatorRegistry.isKnown(publicKey) ||
     na.certificates.ownedBy(publicKey).length > 0 ||
     na.revocations.isCompromised(publicKey)
   );

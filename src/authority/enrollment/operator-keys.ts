@@ -31,7 +31,7 @@ export const addOperatorKey: Handler<'addOperatorKey'> = (
 ) => {
   na.signer.assertAvailable();
   refusePrivateKeys(na, [publicKey]);
-  const isTaken = na.operatorRegistry.isTaken(na.subjects, keyId, publicKey);
+  const isTaken = na.operatorRegistry.isTaken(keyId, publicKey);
   const by = operator.keyId;
   send(unit, keyId, { type: 'add', at: unit.at, tier, publicKey, by, isTaken });
   unit.audit('operator_key_added', {
@@ -125,9 +125,12 @@ function send(
 }
 
 /** Ids of the other usable keys, of one tier or of any tier. */
-function otherUsableKeys({ subjects }: Authority, keyId: string, tier?: Tier): string[] {
-  const ids = [...subjects.allCommitted('operator-key')].map(([id]) => id);
-  return ids.filter((id) => {
+function otherUsableKeys(
+  { subjects, operatorRegistry }: Authority,
+  keyId: string,
+  tier?: Tier,
+): string[] {
+  return [...operatorRegistry.ids()].filter((id) => {
     const key = subjects.current('operator-key', id);
     const isOther = id !== keyId && key?.value === 'usable';
     return isOther && (tier === undefined || key.context.tier === tier);

@@ -124,7 +124,7 @@ function problemOf(na: Authority, succession: SignedSuccession, now: number): Pr
     const message = `Its overlap ended at ${overlap_until}; prepare and sign it again with later times.`;
     return { reason: 'overlap_ended', message };
   }
-  if (na.operatorRegistry.isKnown(na.subjects, to_key)) {
+  if (na.operatorRegistry.isKnown(to_key)) {
     return { reason: 'key_of_operator', message: takenBy('an operator', to_key) };
   }
   const isNodes =
