@@ -1,6 +1,8 @@
 /** `mesh-na backup`: creates and verifies backups of a state, even while an authority serves it. */
-import { readFileSync } from 'node:fs';
+
 import { type Command, Option } from 'commander';
+import { MOST_BYTES } from '../base/byte-bounds.ts';
+import { readArgument } from '../base/named-file.ts';
 import { systemRuntime } from '../base/runtime.ts';
 import type { ListedBackup } from '../maintenance/backup/list.ts';
 import type { Manifest, TableSummaries } from '../store/stream/manifest.ts';
@@ -161,7 +163,7 @@ function unsound(file: string, problem: string) {
 /** Returns the identities in the file: one per line, without comments. */
 export function identitiesIn(file: string | undefined): string[] {
   if (file === undefined) return [];
-  return onLocalFiles(() => readFileSync(file, 'utf8'))
+  return onLocalFiles(() => readArgument(file, MOST_BYTES.settings).toString())
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('#'));

@@ -1,7 +1,9 @@
 /** `mesh-na connect`: saves the address and the key of an authority. */
+
 import { resolve } from 'node:path';
 import { Argument, type Command, Option } from 'commander';
 import { readPrivateKey } from '../base/keys/private-key.ts';
+import { readArgument } from '../base/named-file.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { FIRST_OPERATORS } from './first-operators.ts';
 import { addLocalOptions, publicKey, serverUrl } from './options.ts';
@@ -58,7 +60,7 @@ export function addConnectCommand(program: Command): void {
 function runConnect(url: string, options: ConnectOptions): void {
   const { authorityKey, keyId, profile: name, configHome } = options;
   const key_file = resolve(options.keyFile);
-  const seed = onLocalFiles(() => readPrivateKey(key_file));
+  const seed = onLocalFiles(() => readPrivateKey(key_file, readArgument));
   if (seed.toString('base64') === authorityKey) {
     throw usageFailure(
       `--authority-key is the private key in ${key_file}; give the public key of the authority`,

@@ -1,5 +1,5 @@
 /** `mesh-na doctor`: diagnoses an authority, on its machine and from a client's point of view. */
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import { systemRuntime } from '../base/runtime.ts';
@@ -8,8 +8,8 @@ import { FILES } from '../server/config/data-folder.ts';
 import { STATE_IN_DATABASE, signerOption } from './backup.ts';
 import { variablesOf } from './command-reference.ts';
 import { CHECKS, type Finding, OUTCOMES, type Outcome } from './doctor/finding.ts';
-import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
-import { httpFetch } from './http-fetch.ts';
+import { EXIT, failure } from './exit-codes.ts';
+import { certificatesIn, httpFetch } from './http-fetch.ts';
 import { addLocalOptions, collect, dataDirOption, serverUrl } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
 import { type Line, painted, printable, type Style } from './printable.ts';
@@ -116,7 +116,7 @@ export async function remoteFindings(
   return checkRemote({
     url,
     fetch: httpFetch(ca),
-    ca: ca === undefined ? null : onLocalFiles(() => readFileSync(ca, 'utf8')),
+    ca: ca === undefined ? null : certificatesIn(ca),
     genesis,
     version: packageVersion(),
     now: systemRuntime.now,

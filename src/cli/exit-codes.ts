@@ -4,6 +4,7 @@ import { CommanderError } from 'commander';
 import { inWords } from '../base/duration.ts';
 import { messageOf } from '../base/error-message.ts';
 import type { JsonObject } from '../base/json/value.ts';
+import { UnreadableFile } from '../base/named-file.ts';
 import { systemRuntime } from '../base/runtime.ts';
 import { AuthorityError, isUnreachable } from '../client/authority-error.ts';
 import { cureOf, cureOfSilence, cureOfSystemError } from './cures.ts';
@@ -65,6 +66,9 @@ export function outcomeOf(error: unknown): Outcome {
   if (error instanceof AuthorityError) return authorityOutcome(error);
   if (error instanceof Error && 'failure' in error) return (error as Failure).failure;
   if (isSystemError(error)) return systemOutcome(error);
+  if (error instanceof UnreadableFile) {
+    return { exit: EXIT.unusable, code: 'local_files', message: error.message };
+  }
   return { exit: EXIT.failed, code: 'unexpected', message: messageOf(error) };
 }
 

@@ -1,5 +1,7 @@
 /** `mesh-na feed`: exports and imports feeds of revoked attestations. */
+
 import type { Command } from 'commander';
+import { MOST_BYTES } from '../base/byte-bounds.ts';
 import type { PublicKeys } from '../client/public-trust.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
 import { readJsonFile } from './json-file.ts';
@@ -67,7 +69,7 @@ async function runImport(file: string, options: ImportOptions): Promise<void> {
   const { issuerKey } = options;
   const keys = issuerKey && issuerKeys(issuerKey);
   const imported = await operatorClient(options).importFeed({
-    feed: await readJsonFile(file),
+    feed: await readJsonFile(file, MOST_BYTES.list),
     issuer_public_keys: keys,
     expected_issuer_sovereign_id: options.expectIssuer,
   });

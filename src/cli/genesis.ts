@@ -3,6 +3,7 @@
 import type { Command } from 'commander';
 import type { Signer } from '../base/crypto/primitives.ts';
 import { readPrivateKey } from '../base/keys/private-key.ts';
+import { readArgument } from '../base/named-file.ts';
 import { systemRuntime } from '../base/runtime.ts';
 import { formatInstant } from '../base/timestamp.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
@@ -80,7 +81,7 @@ export async function readRootKey(
   { rootPublicKey, file }: { readonly rootPublicKey: string; readonly file: string },
 ): Promise<Signer> {
   const { signerFromSeed } = await import('../base/crypto/ed25519.ts');
-  const seed = onLocalFiles(() => readPrivateKey(path));
+  const seed = onLocalFiles(() => readPrivateKey(path, readArgument));
   const root = signerFromSeed(seed);
   if (root.publicKey === rootPublicKey) return root;
   const isPublic = seed.toString('base64') === rootPublicKey;

@@ -3,12 +3,13 @@
  * memory on first use, which a node agent would never release, and it does not support custom trusted certificates.
  */
 
-import { readFileSync } from 'node:fs';
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { Agent, request as requestHttps } from 'node:https';
 import { text } from 'node:stream/consumers';
+import { MOST_BYTES } from '../base/byte-bounds.ts';
 import { parseJson } from '../base/json/parse.ts';
 import type { JsonValue } from '../base/json/value.ts';
+import { readArgument } from '../base/named-file.ts';
 import { textOf } from '../client/body.ts';
 import type { AnswerBody, Fetch, FetchAnswer } from '../client/options.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
@@ -16,9 +17,13 @@ import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 /** Trusts only the certificates in the file, or the system's certificates without a file. */
 export function httpFetch(caFile: string | undefined): Fetch {
   if (caFile === undefined) return (address, init) => asked(address, init, undefined);
-  const ca = onLocalFiles(() => readFileSync(caFile, 'utf8'));
-  const trusting = new Agent({ ca, keepAlive: true });
+  const trusting = new Agent({ ca: certificatesIn(caFile), keepAlive: true });
   return (address, init) => asked(address, init, trusting);
+}
+
+/** The text of the file that `--ca` names. */
+export function certificatesIn(caFile: string): string {
+  return onLocalFiles(() => readArgument(caFile, MOST_BYTES.settings).toString());
 }
 
 async function asked(

@@ -2,22 +2,24 @@
  * Creates the files of a new network: root, authority and operator keys, the signed genesis, and the
  * configuration.
  */
+
 import {
   existsSync,
   mkdirSync,
   readdirSync,
-  readFileSync,
   renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { MOST_BYTES } from '../base/byte-bounds.ts';
 import { SHA256 } from '../base/crypto/digest.ts';
 import { signerFromSeed } from '../base/crypto/ed25519.ts';
 import type { Signer } from '../base/crypto/primitives.ts';
 import { parseJson } from '../base/json/parse.ts';
 import { readKeyFile, writeKeyFile } from '../base/keys/key-file.ts';
+import { readNamedFile } from '../base/named-file.ts';
 import { formatInstant } from '../base/timestamp.ts';
 import { firstPolicyHash } from '../protocol/records/first-policy.ts';
 import { type GenesisBlock, readGenesisBlock } from '../protocol/records/genesis.ts';
@@ -152,7 +154,9 @@ function finishStaged(dataDir: string): 'finished' | 'nothing' {
 }
 
 function readSummary(dataDir: string): InitSummary {
-  const genesis = readGenesisBlock(parseJson(readFileSync(join(dataDir, FILES.genesis), 'utf8')));
+  const genesis = readGenesisBlock(
+    parseJson(readNamedFile(join(dataDir, FILES.genesis), MOST_BYTES.settings).toString()),
+  );
   if (genesis === null) throw new Error('The genesis block does not have the expected form');
   return summaryOf(dataDir, genesis, (name) =>
     readKeyFile(join(dataDir, FILES.keys, `${name}.pub`)).toString('base64'),

@@ -1,24 +1,27 @@
 /** Reads records from files, preserving how numbers are written so that signatures stay valid. */
 
-import { readFileSync } from 'node:fs';
-import { buffer } from 'node:stream/consumers';
+import { MOST_BYTES } from '../base/byte-bounds.ts';
 import { parseJsonBytes } from '../base/json/bytes.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../base/json/value.ts';
+import { readArgument, tooLong } from '../base/named-file.ts';
 import { createVerifier } from '../client/offline.ts';
 import { type GenesisBlock, readGenesisBlock } from '../protocol/records/genesis.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
 import { systemCode } from './saved-file.ts';
 
-/** The JSON object in the file, or on standard input when the path is `-`. */
-export async function readJsonFile(path: string): Promise<JsonObject> {
-  const value = await readJson(path);
+/** The JSON object in the file, or on standard input when the path is `-`; a signed list may be longer than a record. */
+export async function readJsonFile(
+  path: string,
+  mostBytes: number = MOST_BYTES.record,
+): Promise<JsonObject> {
+  const value = await readJson(path, mostBytes);
   if (!isJsonObject(value)) throw notHolding(path, 'a JSON object');
   return value;
 }
 
 /** The JSON list of objects in the file, or on standard input when the path is `-`. */
 export async function readJsonList(path: string): Promise<readonly JsonObject[]> {
-  const value = await readJson(path);
+  const value = await readJson(path, MOST_BYTES.record);
   if (Array.isArray(value) && value.every(isJsonObject)) return value;
   throw notHolding(path, 'a JSON list of objects');
 }
@@ -36,13 +39,26 @@ export async function readJsonFiles<Paths extends readonly (string | undefined)[
   };
 }
 
-async function readJson(path: string): Promise<JsonValue> {
+async function readJson(path: string, mostBytes: number): Promise<JsonValue> {
   try {
-    return parseJsonBytes(path === '-' ? await buffer(process.stdin) : readFileSync(path));
+    return parseJsonBytes(await bytesOf(path, mostBytes));
   } catch (error) {
     const cause = error instanceof SyntaxError ? error.message : systemCode(error);
     throw unusable(`${nameOf(path)} cannot be read as JSON (${cause})`);
   }
+}
+
+/** What is in the file, or on standard input when the path is `-`. */
+export async function bytesOf(path: string, mostBytes: number): Promise<Buffer> {
+  if (path !== '-') return readArgument(path, mostBytes);
+  const pieces: Buffer[] = [];
+  let length = 0;
+  for await (const piece of process.stdin as AsyncIterable<Buffer>) {
+    length += piece.length;
+    if (length > mostBytes) throw tooLong(nameOf(path), mostBytes);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
 }
 
 function nameOf(path: string): string {

@@ -1,6 +1,7 @@
 /** `load compare`: two saved runs. */
 
-import { readFileSync } from 'node:fs';
+import { MOST_BYTES } from '../base/byte-bounds.ts';
+import { readArgument } from '../base/named-file.ts';
 import { parsed } from '../load/fleet-folder.ts';
 import {
   compareRuns,
@@ -38,7 +39,7 @@ function changeText(percent: number | null): string {
 
 function reportIn(file: string): RunReport {
   return onLocalFiles(() => {
-    const report = readRunReport(parsed(readFileSync(file, 'utf8')));
+    const report = readRunReport(parsed(readArgument(file, MOST_BYTES.record).toString()));
     if (report === null) throw new Error(`${file} is not a run saved by mesh-na load run --json`);
     return report;
   });

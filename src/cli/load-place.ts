@@ -1,5 +1,5 @@
 /** Where load goes, and whether it may: a fleet belongs to one network, and other nodes there must not suffer. */
-import { readFileSync } from 'node:fs';
+
 import { bareHost } from '../base/bare-host.ts';
 import { type Fleet, readFleet } from '../load/fleet-folder.ts';
 import { KINDS, type Mix, parseMix } from '../load/mix.ts';
@@ -7,6 +7,7 @@ import type { Place } from '../load/requests.ts';
 import { readMetrics } from '../load/service-metrics.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
+import { certificatesIn } from './http-fetch.ts';
 import { publicClient } from './server.ts';
 
 export interface PlaceOptions {
@@ -23,7 +24,7 @@ export interface GuardOptions extends PlaceOptions {
 export function placeOf({ url, ca }: PlaceOptions): Place {
   const { protocol, hostname, host, port, pathname } = new URL(url);
   const isTls = protocol === 'https:';
-  const trusted = ca === undefined ? {} : { ca: onLocalFiles(() => readFileSync(ca, 'utf8')) };
+  const trusted = ca === undefined ? {} : { ca: certificatesIn(ca) };
   return {
     target: {
       host: bareHost(hostname),

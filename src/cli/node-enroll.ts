@@ -1,9 +1,8 @@
 /** `node join` and `node renew`: save a certificate only if it is for this node and network. */
 
-import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { text } from 'node:stream/consumers';
 import { type Command, InvalidArgumentError } from 'commander';
+import { MOST_BYTES } from '../base/byte-bounds.ts';
 import { parseKeyText } from '../base/keys/key-file.ts';
 import { saysPrivate, saysPublic } from '../base/keys/public-key.ts';
 import { systemRuntime } from '../base/runtime.ts';
@@ -14,7 +13,7 @@ import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import { readJoinCertificate } from '../protocol/records/join-certificate.ts';
 import { isHostName } from '../protocol/rows/node-description.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
-import { notHolding } from './json-file.ts';
+import { bytesOf, notHolding } from './json-file.ts';
 import {
   certificatePath,
   hasNodeKey,
@@ -84,7 +83,7 @@ async function inviteToken({ token, tokenFile }: JoinOptions): Promise<string> {
 
 /** Reads the single invite token in a file; `-` is standard input. */
 export async function inviteTokenIn(file: string): Promise<string> {
-  const held = file === '-' ? await text(process.stdin) : readFileSync(file, 'utf8');
+  const held = (await bytesOf(file, MOST_BYTES.key)).toString();
   if (/^\S+$/.test(keptFromKeys(held, file).trim())) return held.trim();
   throw notHolding(file, 'one invite token');
 }

@@ -1,10 +1,13 @@
 /** The files of a node: its key, its certificate and the verified network documents; readable only by the owner. */
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { MOST_BYTES } from '../base/byte-bounds.ts';
 import { isJsonObject, type JsonObject } from '../base/json/value.ts';
 import { jsonText } from '../base/json/write.ts';
 import { writeKeyFile } from '../base/keys/key-file.ts';
 import { readPrivateKey } from '../base/keys/private-key.ts';
+import { readNamedFile } from '../base/named-file.ts';
 import { keyFromSeed, newSeed, type SigningKey } from '../client/keys.ts';
 import { type GenesisBlock, readGenesisBlock } from '../protocol/records/genesis.ts';
 import { type JoinCertificate, readJoinCertificate } from '../protocol/records/join-certificate.ts';
@@ -81,7 +84,7 @@ export function readHeldAuthority(folder: string): HeldAuthority {
   return {
     genesis: readSaved(genesisPath(folder), readGenesisBlock, 'a genesis'),
     authorityKeys: existsSync(authorityKeysPath(folder))
-      ? readFileSync(authorityKeysPath(folder), 'utf8')
+      ? readNamedFile(authorityKeysPath(folder), MOST_BYTES.record).toString()
       : null,
   };
 }

@@ -1,9 +1,11 @@
 /** `node run`: keeps this node enrolled until a signal, or until its certificate is revoked. */
 
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { MOST_BYTES } from '../base/byte-bounds.ts';
 import { messageOf } from '../base/error-message.ts';
+import { readNamedFile } from '../base/named-file.ts';
 import { systemRuntime } from '../base/runtime.ts';
 import type { AgentRecord, AgentStorage } from '../client/agent-storage.ts';
 import { type AgentEvent, type ChangedRecord, createNodeAgent } from '../client/node-agent.ts';
@@ -86,7 +88,8 @@ export function folderStorage(folder: string): AgentStorage {
     assertCanSave(pathOf('agent'), { overwrites: true });
   }
   return {
-    read: (name) => (existsSync(pathOf(name)) ? readFileSync(pathOf(name), 'utf8') : null),
+    read: (name) =>
+      existsSync(pathOf(name)) ? readNamedFile(pathOf(name), MOST_BYTES.list).toString() : null,
     write(name, text) {
       try {
         replaceFile(pathOf(name), text);

@@ -2,7 +2,9 @@
  * How a node establishes trust in its network. The first command pins the root key; from then on, every genesis and
  * revocation list must be consistent with those in the node folder.
  */
+
 import type { Command } from 'commander';
+import { MOST_BYTES } from '../base/byte-bounds.ts';
 import { jsonText } from '../base/json/write.ts';
 import { publicKeyOf } from '../base/keys/public-key.ts';
 import { systemRuntime } from '../base/runtime.ts';
@@ -135,7 +137,7 @@ export async function verifyHeldNetwork(options: OfflineTrustOptions): Promise<V
 }
 
 async function listIn(file: string): Promise<CertificateRevocationList> {
-  const crl = readCertificateRevocationList(await readJsonFile(file));
+  const crl = readCertificateRevocationList(await readJsonFile(file, MOST_BYTES.list));
   if (crl === null) throw notHolding(file, 'a revocation list');
   return crl;
 }

@@ -1,8 +1,10 @@
 /** How operator commands reach the authority and sign requests. */
+
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import { readPrivateKey } from '../base/keys/private-key.ts';
+import { readArgument } from '../base/named-file.ts';
 import { keyFromSeed, type SigningKey } from '../client/keys.ts';
 import {
   createOperatorClient,
@@ -99,7 +101,7 @@ export function operatorSigning(options: OperatorOptions): OperatorClientOptions
 }
 
 function keyIn(file: string): SigningKey {
-  return keyFromSeed(onLocalFiles(() => readPrivateKey(file)));
+  return keyFromSeed(onLocalFiles(() => readPrivateKey(file, readArgument)));
 }
 
 /** The authority that requests are signed for. It is never taken from the server's own answer. */

@@ -1,8 +1,10 @@
 /** `mesh-na operator-key`: creates and manages the keys of operators. */
+
 import { join } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { writeKeyFile } from '../base/keys/key-file.ts';
 import { readPublicKey } from '../base/keys/public-key.ts';
+import { readArgument } from '../base/named-file.ts';
 import { keyFromSeed, newSeed } from '../client/keys.ts';
 import type { OperatorTier } from '../client/operator-client.ts';
 import type { OperatorKeyList } from '../protocol/answers/operators.ts';
@@ -112,7 +114,7 @@ function givenPublicKey({ publicKey: key, publicKeyFile: file }: AddOptions): st
   if (key !== undefined || file === undefined) {
     throw usageFailure('Give the key with either --public-key or --public-key-file');
   }
-  return onLocalFiles(() => readPublicKey(file)).toString('base64');
+  return onLocalFiles(() => readPublicKey(file, readArgument)).toString('base64');
 }
 
 function tierOption(): Option {

@@ -1,7 +1,8 @@
 /** Finds out locally why a proof was refused, because the authority never says which check failed. */
-import { readFileSync } from 'node:fs';
+
 import { join } from 'node:path';
 import { inWords } from '../base/duration.ts';
+import { readKeyText } from '../base/keys/key-file.ts';
 import type { AuthorityError } from '../client/authority-error.ts';
 import { readConfigFile } from '../server/config/config-file.ts';
 import { FILES } from '../server/config/data-folder.ts';
@@ -57,7 +58,7 @@ const ID_LINE = /^# key id: (\S+)\s*$/m;
 
 function idIn(keyFile: string): string | null {
   try {
-    return ID_LINE.exec(readFileSync(keyFile, 'utf8'))?.[1] ?? null;
+    return ID_LINE.exec(readKeyText(keyFile))?.[1] ?? null;
   } catch {
     return null;
   }

@@ -1,7 +1,9 @@
 /** `mesh-na restore`: restores a state from a backup, including all later revocations. */
+
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Command, Option } from 'commander';
+import { MOST_BYTES } from '../base/byte-bounds.ts';
 import { jsonText } from '../base/json/write.ts';
 import { systemRuntime } from '../base/runtime.ts';
 import { formatInstant } from '../base/timestamp.ts';
@@ -203,7 +205,7 @@ function foreign({ option, index, message }: ForeignEvidence, options: PlanOptio
 }
 
 function readDocument(place: string, ca: string | undefined): Promise<unknown> {
-  return /^https?:/.test(place) ? readJsonUrl(place, ca) : readJsonFile(place);
+  return /^https?:/.test(place) ? readJsonUrl(place, ca) : readJsonFile(place, MOST_BYTES.list);
 }
 
 /** The folder may already contain the keys and genesis, which must match the backup. */

@@ -7,7 +7,6 @@ import {
   fsyncSync,
   linkSync,
   openSync,
-  readFileSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -15,7 +14,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { MOST_BYTES } from '../base/byte-bounds.ts';
 import { parseJson } from '../base/json/parse.ts';
+import { readNamedFile } from '../base/named-file.ts';
 import { systemRuntime } from '../base/runtime.ts';
 
 /** Null when there is no file. Throws when it does not contain `what`, because damaged differs from absent. */
@@ -25,7 +26,7 @@ export function readSaved<T>(
   what: string,
 ): T | null {
   if (!existsSync(path)) return null;
-  const record = read(valueIn(readFileSync(path, 'utf8')));
+  const record = read(valueIn(readNamedFile(path, MOST_BYTES.list).toString()));
   if (record === null) throw new Error(`${path} does not contain ${what}`);
   return record;
 }

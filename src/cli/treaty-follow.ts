@@ -1,8 +1,10 @@
 /** `mesh-na treaty follow`: replaces a treaty after its subject has replaced its authority key. */
+
 import { type Command, Option } from 'commander';
 import { fromNow } from '../base/duration.ts';
 import { isJsonObject, type JsonObject } from '../base/json/value.ts';
 import { readPublicKey } from '../base/keys/public-key.ts';
+import { readArgument } from '../base/named-file.ts';
 import { systemRuntime } from '../base/runtime.ts';
 import { verifyText } from '../client/keys.ts';
 import type { PublicClient } from '../client/public-client.ts';
@@ -168,7 +170,7 @@ async function noteOthers(
 function rootKeyOf({ rootKey }: FollowOptions): string | null {
   if (rootKey === undefined) return null;
   if (isPublicKey(rootKey)) return rootKey;
-  return onLocalFiles(() => readPublicKey(rootKey)).toString('base64');
+  return onLocalFiles(() => readPublicKey(rootKey, readArgument)).toString('base64');
 }
 
 async function readChain(place: string): Promise<JsonObject> {

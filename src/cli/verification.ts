@@ -1,6 +1,7 @@
 /** Shared by the `verify` commands: verification by the authority or, with `--offline`, by this program. */
 
 import { type Command, Option } from 'commander';
+import { MOST_BYTES } from '../base/byte-bounds.ts';
 import type { JsonObject } from '../base/json/value.ts';
 import { systemRuntime } from '../base/runtime.ts';
 import { createNetworkTrust, type NetworkTrustOptions } from '../client/followed-keys.ts';
@@ -53,7 +54,7 @@ export async function verifierOf(options: VerificationOptions): Promise<Verifica
   const anchor = await anchorOf(options);
   return offlineVerdicts({
     authorityKeys: () => anchorKeys(anchor),
-    feed: feed === undefined ? null : await readJsonFile(feed),
+    feed: feed === undefined ? null : await readJsonFile(feed, MOST_BYTES.list),
     runtime: systemRuntime,
   });
 }

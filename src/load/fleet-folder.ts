@@ -2,11 +2,14 @@
  * The folder of a fleet: the network it belongs to, and a file with the keys and certificates of its nodes, one JSON
  * line each. Lines are only added, and the last one of a key counts, so that an interrupted run loses nothing.
  */
-import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+
+import { appendFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { MOST_BYTES } from '../base/byte-bounds.ts';
 import { signerFromSeed } from '../base/crypto/ed25519.ts';
+import { readNamedFile } from '../base/named-file.ts';
 import type { FleetNode } from './requests.ts';
 
 const FleetNetwork = Type.Object({
@@ -45,7 +48,7 @@ function networkPath(folder: string): string {
 export function readFleet(folder: string): Fleet | null {
   const path = networkPath(folder);
   if (!existsSync(path)) return null;
-  const network = parsed(readFileSync(path, 'utf8'));
+  const network = parsed(readNamedFile(path, MOST_BYTES.list).toString());
   if (!networkSchema.Check(network)) throw new Error(`${path} does not describe a fleet`);
   const lines = linesOf(join(folder, NODES_FILE));
   const nodes = new Map<string, StoredNode>();
@@ -77,7 +80,7 @@ export function signingNode({ seed, cert_id }: StoredNode): FleetNode {
 
 function linesOf(path: string): string[] {
   if (!existsSync(path)) return [];
-  const lines = readFileSync(path, 'utf8').split('\n');
+  const lines = readNamedFile(path, MOST_BYTES.list).toString().split('\n');
   return lines.filter((line) => line !== '');
 }
 

@@ -2,8 +2,9 @@
  * Puts the genesis block and the key of a finished succession in place of the earlier ones. Each step may be interrupted:
  * the state says which key signs, and the next start continues here.
  */
-import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { MOST_BYTES } from '../base/byte-bounds.ts';
 import { signerFromSeed } from '../base/crypto/ed25519.ts';
 import { replaceFileAsync, syncFolderAsync } from '../base/durable-file.ts';
 import { messageOf } from '../base/error-message.ts';
@@ -11,6 +12,7 @@ import { parseJson } from '../base/json/parse.ts';
 import { canonicalJson } from '../base/json/write.ts';
 import { readPrivateKey } from '../base/keys/private-key.ts';
 import type { Logger } from '../base/log/logger.ts';
+import { readNamedFile } from '../base/named-file.ts';
 import { createTurns } from '../base/work.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import { type IdentityFiles, nextKeyFile } from './config/identity.ts';
@@ -76,7 +78,7 @@ async function settleGenesis(
     );
     return false;
   }
-  const stored = parseJson(readFileSync(path, 'utf8'));
+  const stored = parseJson(readNamedFile(path, MOST_BYTES.settings).toString());
   if (canonicalJson(stored) === canonicalJson(genesis)) return true;
   await replaceFileAsync(path, `${JSON.stringify(genesis, null, 2)}\n`, 0o644);
   logger.write('INFO', 'succession', `${path} has the genesis block of the current key`);

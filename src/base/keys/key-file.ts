@@ -1,6 +1,8 @@
 /** Key files [core-7]: comment lines, then one base64 line of a 32-byte seed or public key. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
+import { MOST_BYTES } from '../byte-bounds.ts';
 import { decodeBase64 } from '../crypto/base64.ts';
+import { readNamedFile } from '../named-file.ts';
 
 const KEY_BYTES = 32;
 
@@ -18,9 +20,10 @@ export function readKeyFile(path: string): Buffer {
   return key;
 }
 
-export function readKeyText(path: string): string {
+/** `read` is `readArgument` for an argument of a command, which may be a pipe. */
+export function readKeyText(path: string, read = readNamedFile): string {
   try {
-    return readFileSync(path, 'utf8');
+    return read(path, MOST_BYTES.key).toString();
   } catch (error) {
     throw new Error(`The key file ${path} cannot be read (${systemCode(error)})`);
   }

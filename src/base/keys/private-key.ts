@@ -1,10 +1,11 @@
+import { readNamedFile } from '../named-file.ts';
 import { KeyFileError, parseKeyText, readKeyText } from './key-file.ts';
 import { isExposed } from './key-permissions.ts';
 import { saysPublic } from './public-key.ts';
 
-/** The 32-byte seed in a private key file. Throws when other users of the machine can open it. */
-export function readPrivateKey(path: string): Buffer {
-  const text = readKeyText(path);
+/** The 32-byte seed in a private key file; `read` is as for `readKeyText`. Throws when other users can open the file. */
+export function readPrivateKey(path: string, read = readNamedFile): Buffer {
+  const text = readKeyText(path, read);
   if (saysPublic(text) || path.endsWith('.pub')) {
     throw new Error(
       `${path} holds a public key, and a private one is expected: name the .key file that was made with it`,

@@ -3,7 +3,8 @@
  * or claims to be, a private key is refused and never echoed.
  */
 import { createPrivateKey, createPublicKey } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
+import { readNamedFile } from '../named-file.ts';
 import { KeyFileError, parseKeyText, readKeyText } from './key-file.ts';
 import { parseOpensshKey } from './openssh-key.ts';
 
@@ -19,9 +20,12 @@ export function saysPublic(text: string): boolean {
   return SAYS_PUBLIC.test(text);
 }
 
-/** The 32 bytes of a public key in a file of ours or of OpenSSH. No message repeats the content of the file. */
-export function readPublicKey(path: string): Buffer {
-  const text = readKeyText(path);
+/**
+ * The 32 bytes of a public key in a file of ours or of OpenSSH. No message repeats the content of the file. `read` is as for
+ * `readKeyText`.
+ */
+export function readPublicKey(path: string, read = readNamedFile): Buffer {
+  const text = readKeyText(path, read);
   const isNamedPrivate = path.endsWith('.key') && !saysPublic(text);
   const key = parseOpensshKey(text) ?? parseKeyText(text);
   if (saysPrivate(text) || isNamedPrivate || (key !== null && isPrivateHalf(path, key))) {
@@ -42,7 +46,7 @@ function cureFor(path: string): string {
 function isPrivateHalf(path: string, key: Buffer): boolean {
   const publicFile = publicFileOf(path);
   if (publicFile === null) return false;
-  const published = parseKeyText(readFileSync(publicFile, 'utf8'));
+  const published = parseKeyText(readKeyText(publicFile));
   return published?.toString('base64') === publicKeyOf(key);
 }
 
@@ -73,7 +77,7 @@ export function publicKeyProblem(text: string): string {
 
 function textIn(path: string): string {
   try {
-    return readFileSync(path, 'utf8');
+    return readKeyText(path);
   } catch {
     return '';
   }

@@ -1,8 +1,9 @@
 /** A TLS certificate with its key, checked together before any connection uses them. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { MOST_BYTES } from '../byte-bounds.ts';
 import { sha256Hex } from '../crypto/digest.ts';
 import { isExposed } from '../keys/key-permissions.ts';
+import { readNamedFile } from '../named-file.ts';
 
 export interface TlsFiles {
   readonly certFile: string;
@@ -42,7 +43,7 @@ export function readTlsPair({ certFile, keyFile }: TlsFiles, now: number): TlsPa
 
 function textOf(what: string, path: string): string {
   try {
-    return readFileSync(path, 'latin1');
+    return readNamedFile(path, MOST_BYTES.settings).toString('latin1');
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     throw new Error(`The TLS ${what} ${path} cannot be read (${code})`);

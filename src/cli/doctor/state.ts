@@ -1,10 +1,12 @@
 /** Checks of the state that a service would start from: its integrity, its network, and its heads. */
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type KeyChain, storedChain, trustedKeys } from '../../authority/derived/authority-keys.ts';
+import { MOST_BYTES } from '../../base/byte-bounds.ts';
 import { verifySignature } from '../../base/crypto/ed25519.ts';
 import { messageOf } from '../../base/error-message.ts';
+import { readNamedFile } from '../../base/named-file.ts';
 import { createStateCheck, UnsoundState } from '../../maintenance/backup/check-state.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { instantOf } from '../../protocol/records/record.ts';
@@ -147,7 +149,7 @@ type HeadText = { readonly path: string } & (
 
 function readHeadFile(path: string): HeadText {
   try {
-    return { path, text: existsSync(path) ? readFileSync(path, 'utf8') : null };
+    return { path, text: existsSync(path) ? readNamedFile(path, MOST_BYTES.key).toString() : null };
   } catch (cause) {
     return { path, problem: messageOf(cause) };
   }

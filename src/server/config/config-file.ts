@@ -2,12 +2,14 @@
  * The configuration file: `mesh-na.json` in the data folder, where `init` writes it, or the file that `--config` names.
  * Its schema is generated from the table of settings; flags and variables take precedence over it.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import Type, { type Static, type TSchema } from 'typebox';
 import Value from 'typebox/value';
+import { MOST_BYTES } from '../../base/byte-bounds.ts';
 import { parseJson } from '../../base/json/parse.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
+import { readNamedFile } from '../../base/named-file.ts';
 import { OPTIONS, type OptionEntry, type OptionName, plain } from './options.ts';
 import { nearestName } from './unknown-variables.ts';
 
@@ -52,7 +54,7 @@ function jsonIn(path: string): JsonObject | string {
   const what = `The configuration file ${path}`;
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = readNamedFile(path, MOST_BYTES.settings).toString();
   } catch (cause) {
     return `${what} cannot be read (${(cause as NodeJS.ErrnoException).code}); fix it, or name another with --config`;
   }

@@ -1,11 +1,13 @@
 /** The identity of the authority: its genesis block and its signing key [core-7]. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { MOST_BYTES } from '../../base/byte-bounds.ts';
 import { signerFromSeed, verifySignature } from '../../base/crypto/ed25519.ts';
 import { messageOf } from '../../base/error-message.ts';
 import { parseJson } from '../../base/json/parse.ts';
 import { parseKeyText } from '../../base/keys/key-file.ts';
 import { readPrivateKey } from '../../base/keys/private-key.ts';
+import { readNamedFile } from '../../base/named-file.ts';
 import { socketPath } from '../../base/signer/address.ts';
 import type { KeySource } from '../../base/signer/authority-signer.ts';
 import {
@@ -52,7 +54,7 @@ function genesisSource(setting: Setting, dataDir: string): GenesisSource {
   }
   const path = file ?? join(dataDir, FILES.genesis);
   try {
-    return { content: readFileSync(path, 'utf8'), place: path };
+    return { content: readNamedFile(path, MOST_BYTES.settings).toString(), place: path };
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     throw new Error(

@@ -1,8 +1,10 @@
 /** A head file: locked while in use, and replaced atomically. */
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { open, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { MOST_BYTES } from '../../base/byte-bounds.ts';
 import { syncFolderAsync } from '../../base/durable-file.ts';
+import { readNamedFile } from '../../base/named-file.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import { lockFile } from '../../store/lmdb/folder-lock.ts';
 
@@ -49,7 +51,7 @@ function draftOf(path: string): string {
 }
 
 function contentOf(path: string): string | null {
-  return existsSync(path) ? readFileSync(path, 'utf8') : null;
+  return existsSync(path) ? readNamedFile(path, MOST_BYTES.key).toString() : null;
 }
 
 /**

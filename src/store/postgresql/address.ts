@@ -4,6 +4,8 @@
  */
 import type { ClientConfig } from 'pg';
 import { parse, toClientConfig } from 'pg-connection-string';
+import { MOST_BYTES } from '../../base/byte-bounds.ts';
+import { readNamedFile } from '../../base/named-file.ts';
 
 /** One of the servers that a URL lists. */
 export interface ServerAddress {
@@ -39,7 +41,9 @@ export function parseStoreAddress(text: string, environment: PgEnvironment): Sto
   const parameters = withSslVariables(new URLSearchParams(query), environment);
   return hosts
     .split(',')
-    .map((host) => serverAddress(`postgresql://${user}${host}${path}?${parameters}`, environment));
+    .map((host) =>
+      serverAddress(`postgresql://${user}${host}${path}?${parameters}`, parameters, environment),
+    );
 }
 
 function withSslVariables(given: URLSearchParams, environment: PgEnvironment): URLSearchParams {
@@ -60,8 +64,12 @@ function withSslVariables(given: URLSearchParams, environment: PgEnvironment): U
   return parameters;
 }
 
-function serverAddress(url: string, environment: PgEnvironment): ServerAddress {
-  const config = clientConfig(url);
+function serverAddress(
+  url: string,
+  parameters: URLSearchParams,
+  environment: PgEnvironment,
+): ServerAddress {
+  const config = clientConfig(url, parameters);
   const host = config.host || environment.PGHOST || 'localhost';
   const port = config.port ?? Number(environment.PGPORT || DEFAULT_PORT);
   const user = config.user || environment.PGUSER || environment.USER || 'postgres';
@@ -74,8 +82,13 @@ function serverAddress(url: string, environment: PgEnvironment): ServerAddress {
   };
 }
 
-function clientConfig(url: string): ClientConfig {
+function clientConfig(url: string, parameters: URLSearchParams): ClientConfig {
   try {
+    // The library reads these files whole.
+    for (const name of ['sslrootcert', 'sslcert', 'sslkey']) {
+      const path = parameters.get(name);
+      if (path) readNamedFile(path, MOST_BYTES.settings);
+    }
     return toClientConfig(parse(url, { useLibpqCompat: true }));
   } catch (cause) {
     const { code, path } = cause as NodeJS.ErrnoException;
