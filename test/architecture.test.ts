@@ -139,6 +139,7 @@ test('the client is portable: it loads portable modules only, and may import typ
     'src/protocol/answers',
     'src/protocol/rows',
     'src/protocol/records',
+    'src/base/byte-bounds.ts',
     'src/base/json',
     'src/base/timestamp.ts',
     'src/base/refusal.ts',
@@ -245,7 +246,12 @@ test('no layer calls back up: json, crypto and records know nothing above them',
       'src/protocol/records',
       ['src/protocol/records', 'src/base/crypto', 'src/base/json', 'src/base/timestamp.ts'],
     ],
-    ['src/base/keys', ['src/base/keys', 'src/base/crypto']],
+    ['src/base/byte-bounds.ts', []],
+    ['src/base/named-file.ts', ['src/base/byte-bounds.ts']],
+    [
+      'src/base/keys',
+      ['src/base/keys', 'src/base/crypto', 'src/base/byte-bounds.ts', 'src/base/named-file.ts'],
+    ],
     ['src/base/runtime.ts', []],
   ];
   for (const [place, allowed] of below) {

@@ -4,9 +4,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type OutgoingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { suite, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { httpFetch } from '../src/cli/http-fetch.ts';
 import { AuthorityError } from '../src/client/authority-error.ts';
 import { readEvents } from '../src/client/events.ts';
@@ -19,6 +20,8 @@ import { PROJECT } from './support/project.ts';
  * the answer is read.
  */
 const forgetsSignal: Fetch = (url, { signal: _forgotten, ...init }) => fetch(url, init);
+
+const MIB = 1024 * 1024;
 
 const unsigned = async () => ({});
 
@@ -51,6 +54,32 @@ for (const [name, ask] of [
       await server.isLeft();
     });
 
+    test('is refused beyond the bound of its route, and nothing more of it is read', async () => {
+      const piece = Buffer.alloc(64 * 1024, ' ');
+      let sent = 0;
+      const flood = (answer: ServerResponse): void => {
+        sent += piece.length;
+        if (!answer.destroyed) answer.write(piece, () => flood(answer));
+      };
+      await using server = await listen(flood);
+      const client = createPublicClient({ url: server.url, fetch: ask });
+      const error = await client.genesis().catch((cause) => cause);
+      assert.equal(error.code, 'unreadable_answer', String(error));
+      assert.match(error.message, /^The answer has more than 16 MiB, and no network authority/);
+      await server.isLeft();
+      assert.ok(sent > 16 * MIB && sent < 40 * MIB, String(sent));
+    });
+
+    test('is refused by its length before it is read', async () => {
+      await using server = await listen((answer) => answer.write('{'), {
+        'content-length': String(512 * MIB),
+      });
+      const client = createPublicClient({ url: server.url, fetch: ask });
+      const error = await client.crl().catch((cause) => cause);
+      assert.match(error.message, /^The answer has more than 256 MiB/);
+      await server.isLeft();
+    });
+
     test('is abandoned by a reader of events who aborts, who breaks off, or who hears nothing more', async () => {
       await using server = await listen((answer) => answer.write(`\n${FIRST_EVENT}\n`));
       const authority = { url: server.url, fetch: ask };
@@ -69,6 +98,29 @@ for (const [name, ask] of [
   });
 }
 
+test('an answer that was compressed is bounded as it is read, and so is an error', async () => {
+  const bomb = gzipSync(Buffer.alloc(32 * MIB, ' '));
+  const zipped = { 'content-encoding': 'gzip' };
+  await using server = await listen((answer) => answer.end(bomb), zipped);
+  const error = await createPublicClient({ url: server.url })
+    .genesis()
+    .catch((cause) => cause);
+  assert.match(error.message, /^The answer has more than 16 MiB/);
+  const failing: Fetch = async () => new Response(Buffer.alloc(17 * MIB, ' '), { status: 404 });
+  const list = await createPublicClient({ url: server.url, fetch: failing })
+    .crl()
+    .catch((cause) => cause);
+  assert.match(list.message, /^The answer has more than 16 MiB/);
+});
+
+test('an answer with more values than any has is refused', async () => {
+  const values: Fetch = async () => new Response(`{"a":[${'0,'.repeat(2 ** 21)}0]}`);
+  const error = await createPublicClient({ url: 'http://na', fetch: values })
+    .health()
+    .catch((cause) => cause);
+  assert.equal(error.code, 'unreadable_answer');
+});
+
 interface Server extends AsyncDisposable {
   readonly url: string;
   isReached(): Promise<void>;
@@ -76,7 +128,10 @@ interface Server extends AsyncDisposable {
   isLeft(): Promise<void>;
 }
 
-async function listen(begin: (answer: ServerResponse) => void): Promise<Server> {
+async function listen(
+  begin: (answer: ServerResponse) => void,
+  headers: OutgoingHttpHeaders = {},
+): Promise<Server> {
   const open = new Set<ServerResponse>();
   let left = () => {};
   const server = createServer((_request, answer) => {
@@ -85,7 +140,7 @@ async function listen(begin: (answer: ServerResponse) => void): Promise<Server> 
       open.delete(answer);
       left();
     });
-    answer.writeHead(200, { 'content-type': 'application/json' });
+    answer.writeHead(200, { 'content-type': 'application/json', ...headers });
     begin(answer);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -1,9 +1,11 @@
 /** How the client handles late, lost and refused answers; a caller may supply its own `fetch`, as this test does. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AuthorityError, type ErrorCode } from '../src/client/authority-error.ts';
+import { AddressError, AuthorityError, type ErrorCode } from '../src/client/authority-error.ts';
 import { newKey } from '../src/client/keys.ts';
+import { pagesOf } from '../src/client/list-pages.ts';
 import { createNodeClient } from '../src/client/node-client.ts';
+import { createOperatorClient } from '../src/client/operator-client.ts';
 import type { Fetch } from '../src/client/options.ts';
 import { createPublicClient } from '../src/client/public-client.ts';
 
@@ -71,6 +73,60 @@ test('a patient caller waits for a limit only as long in total as specified, and
     'an authority cannot keep a caller by asking for nothing',
   );
 });
+
+test('a list whose cursor comes again ends with an error that names it', async () => {
+  for (const cursors of [
+    ['a', 'a'],
+    ['a', 'b', 'a'],
+    ['a', '', ''],
+  ]) {
+    const pages = [...cursors];
+    const read = async () => ({ rows: [1], next_cursor: pages.shift() ?? 'too far' });
+    const rows: number[] = [];
+    const reading = (async () => {
+      for await (const page of pagesOf(read, (page) => page.rows)) rows.push(...page);
+    })();
+    const error = await failure(reading);
+    assert.equal(error.code, 'unreadable_answer');
+    assert.match(error.message, new RegExp(`next_cursor ${cursors.at(-1)} came before$`));
+    assert.equal(rows.length, cursors.length);
+  }
+});
+
+for (const id of ['..', '.', '', '%2e%2E']) {
+  test(`the id ${JSON.stringify(id)} is sent to its own route or to none`, async () => {
+    const asked: string[] = [];
+    const fetch: Fetch = async (address) => {
+      asked.push(new URL(address).pathname);
+      return envelope(404, 'not_found');
+    };
+    const options = { url, fetch, audience: 'a', keyId: 'ops', key: newKey() };
+    const operator = createOperatorClient(options);
+    const calls = [
+      operator.revokeTreaty(id),
+      operator.setOperatorKeyTier(id, 'standard'),
+      operator.certificate(id),
+      createPublicClient(options).treaty(id),
+      operator.request({
+        method: 'POST',
+        path: `/admin/attestations/${encodeURIComponent(id)}/revoke`,
+      }),
+    ];
+    const errors: unknown[] = await Promise.all(
+      calls.map((each: Promise<unknown>) => each.catch((cause: unknown) => cause)),
+    );
+    if (id === '%2e%2E') {
+      assert.ok(errors.every((error) => error instanceof AuthorityError));
+      assert.ok(asked.every((path) => path.includes('%252e%252E')));
+      return;
+    }
+    assert.ok(
+      errors.every((error) => error instanceof AddressError),
+      String(errors),
+    );
+    assert.deepEqual(asked, []);
+  });
+}
 
 test('a heartbeat is repeated with a new nonce', async () => {
   const ack = new Response('{"ack":true,"server_time":"2026-01-01T00:00:00Z"}');

@@ -6,7 +6,7 @@ import { messageOf } from '../base/error-message.ts';
 import type { JsonObject } from '../base/json/value.ts';
 import { UnreadableFile } from '../base/named-file.ts';
 import { systemRuntime } from '../base/runtime.ts';
-import { AuthorityError, isUnreachable } from '../client/authority-error.ts';
+import { AddressError, AuthorityError, isUnreachable } from '../client/authority-error.ts';
 import { cureOf, cureOfSilence, cureOfSystemError } from './cures.ts';
 import { wrongClock, wrongOperatorKey } from './refused-proof.ts';
 
@@ -66,6 +66,9 @@ export function outcomeOf(error: unknown): Outcome {
   if (error instanceof AuthorityError) return authorityOutcome(error);
   if (error instanceof Error && 'failure' in error) return (error as Failure).failure;
   if (isSystemError(error)) return systemOutcome(error);
+  if (error instanceof AddressError) {
+    return { exit: EXIT.usage, code: 'usage', message: error.message };
+  }
   if (error instanceof UnreadableFile) {
     return { exit: EXIT.unusable, code: 'local_files', message: error.message };
   }

@@ -94,7 +94,7 @@ export interface ReadingBounds {
 /** A list of a million revocations has about 180 MB and five million values. */
 const BOUNDS: ReadingBounds = {
   longestMs: 300_000,
-  mostBytes: 512 * 1024 * 1024,
+  mostBytes: MOST_BYTES.list,
   mostValues: 8_000_000,
 };
 

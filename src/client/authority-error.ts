@@ -38,7 +38,10 @@ export interface AuthorityErrorFacts {
   readonly cause?: unknown;
 }
 
-/** The only error a client throws: the authority refused, or no usable answer arrived. */
+/** An id that cannot be part of an address; nothing was sent. */
+export class AddressError extends TypeError {}
+
+/** The authority refused, or no usable answer arrived. */
 export class AuthorityError extends Error {
   /** HTTP status; 0 when no answer arrived. */
   readonly status: number;

@@ -5,8 +5,12 @@
  */
 import type { AnswerBody, FetchAnswer } from './options.ts';
 
-/** About the maximum length of a JavaScript string. */
-const MOST_BYTES = 512 * 1024 * 1024;
+/** An answer with more bytes than were wanted. */
+export class LongAnswer extends Error {
+  constructor(mostBytes: number) {
+    super(`the answer has more than ${mostBytes} bytes`);
+  }
+}
 
 /** Rejects with the signal's reason when it is aborted before the end. The unread rest is dropped. */
 export async function* piecesOf(body: AnswerBody, signal: AbortSignal): AsyncGenerator<Uint8Array> {
@@ -27,20 +31,27 @@ export async function* piecesOf(body: AnswerBody, signal: AbortSignal): AsyncGen
   }
 }
 
-/** Returns the body as text; rejects when it has more than `mostBytes` bytes. */
+/** Returns the body as text; rejects with a `LongAnswer` when it says that it has more than `mostBytes` bytes, or has. */
 export async function textOf(
   answer: FetchAnswer,
   signal: AbortSignal,
-  mostBytes = MOST_BYTES,
+  mostBytes: number,
 ): Promise<string> {
-  const { body } = answer;
+  const { body, headers } = answer;
+  if (Number(headers.get('content-length')) > mostBytes) {
+    await body
+      ?.getReader()
+      .cancel()
+      .catch(() => undefined);
+    throw new LongAnswer(mostBytes);
+  }
   if (!body) return answer.text();
   const decoder = new TextDecoder();
   const texts: string[] = [];
   let bytes = 0;
   for await (const piece of piecesOf(body, signal)) {
     bytes += piece.byteLength;
-    if (bytes > mostBytes) throw new Error(`the answer has more than ${mostBytes} bytes`);
+    if (bytes > mostBytes) throw new LongAnswer(mostBytes);
     texts.push(decoder.decode(piece, { stream: true }));
   }
   return texts.join('') + decoder.decode();

@@ -1,9 +1,10 @@
 /** One exchange with the authority: sends JSON text and returns an answer of the given schema or an `AuthorityError`. */
 import type { Static, TSchema } from 'typebox';
 import { Value } from 'typebox/value';
+import { MOST_BYTES, sizeText } from '../base/byte-bounds.ts';
 import { isJsonObject, type JsonObject } from '../base/json/value.ts';
-import { AuthorityError } from './authority-error.ts';
-import { textOf } from './body.ts';
+import { AddressError, AuthorityError } from './authority-error.ts';
+import { LongAnswer, textOf } from './body.ts';
 import type { CallOptions, FetchAnswer, Headers, ServerOptions } from './options.ts';
 import { parsed } from './received.ts';
 import { type Repeatable, withRetries } from './retry.ts';
@@ -28,11 +29,12 @@ export interface HttpRequest<Answer extends TSchema> extends Repeatable {
   prepare?(): Prepared | Promise<Prepared>;
 }
 
-export function send<Answer extends TSchema>(
+export async function send<Answer extends TSchema>(
   server: ServerOptions,
   request: HttpRequest<Answer>,
   call: CallOptions = {},
 ): Promise<Static<Answer>> {
+  assertReachable(request.path);
   let prepared: Prepared = {};
   return withRetries(server, request, call, async (isResent) => {
     prepared = isResent ? resent(prepared) : ((await request.prepare?.()) ?? {});
@@ -50,8 +52,8 @@ async function attempt<Answer extends TSchema>(
   prepared: Prepared,
   call: CallOptions,
 ): Promise<Static<Answer>> {
-  const { response, text } = await exchange(server, request, prepared, call);
-  const answer = readObject(text);
+  const { response, text, mostBytes } = await exchange(server, request, prepared, call);
+  const answer = readObject(text, mostBytes);
   if (!response.ok) throw refusal(response, answer);
   if (Value.Check(request.answer, answer)) return answer;
   throw unreadable(response);
@@ -67,9 +69,56 @@ async function exchange<Answer extends TSchema>(
   const signal = call.signal === undefined ? timeout : AbortSignal.any([timeout, call.signal]);
   try {
     const response = await ask(server, request, prepared, { ...call, signal });
-    return { response, text: await textOf(response, signal) };
+    const mostBytes = response.ok ? mostBytesOf(request) : MOST_BYTES.record;
+    return { response, text: await textIn(response, signal, mostBytes), mostBytes };
   } catch (error) {
+    if (error instanceof AuthorityError) throw error;
     throw unanswered(server, error, call.signal, timeout);
+  }
+}
+
+/** Routes whose answers grow with the network, unless they are asked for one page. */
+const LISTS: ReadonlySet<string> = new Set([
+  '/admin/certificates',
+  '/admin/invites',
+  '/admin/policy/history',
+  '/agents',
+  '/atlas.json',
+  '/attestations',
+  '/connectome.json',
+  '/crl',
+  '/nodes',
+  '/recognition-graph',
+  '/recognition-treaties',
+  '/sovereign-revocation-feed',
+]);
+
+function mostBytesOf({ path, query = {} }: Pick<HttpRequest<TSchema>, 'path' | 'query'>): number {
+  return LISTS.has(path) && query.limit === undefined ? MOST_BYTES.list : MOST_BYTES.record;
+}
+
+async function textIn(
+  response: FetchAnswer,
+  signal: AbortSignal,
+  mostBytes: number,
+): Promise<string> {
+  try {
+    return await textOf(response, signal, mostBytes);
+  } catch (error) {
+    if (!(error instanceof LongAnswer)) throw error;
+    const message = `The answer has more than ${sizeText(mostBytes)}, and no network authority sends as much`;
+    throw new AuthorityError(message, { ...factsOf(response), code: 'unreadable_answer' });
+  }
+}
+
+/** `fetch` resolves these parts of a path, even percent-encoded, and would ask for another route. */
+const ELSEWHERE = /^(?:\.|%2e){1,2}$/i;
+
+function assertReachable(path: string): void {
+  for (const part of path.split('/').slice(1)) {
+    if (part !== '' && !ELSEWHERE.test(part)) continue;
+    const what = part === '' ? 'An empty text' : decodeURIComponent(part);
+    throw new AddressError(`${what} cannot be an id in ${path}; nothing was sent`);
   }
 }
 
@@ -81,7 +130,10 @@ export async function begin(
   call: CallOptions & { readonly signal: AbortSignal },
 ): Promise<FetchAnswer> {
   const response = await ask(server, request, prepared, call);
-  if (!response.ok) throw refusal(response, readObject(await textOf(response, call.signal)));
+  if (!response.ok) {
+    const text = await textIn(response, call.signal, MOST_BYTES.record);
+    throw refusal(response, readObject(text, MOST_BYTES.record));
+  }
   return response;
 }
 
@@ -142,8 +194,11 @@ function causeOf(error: unknown): string {
   return 'code' in cause ? String(cause.code) : cause.message;
 }
 
-function readObject(text: string): JsonObject | null {
-  const value = parsed(text);
+/** A value takes far more memory than its text: no answer has as many values as this allows for its bound. */
+const BYTES_OF_VALUE = 16;
+
+function readObject(text: string, mostBytes: number): JsonObject | null {
+  const value = parsed(text, mostBytes / BYTES_OF_VALUE);
   return isJsonObject(value) ? value : null;
 }
 

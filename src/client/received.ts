@@ -5,11 +5,11 @@ import { jsonText, type Writable } from '../base/json/write.ts';
 /** JSON text, or the result of `parseJson`. */
 export type Received = unknown;
 
-/** The parsed value; null if it is not JSON. */
-export function parsed(received: Received): unknown {
+/** The parsed value; null if it is not JSON, or has more values. */
+export function parsed(received: Received, mostValues?: number): unknown {
   if (typeof received !== 'string') return received;
   try {
-    return parseJson(received);
+    return parseJson(received, mostValues);
   } catch {
     return null;
   }
