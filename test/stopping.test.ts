@@ -111,15 +111,6 @@ for (const threads of ['1', '2']) {
   });
 }
 
-test('SIGUSR1 does not open the inspector, and SIGHUP is a stop like any other', async (t) => {
-  const server = await start(t, '1');
-  server.process.kill('SIGUSR1');
-  assert.equal(outcome(await get(server.na, '/readyz')), '200');
-  const { code, stderr } = await server.end('SIGHUP');
-  assert.equal(code, 0);
-  assert.doesNotMatch(stderr, /Debugger/);
-});
-
 async function start(
   t: TestContext,
   threads: string,

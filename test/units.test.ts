@@ -151,6 +151,14 @@ test('both services start, reload, come back after a kill, and stop', {
       unit,
     );
   }
+
+  await systemd.run('sed', '-i', '/TLS\\|LOG_FILE/d', '/etc/mesh-na/environment');
+  await systemctl('start', 'mesh-na.service');
+  await systemctl('reload', 'mesh-na.service');
+  const output = () => readFileSync(systemd.path('/run/output'), 'utf8');
+  await until('the log says so', async () => /SIGHUP: nothing to reload/.test(output()));
+  assert.equal(await shown('mesh-na.service', 'ActiveState'), 'active');
+  await systemctl('stop', 'mesh-na.service', 'mesh-na-signer.service');
 });
 
 async function ready(port: number, pair: string) {

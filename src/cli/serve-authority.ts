@@ -44,7 +44,8 @@ const MOVED = 'The state is being moved to another place';
 export async function serveAuthority(options: ServeOptions, command: Command): Promise<void> {
   if (options.check) return checkOnly(options, command.parent ?? command);
   // Set up first, so that no signal ends the process uncleanly.
-  const stop = awaitStop();
+  let reload = (): void => undefined;
+  const stop = awaitStop(() => reload());
   const created = await createIfAsked(options, process.env);
   const program = command.parent ?? command;
   const config = onLocalFiles(() =>
@@ -60,7 +61,7 @@ export async function serveAuthority(options: ServeOptions, command: Command): P
   if (authority === null) return endProcess(EXIT.done, output);
   const { logger } = authority;
   fatal = authority.fatal;
-  onHangup(authority, config, reopen);
+  reload = () => reloadFiles(authority, config, reopen);
   announce(config, authority, options, created);
   void notifyManager('ready', process.env, logger);
   const reason = await Promise.race([stop.requested, authority.stopRequested.then(() => MOVED)]);
@@ -144,21 +145,26 @@ async function openLog({ logFile }: Config, { json = false }: ServeOptions): Pro
   }
 }
 
-/**
- * With a log file or TLS files, SIGHUP makes the service reload them, as for other daemons. Without either, it
- * means that the terminal is gone, and the service stops.
- */
-function onHangup(
+/** Reopens the log file and reads the TLS files, as other daemons do on SIGHUP. */
+function reloadFiles(
   { logger, runJob }: RunningAuthority,
   { tls }: Config,
   reopen: OpenLog['reopen'],
 ): void {
-  if (reopen === null && tls === null) return;
-  process.removeAllListeners('SIGHUP').on('SIGHUP', () => {
-    if (reopen !== null) void reopenLog(reopen, logger);
-    if (tls !== null) void runJob('tls_reload');
-  });
+  if (reopen !== null) void reopenLog(reopen, logger);
+  if (tls !== null) {
+    logger.write(
+      'INFO',
+      'server',
+      'SIGHUP: reading the TLS files; a change or a new problem is logged',
+    );
+    void runJob('tls_reload');
+  }
+  if (reopen === null && tls === null) logger.write('INFO', 'server', NOTHING_TO_RELOAD);
 }
+
+const NOTHING_TO_RELOAD =
+  'SIGHUP: nothing to reload, because there is neither a log file nor TLS; other settings need a restart';
 
 async function reopenLog(reopen: () => Promise<void>, logger: Logger): Promise<void> {
   try {
@@ -219,6 +225,8 @@ async function start(
       onFatal: (cause) => endFailed(cause, destination),
     });
   } catch (cause) {
+    // What could not be ended in time must not keep the process once the cause is printed.
+    setTimeout(() => process.exit(), LAST_LINES_MS).unref();
     throw failure(EXIT.unusable, 'start_refused', `${messageOf(cause)}${wayOut(cause, config)}`);
   }
 }

@@ -1,4 +1,5 @@
 /** How a person or a supervisor stops a long-running command. */
+import { isatty } from 'node:tty';
 
 export interface StopRequest {
   /** The first stop signal. */
@@ -7,22 +8,34 @@ export interface StopRequest {
   readonly hurry: AbortSignal;
 }
 
-export function awaitStop(): StopRequest {
+/**
+ * Without `reload`, SIGHUP stops the command. With it, SIGHUP does so only if it means that the terminal of the command
+ * has gone, and otherwise reloads: a service manager or a container has no terminal, and `nohup` takes it away.
+ */
+export function awaitStop(reload: (() => void) | null = null): StopRequest {
+  const terminals = STANDARD_STREAMS.filter(isatty);
+  const isTerminalGone = () => terminals.length > 0 && !terminals.some(isatty);
   const hurry = new AbortController();
   const requested = new Promise<NodeJS.Signals>((resolve) => {
     let isRequested = false;
-    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-      process.on(signal, () => {
-        if (isRequested) hurry.abort();
-        isRequested = true;
-        resolve(signal);
-      });
+    function stop(signal: NodeJS.Signals): void {
+      if (isRequested) hurry.abort();
+      isRequested = true;
+      resolve(signal);
     }
+    process.on('SIGTERM', stop).on('SIGINT', stop);
+    process.on('SIGHUP', (signal) => {
+      if (reload === null || isTerminalGone()) stop(signal);
+      else reload();
+    });
   });
-  // Without a listener, Node.js would open its inspector, which gives anyone on this machine control.
-  process.on('SIGUSR1', () => undefined);
+  // Without a listener, SIGUSR1 would open the inspector, which gives anyone on this machine control, and SIGUSR2 would
+  // end the process everywhere but in a container.
+  for (const signal of ['SIGUSR1', 'SIGUSR2']) process.on(signal, () => undefined);
   return { requested, hurry: hurry.signal };
 }
+
+const STANDARD_STREAMS = [0, 1, 2];
 
 /** Aborted by SIGINT or SIGTERM, for a command that goes on until somebody stops it. */
 export function stopSignal(): AbortSignal {

@@ -45,6 +45,8 @@ export interface ChildOptions {
   readonly args?: readonly string[];
   /** What Node.js runs; by default the program of these sources. */
   readonly program?: readonly string[];
+  /** A command that runs Node.js, such as one that gives it a terminal. */
+  readonly before?: readonly string[];
   /** Called with the process as soon as it runs, before it is ready. */
   readonly onSpawn?: (process: ChildProcess) => void;
 }
@@ -67,13 +69,13 @@ export const NO_LIMITS: ChildEnvironment = {
 /** Starts `mesh-na serve` on the folder; resolves when it is ready, rejects if it ends before that. */
 export async function startChildServer(
   dataDir: string,
-  { environment = NO_LIMITS, args = [], program = PROGRAM, onSpawn }: ChildOptions = {},
+  { environment = NO_LIMITS, args = [], program = PROGRAM, before, onSpawn }: ChildOptions = {},
 ): Promise<ChildServer> {
   const namesStore = 'MESH_STORE' in environment || args.includes('--store');
   const { store } = namesStore ? {} : await storeFlags(dataDir);
   const place = typeof store === 'string' ? ['--store', store] : [];
   const serve = ['serve', '--data-dir', dataDir, '--port', '0', '--json', ...place, ...args];
-  const { process, ended, stdout, stderr } = spawnProgram(serve, environment, program);
+  const { process, ended, stdout, stderr } = spawnProgram(serve, environment, program, before);
   onSpawn?.(process);
   const ready = await Promise.race([readyLine(process), ended]);
   if ('code' in ready) throw new Error(`The server ended with ${ready.code}: ${ready.stderr}`);

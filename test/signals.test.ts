@@ -1,0 +1,140 @@
+/** What each signal does to the service: under a service manager, as the first process of a container, in a terminal. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { suite, type TestContext, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type ChildServer, NO_LIMITS, startChildServer } from './support/child-server.ts';
+import { makeNetworkFolder } from './support/folders.ts';
+import { childrenOf, isRunning } from './support/processes.ts';
+import { get, outcome } from './support/requests.ts';
+
+const CONTAINER = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc'];
+/** `script` gives its command a terminal, which hangs up when `script` ends. */
+const TERMINAL = ['sh', '-c', 'exec script --quiet --return --command "$*" /dev/null', 'sh'];
+
+const runs = ([program = '', ...args]: readonly string[]) =>
+  spawnSync(program, [...args, 'true'], { stdio: 'ignore' }).status === 0;
+
+interface Place {
+  readonly name: string;
+  readonly before: readonly string[];
+  /** The process that gets the signal. */
+  readonly pidOf: (server: ChildServer) => number;
+  /** Whether SIGQUIT, which the service leaves to the kernel, ends the process. */
+  readonly quits: boolean;
+}
+
+const own = ({ process }: ChildServer): number => process.pid ?? 0;
+const child = (server: ChildServer): number => childrenOf(own(server))[0] ?? 0;
+
+const PLACES: readonly Place[] = [
+  { name: 'under a service manager', before: [], pidOf: own, quits: true },
+  { name: 'as the first process of a container', before: CONTAINER, pidOf: child, quits: false },
+  { name: 'in a terminal', before: TERMINAL, pidOf: child, quits: true },
+];
+
+for (const { name, before, pidOf, quits } of PLACES) {
+  const skip = before.length > 0 && !runs(before) && `${before[0]} cannot be used here`;
+  suite(name, { skip }, () => {
+    test('SIGHUP reloads what there is, and SIGUSR1, SIGUSR2 and SIGPIPE do nothing', async (t) => {
+      const server = await start(t, before);
+      const pid = pidOf(server);
+      for (const signal of ['SIGUSR1', 'SIGUSR2', 'SIGPIPE', 'SIGHUP', 'SIGHUP'] as const) {
+        process.kill(pid, signal);
+        assert.equal(outcome(await get(server.na, '/readyz')), '200', signal);
+      }
+      await until(() => said(server).split('SIGHUP: nothing to reload').length === 3);
+      assert.doesNotMatch(said(server), /Debugger|finishing requests/);
+      await stoppedBy(server, pid, ['SIGTERM']);
+    });
+
+    for (const signals of [['SIGINT'], ['SIGTERM', 'SIGINT']] as const) {
+      test(`${signals.join(', then ')} stops the service, with everything written`, async (t) => {
+        const drain = signals.length === 1 ? '0' : '300';
+        const server = await start(t, before, { MESH_DRAIN_SECONDS: drain });
+        await stoppedBy(server, pidOf(server), signals);
+      });
+    }
+
+    test(`SIGQUIT ${quits ? 'ends the process as a crash does' : 'does nothing'}`, async (t) => {
+      const server = await start(t, before);
+      const pid = pidOf(server);
+      process.kill(pid, 'SIGQUIT');
+      if (quits) {
+        assert.notEqual((await server.ended).code, 0);
+        assert.doesNotMatch(said(server), /finishing requests/);
+      } else {
+        assert.equal(outcome(await get(server.na, '/readyz')), '200');
+        await stoppedBy(server, pid, ['SIGTERM']);
+      }
+    });
+  });
+}
+
+suite('a terminal that hangs up', { skip: !runs(TERMINAL) && 'script cannot be used here' }, () => {
+  for (const [what, redirected, stops] of [
+    ['stops the service', [], true],
+    ['leaves a service alone that nohup has started', ['nohup'], false],
+  ] as const) {
+    test(what, async (t) => {
+      const { folder } = network(t);
+      const log = join(folder, 'log');
+      const server = await startChildServer(folder, {
+        before: [...TERMINAL, ...redirected],
+        args: ['--log-file', log],
+      });
+      const pid = child(server);
+      server.process.kill('SIGKILL');
+      const lines = () => readFileSync(log, 'utf8');
+      if (stops) {
+        await until(() => !isRunning(pid));
+        assert.match(lines(), /SIGHUP: finishing requests in flight\n.* Stopped\n$/);
+      } else {
+        await until(() => /SIGHUP: reopened the log file/.test(lines()));
+        assert.equal(outcome(await get(server.na, '/readyz')), '200');
+        process.kill(pid, 'SIGTERM');
+        await until(() => !isRunning(pid));
+        assert.match(lines(), / Stopped\n$/);
+      }
+    });
+  }
+});
+
+/** Repeats the check until it is true; if that never happens, the runner's time limit ends it. */
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await delay(20);
+}
+
+/** Everything that the process has written; a terminal has only one stream. */
+const said = (server: ChildServer): string => server.output() + server.log();
+
+function network(t: TestContext): { folder: string } {
+  const { folder } = makeNetworkFolder();
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return { folder };
+}
+
+function start(
+  t: TestContext,
+  before: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<ChildServer> {
+  const { folder } = network(t);
+  return startChildServer(folder, { before, environment: { ...NO_LIMITS, ...environment } });
+}
+
+async function stoppedBy(
+  server: ChildServer,
+  pid: number,
+  signals: readonly NodeJS.Signals[],
+): Promise<void> {
+  for (const signal of signals) {
+    process.kill(pid, signal);
+    await until(() => said(server).includes(`${signals[0]}: finishing requests in flight`));
+  }
+  const { code } = await server.ended;
+  assert.equal(code, 0);
+  assert.match(said(server), / Stopped\r?\n$/);
+}
