@@ -1,9 +1,11 @@
 /** The composition root: wires store, authority and edges once, and shuts them down in order. */
 
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ReadyState, SeenState } from '../authority/open.ts';
 import { createClock } from '../base/clock.ts';
 import { jsonText } from '../base/json/write.ts';
 import { createLogger, type LogDestination, type Logger } from '../base/log/logger.ts';
+import { problemText } from '../base/log/problem.ts';
 import type { RefusalName } from '../base/refusal.ts';
 import { type ManualTime, type Runtime, timeOf, withClocks } from '../base/runtime.ts';
 import type { LabeledKey } from '../base/signer/authority-signer.ts';
@@ -232,6 +234,8 @@ export async function startAuthority(
     await writer.begin(background);
   }
 
+  /** Each ends a component that would serve or run after a start that failed. */
+  const enders: (() => void | Promise<void>)[] = [];
   try {
     const first = turn.opened && (await write(turn.opened, null, null));
     if (first !== null && turn.opened !== null) lead(first, turn.opened);
@@ -273,6 +277,7 @@ export async function startAuthority(
       threads,
     });
     silencers.push(serving.abandon);
+    enders.push(serving.abandon);
     frontOpened(serving);
     if (config.heartbeatSession !== null) {
       const { genesis } = config;
@@ -281,6 +286,7 @@ export async function startAuthority(
       background.start('session_secret', SESSION_SECRET_MS, derive);
     }
     const stopBeating = startBeating(beats, AUTHORITY_SLOT);
+    enders.push(stopBeating, background.stop);
     lifecycle.enter('serving');
     beginUpkeep(background, {
       config,
@@ -348,13 +354,25 @@ export async function startAuthority(
         ),
     };
   } catch (cause) {
-    turn.giveUp();
-    joined.close();
-    await role.abandon();
-    await Promise.all([...threads.map((thread) => thread.end()), watchdog.end(), signer.close()]);
+    async function end(): Promise<void> {
+      role.seal();
+      role.endReaders();
+      turn.giveUp();
+      joined.close();
+      for (const ender of enders) await ender();
+      await role.abandon();
+      await Promise.all([...threads.map((thread) => thread.end()), watchdog.end(), signer.close()]);
+    }
+    // What cannot end, such as a request to a database that does not answer, must not hide the cause.
+    const failed = (problem: unknown) =>
+      logger.write('ERROR', 'server', `The end of a failed start: ${problemText(problem)}`);
+    await Promise.race([end().catch(failed), delay(ABANDON_MS, undefined, { ref: false })]);
     throw cause;
   }
 }
+
+/** How long a start that failed may take to end what it has begun. */
+const ABANDON_MS = 10_000;
 
 const OVERRUN =
   'Data that is only in memory could not be stored in time; this process exits so that another instance can take over';

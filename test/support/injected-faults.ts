@@ -43,6 +43,10 @@ export const TIMER_THROWS = programWith(`
   const fail = () => { throw new TypeError('injected into a timer'); };
   if (isMainThread) process.on('SIGUSR2', () => setTimeout(fail));`);
 
+/** A start fails once requests are served: reading the number that names the part of the history that it records. */
+export const LATE_START_THROWS = programWith(`
+  Buffer.prototype.readUIntBE = () => { throw new TypeError('injected into the start'); };`);
+
 /** Threads beat, and the watchdog checks, five times as often. */
 const QUICK_WATCHDOG = `
   const { setInterval } = globalThis;
