@@ -52,7 +52,6 @@ const CONTRACT: readonly ContractRoute[] = [
     '/recognition-graph',
     '/connectome',
     '/connectome.json',
-    '/connectome/treaties.csv',
     '/connectome/trust-path',
     '/trust',
     '/atlas',

@@ -78,7 +78,6 @@ function treaties(
 ${treatyForm(query)}
 ${keyed('table', edgesTable('treaties', caption, shown.rows, { sorting }))}
 ${keyed('pager', pager('Pages of treaties', shown, hrefOf))}
-<p class="small"><a href="./connectome/treaties.csv${parametersOf({ ...query, page: 1, blast: 1, material: 1 })}" download>These treaties as CSV</a></p>
 </div>`;
 }
 

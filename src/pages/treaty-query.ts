@@ -1,6 +1,5 @@
 /** The filter and order of a treaty list, as a plain URL that can be bookmarked and shared, and what it finds. */
 import type { EdgeRow } from '../protocol/rows/graph.ts';
-import { csvLine } from './csv.ts';
 import { EDGE_STATES, type EdgeState } from './graph-model.ts';
 
 export const TREATY_ORDERS = ['from', 'to', 'state', 'begins', 'ends', 'id'] as const;
@@ -93,19 +92,3 @@ const VALUES: Readonly<Record<TreatyOrder, (row: EdgeRow) => string | number>> =
   ends: ({ expires_at }) => expires_at,
   id: ({ treaty_id }) => treaty_id,
 };
-
-const CSV_COLUMNS = [
-  'from',
-  'to',
-  'lifecycle_state',
-  'expiry_risk',
-  'valid_from',
-  'expires_at',
-  'treaty_id',
-] as const;
-
-/** For spreadsheets (RFC 4180). */
-export function treatiesCsv(rows: readonly EdgeRow[]): string {
-  const lines = rows.map((row) => csvLine(CSV_COLUMNS.map((column) => row[column])));
-  return [csvLine(CSV_COLUMNS), ...lines].join('');
-}

@@ -6,42 +6,34 @@ import type { HtmlPage } from '../../pages/frame.ts';
 import { EDGE_STATES, type GraphModel } from '../../pages/graph-model.ts';
 import {
   EVERY_TREATY,
-  foundTreaties,
   parametersOf,
   TREATY_ORDERS,
   type TreatyQuery,
-  treatiesCsv,
   treatyQuery,
 } from '../../pages/treaty-query.ts';
 import type { TrustPath } from '../../protocol/rows/graph.ts';
 import type { Edge } from '../edge.ts';
 import { firstValue } from '../query.ts';
-import { htmlReply, type Reply, refusalReply, textReply } from '../reply.ts';
+import { htmlReply, type Reply, refusalReply } from '../reply.ts';
 import { PUBLIC_PAGE, type RouteEntry, type RouteRequest } from '../route.ts';
 import { filter, pageParameter } from './listing.ts';
 import { connectomeContent, type PublishedGraph, withGraph } from './published-content.ts';
 import { cachedBySource } from './shared-build.ts';
 import { tooManyPaths } from './trust-question.ts';
 
-const CSV = 'text/csv; charset=utf-8';
-
-const TREATY_PARAMETERS = {
-  q: filter('Part of the name of either sovereign, or of the id'),
-  state: Type.Optional(Type.Enum([...EDGE_STATES], { description: 'Lifecycle state' })),
-  sort: Type.Optional(
-    Type.Enum(
-      TREATY_ORDERS.flatMap((order) => [order, `-${order}`]),
-      { description: 'Column to sort by; with a minus sign in descending order' },
-    ),
-  ),
-};
-
 export const operatorPageRoutes: readonly RouteEntry[] = [
   {
     ...PUBLIC_PAGE,
     path: '/connectome',
     query: Type.Object({
-      ...TREATY_PARAMETERS,
+      q: filter('Part of the name of either sovereign, or of the id'),
+      state: Type.Optional(Type.Enum([...EDGE_STATES], { description: 'Lifecycle state' })),
+      sort: Type.Optional(
+        Type.Enum(
+          TREATY_ORDERS.flatMap((order) => [order, `-${order}`]),
+          { description: 'Column to sort by; with a minus sign in descending order' },
+        ),
+      ),
       page: pageParameter('the treaties'),
       blast: pageParameter('the imported revocations'),
       material: pageParameter('the revoked trust material'),
@@ -50,20 +42,6 @@ export const operatorPageRoutes: readonly RouteEntry[] = [
     refusals: ['service_not_ready'],
     handle: (request, edge) =>
       withGraph(request, edge, (graph) => htmlReply(connectomeFor(request, graph), request)),
-  },
-  {
-    method: 'GET',
-    path: '/connectome/treaties.csv',
-    access: 'public',
-    limit: 'none',
-    query: Type.Object(TREATY_PARAMETERS),
-    summary: 'The treaties of the Connectome for a spreadsheet',
-    answer: { contentType: CSV },
-    refusals: ['service_not_ready'],
-    handle: (request, edge) =>
-      withGraph(request, edge, ({ document: { recognition_edges: edges } }) =>
-        textReply(CSV, treatiesCsv(foundTreaties(edges, queryOf(request)))),
-      ),
   },
   {
     ...PUBLIC_PAGE,
