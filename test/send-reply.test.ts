@@ -11,7 +11,7 @@ import { rawConnection } from './support/raw-http.ts';
 const LARGE = 'large '.repeat(100_000);
 /** All characters of each text are below U+0100. */
 const SHORT = 'sh\u00f6rt';
-const PIECES = ['one', 'two', 'thr\u00e9e'];
+const PIECES = ['one', '', 'two', 'thr\u00e9e'];
 
 const BODIES: Readonly<Record<string, () => FinishedReply['body']>> = {
   short: () => SHORT,

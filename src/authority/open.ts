@@ -146,7 +146,8 @@ export async function openAuthority(
     await startWithKeys(na);
     na.revocations.list.endLoading();
     na.feeds.endLoading();
-    na.attestations.items();
+    na.attestations.endLoading();
+    na.treaties.endLoading();
     na.importedFeeds.endLoading();
     await restoreLists(na);
     // If the clock was set back, so were the contacts; store them before a renewal that must be newer than they are.

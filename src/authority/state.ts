@@ -15,11 +15,8 @@ import { createCertificateIndex } from './derived/certificate-index.ts';
 import { createCounts } from './derived/counts.ts';
 import { createImportedFeeds } from './derived/imported-feeds.ts';
 import { type ConfiguredOperator, createOperatorRegistry } from './derived/operator-registry.ts';
-import {
-  createAttestations,
-  createInviteBatches,
-  createPolicyIndex,
-} from './derived/subject-lists.ts';
+import { createRecordLists } from './derived/record-lists.ts';
+import { createInviteBatches, createPolicyIndex } from './derived/subject-lists.ts';
 import type { Authority, AuthoritySettings, HeldState } from './engine/authority.ts';
 import { applyChanges, type RestoreTarget, restoreSubjects } from './engine/restore.ts';
 import { createBulletinIssuer } from './lists/bulletin.ts';
@@ -107,7 +104,8 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
   const inviteBatches = createInviteBatches();
   const policies = createPolicyIndex();
   const agents = createAgentIndex();
-  const attestations = createAttestations();
+  const attestations = createRecordLists('attestation');
+  const treaties = createRecordLists('recognition-treaty');
   const recognition = createRecognitionIndex();
   const importedFeeds = createImportedFeeds(recognition, () => {
     for (const name of GRAPH_DOCUMENTS) options.publisher.withdraw(name);
@@ -142,6 +140,7 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
       counts.follow(kind, id, subject);
       certificates.followCommitted(kind, id, subject);
       attestations.follow(kind, id, subject);
+      treaties.follow(kind, id, subject);
       revocations.followCommitted(kind, id, subject);
       feeds.followCommitted(kind, id, subject);
       bulletin.followCommitted(kind, id, subject);
@@ -190,6 +189,7 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
       authorityKeys,
       agents,
       attestations,
+      treaties,
       recognition,
       importedFeeds,
       recentAudit,

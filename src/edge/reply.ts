@@ -27,7 +27,7 @@ export interface Reply {
 
 /** A body that is produced while it is being sent, at the pace of the client. */
 export interface PiecewiseBody {
-  /** The next piece; null once the body is complete. Rejects if it cannot be completed. */
+  /** The next piece, which may be empty; null once the body is complete. Rejects if it cannot be completed. */
   next(): Promise<string | null>;
   /** No further piece will be requested. */
   abandon(): void;

@@ -65,8 +65,9 @@ async function sendPieces(taker: PieceTaker, body: PiecewiseBody): Promise<void>
         if (!taker.aborted) res.cork(() => res.end());
         return;
       }
-      // Yield between two pieces, no matter how fast this client reads.
-      if (!taker.aborted) await (sendPiece(res, piece) ? nextTurn() : room());
+      // Yield between two pieces, no matter how fast this client reads. An empty chunk would end the body.
+      const isTaken = piece === '' || taker.aborted || sendPiece(res, piece);
+      await (isTaken ? nextTurn() : room());
     }
     body.abandon();
   } catch {

@@ -1,35 +1,8 @@
-/** Finds subjects that are listed, selected or counted by more than their ids: attestations, the active policy, batches of invites. */
+/** Finds subjects that are listed, selected or counted by more than their ids: the active policy, batches of invites. */
 
-import type { Attestation } from '../../../machines/attestation.ts';
 import type { Invite } from '../../../machines/invite.ts';
-import { compareCodePoints } from '../../base/json/write.ts';
-import { createOrderedList } from '../../base/ordered-list.ts';
-import type { ListPlace } from '../../protocol/contract/pages.ts';
 import type { SubjectFollower } from '../subjects/subjects.ts';
 import { createSortedTexts, type SortedTexts } from '../tables/sorted-texts.ts';
-
-export interface Attestations {
-  /** Every committed attestation, oldest first. */
-  items(): readonly ListPlace[];
-  readonly follow: SubjectFollower;
-}
-
-export function createAttestations(): Attestations {
-  const inOrder = createOrderedList(comparePlaces);
-  const known = new Set<string>();
-  return {
-    items: inOrder.items,
-    follow(kind, id, { context }) {
-      if (kind !== 'attestation' || known.has(id)) return;
-      known.add(id);
-      inOrder.add({ at: (context as Attestation).issuedAt, id });
-    },
-  };
-}
-
-export function comparePlaces(a: ListPlace, b: ListPlace): number {
-  return a.at - b.at || compareCodePoints(a.id, b.id);
-}
 
 /** The active policy version, including decisions that are not committed yet. */
 export interface PolicyIndex {

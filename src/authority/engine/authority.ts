@@ -1,4 +1,6 @@
 /** The settings, state and services available to every command. */
+import type { Attestation } from '../../../machines/attestation.ts';
+import type { Treaty } from '../../../machines/recognition-treaty.ts';
 import type { Resting } from '../../../machines/step.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import type { Runtime } from '../../base/runtime.ts';
@@ -20,7 +22,8 @@ import type { GraphCaches } from '../derived/graph-caches.ts';
 import type { CountedFacts, HostStatus } from '../derived/host-status.ts';
 import type { ImportedFeeds } from '../derived/imported-feeds.ts';
 import type { OperatorRegistry } from '../derived/operator-registry.ts';
-import type { Attestations, InviteBatches, PolicyIndex } from '../derived/subject-lists.ts';
+import type { RecordLists } from '../derived/record-lists.ts';
+import type { InviteBatches, PolicyIndex } from '../derived/subject-lists.ts';
 import type { KeptHistory } from '../history/kept-history.ts';
 import type { BulletinIssuer } from '../lists/bulletin.ts';
 import type { Revocations } from '../lists/crl.ts';
@@ -75,7 +78,8 @@ export interface HeldState {
   readonly policies: PolicyIndex;
   readonly authorityKeys: AuthorityKeys;
   readonly agents: AgentIndex;
-  readonly attestations: Attestations;
+  readonly attestations: RecordLists<Attestation>;
+  readonly treaties: RecordLists<Treaty>;
   readonly recognition: RecognitionIndex;
   readonly importedFeeds: ImportedFeeds;
   readonly recentAudit: RecentAudit;

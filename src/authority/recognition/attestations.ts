@@ -3,7 +3,7 @@ import type { Attestation } from '../../../machines/attestation.ts';
 import { canonicalJson, JsonText, type WithText } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
-import type { AttestationTerms, RecordFilter } from '../../protocol/contract/inputs.ts';
+import type { AttestationTerms } from '../../protocol/contract/inputs.ts';
 import { type Issuer, keysOf } from '../../protocol/records/issuer.ts';
 import {
   type MembershipAttestation,
@@ -11,14 +11,14 @@ import {
 } from '../../protocol/records/membership-attestation.ts';
 import { signRecord } from '../../protocol/records/signed-record.ts';
 import type { AttestationRow } from '../../protocol/rows/attestation.ts';
-import { comparePlaces } from '../derived/subject-lists.ts';
+import { statusOf } from '../derived/record-lists.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { assertOwnIssuer, costOf, issuerOf, textSignedAgain } from '../engine/issuer.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
 import { pageOf } from '../engine/page.ts';
 import { feedEntry } from '../lists/feed.ts';
-import { refusalIn, type Subject } from '../subjects/kinds.ts';
+import { refusalIn } from '../subjects/kinds.ts';
 
 const HOUR = 3_600_000;
 
@@ -88,20 +88,17 @@ export const revokeAttestation: Handler<'revokeAttestation'> = (
 export const listAttestations: Handler<'listAttestations'> = (na, { filter, ...page }) =>
   pageOf(
     {
-      items: na.attestations.items(),
-      placeOf: (place) => place,
-      compare: comparePlaces,
-      passes: ({ id }) => passes(na.subjects.committed('attestation', id), filter),
-      row: ({ id }) => rowOf(na, na.subjects.committed('attestation', id)),
-      lengthOf: ({ id, at }) =>
-        costOf(na, na.subjects.committed('attestation', id)?.context.json ?? '', at),
+      ...na.attestations.matching(filter),
+      row: ({ context }) => rowOf(na, context),
+      lengthOf: ({ context, at }) => costOf(na, context.json, at),
     },
     page,
   );
 
 export const readAttestation: Handler<'readAttestation'> = (na, { attestationId }) => {
   const attestation = na.subjects.committed('attestation', attestationId);
-  return rowOf(na, attestation);
+  if (attestation === undefined) throw new Refusal('attestation_not_found');
+  return rowOf(na, attestation.context);
 };
 
 /** Whether this authority has revoked the attestation. */
@@ -109,25 +106,11 @@ export function isRevokedHere(na: Authority, attestationId: string): boolean {
   return na.subjects.committed('attestation', attestationId)?.value === 'revoked';
 }
 
-function passes(attestation: Subject<'attestation'> | undefined, filter: RecordFilter): boolean {
-  if (attestation === undefined) return false;
-  const { value, context } = attestation;
-  return (
-    (filter.issuer ?? context.issuer) === context.issuer &&
-    (filter.subject ?? context.subject) === context.subject &&
-    (filter.status ?? value) === value
-  );
-}
-
-function rowOf(
-  na: Authority,
-  attestation: Subject<'attestation'> | undefined,
-): WithText<AttestationRow, 'attestation'> {
-  if (attestation === undefined) throw new Refusal('attestation_not_found');
-  const { json, issuedAt, revokedAt, revocationReason } = attestation.context;
+function rowOf(na: Authority, attestation: Attestation): WithText<AttestationRow, 'attestation'> {
+  const { json, issuedAt, revokedAt, revocationReason } = attestation;
   return {
     attestation: new JsonText(textSignedAgain(na, json, issuedAt)),
-    status: revokedAt === null ? 'active' : 'revoked',
+    status: statusOf(attestation),
     revoked_at: revokedAt === null ? null : formatInstant(revokedAt),
     revocation_reason: revocationReason,
   };

@@ -1,14 +1,9 @@
 /** Recognition treaties [core-4-13]. */
 import type { Treaty } from '../../../machines/recognition-treaty.ts';
-import {
-  canonicalJson,
-  compareCodePoints,
-  JsonText,
-  type WithText,
-} from '../../base/json/write.ts';
+import { canonicalJson, JsonText, type WithText } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
-import type { RecordFilter, TreatyTerms } from '../../protocol/contract/inputs.ts';
+import type { TreatyTerms } from '../../protocol/contract/inputs.ts';
 import { keysInForce } from '../../protocol/records/authority-chain.ts';
 import { type Issuer, keysOf } from '../../protocol/records/issuer.ts';
 import {
@@ -16,7 +11,8 @@ import {
   readRecognitionTreaty,
 } from '../../protocol/records/recognition-treaty.ts';
 import { signRecord } from '../../protocol/records/signed-record.ts';
-import type { TreatyRow, TreatyStatus } from '../../protocol/rows/treaty.ts';
+import type { TreatyRow } from '../../protocol/rows/treaty.ts';
+import { statusOf } from '../derived/record-lists.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { assertOwnIssuer, costOf, issuerOf, textSignedAgain } from '../engine/issuer.ts';
@@ -24,7 +20,6 @@ import { refusePrivateKeys } from '../engine/known-keys.ts';
 import { pageOf } from '../engine/page.ts';
 import { refusalIn } from '../subjects/kinds.ts';
 import { isLifecycleActive, lifecycleOf } from '../views/lifecycle.ts';
-import type { Edge } from '../views/recognition-index.ts';
 
 const HOUR = 3_600_000;
 /** A row with a long chain takes time, so a page has few of them: it is counted like this many characters. */
@@ -93,12 +88,9 @@ export const revokeTreaty: Handler<'revokeTreaty'> = (_na, unit, { treatyId, rea
 export const listTreaties: Handler<'listTreaties'> = (na, { filter, ...page }, at) =>
   pageOf(
     {
-      items: na.recognition.edges(),
-      placeOf: ({ treatyId, treaty }) => ({ at: treaty.issuedAt, id: treatyId }),
-      compare: (a, b) => a.at - b.at || compareCodePoints(a.id, b.id),
-      passes: (edge) => passes(edge, filter),
-      row: (edge) => rowOf(na, edge, at),
-      lengthOf: ({ treaty }) =>
+      ...na.treaties.matching(filter),
+      row: ({ context }) => rowOf(na, context, at),
+      lengthOf: ({ context: treaty }) =>
         costOf(na, treaty.json, treaty.issuedAt) + treaty.followed.length * STATEMENT_COST,
     },
     page,
@@ -107,7 +99,7 @@ export const listTreaties: Handler<'listTreaties'> = (na, { filter, ...page }, a
 export const readTreaty: Handler<'readTreaty'> = (na, { treatyId }, at) => {
   const edge = na.recognition.edge(treatyId);
   if (edge === undefined) throw new Refusal('treaty_not_found');
-  return rowOf(na, edge, at);
+  return rowOf(na, edge.treaty, at);
 };
 
 /** Whether this authority has revoked the treaty. */
@@ -128,27 +120,15 @@ export function treatyKeysOf(
     .flatMap(({ treaty }) => treaty.subjectKeys);
 }
 
-function statusOf({ treaty }: Edge): TreatyStatus {
-  return treaty.revokedAt === null ? 'active' : 'revoked';
-}
-
-function passes(edge: Edge, filter: RecordFilter): boolean {
-  return (
-    (filter.issuer ?? edge.from.id) === edge.from.id &&
-    (filter.subject ?? edge.to.id) === edge.to.id &&
-    (filter.status ?? statusOf(edge)) === statusOf(edge)
-  );
-}
-
-function rowOf(na: Authority, edge: Edge, at: number): WithText<TreatyRow, 'treaty'> {
-  const lifecycle = lifecycleOf(edge.treaty, at);
+function rowOf(na: Authority, treaty: Treaty, at: number): WithText<TreatyRow, 'treaty'> {
+  const lifecycle = lifecycleOf(treaty, at);
   return {
-    treaty: new JsonText(textSignedAgain(na, edge.treaty.json, edge.treaty.issuedAt)),
-    status: statusOf(edge),
+    treaty: new JsonText(textSignedAgain(na, treaty.json, treaty.issuedAt)),
+    status: statusOf(treaty),
     revoked_at: lifecycle.revoked_at,
     revocation_reason: lifecycle.revocation_reason,
     lifecycle,
-    ...followedOf(edge.treaty, at),
+    ...followedOf(treaty, at),
   };
 }
 

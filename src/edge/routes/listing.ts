@@ -176,11 +176,11 @@ function restOf(listing: Listing, first: Page): PiecewiseBody {
   let isComplete = false;
 
   async function nextRows(): Promise<string> {
-    while (next !== null) {
+    if (next !== null) {
       const page = await pageAfter(listing, next, ROWS_PER_PIECE);
       next = page.next;
       count += page.count;
-      if (page.rows === '') continue;
+      if (page.rows === '') return '';
       const separator = hasRows ? ',' : '';
       hasRows = true;
       return separator + page.rows;
