@@ -35,7 +35,16 @@ const BOUND = {
     weight: new JsonFloat(1),
     bound_at: '2026-01-15T12:00:00+00:00',
   },
+  attestation_binding: {
+    attestation_id: 'attestation-7',
+    subject_id: 'agent-7',
+    issuer_sovereign_id: 'gamma',
+    attestation_digest: 'ab'.repeat(32),
+    revocation_seq_checked: 4,
+  },
 };
+
+const BINDINGS = ['policy_binding', 'attestation_binding'] as const;
 
 type Make = (operator: Party, now: number) => JsonObject;
 
@@ -160,37 +169,56 @@ test('a decision is verified, and the first reason is reported', async (t) => {
       false,
       'invalid_signature',
     ],
-    ['bound to a policy', (p, at) => decisionBy(p, at, BOUND), true, 'authorized'],
     [
-      'bound to nothing in particular',
-      (p, at) => decisionBy(p, at, { policy_binding: {} }),
+      'bound to a policy and an attestation',
+      (p, at) => decisionBy(p, at, BOUND),
       true,
       'authorized',
     ],
-    [
-      'bound to no policy, and says so',
-      (p, at) => decisionBy(p, at, { policy_binding: null }),
-      true,
-      'authorized',
-    ],
-    [
-      'bound to a policy after it was signed',
-      (p, at) => ({ ...decisionBy(p, at), ...BOUND }),
-      false,
-      'invalid_signature',
-    ],
-    [
-      'bound to another policy than was signed',
-      (p, at) => ({ ...decisionBy(p, at, BOUND), policy_binding: { policy_id: 'policy-8' } }),
-      false,
-      'invalid_signature',
-    ],
-    [
-      'without the policy that was signed',
-      (p, at) => without(decisionBy(p, at, BOUND), 'policy_binding'),
-      false,
-      'invalid_signature',
-    ],
+    ...BINDINGS.flatMap((member): readonly (readonly [string, Make, boolean, string])[] => [
+      [
+        `with only ${member}`,
+        (p, at) => decisionBy(p, at, { [member]: BOUND[member] }),
+        true,
+        'authorized',
+      ],
+      [
+        `with an empty ${member}`,
+        (p, at) => decisionBy(p, at, { [member]: {} }),
+        true,
+        'authorized',
+      ],
+      [
+        `with ${member} null, which nobody signs`,
+        (p, at) => ({ ...decisionBy(p, at), [member]: null }),
+        true,
+        'authorized',
+      ],
+      [
+        `with ${member} null in the signed text`,
+        (p, at) => decisionBy(p, at, { [member]: null }),
+        false,
+        'invalid_signature',
+      ],
+      [
+        `with ${member} added after it was signed`,
+        (p, at) => ({ ...decisionBy(p, at), [member]: BOUND[member] }),
+        false,
+        'invalid_signature',
+      ],
+      [
+        `with another ${member} than was signed`,
+        (p, at) => ({ ...decisionBy(p, at, BOUND), [member]: { ...BOUND[member], more: 1 } }),
+        false,
+        'invalid_signature',
+      ],
+      [
+        `without the ${member} that was signed`,
+        (p, at) => without(decisionBy(p, at, BOUND), member),
+        false,
+        'invalid_signature',
+      ],
+    ]),
     [
       'denied for the capability',
       denied('capability out of scope'),
@@ -343,8 +371,10 @@ test('invalid decisions are refused', async (t) => {
     ['text for a flag', { decision: { ...decision, authorized: 'true' } }, INVALID],
     ['1 for a flag', { decision: { ...decision, authorized: 1 } }, INVALID],
     ['null for a list', { decision: { ...decision, gate_results: null } }, INVALID],
-    ['a list for a policy', { decision: { ...decision, policy_binding: [] } }, INVALID],
-    ['text for a policy', { decision: { ...decision, policy_binding: 'policy-7' } }, INVALID],
+    ...BINDINGS.flatMap((member) => [
+      [`a list for ${member}`, { decision: { ...decision, [member]: [] } }, INVALID] as const,
+      [`text for ${member}`, { decision: { ...decision, [member]: 'x' } }, INVALID] as const,
+    ]),
     ['null for a datetime', { decision: { ...decision, decision_made_at: null } }, INVALID],
     [
       'a datetime without offset',

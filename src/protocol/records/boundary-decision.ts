@@ -42,6 +42,9 @@ export const FreshnessProof = Type.Object({
   signature: nullable(SignatureItem),
 });
 
+/** Set by newer authorities. It has no default, because the signatures of older ones do not cover it. */
+const Binding = Type.Optional(Type.Union([Whole, Type.Null()]));
+
 export const BoundaryDecision = Type.Object({
   decision_id: FreshId,
   context_id: Type.String(),
@@ -54,8 +57,8 @@ export const BoundaryDecision = Type.Object({
   decision_valid_until: Datetime,
   operator_sovereign_id: Type.String(),
   freshness_proof: nullable(FreshnessProof),
-  /** Set by newer authorities. It has no default, because the signatures of older ones do not cover it. */
-  policy_binding: Type.Optional(Type.Union([Whole, Type.Null()])),
+  policy_binding: Binding,
+  attestation_binding: Binding,
   signature: nullable(SignatureItem),
 });
 export type BoundaryDecision = Static<typeof BoundaryDecision>;

@@ -129,13 +129,16 @@ interface Member {
   /** The default of the member; undefined if it is required. */
   readonly fallback: JsonValue | undefined;
   readonly fresh: unknown;
+  /** Without a default: null counts as absent, because writers differ in which of them they send. */
+  readonly isOptional: boolean;
 }
 
 function objectNormalizer({ properties }: TObject): Normalizer {
   const members = Object.entries(properties).map(([name, schema]): Member => {
     const fallback = 'default' in schema ? (schema.default as JsonValue) : undefined;
     const fresh = 'fresh' in schema ? schema.fresh : undefined;
-    return { name, normalize: normalizerOf(schema), fallback, fresh };
+    const isOptional = Type.IsOptional(schema);
+    return { name, normalize: normalizerOf(schema), fallback, fresh, isOptional };
   });
   return (value, fresh) => {
     if (!isJsonObject(value)) return value;
@@ -143,7 +146,8 @@ function objectNormalizer({ properties }: TObject): Normalizer {
     for (const member of members) {
       const { name } = member;
       const given = Object.hasOwn(value, name) ? value[name] : absent(member, fresh);
-      if (given !== undefined) normalized[name] = member.normalize(given, fresh);
+      if (given === undefined || (given === null && member.isOptional)) continue;
+      normalized[name] = member.normalize(given, fresh);
     }
     return normalized;
   };
