@@ -159,8 +159,10 @@ function agreementRequest(offerer: Issuer, responder: Issuer, agreement: Agreeme
 
 function decisionRequest(operator: Issuer, agreement: AgreementRecord) {
   const [capability = ''] = CAPABILITIES;
-  const request = { capability, contextId: null, freshnessSequence: 0 };
-  const decision = built(buildBoundaryDecision(operator, agreement, request, verifySignature));
+  const request = { capability, contextId: null, freshnessSequence: 0, between: [] };
+  const decision = built(
+    buildBoundaryDecision(operator, agreement, request, () => null, verifySignature),
+  );
   return {
     path: '/boundary/verify',
     body: jsonText({ decision, operator_public_keys: [operator.signer.publicKey] }),
@@ -179,7 +181,9 @@ function evidenceRequest(issuer: Issuer) {
 }
 
 function disclosureRequest(issuer: Issuer, agreement: AgreementRecord) {
-  const commitment = built(buildCommitment(issuer, agreement, CAPABILITIES, true, verifySignature));
+  const commitment = built(
+    buildCommitment(issuer, agreement, CAPABILITIES, true, () => null, verifySignature),
+  );
   const [capability = ''] = CAPABILITIES;
   const proof = proveMembership(
     { commitmentId: commitment.commitment_id, capability, capabilities: CAPABILITIES, prover: 'b' },

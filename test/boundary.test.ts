@@ -246,7 +246,8 @@ test('a request under our own agreement is denied once its window is over, with 
   const now = na.clock.now();
   const requested_terms = agreedTerms(now, { freshness_commitment: 0 });
   const offer = offerBetween(beta, ourselves(na), now, { requested_terms });
-  const agreement = await created(operate(na, '/admin/agreements/accept', { offer }));
+  const accepted = await created(operate(na, '/admin/agreements/accept', { offer }));
+  const agreement = signedAgreement(accepted, ourselves(na).key, beta.key);
   assert.equal((await created(decide(na, agreement))).authorized, true);
   na.clock.advance(HOUR);
   assert.equal((await created(decide(na, agreement))).authorized, true, 'its last instant');
@@ -292,13 +293,11 @@ test('the commitment of an agreement without one is 0', async () => {
 
 test('decisions require an agreement with our own signature', async (t) => {
   await using na = await startUnlimited();
-  const [alpha, beta, gamma] = [ourselves(na), sovereign('beta'), sovereign('gamma')];
+  const [alpha, beta] = [ourselves(na), sovereign('beta')];
   await recognized(na, beta);
   const now = na.clock.now();
   const agreement = agreementOf(na);
   const wide = agreedTerms(now, { capabilities: ['read', 'admin'], freshness_commitment: 0 });
-  const offer = offerBetween(beta, alpha, now, { requested_terms: wide });
-  const counter = counterTo(offer, alpha, now, { agreed_terms: wide });
   for (const [name, given, expected] of [
     ['of both', agreement, '201'],
     ['ours alone', signedAgreement(agreement, alpha.key), '201'],
@@ -306,16 +305,6 @@ test('decisions require an agreement with our own signature', async (t) => {
     [
       'ours, labeled wrong',
       { ...agreement, signatures: signaturesOf(agreement).map(({ sig }) => ({ key_id: '', sig })) },
-      '201',
-    ],
-    [
-      'ours, between two others',
-      agreementBetween(beta, gamma, now, { agreed_terms: wide }, [alpha.key]),
-      '201',
-    ],
-    [
-      'ours on a counter, wrapped as an agreement',
-      { ...counter, agreement_id: 'wrapped', established_at: formatInstant(now) },
       '201',
     ],
     ['of the peer alone', signedAgreement(agreement, beta.key), '422'],
@@ -348,6 +337,142 @@ test('decisions require an agreement with our own signature', async (t) => {
       assert.equal(outcomeWithCause(answer), expected === '201' ? '201' : refused);
     });
   }
+});
+
+/** A route that needs an agreement, with its refusal. */
+const GROUNDED: readonly (readonly [string, string, JsonObject])[] = [
+  [DECIDE, '422 boundary_eval_failed', { requested_capability: 'read' }],
+  ['/admin/disclosure/commit', '422 commit_failed', { capabilities: ['read'] }],
+];
+
+/** Compares what both routes answer under each agreement: 201, or the cause of the refusal. */
+async function assertGrounds(
+  na: TestAuthority,
+  cases: readonly (readonly [name: string, agreement: JsonObject, expected: string])[],
+): Promise<void> {
+  for (const [name, agreement, expected] of cases) {
+    for (const [route, refusal, rest] of GROUNDED) {
+      const answer = await operate(na, route, { agreement, ...rest });
+      const wanted = expected === '201' ? '201' : `${refusal} ${expected}`;
+      assert.equal(outcomeWithCause(answer), wanted, `${route}: ${name}`);
+    }
+  }
+}
+
+const UNACCEPTED = 'agreement_not_signed_by_other';
+
+test('decisions and commitments require an agreement that the other party signed too', async () => {
+  await using na = await startUnlimited();
+  const [alpha, beta, gamma] = [ourselves(na), sovereign('beta'), sovereign('gamma')];
+  await recognized(na, beta);
+  const now = na.clock.now();
+  const terms = { agreed_terms: agreedTerms(now, { freshness_commitment: 0 }) };
+  const offer = offerBetween(beta, alpha, now, { requested_terms: terms.agreed_terms });
+  const counter = counterTo(offer, alpha, now, terms);
+  const wrapped = { ...counter, agreement_id: 'wrapped', established_at: formatInstant(now) };
+  const ofBeta = (...signers: (typeof beta.key)[]) =>
+    agreementBetween(beta, alpha, now, terms, signers);
+  const ofGamma = (...signers: (typeof beta.key)[]) =>
+    agreementBetween(gamma, alpha, now, terms, signers);
+  const stranger = newKey();
+  const label = (agreement: JsonObject, key_id: string) => ({
+    ...agreement,
+    signatures: signaturesOf(agreement).map(({ sig }) => ({ key_id, sig })),
+  });
+  await assertGrounds(na, [
+    ['a counter of ours, wrapped as an agreement', wrapped, UNACCEPTED],
+    ['a counter that its offerer accepted', signedAgreement(wrapped, alpha.key, beta.key), '201'],
+    ['ours twice', ofBeta(alpha.key, alpha.key), UNACCEPTED],
+    ['ours and that of a stranger', ofBeta(alpha.key, stranger), UNACCEPTED],
+    ['ours and that of an operator', ofBeta(alpha.key, na.privileged.key), UNACCEPTED],
+    ['both, with any labels', label(ofBeta(alpha.key, beta.key), 'x'), '201'],
+    [
+      'an answer of ours to our own offer',
+      agreementBetween(alpha, beta, now, terms, [alpha.key]),
+      '201',
+    ],
+    ['one with ourselves', agreementBetween(alpha, alpha, now, terms, [alpha.key]), '201'],
+    [
+      'one between two others',
+      agreementBetween(beta, gamma, now, terms, [alpha.key]),
+      'not_a_party',
+    ],
+    [
+      'one between two others that all three signed',
+      agreementBetween(beta, gamma, now, terms, [alpha.key, beta.key, gamma.key]),
+      'not_a_party',
+    ],
+    ['never recognized: both', ofGamma(alpha.key, gamma.key), '201'],
+    ['never recognized: ours alone', ofGamma(alpha.key), UNACCEPTED],
+    ['never recognized: ours twice', ofGamma(alpha.key, alpha.key), UNACCEPTED],
+    [
+      'never recognized: under a key that no signature names',
+      label(ofGamma(alpha.key, gamma.key), 'gamma-1'),
+      UNACCEPTED,
+    ],
+  ]);
+});
+
+test('nothing is decided under an agreement with a sovereign whose treaties have all ended', async () => {
+  await using na = await startUnlimited();
+  const [alpha, beta] = [ourselves(na), sovereign('beta')];
+  const now = na.clock.now();
+  const terms = {
+    agreed_terms: agreedTerms(now, {
+      freshness_commitment: 0,
+      valid_until: formatInstant(now + 1000 * HOUR),
+    }),
+  };
+  const agreements = [
+    ['of their offer', agreementBetween(beta, alpha, now, terms)],
+    ['of our offer', agreementBetween(alpha, beta, now, terms)],
+    ['of our offer, answered by us', agreementBetween(alpha, beta, now, terms, [alpha.key])],
+  ] as const;
+  const all = (expected: string) =>
+    assertGrounds(
+      na,
+      agreements.map(([name, agreement]) => [name, agreement, expected]),
+    );
+  const revoke = ({ treaty_id }: JsonObject) =>
+    operate(na, `/admin/recognition-treaties/${treaty_id}/revoke`, { reason: 'over' });
+  await all('201');
+  const [first, second] = [await recognized(na, beta), await recognized(na, beta)];
+  assert.equal(outcome(await revoke(first)), '200');
+  await all('201');
+  assert.equal(outcome(await revoke(second)), '200');
+  await all('treaty_ended');
+  await recognized(na, beta, { validity_hours: 1 });
+  await all('201');
+  na.clock.advance(HOUR);
+  await all('treaty_ended');
+  // With another key of beta, its earlier signature no longer counts.
+  await recognized(na, beta, { subject_public_keys: [newKey().publicKey] });
+  await assertGrounds(na, [[...agreements[0], UNACCEPTED]]);
+});
+
+test('who asks and who is asked must be parties of the agreement, if the context names them', async () => {
+  await using na = await startUnlimited();
+  const agreement = agreementOf(na);
+  for (const member of ['requester_sovereign_id', 'provider_sovereign_id']) {
+    for (const [named, expected] of [
+      ['alpha', '201'],
+      ['beta', '201'],
+      ['', '201'],
+      [null, '201'],
+      ['gamma', '422 boundary_eval_failed context_party_mismatch'],
+      ['Beta', '422 boundary_eval_failed context_party_mismatch'],
+      ['beta ', '422 boundary_eval_failed context_party_mismatch'],
+    ] as const) {
+      const answer = await decide(na, agreement, { context: { [member]: named } });
+      assert.equal(outcomeWithCause(answer), expected, `${member}: ${named}`);
+    }
+  }
+  const unsigned = { ...agreement, signatures: [] };
+  const context = { requester_sovereign_id: 'gamma' };
+  assert.equal(
+    outcomeWithCause(await decide(na, unsigned, { context })),
+    '422 boundary_eval_failed agreement_not_signed_here',
+  );
 });
 
 test('an agreement that the peer alone accepted needs our signature first', async () => {
@@ -443,6 +568,9 @@ test('each member of the request has a type, and some may not be empty', async (
     values.filter(([name]) => name !== 'a string');
   const object = (values: readonly (readonly [string, JsonValue])[]) =>
     values.filter(([name]) => name !== 'an object');
+  // A sovereign must be a party of the agreement, too.
+  const outcomeOfTaken = (member: string) =>
+    /_sovereign_id$/.test(member) ? '422 boundary_eval_failed context_party_mismatch' : '201';
   const rows: [string, JsonObject, string][] = [
     ...MISSING.flatMap(([name, value]): [string, JsonObject, string][] => [
       [`agreement ${name}`, { agreement: value }, '400 missing_boundary_fields missing_agreement'],
@@ -477,7 +605,7 @@ test('each member of the request has a type, and some may not be empty', async (
       NOT_MISSING.map(([name, value]): [string, JsonObject, string] => [
         `context.${member} ${name}`,
         { context: { [member]: value } },
-        name === taken ? '201' : `400 missing_boundary_fields invalid_${member}`,
+        name === taken ? outcomeOfTaken(member) : `400 missing_boundary_fields invalid_${member}`,
       ]),
     ),
     ...(
@@ -530,8 +658,8 @@ test('an empty context id is replaced by a new one each time, and nothing else o
   const context = {
     context_id: 'c',
     parent_kind: 'secret-kind',
-    requester_sovereign_id: 'secret-requester',
-    provider_sovereign_id: 'secret-provider',
+    requester_sovereign_id: 'beta',
+    provider_sovereign_id: 'alpha',
     request_parameters: { dataset: 'secret-data' },
     requested_at: '2020-01-01T00:00:00Z',
   };
@@ -540,7 +668,7 @@ test('an empty context id is replaced by a new one each time, and nothing else o
   assert.doesNotMatch(answer.text, /secret/);
 });
 
-test('the requester does not have to be a party, and the evidence inside may block', async () => {
+test('the evidence inside an agreement may block', async () => {
   await using na = await startUnlimited();
   const [alpha, beta] = [ourselves(na), sovereign('beta')];
   const now = na.clock.now();
@@ -549,8 +677,7 @@ test('the requester does not have to be a party, and the evidence inside may blo
     offerer_evidence: { verdict: 'block' },
     responder_evidence: { verdict: 'block' },
   });
-  const context = { requester_sovereign_id: 'gamma', provider_sovereign_id: 'delta' };
-  assert.equal((await created(decide(na, agreement, { context }))).authorized, true);
+  assert.equal((await created(decide(na, agreement))).authorized, true);
 });
 
 test('an agreement with 16 signatures and 4096 capabilities is accepted, a larger one is not', async (t) => {

@@ -256,7 +256,7 @@ test('sets that can be committed to under an agreement', async (t) => {
       'under one between others that we signed',
       ['read'],
       agreementBetween(beta, sovereign('gamma'), now, {}, [us.key]),
-      '201',
+      '422 commit_failed not_a_party',
     ],
     [
       'under one whose time is over',

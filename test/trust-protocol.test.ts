@@ -532,8 +532,12 @@ test('accepting an offer unchanged binds the offerer once it has signed too', as
     `422 boundary_eval_failed ${unsigned}`,
   );
   assert.equal(outcomeWithCause(await commit(alpha, half)), `422 commit_failed ${unsigned}`);
-  const ownWord = await created(decide(beta, half, 'write'));
-  assert.equal(ownWord.authorized, true, 'beta has signed what it decides on');
+  const alone = 'agreement_not_signed_by_other';
+  assert.equal(
+    outcomeWithCause(await decide(beta, half, 'write')),
+    `422 boundary_eval_failed ${alone}`,
+  );
+  assert.equal(outcomeWithCause(await commit(beta, half)), `422 commit_failed ${alone}`);
 
   const sig = ourselves(alpha).key.sign(agreedText(half));
   const ours = { key_id: alpha.audience, sig };
@@ -544,13 +548,14 @@ test('accepting an offer unchanged binds the offerer once it has signed too', as
     const turned = { ...whole, signatures: whole.signatures.toReversed() };
     assert.equal(await verdict(at, turned), 'accepted', 'in either order');
   }
-  const alone = { ...whole, signatures: [ours] };
-  assert.equal(await verdict(beta, alone), 'missing_responder_signature');
-  assert.equal(await verdict(beta, alone, {}), 'invalid_offerer_signature', 'by its own key');
+  const withoutBeta = { ...whole, signatures: [ours] };
+  assert.equal(await verdict(beta, withoutBeta), 'missing_responder_signature');
+  assert.equal(await verdict(beta, withoutBeta, {}), 'invalid_offerer_signature', 'by its own key');
 
   const decision = await created(decide(alpha, whole, 'write'));
   await assertJudged(beta, decisionExhibit(decision, alpha, 'authorized', { agreement_id: 'a' }));
-  await assertJudged(alpha, decisionExhibit(ownWord, beta, 'authorized', { agreement_id: 'a' }));
+  const theirs = await created(decide(beta, whole, 'write'));
+  await assertJudged(alpha, decisionExhibit(theirs, beta, 'authorized', { agreement_id: 'a' }));
   await created(commit(alpha, whole));
 
   clock.advance(MINUTE);

@@ -24,7 +24,7 @@ export function addBoundaryCommands(program: Command): void {
   const decide = boundary
     .command('decide')
     .description('sign a decision on a request under an agreement (standard)')
-    .argument('<agreement>', 'the agreement, with our signature; - for standard input')
+    .argument('<agreement>', 'the agreement, signed by both parties; - for standard input')
     .argument('<capability>', 'requested capability')
     .option('--context <file>', 'JSON with context_id, context_freshness_seq and so on')
     .addHelpText('after', '\nA denial is a signed decision, too, and exits with code 0.')

@@ -233,10 +233,11 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
     'Counter an offer that is addressed to this sovereign, signed and not expired, with some of its capabilities.',
   accept_rejected:
     'Accept a signed, unexpired offer or counter between the same two sovereigns; `details.cause` says what is wrong.',
-  boundary_eval_failed: 'Decide under an agreement that carries the signature of this authority.',
+  boundary_eval_failed:
+    'Decide under an agreement that both parties signed, this authority and one whose treaty is in force; `details.cause` says what is wrong.',
   evidence_build_failed: 'Correct the decision as `details.cause` says.',
   commit_failed:
-    'Commit to capabilities of an agreement that this authority signed (see `MESH_COMMIT_SUBSET`).',
+    'Commit to capabilities of an agreement that both parties signed (see `MESH_COMMIT_SUBSET`); `details.cause` says what is wrong.',
   nullifier_failed:
     'Send a valid proof that has no nullifier yet; `details.cause` says what is wrong.',
   vote_failed: 'Correct the vote as `details.cause` says.',

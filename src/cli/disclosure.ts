@@ -32,7 +32,7 @@ export function addDisclosureCommands(program: Command): void {
   const commit = disclosure
     .command('commit')
     .description('sign a commitment to capabilities of an agreement (standard)')
-    .argument('<agreement>', 'the agreement, with our signature; - for standard input')
+    .argument('<agreement>', 'the agreement, signed by both parties; - for standard input')
     .option('--capability <name>', 'capability to commit to (repeatable; default: all)', collect)
     .action(runCommit);
   addOperatorOptions(addOutOption(commit), [

@@ -25,10 +25,17 @@ import { buildTrustEvidence } from '../../protocol/records/trust-evidence.ts';
 import { buildValidatorVote } from '../../protocol/records/validator-vote.ts';
 import type { Handler } from '../engine/admission.ts';
 import { built, issuerOf } from '../engine/issuer.ts';
+import { ownTreatyKeys } from '../recognition/treaties.ts';
 import { refusalIn, transition } from '../subjects/kinds.ts';
 
 export const decideBoundary: Handler<'decideBoundary'> = (na, unit, { agreement, request }) => {
-  const result = buildBoundaryDecision(issuerOf(na, unit), agreement, request, verifySignature);
+  const result = buildBoundaryDecision(
+    issuerOf(na, unit),
+    agreement,
+    request,
+    (sovereign) => ownTreatyKeys(na, sovereign, unit.at),
+    verifySignature,
+  );
   const decision = built(result, 'boundary_eval_failed');
   unit.audit('boundary_decision_made', {
     decision_id: decision.decision_id,
@@ -65,6 +72,7 @@ export const commitCapabilities: Handler<'commitCapabilities'> = (
       agreement,
       capabilities,
       commitWithinAgreement,
+      (sovereign) => ownTreatyKeys(na, sovereign, unit.at),
       verifySignature,
     ),
     'commit_failed',

@@ -120,6 +120,14 @@ export function treatyKeysOf(
     .flatMap(({ treaty }) => treaty.subjectKeys);
 }
 
+/** The sovereign's keys according to our own treaties in force with it; null if we never had one. */
+export function ownTreatyKeys(na: Authority, sovereignId: string, now: number): string[] | null {
+  const { networkName } = na.settings;
+  const treaties = na.recognition.sovereign(sovereignId)?.incoming ?? [];
+  if (!treaties.some(({ from }) => from.id === networkName)) return null;
+  return treatyKeysOf(na, sovereignId, now, networkName);
+}
+
 function rowOf(na: Authority, treaty: Treaty, at: number): WithText<TreatyRow, 'treaty'> {
   const lifecycle = lifecycleOf(treaty, at);
   return {

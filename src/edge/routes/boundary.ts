@@ -21,11 +21,13 @@ import {
 } from './trust-requests.ts';
 import { logging, verificationRoute } from './verification-route.ts';
 
+const PARTY = Type.String({ description: 'a party of the agreement' });
+
 const Context = Type.Object({
   context_id: optional(Type.String({ description: 'reappears in the decision' })),
   parent_kind: optional(Type.String()),
-  requester_sovereign_id: optional(Type.String()),
-  provider_sovereign_id: optional(Type.String()),
+  requester_sovereign_id: optional(PARTY),
+  provider_sovereign_id: optional(PARTY),
   request_parameters: optional(Whole),
   context_freshness_seq: optional(Type.Integer({ minimum: 0 })),
 });
@@ -34,7 +36,8 @@ export const boundaryRoutes: readonly RouteEntry[] = [
   recordRoute({
     path: '/admin/boundary/decide',
     summary: 'Decide whether a request stays within an agreement',
-    description: 'A denial is a signed decision too. The agreement must carry our signature.',
+    description:
+      'A denial is a signed decision too. Both parties must have signed the agreement, unless it answers an offer of this authority.',
     body: Type.Object({
       agreement: AgreementRecord,
       requested_capability: Filled,
@@ -75,15 +78,16 @@ function decideInput(body: JsonObject, fresh: Fresh): CallInput<'decideBoundary'
   const freshness = contextMember(context, 'context_freshness_seq', 0, integerOf);
   demand(freshness >= 0, 'missing_boundary_fields', 'invalid_context_freshness_seq');
   const contextId = contextMember(context, 'context_id', null, textOf);
-  // The rest of the context is not part of any record; only its types are checked.
-  for (const name of ['parent_kind', 'requester_sovereign_id', 'provider_sovereign_id']) {
-    contextMember(context, name, null, textOf);
-  }
+  // Only the types of these two are checked, because no part of a decision depends on them.
+  contextMember(context, 'parent_kind', null, textOf);
+  const between = ['requester_sovereign_id', 'provider_sovereign_id'].flatMap(
+    (name) => contextMember(context, name, null, textOf) ?? [],
+  );
   contextMember(context, 'request_parameters', null, freeFormOf);
   const { requested_capability: capability } = body;
   const isText = typeof capability === 'string';
   demand(isText, 'missing_boundary_fields', 'invalid_requested_capability');
-  return { agreement, request: { capability, contextId, freshnessSequence: freshness } };
+  return { agreement, request: { capability, contextId, freshnessSequence: freshness, between } };
 }
 
 /** A member of the context; the fallback if it is empty. Refuses a member of the wrong type. */

@@ -13,7 +13,7 @@ import type { JsonObject } from '../../base/json/value.ts';
 import { canonicalJson } from '../../base/json/write.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import { MAX_CAPABILITIES, MAX_SIGNATURES } from './bounds.ts';
-import { type BuildFailure, type Issuer, keysOf } from './issuer.ts';
+import { type BuildFailure, type Issuer, keysOf, publicKeysOf } from './issuer.ts';
 import {
   BoundedSignatures,
   Datetime,
@@ -108,6 +108,47 @@ export function isAgreedByAny(
   verify: VerifySignature,
 ): boolean {
   return coversText(record.signatures, agreementText(record), publicKeys, verify);
+}
+
+/**
+ * The keys of a sovereign according to our treaties in force with it, none if all of them have ended; null if we never
+ * had one.
+ */
+export type TreatyKeys = (sovereignId: string) => readonly string[] | null;
+
+export type AgreementProblem =
+  | 'agreement_not_signed_here'
+  | 'not_a_party'
+  | 'treaty_ended'
+  | 'agreement_not_signed_by_other';
+
+/**
+ * Why the agreement is no ground for a decision or a commitment of the issuer [trust-4-4]; null if it is one. The other
+ * party has signed under a key of our treaties with it, or, if there never was one, under the key that it names.
+ */
+export function agreementProblem(
+  issuer: Issuer,
+  agreement: AgreementRecord,
+  treatyKeys: TreatyKeys,
+  verify: VerifySignature,
+): AgreementProblem | null {
+  const { sovereignId } = issuer;
+  const { offerer_sovereign_id: offerer, responder_sovereign_id: responder } = agreement;
+  const { signatures } = agreement;
+  const ours = publicKeysOf(issuer);
+  const text = bytesOfText(agreementText(agreement));
+  const check = withinBudget(verify);
+  if (!coversText(signatures, text, ours, check)) return 'agreement_not_signed_here';
+  if (offerer !== sovereignId && responder !== sovereignId) return 'not_a_party';
+  const other = offerer === sovereignId ? responder : offerer;
+  if (other === sovereignId) return null;
+  const theirs = treatyKeys(other);
+  if (theirs?.length === 0) return 'treaty_ended';
+  // We may answer our own offer, and then sign for the other party too [trust-4-2].
+  if (offerer === sovereignId) return null;
+  const named = theirs ?? signatures.map(({ key_id }) => key_id);
+  const candidates = named.filter((key) => !ours.includes(key));
+  return coversText(signatures, text, candidates, check) ? null : 'agreement_not_signed_by_other';
 }
 
 /** Datetimes in their canonical spelling. */

@@ -6,8 +6,13 @@
 import Type, { type Static } from 'typebox';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import { formatInstant } from '../../base/timestamp.ts';
-import { type AgreementRecord, isAgreedByAny } from './agreement.ts';
-import { type BuildFailure, type Issuer, keysOf, publicKeysOf } from './issuer.ts';
+import {
+  type AgreementProblem,
+  type AgreementRecord,
+  agreementProblem,
+  type TreatyKeys,
+} from './agreement.ts';
+import { type BuildFailure, type Issuer, keysOf } from './issuer.ts';
 import {
   Datetime,
   FreshDatetime,
@@ -71,17 +76,23 @@ export interface BoundaryRequest {
   /** Null for a new id. */
   readonly contextId: string | null;
   readonly freshnessSequence: number;
+  /** Who asks whom, if the request says so: parties of the agreement. */
+  readonly between: readonly string[];
 }
 
-/** Decides a request under an agreement that carries our own signature. */
+/** Decides a request under an agreement of ours. */
 export function buildBoundaryDecision(
   issuer: Issuer,
   agreement: AgreementRecord,
   request: BoundaryRequest,
+  treatyKeys: TreatyKeys,
   verify: VerifySignature,
-): BoundaryDecision | BuildFailure<'agreement_not_signed_here'> {
-  if (!isAgreedByAny(agreement, publicKeysOf(issuer), verify)) {
-    return { unbuilt: 'agreement_not_signed_here' };
+): BoundaryDecision | BuildFailure<AgreementProblem | 'context_party_mismatch'> {
+  const problem = agreementProblem(issuer, agreement, treatyKeys, verify);
+  if (problem !== null) return { unbuilt: problem };
+  const parties = [agreement.offerer_sovereign_id, agreement.responder_sovereign_id];
+  if (!request.between.every((sovereign) => parties.includes(sovereign))) {
+    return { unbuilt: 'context_party_mismatch' };
   }
   const { results, denial } = evaluateGates(agreement, request, issuer.now);
   const decision = {

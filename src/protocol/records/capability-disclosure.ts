@@ -7,10 +7,15 @@ import Type, { type Static } from 'typebox';
 import type { Sha256, VerifySignature } from '../../base/crypto/primitives.ts';
 import { canonicalJson } from '../../base/json/write.ts';
 import { formatInstant } from '../../base/timestamp.ts';
-import { type AgreementRecord, isAgreedByAny } from './agreement.ts';
+import {
+  type AgreementProblem,
+  type AgreementRecord,
+  agreementProblem,
+  type TreatyKeys,
+} from './agreement.ts';
 import { MAX_PATH_NODES } from './bounds.ts';
 import { leafHash, merklePath, merkleRoot, pathLength, rootOfPath } from './capability-tree.ts';
-import { type BuildFailure, type Issuer, keysOf, publicKeysOf } from './issuer.ts';
+import { type BuildFailure, type Issuer, keysOf } from './issuer.ts';
 import {
   Datetime,
   FreshDatetime,
@@ -69,10 +74,7 @@ export const CapabilityNullifier = Type.Object({
 });
 export type CapabilityNullifier = Static<typeof CapabilityNullifier>;
 
-export type CommitProblem =
-  | 'empty_capability'
-  | 'capability_not_agreed'
-  | 'agreement_not_signed_here';
+export type CommitProblem = 'empty_capability' | 'capability_not_agreed' | AgreementProblem;
 
 /** A setting decides whether capabilities may go beyond those of the agreement. */
 export function buildCommitment(
@@ -80,6 +82,7 @@ export function buildCommitment(
   agreement: AgreementRecord,
   capabilities: readonly string[],
   withinAgreement: boolean,
+  treatyKeys: TreatyKeys,
   verify: VerifySignature,
 ): CapabilityCommitment | BuildFailure<CommitProblem> {
   if (capabilities.includes('')) return { unbuilt: 'empty_capability' };
@@ -87,9 +90,8 @@ export function buildCommitment(
   if (withinAgreement && !capabilities.every((capability) => agreed.has(capability))) {
     return { unbuilt: 'capability_not_agreed' };
   }
-  if (!isAgreedByAny(agreement, publicKeysOf(issuer), verify)) {
-    return { unbuilt: 'agreement_not_signed_here' };
-  }
+  const problem = agreementProblem(issuer, agreement, treatyKeys, verify);
+  if (problem !== null) return { unbuilt: problem };
   const commitment = {
     commitment_id: issuer.uuid(),
     merkle_root: merkleRoot(capabilities, issuer.sha256),
