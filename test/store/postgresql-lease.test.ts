@@ -18,6 +18,7 @@ import { type CuttableProxy, cuttableProxy } from '../support/instances.ts';
 import { SETTABLE_CLOCK, settingClock, startCluster } from '../support/postgresql.ts';
 import { migratedDatabase, SYSTEM_CLOCK, storeOptions } from '../support/postgresql-store.ts';
 import { scratchFolder } from '../support/scratch.ts';
+import { isCanceled, untilWritesWait } from '../support/standby-waits.ts';
 import { loadAll } from '../support/stored.ts';
 import { created } from './conformance.ts';
 
@@ -780,33 +781,6 @@ async function setClock(url: string, seconds: number): Promise<void> {
   const client = await connected(url);
   await client.query(settingClock(seconds));
   await client.end();
-}
-
-/** Writes until a write waits for a standby, because the server reads its changed settings only after some time. */
-async function untilWritesWait(url: string, watcher: pg.Client): Promise<void> {
-  const writer = await connected(url);
-  for (let hasWaited = false; !hasWaited; ) {
-    let isOver = false;
-    const write = writer.query(`update mesh_na.meta set value = value`).finally(() => {
-      isOver = true;
-    });
-    await until(async () => {
-      hasWaited = await isCanceled(watcher, 'update mesh_na.meta');
-      return hasWaited || isOver;
-    });
-    await write;
-  }
-  await writer.end();
-}
-
-/** Cancels the wait for a standby of the statement that begins with this text; returns false if none is waiting. */
-async function isCanceled(watcher: pg.Client, statement: string): Promise<boolean> {
-  const { rowCount } = await watcher.query(
-    `select pg_cancel_backend(pid) from pg_stat_activity
-      where wait_event = 'SyncRep' and starts_with(query, $1)`,
-    [statement],
-  );
-  return rowCount === 1;
 }
 
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {

@@ -10,6 +10,7 @@
 
 import { createAuditChain } from '../../authority/subjects/audit.ts';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
+import { messageOf } from '../../base/error-message.ts';
 import type { Runtime } from '../../base/runtime.ts';
 import { auditLine, encodeEntries } from '../../store/audit-log.ts';
 import { metaValue } from '../../store/meta-rows.ts';
@@ -331,22 +332,28 @@ async function letGo(
     const pause = since === null ? null : runtime.elapsed() - since;
     if (pause !== null) onStep({ name: 'handed-over', pause });
     if (!isSmall) await runtime.pause(TAKE_OVER_MS);
-    const former = await from.openSource();
     try {
-      const tables = await assertSame(former, arrived, verify);
-      return { facts: former.facts, tables, pause };
+      const former = await from.openSource();
+      try {
+        const tables = await assertSame(former, arrived, verify);
+        return { facts: former.facts, tables, pause };
+      } finally {
+        await former.close();
+      }
     } catch (cause) {
-      const what = cause instanceof Error ? cause.message : String(cause);
       throw new Error(
-        `${what}. ${to.shown} has been ready to serve since the hand-over: stop its server, and restore a backup`,
+        cause instanceof Difference
+          ? `${cause.message}. ${to.shown} has been ready to serve since the hand-over: stop its server, and restore a backup`
+          : `The state was moved to ${to.shown} and continues there, but it could not be compared once more (${messageOf(cause)}): check it with mesh-na store verify`,
       );
-    } finally {
-      await former.close();
     }
   } finally {
     await arrived.close();
   }
 }
+
+/** The two places do not have the same state. */
+class Difference extends Error {}
 
 /** Returns the digests, which are the same for both. */
 async function assertSame(
@@ -361,7 +368,7 @@ async function assertSame(
   const differing = differingTables(tables, found);
   const isSame = former.facts.revision === arrived.facts.revision && differing.length === 0;
   if (isSame) return tables;
-  throw new Error(`The state that arrived differs: ${differing.join(', ') || 'revision'}`);
+  throw new Difference(`The state that arrived differs: ${differing.join(', ') || 'revision'}`);
 }
 
 /** The last entry of the old log, and therefore part of the new one. */

@@ -4,6 +4,7 @@ import { type MetaRows, metaValue } from '../meta-rows.ts';
 import { retirement } from '../move/marks.ts';
 import type { HeldState } from '../stream/ports.ts';
 import type { StoreAddress } from './address.ts';
+import { awaitStandbys, inTransaction } from './commit.ts';
 import { connectToPrimary, disconnect, onPrimary } from './connect.ts';
 import { acquireLease, type Lease, type LeaseHolder } from './lease.ts';
 import type { LeaseClock } from './lease-clock.ts';
@@ -36,20 +37,22 @@ export function acquireMoveLease(options: MoverOptions): Promise<Lease> {
 const ASK_MS = 5000;
 
 /** The place to which the state in the database was moved; null if it was not moved. */
-export async function movedFromDatabase(address: StoreAddress): Promise<string | null> {
-  return metaValue(await metaOf(address), 'moved');
+export function movedFromDatabase(address: StoreAddress): Promise<string | null> {
+  return onMeta(address, (meta) => metaValue(meta, 'moved'));
 }
 
 /** Whether the database has a state that is not still being moved into it. */
-export async function isServable(address: StoreAddress): Promise<boolean> {
-  const meta = await metaOf(address);
-  return meta.has('network') && !meta.has('arriving');
+export function isServable(address: StoreAddress): Promise<boolean> {
+  return onMeta(address, (meta) => meta.has('network') && !meta.has('arriving'));
 }
 
-function metaOf(address: StoreAddress): Promise<MetaRows> {
+/** What is found must outlive the primary, because a repeated move relies on it. */
+function onMeta<Found>(address: StoreAddress, find: (meta: MetaRows) => Found): Promise<Found> {
   return onPrimary(address, async (client, shown) => {
     await assertSchema(client, shown);
-    return readMetaOf(client);
+    const found = find(await readMetaOf(client));
+    if (found) await awaitStandbys(client);
+    return found;
   });
 }
 
@@ -96,18 +99,18 @@ function heldOn(client: Client, lease: Lease): HeldState {
   return {
     wasClosed,
     async retire(last, successor) {
-      await client.query('begin');
-      await client.query('select mesh_na.hold_lease($1, $2)', [lease.epoch, lease.holder]);
-      const { revision } = metaValue(await readMetaOf(client), 'totals');
-      await client.query('select mesh_na.note_changes($1, $2, $3, $4, $5)', [
-        last.totals.revision,
-        revision,
-        [],
-        [],
-        [],
-      ]);
-      await postgresqlTables(client).write(retirement(last, successor));
-      await client.query('commit');
+      await inTransaction(client, async () => {
+        await client.query('select mesh_na.hold_lease($1, $2)', [lease.epoch, lease.holder]);
+        const { revision } = metaValue(await readMetaOf(client), 'totals');
+        await client.query('select mesh_na.note_changes($1, $2, $3, $4, $5)', [
+          last.totals.revision,
+          revision,
+          [],
+          [],
+          [],
+        ]);
+        await postgresqlTables(client).write(retirement(last, successor));
+      });
       await release();
     },
     release,

@@ -3,6 +3,7 @@ import type { Client, QueryResultRow } from 'pg';
 import { DamagedState } from '../rows.ts';
 import type { StoreAddress } from './address.ts';
 import { clockDifference } from './clock-difference.ts';
+import { type NotReplicated, onCanceledWait } from './commit.ts';
 import { answerWithin, connectToPrimary, disconnect, NO_TIMEOUT } from './connect.ts';
 
 export interface LeaseTable {
@@ -180,6 +181,10 @@ export async function connectToLease(
 
 function leaseTable(client: Client, options: LeaseTableOptions): LeaseTable {
   const { leaseMs, now, clockCompared } = options;
+  let canceled = null as NotReplicated | null;
+  onCanceledWait(client, (problem) => {
+    canceled = problem;
+  });
 
   /** Returns the first row of the answer. The database prepares a statement with a name only once. */
   async function ask<Row extends QueryResultRow>(
@@ -188,7 +193,9 @@ function leaseTable(client: Client, options: LeaseTableOptions): LeaseTable {
     name?: string,
   ) {
     const statement = { text, values, name, query_timeout: NO_TIMEOUT };
-    return (await answerWithin(leaseMs, client.query<Row>(statement))).rows[0];
+    const { rows } = await answerWithin(leaseMs, client.query<Row>(statement));
+    if (canceled !== null) throw canceled;
+    return rows[0];
   }
 
   async function compared<Row extends QueryResultRow>(text: string, values?: unknown[]) {

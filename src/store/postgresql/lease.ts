@@ -8,6 +8,7 @@
  */
 import { messageOf } from '../../base/error-message.ts';
 import type { PreviousOwner } from '../store.ts';
+import { NotReplicated } from './commit.ts';
 import { createConfirmations } from './confirmations.ts';
 import { isTimeout } from './connect.ts';
 import type { LeaseClock } from './lease-clock.ts';
@@ -329,7 +330,9 @@ function keepLease(options: LeaseOptions, first: LeaseTable, acquired: Acquired)
     } catch (cause) {
       unanswered = `The database does not answer: ${messageOf(cause)}`;
       leave();
-      if (clock.elapsed() >= heldUntil) lose(unanswered);
+      // A renewal that only the primary has would confirm this holder even after a standby has replaced that primary.
+      if (cause instanceof NotReplicated) lose(cause.message);
+      else if (clock.elapsed() >= heldUntil) lose(unanswered);
     }
   }
 
@@ -361,6 +364,8 @@ function keepLease(options: LeaseOptions, first: LeaseTable, acquired: Acquired)
     isOwned: () => loss === null,
     problem: () => loss ?? unanswered,
     async end(how) {
+      // Another end must not overwrite how the first one left the state.
+      if (ended) return;
       ended = true;
       confirmations.end();
       cancel();

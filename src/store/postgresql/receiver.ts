@@ -10,6 +10,7 @@ import type { TableChange } from '../tables.ts';
 import type { Totals } from '../totals.ts';
 import { markInUse } from '../usage-mark.ts';
 import type { StoreAddress } from './address.ts';
+import { commit, inTransaction } from './commit.ts';
 import { disconnect } from './connect.ts';
 import { acquireMoveLease, type MoverOptions } from './held.ts';
 import type { Lease } from './lease.ts';
@@ -39,18 +40,38 @@ export async function openPostgresqlTarget(
   return targetOf({
     tables: postgresqlTables(client),
     async finish({ isClosed, network }) {
-      await client.query(
+      const { rows } = await client.query<{ epoch: string }>(
         `update mesh_na.writer_lease set epoch = epoch + 1, holder_name = 'an import',
-          expires_at = clock_timestamp(), released = $1`,
+          expires_at = clock_timestamp(), released = $1 returning epoch`,
         [isClosed],
       );
-      await client.query('commit');
+      try {
+        await commit(client);
+      } catch (cause) {
+        await takeBack(client, rows[0]?.epoch);
+        throw cause;
+      }
       markInUse(dataDir, network);
       await disconnect(client);
     },
     // The transaction ends with its connection.
     abandon: () => disconnect(client),
   });
+}
+
+/**
+ * Removes a state that was committed without the standbys, so that the import can be repeated, unless another process
+ * has become the holder since. Does not wait for the standbys: one that gets only the first commit has a whole state.
+ */
+async function takeBack(client: Client, epoch: string | undefined): Promise<void> {
+  try {
+    await client.query('begin; set local synchronous_commit = local');
+    const lease = 'select from mesh_na.writer_lease where epoch = $1 for update';
+    if ((await client.query(lease, [epoch])).rowCount === 1) await empty(client);
+    await client.query('commit');
+  } catch {
+    // The connection was lost, or the transaction has not been committed at all.
+  }
 }
 
 export interface ReceiverOptions extends MoverOptions {
@@ -73,7 +94,7 @@ export async function openPostgresqlReceiver(options: ReceiverOptions): Promise<
       // Checked again, because another process may have been the holder in the meantime.
       return receiverOn(options, client, lease, await arrivalIn(client, shown));
     } catch (cause) {
-      await lease.end('released');
+      await lease.end('abandoned');
       throw cause;
     }
   } catch (cause) {
@@ -105,28 +126,11 @@ function receiverOn(
   /** The revision of the first reading. */
   let copied = 0;
 
-  async function inTransaction<T>(work: () => Promise<T>): Promise<T> {
-    await client.query('begin');
-    try {
-      await client.query('select mesh_na.hold_lease($1)', [lease.epoch]);
-      const done = await work();
-      await client.query('commit');
-      return done;
-    } catch (cause) {
-      await client.query('rollback').catch(() => undefined);
-      throw cause;
-    }
-  }
-
-  /** Deletes rows instead of truncating tables, which would have to wait for readers, and readers for it: a deadlock. */
-  async function empty(): Promise<void> {
-    for (const table of ['subjects', 'nonces', 'audit', 'liveness', 'history', 'changes']) {
-      await client.query(`delete from mesh_na.${table}`);
-    }
-    await client.query(`delete from mesh_na.meta where key = any($1)`, [
-      [...MOVED_META, 'arriving'],
-    ]);
-    await client.query(`insert into mesh_na.meta (key, value) values ('totals', '')`);
+  function whileHeld<T>(work: () => Promise<T>): Promise<T> {
+    return inTransaction(client, async () => {
+      await client.query('select mesh_na.hold_lease($1, $2)', [lease.epoch, lease.holder]);
+      return work();
+    });
   }
 
   async function takeIn(reading: StateReading): Promise<number> {
@@ -138,7 +142,7 @@ function receiverOn(
   }
 
   async function take(reading: StateReading): Promise<number> {
-    const changed = await inTransaction(() => takeIn(reading));
+    const changed = await whileHeld(() => takeIn(reading));
     const totals = metaValue(reading.meta, 'totals');
     if (taken === null) copied = totals.revision;
     taken = totals;
@@ -150,8 +154,8 @@ function receiverOn(
       return arrival;
     },
     async begin(begun) {
-      await inTransaction(async () => {
-        await empty();
+      await whileHeld(async () => {
+        await empty(client);
         await tables.write([metaChange({ arriving: begun })]);
       });
       arrival = begun;
@@ -164,26 +168,36 @@ function receiverOn(
       return followers.filter((follower) => (follower.revision ?? -1) < copied).length;
     },
     async complete(last) {
-      await inTransaction(async () => {
+      await whileHeld(async () => {
         await tables.write(lastChanges(last));
         await createNotes().write(client, taken?.revision ?? 0, last.totals.revision);
       });
     },
     async publish(isClosed) {
-      await inTransaction(() => client.query(`delete from mesh_na.meta where key = 'arriving'`));
+      await whileHeld(() => client.query(`delete from mesh_na.meta where key = 'arriving'`));
       await lease.end(isClosed ? 'released' : 'abandoned');
       await disconnect(client);
     },
     async leave() {
-      await lease.end('released').catch(() => undefined);
+      // Only the end of a move tells whether everything was stored.
+      await lease.end('abandoned').catch(() => undefined);
       await disconnect(client);
     },
     async abandon() {
-      if (arrival !== null) await inTransaction(empty);
+      if (arrival !== null) await whileHeld(() => empty(client));
       await lease.end('released');
       await disconnect(client);
     },
   };
+}
+
+/** Deletes rows instead of truncating tables, which would have to wait for readers, and readers for it: a deadlock. */
+async function empty(client: Client): Promise<void> {
+  for (const table of ['subjects', 'nonces', 'audit', 'liveness', 'history', 'changes']) {
+    await client.query(`delete from mesh_na.${table}`);
+  }
+  await client.query(`delete from mesh_na.meta where key = any($1)`, [[...MOVED_META, 'arriving']]);
+  await client.query(`insert into mesh_na.meta (key, value) values ('totals', '')`);
 }
 
 /** Records what a reading has changed, for processes that follow the database while they wait to serve from it. */

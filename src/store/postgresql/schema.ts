@@ -2,6 +2,7 @@
 import type { Client } from 'pg';
 import { DamagedState, OtherSchema } from '../rows.ts';
 import type { StoreAddress } from './address.ts';
+import { inTransaction } from './commit.ts';
 import { type Connection, connectToPrimary, disconnect } from './connect.ts';
 import { readingProblem } from './unreadable.ts';
 
@@ -280,9 +281,8 @@ async function readSchemaRow(client: Client): Promise<number | undefined> {
 }
 
 /** Creates the tables unless they exist; returns the previous version, which is 0 if there were none. */
-export async function createTables(client: Client, shown: string): Promise<number> {
-  await client.query('begin');
-  try {
+export function createTables(client: Client, shown: string): Promise<number> {
+  return inTransaction(client, async () => {
     await client.query('select pg_advisory_xact_lock($1)', [CREATION_LOCK]);
     const version = await readSchemaVersion(client);
     if (version === 0) {
@@ -291,12 +291,8 @@ export async function createTables(client: Client, shown: string): Promise<numbe
     } else {
       assertVersion(version, shown);
     }
-    await client.query('commit');
     return version;
-  } catch (cause) {
-    await client.query('rollback').catch(() => undefined);
-    throw cause;
-  }
+  });
 }
 
 /** Throws a one-sentence error that says what to do, unless the tables have the version of this program. */

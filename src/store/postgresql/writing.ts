@@ -14,6 +14,7 @@
 import type { Client, QueryResultRow } from 'pg';
 import { messageOf } from '../../base/error-message.ts';
 import { createTurns } from '../../base/work.ts';
+import { onCanceledWait } from './commit.ts';
 import { disconnect } from './connect.ts';
 import type { Lease } from './lease.ts';
 import type { LeaseClock } from './lease-clock.ts';
@@ -74,9 +75,6 @@ export interface WritingOptions {
   gaveUp(problem: string): void;
 }
 
-/** The server function that issues the warning. */
-const WAITS_FOR_STANDBYS = 'SyncRepWaitForLSN';
-
 const UNANSWERED = 'The database renews the lease, and has not answered a statement';
 const CAUSE =
   'what is between it and this process, such as a firewall or a pooler, passes nothing on';
@@ -94,18 +92,12 @@ export function createWriting(options: WritingOptions): Writing {
   const turns = createTurns();
   watch(first);
 
-  /**
-   * PostgreSQL only issues a warning, in any language, when it stops waiting for the standbys that a commit must
-   * reach.
-   */
   function watch(watched: Client): void {
     const lost = () => {
       if (watched === client) isLost = true;
     };
     watched.on('error', lost).on('end', lost);
-    watched.on('notice', ({ routine, message = 'a warning without text' }) => {
-      if (routine === WAITS_FOR_STANDBYS) failure ??= message;
-    });
+    onCanceledWait(watched, fail);
   }
 
   async function connected(): Promise<Client> {

@@ -1,0 +1,205 @@
+/** A state that is moved or restored counts as there only once the standby of its database has it. */
+import assert from 'node:assert/strict';
+import { cpSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, suite, type TestContext, test } from 'node:test';
+import { verifySignature } from '../src/base/crypto/ed25519.ts';
+import { systemRuntime } from '../src/base/runtime.ts';
+import { placeOf } from '../src/cli/move-places.ts';
+import { moveState, type Place } from '../src/maintenance/move/move.ts';
+import { openLmdbStore } from '../src/store/lmdb/store.ts';
+import { openPostgresqlStore } from '../src/store/postgresql/store.ts';
+import type { HeldState, StateReceiver } from '../src/store/stream/ports.ts';
+import { startTestAuthority } from './support/authority.ts';
+import { NO_LIMITS, runProgram } from './support/child-server.ts';
+import { networkFolder } from './support/folders.ts';
+import { emptyFolder, keysOf } from './support/moves.ts';
+import { startCluster, type TestCluster } from './support/postgresql.ts';
+import { migratedDatabase, storeOptions } from './support/postgresql-store.ts';
+import { joinedNode } from './support/requests.ts';
+import { type AbsentStandby, absentStandby } from './support/standby-waits.ts';
+import { LMDB_ONLY } from './support/test-stores.ts';
+
+suite('a state', { concurrency: false, ...LMDB_ONLY }, () => {
+  let cluster: TestCluster;
+  /** A folder with the state of a stopped authority. */
+  let stopped: Awaited<ReturnType<typeof networkFolder>>;
+  before(async () => {
+    cluster = await startCluster();
+    stopped = await networkFolder('alpha');
+    await using na = await startTestAuthority({ dataDir: stopped.path });
+    await joinedNode(na);
+  });
+  after(async () => {
+    await stopped[Symbol.asyncDispose]();
+    await cluster[Symbol.asyncDispose]();
+  });
+
+  /** A separate folder for each test. */
+  function stateFolder(t: TestContext): string {
+    const path = emptyFolder(t);
+    cpSync(stopped.path, path, { recursive: true });
+    return path;
+  }
+
+  test('that is restored without the standby is reported as a failure, and can be restored again', async (t) => {
+    const folder = stateFolder(t);
+    const backup = join(emptyFolder(t), 'mesh.backup');
+    const made = await runProgram(['backup', 'create', '--data-dir', folder, '--to', backup]);
+    assert.equal(made.code, 0, made.stderr);
+    const store = await migratedDatabase(cluster);
+    await using standby = await absentStandby(store);
+    const fresh = keysOf(folder, t);
+    rmSync(join(fresh, 'genesis.json'));
+    const place = ['--backup', backup, '--data-dir', fresh, '--store', store];
+    const planned = await runProgram(['restore', 'plan', '--backup', backup, '--json']);
+    const { loss } = JSON.parse(planned.stdout);
+    const apply = ['restore', 'apply', ...place, '--accept-loss', loss];
+
+    await standby.goAway();
+    const failed = await standby.canceling('commit', () => runProgram(apply, NO_LIMITS));
+    assert.notEqual(failed.code, 0, failed.stdout);
+    assert.match(failed.stderr, /has stopped waiting for its standby, which may lack the change/);
+    await standby.comeBack();
+    const restored = await runProgram(apply, NO_LIMITS);
+    assert.equal(restored.code, 0, restored.stderr);
+    await (await openPostgresqlStore(storeOptions(store))).close();
+  });
+
+  for (const { step, intoDatabase, isMarked, places } of [
+    {
+      step: 'complete',
+      intoDatabase: true,
+      isMarked: false,
+      places: ({ from, to }: Places, failing: Failing): Places => ({
+        from,
+        to: receiving(to, ({ complete }) => ({ complete: failing(complete) })),
+      }),
+    },
+    {
+      step: 'publish',
+      intoDatabase: true,
+      isMarked: true,
+      places: ({ from, to }: Places, failing: Failing): Places => ({
+        from,
+        to: receiving(to, ({ publish }) => ({ publish: failing(publish) })),
+      }),
+    },
+    {
+      step: 'retire',
+      intoDatabase: false,
+      isMarked: true,
+      places: ({ from, to }: Places, failing: Failing): Places => ({
+        from: holding(from, ({ retire }) => ({ retire: failing(retire) })),
+        to,
+      }),
+    },
+  ]) {
+    test(`whose move loses the standby at its step "${step}" is reported as moved only once the standby has it`, async (t) => {
+      const folder = stateFolder(t);
+      const store = await migratedDatabase(cluster);
+      const there = {
+        from: await placeOf(`lmdb:${folder}`, folder),
+        to: await placeOf(store, folder),
+      };
+      if (!intoDatabase) await moveState({ ...ORDER, ...there });
+      const empty = keysOf(folder, t);
+      const back = { from: there.to, to: await placeOf(`lmdb:${empty}`, folder) };
+      const order = { ...ORDER, ...(intoDatabase ? there : back) };
+      await using standby = await absentStandby(store);
+
+      const failing: Failing =
+        (work) =>
+        async (...given) => {
+          await standby.goAway();
+          return standby.canceling('commit', () => work(...given));
+        };
+      await assert.rejects(moveState({ ...order, ...places(order, failing) }), NOT_REPLICATED);
+      assert.equal((await moved(order, standby)) !== null, isMarked);
+      if (isMarked) {
+        const again = standby.canceling('commit', () => moveState({ ...order, resumes: true }));
+        await assert.rejects(again, NOT_REPLICATED);
+      }
+      await standby.comeBack();
+      const { facts } = await moveState({ ...order, resumes: true });
+      assert.equal(facts.isClosed, true);
+      const opened = intoDatabase
+        ? await openPostgresqlStore(storeOptions(store))
+        : openLmdbStore(empty);
+      await opened.close();
+    });
+  }
+
+  test('that was not stored completely stays so if the last comparison of its move fails', async (t) => {
+    const folder = stateFolder(t);
+    await openLmdbStore(folder).abandon();
+    const store = await migratedDatabase(cluster);
+    const from = await placeOf(`lmdb:${folder}`, folder);
+    const failing = {
+      ...from,
+      openSource: () => Promise.reject(new Error('the old disk is gone')),
+    };
+    const order = { ...ORDER, from: failing, to: await placeOf(store, folder) };
+    await assert.rejects(moveState(order), (cause: Error) => {
+      assert.match(
+        cause.message,
+        /was moved to .* and continues there, but .*the old disk is gone/,
+      );
+      assert.doesNotMatch(cause.message, /restore a backup/);
+      return true;
+    });
+    const opened = await openPostgresqlStore(storeOptions(store));
+    assert.equal(opened.tenure.previousOwner, 'lost');
+    await opened.close();
+  });
+});
+
+interface Places {
+  readonly from: Place;
+  readonly to: Place;
+}
+
+/** Makes the standby go away before the work, which then stops waiting for it. */
+type Failing = <Given extends readonly unknown[]>(
+  work: (...given: Given) => Promise<void>,
+) => (...given: Given) => Promise<void>;
+
+const NOT_REPLICATED = /has stopped waiting for its standby/;
+
+const ORDER = {
+  verify: verifySignature,
+  runtime: systemRuntime,
+  resumes: false,
+  quickCheckMs: 60_000,
+  onStep: () => undefined,
+};
+
+function receiving(
+  place: Place,
+  changed: (receiver: StateReceiver) => Partial<StateReceiver>,
+): Place {
+  return {
+    ...place,
+    async receive() {
+      const receiver = await place.receive();
+      return { ...receiver, arrival: receiver.arrival, ...changed(receiver) };
+    },
+  };
+}
+
+function holding(place: Place, changed: (held: HeldState) => Partial<HeldState>): Place {
+  return {
+    ...place,
+    async hold() {
+      const held = await place.hold();
+      return held && { ...held, ...changed(held) };
+    },
+  };
+}
+
+/** Where the old place says that its state continues, whether or not the standby has that. */
+function moved({ from }: Places, standby: AbsentStandby): Promise<string | null> {
+  return standby
+    .canceling('commit', () => from.movedTo())
+    .catch(() => 'marked without the standby');
+}
