@@ -3,9 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseQuery } from '../src/edge/query.ts';
-import { acceptsGzip } from '../src/edge/reply.ts';
+import { acceptsGzip, prefersHtml, prefersLines } from '../src/edge/reply.ts';
+import { sourceAddress } from '../src/edge/request-head.ts';
 import { decodePath, matchedPath } from '../src/edge/router.ts';
 import { startTestAuthority } from './support/authority.ts';
+import { cpuOf } from './support/cpu.ts';
 import { rawConnection } from './support/raw-http.ts';
 import {
   operate,
@@ -148,4 +150,61 @@ test('If-None-Match compares weakly, in lists, and with *', async () => {
   for (const other of ['"a"', etag.slice(1, -1), `${etag.slice(0, -1)}x"`, 'W/"a", "b"', ',']) {
     assert.equal(await statusFor(other), 200, other);
   }
+});
+
+/** As long as a head can be that arrives at once. */
+const LONG = 58 * 1024;
+/** Parsing without a bound takes milliseconds, or with brackets in an address, seconds. */
+const MOST_CPU_MS = 0.5;
+
+function repeated(text: string): string {
+  return text.repeat(Math.floor(LONG / text.length));
+}
+
+function headWith(name: string, value: string, target: { path?: string; query?: string } = {}) {
+  const has = (asked: string) => asked === name;
+  return {
+    method: 'GET',
+    path: '/genesis',
+    query: '',
+    header: (asked: string) => (has(asked) ? value : ''),
+    headerLines: (asked: string) => (has(asked) ? [value] : []),
+    peerAddress: () => '192.0.2.1',
+    ...target,
+  };
+}
+
+for (const [what, read] of [
+  ['Accept-Encoding', () => acceptsGzip(repeated('a,'))],
+  ['Accept', () => prefersHtml(`text/html,${repeated('a/b,')}`)],
+  ['Accept of a stream', () => prefersLines(`application/x-ndjson,${repeated('a/b,')}`)],
+  ['X-Forwarded-For', () => sourceAddress(headWith('x-forwarded-for', repeated('1,')), 1)],
+  [
+    'X-Forwarded-For in brackets',
+    () => sourceAddress(headWith('x-forwarded-for', `[${repeated(':')}`), 1),
+  ],
+] as const) {
+  test(`58 KB of ${what} are not parsed`, async () => {
+    const times: number[] = [];
+    for (let round = 0; round < 20; round += 1) times.push(await cpuOf(read));
+    assert.ok(Math.min(...times) < MOST_CPU_MS, `${Math.min(...times)} ms`);
+  });
+}
+
+test('the address that a trusted proxy has added to a long X-Forwarded-For is the source', () => {
+  const head = headWith('x-forwarded-for', `${repeated('198.51.100.1, ')}203.0.113.7`);
+  assert.equal(sourceAddress(head, 1), '203.0.113.7');
+});
+
+test('a long list of validators is not compared, and a target above 4,096 characters is refused', async () => {
+  await using na = await startTestAuthority();
+  const { headers } = await sendRaw(na, 'GET', '/crl');
+  const etag = headers.get('etag') ?? '';
+  const asked = (held: string) =>
+    sendRaw(na, 'GET', '/crl', { headers: { 'If-None-Match': held } });
+  assert.equal((await asked(`${'"a", '.repeat(100)}${etag}`)).status, 304);
+  assert.equal((await asked(`${'"a", '.repeat(300)}${etag}`)).status, 200);
+  assert.equal(outcome(await send(na, 'GET', `/nodes?${'a'.repeat(4090)}`)), '200');
+  assert.equal(outcome(await send(na, 'GET', `/nodes?${'a'.repeat(4091)}`)), '400 bad_request');
+  assert.equal(outcome(await send(na, 'GET', `/${'a'.repeat(4096)}`)), '400 bad_request');
 });

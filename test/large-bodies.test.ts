@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type PieceTaker, sendReply } from '../src/edge/send-reply.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { rawConnection } from './support/raw-http.ts';
@@ -46,9 +47,11 @@ async function sender(body: string | Uint8Array): Promise<Sender> {
       taker.onGone?.();
     });
     begun += 1;
-    void Promise.resolve(sendReply(taker, 'GET', { ...REPLY, body }, 'stays')).then(() => {
-      over += 1;
-    });
+    void Promise.resolve(sendReply(taker, 'GET', { ...REPLY, body }, 'stays', nextTurn)).then(
+      () => {
+        over += 1;
+      },
+    );
   });
   const port = await new Promise<number>((resolve) => {
     app.listen('127.0.0.1', 0, (socket) => resolve(socket ? uws.us_socket_local_port(socket) : 0));

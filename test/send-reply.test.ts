@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { after, before, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FinishedReply } from '../src/edge/pipeline.ts';
 import type { PiecewiseBody } from '../src/edge/reply.ts';
 import type { Closing } from '../src/edge/response.ts';
@@ -41,7 +42,8 @@ before(async () => {
       requestId: 'id',
       body: BODIES[req.getParameter(0) ?? '']?.() ?? '',
     };
-    void sendReply(taker, req.getMethod().toUpperCase(), reply, req.getParameter(2) as Closing);
+    const closing = req.getParameter(2) as Closing;
+    void sendReply(taker, req.getMethod().toUpperCase(), reply, closing, nextTurn);
   });
   const port = await new Promise<number>((resolve) => {
     app.listen('127.0.0.1', 0, (socket) => resolve(socket ? uws.us_socket_local_port(socket) : 0));

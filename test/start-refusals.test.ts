@@ -470,6 +470,7 @@ const BUCKETS = [
     'POLICY_READ',
     'TRUST_PATH',
     'EXPLAIN',
+    'SEARCH',
     'HISTORY',
     'AGENTS',
     'AGENT_DELETE',

@@ -25,6 +25,7 @@ import { NO_LIMITS, startChildServer } from './support/child-server.ts';
 import { MINUTE } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { NO_LIMITS as UNLIMITED } from './support/link.ts';
+import { patientQueue } from './support/request-queue.ts';
 import {
   heartbeat,
   joinedNode,
@@ -273,7 +274,9 @@ test('answers of the same moment leave in one message before anything else is do
     const answer: Answer = { ok: true, json: '1' };
     return name === 'now' ? answer : Promise.resolve(answer);
   };
-  carryOut({ heartbeats: [], requests }, { call, limits: createRateLimits(UNLIMITED) }, outbox);
+  const queue = patientQueue(() => 0);
+  const host = { call, queue, limits: createRateLimits(UNLIMITED) };
+  carryOut({ heartbeats: [], requests }, host, outbox);
   assert.deepEqual(answeredIn(posted), [[0, 2]]);
   // The turn of the later answer begins with its promise.
   for (let turn = 0; turn < 2; turn += 1) await new Promise(setImmediate);

@@ -5,8 +5,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import {
   createBeats,
   createLook,
+  createPulse,
   isAuthoritySilent,
-  startBeating,
+  type ThreadTime,
 } from '../src/server/threads/beats.ts';
 import { startArmed } from './support/armed-server.ts';
 import type { ChildServer } from './support/child-server.ts';
@@ -45,24 +46,56 @@ test('an endless loop in an edge ends the process, and a line says where it was'
   await endedByWatchdog(server, 'edge thread [12]');
 });
 
-test('the authority is silent after 2 s, and its process ends after 10; threads that report or are not watched live on', () => {
+/** The threads of a process, as the watchdog sees them. */
+function watched() {
   const beats = createBeats(2);
-  const look = createLook(beats);
-  const [stopAuthority, stopEdge] = [startBeating(beats, 0), startBeating(beats, 1)];
+  const pulses = [createPulse(beats, 0), createPulse(beats, 1)];
+  for (const pulse of pulses) pulse.begin();
+  return { beats, pulses };
+}
+
+test('the authority is silent after 2 s, and its process ends after 10; threads that report or are not watched live on', () => {
+  const { beats, pulses } = watched();
+  const look = createLook(beats, () => null);
   const [looks, silences] = [[] as (number | null)[], [] as boolean[]];
   for (let tick = 0; tick <= 20; tick += 1) {
-    Atomics.add(beats.counts, 1, 1);
+    pulses[1]?.beat();
     looks.push(look());
     silences.push(isAuthoritySilent(beats));
   }
   assert.deepEqual([silences.indexOf(true), looks.indexOf(0)], [4, 20]);
-  Atomics.add(beats.counts, 0, 1);
+  pulses[0]?.beat();
   assert.equal(look(), null);
   assert.equal(isAuthoritySilent(beats), false);
-  stopAuthority();
-  stopEdge();
+  for (const pulse of pulses) pulse.end();
+  for (const pulse of pulses) pulse.beat();
   for (let tick = 0; tick <= 20; tick += 1) assert.equal(look(), null);
 });
+
+/** The tick at which the process ends if its authority says nothing more and the system says this of its thread. */
+function endOf(timeAt: (tick: number) => Omit<ThreadTime, 'atMs'>): number | null {
+  const { beats, pulses } = watched();
+  let tick = 0;
+  const look = createLook(beats, () => ({ atMs: 500 * tick, ...timeAt(tick) }));
+  let ended: number | null = null;
+  for (; tick <= 200 && ended === null; tick += 1) {
+    pulses[1]?.beat();
+    ended = look() === null ? null : tick;
+  }
+  for (const pulse of pulses) pulse.end();
+  return ended;
+}
+
+for (const [what, timeAt, end] of [
+  ['runs without end', (tick: number) => ({ cpuMs: 500 * tick, isRunnable: true }), 20],
+  ['waits for something without end', () => ({ cpuMs: 0, isRunnable: false }), 20],
+  ['gets half of a processor', (tick: number) => ({ cpuMs: 250 * tick, isRunnable: true }), 39],
+  ['gets no processor', () => ({ cpuMs: 0, isRunnable: true }), null],
+] as const) {
+  test(`a silent thread that ${what} ${end === null ? 'does not end the process' : `ends the process after ${end} ticks`}`, () => {
+    assert.equal(endOf(timeAt), end);
+  });
+}
 
 async function endedByWatchdog(server: ChildServer, where: string): Promise<void> {
   const { code, signal, stderr } = await server.ended;

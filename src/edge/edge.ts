@@ -16,6 +16,7 @@ import type { EdgeSettings } from './edge-config.ts';
 import type { EventReaders } from './event-readers.ts';
 import type { EdgeMetrics } from './metrics.ts';
 import type { RateLimits } from './rate-limit.ts';
+import type { RequestQueue } from './request-queue.ts';
 import type { UnprovenBodies } from './unproven-bodies.ts';
 
 /** Functions that render documents as the content of live pages. */
@@ -25,6 +26,7 @@ export type LiveRenderers = Readonly<
 
 export interface Edge {
   readonly settings: EdgeSettings;
+  readonly queue: RequestQueue;
   readonly call: Call;
   readonly documents: DocumentCache;
   /** The end offsets of the versions of the revocation list. */

@@ -11,7 +11,8 @@ import type { Edge } from './edge.ts';
 import type { Query } from './query.ts';
 import { acceptsGzip, prefersHtml, type Reply } from './reply.ts';
 import { noteForwarded, type RequestHead, sourceAddress } from './request-head.ts';
-import type { Route, RouteRequest, StreamHead } from './route.ts';
+import type { Line } from './request-queue.ts';
+import type { Client, Route, RouteRequest, StreamHead } from './route.ts';
 import { decodePath, type Match, matchedPath, type Router } from './router.ts';
 
 /** A request whose head was read and whose body is still arriving. */
@@ -33,6 +34,8 @@ export interface Exchange {
   readonly query: string;
   readonly remoteAddr: string;
   readonly match: Match | 'undecodable';
+  /** The line in which the request waits; null if it does not wait. */
+  readonly line: Line | null;
   readonly operatorHeaders: OperatorHeaders | null;
   readonly nodeProof: string;
   /** The header of a heartbeat session; empty if there is none. */
@@ -67,6 +70,8 @@ export type StepResult = Reply | null | Promise<Reply | null>;
 /** The body of a request that has none, or whose body was read. */
 export const NO_BYTES = new Uint8Array(0);
 
+/** The HTTP library may accept a longer one if it arrives at once. */
+const LONGEST_TARGET = 4096;
 /** Answered even while the process stops. */
 const LIVENESS_PATH = '/healthz';
 const NO_QUERY: Query = {};
@@ -76,7 +81,8 @@ const HOST = /^[A-Za-z0-9.:[\]_-]{1,255}$/;
 
 export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): Exchange {
   const { proxyHops, corsOrigins } = edge.settings;
-  const decodedPath = decodePath(head.path);
+  const isTooLong = head.path.length + head.query.length > LONGEST_TARGET;
+  const decodedPath = isTooLong ? null : decodePath(head.path);
   const match =
     decodedPath === null ? 'undecodable' : findRoute(head.method, matchedPath(head.path));
   const route = routeOf(match);
@@ -87,6 +93,7 @@ export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): 
     prefersHtml(head.header('accept'));
   const isRefused = edge.draining.refusesWork && route?.path !== LIVENESS_PATH;
   if (proxyHops === 0 && route !== null && countsByAddress(edge, route)) noteForwarded(edge, head);
+  const operatorHeaders = route === null ? null : operatorHeadersOf(route, head);
   return {
     isRefused,
     takesBody: route !== null && !isRead && !isRefused,
@@ -95,11 +102,12 @@ export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): 
     started: edge.runtime.elapsed(),
     method: head.method,
     path: decodedPath ?? head.path,
-    rawPath: head.path,
+    rawPath: isTooLong ? head.path.slice(0, LONGEST_TARGET) : head.path,
     query: head.query,
     remoteAddr: sourceAddress(head, proxyHops),
     match,
-    operatorHeaders: route === null ? null : operatorHeadersOf(route, head),
+    line: isRefused || route === null ? null : operatorHeaders === null ? route.line : 'operator',
+    operatorHeaders,
     nodeProof: route?.access === 'node' ? head.header('x-mesh-node-proof') : '',
     session: route?.hasSessions === true ? head.header('x-mesh-session') : '',
     isRepeat: route?.keepsAnswer === true && head.header('x-mesh-retry') === '1',
@@ -117,6 +125,7 @@ export function received(
   exchange: Exchange,
   { route, params }: Extract<Match, { readonly route: Route }>,
   body: Received['body'],
+  client: Client,
 ): Received {
   const request = {
     method: route.method,
@@ -134,6 +143,7 @@ export function received(
     wantsErrorPage: exchange.wantsErrorPage,
     operator: null,
     node: null,
+    client,
   };
   return { exchange, route, body, headers: null, request };
 }

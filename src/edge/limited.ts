@@ -9,10 +9,14 @@ import { type Reply, refusalReply } from './reply.ts';
 import { addressBlock } from './request-head.ts';
 import type { RouteRequest } from './route.ts';
 
+/** Parameters that neither search, sort nor filter: whoever reads a whole list sends them with each page of it. */
+const SEARCHES = /(?:^|&)(?!(?:limit|cursor)=)[^&]/;
+
 /** Counts a request in the limit of its route. */
 export function takeLimit(edge: Edge, received: Received): StepResult {
   const { limit } = received.route;
   if (limit === 'none' || !edge.limits.isOn(limit)) return null;
+  if (limit === 'SEARCH' && !SEARCHES.test(received.exchange.query)) return null;
   return withAnswer(edge.limits.take(limit, limitKey(received), received.request.now), (seconds) =>
     seconds > 0 ? limited(edge, limit, seconds) : null,
   );

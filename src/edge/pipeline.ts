@@ -44,7 +44,7 @@ import {
   type Reply,
   refusalReply,
 } from './reply.ts';
-import type { Route } from './route.ts';
+import type { Client, Route } from './route.ts';
 import type { Match } from './router.ts';
 import type { ReceivedBody } from './uploads.ts';
 
@@ -83,9 +83,10 @@ export function finishExchange(
   edge: Edge,
   exchange: Exchange,
   body: ReceivedBody,
+  client: Client,
 ): FinishedReply | Promise<FinishedReply> {
   try {
-    const reply = replyTo(edge, exchange, body);
+    const reply = replyTo(edge, exchange, body, client);
     if (!(reply instanceof Promise)) return finished(edge, exchange, reply);
     return reply.then(
       (settled) => finished(edge, exchange, settled),
@@ -96,7 +97,12 @@ export function finishExchange(
   }
 }
 
-function replyTo(edge: Edge, exchange: Exchange, body: ReceivedBody): Reply | Promise<Reply> {
+function replyTo(
+  edge: Edge,
+  exchange: Exchange,
+  body: ReceivedBody,
+  client: Client,
+): Reply | Promise<Reply> {
   const { match } = exchange;
   if (exchange.isRefused) return refusalReply('shutting_down');
   if (exchange.cors?.isPreflight === true) return preflightReply();
@@ -104,7 +110,7 @@ function replyTo(edge: Edge, exchange: Exchange, body: ReceivedBody): Reply | Pr
   if (typeof match === 'string' || 'allow' in match) return unmatched(edge, exchange, match);
   if (body === 'dropped') return refusalReply('request_timeout');
   const steps = exchange.operatorHeaders === null ? STEPS : OPERATOR_STEPS;
-  return take(steps, 0, edge, received(exchange, match, body));
+  return take(steps, 0, edge, received(exchange, match, body, client));
 }
 
 /** Runs the steps from `first` on, synchronously until a step returns a promise. */
@@ -118,11 +124,23 @@ function take(
     const reply = steps[at]?.(edge, received) ?? null;
     if (reply instanceof Promise) {
       if (received.body !== 'too_large') received.body = Buffer.from(received.body);
-      return reply.then((settled) => settled ?? take(steps, at + 1, edge, received));
+      return reply.then((settled) => settled ?? takeInSlice(steps, at + 1, edge, received));
     }
     if (reply !== null) return reply;
   }
   throw new Error('The last step has no reply');
+}
+
+/** Many requests may have waited for the same message of another thread. What follows is cheap only for nodes. */
+function takeInSlice(
+  steps: readonly Step[],
+  first: number,
+  edge: Edge,
+  received: Received,
+): Reply | Promise<Reply> {
+  const next = () => take(steps, first, edge, received);
+  const { line } = received.exchange;
+  return line === null || line === 'node' ? next() : edge.queue.turn().then(next);
 }
 
 function unmatched(

@@ -340,33 +340,35 @@ function heldEtag(ifNoneMatch: string, etag: string, isCompressible: boolean): s
  * document.
  */
 function matchesEtag(ifNoneMatch: string, etag: string): boolean {
-  return ifNoneMatch === etag || fresh({ 'if-none-match': ifNoneMatch }, { etag });
+  if (ifNoneMatch === etag) return true;
+  if (ifNoneMatch.length > LONGEST_PARSED) return false;
+  return fresh({ 'if-none-match': ifNoneMatch }, { etag });
 }
 
 /** The form that nearly all clients send. Searching for it takes 50 ns, a `Negotiator` 400 to 1,100 ns. */
 const NAMES_GZIP = /(?:^|,)\s*gzip\s*(?:,|$)/;
 
+/** Browsers send about 150 characters in each of the headers that are parsed. A longer one counts as absent. */
+const LONGEST_PARSED = 1000;
+
 /** Whether an Accept-Encoding accepts gzip. */
 export function acceptsGzip(acceptEncoding: string): boolean {
-  if (acceptEncoding === '') return false;
+  if (acceptEncoding === '' || acceptEncoding.length > LONGEST_PARSED) return false;
   if (NAMES_GZIP.test(acceptEncoding)) return true;
   const negotiator = new Negotiator({ headers: { 'accept-encoding': acceptEncoding } });
   return negotiator.encodings(['gzip']).length > 0;
 }
 
-/** Browsers send about 150 characters. */
-const LONGEST_ACCEPT = 1000;
-
 /** Whether an Accept header prefers a page; JSON is the default. */
 export function prefersHtml(accept: string): boolean {
-  if (!/text\/(?:html|\*)/i.test(accept) || accept.length > LONGEST_ACCEPT) return false;
+  if (accept.length > LONGEST_PARSED || !/text\/(?:html|\*)/i.test(accept)) return false;
   const negotiator = new Negotiator({ headers: { accept } });
   return negotiator.mediaType(['application/json', 'text/html']) === 'text/html';
 }
 
 /** Whether an Accept header prefers lines of JSON; server-sent events are the default. */
 export function prefersLines(accept: string): boolean {
-  if (!/ndjson/i.test(accept) || accept.length > LONGEST_ACCEPT) return false;
+  if (accept.length > LONGEST_PARSED || !/ndjson/i.test(accept)) return false;
   const negotiator = new Negotiator({ headers: { accept } });
   return (
     negotiator.mediaType(['text/event-stream', 'application/x-ndjson']) !== 'text/event-stream'

@@ -128,10 +128,16 @@ export function addressBlock(address: string): string {
 
 function forwardedAddress(head: RequestHead, proxyHops: number): string | null {
   if (proxyHops === 0) return null;
-  const hops = head.headerLines('x-forwarded-for').join(',').split(',');
-  const claimed = hops[Math.max(0, hops.length - proxyHops)] ?? '';
-  return normalAddress(withoutPort(claimed.trim()));
+  const header = head.headerLines('x-forwarded-for').join(',').slice(-LONGEST_READ);
+  const hops = header.split(',');
+  const claimed = (hops[Math.max(0, hops.length - proxyHops)] ?? '').trim();
+  return claimed.length > LONGEST_ADDRESS ? null : normalAddress(withoutPort(claimed));
 }
+
+/** Trusted proxies write at the end; anything before that is a claim of the client, and may be of any length. */
+const LONGEST_READ = 4096;
+/** An IPv6 address in brackets, with a zone and a port, is shorter. */
+const LONGEST_ADDRESS = 100;
 
 /** An IPv6 address is in brackets if a port follows; some proxies add the client's port. */
 const BRACKETED = /^\[([0-9a-f:.]*:[0-9a-f:.]*)\](?::\d{1,5})?$/i;

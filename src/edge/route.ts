@@ -7,10 +7,15 @@ import {
   type OperatorCallName,
 } from '../protocol/contract/calls.ts';
 import type { Input, NodeClaim, OperatorClaim } from '../protocol/contract/claims.ts';
-import type { RouteDescription } from '../protocol/route-description.ts';
+import {
+  isOperatorRoute,
+  type RouteDescription,
+  waitsForSlice,
+} from '../protocol/route-description.ts';
 import type { SignedRequest } from './auth/signed-request.ts';
 import type { Edge } from './edge.ts';
 import type { Reply } from './reply.ts';
+import type { Line } from './request-queue.ts';
 
 /** Headers that the reader of a stream may send in addition to its query. */
 export interface StreamHead {
@@ -38,6 +43,12 @@ export interface RouteRequest extends SignedRequest {
   readonly node: NodeClaim | null;
   /** Set on operator routes, and on public routes called with operator headers. */
   readonly operator: OperatorClaim | null;
+  /** Work for a client that has disconnected is in vain. */
+  readonly client: Client;
+}
+
+export interface Client {
+  readonly aborted: boolean;
 }
 
 /** The key whose possession a request to a node route proves. */
@@ -94,19 +105,30 @@ export const PUBLIC_PAGE = {
 export interface Route extends RouteDescription, Handled {
   /** Null if the edge answers by itself. */
   readonly call: CallName | null;
+  /** The line in which requests without the headers of an operator wait; null if they do not wait. */
+  readonly line: Line | null;
 }
 
 /** Derives the access class of a route from its call, and whether its answers are kept. */
 export function withAccess(entry: RouteEntry): Route {
-  if (entry.call === undefined) return { ...entry, call: null, keepsAnswer: false };
-  const { access } = CALLS[entry.call];
+  if (entry.call === undefined) {
+    return { ...entry, call: null, keepsAnswer: false, line: lineOf(entry) };
+  }
   const isKept = keepsAnswer(entry.call);
+  const access = entry.operatorCall === undefined ? CALLS[entry.call].access : 'public-or-operator';
   return {
     ...entry,
-    access: entry.operatorCall === undefined ? access : 'public-or-operator',
+    access,
     keepsAnswer: isKept,
     refusals: isKept ? [...entry.refusals, 'already_done'] : entry.refusals,
+    line: lineOf({ ...entry, access }),
   };
+}
+
+function lineOf(route: Omit<RouteDescription, 'keepsAnswer'>): Line | null {
+  if (!waitsForSlice(route)) return null;
+  if (route.access === 'node') return 'node';
+  return isOperatorRoute(route) ? 'operator' : 'public';
 }
 
 /** Returns the claim on a route that only operators can reach. */

@@ -5,7 +5,6 @@
  */
 
 import type { HttpResponse } from 'uWebSockets.js';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FinishedReply } from './pipeline.ts';
 import { isPiecewise, isStream, type PiecewiseBody } from './reply.ts';
 import { type Closing, closingLine, writeHead, writeReply, writeWithoutBody } from './response.ts';
@@ -17,6 +16,7 @@ export function sendReply(
   method: string,
   reply: FinishedReply,
   closing: Closing,
+  turn: () => Promise<void>,
 ): Promise<void> | null {
   const { res, aborted } = taker;
   const { body } = reply;
@@ -36,7 +36,7 @@ export function sendReply(
     return null;
   }
   res.cork(() => writeHead(res, reply, closingLine(closing)));
-  if (isPiecewise(body)) return sendPieces(taker, body);
+  if (isPiecewise(body)) return sendPieces(taker, body, turn);
   // A stream may never end, so nothing waits for it.
   body.begin(taker);
   return null;
@@ -51,11 +51,16 @@ export interface PieceTaker {
 }
 
 /**
- * Sends each piece after the client has accepted the previous one. Resolves once nothing more can be sent. If a body
+ * Sends each piece after the client has accepted the previous one, and in a slice, no matter how fast this client reads
+ * and how many others do. Resolves once nothing more can be sent. If a body
  * cannot be completed, the connection is closed, so that the client does not consider it complete. `Connection: close`
  * is sent only in the headers: if asked to close at the end, uWebSockets.js would write it between the pieces.
  */
-async function sendPieces(taker: PieceTaker, body: PiecewiseBody): Promise<void> {
+async function sendPieces(
+  taker: PieceTaker,
+  body: PiecewiseBody,
+  turn: () => Promise<void>,
+): Promise<void> {
   const { res } = taker;
   const room = roomIn(taker);
   try {
@@ -65,9 +70,9 @@ async function sendPieces(taker: PieceTaker, body: PiecewiseBody): Promise<void>
         if (!taker.aborted) res.cork(() => res.end());
         return;
       }
-      // Yield between two pieces, no matter how fast this client reads. An empty chunk would end the body.
-      const isTaken = piece === '' || taker.aborted || sendPiece(res, piece);
-      await (isTaken ? nextTurn() : room());
+      // An empty chunk would end the body.
+      if (piece !== '' && !taker.aborted && !sendPiece(res, piece)) await room();
+      await turn();
     }
     body.abandon();
   } catch {

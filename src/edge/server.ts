@@ -9,8 +9,7 @@ import { createRequire } from 'node:module';
 import type { TlsFiles } from '../base/tls/pair.ts';
 import { openApps } from './apps.ts';
 import type { Edge } from './edge.ts';
-import { type Exchange, hasOneLength, NO_BYTES, openExchange, routeOf } from './exchange.ts';
-import { createNodeQueue, type NodeQueue } from './node-queue.ts';
+import { type Exchange, hasOneLength, NO_BYTES, openExchange } from './exchange.ts';
 import { type FinishedReply, finishExchange, shedExchange } from './pipeline.ts';
 import { createPeers, UwsRequestHead } from './request-head.ts';
 import { orCut } from './response.ts';
@@ -44,6 +43,7 @@ interface Answers {
   isDraining: boolean;
   /** Answers of this turn of the event loop. */
   ready: Ready[];
+  turn(): Promise<void>;
 }
 
 interface Ready {
@@ -74,17 +74,10 @@ export function listen(edge: Edge, routes: readonly Route[], options: ListenOpti
   const uws = loadUws();
   const findRoute = createRouter(routes);
   const traffic = createTraffic();
-  const answers: Answers = { traffic, isDraining: false, ready: [] };
+  const answers: Answers = { traffic, isDraining: false, ready: [], turn: edge.queue.turn };
   const peers = createPeers();
   const uploads = createUploads(UPLOAD_LIMITS);
-  const nodes = createNodeQueue<Connection>({
-    longestWaitMs: edge.settings.longestWaitMs,
-    elapsed: edge.runtime.elapsed,
-    schedule: setImmediate,
-    answer: (connection, body) => answer(edge, answers, connection, body),
-    shed: (connection) => shed(edge, answers, connection),
-    send: () => sendAll(answers),
-  });
+  edge.queue.onSlice(() => sendAll(answers));
   omitLibraryName(uws);
   const { proxyHops, maxConnections } = edge.settings;
   const viewers = createViewers(edge, {
@@ -111,12 +104,12 @@ export function listen(edge: Edge, routes: readonly Route[], options: ListenOpti
     if (mayHaveBody(exchange, proxyHops) && !hasOneLength(head, proxyHops)) {
       answer(edge, answers, connection, 'ambiguous');
     } else if (!exchange.takesBody) {
-      answer(edge, answers, connection, NO_BYTES);
+      received(edge, answers, connection, NO_BYTES);
     } else if (Number(req.getHeader('content-length')) > bytesRead(exchange.maxBodyBytes)) {
       answer(edge, answers, connection, 'too_large');
     } else {
       connection.onGone = uploads.receive(res, exchange.maxBodyBytes, (body) =>
-        received(edge, answers, nodes, connection, body),
+        received(edge, answers, connection, body),
       );
     }
   }
@@ -157,19 +150,21 @@ export function listen(edge: Edge, routes: readonly Route[], options: ListenOpti
 }
 
 /** Called with the head and the complete body of a request, or the reason why it is incomplete. */
-function received(
-  edge: Edge,
-  answers: Answers,
-  nodes: NodeQueue<Connection>,
-  connection: Connection,
-  body: ReceivedBody,
-): void {
-  if (typeof body === 'string' || routeOf(connection.exchange.match)?.access !== 'node') {
+function received(edge: Edge, answers: Answers, connection: Connection, body: ReceivedBody): void {
+  const { line } = connection.exchange;
+  if (line === null || typeof body === 'string' || edge.queue.isFree(line)) {
     answer(edge, answers, connection, body);
-  } else {
-    const leave = nodes.take(connection, body);
-    if (leave !== null) connection.onGone = leave;
+    return;
   }
+  // The bytes of an uncopied body become invalid when this call returns.
+  const copy = Buffer.from(body);
+  const leave = edge.queue.wait(line, {
+    run: () => answer(edge, answers, connection, copy),
+    shed: () => shed(edge, answers, connection),
+    bytes: copy.byteLength,
+  });
+  if (leave === null) shed(edge, answers, connection);
+  else connection.onGone = leave;
 }
 
 function answer(edge: Edge, answers: Answers, connection: Connection, body: ReceivedBody): void {
@@ -177,8 +172,10 @@ function answer(edge: Edge, answers: Answers, connection: Connection, body: Rece
   connection.onGone = null;
   // The rest of an interrupted body would be read as the next request.
   const isCutShort = typeof body === 'string';
-  const reply = finishExchange(edge, connection.exchange, body);
+  const { exchange } = connection;
+  const reply = finishExchange(edge, exchange, body, connection);
   if (reply instanceof Promise) {
+    if (exchange.line !== null) edge.queue.began(exchange.line, reply);
     void reply.then((late) => sendSoon(answers, { connection, reply: late, isCutShort }));
   } else {
     sendSoon(answers, { connection, reply, isCutShort });
@@ -212,9 +209,12 @@ function sendAll(answers: Answers): void {
   for (const answer of ready) send(answers, answer);
 }
 
-function send({ traffic, isDraining }: Answers, { connection, reply, isCutShort }: Ready): void {
+function send(
+  { traffic, isDraining, turn }: Answers,
+  { connection, reply, isCutShort }: Ready,
+): void {
   const closing = isCutShort ? 'forced' : isDraining ? 'asked' : 'stays';
-  const sending = sendReply(connection, connection.exchange.method, reply, closing);
+  const sending = sendReply(connection, connection.exchange.method, reply, closing, turn);
   // Everything sent from now on is a copy.
   if (connection.generation !== null) traffic.read(connection.generation);
   if (sending === null) traffic.left();

@@ -81,10 +81,14 @@ export function createViewers(edge: Edge, { openExchange, leftHttp }: ViewersOpt
           const viewer = ws.getUserData();
           count(viewer, 1);
           ws.subscribe(ALIVE_TOPIC);
-          pages.first(viewer.topic, viewer.form, (message) => {
+          // However many viewers connect at once, each gets its first message in a slice.
+          void edge.queue.turn().then(() => {
             if (viewer.isGone) return;
-            ws.subscribe(channelOf(viewer.topic, viewer.form));
-            if (message !== null) ws.send(utf8(message));
+            pages.first(viewer.topic, viewer.form, (message) => {
+              if (viewer.isGone) return;
+              ws.subscribe(channelOf(viewer.topic, viewer.form));
+              if (message !== null) ws.send(utf8(message));
+            });
           });
         },
         close(ws) {

@@ -14,6 +14,7 @@ export const RATE_BUCKETS = [
   'POLICY_READ',
   'TRUST_PATH',
   'EXPLAIN',
+  'SEARCH',
   'HISTORY',
   'AGENTS',
   'AGENT_DELETE',
@@ -56,6 +57,8 @@ export interface RouteDescription {
   readonly hasLastCopy?: true;
   /** The answer depends on the URL under which the client reached this service. */
   readonly usesBaseUrl?: true;
+  /** Whether the service lives or is ready: answered before everything that waits. */
+  readonly isProbe?: true;
   /** The answer continues until either side ends it. */
   readonly isStream?: true;
   readonly summary: string;
@@ -109,6 +112,20 @@ export function maxBodyValues({ access }: RouteDescription): number | undefined 
   return access === 'public' ? PUBLIC_BODY_VALUES : undefined;
 }
 
-export function isOperatorRoute({ access }: RouteDescription): boolean {
+/**
+ * Whether requests of the route wait for a slice of their thread. Probes and documents that are kept as bytes do not. What
+ * a document with a last copy gained since a version is kept, too; any other query makes the answer.
+ */
+export function waitsForSlice({
+  isProbe,
+  hasEtag,
+  hasLastCopy,
+  query,
+}: Pick<RouteDescription, 'isProbe' | 'hasEtag' | 'hasLastCopy' | 'query'>): boolean {
+  const isKept = hasEtag === true && (query === undefined || hasLastCopy === true);
+  return isProbe !== true && !isKept;
+}
+
+export function isOperatorRoute({ access }: Pick<RouteDescription, 'access'>): boolean {
   return access === 'operator' || access === 'operator-privileged';
 }

@@ -11,6 +11,7 @@ import { type ManualTime, type Runtime, timeOf, withClocks } from '../base/runti
 import type { LabeledKey } from '../base/signer/authority-signer.ts';
 import type { MetricsReport } from '../edge/metrics.ts';
 import { createRateLimits } from '../edge/rate-limit.ts';
+import { createRequestQueue } from '../edge/request-queue.ts';
 import type { CommandReference } from '../pages/reference/command-reference.ts';
 import { type Call, UNAVAILABLE } from '../protocol/contract/calls.ts';
 import { documentText, publishedDocument } from '../protocol/contract/documents.ts';
@@ -31,7 +32,7 @@ import type { AuthorityCounts } from './metrics/state.ts';
 import { type Role, STARTING } from './role.ts';
 import { openServiceSigner } from './service-signer.ts';
 import { followSessionSecret } from './session-secrets.ts';
-import { AUTHORITY_SLOT, createBeats, startBeating } from './threads/beats.ts';
+import { AUTHORITY_SLOT, createBeats, createPulse } from './threads/beats.ts';
 import type { EdgeHost, EdgeThread } from './threads/edge-threads.ts';
 import type { StartWatchdog } from './threads/watchdog.ts';
 import { beginUpkeep } from './upkeep.ts';
@@ -132,6 +133,14 @@ export async function startAuthority(
 
   const instanceId = runtime.uuid();
   const limits = createRateLimits(config.rateLimits);
+  const beats = createBeats(config.threads === 1 ? 0 : config.threads);
+  const pulse = createPulse(beats, AUTHORITY_SLOT);
+  const queue = createRequestQueue({
+    longestWaitMs: config.longestWaitMs,
+    elapsed: runtime.elapsed,
+    schedule: setImmediate,
+    progress: pulse.beat,
+  });
   const signer = await openServiceSigner({
     config,
     logger,
@@ -145,6 +154,7 @@ export async function startAuthority(
     program: version,
     signer,
     publisher,
+    queue,
     limits,
     logger,
     metrics,
@@ -163,7 +173,6 @@ export async function startAuthority(
   const threads = startThreads(config, (index) =>
     options.startThread((cause) => fatal(`edge thread ${index + 1}`, cause)),
   );
-  const beats = createBeats(threads.length);
   const watchdog = options.startWatchdog({ beats, logLevel: level, logFormat: format }, (cause) =>
     fatal('watchdog thread', cause),
   );
@@ -242,6 +251,7 @@ export async function startAuthority(
     const here: Call = (instanceStatus === null && first?.call) || joined.callRouter.call;
     const host: EdgeHost = {
       call: here,
+      queue,
       relay: instanceStatus === null ? null : joined.callRouter.relay,
       publisher,
       limits: instanceStatus === null ? limits : joined.callRouter.limits,
@@ -285,8 +295,8 @@ export async function startAuthority(
       const derive = followSessionSecret({ signer, genesis, publisher, use });
       background.start('session_secret', SESSION_SECRET_MS, derive);
     }
-    const stopBeating = startBeating(beats, AUTHORITY_SLOT);
-    enders.push(stopBeating, background.stop);
+    pulse.begin();
+    enders.push(pulse.end, background.stop);
     lifecycle.enter('serving');
     beginUpkeep(background, {
       config,
@@ -346,7 +356,7 @@ export async function startAuthority(
             async close() {
               joined.close();
               await serving.close();
-              stopBeating();
+              pulse.end();
               await Promise.all([watchdog.end(), signer.close()]);
             },
           },

@@ -44,11 +44,12 @@ function serveHere(
   config: EdgeConfig,
   port: number,
 ): Front {
-  const { call, publisher, limits, viewers, beats, instanceStatus } = host;
+  const { call, queue, publisher, limits, viewers, beats, instanceStatus } = host;
   const documents = createDocumentCache(publisher.versions);
   publisher.follow(documents.take);
   const edge = serveEdge(config, port, {
     call,
+    queue,
     documents,
     revisionEnds: publisher.revisionEnds,
     limits,

@@ -9,6 +9,7 @@ import type { Runtime } from '../base/runtime.ts';
 import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
 import type { Instance } from '../edge/edge-config.ts';
 import type { LocalRateLimits } from '../edge/rate-limit.ts';
+import type { RequestQueue } from '../edge/request-queue.ts';
 import { type Call, onceConfirmed } from '../protocol/contract/calls.ts';
 import {
   createInstanceStatusMemory,
@@ -47,6 +48,8 @@ export interface InstancesOptions
   readonly program: string;
   readonly signer: AuthoritySigner;
   readonly publisher: DocumentPublisher;
+  /** The queue of this thread. */
+  readonly queue: RequestQueue;
   /** The rate limit counts of this instance, which apply to all instances while it is the writer. */
   readonly limits: LocalRateLimits;
   readonly logger: Logger;
@@ -191,7 +194,7 @@ export async function joinInstances(options: InstancesOptions): Promise<Instance
       noteWriter(instanceStatus.memory, epoch);
       leaseRemaining = remaining;
       const confirmed = onceConfirmed(call, heldSince, elapsed);
-      host?.startServing({ epoch, call: confirmed, limits, heldSince });
+      host?.startServing({ epoch, call: confirmed, queue: options.queue, limits, heldSince });
       callRouter.lead({ call: confirmed, limits, isHeld });
       logger.write('INFO', 'store', `This instance is the writer, as holder ${epoch} of the lease`);
     },

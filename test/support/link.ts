@@ -18,6 +18,7 @@ import {
 } from '../../src/server/link/host.ts';
 import { linkSecret } from '../../src/server/link/keys.ts';
 import { tlsWires } from '../../src/server/link/tls-wires.ts';
+import { patientQueue } from './request-queue.ts';
 
 const { elapsed, now } = systemRuntime;
 
@@ -65,7 +66,8 @@ export function openTestHost(
 /** Makes the host answer with `call`, as if the database had just confirmed it as the writer. */
 export function startServing(host: LinkHost, epoch: number, call: WriterAccess['call']): void {
   const limits = createRateLimits(NO_LIMITS);
-  host.startServing({ epoch, call, limits, heldSince: () => null });
+  const queue = patientQueue(elapsed);
+  host.startServing({ epoch, call, queue, limits, heldSince: () => null });
 }
 
 /** A follower's end of the link. */

@@ -65,7 +65,7 @@ export const agentRoutes: readonly RouteEntry[] = [
     method: 'GET',
     path: '/agents',
     call: 'listAgents',
-    limit: 'none',
+    limit: 'SEARCH',
     query: Type.Object({
       capability: filter('Tag that must match exactly; without it only the count is answered'),
       ...PAGE_QUERY,
@@ -73,14 +73,15 @@ export const agentRoutes: readonly RouteEntry[] = [
     summary: 'Agents with a capability, newest first; without one, their number',
     answer: AgentList,
     refusals: PAGE_REFUSALS,
-    async handle({ query }, edge) {
+    async handle(request, edge) {
+      const { query } = request;
       const capability = firstValue(query, 'capability') ?? '';
       if (capability === '') return answerReply(await edge.call('countAgents', null));
-      const page = openPage((request) =>
-        edge.call('listAgents', { filter: { capability }, ...request }),
+      const page = openPage((asked) =>
+        edge.call('listAgents', { filter: { capability }, ...asked }),
       );
       const before = `"capability":${jsonText(capability)},`;
-      return listReply({ member: 'agents', isCounted: true, before, page }, query);
+      return listReply({ member: 'agents', isCounted: true, before, page }, request);
     },
   },
   {

@@ -103,7 +103,7 @@ export const attestationRoutes: readonly RouteEntry[] = [
     method: 'GET',
     path: '/attestations',
     call: 'listAttestations',
-    limit: 'none',
+    limit: 'SEARCH',
     query: Type.Object({
       issuer_sovereign_id: filter('Only of this issuer'),
       subject_id: filter('Only about this subject'),
@@ -115,16 +115,15 @@ export const attestationRoutes: readonly RouteEntry[] = [
     summary: 'Issued attestations, oldest first',
     answer: AttestationList,
     refusals: PAGE_REFUSALS,
-    handle({ query }, edge) {
+    handle(request, edge) {
+      const { query } = request;
       const chosen = {
         issuer: firstValue(query, 'issuer_sovereign_id'),
         subject: firstValue(query, 'subject_id'),
         status: firstValue(query, 'status'),
       };
-      const page = openPage((request) =>
-        edge.call('listAttestations', { filter: chosen, ...request }),
-      );
-      return listReply({ member: 'attestations', isCounted: true, page }, query);
+      const page = openPage((asked) => edge.call('listAttestations', { filter: chosen, ...asked }));
+      return listReply({ member: 'attestations', isCounted: true, page }, request);
     },
   },
   {

@@ -94,7 +94,7 @@ export const certificateRoutes: readonly RouteEntry[] = [
         (input) => edge.call('listCertificates', { operator, input }),
         (next) => edge.call('readCertificatePage', next),
       );
-      return listReply({ member: 'certificates', isCounted: true, page }, request.query);
+      return listReply({ member: 'certificates', isCounted: true, page }, request);
     },
   },
   countRoute({

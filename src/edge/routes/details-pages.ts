@@ -45,6 +45,7 @@ export const detailsPageRoutes: readonly RouteEntry[] = [
   {
     ...PAGE,
     path: '/sovereign',
+    limit: 'SEARCH',
     query: Type.Object({
       id: filter(
         'Name of the sovereign, this one by default; of a long name `sha256:` and its hex digest',
@@ -73,6 +74,7 @@ export const detailsPageRoutes: readonly RouteEntry[] = [
   {
     ...PAGE,
     path: '/capability',
+    limit: 'SEARCH',
     query: Type.Object({
       name: filter('Tag that must match exactly'),
       cursor: filter('The place from which the next page begins'),
@@ -135,7 +137,7 @@ async function answerCapability(request: RouteRequest, edge: Edge): Promise<Repl
   const capability = given(request, 'name');
   if (capability === '') return htmlReply(capabilityPage('', null, networkOf(edge)), request);
   const page = openPage((asked) => edge.call('listAgents', { filter: { capability }, ...asked }));
-  const { rows, cursor } = await listedRows({ page }, request.query, AGENTS_OF_PAGE);
+  const { rows, cursor } = await listedRows({ page }, request, AGENTS_OF_PAGE);
   const agents = rows as readonly AgentDescriptor[];
   return htmlReply(capabilityPage(capability, { agents, cursor }, networkOf(edge)), request);
 }

@@ -134,7 +134,7 @@ export const inviteRoutes: readonly RouteEntry[] = [
         (input) => edge.call('listInvites', { operator, input }),
         (next) => edge.call('readInvitePage', next),
       );
-      return listReply({ member: 'invites', isCounted: true, page }, request.query);
+      return listReply({ member: 'invites', isCounted: true, page }, request);
     },
   },
   operatorRoute({

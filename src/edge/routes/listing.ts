@@ -4,6 +4,7 @@
  * added at the end are included.
  */
 import Type from 'typebox';
+import { Refusal } from '../../base/refusal.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import type { Input } from '../../protocol/contract/claims.ts';
 import type { FilteredPage, ListPlace, PageRequest } from '../../protocol/contract/pages.ts';
@@ -16,6 +17,7 @@ import {
   piecewiseReply,
   type Reply,
 } from '../reply.ts';
+import type { Client, RouteRequest } from '../route.ts';
 
 const MOST_ROWS = 1000;
 const ROWS_PER_PIECE = 250;
@@ -67,13 +69,16 @@ interface Page {
   readonly rows: string;
 }
 
-export async function listReply(listing: Listing, query: Query): Promise<Reply> {
+export async function listReply(
+  listing: Listing,
+  { query, client }: Pick<RouteRequest, 'query' | 'client'>,
+): Promise<Reply> {
   const limit = limitOf(query);
   const after = placeOf(query);
   const first = await listing.page(firstPage(limit, after));
   if (!first.ok) return answerReply(first);
   const page = pageIn(first.json);
-  if (typeof limit === 'number') return pageReply(listing, page, limit);
+  if (typeof limit === 'number') return pageReply(listing, page, limit, client);
   return page.next === null
     ? jsonReply(200, wholeText(listing, page))
     : piecewiseReply(restOf(listing, page));
@@ -132,12 +137,12 @@ function wholeText({ member, isCounted, before = '' }: Listing, page: Page): str
 /** One page of a list for an HTML page; an invalid cursor yields the first page. */
 export async function listedRows(
   listing: Pick<Listing, 'page'>,
-  query: Query,
+  { query, client }: Pick<RouteRequest, 'query' | 'client'>,
   limit: number,
 ): Promise<{ readonly rows: readonly unknown[]; readonly cursor: string | null }> {
   const after = placeOf(query);
   const first = await pageAfter(listing, after === 'invalid' ? null : after, limit);
-  const { next, rows } = await filledPage(listing, first, limit, Number.POSITIVE_INFINITY);
+  const { next, rows } = await filledPage(listing, first, limit, Number.POSITIVE_INFINITY, client);
   const cursor = next === null ? null : cursorOf(next);
   return { rows: JSON.parse(`[${rows}]`) as unknown[], cursor };
 }
@@ -147,18 +152,25 @@ async function filledPage(
   first: Page,
   limit: number,
   mostPieces: number,
+  client: Client,
 ): Promise<Page> {
   let page = first;
   for (let pieces = 1; pieces < mostPieces && page.next !== null; pieces += 1) {
     if (page.count >= limit || page.rows.length >= MOST_PAGE_CHARACTERS) break;
+    if (client.aborted) throw new Refusal('request_timeout');
     const { next, count, rows } = await pageAfter(listing, page.next, limit - page.count);
     page = { next, count: page.count + count, rows: joined(page.rows, rows) };
   }
   return page;
 }
 
-async function pageReply(listing: Listing, first: Page, limit: number): Promise<Reply> {
-  const page = await filledPage(listing, first, limit, MOST_PIECES);
+async function pageReply(
+  listing: Listing,
+  first: Page,
+  limit: number,
+  client: Client,
+): Promise<Reply> {
+  const page = await filledPage(listing, first, limit, MOST_PIECES, client);
   const text = wholeText(listing, page);
   if (page.next === null) return jsonReply(200, text);
   return jsonReply(

@@ -25,6 +25,7 @@ export const operatorPageRoutes: readonly RouteEntry[] = [
   {
     ...PUBLIC_PAGE,
     path: '/connectome',
+    limit: 'SEARCH',
     query: Type.Object({
       q: filter('Part of the name of either sovereign, or of the id'),
       state: Type.Optional(Type.Enum([...EDGE_STATES], { description: 'Lifecycle state' })),
@@ -46,6 +47,7 @@ export const operatorPageRoutes: readonly RouteEntry[] = [
   {
     ...PUBLIC_PAGE,
     path: '/atlas',
+    limit: 'SEARCH',
     query: Type.Object({
       q: filter('Part of the names of sovereigns to show'),
       state: Type.Optional(

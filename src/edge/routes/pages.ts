@@ -90,6 +90,7 @@ export const referenceRoutes: readonly RouteEntry[] = [
   {
     ...PUBLIC_PAGE,
     path: '/search',
+    limit: 'SEARCH',
     query: Type.Object({ q: filter('Words that must all be in a name, a path or a description') }),
     summary: 'Sovereigns, treaties, pages, routes and commands by parts of their names, as a page',
     refusals: ['service_not_ready'],

@@ -88,7 +88,7 @@ export const policyRoutes: readonly RouteEntry[] = [
         (input) => edge.call('readPolicyHistory', { operator, input }),
         (next) => edge.call('readPolicyPage', next),
       );
-      return listReply({ member: 'versions', isCounted: false, page }, request.query);
+      return listReply({ member: 'versions', isCounted: false, page }, request);
     },
   },
 ];

@@ -19,9 +19,19 @@ export function withDocument(
   edge: Edge,
   next: (document: PublishedDocument) => Reply | Promise<Reply>,
 ): Reply | Promise<Reply> {
-  return withAnswer(currentDocument(name, now, edge), (document) =>
+  return inTurn(edge, currentDocument(name, now, edge), (document) =>
     document === undefined ? refusalReply('service_not_ready') : next(document),
   );
+}
+
+/** Many requests may wait for the same document; what each makes of it is done in slices. */
+function inTurn<Awaited>(
+  edge: Edge,
+  made: Awaited | Promise<Awaited>,
+  next: (made: Awaited) => Reply | Promise<Reply>,
+): Reply | Promise<Reply> {
+  if (!(made instanceof Promise)) return next(made);
+  return made.then((late) => edge.queue.turn().then(() => next(late)));
 }
 
 /** Caches the last result computed from a document, as long as the document does not change. */
@@ -52,7 +62,7 @@ export function withGraph(
   next: (graph: PublishedGraph) => Reply | Promise<Reply>,
 ): Reply | Promise<Reply> {
   return withDocument('connectome', request, edge, (document) =>
-    withAnswer(graphIn(edge, document), next),
+    inTurn(edge, graphIn(edge, document), next),
   );
 }
 

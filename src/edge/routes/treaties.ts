@@ -176,7 +176,7 @@ name it.`,
     method: 'GET',
     path: '/recognition-treaties',
     call: 'listTreaties',
-    limit: 'none',
+    limit: 'SEARCH',
     query: Type.Object({
       issuer_sovereign_id: filter('Only of this issuer'),
       subject_sovereign_id: filter('Only with this subject'),
@@ -188,14 +188,15 @@ name it.`,
     summary: 'Persisted treaties with their lifecycle, oldest first',
     answer: TreatyList,
     refusals: PAGE_REFUSALS,
-    handle({ query }, edge) {
+    handle(request, edge) {
+      const { query } = request;
       const chosen = {
         issuer: firstValue(query, 'issuer_sovereign_id'),
         subject: firstValue(query, 'subject_sovereign_id'),
         status: firstValue(query, 'status'),
       };
-      const page = openPage((request) => edge.call('listTreaties', { filter: chosen, ...request }));
-      return listReply({ member: 'recognition_treaties', isCounted: true, page }, query);
+      const page = openPage((asked) => edge.call('listTreaties', { filter: chosen, ...asked }));
+      return listReply({ member: 'recognition_treaties', isCounted: true, page }, request);
     },
   },
   {

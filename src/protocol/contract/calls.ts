@@ -233,6 +233,14 @@ export function isRepeatable(name: CallName): boolean {
 }
 
 /**
+ * Whether a stranger has chosen what to ask, so that the answer has to be looked for. Calls without input are answered
+ * from what is known anyway.
+ */
+export function isQuestion(name: CallName, given: unknown): boolean {
+  return isRepeatable(name) && given !== null;
+}
+
+/**
  * The authority's knowledge is complete only while nobody else can write. A process that was suspended finds out here,
  * before it is notified.
  */

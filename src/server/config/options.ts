@@ -441,6 +441,11 @@ export const GROUPS = {
       '60/60',
       'explained trust paths, and pages about them, requested from an address',
     ),
+    ...limit(
+      'SEARCH',
+      '600/60',
+      'queries from an address that search, sort or filter lists, or pages about the recognition graph; paging through a list does not count',
+    ),
     ...limit('HISTORY', '120/60', 'requests for the history from an address'),
     ...limit('AGENTS', '30/60', 'agent registrations from an address'),
     ...limit('AGENT_DELETE', '30/60', 'agent removals from an address'),

@@ -5,6 +5,7 @@
 
 import type { Logger } from '../../base/log/logger.ts';
 import type { LocalRateLimits } from '../../edge/rate-limit.ts';
+import type { RequestQueue } from '../../edge/request-queue.ts';
 import type { Call } from '../../protocol/contract/calls.ts';
 import type { PublishedName } from '../../protocol/contract/documents.ts';
 import type { LinkedFollower } from '../../protocol/contract/instance-status.ts';
@@ -39,6 +40,8 @@ export interface LinkHostOptions {
 export interface WriterAccess {
   readonly epoch: number;
   readonly call: Call;
+  /** The queue of this thread. */
+  readonly queue: RequestQueue;
   readonly limits: LocalRateLimits;
   /**
    * Null if certainly nobody else could have written by this monotonic time; otherwise resolves with whether that is

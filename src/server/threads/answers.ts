@@ -1,8 +1,15 @@
 /** The answers to requests of edges and of other instances: how they are given, collected, sent and read. */
 import { problemText } from '../../base/log/problem.ts';
 import type { RateLimits } from '../../edge/rate-limit.ts';
+import type { RequestQueue } from '../../edge/request-queue.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
-import type { Call, CallName, CallOf } from '../../protocol/contract/calls.ts';
+import {
+  CALLS,
+  type Call,
+  type CallName,
+  type CallOf,
+  isQuestion,
+} from '../../protocol/contract/calls.ts';
 import { fromCloneable, toCloneable } from './cloneable.ts';
 import { answerLimit } from './limit-questions.ts';
 import type { Answers, Batch } from './messages.ts';
@@ -97,6 +104,8 @@ export type Relay = (heartbeats: Rows, outbox: Outbox) => boolean;
 /** The handler of requests from an edge or another instance. */
 export interface Answering {
   readonly call: Call;
+  /** The queue of this thread. */
+  readonly queue: RequestQueue;
   /** Only for edges. */
   readonly relay?: Relay | null;
   readonly limits: RateLimits;
@@ -128,13 +137,23 @@ function answerAll(
     }
   }
   for (let i = 0; i < requests.length; i += 3) {
-    const [id, name, question] = [requests[i], requests[i + 1], requests[i + 2]];
-    try {
-      reply(outbox, id, answerTo(String(name), question, host));
-    } catch (cause) {
-      outbox.fail(id, cause);
-    }
+    const [id, name, question] = [requests[i], String(requests[i + 1]), requests[i + 2]];
+    const run = () => {
+      try {
+        reply(outbox, id, answerTo(name, question, host));
+      } catch (cause) {
+        outbox.fail(id, cause);
+      }
+    };
+    // Few wait here, because an edge begins few at once.
+    const mustWait = isAskedFor(name, question) && !host.queue.isFree('public');
+    if (mustWait) host.queue.wait('public', { run, shed: null, bytes: 0 });
+    else run();
   }
+}
+
+function isAskedFor(name: string, question: unknown): boolean {
+  return Object.hasOwn(CALLS, name) && isQuestion(name as CallName, question);
 }
 
 /** Puts the answer into the outbox, now or when the promise settles. */

@@ -6,6 +6,7 @@ import type { ManualTime } from '../../base/runtime.ts';
 import type { EdgeConfig } from '../../edge/edge-config.ts';
 import type { MetricsReport } from '../../edge/metrics.ts';
 import type { RateLimits } from '../../edge/rate-limit.ts';
+import type { RequestQueue } from '../../edge/request-queue.ts';
 import type { Call } from '../../protocol/contract/calls.ts';
 import type { InstanceStatusMemory } from '../../protocol/contract/instance-status.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
@@ -45,6 +46,8 @@ export function edgeThreadOn(worker: Worker, onFailure: (cause: unknown) => void
 
 export interface EdgeHost {
   readonly call: Call;
+  /** The queue of the authority's thread. */
+  readonly queue: RequestQueue;
   /** Null if no other instance can write. */
   readonly relay: Relay | null;
   readonly publisher: DocumentPublisher;

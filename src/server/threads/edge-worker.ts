@@ -7,8 +7,9 @@ import { anchoredTime } from '../../base/clock.ts';
 import { createLogger } from '../../base/log/logger.ts';
 import { problemText } from '../../base/log/problem.ts';
 import { systemRuntime, timeOf, withClocks } from '../../base/runtime.ts';
+import { createRequestQueue } from '../../edge/request-queue.ts';
 import { type AuthorityLink, createAuthorityLink } from './authority-link.ts';
-import { startBeating } from './beats.ts';
+import { createPulse, type Pulse } from './beats.ts';
 import type { EdgeProcedures, FromEdge, Service, ToEdge } from './messages.ts';
 import { answerCall } from './rpc.ts';
 import { type ServingEdge, serveEdge } from './serving-edge.ts';
@@ -16,7 +17,7 @@ import { type ServingEdge, serveEdge } from './serving-edge.ts';
 interface Serving {
   readonly link: AuthorityLink;
   readonly edge: ServingEdge;
-  stopBeating(): void;
+  readonly pulse: Pulse;
 }
 
 const port = parentPort;
@@ -35,7 +36,7 @@ const PROCEDURES: EdgeProcedures = {
   close() {
     // Ending the thread with an open app would abort the process.
     current?.edge.close();
-    current?.stopBeating();
+    current?.pulse.end();
     current = null;
   },
   useTls: (files) => serving().edge.useTls(files),
@@ -75,8 +76,15 @@ async function serve({ config, port: httpPort, slot, shared }: Service): Promise
     destination: { write: link.log },
     now: runtime.now,
   });
+  const pulse = createPulse(shared.beats, slot);
   const edge = serveEdge(config, httpPort, {
     call: link.call,
+    queue: createRequestQueue({
+      longestWaitMs: config.longestWaitMs,
+      elapsed: runtime.elapsed,
+      schedule: setImmediate,
+      progress: pulse.beat,
+    }),
     documents: link.documents,
     revisionEnds: shared.revisionEnds,
     limits: link.limits,
@@ -87,6 +95,6 @@ async function serve({ config, port: httpPort, slot, shared }: Service): Promise
     instanceStatus: shared.instanceStatus,
     exposition: link.exposition,
   });
-  const stopBeating = startBeating(shared.beats, slot);
-  current = { link, edge, stopBeating };
+  pulse.begin();
+  current = { link, edge, pulse };
 }

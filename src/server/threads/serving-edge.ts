@@ -4,11 +4,13 @@ import type { DrainState, Edge } from '../../edge/edge.ts';
 import { type EdgeConfig, edgeSettings } from '../../edge/edge-config.ts';
 import { eventReadersOf } from '../../edge/event-readers.ts';
 import { createEdgeMetrics, type MetricsReport } from '../../edge/metrics.ts';
+import type { RequestQueue } from '../../edge/request-queue.ts';
 import { LIVE_RENDERERS } from '../../edge/routes/published-content.ts';
 import { ROUTES } from '../../edge/routes/table.ts';
 import { listen } from '../../edge/server.ts';
 import { createUnprovenBodies } from '../../edge/unproven-bodies.ts';
 import { notFoundPages } from '../../pages/not-found.ts';
+import { type Call, isQuestion } from '../../protocol/contract/calls.ts';
 import {
   type InstanceStatusMemory,
   instanceStatusIn,
@@ -26,13 +28,25 @@ export interface ServingEdge extends Omit<EdgeProcedures, 'serve' | 'flush'> {
 export interface ServingEdgeOptions
   extends Pick<
     Edge,
-    'call' | 'documents' | 'revisionEnds' | 'limits' | 'viewers' | 'runtime' | 'logger'
+    'call' | 'queue' | 'documents' | 'revisionEnds' | 'limits' | 'viewers' | 'runtime' | 'logger'
   > {
   readonly beats: Beats;
   /** Null if no other instance can write. */
   readonly instanceStatus: InstanceStatusMemory | null;
   /** The metrics of all edges; `report` returns those of this one. */
   exposition(report: () => Promise<MetricsReport>): Promise<string>;
+}
+
+/**
+ * What asks for something by name or filter goes on in a slice: the answers to many such calls may arrive at once, and
+ * one request may make many.
+ */
+function inSlices(call: Call, queue: RequestQueue): Call {
+  return (name, given) => {
+    const answer = call(name, given);
+    if (!isQuestion(name, given)) return answer;
+    return Promise.resolve(answer).then((late) => queue.turn().then(() => late));
+  };
 }
 
 export function serveEdge(
@@ -47,6 +61,7 @@ export function serveEdge(
   const sessions = createHeartbeatSessions({ lastsMs: config.heartbeatSession, runtime });
   const edge: Edge = {
     ...rest,
+    call: inSlices(rest.call, rest.queue),
     settings,
     sessions,
     unprovenBodies: createUnprovenBodies(),

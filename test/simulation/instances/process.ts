@@ -33,6 +33,7 @@ import { followSessionSecret } from '../../../src/server/session-secrets.ts';
 import { followList } from '../../../src/server/waiting.ts';
 import { acquireLease, type Lease } from '../../../src/store/postgresql/lease.ts';
 import type { StatePosition, Unit } from '../../../src/store/store.ts';
+import { patientQueue } from '../../support/request-queue.ts';
 import { type OpenAuthority, open } from '../authority-calls.ts';
 import type { KeyFolder } from '../key-folder.ts';
 import { type MemoryDisk, subjectsOn } from '../memory-disk.ts';
@@ -214,7 +215,7 @@ export async function startProcess(
     const heldSince = defect.answersUnconfirmed === true ? () => null : held.heldSince;
     const call = onceConfirmed(whileHeld(opened.call, held.isHeld), heldSince, elapsed);
     noteWriter(memory, epoch);
-    host.startServing({ epoch, call, limits, heldSince });
+    host.startServing({ epoch, call, queue: patientQueue(elapsed), limits, heldSince });
     callRouter.lead({ call, limits, isHeld: held.isHeld });
     every(KEYS_MS, opened.keepKeys);
     every(FLUSH_INTERVAL, opened.flush);
