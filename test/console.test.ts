@@ -9,7 +9,12 @@ import { canonicalJson } from '../src/base/json/write.ts';
 import type { Context } from '../src/console/context.ts';
 import { indentedJson } from '../src/console/json-text.ts';
 import { CONTACTS } from '../src/console/pages/contacts.ts';
-import { nodeQuery, parametersOf, searchesFor } from '../src/console/pages/node-filter.ts';
+import {
+  filtersFor,
+  nodeQuery,
+  parametersOf,
+  searchesFor,
+} from '../src/console/pages/node-filter.ts';
 import { findNodes } from '../src/console/pages/node-rows.ts';
 import { NODES } from '../src/console/pages/nodes.ts';
 import type { TestAuthority } from './support/authority.ts';
@@ -238,7 +243,7 @@ suite('nodes', () => {
     const context = { client, now: () => 0 } as unknown as Context;
     const show = (query: string) => CONTACTS.show(context, new URLSearchParams(query));
     const content = await show('role=role:client&status=any&label=rack');
-    assert.deepEqual(asked, [{ role: 'role:client', label: 'rack' }]);
+    assert.deepEqual(asked, [{ role: ['role:client'], label: ['rack'] }]);
     assert.match(content.lede ?? '', /more than 2,000 nodes.*names or addresses begin alike/);
     const { text } = content.body;
     assert.match(text, /Active: 2,000<.*Less than a week: 3</s);
@@ -310,6 +315,15 @@ suite('nodes', () => {
     assert.deepEqual(searchesFor(''), [{}]);
     assert.deepEqual(searchesFor('ABCD1234'), [{ cert_id: 'abcd1234' }, { name: '*ABCD1234*' }]);
     assert.deepEqual(searchesFor('web 1'), [{ name: '*web 1*' }]);
+    assert.deepEqual(searchesFor('env=dev rack=r3'), [
+      { label: ['env=dev rack=r3'] },
+      { label: ['env=dev', 'rack=r3'] },
+    ]);
+    assert.deepEqual(searchesFor('web-1, web-2')[1], { name: ['*web-1*', '*web-2*'] });
+    const both = { q: 'rack=r3', label: 'env=dev', role: 'role:a role:b', status: 'any' };
+    assert.deepEqual(filtersFor(nodeQuery(new URLSearchParams(both)), 0), [
+      { role: ['role:a', 'role:b'], label: ['env=dev', 'rack=r3'] },
+    ]);
     assert.deepEqual(searchesFor('webserver'), [
       { name: '*webserver*' },
       { hostname: '*webserver*' },

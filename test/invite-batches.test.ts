@@ -312,7 +312,7 @@ test('the cost of a batch does not depend on other invites, nor on those that we
   const page = listInvites(
     na,
     {
-      filter: { batch: 'small', status: null, fingerprint: null, name: null, label: null },
+      filter: { batch: 'small', status: null, fingerprint: null, names: [], labels: [] },
       after: null,
       limit: 9,
     },

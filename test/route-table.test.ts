@@ -358,6 +358,27 @@ const UNLIMITED = Object.fromEntries(
   ),
 );
 
+test('no value of a query parameter silently wins over another on any route', async () => {
+  const na = await shared();
+  let repeatable = 0;
+  for (const route of ROUTES) {
+    for (const [name, schema] of Object.entries<TSchema>(route.query?.properties ?? {})) {
+      const twice = `${examplePath(route)}?${name}=1&${name}=2`;
+      const answer = await ask(na, route, twice);
+      if (Type.IsArray(schema)) {
+        repeatable += 1;
+        assert.notEqual(outcome(answer), '400 repeated_parameter', twice);
+        continue;
+      }
+      assert.equal(outcome(answer), '400 repeated_parameter', twice);
+      assert.deepEqual(answer.body.error.details, { parameter: name });
+    }
+    const unknown = await ask(na, route, `${pathOf(route)}${route.isStream ? '&' : '?'}x=1&x=2`);
+    assert.notEqual(outcome(unknown), '400 repeated_parameter');
+  }
+  assert.ok(repeatable > 5, `${repeatable} parameters`);
+});
+
 suite('optional members may be empty', { concurrency: 1 }, () => {
   test('an empty query parameter counts as absent on every route', async () => {
     await using na = await startTestAuthority({ environment: UNLIMITED });

@@ -46,6 +46,7 @@ export const REFUSALS = {
     invalid_cursor: 'The cursor is not valid',
     bad_request: 'The request path cannot be decoded',
     too_many_parameters: coded('bad_request', 'The query has more than 100 parameters'),
+    repeated_parameter: 'A query parameter that may be given once is given twice',
     ambiguous_body: coded('bad_request', 'The length of the request body is ambiguous'),
     unknown_live_topic: coded('bad_request', 'topic must be dashboard or connectome'),
     invalid_json: 'The request body is not valid JSON',
@@ -63,6 +64,7 @@ export const REFUSALS = {
     invalid_hostname: 'hostname must be 1 to 253 letters, digits and . _ -',
     invalid_recipient_public_key: 'recipient_public_key must be base64 of 32 bytes',
     invalid_role: 'roles must be a list of role names this network allows',
+    too_many_roles: coded('invalid_role', 'At most 16 roles can be searched for'),
     missing_certificate_identity: 'cert_id and node_public_key are required',
     invalid_certificate_status: coded(
       'invalid_status',

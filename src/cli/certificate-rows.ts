@@ -1,28 +1,22 @@
 /** Filters and rows of certificates, shared by the commands for certificates and for nodes. */
 import type { Command } from 'commander';
-import { isInHealth } from '../authority/views/posture.ts';
-import { parseRequestTimestamp } from '../base/timestamp.ts';
+import { certificatePages } from '../client/certificate-search.ts';
 import { pagesOf } from '../client/list-pages.ts';
-import type { OperatorClient } from '../client/operator-client.ts';
-import { descriptionTest } from '../protocol/description-filter.ts';
-import {
-  type CertificateRow,
-  type CertificateStatusFilter,
-  isInUse,
-} from '../protocol/rows/certificate.ts';
-import { labelTexts } from '../protocol/rows/node-description.ts';
+import type { CertificateFilters, OperatorClient } from '../client/operator-client.ts';
+import type { CertificateRow, CertificateStatusFilter } from '../protocol/rows/certificate.ts';
 import {
   addDescriptionFilters,
   type DescriptionFilter,
   descriptionColumns,
 } from './descriptions.ts';
 import { eachOf } from './listing.ts';
-import { timeAgo, timeAhead } from './options.ts';
+import { collect, timeAgo, timeAhead } from './options.ts';
 import { wholeId, wholeKey } from './short-id.ts';
 import { type Column, column, idColumn, timeColumn } from './table.ts';
 
-export interface CertificateFilter extends DescriptionFilter {
-  readonly role?: string;
+/** The filters among the options of a command. */
+export interface FilterOptions extends DescriptionFilter {
+  readonly role?: readonly string[];
   readonly health?: string;
   readonly silentSince?: string;
   readonly hostname?: string;
@@ -43,7 +37,11 @@ export function addCertificateFilters(command: Command): Command {
       '--address <address>',
       'only nodes whose last contact came from an address that begins with this',
     )
-    .option('--role <role>', 'only certificates with this role')
+    .option(
+      '--role <role>',
+      'only certificates with this role, or any of these (repeatable)',
+      collect,
+    )
     .option(
       '--health <status>',
       'only nodes that report this status; unwell means any status but a healthy one',
@@ -60,8 +58,8 @@ export function addCertificateFilters(command: Command): Command {
     );
 }
 
-/** The filters among the options of a command, as the authority names them. */
-function filtersIn(options: CertificateFilter) {
+/** As the authority names them. */
+export function filtersIn(options: FilterOptions): CertificateFilters {
   return {
     status: options.status,
     role: options.role,
@@ -77,44 +75,9 @@ function filtersIn(options: CertificateFilter) {
 }
 
 /** Whether the options have any filter but a key. */
-export function isFiltered(options: CertificateFilter): boolean {
+export function isFiltered(options: FilterOptions): boolean {
   const { key: _, ...filters } = filtersIn(options);
   return Object.values(filters).some((filter) => filter !== undefined);
-}
-
-/** The rows of the authority that match, tested here too: an older authority does not know all filters. */
-export function certificatePages(
-  client: OperatorClient,
-  filter: CertificateFilter,
-): AsyncGenerator<readonly CertificateRow[], void> {
-  const filters = filtersIn(filter);
-  return pagesOf(
-    (page) => client.certificates({ ...filters, ...page }),
-    ({ certificates }) => certificates.filter((row) => isIn(row, filter)),
-  );
-}
-
-export function isIn(
-  row: CertificateRow,
-  { name, label, hostname, address, health, silentSince }: CertificateFilter,
-): boolean {
-  const described = { ...row, labels: labelTexts(row.labels ?? {}) };
-  const isWanted = descriptionTest({
-    name: name ?? null,
-    label: label ?? null,
-    hostname: hostname ?? null,
-  });
-  return (
-    (isWanted?.(described) ?? true) &&
-    (address === undefined || row.remote_addr.startsWith(address)) &&
-    (health === undefined || isInHealth(row.node_status, health)) &&
-    (silentSince === undefined || isSilentSince(row, silentSince))
-  );
-}
-
-function isSilentSince({ status, last_contact }: CertificateRow, time: string): boolean {
-  const since = parseRequestTimestamp(time);
-  return since !== null && isInUse(status) && Date.parse(last_contact) < since;
 }
 
 /** Returns the full certificate id for an id or unique prefix. */

@@ -1,17 +1,21 @@
 /** `mesh-na certificate`: looks up and revokes the certificates of nodes. */
 
 import { type Command, Option } from 'commander';
-import type { OperatorClient } from '../client/operator-client.ts';
+import { certificatePages, isStillMeant } from '../client/certificate-search.ts';
+import type { CertificateFilters, OperatorClient } from '../client/operator-client.ts';
 import type { Revocation } from '../protocol/answers/operators.ts';
 import { REVOCATION_REASONS, type RevocationReason } from '../protocol/records/revocation-list.ts';
-import { CERTIFICATE_STATUS_FILTERS, type CertificateRow } from '../protocol/rows/certificate.ts';
+import {
+  CERTIFICATE_STATUS_FILTERS,
+  type CertificateRow,
+  isAccepted,
+} from '../protocol/rows/certificate.ts';
 import {
   addCertificateFilters,
   CERTIFICATE_COLUMNS,
-  type CertificateFilter,
-  certificatePages,
+  type FilterOptions,
+  filtersIn,
   isFiltered,
-  isIn,
   wholeCertificateId,
   wholeNodeKey,
 } from './certificate-rows.ts';
@@ -34,7 +38,7 @@ export function addCertificateCommands(program: Command): void {
   defineRevoke(certificate.command('revoke'));
 }
 
-interface CertificateListOptions extends OperatorOptions, CertificateFilter, ListOptions {}
+interface CertificateListOptions extends OperatorOptions, FilterOptions, ListOptions {}
 
 function defineList(list: Command): void {
   list
@@ -62,8 +66,9 @@ function defineShow(show: Command): void {
 async function runList(options: CertificateListOptions): Promise<void> {
   const client = operatorClient(options);
   const { key } = options;
-  const filter = key === undefined ? options : { ...options, key: await wholeNodeKey(client, key) };
-  await printList(options, certificatePages(client, filter), {
+  const filters = filtersIn(options);
+  const found = key === undefined ? filters : { ...filters, key: await wholeNodeKey(client, key) };
+  await printList(options, certificatePages(client, found), {
     member: 'certificates',
     columns: CERTIFICATE_COLUMNS,
     none: 'No certificates.',
@@ -98,7 +103,7 @@ const REVOKED: Many<CertificateRow> = {
   columns: CERTIFICATE_COLUMNS,
 };
 
-interface RevokeOptions extends OperatorOptions, CertificateFilter, TableOptions {
+interface RevokeOptions extends OperatorOptions, FilterOptions, TableOptions {
   readonly reason?: RevocationReason;
   readonly dryRun?: boolean;
   readonly yesRevoke?: number;
@@ -198,41 +203,38 @@ async function endedBy(
 async function revokeMatching(options: RevokeOptions): Promise<void> {
   const { dryRun, reason } = options;
   const client = operatorClient(options);
-  const rows = (await allIn(client, options)).filter(
-    ({ status }) => status === 'active' || status === 'silent' || status === 'renewed',
-  );
+  const filters = filtersIn(options);
+  const rows = (await allIn(client, filters)).filter(({ status }) => isAccepted(status));
   if (dryRun) return printDryRun(REVOKED, rows, options);
   await assertMeant(REVOKED, rows, options.yesRevoke, options);
-  const revoked: string[] = [];
+  const revoked = new Set<string>();
   let leftAlone = 0;
   let last: Revocation | null = null;
   for (const { cert_id } of rows) {
     try {
-      const row = await client.certificate(cert_id);
-      if (row.status === 'revoked') continue;
-      // A node may report again, or be renamed, while other certificates are being revoked.
-      if (!isIn(row, options)) {
+      if (revoked.has(cert_id)) continue;
+      if (!(await isStillMeant(client, cert_id, filters))) {
         leftAlone += 1;
         continue;
       }
       last = await client.revoke({ cert_id, reason });
-      revoked.push(...(last.revoked_cert_ids ?? [cert_id]));
+      for (const id of last.revoked_cert_ids ?? [cert_id]) revoked.add(id);
     } catch (error) {
-      printNotice(`Revoked ${revoked.length} of ${rows.length} certificates before this failed`);
+      printNotice(`Revoked ${revoked.size} of ${rows.length} certificates before this failed`);
       throw error;
     }
   }
   printResult(
     options,
-    { count: revoked.length, revoked_cert_ids: revoked, ...asJson(last ?? {}) },
+    { count: revoked.size, revoked_cert_ids: [...revoked], ...asJson(last ?? {}) },
     [
-      `Certificates revoked: ${revoked.length}.`,
+      `Certificates revoked: ${revoked.size}.`,
       ...(leftAlone > 0 ? [`Not revoked, because they no longer match: ${leftAlone}.`] : []),
       ...(last === null ? [] : [listSentence(last)]),
     ],
   );
 }
 
-function allIn(client: OperatorClient, filter: CertificateFilter): Promise<CertificateRow[]> {
-  return rowsOf('Certificates', certificatePages(client, filter));
+function allIn(client: OperatorClient, filters: CertificateFilters): Promise<CertificateRow[]> {
+  return rowsOf('Certificates', certificatePages(client, filters));
 }

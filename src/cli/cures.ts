@@ -30,6 +30,8 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
     'Send the `next_cursor` of the previous page unchanged, or start over without it.',
   bad_request: 'Percent-encode the path as UTF-8.',
   too_many_parameters: 'Send at most 100 query parameters.',
+  repeated_parameter: 'Send the parameter in details.parameter once.',
+  too_many_roles: 'Send role at most 16 times.',
   ambiguous_body: 'Send one `Content-Length`, or `Transfer-Encoding: chunked`; check the proxy.',
   unknown_live_topic: 'Request `topic=dashboard` or `topic=connectome`.',
   foreign_origin:

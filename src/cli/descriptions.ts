@@ -1,5 +1,6 @@
 /** Names, labels and host names of nodes in options and lists. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { labelsOf } from '../protocol/description-filter.ts';
 import type { CertificateRow } from '../protocol/rows/certificate.ts';
 import {
   isLabel,
@@ -7,12 +8,13 @@ import {
   labelTexts,
   type NodeLabels,
 } from '../protocol/rows/node-description.ts';
+import { collectAll, collectAs, repeatable } from './options.ts';
 import type { Line } from './printable.ts';
 import { type Column, column } from './table.ts';
 
 export interface DescriptionFilter {
-  readonly name?: string;
-  readonly label?: string;
+  readonly name?: readonly string[];
+  readonly label?: readonly string[];
 }
 
 /** The members that are set. */
@@ -20,8 +22,16 @@ type Description = Pick<CertificateRow, 'name' | 'labels' | 'hostname'>;
 
 export function addDescriptionFilters(command: Command): Command {
   return command
-    .option('--name <pattern>', 'only nodes with this name; * stands for any text', nodeName)
-    .option('--label <label>', 'only nodes with this label: a key, or key=value', label);
+    .option(
+      '--name <pattern>',
+      'only nodes with this name, or any of these; * stands for any text (repeatable)',
+      collectAs(nodeName),
+    )
+    .option(
+      '--label <label>',
+      'only nodes with this label, and all others given: a key, or key=value (repeatable)',
+      collectAll(labels),
+    );
 }
 
 export function nodeName(text: string): string {
@@ -34,16 +44,21 @@ export function nodeName(text: string): string {
 /** Sets labels; repeatable. */
 export function labelOption(description: string): Option {
   return new Option('--label <key=value>', description).argParser(
-    (text: string, earlier: NodeLabels = {}) => {
+    repeatable((text: string, earlier: NodeLabels = {}) => {
       const mark = text.indexOf('=');
       if (mark < 0 || !isLabel(text)) throw new InvalidArgumentError(LABEL);
-      return { ...earlier, [text.slice(0, mark)]: text.slice(mark + 1) };
-    },
+      const key = text.slice(0, mark);
+      if (Object.hasOwn(earlier, key)) {
+        throw new InvalidArgumentError(`The label ${key} is given twice.`);
+      }
+      return { ...earlier, [key]: text.slice(mark + 1) };
+    }),
   );
 }
 
-function label(text: string): string {
-  if (isLabel(text)) return text;
+function labels(text: string): readonly string[] {
+  const all = labelsOf(text);
+  if (all.every(isLabel)) return all;
   throw new InvalidArgumentError(LABEL);
 }
 

@@ -2,6 +2,7 @@
 
 import { type Command, Option } from 'commander';
 import { systemRuntime } from '../base/runtime.ts';
+import { certificatePages } from '../client/certificate-search.ts';
 import { verifyText } from '../client/keys.ts';
 import { CERTIFICATE_PROBLEMS, certificateReason } from '../client/network-trust.ts';
 import type { OperatorClient, Roster } from '../client/operator-client.ts';
@@ -9,8 +10,8 @@ import { instantOf } from '../protocol/records/record.ts';
 import { isSignedByAny } from '../protocol/records/signed-record.ts';
 import {
   addCertificateFilters,
-  type CertificateFilter,
-  certificatePages,
+  type FilterOptions,
+  filtersIn,
   isFiltered,
 } from './certificate-rows.ts';
 import { descriptionColumns, descriptionIn } from './descriptions.ts';
@@ -231,7 +232,7 @@ async function runStatus(options: OfflineTrustOptions): Promise<void> {
   if (reason !== 'valid') throw failure(EXIT.refused, reason, '');
 }
 
-interface NodeListOptions extends OperatorOptions, CertificateFilter, ListOptions {}
+interface NodeListOptions extends OperatorOptions, FilterOptions, ListOptions {}
 
 /** `node list`. */
 function defineNodeList(list: Command): void {
@@ -258,11 +259,12 @@ async function runList(options: NodeListOptions): Promise<void> {
 /** Filters the list of certificates, because the roster has only active nodes. */
 async function filteredRoster(
   client: OperatorClient,
-  { silentSince, sort, limit, ...filter }: CertificateFilter & ListOptions,
+  options: FilterOptions & ListOptions,
 ): Promise<Roster> {
+  const { silentSince, sort, limit } = options;
   const pages = certificatePages(client, {
-    ...filter,
-    ...(silentSince === undefined ? { status: 'active' } : { silentSince }),
+    ...filtersIn(options),
+    ...(silentSince === undefined && { status: 'active' }),
   });
   // A list that is not sorted is read only as far as needed.
   const most = sort === undefined && limit !== undefined ? { limit } : {};

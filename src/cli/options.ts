@@ -119,14 +119,43 @@ export function wholeNumber(highest = Number.MAX_SAFE_INTEGER): (text: string) =
   };
 }
 
-/** Collects the values of a repeatable option. */
-export function collect(value: string, earlier: readonly string[] = []): readonly string[] {
-  return [...earlier, value];
+const REPEATABLE = new WeakSet<object>();
+
+/** Marks the parser of an option that collects its values. */
+export function repeatable<Parse extends (text: string, earlier: never) => unknown>(parse: Parse) {
+  REPEATABLE.add(parse);
+  return parse;
 }
+
+/** Collects the values of a repeatable option. */
+export const collect = collectAs((text) => text);
 
 /** Collects the parsed values of a repeatable option. */
 export function collectAs<T>(parse: (text: string) => T) {
-  return (text: string, earlier: readonly T[] = []): readonly T[] => [...earlier, parse(text)];
+  return collectAll((text) => [parse(text)]);
+}
+
+/** The same if one text can have several values. */
+export function collectAll<T>(parse: (text: string) => readonly T[]) {
+  return repeatable((text: string, earlier: readonly T[] = []): readonly T[] => [
+    ...earlier,
+    ...parse(text),
+  ]);
+}
+
+/** Refuses an option that is given twice, if it is not repeatable: one value would silently win over the other. */
+export function refuseRepeated(command: Command): void {
+  const given = new Set<string>();
+  for (const option of command.options) {
+    const { parseArg, negate } = option;
+    if ((option.isBoolean() && !negate) || (parseArg && REPEATABLE.has(parseArg))) continue;
+    command.on(`option:${option.name()}`, () => {
+      const name = option.attributeName();
+      if (given.has(name)) throw usageFailure(`${option.long} is given twice`);
+      given.add(name);
+    });
+  }
+  for (const each of command.commands) refuseRepeated(each);
 }
 
 export function publicKey(text: string): string {

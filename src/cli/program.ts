@@ -32,7 +32,7 @@ import { addInviteCommands } from './invite.ts';
 import { addLoadCommands } from './load.ts';
 import { addNodeCommands } from './node.ts';
 import { addOperatorKeyCommands } from './operator-key.ts';
-import { examples } from './options.ts';
+import { examples, refuseRepeated } from './options.ts';
 import { addPolicyCommands } from './policy.ts';
 import { addRecognitionPolicyCommands } from './recognition-policy.ts';
 import { addRestoreCommands } from './restore.ts';
@@ -94,5 +94,6 @@ export function buildProgram(): Command {
   program.commandsGroup('Measuring:');
   addLoadCommands(program);
   program.commandsGroup('Help:').helpCommand(true);
+  refuseRepeated(program);
   return program;
 }

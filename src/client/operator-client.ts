@@ -88,10 +88,13 @@ export type DescribeNodeRequest = {
   readonly labels?: LabelChanges | undefined;
 };
 
-/** `*` in names and host names stands for any text; a label is a key, or `key=value`. */
+/**
+ * `*` in names and host names stands for any text; a label is a key, or `key=value`. Of several names one has to be
+ * that of the node, and of several labels all.
+ */
 export type DescriptionFilters = {
-  readonly name?: string | undefined;
-  readonly label?: string | undefined;
+  readonly name?: string | readonly string[] | undefined;
+  readonly label?: string | readonly string[] | undefined;
 };
 
 export type InviteFilters = {
@@ -105,7 +108,8 @@ export type InviteFilters = {
 export type CertificateFilters = {
   /** `in_use` stands for active and silent. */
   readonly status?: CertificateStatusFilter | undefined;
-  readonly role?: string | undefined;
+  /** Any of them. */
+  readonly role?: string | readonly string[] | undefined;
   readonly expires_before?: string | undefined;
   /** A node's public key, or at least its first 8 characters. */
   readonly key?: string | undefined;

@@ -157,6 +157,8 @@ export function createRooms(
     if (!isRead && request.method !== 'POST') return plain(405, 'Only GET, HEAD and POST.');
     if (path === '/') return seeOther('./nodes');
     if (path === '/theme' && !isRead) return switchTheme(asked);
+    const repeated = [...query.keys()].find((name) => query.getAll(name).length > 1);
+    if (repeated !== undefined) return plain(400, `The address has ${repeated} twice.`);
     const context = await contextNow();
     if (path === '/do') {
       const action = ACTIONS.get(query.get('action') ?? '');

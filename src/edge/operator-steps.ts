@@ -12,7 +12,7 @@ import { parseBody } from './body.ts';
 import { type Edge, withAnswer } from './edge.ts';
 import { NO_BYTES, type Received, type StepResult } from './exchange.ts';
 import { countedFailure, limited, limitKey, takeLimit } from './limited.ts';
-import { parseQuery } from './query.ts';
+import { queryOf } from './query.ts';
 import { type Reply, refusalReply } from './reply.ts';
 import { addressBlock } from './request-head.ts';
 import { isLargeBody, type Sender } from './unproven-bodies.ts';
@@ -64,7 +64,7 @@ export function parseOperatorRequest(edge: Edge, received: Received): StepResult
   const { exchange, route, body, headers, request } = received;
   try {
     if (body === 'too_large') throw new Refusal('request_entity_too_large');
-    if (exchange.query !== '') request.query = parseQuery(exchange.query);
+    if (exchange.query !== '') request.query = queryOf(exchange.query, route);
     const isRead = headers?.verdict === 'valid' || !hasLargeBody(received);
     if (exchange.takesBody && isRead) request.body = parseBody(body, maxBodyValues(route));
     return null;

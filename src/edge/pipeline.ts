@@ -35,7 +35,7 @@ import {
   proveOperator,
   throttleFailed,
 } from './operator-steps.ts';
-import { parseQuery } from './query.ts';
+import { queryOf } from './query.ts';
 import {
   errorEnvelope,
   isPiecewise,
@@ -167,7 +167,7 @@ function refuseTooLarge(_edge: Edge, { body }: Received): null {
 }
 
 function parse(_edge: Edge, { exchange, route, body, request }: Received): null {
-  if (exchange.query !== '') request.query = parseQuery(exchange.query);
+  if (exchange.query !== '') request.query = queryOf(exchange.query, route);
   if (exchange.takesBody && body !== 'too_large') {
     request.body = parseBody(body, maxBodyValues(route));
   }

@@ -1,5 +1,7 @@
 import { parse } from 'node:querystring';
+import Type from 'typebox';
 import { Refusal } from '../base/refusal.ts';
+import type { RouteDescription } from '../protocol/route-description.ts';
 
 export type Query = { readonly [name: string]: readonly string[] };
 
@@ -25,7 +27,22 @@ export function parseQuery(text: string): Query {
   return query;
 }
 
-/** The first value of a parameter; null if it is absent or empty [core-4-1]. */
+/** The query of a request to a route. One of two values of a filter would silently win over the other. */
+export function queryOf(text: string, { query: declared }: Pick<RouteDescription, 'query'>): Query {
+  const query = parseQuery(text);
+  for (const [name, parameter] of Object.entries(declared?.properties ?? {})) {
+    if (Type.IsArray(parameter) || valuesOf(query, name).length <= 1) continue;
+    throw new Refusal('repeated_parameter', { parameter: name });
+  }
+  return query;
+}
+
+/** The only value of a parameter; null if it is absent or empty [core-4-1]. */
 export function firstValue(query: Query, name: string): string | null {
-  return query[name]?.[0] || null;
+  return valuesOf(query, name)[0] ?? null;
+}
+
+/** The values of a parameter that may be repeated; empty ones count as absent. */
+export function valuesOf(query: Query, name: string): readonly string[] {
+  return query[name]?.filter((value) => value !== '') ?? [];
 }

@@ -14,19 +14,25 @@ export interface Described {
 
 /** Tests descriptions; null if all of them pass. */
 export function descriptionTest({
-  name,
-  label,
+  names,
+  labels,
   hostname = null,
 }: DescriptionFilter & { readonly hostname?: string | null }):
   | ((described: Described | undefined) => boolean)
   | null {
-  if (name === null && label === null && hostname === null) return null;
-  const isName = name === null ? null : textTest(name);
+  if (names.length === 0 && labels.length === 0 && hostname === null) return null;
+  const nameTests = names.map(textTest);
   const isHostname = hostname === null ? null : textTest(hostname);
-  return (described = {}) =>
-    (isName === null || (described.name != null && isName(described.name))) &&
-    (isHostname === null || (described.hostname != null && isHostname(described.hostname))) &&
-    (label === null || hasLabel(described.labels ?? [], label));
+  return ({ name, hostname: reported, labels: own } = {}) =>
+    (names.length === 0 || (name != null && nameTests.some((isName) => isName(name)))) &&
+    (isHostname === null || (reported != null && isHostname(reported))) &&
+    labels.every((label) => hasLabel(own ?? [], label));
+}
+
+/** The labels in a text that has several, separated by commas or blanks: `env=prod,rack=r3`. */
+export function labelsOf(text: string): readonly string[] {
+  // A value can have commas and blanks, but what looks like the next label is one.
+  return text.split(/[,\s]+(?=[a-z0-9._/-]{1,63}=)/);
 }
 
 function hasLabel(labels: readonly string[], label: string): boolean {

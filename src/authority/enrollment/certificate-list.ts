@@ -5,9 +5,11 @@ import { Refusal } from '../../base/refusal.ts';
 import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
 import type { CertificateFilter } from '../../protocol/contract/inputs.ts';
 import { descriptionTest } from '../../protocol/description-filter.ts';
+import { isInHealth } from '../../protocol/node-health.ts';
 import {
   type CertificateRow,
   type CertificateStatus,
+  hasStatus,
   isInUse,
 } from '../../protocol/rows/certificate.ts';
 import type { Handler } from '../engine/admission.ts';
@@ -16,7 +18,6 @@ import { pageFrom } from '../engine/page.ts';
 import type { LastContact } from '../liveness/last-contact.ts';
 import type { Subject } from '../subjects/kinds.ts';
 import { beginningWith } from '../tables/sorted-texts.ts';
-import { isInHealth } from '../views/posture.ts';
 import { descriptionRow, lengthOfDescription } from './node-descriptions.ts';
 
 /** Approximate number of characters in a row, not counting its roles. */
@@ -116,18 +117,14 @@ function statusOf(
 function passes({ id, certificate, contact, status }: Listed, filter: CertificateFilter): boolean {
   const { nodePublicKey, roles, expiresAt } = certificate.context;
   return (
-    hasStatus(status, filter.status) &&
-    (filter.role === null || roles.includes(filter.role)) &&
+    (filter.status === null || hasStatus(status, filter.status)) &&
+    (filter.roles.length === 0 || filter.roles.some((role) => roles.includes(role))) &&
     (filter.expiresBefore === null || expiresAt < filter.expiresBefore) &&
     (filter.key === null || nodePublicKey.startsWith(filter.key)) &&
     (filter.certId === null || id.startsWith(filter.certId)) &&
     (filter.remoteAddr === null || contact.remoteAddr.startsWith(filter.remoteAddr)) &&
     (filter.silentSince === null || isInUse(status))
   );
-}
-
-function hasStatus(status: CertificateStatus, wanted: CertificateFilter['status']): boolean {
-  return wanted === 'in_use' ? isInUse(status) : (wanted ?? status) === status;
 }
 
 function lengthOf(na: Authority, { id, certificate }: Listed): number {

@@ -181,7 +181,10 @@ function nameOf({ by, value }: ContactBin): string {
 /** The list of its nodes, those that have been silent the longest first; null if no search finds them. */
 function addressOf({ by, value }: ContactBin, query: NodeQuery): string | null {
   const sorted = { sort: 'contact', isDescending: false, cursor: '' } as const;
-  if (by === 'label') return listOf(parametersOf(query, { ...sorted, label: value, meaning: 0 }));
+  if (by === 'label') {
+    const label = `${query.label} ${value}`.trim();
+    return listOf(parametersOf(query, { ...sorted, label, meaning: 0 }));
+  }
   const search = by === 'remote_addr' ? value : value.replace(/\*?$/, '*');
   const meaning = searchesFor(search).findIndex((each) => each[by] !== undefined);
   return meaning === -1 ? null : listOf(parametersOf(query, { ...sorted, search, meaning }));

@@ -2,7 +2,7 @@
 import type { AgentDescriptor } from '../../protocol/records/agent-descriptor.ts';
 import type { RevocationReason } from '../../protocol/records/revocation-list.ts';
 import { REVOCATION_REASONS } from '../../protocol/records/revocation-list.ts';
-import type { CertificateRow } from '../../protocol/rows/certificate.ts';
+import { type CertificateRow, isAccepted } from '../../protocol/rows/certificate.ts';
 import {
   isLabel,
   isNodeName,
@@ -12,7 +12,7 @@ import {
 import { type Action, type Field, FormProblem, type Plan } from '../action.ts';
 import type { Context } from '../context.ts';
 import { linesIn, textIn } from '../fields.ts';
-import { agentOf, certificatesOf, isAccepted } from './node-facts.ts';
+import { agentOf, certificatesOf } from './node-facts.ts';
 import { nodeAddress, nodeTitle } from './node-rows.ts';
 
 export const REASON: Field = {
@@ -91,8 +91,8 @@ async function revocation(
   reason: RevocationReason,
 ): Promise<Consequences> {
   const key = all[0]?.node_public_key ?? '';
-  const accepted = ended.filter(isAccepted);
-  const left = all.filter(isAccepted).length - accepted.length;
+  const accepted = ended.filter(({ status }) => isAccepted(status));
+  const left = all.filter(({ status }) => isAccepted(status)).length - accepted.length;
   return {
     effects: effectsOf(await agentOf(context, key), accepted, left, reason),
     typedNumber: reason === 'key_compromise' ? accepted.length : null,

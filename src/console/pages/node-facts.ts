@@ -25,8 +25,3 @@ export function agentOf({ publicClient }: Context, key: string): Promise<AgentDe
     throw error;
   });
 }
-
-/** Whether the network accepts the certificate. */
-export function isAccepted({ status }: CertificateRow): boolean {
-  return status === 'active' || status === 'silent' || status === 'renewed';
-}

@@ -2,6 +2,7 @@
 import { parseDuration } from '../../base/duration.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { CertificateFilters } from '../../client/operator-client.ts';
+import { labelsOf } from '../../protocol/description-filter.ts';
 import {
   CERTIFICATE_STATUS_FILTERS,
   type CertificateStatusFilter,
@@ -26,6 +27,12 @@ export interface NodeQuery {
   /** Which meaning of the searched text the cursor belongs to. */
   readonly meaning: number;
   readonly cursor: string;
+}
+
+/** Filters that can have several values have lists. */
+interface Search extends Omit<CertificateFilters, 'role' | 'label'> {
+  readonly role?: readonly string[];
+  readonly label?: readonly string[];
 }
 
 const LONGEST = 256;
@@ -75,53 +82,73 @@ export function parametersOf(query: NodeQuery, changed: Partial<NodeQuery> = {})
  */
 export function filtersFor(query: NodeQuery, now: number): readonly CertificateFilters[] {
   const filters = filtersOf(query, now);
-  return searchesFor(query.search)
-    .filter((search) =>
-      Object.entries(search).every(([name, value]) => (given(filters, name) ?? value) === value),
-    )
-    .map((search) => ({ ...withoutStatus(filters, search), ...search }));
+  return searchesFor(query.search).flatMap((search) => {
+    const { role = [], label = [] } = search;
+    if (role.some((each) => filters.role?.includes(each) === false)) return [];
+    const labels = [...(filters.label ?? []), ...label];
+    return {
+      ...withoutStatus(filters, search),
+      ...search,
+      ...(labels.length > 0 && { label: labels }),
+    };
+  });
 }
 
 /** What is named by its id or key is shown whatever has become of it, unless a status is chosen. */
-function withoutStatus(filters: CertificateFilters, search: CertificateFilters) {
+function withoutStatus(filters: Search, search: Search) {
   if (search.cert_id === undefined && search.key === undefined) return filters;
   const { status, ...others } = filters;
   return status === 'in_use' ? others : filters;
 }
 
-function given(filters: CertificateFilters, name: string): unknown {
-  return Object.entries(filters).find(([each]) => each === name)?.[1];
-}
-
 /** The filters for everything but the text that is searched. */
-function filtersOf(query: NodeQuery, now: number): CertificateFilters {
+function filtersOf(query: NodeQuery, now: number): Search {
   const { status, role, health, label, silent, lapsing } = query;
   const silentMs = durationMs(silent, 'Silent for');
   const lapsingMs = durationMs(lapsing, 'Expires within');
   return {
     ...(status !== null && { status }),
-    ...(role !== '' && { role }),
+    ...(role !== '' && { role: listIn(role) }),
     ...(health !== '' && { health }),
-    ...(label !== '' && { label }),
+    ...(label !== '' && { label: labelsOf(label) }),
     ...(silentMs !== null && { silent_since: formatInstant(now - silentMs) }),
     ...(lapsingMs !== null && { expires_before: formatInstant(now + lapsingMs) }),
   };
 }
 
-/** What a searched text can mean: an id, a key, an address, a label, a role, or part of a name or host name. */
-export function searchesFor(text: string): readonly CertificateFilters[] {
+/**
+ * What a searched text can mean: an id, a key, an address, labels, a role, or part of a name, of one of several names
+ * that are separated by commas, or of a host name.
+ */
+export function searchesFor(text: string): readonly Search[] {
   if (text === '') return [{}];
   if (ID.test(text)) return [{ cert_id: text.toLowerCase() }, { name: `*${text}*` }];
   if (KEY.test(text)) return [{ key: text }];
-  if (text.startsWith('role:')) return [{ role: text }];
-  if (text.includes('=')) return [{ label: text }];
-  const part = text.includes('*') ? text : `*${text}*`;
+  if (text.startsWith('role:')) return [{ role: listIn(text) }];
+  if (text.includes('=')) return labelSearches(text);
+  const part = partOf(text);
+  const names = text.split(',').map((each) => each.trim());
   return [
     ...(ADDRESS.test(text) ? [{ remote_addr: text }] : []),
     { name: part },
+    ...(names.length > 1 && !names.includes('') ? [{ name: names.map(partOf) }] : []),
     ...(HOST.test(part) ? [{ hostname: part }] : []),
     ...(KEY_BEGINNING.test(text) ? [{ key: text }] : []),
   ];
+}
+
+/** The text can be one label whose value looks like another one. */
+function labelSearches(text: string): readonly Search[] {
+  const labels = labelsOf(text);
+  return [{ label: [text] }, ...(labels.length > 1 ? [{ label: labels }] : [])];
+}
+
+function listIn(text: string): readonly string[] {
+  return text.split(/[,\s]+/);
+}
+
+function partOf(text: string): string {
+  return text.includes('*') ? text : `*${text}*`;
 }
 
 const ADDRESS = /^(?:\d{1,3}\.[\d.]*|[0-9a-f]{0,4}:[0-9a-f:.]*)$/i;

@@ -1,5 +1,5 @@
 /** The rows of nodes, which are their certificates, read from the authority by cursor. */
-import { pagesOf } from '../../client/list-pages.ts';
+import { certificatePages } from '../../client/certificate-search.ts';
 import type { CertificateFilters } from '../../client/operator-client.ts';
 import { nameInCell } from '../../pages/graph-names.ts';
 import { badge } from '../../pages/graph-tables.ts';
@@ -102,11 +102,7 @@ export async function* eachNode(
   { client }: Context,
   filters: CertificateFilters,
 ): AsyncGenerator<CertificateRow, void> {
-  const pages = pagesOf(
-    (page) => client.certificates({ ...filters, ...page }),
-    ({ certificates }) => certificates,
-  );
-  for await (const rows of pages) yield* rows;
+  for await (const rows of certificatePages(client, filters)) yield* rows;
 }
 
 /** All rows of the first meaning of the search that has any. */

@@ -7,7 +7,7 @@ import { type Content, type Html, html, NO_HTML } from '../../pages/html.ts';
 import { table } from '../../pages/table.ts';
 import { idText, idValue, timeText } from '../../pages/values.ts';
 import type { AgentDescriptor } from '../../protocol/records/agent-descriptor.ts';
-import type { CertificateRow } from '../../protocol/rows/certificate.ts';
+import { type CertificateRow, isAccepted } from '../../protocol/rows/certificate.ts';
 import { labelTexts } from '../../protocol/rows/node-description.ts';
 import { isOffered } from '../action.ts';
 import { twoLines } from '../cells.ts';
@@ -16,7 +16,7 @@ import { ENTRIES_LOOKED_AT, entriesTable, recentEntriesOf } from '../entries.ts'
 import { actionForm, actionLink } from '../form-view.ts';
 import { definePage } from '../page.ts';
 import { DESCRIBE_NODE, effectsOf, REVOKE_CERTIFICATE, REVOKE_NODE } from './node-actions.ts';
-import { agentOf, certificatesOf, isAccepted } from './node-facts.ts';
+import { agentOf, certificatesOf } from './node-facts.ts';
 import { nodeTitle, statusBadge } from './node-rows.ts';
 
 export const NODE = definePage({
@@ -103,7 +103,9 @@ function chain(rows: readonly CertificateRow[], context: Context): Html {
             {
               head: 'Action',
               cell: (row: CertificateRow) =>
-                isAccepted(row) ? actionLink(REVOKE_CERTIFICATE, { cert_id: row.cert_id }) : '',
+                isAccepted(row.status)
+                  ? actionLink(REVOKE_CERTIFICATE, { cert_id: row.cert_id })
+                  : '',
             },
           ]
         : []),
@@ -140,7 +142,12 @@ function ifRevoked(
 ): Html {
   // A key that is compromised cannot be revoked any further.
   if (rows.some(({ revocation_reason: reason }) => reason === 'key_compromise')) return NO_HTML;
-  const effects = effectsOf(agent, rows.filter(isAccepted), 0, 'unspecified');
+  const effects = effectsOf(
+    agent,
+    rows.filter(({ status }) => isAccepted(status)),
+    0,
+    'unspecified',
+  );
   return section(
     'revoked',
     'If it were revoked',

@@ -165,7 +165,7 @@ ${
     : html`<input type="hidden" name="sort" value="${parametersOf(query).get('sort') ?? ''}">`
 }<p class="field"><button type="submit">Find</button> <a href="./nodes">Clear</a></p>
 <details class="wide"${isNarrowed ? html` open` : NO_HTML}><summary>More filters</summary><div class="ask">
-${textFilter('role', 'Role', role)}${textFilter('health', 'Health, such as unwell', health)}${textFilter('label', 'Label, such as env=prod', label)}${textFilter('silent', 'Silent for, such as 7d', silent)}${textFilter('lapsing', 'Expires within, such as 7d', lapsing)}</div></details>
+${textFilter('role', 'Roles', role)}${textFilter('health', 'Health, such as unwell', health)}${textFilter('label', 'Labels, such as env=prod rack=r3', label)}${textFilter('silent', 'Silent for, such as 7d', silent)}${textFilter('lapsing', 'Expires within, such as 7d', lapsing)}</div></details>
 </form>`;
 }
 

@@ -1,11 +1,12 @@
 /** Revoking all nodes that match a filter: one request for each certificate, as `mesh-na certificate revoke` does. */
+import { isStillMeant } from '../../client/certificate-search.ts';
 import type { CertificateFilters } from '../../client/operator-client.ts';
 import { shownCount } from '../../pages/counts.ts';
-import type { CertificateRow } from '../../protocol/rows/certificate.ts';
+import { type CertificateRow, isAccepted } from '../../protocol/rows/certificate.ts';
 import { type Action, type Field, FormProblem } from '../action.ts';
 import type { Context } from '../context.ts';
 import { REASON, reasonIn } from './node-actions.ts';
-import { agentOf, isAccepted } from './node-facts.ts';
+import { agentOf } from './node-facts.ts';
 import { filtersFor, type NodeQuery, nodeQuery, parametersOf } from './node-filter.ts';
 import { eachNode } from './node-rows.ts';
 
@@ -25,9 +26,9 @@ export const REVOKE_MATCHING: Action = {
   fields: [
     filterField('q', 'Name, address, label or role'),
     filterField('status', 'Status'),
-    filterField('role', 'Role'),
+    filterField('role', 'Roles'),
     filterField('health', 'Health'),
-    filterField('label', 'Label'),
+    filterField('label', 'Labels'),
     filterField('silent', 'Silent for'),
     filterField('lapsing', 'Expires within'),
     REASON,
@@ -51,14 +52,7 @@ export const REVOKE_MATCHING: Action = {
       typedNumber: rows.length,
       command: ['certificate', 'revoke', ...optionsOf(filters), '--reason', reason],
       audited: ['certificate_revoked', 'node_key_compromised'],
-      async isStillMeant({ body }) {
-        const page = await context.client.certificates({
-          ...filters,
-          cert_id: String(body.cert_id),
-          limit: 1,
-        });
-        return page.certificates.some(isAccepted);
-      },
+      isStillMeant: ({ body }) => isStillMeant(context.client, String(body.cert_id), filters),
       back: `./nodes?${parametersOf(query)}`,
     };
   },
@@ -75,7 +69,7 @@ async function matching(context: Context, query: NodeQuery) {
     if (filters.cert_id !== undefined || filters.key !== undefined) continue;
     const rows: CertificateRow[] = [];
     for await (const row of eachNode(context, filters)) {
-      if (isAccepted(row)) rows.push(row);
+      if (isAccepted(row.status)) rows.push(row);
       if (rows.length > MOST_REVOKED) {
         const most = shownCount(MOST_REVOKED);
         throw new FormProblem(`More than ${most} certificates match: narrow the filter.`);
@@ -109,6 +103,7 @@ function optionsOf(filters: CertificateFilters): string[] {
   };
   return Object.entries(filters).flatMap(([name, value]) => {
     const flag = flags[name];
-    return flag === undefined ? [] : [flag, String(value)];
+    const values = Array.isArray(value) ? value : [value];
+    return flag === undefined ? [] : values.flatMap((each) => [flag, String(each)]);
   });
 }

@@ -4,15 +4,22 @@ import { isPublicKey } from '../../base/crypto/ed25519.ts';
 import { parseRequestTimestamp } from '../../base/timestamp.ts';
 import { CertificateList, Revocation } from '../../protocol/answers/operators.ts';
 import type { Input } from '../../protocol/contract/claims.ts';
-import type { CertificateFilter } from '../../protocol/contract/inputs.ts';
+import { type CertificateFilter, MAX_FILTER_VALUES } from '../../protocol/contract/inputs.ts';
 import { REVOCATION_REASONS } from '../../protocol/records/revocation-list.ts';
 import { CERTIFICATE_STATUS_FILTERS, CertificateRow } from '../../protocol/rows/certificate.ts';
 import { Contacts } from '../../protocol/rows/contacts.ts';
 import { isHostName, isLabelKey } from '../../protocol/rows/node-description.ts';
 import { bodyReader, mapped, refused } from '../body.ts';
-import { firstValue, type Query } from '../query.ts';
+import { firstValue, type Query, valuesOf } from '../query.ts';
 import { operatorOf, type RouteEntry } from '../route.ts';
-import { filter, filteredPage, listReply, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
+import {
+  filter,
+  filteredPage,
+  listReply,
+  PAGE_QUERY,
+  PAGE_REFUSALS,
+  repeatableFilter,
+} from './listing.ts';
 import { DESCRIPTION_QUERY, descriptionFilter } from './node-descriptions.ts';
 import { countRoute, operatorRoute } from './operator-route.ts';
 import { Filled, PublicKey } from './scalars.ts';
@@ -47,7 +54,7 @@ const KEY_BEGINNING = /^[A-Za-z0-9+/]{8,43}$/;
 
 /** The filters that do not concern the status. */
 const FILTER_QUERY = {
-  role: filter('Only those with this role'),
+  role: repeatableFilter('Only those with this role, or any of these'),
   expires_before: filter('Only those that expire before this time'),
   key: filter('Only those of this node key, or of keys that begin with at least 8 characters'),
   cert_id: filter('Only those whose id begins with this'),
@@ -65,6 +72,7 @@ const FILTER_REFUSALS = [
   'invalid_labels',
   'invalid_hostname',
   'invalid_silent_since',
+  'too_many_roles',
 ] as const;
 
 export const certificateRoutes: readonly RouteEntry[] = [
@@ -177,9 +185,11 @@ function certificateFilter(
   }
   const silentSince = timeIn(query, 'silent_since');
   if (silentSince === 'invalid') return refused('invalid_silent_since');
+  const roles = valuesOf(query, 'role');
+  if (roles.length > MAX_FILTER_VALUES) return refused('too_many_roles');
   const value = {
     status,
-    role: firstValue(query, 'role'),
+    roles,
     expiresBefore,
     key,
     certId: firstValue(query, 'cert_id'),

@@ -7,6 +7,7 @@ import Type from 'typebox';
 import { Refusal } from '../../base/refusal.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import type { Input } from '../../protocol/contract/claims.ts';
+import { MAX_FILTER_VALUES } from '../../protocol/contract/inputs.ts';
 import type { FilteredPage, ListPlace, PageRequest } from '../../protocol/contract/pages.ts';
 import { mapped, refused } from '../body.ts';
 import { firstValue, type Query } from '../query.ts';
@@ -41,6 +42,11 @@ export const PAGE_QUERY = {
 /** A query parameter that filters rows. */
 export function filter(description: string) {
   return Type.Optional(Type.String({ description }));
+}
+
+/** The same for one that may be repeated. */
+export function repeatableFilter(description: string) {
+  return Type.Optional(Type.Array(Type.String(), { maxItems: MAX_FILTER_VALUES, description }));
 }
 
 /** A query parameter that chooses a page of a page's table. */

@@ -2,7 +2,7 @@
 import Type from 'typebox';
 import { DescribedNode } from '../../protocol/answers/operators.ts';
 import type { Input } from '../../protocol/contract/claims.ts';
-import type { DescriptionFilter } from '../../protocol/contract/inputs.ts';
+import { type DescriptionFilter, MAX_FILTER_VALUES } from '../../protocol/contract/inputs.ts';
 import {
   ChangedName,
   isLabel,
@@ -11,9 +11,9 @@ import {
   labelTexts,
 } from '../../protocol/rows/node-description.ts';
 import { bodyReader, mapped, refused } from '../body.ts';
-import { firstValue, type Query } from '../query.ts';
+import { type Query, valuesOf } from '../query.ts';
 import type { RouteEntry } from '../route.ts';
-import { filter } from './listing.ts';
+import { repeatableFilter } from './listing.ts';
 import { operatorRoute } from './operator-route.ts';
 
 const descriptionBody = bodyReader(
@@ -52,18 +52,22 @@ export const nodeDescriptionRoutes: readonly RouteEntry[] = [
 
 /** Query parameters that filter a list by the names and labels of nodes. */
 export const DESCRIPTION_QUERY = {
-  name: filter('Only those of nodes with this name; * stands for any text'),
-  label: filter('Only those of nodes with this label: a key, or key=value'),
+  name: repeatableFilter(
+    'Only those of nodes with this name, or any of these; * stands for any text',
+  ),
+  label: repeatableFilter(
+    'Only those of nodes with this label, or all of these: a key, or key=value',
+  ),
 };
 
 export function descriptionFilter(query: Query): Input<DescriptionFilter> {
-  const name = firstValue(query, 'name');
-  if (name !== null && !isNodeName(name)) {
+  const names = valuesOf(query, 'name');
+  if (names.length > MAX_FILTER_VALUES || !names.every(isNodeName)) {
     return refused('invalid_name');
   }
-  const label = firstValue(query, 'label');
-  if (label !== null && !isLabel(label)) {
+  const labels = valuesOf(query, 'label');
+  if (labels.length > MAX_FILTER_VALUES || !labels.every(isLabel)) {
     return refused('invalid_labels');
   }
-  return { ok: true, value: { name, label } };
+  return { ok: true, value: { names, labels } };
 }

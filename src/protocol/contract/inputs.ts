@@ -85,12 +85,15 @@ export interface InviteTerms {
   readonly labels: readonly string[] | null;
 }
 
-/** Null members do not filter. */
+/** The most values that a filter can have: as many as a node has labels. */
+export const MAX_FILTER_VALUES = 16;
+
+/** Empty lists do not filter. */
 export interface DescriptionFilter {
-  /** `*` in a name or host name stands for any text. */
-  readonly name: string | null;
-  /** A key, or `key=value`. */
-  readonly label: string | null;
+  /** The node has any of these names; `*` in a name or host name stands for any text. */
+  readonly names: readonly string[];
+  /** The node has all of these labels, each a key, or `key=value`. */
+  readonly labels: readonly string[];
 }
 
 /** Null members do not filter. */
@@ -120,7 +123,8 @@ export interface DescribeNode {
 /** Null members do not filter. */
 export interface CertificateFilter extends DescriptionFilter {
   readonly status: CertificateStatusFilter | null;
-  readonly role: string | null;
+  /** The certificate has any of these roles. */
+  readonly roles: readonly string[];
   /** Milliseconds since the epoch. */
   readonly expiresBefore: number | null;
   /** A node's public key, or its beginning. */

@@ -46,3 +46,12 @@ export type CertificateStatusFilter = (typeof CERTIFICATE_STATUS_FILTERS)[number
 export function isInUse(status: CertificateStatus): boolean {
   return status === 'active' || status === 'silent';
 }
+
+/** Whether the network accepts a certificate with this status. */
+export function isAccepted(status: CertificateStatus): boolean {
+  return isInUse(status) || status === 'renewed';
+}
+
+export function hasStatus(status: CertificateStatus, wanted: CertificateStatusFilter): boolean {
+  return wanted === 'in_use' ? isInUse(status) : status === wanted;
+}

@@ -1,0 +1,68 @@
+/**
+ * Finds the certificates that pass filters. The rows are tested here too, because an older authority does not know all
+ * filters, or reads only one value of those that may be repeated, and what is found may be revoked [core-4-17].
+ */
+import { parseRequestTimestamp } from '../base/timestamp.ts';
+import { descriptionTest } from '../protocol/description-filter.ts';
+import { isInHealth } from '../protocol/node-health.ts';
+import {
+  type CertificateRow,
+  hasStatus,
+  isAccepted,
+  isInUse,
+} from '../protocol/rows/certificate.ts';
+import { labelTexts } from '../protocol/rows/node-description.ts';
+import { pagesOf } from './list-pages.ts';
+import type { CertificateFilters, OperatorClient } from './operator-client.ts';
+
+type Client = Pick<OperatorClient, 'certificates'>;
+
+export function certificatePages(
+  client: Client,
+  filters: CertificateFilters,
+): AsyncGenerator<readonly CertificateRow[], void> {
+  const isWanted = certificateTest(filters);
+  return pagesOf(
+    (page) => client.certificates({ ...filters, ...page }),
+    ({ certificates }) => certificates.filter(isWanted),
+  );
+}
+
+/**
+ * Whether a certificate is still accepted and still passes the filters, asked just before it is revoked: its node may
+ * have reported again, or been renamed, while others were being revoked.
+ */
+export async function isStillMeant(
+  client: Client,
+  certId: string,
+  filters: CertificateFilters,
+): Promise<boolean> {
+  const { certificates } = await client.certificates({ ...filters, cert_id: certId, limit: 1 });
+  const isWanted = certificateTest(filters);
+  return certificates.some(
+    (row) => row.cert_id === certId && isAccepted(row.status) && isWanted(row),
+  );
+}
+
+function certificateTest(filters: CertificateFilters): (row: CertificateRow) => boolean {
+  const { status, hostname, health, remote_addr: address, silent_since: silentSince } = filters;
+  const roles = valuesOf(filters.role);
+  const isDescribed = descriptionTest({
+    names: valuesOf(filters.name),
+    labels: valuesOf(filters.label),
+    hostname: hostname ?? null,
+  });
+  const since = silentSince === undefined ? null : parseRequestTimestamp(silentSince);
+  return (row) =>
+    (isDescribed?.({ ...row, labels: labelTexts(row.labels ?? {}) }) ?? true) &&
+    (status === undefined || hasStatus(row.status, status)) &&
+    (roles.length === 0 || roles.some((role) => row.roles.includes(role))) &&
+    (address === undefined || row.remote_addr.startsWith(address)) &&
+    (health === undefined || isInHealth(row.node_status, health)) &&
+    (since === null || (isInUse(row.status) && Date.parse(row.last_contact) < since));
+}
+
+function valuesOf(filter: string | readonly string[] | undefined): readonly string[] {
+  if (filter === undefined) return [];
+  return typeof filter === 'string' ? [filter] : filter;
+}
