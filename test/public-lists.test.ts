@@ -70,7 +70,10 @@ test('a list is read a page at a time, even if no row passes, so that it ends wi
     pages += 1;
     return { ok: true as const, json: `{"next":[${pages},""],"count":0,"rows":[]}` };
   };
-  const reply = await listReply({ member: 'rows', isCounted: true, page }, {});
+  const reply = await listReply(
+    { member: 'rows', isCounted: true, page },
+    { query: {}, client: { aborted: false } },
+  );
   assert.ok(isPiecewise(reply.body));
   assert.equal(await reply.body.next(), '{"rows":[');
   for (const read of [2, 3, 4]) {
