@@ -132,6 +132,16 @@ test('a refreshed registration replaces the previous one', async () => {
   assert.equal(audited(na, 'agent_registered').length, 2);
 });
 
+test('an agent has up to 128 capabilities', async () => {
+  const na = await shared();
+  const node = await joinedNode(na);
+  const tags = Array.from({ length: 129 }, (_, index) => `tag:${index}`);
+  const most = describe(na, node.key, { capabilities: tags.slice(1) });
+  assert.equal(outcome(await register(na, most)), '200');
+  const more = describe(na, node.key, { capabilities: tags, lifetimeSeconds: 700 });
+  assert.equal(outcome(await register(na, more)), '400 invalid_agent_descriptor');
+});
+
 test('a refresh may shorten the registration', async () => {
   await using na = await startUnlimited();
   const node = await joinedNode(na);

@@ -3,6 +3,8 @@
  * browser.
  */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { suite, test } from 'node:test';
 import { parseJson } from '../src/base/json/parse.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
@@ -36,6 +38,22 @@ function revocationsOf(na: TestAuthority, { certId }: { readonly certId: string 
 }
 
 suite('access', () => {
+  test('connections that ask for nothing make room for those of the operator', async () => {
+    await using console = await opened();
+    const idle = Array.from({ length: 100 }, () => connect(console.port, '127.0.0.1'));
+    await Promise.all(
+      idle.map((socket) =>
+        once(
+          socket.on('error', () => undefined),
+          'connect',
+        ),
+      ),
+    );
+    assert.equal((await console.ask('GET', '/')).status, 200);
+    assert.equal((await console.page('nodes')).status, 200);
+    for (const socket of idle) socket.destroy();
+  });
+
   test('refuses another host, another origin, a missing cookie, a wrong cookie, and a token used twice', async () => {
     await using console = await opened();
     const { origin, port } = console;

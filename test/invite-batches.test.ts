@@ -80,6 +80,28 @@ async function statuses(na: TestAuthority, batch: string): Promise<Record<string
   return counts;
 }
 
+test('the invites of one request share their roles and labels, also after a restart', () => {
+  const subjects = createSubjects(createCertificateNumbers());
+  const unit = new UnitOfWork(subjects, 0);
+  const given = () => ({ roles: ['role:client'], labels: ['env=production', 'rack=r12'] });
+  const invite = { maxValidityHours: 1, createdAt: 0, expiresAt: 1, recipient: null };
+  for (const id of ['a', 'b']) {
+    const terms = { ...invite, ...given(), usedAt: null, usedBy: null };
+    unit.send('invite', id, { type: 'create', invite: terms });
+  }
+  subjects.decide(unit);
+  subjects.settle(unit);
+  const [a, b] = ['a', 'b'].map((id) => subjects.committed('invite', id));
+  assert.ok(a !== undefined && b !== undefined);
+  subjects.restore('invite', 'c', { ...a, context: { ...a.context, ...given() } });
+  const c = subjects.committed('invite', 'c');
+  for (const { context } of [b, c ?? b]) {
+    assert.deepEqual(context.labels, given().labels);
+    assert.equal(context.labels, a.context.labels);
+    assert.equal(context.roles, a.context.roles);
+  }
+});
+
 test('a batch may be any short printable label, and may be reused', async (t) => {
   await using na = await startTestAuthority();
   await invite(na);

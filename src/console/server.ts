@@ -1,7 +1,7 @@
 /** The server of the console: on the loopback addresses of this machine, for one browser. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Runtime } from '../base/runtime.ts';
 import { createAdmission, foreignRequest } from './admission.ts';
 import type { Connection } from './context.ts';
@@ -52,6 +52,7 @@ export async function startConsole(settings: ConsoleSettings): Promise<RunningCo
   const { connection, isReadOnly, runtime } = settings;
   const admission = createAdmission(runtime);
   const rooms = createRooms(connection, isReadOnly, runtime);
+  const connections = createConnections();
   let lastUsed = runtime.now();
   let port = 0;
 
@@ -69,6 +70,7 @@ export async function startConsole(settings: ConsoleSettings): Promise<RunningCo
     if (!url.pathname.startsWith(admission.root) || !admission.hasCookie(request)) {
       return page(403, loginPage('This browser has not been admitted.'));
     }
+    connections.admit(request.socket);
     lastUsed = runtime.now();
     const path = `/${url.pathname.slice(admission.root.length)}`;
     return rooms({ request, path, query: url.searchParams, signal });
@@ -84,7 +86,7 @@ export async function startConsole(settings: ConsoleSettings): Promise<RunningCo
     );
   }
 
-  const listening = await listen(settings.port, (request, response) => {
+  const listening = await listen(settings.port, connections.take, (request, response) => {
     const gone = new AbortController();
     response.once('close', () => gone.abort());
     replyTo(request, gone.signal)
@@ -137,10 +139,32 @@ async function drainedOrGone(response: ServerResponse): Promise<void> {
   waiting.abort();
 }
 
+/** Keeps a bounded number of connections: beyond it, the oldest that has never shown the cookie makes room. */
+function createConnections() {
+  const strangers = new Set<Socket>();
+  let count = 0;
+  return {
+    take(socket: Socket): void {
+      count += 1;
+      strangers.add(socket);
+      socket.once('close', () => {
+        count -= 1;
+        strangers.delete(socket);
+      });
+      if (count <= MOST_CONNECTIONS) return;
+      const [oldest] = strangers;
+      oldest?.destroy();
+    },
+    admit(socket: Socket): void {
+      strangers.delete(socket);
+    },
+  };
+}
+
 type Listener = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** Listens at both loopback addresses with one port; at one of them if this machine has no other. */
-async function listen(wanted: number, listener: Listener) {
+async function listen(wanted: number, take: (socket: Socket) => void, listener: Listener) {
   for (let attempt = 1; ; attempt += 1) {
     const servers: Server[] = [];
     let port = wanted;
@@ -148,6 +172,7 @@ async function listen(wanted: number, listener: Listener) {
       for (const host of ADDRESSES) {
         const server = await listenAt(host, port, listener);
         if (server === null) continue;
+        server.on('connection', take);
         servers.push(server);
         ({ port } = server.address() as AddressInfo);
       }
@@ -165,7 +190,6 @@ async function listenAt(host: string, port: number, listener: Listener): Promise
     { headersTimeout: HEAD_MS, requestTimeout: REQUEST_MS, maxHeaderSize: MOST_HEAD_BYTES },
     listener,
   );
-  server.maxConnections = MOST_CONNECTIONS;
   server.listen({ host, port, ipv6Only: true });
   try {
     await once(server, 'listening');

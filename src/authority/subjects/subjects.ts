@@ -2,6 +2,7 @@ import type { StoredSubject, SubjectRemoval, SubjectWrite } from '../../store/st
 import { NOT_STORED } from '../../store/units.ts';
 import type { CertificateNumbers } from '../tables/certificate-numbers.ts';
 import { type AcceptedCertificate, createCertificateTable } from './certificate-table.ts';
+import { createInviteTable } from './invite-table.ts';
 import { addressOf, KINDS, type Subject, type SubjectKind, type SubjectTable } from './kinds.ts';
 
 export type SubjectFollower = (kind: SubjectKind, id: string, subject: Subject) => void;
@@ -53,6 +54,7 @@ export function createSubjects(numbers: CertificateNumbers): Subjects {
   for (const kind of KINDS) committed.set(kind, new Map());
   const certificates = createCertificateTable(numbers);
   committed.set('certificate', certificates as SubjectTable<SubjectKind>);
+  committed.set('invite', createInviteTable() as SubjectTable<SubjectKind>);
   const pending = new Map<string, Subject | typeof REMOVED>();
   let followers: Followers = {};
 

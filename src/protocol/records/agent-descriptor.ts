@@ -1,7 +1,7 @@
 /** AgentDescriptor: the address and capabilities of an agent, signed by its node [core-5-6]. */
 import Type, { type Static } from 'typebox';
 import { canonicalJson } from '../../base/json/write.ts';
-import { MAX_DESCRIPTOR_LENGTH, MAX_TEXT_LENGTH } from './bounds.ts';
+import { MAX_DESCRIPTOR_LENGTH, MAX_TAGS, MAX_TEXT_LENGTH } from './bounds.ts';
 import { Datetime, FreeForm, instantOf, recordReader, Signatures } from './record.ts';
 
 const Text = Type.String({ maxLength: MAX_TEXT_LENGTH });
@@ -28,5 +28,6 @@ export const readAgentDescriptor = recordReader(
   AgentDescriptor,
   (descriptor) =>
     instantOf(descriptor.expires_at) > instantOf(descriptor.registered_at) &&
+    descriptor.capabilities.length <= MAX_TAGS &&
     canonicalJson(descriptor).length <= MAX_DESCRIPTOR_LENGTH,
 );

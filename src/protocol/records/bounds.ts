@@ -10,3 +10,5 @@ export const MAX_ACCESS_TYPES = 1024;
 /** The most characters of a free text, and of an agent descriptor in canonical form. */
 export const MAX_TEXT_LENGTH = 1024;
 export const MAX_DESCRIPTOR_LENGTH = 64 * 1024;
+/** The most capability tags of an agent, each of which has an index of its own. */
+export const MAX_TAGS = 128;
