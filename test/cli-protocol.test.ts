@@ -162,7 +162,7 @@ test('two sovereigns go through the whole protocol with files', async (t) => {
   const justification = write('justification.json', {
     proof_id: 'proof-1',
     decision_id,
-    issuer_sovereign_id: 'alpha',
+    issuer_sovereign_id: 'auditor',
     trace: { decision_id, agreement_id, operator_sovereign_id: 'alpha', final_authorized: true },
   });
   const votes = [at('vote-alpha.json'), at('vote-beta.json')];

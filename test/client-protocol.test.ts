@@ -154,7 +154,7 @@ test('evidence, consensus and data usage are created and verified on both sides'
       final_authorized: true,
     },
     proof_issued_at: window.valid_from,
-    issuer_sovereign_id: 'alpha',
+    issuer_sovereign_id: 'auditor',
     signature: null,
   };
   const votes = [

@@ -37,6 +37,7 @@ import {
   inner,
   MISSING,
   mutationsOf,
+  ourselves,
   outcomeWithCause,
   type Party,
   singlySigned,
@@ -328,6 +329,10 @@ const ASSEMBLY_FAULTS: readonly Fault<JsonObject>[] = [
   ['400 missing_proof_fields invalid_justification', { justification_proof: { proof_id: 'p' } }],
   ['400 missing_proof_fields invalid_vote', { votes: [{ vote_id: 'v' }] }],
   ['422 proof_assembly_failed invalid_validator_sovereign_ids', { validator_sovereign_ids: [7] }],
+  [
+    '422 proof_assembly_failed justification_not_signed_here',
+    { justification_proof: justification(0, { issuer_sovereign_id: 'alpha' }) },
+  ],
   ['422 proof_assembly_failed threshold_out_of_range', { required_threshold: 0 }],
   ['422 proof_assembly_failed threshold_not_met', { votes: [] }],
 ];
@@ -526,6 +531,26 @@ test('votes that can form a proof', async (t) => {
       const answer = await operate(na, ASSEMBLE, { ...assembly(now), ...changes });
       assert.equal(outcomeWithCause(answer), expected);
     });
+  }
+});
+
+test('a proof over a justification in our own name needs our signature on it', async () => {
+  await using na = await startUnlimited();
+  const now = na.clock.now();
+  const ours = justification(now, { issuer_sovereign_id: 'alpha' });
+  const signed = singlySigned(ours, ourselves(na).key);
+  const refused = '422 proof_assembly_failed justification_not_signed_here';
+  for (const [name, proof, expected] of [
+    ['signed by us', signed, '201'],
+    ['signed by us, with another label', singlySigned(ours, ourselves(na).key, 'x'), '201'],
+    ['signed by somebody else', ours, refused],
+    ['unsigned', { ...ours, signature: null }, refused],
+    ['signed by an operator', singlySigned(ours, na.privileged.key), refused],
+    ['changed after we signed it', { ...signed, proof_issued_at: formatInstant(0) }, refused],
+    ['of somebody else, unsigned', { ...justification(now), signature: null }, '201'],
+  ] as [string, JsonObject, string][]) {
+    const body = { ...assembly(now), justification_proof: proof };
+    assert.equal(outcomeWithCause(await operate(na, ASSEMBLE, body)), expected, name);
   }
 });
 

@@ -244,7 +244,7 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
     'Send a valid proof that has no nullifier yet; `details.cause` says what is wrong.',
   vote_failed: 'Correct the vote as `details.cause` says.',
   proof_assembly_failed:
-    'Collect enough approving votes from the named validators, cast independently of each other.',
+    'Collect enough approving votes from the named validators, cast independently of each other, on a justification that its issuer signed; `details.cause` says what is wrong.',
   intent_create_failed: 'Correct the intent as `details.cause` says.',
   prove_failed: 'Prove a capability that is in the list.',
   rate_limit_exceeded:

@@ -20,6 +20,7 @@ import {
 } from '../../protocol/records/capability-disclosure.ts';
 import { assembleConsensusProof } from '../../protocol/records/consensus-proof.ts';
 import { buildAccessIntent, buildLicensePolicy } from '../../protocol/records/data-usage.ts';
+import { isForgery } from '../../protocol/records/justification-proof.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import { buildTrustEvidence } from '../../protocol/records/trust-evidence.ts';
 import { buildValidatorVote } from '../../protocol/records/validator-vote.ts';
@@ -124,7 +125,11 @@ export const assembleConsensus: Handler<'assembleConsensus'> = (
   unit,
   { justification, ballots },
 ) => {
-  const result = assembleConsensusProof(issuerOf(na, unit), justification, ballots);
+  const issuer = issuerOf(na, unit);
+  if (isForgery(issuer, justification, verifySignature)) {
+    refuse('proof_assembly_failed', 'justification_not_signed_here');
+  }
+  const result = assembleConsensusProof(issuer, justification, ballots);
   const { proof, assessment } = built(result, 'proof_assembly_failed');
   unit.audit('consensus_proof_assembled', {
     consensus_id: proof.consensus_id,

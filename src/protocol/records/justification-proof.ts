@@ -1,6 +1,7 @@
 /** JustificationProof: the gates a boundary decision passed or failed, as validators vote on [trust-2-9]. */
 import Type, { type Static } from 'typebox';
-import type { Sha256 } from '../../base/crypto/primitives.ts';
+import type { Sha256, VerifySignature } from '../../base/crypto/primitives.ts';
+import { type Issuer, publicKeysOf } from './issuer.ts';
 import {
   Datetime,
   FreeForm,
@@ -10,7 +11,7 @@ import {
   recordReader,
   SignatureItem,
 } from './record.ts';
-import { singlySignedText } from './signed-record.ts';
+import { isSinglySignedByAny, singlySignedText } from './signed-record.ts';
 
 const GateTraceEntry = Type.Object({
   gate_name: Type.String(),
@@ -48,4 +49,14 @@ export const readJustificationProof = recordReader(JustificationProof);
 /** Hex SHA-256 of the signed text. */
 export function justificationDigest(proof: JustificationProof, sha256: Sha256): string {
   return sha256.hex(singlySignedText(proof));
+}
+
+/** Whether the proof is in the issuer's name although the issuer did not sign it. */
+export function isForgery(
+  issuer: Issuer,
+  proof: JustificationProof,
+  verify: VerifySignature,
+): boolean {
+  if (proof.issuer_sovereign_id !== issuer.sovereignId) return false;
+  return !isSinglySignedByAny(proof, publicKeysOf(issuer), verify);
 }
