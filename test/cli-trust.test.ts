@@ -75,8 +75,22 @@ test('policies, the recognition policy and the agents of a node can be managed f
   await using na = await startTestAuthority({ clock: REAL_TIME });
   const node = ['--node-dir', join(folder, 'node')];
 
-  await run(na, ['policy', 'publish', '--policy-id', 'first', '--port', '443']);
-  await run(na, ['policy', 'publish', '--policy-id', 'second']);
+  const initial = await run(na, ['policy', 'show']);
+  const publish = ['policy', 'publish'];
+  await run(na, publish, 2);
+  await run(na, [...publish, '--port', '443'], 2);
+  const service = ['--port', '443', '--service', 'llm'];
+  const dry = await run(na, [...publish, ...service, '--dry-run']);
+  assert.deepEqual([dry.active_policy_id, dry.policy.allowed_ports], [initial.policy_id, [443]]);
+  assert.deepEqual(await run(na, ['policy', 'show']), initial);
+  await run(na, [...publish, '--policy-id', 'first', ...service, '--yes']);
+  const second = ['--policy-id', 'second', '--min-client-version', '0.2.0'];
+  const changed = await run(na, [...publish, ...second, '--yes']);
+  assert.deepEqual(
+    [changed.min_client_version, changed.allowed_ports, changed.allowed_services, changed.routing],
+    ['0.2.0', [443], ['llm'], initial.routing],
+    'what is not named stays',
+  );
   assert.equal((await run(na, ['policy', 'rollback', 'first'])).policy_id, 'first');
   const { versions } = await run(na, ['policy', 'list']);
   assert.deepEqual(
@@ -87,6 +101,7 @@ test('policies, the recognition policy and the agents of a node can be managed f
     [
       ['second', false],
       ['first', true],
+      [initial.policy_id, false],
     ],
   );
   await run(na, ['recognition-policy', 'show'], 4);
@@ -108,8 +123,10 @@ test('the command line explains why one sovereign trusts another, what would hap
   const start = na.clock.now();
   const key = ['--key', na.audience];
   const first = await run(na, ['treaty', 'issue', 'beta', ...key, '--role', 'role:client']);
-  const second = await run(na, ['treaty', 'issue', 'beta', ...key]);
-  const ended = await run(na, ['treaty', 'issue', 'beta', ...key]);
+  const unlimited = await run(na, ['treaty', 'issue', 'beta', ...key], 2);
+  assert.match(unlimited.error.message, /--any-role/);
+  const second = await run(na, ['treaty', 'issue', 'beta', ...key, '--any-role']);
+  const ended = await run(na, ['treaty', 'issue', 'beta', ...key, '--any-role']);
   await run(na, ['treaty', 'revoke', ended.treaty_id, '--reason', 'ended']);
   const ids = [first.treaty_id, second.treaty_id].sort();
   const trace = ['graph', 'trace', 'alpha', 'beta'];

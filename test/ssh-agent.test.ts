@@ -64,7 +64,18 @@ test('an operator signs with the agent, which has the only copy of the key', asy
   assert.equal(added.code, 0, added.stderr);
   const [list, published] = await Promise.all([
     run('operator-key', 'list', '--agent', '--key-id', 'ops-agent', '--json'),
-    run('policy', 'publish', '--agent', '--key-id', 'ops-agent', '--agent-key', key),
+    run(
+      'policy',
+      'publish',
+      '--port',
+      '443',
+      '--yes',
+      '--agent',
+      '--key-id',
+      'ops-agent',
+      '--agent-key',
+      key,
+    ),
   ]);
   assert.equal(list.code, 0, list.stderr);
   assert.equal(JSON.parse(list.stdout).operator_keys[0].public_key, key);
@@ -84,12 +95,13 @@ test('the agent signs plain Ed25519 over the bytes, of any length up to its limi
 });
 
 test('a key that the agent does not have, and a missing agent, are reported differently', async () => {
-  const at = ['--agent-socket', socket, '--data-dir', na.dataDir, '--url', na.url];
+  const at = ['--data-dir', na.dataDir, '--url', na.url];
+  const here = [...at, '--agent-socket', socket];
   const list = ['operator-key', 'list', '--agent'];
   const stranger = Buffer.alloc(32, 9).toString('base64');
   for (const [args, message] of [
-    [[...at], /has 2 Ed25519 keys; choose one with --agent-key/],
-    [[...at, '--agent-key', stranger], /does not have the key/],
+    [here, /has 2 Ed25519 keys; choose one with --agent-key/],
+    [[...here, '--agent-key', stranger], /does not have the key/],
     [[...at, '--agent-socket', join(folder, 'nowhere')], /does not answer \(connect ENOENT/],
   ] as const) {
     const end = await endOf([...list, ...args]);
@@ -97,7 +109,7 @@ test('a key that the agent does not have, and a missing agent, are reported diff
     assert.match(end.message, message);
   }
   ssh('ssh-add', '-q', '-D');
-  const none = await endOf([...list, ...at]);
+  const none = await endOf([...list, ...here]);
   assert.match(none.message, /has no Ed25519 key/);
 });
 

@@ -1,8 +1,12 @@
 /** `mesh-na policy`: publishes and shows the policy of the network. */
 import type { Command } from 'commander';
+import { isJsonObject, type JsonObject } from '../base/json/value.ts';
+import { canonicalJson } from '../base/json/write.ts';
 import type { PolicyRequest } from '../client/operator-trust.ts';
 import type { PolicyHistory } from '../protocol/answers/recognition.ts';
 import type { PolicyManifest } from '../protocol/records/policy-manifest.ts';
+import { assertConfirmed } from './confirm.ts';
+import { usageFailure } from './exit-codes.ts';
 import { readJsonFile } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import {
@@ -27,6 +31,8 @@ import {
 } from './table.ts';
 
 interface PublishOptions extends OperatorOptions, RecordOptions {
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
   readonly file?: string;
   readonly policyId?: string;
   readonly minClientVersion?: string;
@@ -39,24 +45,34 @@ export function addPolicyCommands(program: Command): void {
 
   const publish = policy
     .command('publish')
-    .description('publish a policy, signed by the authority, and make it active (privileged)')
-    .option('--file <file>', 'JSON with the members of the policy, - for standard input')
+    .description('change the active policy, signed by the authority (privileged)')
+    .option('--file <file>', 'JSON with the members to change, - for standard input')
     .option(
       '--policy-id <id>',
       'id of the policy; replaces an earlier policy with this id (default: a new id)',
     )
-    .option('--min-client-version <version>', 'oldest client admitted (default: 0.1.0)')
+    .option('--min-client-version <version>', 'oldest client admitted')
     .option(
       '--port <n>',
-      'allowed port (repeatable; default: 443 and 8443)',
+      'allowed port, instead of the present ones (repeatable)',
       collectAs(wholeNumber(HIGHEST_PORT)),
     )
-    .option('--service <name>', 'allowed service (repeatable; default: none)', collect)
-    .addHelpText('after', '\nOptions override the file.')
+    .option(
+      '--service <name>',
+      'allowed service, instead of the present ones (repeatable)',
+      collect,
+    )
+    .option('--dry-run', 'show what would change without publishing anything')
+    .option('--yes', 'publish without asking; required when not on a terminal')
+    .addHelpText(
+      'after',
+      '\nWhat neither an option nor the file names stays as it is. Options override the file.',
+    )
     .action(runPublish);
   addOperatorOptions(addOutOption(publish, 'the signed policy'), [
     'mesh-na policy publish --policy-id spring --port 443 --service llm --service search',
-    'mesh-na policy publish --file policy.json',
+    'mesh-na policy publish --file policy.json --dry-run',
+    'mesh-na policy publish --file policy.json --yes',
   ]);
 
   const rollback = policy
@@ -83,17 +99,64 @@ function defineList(list: Command): void {
 }
 
 async function runPublish(options: PublishOptions): Promise<void> {
-  const { file, policyId, minClientVersion, port, service } = options;
-  const members = file === undefined ? {} : await readJsonFile(file);
-  // The authority validates the members of the file.
-  const request = {
-    ...members,
+  const { file, policyId, minClientVersion, port, service, yes = false, dryRun = false } = options;
+  if ([file, policyId, minClientVersion, port, service].every((given) => given === undefined)) {
+    throw usageFailure(
+      'Give a --file, or what to change of the active policy: see mesh-na policy publish --help',
+    );
+  }
+  const given = {
+    ...(file !== undefined && (await readJsonFile(file))),
     ...(policyId !== undefined && { policy_id: policyId }),
     ...(minClientVersion !== undefined && { min_client_version: minClientVersion }),
     ...(port && { allowed_ports: port }),
     ...(service && { allowed_services: service }),
-  } as PolicyRequest;
-  printActive(options, await operatorClient(options).publishPolicy(request));
+  };
+  const active = await publicClient(options).policy();
+  const request = withChanges(active, given);
+  const changes = changesBetween(active, request);
+  if (dryRun) {
+    const json = { dry_run: true, active_policy_id: active.policy_id, policy: request };
+    return printResult(options, json, [...changes, 'Nothing was published.']);
+  }
+  if (!yes) await assertConfirmed(changes, CONFIRMATION);
+  // The authority validates the members of the file.
+  printActive(options, await operatorClient(options).publishPolicy(request as PolicyRequest));
+}
+
+const CONFIRMATION = {
+  question: 'Publish this policy?',
+  otherwise: 'Add --yes to publish this policy, or --dry-run to see what would change',
+  declined: 'Not confirmed, so nothing was published',
+};
+
+/** The members of the active policy, and those that are given instead. */
+function withChanges(active: PolicyManifest, given: JsonObject): JsonObject {
+  const { min_client_version, allowed_ports, allowed_services, routing } = active;
+  return {
+    min_client_version,
+    allowed_ports,
+    allowed_services,
+    ...given,
+    routing: isJsonObject(given.routing)
+      ? { ...routing, ...given.routing }
+      : (given.routing ?? routing),
+  };
+}
+
+/** Each member that is different, as it is and as it would be. */
+function changesBetween(active: PolicyManifest, request: JsonObject): string[] {
+  const changed = Object.entries(withChanges(active, {})).filter(
+    ([name, value]) => canonicalJson(value) !== canonicalJson(request[name] ?? null),
+  );
+  return [
+    `Changes to the active policy, ${active.policy_id}:`,
+    ...(changed.length === 0 ? ['  none: it is published again as it is'] : []),
+    ...changed.flatMap(([name, value]) => [
+      `  - ${name}  ${canonicalJson(value)}`,
+      `  + ${name}  ${canonicalJson(request[name] ?? null)}`,
+    ]),
+  ];
 }
 
 async function runRollback(

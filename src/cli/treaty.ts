@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander';
 import type { JsonObject } from '../base/json/value.ts';
 import type { TreatyRequest } from '../client/operator-trust.ts';
+import { usageFailure } from './exit-codes.ts';
 import { readJsonFile } from './json-file.ts';
 import { printList } from './listing.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
@@ -37,7 +38,8 @@ export function addTreatyCommands(program: Command): void {
     .description('sign a treaty that recognizes a sovereign (privileged)')
     .argument('<subject-sovereign>', 'sovereign to recognize')
     .requiredOption('--key <key>', 'public key of the sovereign (repeatable)', collectAs(publicKey))
-    .option('--role <role>', 'role it may attest (repeatable; default: any)', collect)
+    .option('--role <role>', 'role it may attest (repeatable)', collect)
+    .addOption(new Option('--any-role', 'it may attest any role').conflicts('role'))
     .option('--scope <file>', 'JSON with the scope, - for standard input; --role overrides it')
     .option('--validity-hours <n>', 'how long it is valid (default: 168)', wholeNumber())
     .addOption(new Option('--metadata <json>', 'free-form metadata').argParser(jsonObject))
@@ -140,6 +142,7 @@ async function runVerify(file: string, options: VerifyOptions): Promise<void> {
 interface IssueOptions extends OperatorOptions, RecordOptions {
   readonly key: readonly string[];
   readonly role?: readonly string[];
+  readonly anyRole?: boolean;
   readonly scope?: string;
   readonly validityHours?: number;
   readonly metadata?: JsonObject;
@@ -164,8 +167,17 @@ async function runIssue(subject: string, options: IssueOptions): Promise<void> {
 }
 
 /** The authority validates the members of the file. */
-async function scopeOf({ role, scope }: IssueOptions): Promise<TreatyRequest['scope']> {
-  if (role === undefined && scope === undefined) return undefined;
+async function scopeOf({ role, anyRole, scope }: IssueOptions): Promise<TreatyRequest['scope']> {
   const members = scope === undefined ? {} : await readJsonFile(scope);
-  return { ...members, ...(role && { allowed_roles: [...role] }) };
+  const allowed_roles = anyRole ? [] : (role ?? members.allowed_roles);
+  const isAny = allowed_roles === undefined || isEmpty(allowed_roles);
+  if (isAny && !anyRole) {
+    throw usageFailure('Give each --role that it may attest, or --any-role');
+  }
+  return { ...members, allowed_roles } as TreatyRequest['scope'];
+}
+
+/** On the wire, no role stands for any. */
+function isEmpty(roles: unknown): boolean {
+  return roles === null || (Array.isArray(roles) && roles.length === 0);
 }

@@ -53,7 +53,7 @@ export const ISSUE_TREATY: Action = {
       command: [
         ...['treaty', 'issue', subject],
         ...keys.flatMap((key) => ['--key', key]),
-        ...roles.flatMap((role) => ['--role', role]),
+        ...(roles.length === 0 ? ['--any-role'] : roles.flatMap((role) => ['--role', role])),
         ...(hours === null ? [] : ['--validity-hours', String(hours)]),
       ],
       audited: ['recognition_treaty_issued'],
