@@ -28,8 +28,6 @@ export interface AppsOptions {
   readonly peers: Peers;
   /** Adds the routes to an app. Call `ended` for each connection that was upgraded from HTTP and has ended. */
   serve(app: TemplatedApp, ended: () => void): void;
-  /** Called when the app has served its last connection. */
-  served(app: TemplatedApp): void;
   onPaused(): void;
 }
 
@@ -66,7 +64,6 @@ export function openApps(options: AppsOptions): Apps {
   function retire(app: TemplatedApp): void {
     if (app === newest || !open.has(app) || open.get(app) !== 0) return;
     open.delete(app);
-    options.served(app);
     app.close();
   }
 

@@ -25,9 +25,16 @@ export interface LivePages {
    * Calls back, at once if possible, with the first message for a viewer; null if there is no document. Later changes
    * build on it.
    */
-  first(topic: LiveTopic, form: LiveForm, send: (message: string | null) => void): void;
+  first(topic: LiveTopic, form: LiveForm, send: (message: Uint8Array | null) => void): void;
   /** Calls back with the message for each change. */
-  onChange(listener: (topic: LiveTopic, form: LiveForm, message: string) => void): void;
+  onChange(listener: (topic: LiveTopic, form: LiveForm, message: Uint8Array) => void): void;
+}
+
+/** The content of a page for one version of its document, and the first messages that were sent of it. */
+interface Shown {
+  readonly etag: string;
+  readonly content: LiveContent;
+  readonly first: Map<LiveForm, Uint8Array>;
 }
 
 /** Instead of a longer patch, viewers fetch the page, which is compressed and sent at their pace. */
@@ -43,9 +50,9 @@ export function createLivePages(
   render: RenderLive,
   isWatched: (topic: LiveTopic, form: LiveForm) => boolean,
 ): LivePages {
-  const contents = new Map<LiveTopic, { readonly etag: string; readonly content: LiveContent }>();
+  const contents = new Map<LiveTopic, Shown>();
   const rendering = new Map<LiveTopic, Promise<void>>();
-  const listeners: ((topic: LiveTopic, form: LiveForm, message: string) => void)[] = [];
+  const listeners: ((topic: LiveTopic, form: LiveForm, message: Uint8Array) => void)[] = [];
 
   function watchedForms(topic: LiveTopic): readonly LiveForm[] {
     return LIVE_FORMS.filter((form) => isWatched(topic, form));
@@ -74,20 +81,30 @@ export function createLivePages(
   }
 
   function show(topic: LiveTopic, etag: string, after: LiveContent): void {
-    const before = contents.get(topic)?.content;
-    contents.set(topic, { etag, content: after });
-    if (before?.version === after.version) return;
+    const known = contents.get(topic);
+    const before = known?.content;
+    const isSame = before?.version === after.version;
+    const shown = isSame && known ? { ...known, etag } : { etag, content: after, first: new Map() };
+    contents.set(topic, shown);
+    if (isSame) return;
     for (const form of watchedForms(topic)) {
       const message =
-        form === 'whole' ? wholeMessage(topic, after) : patchMessage(topic, before, after);
+        form === 'whole' ? firstMessage(topic, form) : bytesOf(patchMessage(topic, before, after));
+      if (message === null) continue;
       for (const listener of listeners) listener(topic, form, message);
     }
   }
 
-  function firstMessage(topic: LiveTopic, form: LiveForm): string | null {
-    const content = contents.get(topic)?.content;
-    if (content === undefined) return null;
-    return form === 'whole' ? wholeMessage(topic, content) : versionMessage(topic, content);
+  /** Made once for all viewers of a version. */
+  function firstMessage(topic: LiveTopic, form: LiveForm): Uint8Array | null {
+    const shown = contents.get(topic);
+    if (shown === undefined) return null;
+    const { content, first } = shown;
+    const message =
+      first.get(form) ??
+      bytesOf(form === 'whole' ? wholeMessage(topic, content) : versionMessage(topic, content));
+    first.set(form, message);
+    return message;
   }
 
   documents.onChange((name) => {
@@ -103,6 +120,8 @@ export function createLivePages(
     onChange: (listener) => listeners.push(listener),
   };
 }
+
+const bytesOf = (message: string): Uint8Array => Buffer.from(message);
 
 function wholeMessage(topic: LiveTopic, { markup }: LiveContent): string {
   return JSON.stringify({ topic, html: markup.text });

@@ -123,7 +123,6 @@ export function listen(edge: Edge, routes: readonly Route[], options: ListenOpti
       app.any('/*', orCut(take));
       viewers.serveOn(app, ended);
     },
-    served: viewers.leave,
     onPaused: () =>
       edge.logger.write(
         'WARNING',

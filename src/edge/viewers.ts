@@ -1,31 +1,34 @@
 /** The WebSockets of live-page viewers, on every app of an edge. They are write-only. */
-import type { HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t } from 'uWebSockets.js';
+import type {
+  HttpRequest,
+  HttpResponse,
+  TemplatedApp,
+  us_socket_context_t,
+  WebSocket,
+} from 'uWebSockets.js';
 import type { RefusalName } from '../base/refusal.ts';
-import { LIVE_TOPICS, type LiveTopic } from '../pages/live-content.ts';
+import type { LiveTopic } from '../pages/live-content.ts';
+import { createBacklog } from './backlog.ts';
 import type { Edge } from './edge.ts';
 import type { Exchange } from './exchange.ts';
-import {
-  createLivePages,
-  isLiveTopic,
-  LIVE_FORMS,
-  LIVE_PATH,
-  type LiveForm,
-} from './live-pages.ts';
+import { createLivePages, isLiveTopic, LIVE_PATH, type LiveForm } from './live-pages.ts';
 import { noteOutcome, refusedExchange } from './pipeline.ts';
 import { orCut, writeReply } from './response.ts';
-import { utf8 } from './utf8.ts';
 
 /** A viewer that is this many bytes behind is dropped, never waited for. */
 const MAX_BACKPRESSURE = 256 * 1024;
+/** The bound of all viewers of a thread together. */
+const MOST_WAITING_BYTES = 32 * 1024 * 1024;
 const IDLE_SECONDS = 60;
 /** How often viewers get a message even without changes, so that silence indicates a failure. */
 const ALIVE_MS = 10_000;
-const ALIVE_TOPIC = 'alive';
-const ALIVE = '{"alive":true}';
+const ALIVE = Buffer.from('{"alive":true}');
 
 interface Viewer {
   readonly topic: LiveTopic;
   readonly form: LiveForm;
+  /** Whether it got its first message, which later ones build on. */
+  hasBegun: boolean;
   isGone: boolean;
 }
 
@@ -38,36 +41,35 @@ export interface ViewersOptions {
 export interface Viewers {
   /** Serves viewers on this app too; `ended` is called when a viewer's connection has ended. */
   serveOn(app: TemplatedApp, ended: () => void): void;
-  /** Call when the app has no connections left. */
-  leave(app: TemplatedApp): void;
   end(): void;
 }
 
 export function createViewers(edge: Edge, { openExchange, leftHttp }: ViewersOptions): Viewers {
-  const channels = LIVE_TOPICS.flatMap((topic) => LIVE_FORMS.map((form) => channelOf(topic, form)));
-  const counts = new Map(channels.map((channel) => [channel, 0]));
-  const apps = new Set<TemplatedApp>();
+  const open = new Set<WebSocket<Viewer>>();
+  const backlog = createBacklog(MOST_WAITING_BYTES, edge.runtime.elapsed);
   const pages = createLivePages(
     edge.documents,
     (topic, document) => edge.liveRenderers[topic](edge, document),
-    (topic, form) => (counts.get(channelOf(topic, form)) ?? 0) > 0,
+    (topic, form) => [...open].some((ws) => shows(ws.getUserData(), topic, form)),
   );
-  pages.onChange((topic, form, message) => publish(channelOf(topic, form), message));
+  pages.onChange((topic, form, message) => {
+    for (const ws of open) {
+      const viewer = ws.getUserData();
+      if (viewer.hasBegun && shows(viewer, topic, form)) send(ws, message);
+    }
+  });
 
-  function publish(channel: string, message: string): void {
-    for (const app of apps) app.publish(channel, utf8(message));
+  function send(ws: WebSocket<Viewer>, message: Uint8Array): void {
+    ws.send(message);
+    backlog.note(ws);
   }
 
-  function count({ topic, form }: Viewer, difference: 1 | -1): void {
-    const channel = channelOf(topic, form);
-    counts.set(channel, (counts.get(channel) ?? 0) + difference);
-    Atomics.add(edge.viewers, 0, difference);
-  }
-
-  const ticking = setInterval(() => publish(ALIVE_TOPIC, ALIVE), ALIVE_MS);
+  const ticking = setInterval(() => {
+    for (const ws of open) send(ws, ALIVE);
+    backlog.endStalled();
+  }, ALIVE_MS);
   return {
     serveOn(app, ended) {
-      apps.add(app);
       app.ws<Viewer>(LIVE_PATH, {
         maxPayloadLength: 1024,
         maxBackpressure: MAX_BACKPRESSURE,
@@ -79,33 +81,34 @@ export function createViewers(edge: Edge, { openExchange, leftHttp }: ViewersOpt
         open(ws) {
           leftHttp();
           const viewer = ws.getUserData();
-          count(viewer, 1);
-          ws.subscribe(ALIVE_TOPIC);
+          open.add(ws);
+          Atomics.add(edge.viewers, 0, 1);
           // However many viewers connect at once, each gets its first message in a slice.
           void edge.queue.turn().then(() => {
             if (viewer.isGone) return;
             pages.first(viewer.topic, viewer.form, (message) => {
               if (viewer.isGone) return;
-              ws.subscribe(channelOf(viewer.topic, viewer.form));
-              if (message !== null) ws.send(utf8(message));
+              viewer.hasBegun = true;
+              if (message !== null) send(ws, message);
             });
           });
         },
+        drain: backlog.note,
         close(ws) {
-          const viewer = ws.getUserData();
-          viewer.isGone = true;
-          count(viewer, -1);
+          ws.getUserData().isGone = true;
+          open.delete(ws);
+          backlog.leave(ws);
+          Atomics.sub(edge.viewers, 0, 1);
           ended();
         },
       });
     },
-    leave: (app) => void apps.delete(app),
     end: () => clearInterval(ticking),
   };
 }
 
-function channelOf(topic: LiveTopic, form: LiveForm): string {
-  return `${topic} ${form}`;
+function shows(viewer: Viewer, topic: LiveTopic, form: LiveForm): boolean {
+  return viewer.topic === topic && viewer.form === form;
 }
 
 /** Answers an upgrade request synchronously. */
@@ -122,7 +125,7 @@ function upgrade(
   if (refusal === null && isLiveTopic(topic)) {
     noteOutcome(edge, exchange, 101);
     res.upgrade<Viewer>(
-      { topic, form, isGone: false },
+      { topic, form, hasBegun: false, isGone: false },
       req.getHeader('sec-websocket-key'),
       req.getHeader('sec-websocket-protocol'),
       req.getHeader('sec-websocket-extensions'),
