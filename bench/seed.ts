@@ -5,9 +5,11 @@
  */
 import { Command } from 'commander';
 import type { AgentRegistration } from '../machines/agent-registration.ts';
+import type { Attestation } from '../machines/attestation.ts';
 import { type Certificate, UNTOUCHED } from '../machines/certificate.ts';
 import type { Crl } from '../machines/crl.ts';
 import type { Invite } from '../machines/invite.ts';
+import type { Treaty } from '../machines/recognition-treaty.ts';
 import { crlEntry } from '../src/authority/lists/crl.ts';
 import { createCrlDigest } from '../src/authority/lists/crl-digest.ts';
 import { sha256Hex } from '../src/base/crypto/digest.ts';
@@ -26,6 +28,10 @@ export interface SeedCounts {
   readonly agents: number;
   /** Nodes with a name and a rack, one of which has been silent for two hours; none by default. */
   readonly named?: number;
+  /** Treaties of this sovereign with others, each in force; none by default. */
+  readonly treaties?: number;
+  /** Attestations for subjects that each have one; none by default. */
+  readonly attestations?: number;
 }
 
 const HOUR = 3_600_000;
@@ -67,6 +73,8 @@ export async function seed(
   await writeAll('names', counts.named ?? 0, (index) => description(index, keys[index] ?? ''));
   await writeAll('invites', invites, () => invite(now));
   await writeAll('agents', agents, (index) => agent(index, agents, now));
+  await writeAtOnce('treaties', counts.treaties ?? 0, (index) => treaty(index, now));
+  await writeAtOnce('attestations', counts.attestations ?? 0, (index) => attestation(index, now));
   await store.close();
 
   async function writeAll(
@@ -85,10 +93,23 @@ export async function seed(
       progress(`${what}: ${start + length} of ${count}`);
     }
   }
+
+  /** Units of many subjects take a fraction of the time; how these came about does not matter. */
+  async function writeAtOnce(
+    what: string,
+    count: number,
+    subject: (index: number) => SubjectWrite,
+  ): Promise<void> {
+    for (let start = 0; start < count; start += BATCH) {
+      const length = Math.min(BATCH, count - start);
+      await store.commit(unitOf(...Array.from({ length }, (_, index) => subject(start + index))));
+      progress(`${what}: ${start + length} of ${count}`);
+    }
+  }
 }
 
-function unitOf(subject: SubjectWrite): Unit {
-  return { subjects: [subject], removals: [], nonces: [], audit: [] };
+function unitOf(...subjects: readonly SubjectWrite[]): Unit {
+  return { subjects, removals: [], nonces: [], audit: [] };
 }
 
 function isIssued({ kind, snapshot }: SubjectWrite): boolean {
@@ -186,6 +207,69 @@ function agent(index: number, agents: number, now: number): SubjectWrite {
     heldUntil: expiresAt,
   };
   return created('agent-registration', key, 'registered', context);
+}
+
+/** The members that treaties and attestations share; nobody has signed them. */
+function recordOf(now: number) {
+  const issuedAt = formatInstant(now);
+  return {
+    issuer_sovereign_id: 'bench',
+    status: 'active',
+    issued_at: issuedAt,
+    valid_from: issuedAt,
+    expires_at: formatInstant(now + 720 * HOUR),
+    issued_by: 'na-1',
+    signatures: [],
+  };
+}
+
+function treaty(index: number, now: number): SubjectWrite {
+  const treatyId = systemRuntime.uuid();
+  const subject = `sovereign-${index.toString().padStart(6, '0')}`;
+  const keys = [randomKey()];
+  const record = {
+    ...recordOf(now),
+    treaty_id: treatyId,
+    subject_sovereign_id: subject,
+    subject_public_keys: keys,
+    scope: { allowed_roles: [], accepted_statuses: ['active'], claims: {} },
+    metadata: {},
+  };
+  const context: Treaty = {
+    json: canonicalJson(record),
+    issuer: 'bench',
+    subject,
+    subjectKeys: keys,
+    issuedAt: now,
+    validFrom: record.valid_from,
+    expiresAt: now + 720 * HOUR,
+    revokedAt: null,
+    revocationReason: null,
+    followed: [],
+  };
+  return created('recognition-treaty', treatyId, 'active', context);
+}
+
+function attestation(index: number, now: number): SubjectWrite {
+  const attestationId = systemRuntime.uuid();
+  const subject = `subject-${index}`;
+  const record = {
+    ...recordOf(now),
+    attestation_id: attestationId,
+    subject_id: subject,
+    subject_public_key: null,
+    roles: ['role:client'],
+    claims: {},
+  };
+  const context: Attestation = {
+    json: canonicalJson(record),
+    issuer: 'bench',
+    subject,
+    issuedAt: now,
+    revokedAt: null,
+    revocationReason: null,
+  };
+  return created('attestation', attestationId, 'active', context);
 }
 
 function randomKey(): string {

@@ -1,8 +1,8 @@
 /** `docs/routes.md`: every route, with its request, answer and refusals. */
 
-import { REFUSALS, type RefusalName } from '../src/base/refusal.ts';
+import { REFUSALS } from '../src/base/refusal.ts';
 import { ROUTES } from '../src/edge/routes/table.ts';
-import { ACCESS_REFUSALS, AUTH_HINTS } from '../src/pages/reference/openapi.ts';
+import { AUTH_HINTS, refusalsOf } from '../src/pages/reference/openapi.ts';
 import { routeGroups } from '../src/pages/reference/route-groups.ts';
 import { type Field, fieldsOf, parameterFields } from '../src/pages/reference/schema-fields.ts';
 import { maxBodyBytes, type RouteDescription } from '../src/protocol/route-description.ts';
@@ -87,10 +87,6 @@ const CREATED = {
   always: '201',
   as_configured: '200, or 201 with `MESH_CREATED_STATUS=201`',
 } as const;
-
-function refusalsOf({ refusals, access }: RouteDescription): RefusalName[] {
-  return [...new Set([...refusals, ...ACCESS_REFUSALS[access]])];
-}
 
 function requestFields({ path, query, body }: RouteDescription): Field[] {
   return [...parameterFields(path, query), ...topLevel(fieldsOf(body, 'sent'))];

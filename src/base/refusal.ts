@@ -305,7 +305,7 @@ export const REFUSALS = {
       'The state was restored, and a request that was signed before then may have been accepted already: sign a new one later',
     too_many_event_readers: 'Too many event readers are connected; try again later',
     service_not_ready: 'The service is not ready',
-    overloaded: 'More nodes are waiting for an answer than can be answered in time',
+    overloaded: 'More requests are waiting than can be answered in time',
     shutting_down: 'The service is shutting down',
   }),
   ...withStatus(507, {

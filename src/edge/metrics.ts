@@ -50,7 +50,7 @@ export function createEdgeMetrics(): EdgeMetrics {
   });
   const shed = new Counter({
     name: 'mesh_na_requests_shed_total',
-    help: 'Node requests refused because they had waited too long',
+    help: 'Requests refused because they had waited too long',
     registers,
   });
   const verifications = new Counter({

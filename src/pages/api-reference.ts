@@ -15,7 +15,7 @@ import { renderPage } from './frame.ts';
 import { type Html, html, NO_HTML } from './html.ts';
 import { type CurlContext, curlCommand, signingSetup } from './reference/curl.ts';
 import { answerExample, bodyExample } from './reference/example.ts';
-import { ACCESS_REFUSALS, AUTH_HINTS } from './reference/openapi.ts';
+import { AUTH_HINTS, refusalsOf } from './reference/openapi.ts';
 import { anchorOf, type RouteGroup, routeGroups } from './reference/route-groups.ts';
 import { type Field, fieldsOf, parameterFields } from './reference/schema-fields.ts';
 import { fieldList, nothingFits, referenceContents } from './reference-contents.ts';
@@ -179,15 +179,15 @@ function described(fields: readonly Field[], mark = REQUIRED): Html {
 }
 
 function refusals(route: RouteDescription): Html {
-  const found = refusalsOf(route).map(
+  const found = inOrder(route).map(
     ({ status, code, message }) => [`${status} ${code}`, message] as const,
   );
   return found.length === 0 ? NO_HTML : details(`Refusals: ${found.length}`, fieldList(found));
 }
 
-function refusalsOf({ refusals: own, access, limit }: RouteDescription) {
-  const limited: readonly RefusalName[] = limit === 'none' ? [] : ['rate_limit_exceeded'];
-  const names = new Set([...own, ...ACCESS_REFUSALS[access], ...limited]);
+function inOrder(route: RouteDescription) {
+  const limited: readonly RefusalName[] = route.limit === 'none' ? [] : ['rate_limit_exceeded'];
+  const names = new Set([...refusalsOf(route), ...limited]);
   return [...names].map((name) => REFUSALS[name]).sort((a, b) => a.status - b.status);
 }
 

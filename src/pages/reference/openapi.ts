@@ -7,6 +7,7 @@ import {
   maxBodyBytes,
   maxBodyValues,
   type RouteDescription,
+  waitsForSlice,
 } from '../../protocol/route-description.ts';
 import { answerExample, bodyExample, pathExamples, queryExamples } from './example.ts';
 import { createSchemas, inFull, type Schemas } from './openapi-schemas.ts';
@@ -17,15 +18,21 @@ const GENERAL_STATUSES = [400, 401, 403, 404, 409, 422, 429, 500, 503] as const;
 const BODY_STATUSES = [408, 413] as const;
 
 /** Refusals that every route of an access class can give, in addition to its own. */
-export const ACCESS_REFUSALS: Readonly<Record<RouteDescription['access'], readonly RefusalName[]>> =
-  {
-    public: [],
-    internal: [],
-    node: ['node_auth_failed', 'overloaded'],
-    operator: ['admin_auth_failed'],
-    'operator-privileged': ['admin_auth_failed', 'insufficient_operator_tier'],
-    'public-or-operator': ['admin_auth_failed'],
-  };
+const ACCESS_REFUSALS: Readonly<Record<RouteDescription['access'], readonly RefusalName[]>> = {
+  public: [],
+  internal: [],
+  node: ['node_auth_failed'],
+  operator: ['admin_auth_failed'],
+  'operator-privileged': ['admin_auth_failed', 'insufficient_operator_tier'],
+  'public-or-operator': ['admin_auth_failed'],
+};
+
+/** What a route refuses by itself, by its access class, and because it waits; not by a limit. */
+export function refusalsOf(route: RouteDescription): RefusalName[] {
+  const { refusals, access } = route;
+  const waiting: readonly RefusalName[] = waitsForSlice(route) ? ['overloaded'] : [];
+  return [...new Set([...refusals, ...ACCESS_REFUSALS[access], ...waiting])];
+}
 
 export const AUTH_HINTS: Readonly<Record<RouteDescription['access'], string>> = {
   public: 'no authentication',
@@ -243,10 +250,6 @@ function operationOf(
 function operationId({ method, path }: RouteDescription): string {
   const words = path.replace(/[^A-Za-z0-9]+/g, '_').replace(/_$/, '');
   return `${method.toLowerCase()}${words === '' ? '_home' : words}`;
-}
-
-function refusalsOf({ refusals, access }: RouteDescription): RefusalName[] {
-  return [...new Set([...refusals, ...ACCESS_REFUSALS[access]])];
 }
 
 /** Markdown: what the route does beyond its summary, who may call it, and its possible errors. */

@@ -148,7 +148,7 @@ export const GROUPS = {
     longestWait: option(
       whole(0, 60_000),
       { variable: 'MESH_LONGEST_WAIT_MS', fallback: '4000' },
-      'how many milliseconds a node’s request may wait before it is refused unread; 0 sets no limit',
+      'how many milliseconds a request may wait before it is refused unread; 0 sets no limit',
     ),
   },
   'Identity and state': {

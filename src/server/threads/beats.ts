@@ -3,6 +3,7 @@
  * takes from a queue, and a watchdog on a separate thread notices when one stops.
  */
 import { readFileSync, readlinkSync } from 'node:fs';
+import { systemRuntime } from '../../base/runtime.ts';
 
 /** How often a thread beats, and how often the watchdog checks. */
 export const TICK_MS = 500;
@@ -141,7 +142,7 @@ function threadTime(thread: number): ThreadTime | null {
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
     const [user, system] = [Number(fields[11]), Number(fields[12])];
     return {
-      atMs: performance.now(),
+      atMs: systemRuntime.elapsed(),
       cpuMs: (user + system) * CLOCK_TICK_MS,
       isRunnable: fields[0] === 'R',
     };
