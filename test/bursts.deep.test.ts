@@ -1,6 +1,6 @@
 /**
  * A burst of requests to every route: however many arrive at once, every thread returns to its event loop soon, nodes are
- * answered beside it, and the process lives on. The network is a large one, so that each request costs much.
+ * answered meanwhile, and the process lives on. The network is a large one, so that each request costs much.
  */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
@@ -71,7 +71,7 @@ for (const threads of ['1', '2']) {
         const name = `${route.method} ${route.path}`;
         await t.test(name, async () => {
           const beating = await sendHeartbeats(na, pid, scratch.path);
-          // Operators are few; what is in their name costs a signature, whoever sends it.
+          // Operators are few; what others send in their name costs a signature.
           const connections = isOperatorRoute(route) ? CONNECTIONS / 4 : CONNECTIONS;
           const done = await burst(na.url, connections, hostileRequest(route));
           const beats = await beating.end();
@@ -81,7 +81,7 @@ for (const threads of ['1', '2']) {
             .map(([status, count]) => `${count} × ${status}`)
             .join(', ');
           t.diagnostic(
-            `${name}: ${seen} in ${done.seconds.toFixed(1)} s; silent ${silence} ms; heartbeats p99 ${p99.toFixed(0)} ms; ${memory.toFixed(0)} MiB`,
+            `${name}: ${seen} in ${done.seconds.toFixed(1)} s; silent ${silence} ms; ${beats.length} heartbeats p99 ${p99.toFixed(0)} ms, longest ${(beats.at(-1) ?? 0).toFixed(0)}; ${memory.toFixed(0)} MiB`,
           );
           assert.equal(process.signalCode, null, server.log());
           assert.ok(silence < MOST_SILENCE_MS, `a thread was silent for ${silence} ms`);

@@ -9,7 +9,7 @@ import { type Reply, refusalReply } from './reply.ts';
 import { addressBlock } from './request-head.ts';
 import type { RouteRequest } from './route.ts';
 
-/** Parameters that neither search, sort nor filter: whoever reads a whole list sends them with each page of it. */
+/** All but the parameters with which a reader goes through a whole list, page by page. */
 const SEARCHES = /(?:^|&)(?!(?:limit|cursor)=)[^&]/;
 
 /** Counts a request in the limit of its route. */

@@ -1,4 +1,4 @@
-/** Bursts: as many connections as fit, which all send the same request at once, beside a node that sends heartbeats. */
+/** Bursts: as many connections as fit, which all send the same request at once, while a node sends heartbeats. */
 import { once } from 'node:events';
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
