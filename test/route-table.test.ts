@@ -47,24 +47,16 @@ const CONTRACT: readonly ContractRoute[] = [
     '/policy',
     '/crl',
     '/bulletin',
-    '/agents',
     '/agents/{}',
     '/recognition-graph',
-    '/connectome',
     '/connectome.json',
     '/connectome/trust-path',
     '/trust',
-    '/atlas',
     '/atlas.json',
     '/treaty',
-    '/sovereign',
     '/attestation',
-    '/capability',
-    '/search',
-    '/recognition-treaties',
     '/recognition-treaties/{}',
     '/recognition-policy',
-    '/attestations',
     '/attestations/{}',
     '/sovereign-revocation-feed',
     '/swagger.json',
@@ -72,6 +64,17 @@ const CONTRACT: readonly ContractRoute[] = [
     '/cli-reference',
     '/live',
   ].map((path): ContractRoute => ['GET', path, 'public', 'none']),
+  ...[
+    '/agents',
+    '/connectome',
+    '/connectome/treaties.csv',
+    '/atlas',
+    '/sovereign',
+    '/capability',
+    '/search',
+    '/recognition-treaties',
+    '/attestations',
+  ].map((path): ContractRoute => ['GET', path, 'public', 'SEARCH']),
   ['GET', '/metrics', 'internal', 'none'],
   ['GET', '/nodes', 'public-or-operator', 'none'],
   ['GET', '/data-usage/policy', 'public', 'POLICY_READ'],
@@ -150,6 +153,19 @@ const CREATING = [
   'POST /admin/attestations',
   'POST /admin/recognition-treaties',
 ];
+
+/** Probes, and what is kept as bytes: the public documents [core-4-1], and pages without a query. */
+const ANSWERED_AT_ONCE = [
+  ...['/healthz', '/readyz', '/', '/api-reference', '/cli-reference', '/data-usage/policy'],
+  ...['/genesis', '/authority-keys', '/sovereign.json', '/policy', '/crl', '/bulletin'],
+  ...['/sovereign-revocation-feed', '/recognition-graph', '/connectome.json', '/atlas.json'],
+  ...['/dashboard.json', '/swagger.json'],
+];
+
+test('exactly the requests for these wait in no line', () => {
+  const atOnce = ROUTES.filter(({ line }) => line === null).map(({ path }) => path);
+  assert.deepEqual(atOnce.sort(), [...ANSWERED_AT_ONCE].sort());
+});
 
 const byName = new Map(CONTRACT.map((entry) => [`${entry[0]} ${entry[1]}`, entry]));
 
