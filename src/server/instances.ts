@@ -176,6 +176,7 @@ export async function joinInstances(options: InstancesOptions): Promise<Instance
       ),
     confirmed: metrics.leaseConfirmed,
     clockCompared: followDatabaseClock(logger, metrics.databaseClock),
+    delayed: (reason) => logger.write('WARNING', 'store', reason),
     stopRequested: options.stopRequested,
     lost: options.lost,
   }).catch((cause) => {
@@ -229,7 +230,7 @@ function linkSecrets({
 type TurnOptions = Pick<Candidate, 'link' | 'seen' | 'missed' | 'cannotWrite'> &
   Pick<
     StoreOptions,
-    'instanceId' | 'runtime' | 'confirmed' | 'clockCompared' | 'stopRequested' | 'lost'
+    'instanceId' | 'runtime' | 'confirmed' | 'clockCompared' | 'delayed' | 'stopRequested' | 'lost'
   >;
 
 /** Opens the store, or finds out that another instance is the writer. */

@@ -34,7 +34,7 @@ export interface NamedDatabase {
 export interface StoreOptions
   extends Pick<
     PostgresqlOptions,
-    'dataDir' | 'confirmed' | 'clockCompared' | 'stopRequested' | 'lost'
+    'dataDir' | 'confirmed' | 'clockCompared' | 'delayed' | 'stopRequested' | 'lost'
   > {
   /** Null for the store in the data folder. */
   readonly database: DatabaseSetting | null;

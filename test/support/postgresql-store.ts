@@ -31,6 +31,7 @@ export function storeOptions(
     leaseMs: 5000,
     confirmed: () => undefined,
     clockCompared: () => undefined,
+    delayed: () => undefined,
     stopRequested: () => undefined,
     lost: () => undefined,
     ...given,

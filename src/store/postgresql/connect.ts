@@ -54,6 +54,11 @@ const TIMEOUT = 'Query read timeout';
 /** The database's error code if a lock was not acquired within `lockMs`. */
 const LOCK_TIMEOUT = '55P03';
 
+/** Whether the database rejected the statement itself, so that the connection can still be used. */
+export function isOfStatement(cause: unknown): boolean {
+  return (cause as { severity?: string }).severity === 'ERROR';
+}
+
 /** Whether the database may just be slow. */
 export function isTimeout(cause: unknown): cause is Error {
   if (!(cause instanceof Error)) return false;

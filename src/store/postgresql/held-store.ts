@@ -33,6 +33,7 @@ import {
 import type { StoreAddress } from './address.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
 import type { Lease } from './lease.ts';
+import { createReading } from './reading.ts';
 import { beginReading, postgresqlTables, tableReader } from './tables.ts';
 import { ChangedSubject, type Session, type Writing } from './writing.ts';
 
@@ -43,7 +44,7 @@ const FORGET_AT_MOST = 20_000;
 
 /** `meta` contains the metadata of the state when the lease begins. */
 export function heldStore(
-  address: StoreAddress,
+  { address, leaseMs }: { readonly address: StoreAddress; readonly leaseMs: number },
   meta: MetaRows,
   lease: Lease,
   writing: Writing,
@@ -62,10 +63,16 @@ export function heldStore(
   /** For each `touchMany` in progress, the ids whose liveness was removed in the meantime. */
   const removedMeanwhile = new Set<Set<string>>();
   const readers = new Set<Client>();
-  /** Commits can run between two of its statements. */
+  /** Before the state is served. Commits can run between two of its statements. */
   const tables = tableReader((question, values) =>
     writing.inTurn(({ read }) => read(question, values)),
   );
+
+  const reading = createReading(async () => {
+    const limits = { timeout: 2 * leaseMs, lockMs: leaseMs, connectMs: leaseMs };
+    return (await connectToPrimary(address, limits)).client;
+  });
+  const servedTables = tableReader(reading.read);
 
   async function load(): Promise<StoreContents> {
     await writing.idle();
@@ -221,7 +228,7 @@ export function heldStore(
   async function release(how: 'released' | 'abandoned'): Promise<void> {
     await queue.settled();
     await writing.idle();
-    await Promise.all(Array.from(readers, disconnect));
+    await Promise.all([reading.end(), ...Array.from(readers, disconnect)]);
     await lease.end(writing.failure() === null ? how : 'abandoned');
     await writing.end();
   }
@@ -236,7 +243,7 @@ export function heldStore(
   return {
     position,
     auditHashAt: (entry) => readHash(tables, entry),
-    auditAfter: (entry, most) => readLines(tables, entry, most),
+    auditAfter: (entry, most) => readLines(servedTables, entry, most),
     subjectsOf: (kind) => subjectsOf(tables, shapes, kind),
     load,
     commit: queue.commit,

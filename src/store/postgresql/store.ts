@@ -13,6 +13,7 @@ import { heldStore } from './held-store.ts';
 import { acquireLease, type Lease, type LeaseOptions } from './lease.ts';
 import { pauseOn } from './lease-clock.ts';
 import { connectToLease, type LeaseTableOptions } from './lease-table.ts';
+import { runningFor } from './running.ts';
 import { assertSchema } from './schema.ts';
 import { postgresqlTables, readMetaOf } from './tables.ts';
 import { createWriting, type Writing } from './writing.ts';
@@ -25,6 +26,8 @@ export interface PostgresqlOptions
   readonly network: NetworkIdentity | null;
   /** The folder of the network's keys, which is marked as in use. */
   readonly dataDir: string;
+  /** See `WritingOptions.delayed`. */
+  delayed(reason: string): void;
 }
 
 export interface PostgresqlStore extends Store {
@@ -179,12 +182,23 @@ async function openHeldStore(
     connect: async () => (await connectWhileOwned(options, lease)).client,
     lease,
     leaseMs: options.leaseMs,
+    running: (processId) => isRunning(options, processId),
+    delayed: options.delayed,
     gaveUp: options.lost,
   });
   const network = await foundedNetwork(client, meta, options.network);
   await takeOver({ ...options, network }, meta, lease, writing);
-  const store = heldStore(options.address, meta, lease, writing);
+  const store = heldStore(options, meta, lease, writing);
   return { ...store, durability, tenure: lease };
+}
+
+async function isRunning({ address, leaseMs }: PostgresqlOptions, processId: number) {
+  const { client } = await connectToPrimary(address, { timeout: leaseMs, connectMs: leaseMs });
+  try {
+    return await runningFor(client, processId);
+  } finally {
+    await disconnect(client);
+  }
 }
 
 /** Checks the state again, because another process may have been the holder in the meantime. */

@@ -7,15 +7,16 @@
  * changes is replaced, because every change names the lease and the totals on which it depends.
  *
  * If a slow database has not answered a change, this process waits as long as renewals of the lease, which need the
- * same disks and standbys, are late as well. If renewals succeed, the connection is at fault, and the wait would never
- * end.
+ * same disks and standbys, are late as well. If renewals succeed, the database is asked whether it still works on the
+ * statement, which may wait for the lock of another session. If not, the connection is at fault, and the wait would
+ * never end.
  */
 
 import type { Client, QueryResultRow } from 'pg';
 import { messageOf } from '../../base/error-message.ts';
 import { createTurns } from '../../base/work.ts';
 import { onCanceledWait } from './commit.ts';
-import { disconnect } from './connect.ts';
+import { disconnect, isOfStatement } from './connect.ts';
 import type { Lease } from './lease.ts';
 import type { LeaseClock } from './lease-clock.ts';
 import { readingProblem } from './unreadable.ts';
@@ -69,20 +70,22 @@ export interface WritingOptions {
   /** Replaces a lost connection; rejects if that is impossible, or once another process may write. */
   connect(): Promise<Client>;
   readonly lease: Pick<Lease, 'isHeld' | 'isOwned' | 'noteHeld'>;
-  /** How long the lease lasts, and how long an answer may take while it is renewed, in milliseconds. */
+  /** How long the lease lasts, in milliseconds; after this time without an answer, the database is asked. */
   readonly leaseMs: number;
-  /** Called if an answer takes longer, or if the connection cannot be replaced: the process has to end. */
+  /**
+   * What the database does for the session with this process id, as a sentence; null if it does nothing. Uses another
+   * connection.
+   */
+  running(processId: number): Promise<string | null>;
+  /** Called once for each reason why an answer takes longer. */
+  delayed(reason: string): void;
+  /** Called if an answer cannot come any more, or if the connection cannot be replaced: the process has to end. */
   gaveUp(problem: string): void;
 }
 
 const UNANSWERED = 'The database renews the lease, and has not answered a statement';
 const CAUSE =
   'what is between it and this process, such as a firewall or a pooler, passes nothing on';
-
-/** Whether the database rejected the statement itself, so that the connection can still be used. */
-function isOfStatement(cause: unknown): boolean {
-  return (cause as { severity?: string }).severity === 'ERROR';
-}
 
 export function createWriting(options: WritingOptions): Writing {
   const { client: first, clock, lease, leaseMs } = options;
@@ -118,24 +121,33 @@ export function createWriting(options: WritingOptions): Writing {
   ) {
     if (failure !== null) throw new Error(failure);
     const current = await connected();
-    const { rows } = await answered(current.query<Row>({ ...statement, values: [...values] }));
+    const answer = current.query<Row>({ ...statement, values: [...values] });
+    const { rows } = await answered(current, answer);
     if (failure !== null) throw new Error(failure);
     return rows;
   }
 
-  /** Waits for the answer. Gives up if there is none for the duration of the lease while the lease is being renewed. */
-  async function answered<T>(answer: Promise<T>): Promise<T> {
+  /** Waits for the answer. Gives up if the lease is being renewed, and the database does not work on the statement. */
+  async function answered<T>(current: Client, answer: Promise<T>): Promise<T> {
     let isOver = false;
+    let known: string | null = null;
     let cancel: () => void = () => undefined;
     const missed = new Promise<never>((_resolve, reject) => {
-      function look(): void {
+      async function look(): Promise<void> {
         if (isOver) return;
-        if (lease.isHeld()) reject(gaveUp(`${UNANSWERED} for ${leaseMs / 1000} s: ${CAUSE}`));
-        else wait();
+        const reason = lease.isHeld() ? await running(current).catch(() => null) : known;
+        if (isOver) return;
+        if (reason === null && lease.isHeld()) {
+          reject(gaveUp(`${UNANSWERED} for ${leaseMs / 1000} s: ${CAUSE}`));
+          return;
+        }
+        if (reason !== null && reason !== known) options.delayed(reason);
+        known = reason;
+        wait();
       }
       function wait(): void {
         // Data that arrived while this process was suspended is read first.
-        cancel = clock.after(leaseMs, () => setImmediate(look));
+        cancel = clock.after(leaseMs, () => setImmediate(() => void look()));
       }
       wait();
     });
@@ -145,6 +157,11 @@ export function createWriting(options: WritingOptions): Writing {
       isOver = true;
       cancel();
     }
+  }
+
+  /** The type of a client lacks the process id, which the server sends with a new connection. */
+  function running(current: Client): Promise<string | null> {
+    return options.running((current as Client & { readonly processID: number }).processID);
   }
 
   function gaveUp(problem: string): Error {

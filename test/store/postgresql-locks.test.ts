@@ -1,0 +1,92 @@
+/** Another session that locks a table, such as VACUUM FULL, makes what needs the table wait, and ends nothing. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import pg from 'pg';
+import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
+import type { Unit } from '../../src/store/store.ts';
+import { startChildServer } from '../support/child-server.ts';
+import { networkFolder } from '../support/folders.ts';
+import { until } from '../support/instances.ts';
+import { startCluster } from '../support/postgresql.ts';
+import { migratedDatabase, storeOptions } from '../support/postgresql-store.ts';
+import { get, operate, operatorRequest, outcome } from '../support/requests.ts';
+import { created } from './conformance.ts';
+
+const cluster = await startCluster();
+after(() => cluster[Symbol.asyncDispose]());
+
+const LEASE_MS = 1000;
+
+test('a change waits for a lock, whose session is named, and a read of the log is given up alone', async () => {
+  const url = await migratedDatabase(cluster);
+  const delays: string[] = [];
+  const lost: string[] = [];
+  const store = await openPostgresqlStore(
+    storeOptions(url, {
+      leaseMs: LEASE_MS,
+      delayed: (reason) => delays.push(reason),
+      lost: (problem) => lost.push(problem),
+    }),
+  );
+  const locking = await lockOn(url, 'audit');
+  await assert.rejects(store.auditAfter(0, 1), /Table audit is locked, or slow/);
+  assert.equal(await store.commit(unitOf('one')), 1, 'this one needs another table');
+
+  await locking.query('begin; lock table mesh_na.subjects in access exclusive mode');
+  const waiting = store.commit(unitOf('two'));
+  await until(async () => delays.length > 0);
+  const [{ pid } = {}] = (await locking.query('select pg_backend_pid() as pid')).rows;
+  assert.deepEqual(delays, [
+    `A statement waits for the lock on mesh_na.subjects that session ${pid} (maintenance, user postgres) has; it goes on when that ends`,
+  ]);
+  await locking.query('rollback');
+  assert.equal(await waiting, 2);
+  assert.deepEqual(lost, []);
+  assert.equal(store.health(), null);
+  assert.deepEqual(await store.auditAfter(0, 1), []);
+  await locking.end();
+  await store.close();
+});
+
+test('a service outlives a lock on the audit log, its readers and its changes, and so does one that starts meanwhile', async () => {
+  await using folder = await networkFolder('alpha');
+  const url = await migratedDatabase(cluster);
+  const environment = { MESH_STORE: url, MESH_LEASE_MS: String(LEASE_MS) };
+  await using server = await startChildServer(folder.path, { environment });
+  let locking = await lockOn(url, 'audit');
+  const { init } = operatorRequest(server.na, '/events?after=0', {}, { method: 'GET' });
+  const events = await fetch(`${server.na.url}/events?after=0`, init);
+  const changing = operate(server.na, '/admin/invite');
+  const waits = 'A statement waits for the lock on mesh_na.audit that session';
+  await until(async () => server.log().includes(waits));
+  assert.equal((await get(server.na, '/readyz')).status, 200);
+  await locking.end();
+  assert.equal(outcome(await changing), '200');
+  await events.body?.cancel();
+  assert.equal((await server.end('SIGTERM')).code, 0);
+
+  locking = await lockOn(url, 'audit');
+  const starting = startChildServer(folder.path, { environment });
+  await until(async () => (await waitsFor(locking)) > 0);
+  await locking.query('select pg_sleep($1)', [(2 * LEASE_MS) / 1000]);
+  await locking.end();
+  await using successor = await starting;
+  assert.equal(outcome(await operate(successor.na, '/admin/invite')), '200');
+});
+
+async function lockOn(url: string, table: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url, application_name: 'maintenance' });
+  await client.connect();
+  await client.query(`begin; lock table mesh_na.${table} in access exclusive mode`);
+  return client;
+}
+
+/** How many sessions wait for a lock. */
+async function waitsFor(client: pg.Client): Promise<number> {
+  const { rowCount } = await client.query('select from pg_locks where not granted');
+  return rowCount ?? 0;
+}
+
+function unitOf(id: string): Unit {
+  return { subjects: [created('c', id, {})], removals: [], nonces: [], audit: [] };
+}
