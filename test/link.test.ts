@@ -9,9 +9,12 @@ import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import { systemRuntime } from '../src/base/runtime.ts';
 import { createRateLimits } from '../src/edge/rate-limit.ts';
 import { type Call, UNAVAILABLE } from '../src/protocol/contract/calls.ts';
-import { publishedDocument } from '../src/protocol/contract/documents.ts';
+import { documentText, publishedDocument } from '../src/protocol/contract/documents.ts';
 import type { Heartbeat } from '../src/protocol/contract/inputs.ts';
-import { createDocumentPublisher } from '../src/protocol/contract/publications.ts';
+import {
+  createDocumentCache,
+  createDocumentPublisher,
+} from '../src/protocol/contract/publications.ts';
 import { createCallRouter } from '../src/server/link/call-router.ts';
 import type { Outcome, Writer } from '../src/server/link/client.ts';
 import type { FrameListener } from '../src/server/link/frames.ts';
@@ -210,6 +213,32 @@ test('a follower gets documents before the answers that depend on them, and a st
   assert.equal((await lost).kind, 'lost');
   client.close();
   other.close();
+});
+
+test('what was made for a question arrives before its answer, even if it is outdated by then', async () => {
+  const { logger } = keptLog();
+  const publisher = createDocumentPublisher();
+  const host = await openTestHost({ publisher, logger });
+  publisher.publish('recognition_graph', publishedDocument('"older than the question"'));
+  startServing(host, 1, () => {
+    publisher.publish('recognition_graph', publishedDocument('"as of the question"'));
+    publisher.withdraw('recognition_graph');
+    return { ok: true, json: 'null' };
+  });
+  const followers = createDocumentPublisher();
+  const edge = createDocumentCache(followers.versions);
+  followers.follow(edge.take);
+  const client = createTestClient({ publisher: followers, logger });
+  client.follow({ epoch: 1, link: host.address });
+  await until(() => edge.latest('recognition_graph') !== undefined);
+  await new Promise<Outcome>((ended) => {
+    assert.ok(client.send('refreshGraph', null, ended));
+  });
+  const newest = edge.latest('recognition_graph');
+  assert.equal(newest && documentText(newest), '"as of the question"');
+  assert.equal(edge.get('recognition_graph'), undefined, 'the next question needs another one');
+  client.close();
+  host.close();
 });
 
 test('strangers who keep connections open do not keep followers waiting, and only a limited number of theirs stay', async () => {

@@ -214,7 +214,13 @@ async function madeDocument(
     if (confirmed !== undefined) return confirmed;
   }
   const renewal = isRenewable(name) ? RENEWALS[name] : 'awaitPublications';
-  assertNotElsewhere(await edge.call(renewal, null), edge);
+  const answer = await edge.call(renewal, null);
+  assertNotElsewhere(answer, edge);
+  // Without an answer, the last copy may be older than the question, unless nothing has replaced it.
+  if (!answer.ok && edge.documents.get(name) === undefined) {
+    throw new Refusal(answer.refusal, answer.details);
+  }
+  // The newest version at the time of the answer, although it may be outdated by now.
   return edge.documents.latest(name);
 }
 

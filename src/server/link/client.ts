@@ -230,11 +230,13 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
     for (const sent of documents) applyDocument(sent, documents);
   }
 
-  function applyDocument({ name, document }: SentDocument, news: readonly SentDocument[]): void {
-    if (document === null) {
-      publisher.withdraw(name as DocumentName);
-      return;
-    }
+  function applyDocument(sent: SentDocument, news: readonly SentDocument[]): void {
+    publishReceived(sent, news);
+    if (sent.isOutdated) publisher.withdraw(sent.name as DocumentName);
+  }
+
+  function publishReceived({ name, document }: SentDocument, news: readonly SentDocument[]): void {
+    if (document === null) return;
     if ('base' in document) {
       const revision = news.find((other) => other.name === 'crl_revision')?.document;
       if (!revision || 'base' in revision)

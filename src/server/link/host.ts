@@ -21,7 +21,14 @@ import {
 import type { Answers, Batch } from '../threads/messages.ts';
 import { HEARTBEAT_ROW } from '../threads/packed-heartbeat.ts';
 import type { Frames } from './frames.ts';
-import type { FromFollower, FromWriter, Hello, News, SentDocument } from './messages.ts';
+import type {
+  FromFollower,
+  FromWriter,
+  Hello,
+  News,
+  SentDocument,
+  WholeDocument,
+} from './messages.ts';
 import { createPace } from './pace.ts';
 import { grownSince, type SentList, sentListOf } from './sent-list.ts';
 import type { LinkAddress, Wire, Wires } from './wires.ts';
@@ -67,6 +74,12 @@ const SILENCE_MS = 3000;
 /** A follower with more unread bytes than this receives only the news that answers depend on. */
 const MOST_UNREAD_BYTES = 4 * 1024 ** 2;
 
+/** The newest version of a document that was not sent yet; null if it was sent or withdrawn before it could be. */
+interface Unsent {
+  readonly publication: Publication | null;
+  readonly isOutdated: boolean;
+}
+
 interface Follower {
   readonly instance: string;
   readonly lag: FollowerLag;
@@ -74,8 +87,7 @@ interface Follower {
   readonly access: WriterAccess;
   readonly frames: Frames<FromWriter>;
   readonly outbox: Outbox;
-  /** The newest version of each document that was not sent yet. */
-  readonly unsent: Map<PublishedName, Publication | null>;
+  readonly unsent: Map<PublishedName, Unsent>;
   /** The newest version of the revocation list that was sent; null before the first. */
   sentList: SentList | null;
   /** The newest version of the revocation list whose end offset was sent. */
@@ -110,12 +122,16 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
     },
   );
 
+  /** Null for a document that is outdated. */
   function noteChange(name: PublishedName, publication: Publication | null): void {
     if (followers.size === 0) return;
+    const isOutdated = publication === null;
     for (const { unsent } of followers) {
+      // A question may still wait for a version that is outdated by now: the follower has only older ones.
+      const newest = publication ?? unsent.get(name)?.publication ?? null;
       // Documents are kept in the order of their last change, because some are published together.
       unsent.delete(name);
-      unsent.set(name, publication);
+      unsent.set(name, { publication: newest, isOutdated });
     }
     scheduleNews();
   }
@@ -138,9 +154,11 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
   function takeUnsentNews(follower: Follower): News | null {
     const { unsent } = follower;
     if (unsent.size === 0) return null;
-    const documents = Array.from(unsent, ([name, publication]) =>
-      name === 'crl' ? takeList(follower, publication) : sentDocument(name, publication),
-    );
+    const documents = Array.from(unsent, ([name, newest]) => ({
+      name,
+      document: name === 'crl' ? takeList(follower, newest.publication) : whole(newest.publication),
+      isOutdated: newest.isOutdated,
+    }));
     const ends = unsent.has('crl') ? takeRevisionEnds(follower) : [];
     unsent.clear();
     return { documents, ends };
@@ -150,14 +168,13 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
    * The whole list is sent only once; after that, each version is sent as a difference together with its signed
    * revision.
    */
-  function takeList(follower: Follower, publication: Publication | null): SentDocument {
+  function takeList(follower: Follower, publication: Publication | null): SentDocument['document'] {
     const before = follower.sentList;
     follower.sentList = publication && sentListOf(publication.document);
     if (before === null || publication === null || !follower.unsent.has('crl_revision')) {
-      return sentDocument('crl', publication);
+      return whole(publication);
     }
-    const grown = grownSince(before, publication.document);
-    return grown === null ? sentDocument('crl', publication) : { name: 'crl', document: grown };
+    return grownSince(before, publication.document) ?? whole(publication);
   }
 
   function takeRevisionEnds(follower: Follower): number[] {
@@ -214,7 +231,12 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
         access,
         frames,
         outbox,
-        unsent: new Map(published),
+        unsent: new Map(
+          Array.from(published, ([name, publication]) => [
+            name,
+            { publication, isOutdated: false },
+          ]),
+        ),
         sentList: null,
         sentRevision: -1,
         unanswered: new Set(),
@@ -304,11 +326,11 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
   };
 }
 
-function sentDocument(name: PublishedName, publication: Publication | null): SentDocument {
-  if (publication === null) return { name, document: null };
+function whole(publication: Publication | null): WholeDocument | null {
+  if (publication === null) return null;
   const { bytes, etag, freshUntil } = publication.document;
   // Copied, because shared memory cannot be sent and may be overwritten.
-  return { name, document: { bytes: new Uint8Array(bytes), etag, freshUntil } };
+  return { bytes: new Uint8Array(bytes), etag, freshUntil };
 }
 
 type Requests = Pick<Batch, 'heartbeats' | 'requests'>;

@@ -57,8 +57,10 @@ export interface GrownList extends SentVersion {
 
 export interface SentDocument {
   readonly name: PublishedName;
-  /** Null if the document is outdated and will be rebuilt on request. */
+  /** The newest version that was made since the previous message; null if there is none. */
   readonly document: WholeDocument | GrownList | null;
+  /** Whether the newest version is outdated, and will be rebuilt on request. */
+  readonly isOutdated: boolean;
 }
 
 /** The changes to the public documents since the previous message. */
