@@ -365,6 +365,15 @@ test('GET /sovereign.json names the sovereign and its surfaces', async () => {
   for (const url of Object.values(surfaces)) assert.equal((await fetch(String(url))).status, 200);
 });
 
+/** What reaches the service behind proxies that forward these entries. */
+function forwarded(hosts: readonly string[], schemes: readonly string[]) {
+  return {
+    Host: 'inner',
+    'X-Forwarded-Host': hosts.join(', '),
+    'X-Forwarded-Proto': schemes.join(','),
+  };
+}
+
 for (const [name, environment, headers, expected] of [
   [
     'MESH_PUBLIC_URL',
@@ -398,7 +407,55 @@ for (const [name, environment, headers, expected] of [
     'https://na.example',
   ],
   ['no host that is none', {}, { Host: 'a"b<script>' }, 'http://localhost'],
-] as [string, Record<string, string>, Record<string, string>, string][]) {
+  [
+    'what the only trusted proxy appended',
+    { MESH_PROXY_HOPS: '1' },
+    forwarded(['evil.example', 'na.example'], ['ftp', 'https']),
+    'https://na.example',
+  ],
+  [
+    'what the outer of two proxies wrote',
+    { MESH_PROXY_HOPS: '2' },
+    forwarded(['na.example:8443', 'inner'], ['https', 'http']),
+    'https://na.example:8443',
+  ],
+  [
+    'what the outer of two proxies appended',
+    { MESH_PROXY_HOPS: '2' },
+    forwarded(['evil.example', 'worse.example', 'na.example', 'inner'], ['http', 'https', 'http']),
+    'https://na.example',
+  ],
+  [
+    'what two proxies appended in headers of their own',
+    { MESH_PROXY_HOPS: '2' },
+    { Host: 'inner', 'X-Forwarded-Host': ['evil.example', 'na.example', 'inner'] },
+    'http://na.example',
+  ],
+  [
+    'the only entry behind two proxies, of which one replaces',
+    { MESH_PROXY_HOPS: '2' },
+    forwarded(['na.example'], ['https']),
+    'https://na.example',
+  ],
+  [
+    'no other entry where that of the proxy is no host',
+    { MESH_PROXY_HOPS: '1' },
+    forwarded(['evil.example', 'a"b'], ['https', 'gopher']),
+    'http://localhost',
+  ],
+  [
+    'no other entry where that of the proxy is empty',
+    { MESH_PROXY_HOPS: '1' },
+    forwarded(['evil.example', ''], ['https']),
+    'https://localhost',
+  ],
+  [
+    'MESH_PUBLIC_URL where several entries are forwarded',
+    { MESH_PROXY_HOPS: '2', MESH_PUBLIC_URL: 'https://na.example' },
+    forwarded(['evil.example', 'worse.example', 'inner'], ['http', 'http']),
+    'https://na.example',
+  ],
+] as [string, Record<string, string>, Record<string, string | string[]>, string][]) {
   test(`the base URL is that of ${name}`, async () => {
     await using na = await startTestAuthority({ environment });
     const sovereign = await sendRaw(na, 'GET', '/sovereign.json', { headers });

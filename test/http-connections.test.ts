@@ -134,6 +134,18 @@ for (const [name, environment, lines, expected] of [
     101,
   ],
   [
+    'the host that the outer of two proxies appends',
+    { MESH_PROXY_HOPS: '2' },
+    ['Host: inner:7443', 'X-Forwarded-Host: evil.example, na.example, inner'],
+    101,
+  ],
+  [
+    'the host that a client says was forwarded, behind a proxy',
+    { MESH_PROXY_HOPS: '1' },
+    ['Host: inner:7443', 'X-Forwarded-Host: na.example, inner'],
+    403,
+  ],
+  [
     'the host that a client says was forwarded',
     {},
     ['Host: inner:7443', 'X-Forwarded-Host: na.example'],

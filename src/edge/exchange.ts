@@ -10,7 +10,7 @@ import { type CorsRequest, corsRequest } from './cors.ts';
 import type { Edge } from './edge.ts';
 import type { Query } from './query.ts';
 import { acceptsGzip, prefersHtml, type Reply } from './reply.ts';
-import { noteForwarded, type RequestHead, sourceAddress } from './request-head.ts';
+import { forwardedEntry, noteForwarded, type RequestHead, sourceAddress } from './request-head.ts';
 import type { Line } from './request-queue.ts';
 import type { Client, Route, RouteRequest, StreamHead } from './route.ts';
 import { decodePath, type Match, matchedPath, type Router } from './router.ts';
@@ -215,9 +215,8 @@ function isPresent(head: RequestHead, name: string): boolean {
 function baseUrlOf(head: RequestHead, edge: Edge): string {
   const { publicUrl, proxyHops, scheme } = edge.settings;
   if (publicUrl !== null) return publicUrl;
-  const forwardedHost = proxyHops > 0 ? head.header('x-forwarded-host') : '';
-  const forwardedProto = proxyHops > 0 ? head.header('x-forwarded-proto') : '';
-  const host = forwardedHost || head.header('host');
-  const shown = /^https?$/.test(forwardedProto) ? forwardedProto : scheme;
+  const host = forwardedEntry(head, 'x-forwarded-host', proxyHops) ?? head.header('host');
+  const forwardedProto = forwardedEntry(head, 'x-forwarded-proto', proxyHops);
+  const shown = /^https?$/.test(forwardedProto ?? '') ? forwardedProto : scheme;
   return `${shown}://${HOST.test(host) ? host : 'localhost'}`;
 }

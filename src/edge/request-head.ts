@@ -93,8 +93,7 @@ export function createPeers(): Peers {
 
 /**
  * The source address of a request: the peer, or the address that the outermost of `proxyHops` trusted proxies saw.
- * Entries further left in `X-Forwarded-For` are client claims and never used. The library `proxy-addr` picks the same
- * entry but keeps ports and spellings; limits need one spelling per address.
+ * The library `proxy-addr` picks the same entry but keeps ports and spellings; limits need one spelling per address.
  */
 export function sourceAddress(head: RequestHead, proxyHops: number): string {
   return forwardedAddress(head, proxyHops) ?? peerAddress(head.peerAddress());
@@ -126,12 +125,20 @@ export function addressBlock(address: string): string {
     .join(':')}::/64`;
 }
 
+/**
+ * The entry of a forwarding header that the outermost of `proxyHops` trusted proxies wrote; null without the header.
+ * Entries further left are client claims and never used.
+ */
+export function forwardedEntry(head: RequestHead, name: string, proxyHops: number): string | null {
+  const list = proxyHops === 0 ? '' : head.headerLines(name).join(',').slice(-LONGEST_READ);
+  if (list === '') return null;
+  const entries = list.split(',');
+  return entries[Math.max(0, entries.length - proxyHops)]?.trim() ?? null;
+}
+
 function forwardedAddress(head: RequestHead, proxyHops: number): string | null {
-  if (proxyHops === 0) return null;
-  const header = head.headerLines('x-forwarded-for').join(',').slice(-LONGEST_READ);
-  const hops = header.split(',');
-  const claimed = (hops[Math.max(0, hops.length - proxyHops)] ?? '').trim();
-  return claimed.length > LONGEST_ADDRESS ? null : normalAddress(withoutPort(claimed));
+  const entry = forwardedEntry(head, 'x-forwarded-for', proxyHops) ?? '';
+  return entry.length > LONGEST_ADDRESS ? null : normalAddress(withoutPort(entry));
 }
 
 /** Trusted proxies write at the end; anything before that is a claim of the client, and may be of any length. */
