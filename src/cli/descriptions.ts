@@ -1,7 +1,7 @@
 /** Names, labels and host names of nodes in options and lists. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { labelsOf } from '../protocol/description-filter.ts';
 import type { CertificateRow } from '../protocol/rows/certificate.ts';
+import { labelsOf } from '../protocol/rows/description-filter.ts';
 import {
   isLabel,
   isNodeName,

@@ -123,14 +123,16 @@ function keyFileOf({ keyFile, dataDir, keyId }: OperatorOptions): string {
 }
 
 /**
- * Fills in missing options from the profile: the named one, or the default one if there is no data folder.
+ * Fills in missing options from the profile: the named one, or the default one if there is no data folder. Variables
+ * come before a profile, unless an option names it.
  */
 async function applyProfile(command: Command): Promise<void> {
   const { profile: name, dataDir, configHome } = command.opts();
   if (name === undefined && existsSync(join(dataDir, FILES.genesis))) return;
   const profile = chosenProfile(configHome, name);
   if (profile === null) return;
-  fillIn(command, {
+  const isNamed = command.getOptionValueSource('profile') === 'cli';
+  fillIn(command, isNamed ? ['cli'] : ['cli', 'env'], {
     url: profile.url,
     keyId: profile.key_id,
     keyFile: profile.key_file,
@@ -138,11 +140,17 @@ async function applyProfile(command: Command): Promise<void> {
   });
   const place = { configHome, name: name ?? DEFAULT_PROFILE };
   const { authority_key } = await followProfile(place, profile, command.opts() as OperatorOptions);
-  fillIn(command, { authorityKey: authority_key });
+  fillIn(command, [], { authorityKey: authority_key });
 }
 
-function fillIn(command: Command, settings: Readonly<Record<string, string | undefined>>): void {
+/** Leaves options from the sources that come first; what the profile does not have stays, too. */
+function fillIn(
+  command: Command,
+  first: readonly string[],
+  settings: Readonly<Record<string, string | undefined>>,
+): void {
   for (const [option, value] of Object.entries(settings)) {
-    if (command.getOptionValueSource(option) !== 'cli') command.setOptionValue(option, value);
+    if (value === undefined || first.includes(command.getOptionValueSource(option) ?? '')) continue;
+    command.setOptionValue(option, value);
   }
 }

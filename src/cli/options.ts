@@ -1,4 +1,5 @@
 /** Options that several commands share. */
+import type { EventEmitter } from 'node:events';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../base/duration.ts';
 import { isJsonObject, type JsonObject } from '../base/json/value.ts';
@@ -54,16 +55,10 @@ export function addServerOptions(command: Command): Command {
   return command.addOption(urlOption()).addOption(caOption()).addOption(waitOption());
 }
 
-const DATA_DIR = './mesh-data';
-
 export function dataDirOption(): Option {
-  return (
-    new Option('--data-dir <folder>', "the authority's data folder")
-      .env('MESH_DATA_DIR')
-      .default(DATA_DIR)
-      // An empty variable counts as unset, as for `serve`.
-      .argParser((folder) => folder || DATA_DIR)
-  );
+  return new Option('--data-dir <folder>', "the authority's data folder")
+    .env('MESH_DATA_DIR')
+    .default('./mesh-data');
 }
 
 /** Ends the definition of a command that needs no authority with what every such command has. */
@@ -117,6 +112,20 @@ export function wholeNumber(highest = Number.MAX_SAFE_INTEGER): (text: string) =
     const bound = highest === Number.MAX_SAFE_INTEGER ? '1 or more' : `from 1 to ${highest}`;
     throw new InvalidArgumentError(`It must be a whole number, ${bound}.`);
   };
+}
+
+/** An empty variable is none, as for `serve`. */
+export function ignoreEmptyVariables(command: Command): void {
+  const emitter = command as unknown as EventEmitter;
+  for (const option of command.options) {
+    const event = `optionEnv:${option.name()}`;
+    const applied = emitter.listeners(event);
+    emitter.removeAllListeners(event);
+    emitter.on(event, (value) => {
+      if (value !== '') for (const apply of applied) apply(value);
+    });
+  }
+  for (const each of command.commands) ignoreEmptyVariables(each);
 }
 
 const REPEATABLE = new WeakSet<object>();

@@ -32,7 +32,7 @@ import { addInviteCommands } from './invite.ts';
 import { addLoadCommands } from './load.ts';
 import { addNodeCommands } from './node.ts';
 import { addOperatorKeyCommands } from './operator-key.ts';
-import { examples, refuseRepeated } from './options.ts';
+import { examples, ignoreEmptyVariables, refuseRepeated } from './options.ts';
 import { addPolicyCommands } from './policy.ts';
 import { addRecognitionPolicyCommands } from './recognition-policy.ts';
 import { addRestoreCommands } from './restore.ts';
@@ -94,6 +94,7 @@ export function buildProgram(): Command {
   program.commandsGroup('Measuring:');
   addLoadCommands(program);
   program.commandsGroup('Help:').helpCommand(true);
+  ignoreEmptyVariables(program);
   refuseRepeated(program);
   return program;
 }

@@ -3,15 +3,15 @@
  * filters, or reads only one value of those that may be repeated, and what is found may be revoked [core-4-17].
  */
 import { parseRequestTimestamp } from '../base/timestamp.ts';
-import { descriptionTest } from '../protocol/description-filter.ts';
-import { isInHealth } from '../protocol/node-health.ts';
 import {
   type CertificateRow,
   hasStatus,
   isAccepted,
   isInUse,
 } from '../protocol/rows/certificate.ts';
+import { descriptionTest } from '../protocol/rows/description-filter.ts';
 import { labelTexts } from '../protocol/rows/node-description.ts';
+import { isInHealth } from '../protocol/rows/node-health.ts';
 import { pagesOf } from './list-pages.ts';
 import type { CertificateFilters, OperatorClient } from './operator-client.ts';
 

@@ -7,7 +7,7 @@ import { compareCodePoints } from '../../base/json/write.ts';
 import type { Runtime } from '../../base/runtime.ts';
 import { inRestingSlices } from '../../base/slices.ts';
 import { createPauses, createSharedWork } from '../../base/work.ts';
-import { reportsHealth } from '../../protocol/node-health.ts';
+import { reportsHealth } from '../../protocol/rows/node-health.ts';
 import type { NodeCounts } from '../../protocol/rows/posture.ts';
 import type { Liveness } from '../liveness/last-contact.ts';
 import type { Subject } from '../subjects/kinds.ts';

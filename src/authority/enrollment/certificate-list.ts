@@ -4,14 +4,14 @@ import { isPublicKey } from '../../base/crypto/ed25519.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
 import type { CertificateFilter } from '../../protocol/contract/inputs.ts';
-import { descriptionTest } from '../../protocol/description-filter.ts';
-import { isInHealth } from '../../protocol/node-health.ts';
 import {
   type CertificateRow,
   type CertificateStatus,
   hasStatus,
   isInUse,
 } from '../../protocol/rows/certificate.ts';
+import { descriptionTest } from '../../protocol/rows/description-filter.ts';
+import { isInHealth } from '../../protocol/rows/node-health.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { pageFrom } from '../engine/page.ts';

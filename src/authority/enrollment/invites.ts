@@ -8,7 +8,7 @@ import { Refusal } from '../../base/refusal.ts';
 import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
 import type { OperatorClaim } from '../../protocol/contract/claims.ts';
 import type { InviteFilter, InviteTerms } from '../../protocol/contract/inputs.ts';
-import { descriptionTest } from '../../protocol/description-filter.ts';
+import { descriptionTest } from '../../protocol/rows/description-filter.ts';
 import { type InviteRow, type InviteStatus, numberedName } from '../../protocol/rows/invite.ts';
 import { assertRoom } from '../derived/host-status.ts';
 import type { Handler } from '../engine/admission.ts';

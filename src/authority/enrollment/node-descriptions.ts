@@ -1,6 +1,6 @@
 /** What operators call the nodes, and what the nodes call themselves [core-4-21]. Only operators read it. */
 import { Refusal } from '../../base/refusal.ts';
-import type { Described } from '../../protocol/description-filter.ts';
+import type { Described } from '../../protocol/rows/description-filter.ts';
 import { labelsIn } from '../../protocol/rows/node-description.ts';
 import type { Handler } from '../engine/admission.ts';
 import { refusalIn } from '../subjects/kinds.ts';

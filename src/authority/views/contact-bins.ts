@@ -3,8 +3,8 @@
  * the same value of a label, or with names, host names or addresses that begin alike.
  */
 import { formatInstant } from '../../base/timestamp.ts';
-import type { Described } from '../../protocol/description-filter.ts';
 import type { ContactBin, ContactCounts, Contacts } from '../../protocol/rows/contacts.ts';
+import type { Described } from '../../protocol/rows/description-filter.ts';
 import type { LastContact } from '../liveness/last-contact.ts';
 
 const HOUR = 3_600_000;

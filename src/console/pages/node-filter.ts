@@ -2,11 +2,11 @@
 import { parseDuration } from '../../base/duration.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { CertificateFilters } from '../../client/operator-client.ts';
-import { labelsOf } from '../../protocol/description-filter.ts';
 import {
   CERTIFICATE_STATUS_FILTERS,
   type CertificateStatusFilter,
 } from '../../protocol/rows/certificate.ts';
+import { labelsOf } from '../../protocol/rows/description-filter.ts';
 import { FormProblem } from '../action.ts';
 import { textIn } from '../fields.ts';
 

@@ -2,7 +2,8 @@
 import Type from 'typebox';
 import { DescribedNode } from '../../protocol/answers/operators.ts';
 import type { Input } from '../../protocol/contract/claims.ts';
-import { type DescriptionFilter, MAX_FILTER_VALUES } from '../../protocol/contract/inputs.ts';
+import { MAX_FILTER_VALUES } from '../../protocol/contract/inputs.ts';
+import type { DescriptionFilter } from '../../protocol/rows/description-filter.ts';
 import {
   ChangedName,
   isLabel,

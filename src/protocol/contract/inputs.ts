@@ -18,6 +18,7 @@ import type { TreatyScope } from '../records/recognition-treaty.ts';
 import type { RevocationReason } from '../records/revocation-list.ts';
 import type { TrustDecision } from '../records/trust-evidence.ts';
 import type { CertificateStatusFilter } from '../rows/certificate.ts';
+import type { DescriptionFilter } from '../rows/description-filter.ts';
 import type { InviteStatus } from '../rows/invite.ts';
 import type { NodeClaim, Tier } from './claims.ts';
 
@@ -87,14 +88,6 @@ export interface InviteTerms {
 
 /** The most values that a filter can have: as many as a node has labels. */
 export const MAX_FILTER_VALUES = 16;
-
-/** Empty lists do not filter. */
-export interface DescriptionFilter {
-  /** The node has any of these names; `*` in a name or host name stands for any text. */
-  readonly names: readonly string[];
-  /** The node has all of these labels, each a key, or `key=value`. */
-  readonly labels: readonly string[];
-}
 
 /** Null members do not filter. */
 export interface InviteFilter extends DescriptionFilter {

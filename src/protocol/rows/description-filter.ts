@@ -2,7 +2,13 @@
  * Finds nodes by name, label or host name [core-4-17]. Clients test what they get once more before they change it: an
  * authority may be too old to know a filter.
  */
-import type { DescriptionFilter } from './contract/inputs.ts';
+/** Empty lists do not filter. */
+export interface DescriptionFilter {
+  /** The node has any of these names; `*` in a name or host name stands for any text. */
+  readonly names: readonly string[];
+  /** The node has all of these labels, each a key, or `key=value`. */
+  readonly labels: readonly string[];
+}
 
 /** Absent and null members are not set. */
 export interface Described {
