@@ -12,7 +12,12 @@ import { get, outcome } from './support/requests.ts';
 
 const CONTAINER = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc'];
 /** `script` gives its command a terminal, which hangs up when `script` ends. */
-const TERMINAL = ['sh', '-c', 'exec script --quiet --return --command "$*" /dev/null', 'sh'];
+const inTerminal = (command: string) => [
+  ...['sh', '-c', `exec script --quiet --return --command "${command}" /dev/null`, 'sh'],
+];
+const TERMINAL = inTerminal('$*');
+/** Without the pipe, its output would be in a file. */
+const NOHUP = inTerminal('nohup $* 2>&1 | cat');
 
 const runs = ([program = '', ...args]: readonly string[]) =>
   spawnSync(program, [...args, 'true'], { stdio: 'ignore' }).status === 0;
@@ -74,18 +79,15 @@ for (const { name, before, pidOf, quits } of PLACES) {
 }
 
 suite('a terminal that hangs up', { skip: !runs(TERMINAL) && 'script cannot be used here' }, () => {
-  for (const [what, redirected, stops] of [
-    ['stops the service', [], true],
-    ['leaves a service alone that nohup has started', ['nohup'], false],
+  for (const [what, before, stops] of [
+    ['stops the service', TERMINAL, true],
+    ['leaves a service alone that nohup has started', NOHUP, false],
   ] as const) {
     test(what, async (t) => {
       const { folder } = network(t);
       const log = join(folder, 'log');
-      const server = await startChildServer(folder, {
-        before: [...TERMINAL, ...redirected],
-        args: ['--log-file', log],
-      });
-      const pid = child(server);
+      const server = await startChildServer(folder, { before, args: ['--log-file', log] });
+      const pid = Number(/"pid":(\d+)/.exec(said(server))?.[1]);
       server.process.kill('SIGKILL');
       const lines = () => readFileSync(log, 'utf8');
       if (stops) {
