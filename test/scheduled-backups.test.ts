@@ -81,6 +81,14 @@ suite('a schedule', () => {
     assert.equal(events.at(-1), 'verified 24');
   });
 
+  test('removes first what a clock that was ahead has made', async () => {
+    for (const days of [29, 30]) writeFileSync(files().pathAt(NOW + days * DAY), 'a backup');
+    const { checkAt } = schedule();
+    for (const days of [0, 1, 2]) await checkAt(days * DAY);
+    const kept = [1, 2].map((days) => files().pathAt(NOW + days * DAY));
+    assert.deepEqual(names(), kept.map((path) => path.slice(folder.length + 1)).sort());
+  });
+
   test('removes only backups of its own network and schedule, and no folder or other name', async () => {
     const others = [
       'mesh.backup',

@@ -45,7 +45,10 @@ export function createKeptFiles(folder: string, genesis: GenesisBlock): KeptFile
     },
     async prune(keep, made) {
       const others = (await ownFiles()).filter(({ name }) => name !== nameAt(made));
-      for (const { name } of others.slice(keep - 1)) await rm(join(folder, name));
+      // A clock that was ahead made those that are later, and they must not push out newer ones.
+      const isLater = ({ at }: { readonly at: number }) => Number(at > made);
+      const inOrder = others.toSorted((a, b) => isLater(a) - isLater(b));
+      for (const { name } of inOrder.slice(keep - 1)) await rm(join(folder, name));
     },
     async removePartial() {
       for (const entry of await readdir(folder, { withFileTypes: true })) {

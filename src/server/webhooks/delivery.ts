@@ -53,7 +53,8 @@ export function createDelivery(
 ): Delivery {
   let { delivered } = start;
   let failures = 0;
-  let failingSince: number | null = null;
+  /** By the monotonic clock, because the wall clock may be set meanwhile. */
+  let failingFrom: number | null = null;
   let waitingSince: number | null = null;
 
   /** The next events, one per line. Waits if there are none, and may still return none. */
@@ -97,7 +98,7 @@ export function createDelivery(
       logger.write('INFO', 'webhook', what);
     }
     failures = 0;
-    failingSince = null;
+    failingFrom = null;
     return PACE_MS;
   }
 
@@ -111,13 +112,15 @@ export function createDelivery(
       logger.write('WARNING', 'webhook', what);
     }
     failures += 1;
-    failingSince ??= runtime.now();
+    failingFrom ??= runtime.elapsed();
     const random = runtime.randomBytes(4).readUInt32LE() / 2 ** 32;
     return ms * (0.5 + random / 2);
   }
 
   return {
     get facts() {
+      const failingFor = failingFrom === null ? null : runtime.elapsed() - failingFrom;
+      const failingSince = failingFor === null ? null : runtime.now() - failingFor;
       return { host, delivered, failingSince, waitingSince };
     },
     async run() {
