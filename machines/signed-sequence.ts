@@ -1,7 +1,7 @@
 /**
  * The versions of a signed list [core-4-8], [core-4-14], [core-4-15], [core-g24], [core-g27]. A sequence number never
  * identifies two different contents: each version is one above its predecessor. A list is due for re-issue at half its
- * lifetime, long before a reader would refuse it as stale.
+ * lifetime, long before a reader would refuse it as stale, and when it is dated after now, because the clock was ahead.
  */
 import { setup } from 'xstate';
 
@@ -47,7 +47,8 @@ export function sequenceMachine<Version extends SequenceVersion>(
         event.type === 'publish' && event.version.sequence === context.sequence + 1,
       isAbove: ({ context, event }) =>
         event.type === 'resume' && event.version.sequence > context.sequence,
-      lapsed: ({ context, event }) => event.type === 'lapse' && halfOver(context) <= event.at,
+      lapsed: ({ context, event }) =>
+        event.type === 'lapse' && (halfOver(context) <= event.at || context.issuedAt > event.at),
     },
   });
   const publish = {

@@ -30,7 +30,7 @@ import { openSigner } from '../src/server/threads/open-signer.ts';
 import { openLmdbSource } from '../src/store/lmdb/source.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { runProgram, runProgramBehind } from './support/child-server.ts';
-import { HOUR, REAL_TIME, testClock } from './support/clock.ts';
+import { HOUR, MINUTE, REAL_TIME, testClock } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import './support/lmdb-only.ts';
@@ -532,6 +532,11 @@ suite('from outside', () => {
       'a list from a cache',
       'clock_skew wrong, crl wrong',
       () => ({ now: () => na.clock.now() + 3 * DAY }),
+    ],
+    [
+      'lists that are dated ahead',
+      'clock_skew wrong, crl wrong, feed wrong',
+      () => ({ now: () => na.clock.now() - 10 * MINUTE }),
     ],
     ['a clock that is behind', 'clock_skew wrong', () => ({ now: () => na.clock.now() + 301_000 })],
     [

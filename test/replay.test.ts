@@ -9,7 +9,7 @@ import { createNonceWindows } from '../src/authority/replay/nonce-window.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { startChildServer } from './support/child-server.ts';
-import { HOUR, MINUTE, SECOND } from './support/clock.ts';
+import { HOUR, MINUTE, SECOND, setClock, tick } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { until } from './support/instances.ts';
 import { PROGRAM } from './support/project.ts';
@@ -84,18 +84,6 @@ test('heartbeats that were in time when they arrived are refused if a busy autho
 });
 
 /** A second of the service's work: it compares the clocks, and flushes and forgets what is due. */
-async function tick(na: TestAuthority): Promise<void> {
-  na.clock.advance(SECOND);
-  await na.checkClock();
-  await na.flush();
-}
-
-/** Sets the wall clock, and waits until the service follows it. */
-async function setClock(na: TestAuthority, byMs: number): Promise<void> {
-  na.clock.step(byMs);
-  for (let i = 0; i < 12; i += 1) await tick(na);
-}
-
 /** The service's time, as determined by an operator whose clock is right. */
 async function clockOf(na: TestAuthority, wallIsAheadBy = 0): Promise<number> {
   const timestamp = formatInstant(na.clock.now() - wallIsAheadBy);

@@ -144,7 +144,7 @@ test('nothing is removed in the hour after a start or after the clock was set', 
   clock.elapsed += 59 * MINUTE;
   await network.sweepAll();
   assert.equal(await kept(), 5);
-  network.clockSet();
+  network.clockSet(0);
   clock.elapsed += 59 * MINUTE;
   await network.sweepAll();
   assert.equal(await kept(), 5);

@@ -3,6 +3,8 @@ import { oneSliceATurn } from '../base/slices.ts';
 import { formatInstant } from '../base/timestamp.ts';
 import type { Answer } from '../protocol/contract/answers.ts';
 import type { Call, CallName } from '../protocol/contract/calls.ts';
+import { GRAPH_DOCUMENTS } from '../protocol/contract/documents.ts';
+import { instantOf } from '../protocol/records/record.ts';
 import type { StatePosition, Store, StoreContents } from '../store/store.ts';
 import { HANDLERS } from './commands.ts';
 import { createAdoptionCensus } from './derived/adoption.ts';
@@ -59,6 +61,8 @@ export class OlderState extends Error {}
 export interface AuthorityOptions extends StateOptions {
   readonly retention: RetentionPeriods;
   readonly store: Store;
+  /** When the head files were written last, in milliseconds since the epoch; 0 or absent if there are none. */
+  readonly headWrittenAt?: number;
   /** Null if the process has not waited for another one. */
   readonly seen: SeenState | null;
   readonly log: Authority['log'];
@@ -84,12 +88,17 @@ export interface ReadyState {
 
 export interface OpenAuthority {
   readonly call: Call;
+  /** The latest of the times that were recorded before the start; a clock before that is behind, or was ahead. */
+  readonly recordedUntil: number;
   /** Writes liveness to the store and forgets expired nonces. */
   flush(): Promise<void>;
   /** Removes some subjects whose retention period has ended, in one bounded unit of work. */
   sweep(): Promise<void>;
-  /** Call after the clock was set: times recorded under the old clock must not affect decisions under the new one. */
-  clockSet(): void;
+  /**
+   * Call after the clock was set by this much: times recorded under the old clock must not affect decisions under the new
+   * one. Then call `renewLists`, because lists may be dated ahead.
+   */
+  clockSet(byMs: number): void;
   /** Re-issues every signed list that has reached half of its lifetime. */
   renewLists(): Promise<void>;
   /** Activates a staged succession at its time, and ends an overlap at its end. */
@@ -103,6 +112,9 @@ export interface OpenAuthority {
   /** Releases the store unchanged, if nothing was served. */
   abandon(): Promise<void>;
 }
+
+/** Documents without entries of their own, which say what holds at the time when they are made, and until when. */
+const OF_THE_TIME = ['bulletin', 'dashboard', ...GRAPH_DOCUMENTS] as const;
 
 /** Calls whose answers cite the digest of the graph that they are based on. */
 const CITES_GRAPH: ReadonlySet<CallName> = new Set<CallName>([
@@ -150,7 +162,6 @@ export async function openAuthority(
     na.treaties.endLoading();
     na.importedFeeds.endLoading();
     await restoreLists(na);
-    // If the clock was set back, so were the contacts; store them before a renewal that must be newer than they are.
     await na.contactWriter.storeRange();
     await keepDueKeys();
   } catch (cause) {
@@ -178,6 +189,7 @@ export async function openAuthority(
   }
 
   return {
+    recordedUntil: na.recordedUntil,
     call(name, given) {
       if (sealed) return SHUTTING_DOWN;
       const run = calls.get(name);
@@ -207,11 +219,13 @@ export async function openAuthority(
     async judgePosture() {
       await execute(na, refreshDashboard, null);
     },
-    clockSet() {
+    clockSet(byMs) {
       const now = na.runtime.now();
       na.replay.clockSetBack(now);
-      na.liveness.clockSetBack(now);
+      // A clock that was not known to be behind may have been right, and this machine paused.
+      na.liveness.clockSet(now, byMs, byMs < 0 || now - byMs < na.recordedUntil);
       retention.clockSet();
+      for (const name of OF_THE_TIME) na.publisher.withdraw(name);
     },
     seal,
     async close() {
@@ -365,8 +379,9 @@ function authorityOn(
   liveness.putInOrder();
   // Counting drops contacts that have been silent for too long.
   liveness.activeCount(startedAt);
-  replay.begin(startedAt, liveness.latest());
-  liveness.clockSetBack(startedAt);
+  const latestContact = liveness.latest();
+  replay.begin(startedAt, latestContact);
+  liveness.begin(startedAt);
   operatorRegistry.addConfigured(subjects);
   publishOperatorKeys(subjects, publisher);
   const knownChains = createKnownChains();
@@ -376,7 +391,6 @@ function authorityOn(
     certificates,
     liveness,
     activeWindow: settings.activeWindow,
-    startedAt,
     elapsed: runtime.elapsed,
   };
   return {
@@ -389,6 +403,12 @@ function authorityOn(
       failures.note(event);
       options.countRefusal(event, reason);
     },
+    recordedUntil: Math.max(
+      instantOf(settings.genesis.network_authority.valid_from),
+      held.recentAudit.newestAt(),
+      latestContact,
+      options.headWrittenAt ?? 0,
+    ),
     counted: { facts: NOTHING_COUNTED },
     fleetCounts: createFleetCounts(fleet),
     knownChains,

@@ -29,6 +29,7 @@ export async function openQuarantine(options: QuarantineOptions): Promise<OpenAu
   const nothing = () => Promise.resolve();
   return {
     call: () => refused,
+    recordedUntil: 0,
     flush: nothing,
     sweep: nothing,
     renewLists: nothing,

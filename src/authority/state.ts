@@ -165,8 +165,9 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
 
   /** Silent certificates remain inactive when the clock is set back, as in a serving process. */
   function target(): RestoreTarget {
-    const activeSince = runtime.now() - settings.activeWindow;
-    return { subjects, liveness, operatorKey: operatorRegistry.restored, activeSince };
+    const now = runtime.now();
+    const activeSince = now - settings.activeWindow;
+    return { subjects, liveness, operatorKey: operatorRegistry.restored, activeSince, now };
   }
 
   function takeAudit(stored: Pick<StoreReading, 'recentAudit'>): void {

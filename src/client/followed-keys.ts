@@ -21,8 +21,8 @@ import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import { instantOf, recordReader } from '../protocol/records/record.ts';
 import type { AuthoritySigners } from './authority-signers.ts';
 import { verifyText } from './keys.ts';
-import { CLOCK_TOLERANCE_MS } from './network-trust.ts';
 import type { VerifierOptions } from './offline.ts';
+import { CLOCK_TOLERANCE_MS } from './offline.ts';
 import { parsed, type Received } from './received.ts';
 import { portableSha256 } from './sha256.ts';
 

@@ -4,7 +4,7 @@
  * the invite used, or renew a second time.
  */
 import { AuthorityError, isUnreachable } from './authority-error.ts';
-import { CLOCK_TOLERANCE_MS } from './network-trust.ts';
+import { CLOCK_TOLERANCE_MS } from './offline.ts';
 import { type CallOptions, newStamp, type SigningOptions } from './options.ts';
 
 /** Signatures are deterministic: signing with the same stamp again gives the same bytes. */

@@ -14,10 +14,7 @@ import type { CertificateRevocationList } from '../protocol/records/revocation-l
 import { type SignedRecord, signedText } from '../protocol/records/signed-record.ts';
 import type { Authority } from './authority-signers.ts';
 import { verifyText } from './keys.ts';
-import { createVerifier } from './offline.ts';
-
-/** How far the clocks of a node and its authority may differ, as for signed requests [core-1-6]. */
-export const CLOCK_TOLERANCE_MS = 300_000;
+import { CLOCK_TOLERANCE_MS, createVerifier } from './offline.ts';
 
 /** What a node already knows about its network. */
 export interface Pin {
@@ -47,6 +44,7 @@ const LIST_PROBLEMS = {
   valid: null,
   malformed: 'it is malformed',
   invalid_signature: 'the authority of the genesis did not sign it',
+  not_yet_valid: 'it is dated ahead of this clock',
   stale: 'it is out of date',
 } as const;
 

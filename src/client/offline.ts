@@ -94,11 +94,14 @@ export type CertificateReason =
   | 'not_yet_valid'
   | 'expired'
   | 'revoked';
-export type RevocationListReason = 'valid' | 'invalid_signature' | 'stale';
-export type RevocationListDeltaReason = DeltaReason | 'stale';
+/** How far the clocks of a node and its authority may differ, as for signed requests [core-1-6]. */
+export const CLOCK_TOLERANCE_MS = 300_000;
+
+export type RevocationListReason = 'valid' | 'invalid_signature' | 'not_yet_valid' | 'stale';
+export type RevocationListDeltaReason = DeltaReason | 'not_yet_valid' | 'stale';
 export type AgentReason = 'valid' | 'invalid_signature' | 'expired';
 export type SignedReason = 'valid' | 'invalid_signature';
-export type FeedReason = 'valid' | 'wrong_issuer' | 'invalid_signature';
+export type FeedReason = 'valid' | 'wrong_issuer' | 'invalid_signature' | 'not_yet_valid';
 
 export interface CertificateExpectations {
   /** The genesis of the network, already verified. */
@@ -126,6 +129,17 @@ export type Verifier = ReturnType<typeof createVerifier>;
 
 export function createVerifier(options: VerifierOptions = {}) {
   const { verify = verifyText, sha256 = portableSha256, now = Date.now } = options;
+
+  /** Whether the record was dated by a clock that was ahead by more than clocks may differ. */
+  function isAhead({ issued_at }: { readonly issued_at: string }): boolean {
+    return instantOf(issued_at) > now() + CLOCK_TOLERANCE_MS;
+  }
+
+  function periodProblem(list: CertificateRevocationList): 'not_yet_valid' | 'stale' | null {
+    if (isAhead(list)) return 'not_yet_valid';
+    return now() > instantOf(list.next_update) ? 'stale' : null;
+  }
+
   return {
     /** Checks the signature of the root key. Pin the root key: a genesis cannot vouch for its own. */
     genesis(received: Received, rootPublicKey?: string): GenesisReason | Malformed {
@@ -179,7 +193,7 @@ export function createVerifier(options: VerifierOptions = {}) {
         crl.signatures.slice(0, 2).some(({ sig }) => verify(key, text, sig)),
       );
       if (!isSigned) return 'invalid_signature';
-      return now() > instantOf(crl.next_update) ? 'stale' : 'valid';
+      return periodProblem(crl) ?? 'valid';
     },
 
     /** Checks a bulletin. The list, policy and genesis that it names still have to be verified themselves. */
@@ -198,7 +212,7 @@ export function createVerifier(options: VerifierOptions = {}) {
 
     /**
      * Applies a delta to a list. The new list has the authority's signatures, so it can be passed on and verified like
-     * the authority's own; it is null when the reason is neither `valid` nor `stale`. `held` must be verified already.
+     * the authority's own; it is null when the reason is not `valid`, `not_yet_valid` or `stale`. `held` must be verified already.
      */
     revocationListDelta(
       received: Received,
@@ -212,8 +226,7 @@ export function createVerifier(options: VerifierOptions = {}) {
       const held = readCertificateRevocationList(parsed(heldList));
       if (delta === null || held === null) return { reason: 'malformed', list: null };
       const { reason, list } = applyDelta(held, delta, keysNow(authority), verify, sha256);
-      const isStale = list !== null && now() > instantOf(list.next_update);
-      return { reason: isStale ? 'stale' : reason, list };
+      return { reason: (list && periodProblem(list)) ?? reason, list };
     },
 
     policy(received: Received, authority: Authority): SignedReason | Malformed {
@@ -268,7 +281,8 @@ export function createVerifier(options: VerifierOptions = {}) {
       const feed = readRevocationFeed(parsed(received));
       if (feed === null) return 'malformed';
       if (feed.issuer_sovereign_id !== issuer) return 'wrong_issuer';
-      return keyOfFeed(feed, issuerKeys, verify) === null ? 'invalid_signature' : 'valid';
+      if (keyOfFeed(feed, issuerKeys, verify) === null) return 'invalid_signature';
+      return isAhead(feed) ? 'not_yet_valid' : 'valid';
     },
 
     agreement(

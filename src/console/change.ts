@@ -3,7 +3,7 @@ import type { JsonObject } from '../base/json/value.ts';
 import type { Runtime } from '../base/runtime.ts';
 import type { LoggedEvent } from '../client/event-chain.ts';
 import { createKeptRequests, isLost, type SendKept } from '../client/kept-request.ts';
-import { CLOCK_TOLERANCE_MS } from '../client/network-trust.ts';
+import { CLOCK_TOLERANCE_MS } from '../client/offline.ts';
 import type { Action, Plan } from './action.ts';
 import type { Context } from './context.ts';
 

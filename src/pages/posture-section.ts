@@ -20,6 +20,7 @@ const READY = './readyz';
 export const FINDING_CURES: { readonly [rule: string]: readonly [href: string, command: string] } =
   {
     store: [READY, 'doctor'],
+    clock: [READY, 'doctor'],
     restored: [READY, 'doctor'],
     signer: [READY, 'doctor'],
     disk: ['./history.json?series=disk_free', 'doctor'],

@@ -93,7 +93,7 @@ export async function startAuthority(
       logger.write('WARNING', 'clock', `The system clock was set ${inWords(byMs)}`);
     },
     followed(byMs) {
-      role.clockSet();
+      role.clockSet(byMs);
       logger.write('WARNING', 'clock', `The service follows a clock that was set ${inWords(byMs)}`);
     },
   });

@@ -20,11 +20,13 @@ import { problemText } from '../base/log/problem.ts';
 import { isSignerUnavailable } from '../base/refusal.ts';
 import type { Runtime } from '../base/runtime.ts';
 import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
+import { formatInstant } from '../base/timestamp.ts';
 import { createKeptFiles } from '../maintenance/backup/kept-files.ts';
 import { type BackupSchedule, createBackupSchedule } from '../maintenance/backup/schedule.ts';
 import { type Call, whileHeld } from '../protocol/contract/calls.ts';
 import type { DocumentPublisher } from '../protocol/contract/publications.ts';
 import { namedFirstPolicy } from '../protocol/records/first-policy.ts';
+import { instantOf } from '../protocol/records/record.ts';
 import { measured } from '../store/measured.ts';
 import type { OpenedStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
@@ -104,7 +106,15 @@ export async function openWriter(options: WriterOptions): Promise<Writer> {
   const { network_name: networkName } = config.genesis;
   const keeping = { store: timed, networkName, signer, now: runtime.now };
   let head = heads && quarantine === null ? createHeadKeeper({ ...heads, ...keeping }) : null;
+  const headWrittenAt = Math.max(
+    0,
+    ...(heads?.heads ?? []).map((one) => instantOf(one.written_at)),
+  );
   const authority = await openOrAbandon();
+  if (runtime.now() < authority.recordedUntil) {
+    const text = `The clock is before ${formatInstant(authority.recordedUntil)}, which is recorded in the state, in the genesis block or in a head file: it is behind, or was ahead`;
+    logger.write('WARNING', 'clock', text);
+  }
   const keeper = head;
   const store = keeper?.store ?? timed;
   const endReaders = new AbortController();
@@ -112,6 +122,7 @@ export async function openWriter(options: WriterOptions): Promise<Writer> {
   const backups = quarantine === null ? backupsOf(options, endReaders.signal) : null;
   const scrub = scrubOf(options, endReaders.signal);
   let webhooks: Webhooks | null = null;
+  let renewLists = (): void => undefined;
 
   async function openOrAbandon(): Promise<OpenAuthority> {
     let authority: OpenAuthority | null = null;
@@ -133,7 +144,7 @@ export async function openWriter(options: WriterOptions): Promise<Writer> {
       const store = head?.store ?? timed;
       try {
         return await openAuthority(
-          authorityOptions(options, store),
+          { ...authorityOptions(options, store), headWrittenAt },
           await readyFor(store, options),
         );
       } catch (cause) {
@@ -161,9 +172,13 @@ export async function openWriter(options: WriterOptions): Promise<Writer> {
   const { tenure } = opened;
   return {
     call: tenure === null ? authority.call : whileHeld(authority.call, tenure.isHeld),
-    clockSet: authority.clockSet,
+    clockSet(byMs) {
+      authority.clockSet(byMs);
+      renewLists();
+    },
     seal: authority.seal,
     async begin(background) {
+      renewLists = () => void background.attempt('list_renewal');
       background.start('liveness_flush', config.livenessFlush, authority.flush);
       background.start('list_renewal', LIST_RENEWAL_MS, authority.renewLists);
       background.start('authority_keys', KEYS_MS, authority.keepKeys);

@@ -48,6 +48,12 @@ testTable(crlMachine, [
     emits: ['current'],
   },
   {
+    name: 'a list that is dated after now lapses, because the clock was ahead',
+    from: current,
+    event: { type: 'lapse', at: NOW - 24 * HOUR - 1 },
+    emits: ['lapsed'],
+  },
+  {
     name: 'a restore goes on with any higher number',
     from: current,
     event: { type: 'resume', version: { ...next, sequence: 1_000_003 } },

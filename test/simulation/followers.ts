@@ -120,9 +120,9 @@ export class Followers {
       () => `${name} takes ${trust.currentKey()} for the current key`,
     );
     const verdict = createVerifier({ ...VERIFY, now: () => now }).revocationList(crl, trust);
-    // A client whose list is stale requests a new one.
+    // A client whose list is stale requests a new one; so does one whose list is dated ahead, until it is issued again.
     insist(
-      verdict === 'valid' || verdict === 'stale',
+      ['valid', 'stale', 'not_yet_valid'].includes(verdict),
       () => `For ${name}, the revocation list ${crl.sequence} is ${verdict}`,
     );
     this.#assertRefusesForgeries(follower, published);

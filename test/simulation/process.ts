@@ -42,7 +42,7 @@ export interface ProcessOptions {
   /** Whether each start continues with a followed state instead of reading it. */
   readonly takesOver: boolean;
   /** Called when the service follows a clock that was set. */
-  readonly clockSet: () => void;
+  readonly clockSet: (byMs: number) => void;
 }
 
 export class Process {
@@ -57,7 +57,7 @@ export class Process {
   readonly #runtime: SimulatedRuntime;
   readonly #documents: PublishedDocuments;
   readonly #defect: Defect;
-  readonly #clockSet: () => void;
+  readonly #clockSet: (byMs: number) => void;
   /** Null if each start reads the state. */
   #understudy: Understudy | null = null;
 

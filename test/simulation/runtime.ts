@@ -9,7 +9,7 @@ export interface SimulatedRuntime extends Runtime {
   /** Sets the wall clock. */
   setWallClock(milliseconds: number): void;
   /** A new process starts with the current wall clock, and calls back whenever it follows a clock step. */
-  restart(followed: () => void): void;
+  restart(followed: (byMs: number) => void): void;
 }
 
 const START = Date.UTC(2026, 2, 1);
@@ -23,7 +23,7 @@ export function simulatedRuntime(): SimulatedRuntime {
   let drawn = 0;
   let clock = newClock(() => undefined);
 
-  function newClock(followed: () => void) {
+  function newClock(followed: (byMs: number) => void) {
     const time = { wall: () => wall, monotonic: () => elapsed };
     return createClock(time, { stepped: () => undefined, followed });
   }

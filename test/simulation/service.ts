@@ -56,7 +56,7 @@ export class Service {
       documents: this.documents,
       defect,
       takesOver,
-      clockSet: () => this.#clockSet(),
+      clockSet: (byMs) => this.#clockSet(byMs),
     });
   }
 
@@ -183,9 +183,9 @@ export class Service {
   }
 
   /** The service follows a clock that was set, so notes made under the earlier time need not count. */
-  #clockSet(): void {
-    this.authority.clockSet();
-    this.contacts.clockSet(this.now);
+  #clockSet(byMs: number): void {
+    this.authority.clockSet(byMs);
+    this.contacts.clockSet(this.now, byMs);
     this.decisions.clockSet(this.now);
     this.proofs.clockSet();
   }

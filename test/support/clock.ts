@@ -40,6 +40,25 @@ export function testClock(start = systemRuntime.now()): TestClock {
   };
 }
 
+interface Clocked {
+  readonly clock: TestClock;
+  checkClock(): Promise<void>;
+  flush(): Promise<void>;
+}
+
+/** A second passes for the service. */
+export async function tick(na: Clocked): Promise<void> {
+  na.clock.advance(SECOND);
+  await na.checkClock();
+  await na.flush();
+}
+
+/** Sets the wall clock, and waits until the service follows it. */
+export async function setClock(na: Clocked, byMs: number): Promise<void> {
+  na.clock.step(byMs);
+  for (let i = 0; i < 12; i += 1) await tick(na);
+}
+
 function moveNothing(): never {
   throw new Error('Nobody moves the real time');
 }

@@ -11,6 +11,8 @@ const WINDOW = 100;
 
 interface Known {
   lastSeen: number;
+  /** What is stored, if it is later than now; null if that is `lastSeen`. */
+  later: number | null;
   status: string;
   remoteAddr: string;
   newestSignedAt: number;
@@ -21,7 +23,7 @@ const step = fc.record({
   what: fc.constantFrom(
     ...(['touch', 'touch', 'touch', 'sign', 'retire', 'remove', 'wait', 'take', 'walk'] as const),
     'take_some' as const,
-    'set_back' as const,
+    'set_clock' as const,
   ),
   id: fc.integer({ min: 0, max: 12 }).map((n) => `c-${n}`),
   amount: fc.integer({ min: 0, max: 60 }),
@@ -39,6 +41,8 @@ test('last contacts match a plain map and list, whatever happens and is removed'
         /** Ids in the order of their last contacts, newest last. */
         let active: string[] = [];
         let now = 1_000_000;
+        let recordedFrom = now;
+        liveness.begin(now);
         let newest = 0;
         const walks: { walk: RosterWalk; expected: string[]; seen: string[] }[] = [];
 
@@ -59,7 +63,8 @@ test('last contacts match a plain map and list, whatever happens and is removed'
             liveness.noteSigned(id, amount);
             const lastSeen = active.length === 0 ? at : Math.max(at, newest);
             const contact = of(id);
-            Object.assign(contact, { lastSeen, status: `s${amount}`, remoteAddr: id, dirty: true });
+            const heard = { lastSeen, later: null, status: `s${amount}`, remoteAddr: id };
+            Object.assign(contact, heard, { dirty: true });
             contact.newestSignedAt = Math.max(contact.newestSignedAt, amount);
             newest = lastSeen;
             active = [...active.filter((other) => other !== id), id];
@@ -79,30 +84,40 @@ test('last contacts match a plain map and list, whatever happens and is removed'
             newest = known.get(active.at(-1) ?? '')?.lastSeen ?? 0;
           } else if (what === 'wait') {
             now += amount;
-          } else if (what === 'set_back') {
-            now -= amount * 3;
-            liveness.clockSetBack(now);
-            for (const [id, contact] of known) {
-              const latest = active.includes(id) ? now : now - WINDOW;
-              if (contact.lastSeen <= latest) continue;
-              contact.lastSeen = latest;
-              contact.dirty = true;
+          } else if (what === 'set_clock') {
+            const byMs = (amount - 40) * 5;
+            const wasWrong = amount % 3 > 0;
+            now += byMs;
+            liveness.clockSet(now, byMs, wasWrong);
+            for (const contact of known.values()) {
+              if (wasWrong && contact.lastSeen >= recordedFrom) {
+                contact.lastSeen += byMs;
+                if (contact.later === null) contact.dirty = true;
+              }
+              const stored = contact.later ?? contact.lastSeen;
+              if (stored <= now) {
+                Object.assign(contact, { lastSeen: stored, later: null });
+              } else {
+                const lastSeen = Math.min(contact.lastSeen, now);
+                Object.assign(contact, { lastSeen, later: stored });
+              }
             }
+            recordedFrom = wasWrong ? recordedFrom + byMs : now;
+            active = active.toSorted((a, b) => of(a).lastSeen - of(b).lastSeen);
             newest = known.get(active.at(-1) ?? '')?.lastSeen ?? 0;
           } else if (what === 'take') {
             const rows = liveness.takeDirty().map(({ id, ...row }) => [id, row] as const);
             const expected = [...known].filter(([, { dirty }]) => dirty);
             assert.deepEqual(
               new Map(rows),
-              new Map(expected.map(([id, { dirty: _, ...row }]) => [id, row])),
+              new Map(expected.map(([id, contact]) => [id, rowOf(contact)])),
             );
             assert.equal(rows.length, expected.length);
             for (const [, contact] of expected) contact.dirty = false;
           } else if (what === 'take_some') {
             const rows = liveness.takeDirty(2);
             for (const { id, ...row } of rows) {
-              const { dirty, ...expected } = of(id);
-              assert.deepEqual([dirty, row], [true, expected]);
+              assert.deepEqual([of(id).dirty, row], [true, rowOf(of(id))]);
               of(id).dirty = false;
             }
             assert.ok(rows.length <= 2);
@@ -134,12 +149,16 @@ test('last contacts match a plain map and list, whatever happens and is removed'
 });
 
 function newContact(): Known {
-  return { lastSeen: 0, status: '', remoteAddr: '', newestSignedAt: 0, dirty: false };
+  return { lastSeen: 0, later: null, status: '', remoteAddr: '', newestSignedAt: 0, dirty: false };
+}
+
+function rowOf({ dirty: _, later, ...row }: Known) {
+  return { ...row, lastSeen: later ?? row.lastSeen };
 }
 
 function viewOf(
   id: string,
-  { lastSeen, status, remoteAddr }: Omit<Known, 'dirty' | 'newestSignedAt'>,
+  { lastSeen, status, remoteAddr }: Omit<Known, 'dirty' | 'later' | 'newestSignedAt'>,
 ) {
   return JSON.stringify([id, lastSeen, status, remoteAddr]);
 }

@@ -69,8 +69,6 @@ export interface AdoptionOptions extends NodeReportsOptions {
   readonly knownChains: KnownChains;
   /** How long a node may stay silent, in milliseconds. */
   readonly activeWindow: number;
-  /** When nodes could first report to this process, in milliseconds since the epoch. */
-  readonly startedAt: number;
   readonly now: Runtime['now'];
   readonly elapsed: Runtime['elapsed'];
 }
@@ -80,10 +78,11 @@ const CERTIFICATES_PER_SLICE = 250;
 const MOST_LAGGARDS = 50;
 
 export function createAdoptionCensus(options: AdoptionOptions): AdoptionCensus {
-  const { subjects, liveness, knownChains, activeWindow, startedAt } = options;
+  const { subjects, liveness, knownChains, activeWindow } = options;
   const { now, elapsed } = options;
   const reports = createNodeReports(options);
-  const knownFrom = startedAt + activeWindow;
+  /** By the monotonic clock, because the wall clock may be set. */
+  const knownAfter = elapsed() + activeWindow;
   const pauses = createPauses(elapsed, { perWork: PAUSE_PER_COUNT });
   const counting = createSharedWork();
   let last: Adoption | null = null;
@@ -99,6 +98,7 @@ export function createAdoptionCensus(options: AdoptionOptions): AdoptionCensus {
 
   function* count(statement: FollowedStatement): Generator<void, Adoption> {
     const asOf = now();
+    const knownFrom = asOf + Math.ceil(knownAfter - elapsed());
     const isKnown = asOf >= knownFrom;
     const nodes = newTally();
     const byRole = new Map<string, NodeTally>();
@@ -117,7 +117,14 @@ export function createAdoptionCensus(options: AdoptionOptions): AdoptionCensus {
       if (standing?.hasFollowed === false) keepSlowest(slowest, { certId, issuedAt });
     }
     const isOpen = !isKnown && nodes.notHeard > 0;
-    return { statement, asOf, knownFrom: isOpen ? knownFrom : null, nodes, byRole, slowest };
+    return {
+      statement,
+      asOf,
+      knownFrom: isOpen ? knownFrom : null,
+      nodes,
+      byRole,
+      slowest,
+    };
   }
 
   function* take(): Generator<void, Adoption | null> {

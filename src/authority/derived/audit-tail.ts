@@ -77,14 +77,18 @@ export interface RecentAudit {
   changes(): readonly RecentChange[];
   /** The most recently completed trust cycle. */
   trustCycle(): CompletedTrustCycle | null;
+  /** When the newest entry was added, in milliseconds since the epoch; 0 if there is none. */
+  newestAt(): number;
 }
 
 export function createRecentAudit(): RecentAudit {
   let changes: readonly RecentChange[] = [];
   let trustCycle: CompletedTrustCycle | null = null;
+  let newestAt = '';
   return {
     add(entry) {
       const { event_type, created_at, details } = entry;
+      newestAt = created_at;
       if (isShown(event_type)) changes = [entry, ...changes].slice(0, RECENT_CHANGES);
       if (event_type !== 'trust_cycle_completed') return;
       const { result, digest } = details;
@@ -96,5 +100,6 @@ export function createRecentAudit(): RecentAudit {
     },
     changes: () => changes,
     trustCycle: () => trustCycle,
+    newestAt: () => (newestAt === '' ? 0 : Date.parse(newestAt)),
   };
 }

@@ -29,8 +29,6 @@ export interface FleetCountsOptions extends NodeReportsOptions {
   readonly subjects: Subjects;
   /** How long a node may stay silent, in milliseconds. */
   readonly activeWindow: number;
-  /** When nodes could first report to this process, in milliseconds since the epoch. */
-  readonly startedAt: number;
   readonly elapsed: Runtime['elapsed'];
 }
 
@@ -48,9 +46,10 @@ const MOST_ROLES = 1000;
 const SHOWN_ROLES = 12;
 
 export function createFleetCounts(options: FleetCountsOptions): FleetCounts {
-  const { subjects, liveness, activeWindow, startedAt, elapsed } = options;
+  const { subjects, liveness, activeWindow, elapsed } = options;
   const reports = createNodeReports(options);
-  const silentKnownFrom = startedAt + activeWindow;
+  /** By the monotonic clock, because the wall clock may be set. */
+  const knownAfter = elapsed() + activeWindow;
   let latest: FleetFacts | null = null;
   const pauses = createPauses(elapsed, { perWork: PAUSE_PER_COUNT, shortestMs: SHORTEST_PAUSE_MS });
   const counting = createSharedWork();
@@ -85,6 +84,7 @@ export function createFleetCounts(options: FleetCountsOptions): FleetCounts {
       }
     }
     // Silent nodes may not have had time to report since the process started.
+    const silentKnownFrom = now + Math.ceil(knownAfter - elapsed());
     const isKnown = (silent: number) => silent === 0 || now >= silentKnownFrom;
     const known = ({ healthy, silent, ...counts }: Tally): NodeCounts => ({
       ...counts,

@@ -116,6 +116,8 @@ export interface Authority extends HeldState {
   /** The chains of authority keys that were published, as heartbeats name them. */
   readonly knownChains: KnownChains;
   readonly failures: FailureWindow;
+  /** The latest of the times that were recorded before this process started, in milliseconds since the epoch. */
+  readonly recordedUntil: number;
   /** Facts counted during the last build of the dashboard. */
   readonly counted: { facts: CountedFacts };
   hostStatus(): HostStatus;

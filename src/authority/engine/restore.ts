@@ -19,11 +19,13 @@ export interface RestoreTarget {
   readonly operatorKey: OperatorRegistry['restored'];
   /** Certificates are active if their last contact was after this instant. */
   readonly activeSince: number;
+  /** A contact after this instant, by a clock that was ahead, does not show that it came after a renewal before it. */
+  readonly now: number;
 }
 
 export async function restoreSubjects(
   stored: Pick<StoreContents, 'subjects' | 'liveness'>,
-  { subjects, liveness, operatorKey, activeSince }: RestoreTarget,
+  { subjects, liveness, operatorKey, ...times }: RestoreTarget,
 ): Promise<void> {
   const contacts = contactsInOrder(stored.liveness);
   const active: number[] = [];
@@ -35,7 +37,7 @@ export async function restoreSubjects(
         while (contacts.mustRead(row.id)) await contacts.read();
         const contact = contacts.of(row.id) ?? firstContact(certificate);
         const number = liveness.restore(row.id, contact);
-        if (isActive(certificate, contact, activeSince)) active.push(number);
+        if (isActive(certificate, contact, times)) active.push(number);
       } else restoreOther(row, subjects, operatorKey);
     }
   }
@@ -59,7 +61,7 @@ function restoreOther(
 /** Updates restored subjects and liveness to what is stored now. */
 export async function applyChanges(
   changes: Pick<StoreChanges, 'subjects' | 'removals' | 'liveness'>,
-  { subjects, liveness, operatorKey, activeSince }: RestoreTarget,
+  { subjects, liveness, operatorKey, ...times }: RestoreTarget,
 ): Promise<void> {
   for await (const batch of changes.subjects) {
     for (const row of batch) {
@@ -72,7 +74,7 @@ export async function applyChanges(
       subjects.restore('certificate', row.id, certificate);
       const contact = isNew ? firstContact(certificate) : null;
       const lastSeen = contact?.lastSeen ?? liveness.lastSeen(row.id);
-      liveness.follow(row.id, contact, isActive(certificate, { lastSeen }, activeSince));
+      liveness.follow(row.id, contact, isActive(certificate, { lastSeen }, times));
     }
   }
   for (const { kind, id } of changes.removals()) {
@@ -86,7 +88,7 @@ export async function applyChanges(
     for (const { id, ...contact } of [...batch].sort((a, b) => a.lastSeen - b.lastSeen)) {
       const certificate = subjects.committed('certificate', id);
       if (certificate === undefined) continue;
-      liveness.follow(id, contact, isActive(certificate, contact, activeSince));
+      liveness.follow(id, contact, isActive(certificate, contact, times));
     }
   }
 }
@@ -149,8 +151,9 @@ function firstContact({ context }: Subject<'certificate'>): StoredContact {
 function isActive(
   { value, context }: Subject<'certificate'>,
   { lastSeen }: Pick<StoredContact, 'lastSeen'>,
-  activeSince: number,
+  { activeSince, now }: Pick<RestoreTarget, 'activeSince' | 'now'>,
 ): boolean {
   if (value === 'revoked' || lastSeen <= activeSince) return false;
-  return context.renewedAt === null || lastSeen > context.renewedAt;
+  const { renewedAt } = context;
+  return renewedAt === null || (lastSeen > renewedAt && (lastSeen <= now || renewedAt > now));
 }

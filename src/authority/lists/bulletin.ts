@@ -38,6 +38,7 @@ export interface BulletinOptions {
 
 interface PublishedBulletin {
   readonly said: Said;
+  readonly issuedAt: number;
   readonly document: PublishedDocument;
 }
 
@@ -74,9 +75,10 @@ export function createBulletinIssuer(options: BulletinOptions): BulletinIssuer {
 
   /** Keeps the last bulletin while no newer one can be signed: heartbeats do not wait for a signer. */
   function current(said: Said, at: number): PublishedBulletin | null {
-    if (published !== null && isSame(published.said, said)) return published;
+    const isOfThePast = published !== null && published.issuedAt <= at;
+    if (published !== null && isOfThePast && isSame(published.said, said)) return published;
     try {
-      return { said, document: signed(said, at) };
+      return { said, issuedAt: at, document: signed(said, at) };
     } catch (cause) {
       if (!isSignerUnavailable(cause)) throw cause;
       return published;

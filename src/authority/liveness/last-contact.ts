@@ -52,8 +52,13 @@ export interface Liveness {
   markRenewed(id: string): void;
   /** Retires the certificate, unless it was used again since it was marked. */
   retireRenewed(id: string): void;
-  /** The clock was set back to `now`: no contact may be later than that, and silent certificates must remain silent. */
-  clockSetBack(now: number): void;
+  /** Call once before the first contact: until then, contacts were recorded by earlier processes. */
+  begin(now: number): void;
+  /**
+   * The clock was set by this much, to `now`. If it was wrong before, the contacts that it recorded move with it, so that
+   * they are as long ago as they were.
+   */
+  clockSet(now: number, byMs: number, wasWrong: boolean): void;
   /** Drops the contact of a certificate that is being removed; it is no longer written. */
   remove(id: string): void;
   /** The time of the most recent contact; 0 if no certificate is active. */
@@ -99,6 +104,13 @@ export function createLiveness(
   let isOrdered = true;
   /** Contacts with a higher place were added after the list was last sorted. */
   let lastOrdered = NOT_ACTIVE;
+  /**
+   * Stored times that are later than now, because the clock is behind, or was ahead when they were stored. What is
+   * stored stays, until the next contact; meanwhile, the certificate counts as last seen when this process began.
+   */
+  const later = new Map<number, number>();
+  /** Contacts from this time on were recorded by the clock as it is set now. */
+  let recordedFrom = 0;
 
   const list: ContactList = {
     newest: () => newest,
@@ -203,12 +215,37 @@ export function createLiveness(
     if (block.remoteAddrs[row] !== remoteAddr) block.remoteAddrs[row] = detached(remoteAddr);
   }
 
-  function putBack(contact: number, latest: number): void {
-    const { lastSeen } = blockOf(contact);
-    const row = rowOf(contact);
-    if ((lastSeen[row] as number) <= latest) return;
-    lastSeen[row] = latest;
-    markDirty(contact);
+  function setLastSeen(contact: number, at: number): void {
+    blockOf(contact).lastSeen[rowOf(contact)] = at;
+  }
+
+  function showAtMost(now: number): void {
+    for (let contact = 1; contact <= numbers.highest; contact += 1) {
+      const at = lastSeenOf(contact);
+      if (at <= now) continue;
+      if (!later.has(contact)) later.set(contact, at);
+      setLastSeen(contact, now);
+    }
+  }
+
+  /** Moves what was recorded since `recordedFrom`, and what is shown in the place of a later time. */
+  function moveRecorded(byMs: number): void {
+    for (let contact = 1; contact <= numbers.highest; contact += 1) {
+      const at = lastSeenOf(contact);
+      if (at < recordedFrom) continue;
+      setLastSeen(contact, at + byMs);
+      if (!later.has(contact)) markDirty(contact);
+    }
+  }
+
+  function sortActive(): void {
+    const active: number[] = [];
+    for (let contact = newest; contact !== NONE; contact = list.olderThan(contact)) {
+      active.push(contact);
+    }
+    for (const contact of active) unlink(contact);
+    // The contacts are almost in order already, which makes sorting fast.
+    activate(active.reverse());
   }
 
   function noteSigned(contact: number, signedAt: number): void {
@@ -229,7 +266,9 @@ export function createLiveness(
     const row = rowOf(contact);
     if (block.dirty[row] === 0) return null;
     block.dirty[row] = 0;
-    return { ...list.view(contact), newestSignedAt: block.newestSignedAt[row] as number };
+    const { lastSeen, ...shown } = list.view(contact);
+    const newestSignedAt = block.newestSignedAt[row] as number;
+    return { ...shown, lastSeen: later.get(contact) ?? lastSeen, newestSignedAt };
   }
 
   function contactAt(contact: number, now: number): LastContact {
@@ -242,6 +281,7 @@ export function createLiveness(
     touch(id, { at, status, remoteAddr, chain }) {
       const contact = numbers.take(id);
       keepForWalks(contact);
+      later.delete(contact);
       // Keeps the list ordered even if the wall clock is set back.
       const lastSeen = newest === NONE ? at : Math.max(at, lastSeenOf(newest));
       write(contact, lastSeen, status, remoteAddr);
@@ -286,7 +326,10 @@ export function createLiveness(
     retire: (id) => retire(numbers.find(id)),
     markRenewed(id) {
       const contact = numbers.find(id);
-      if (contact !== NONE) blockOf(contact).renewed[rowOf(contact)] = 1;
+      if (contact === NONE) return;
+      blockOf(contact).renewed[rowOf(contact)] = 1;
+      // A later contact would look as if it came after the renewal.
+      if (later.delete(contact)) markDirty(contact);
     },
     retireRenewed(id) {
       const contact = numbers.find(id);
@@ -296,6 +339,7 @@ export function createLiveness(
       const contact = numbers.find(id);
       if (contact === NONE) return;
       retire(contact);
+      later.delete(contact);
       write(contact, 0, '', '');
       const block = blockOf(contact);
       const row = rowOf(contact);
@@ -303,16 +347,23 @@ export function createLiveness(
       block.dirty[row] = 0;
       block.chains[row] = NOT_HEARD;
     },
-    clockSetBack(now) {
+    begin(now) {
+      recordedFrom = now;
+      showAtMost(now);
+    },
+    clockSet(now, byMs, wasWrong) {
       for (let contact = newest; contact !== NONE; contact = list.olderThan(contact)) {
-        if (lastSeenOf(contact) <= now) break;
         keepForWalks(contact);
-        putBack(contact, now);
       }
-      // Under the new time, a dropped contact may look recent, and a restart would make it active again.
-      for (let contact = 1; contact <= numbers.highest; contact += 1) {
-        if (!isActive(contact)) putBack(contact, now - activeWindowMs);
+      if (wasWrong) moveRecorded(byMs);
+      recordedFrom = wasWrong ? recordedFrom + byMs : now;
+      for (const [contact, at] of later) {
+        if (at > now) continue;
+        setLastSeen(contact, at);
+        later.delete(contact);
       }
+      showAtMost(now);
+      sortActive();
     },
     latest: () => (newest === NONE ? 0 : lastSeenOf(newest)),
     activeCount(now) {

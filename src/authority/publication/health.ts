@@ -111,6 +111,7 @@ export function currentPosture(na: Authority, now: number): Posture {
     restoredUntil: na.replay.refusedUntil(now),
     fleet: na.fleetCounts.latest,
     listDueAt: na.subjects.committed('crl', CRL_ID)?.context.nextUpdate ?? Number.POSITIVE_INFINITY,
+    recordedUntil: recordedUntil(na),
     operatorKeys: operatorKeysOf(na),
     failures: na.failures.lastHour(),
     succession: successionFacts(na),
@@ -118,6 +119,15 @@ export function currentPosture(na: Authority, now: number): Posture {
     ...na.counted.facts,
   });
   return { status: statusOf(findings), findings, unknown };
+}
+
+/** The latest of the times that a right clock is past; the lists are dated by this process, too. */
+function recordedUntil({ subjects, recordedUntil }: Authority): number {
+  const versions = [
+    ...subjects.allCommitted('crl'),
+    ...subjects.allCommitted('sovereign-feed'),
+  ].map(([, { context }]) => context.issuedAt);
+  return versions.reduce((latest, at) => Math.max(latest, at), recordedUntil);
 }
 
 function statusOf(findings: readonly PostureFinding[]): Posture['status'] {

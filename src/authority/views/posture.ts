@@ -24,6 +24,8 @@ export interface PostureFacts {
   readonly delegatedUntil: number | null;
   /** When the TLS certificate expires; null if TLS is not used, or is handled by a proxy. */
   readonly tlsNotAfter: number | null;
+  /** The latest of the times that are recorded: lists, feeds, and what was recorded before the start. */
+  readonly recordedUntil: number;
   /** When the revocation list must be replaced. */
   readonly listDueAt: number;
   /** Free bytes on the disk that holds the state; null if unknown. */
@@ -112,11 +114,20 @@ const LOW_DISK = 1024 * MEGABYTE;
 const FULL_DISK = 256 * MEGABYTE;
 /** A staged key takes over within seconds of its time. */
 const ACTIVATION_PATIENCE = HOUR / 60;
+/** Clocks of instances, and of those who sign, may differ by as much. */
+const CLOCK_PATIENCE = HOUR / 12;
 /** More failures in an hour than a mistyped command or a node with a wrong clock would cause. */
 const MANY_FAILURES = { operator: 20, node: 200 };
 
 export const POSTURE_RULES: readonly Rule[] = [
   rule('store', ({ ready }) => (ready ? null : action('The authority cannot reach its state.'))),
+  rule('clock', ({ recordedUntil, now }) =>
+    recordedUntil <= now + CLOCK_PATIENCE
+      ? null
+      : attention(
+          `The clock is before ${formatInstant(recordedUntil)}, which is recorded here: it is behind, or was ahead.`,
+        ),
+  ),
   rule('restored', ({ restoredUntil }) =>
     restoredUntil === null
       ? null

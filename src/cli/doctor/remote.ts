@@ -230,6 +230,7 @@ async function checkDocuments(
 const SPELLED = {
   malformed: 'malformed',
   invalid_signature: 'not signed by the authority',
+  not_yet_valid: 'dated ahead of the clock of this machine',
   stale: 'out of date',
   wrong_issuer: 'from another sovereign',
 } as const;

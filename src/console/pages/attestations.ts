@@ -1,5 +1,5 @@
 /** *Attestations*: who was attested to be a member, with which roles. */
-import { CLOCK_TOLERANCE_MS } from '../../client/network-trust.ts';
+import { CLOCK_TOLERANCE_MS } from '../../client/offline.ts';
 import { attestationState } from '../../pages/attestation.ts';
 import { emptyState } from '../../pages/empty-state.ts';
 import { nameInCell } from '../../pages/graph-names.ts';

@@ -24,6 +24,10 @@ function either(one: Contact, other: Contact = one): Contact {
   };
 }
 
+function atMost({ earliest, latest }: Contact, now: number): Contact {
+  return { earliest: Math.min(earliest, now), latest: Math.min(latest, now) };
+}
+
 export class Contacts {
   #now = new Map<string, Contact>();
   /**
@@ -33,6 +37,8 @@ export class Contacts {
   #stored = new Map<string, Contact>();
   /** The same for the flush in progress, if any. */
   #storing = new Map<string, Contact>();
+  /** Contacts that were later than the start, which stay stored until the next one. */
+  #later = new Map<string, Contact>();
   /** Certificates whose renewal is in progress, with no possible contact since it was decided. */
   #renewing = new Set<string>();
   /** The latest time at which any reader or node was served: nodes that were silent by then are no longer active. */
@@ -44,6 +50,7 @@ export class Contacts {
   heardOf(certId: string, decidedAt: number, answeredAt: number): void {
     this.observe(answeredAt);
     this.#now.set(certId, { earliest: decidedAt, latest: this.#latest });
+    this.#later.delete(certId);
     this.#mayStore();
   }
 
@@ -57,17 +64,29 @@ export class Contacts {
   }
 
   #mayStore(): void {
-    for (const [id, contact] of this.#now) {
-      this.#stored.set(id, either(contact, this.#stored.get(id)));
-      this.#storing.set(id, either(contact, this.#storing.get(id)));
-    }
+    for (const [id, contact] of this.#now) this.#mayStoreOne(id, this.#kept(id, contact));
   }
 
-  /** No contact is later than now, whatever the clock showed when it arrived. */
-  clockSet(now: number): void {
+  #kept(id: string, contact: Contact): Contact {
+    return either(contact, this.#later.get(id));
+  }
+
+  #mayStoreOne(id: string, contact: Contact): void {
+    this.#stored.set(id, either(contact, this.#stored.get(id)));
+    this.#storing.set(id, either(contact, this.#storing.get(id)));
+  }
+
+  /**
+   * What a wrong clock has recorded moves with it, so that it is as long ago as before; what is stored from before the
+   * start does not. No contact shows as later than now.
+   */
+  clockSet(now: number, byMs: number): void {
     this.#latest = now;
-    for (const [id, { earliest, latest }] of this.#now) {
-      this.#now.set(id, { earliest: Math.min(earliest, now), latest: Math.min(latest, now) });
+    for (const [id, contact] of this.#now) {
+      const moved = { earliest: contact.earliest + byMs, latest: contact.latest + byMs };
+      const known = either(either(contact, moved), this.#stored.get(id));
+      this.#now.set(id, atMost(known, now));
+      this.#mayStoreOne(id, moved);
     }
     this.#mayStore();
   }
@@ -95,7 +114,9 @@ export class Contacts {
   }
 
   flushBegan(): void {
-    this.#storing = new Map(this.#now);
+    this.#storing = new Map(
+      [...this.#now].map(([id, contact]) => [id, this.#kept(id, contact)] as const),
+    );
   }
 
   flushStored(): void {
@@ -103,8 +124,8 @@ export class Contacts {
   }
 
   /**
-   * After a restart, only stored contacts and the certificates themselves are known. Contacts that were adjusted
-   * because the clock was set back are stored before anything is served.
+   * After a restart, only stored contacts and the certificates themselves are known. Those that are later than now show
+   * as now, and stay stored.
    */
   restart({ certificates }: State, now: number): void {
     this.#now = new Map();
@@ -119,8 +140,10 @@ export class Contacts {
       if (contact.latest <= renewedAt) this.#now.delete(id);
       else this.#inDoubt(id);
     }
-    this.clockSet(now);
     this.#stored = new Map(this.#now);
+    this.#latest = now;
+    this.#later = new Map([...this.#now].filter(([, { latest }]) => latest > now));
+    for (const [id, contact] of this.#now) this.#now.set(id, atMost(contact, now));
   }
 
   /**
