@@ -137,14 +137,24 @@ test('a network created by init refuses version 1, until the environment accepts
   assert.equal(outcome(await operate(accepting, '/admin/invite', TERMS, { version: 1 })), '200');
 });
 
-test('a network whose configuration says nothing about version 1 accepts it', async () => {
+test('a network whose configuration says nothing about version 1 refuses it, until the environment accepts it', async () => {
   const { folder } = makeNetworkFolder();
   const path = join(folder, 'mesh-na.json');
   const { admin_signature_v1, ...older } = JSON.parse(readFileSync(path, 'utf8'));
   assert.equal(admin_signature_v1, 'refuse');
   writeFileSync(path, JSON.stringify(older));
   await using na = await startTestAuthority({ dataDir: folder });
-  assert.equal(outcome(await operate(na, '/admin/invite', TERMS, { version: 1 })), '200');
+  const refused = await operate(na, '/admin/invite', TERMS, { version: 1 });
+  assert.equal(outcome(refused), '401 admin_auth_failed');
+  assert.equal(outcome(await operate(na, '/admin/invite', TERMS)), '200');
+  await na.stop();
+  const { clock } = na;
+  await using accepting = await startTestAuthority({
+    dataDir: folder,
+    clock,
+    environment: ACCEPT_V1,
+  });
+  assert.equal(outcome(await operate(accepting, '/admin/invite', TERMS, { version: 1 })), '200');
 });
 
 for (const path of ['/admin/policy', '/admin/operator-keys/ops-standard/revoke', '/admin/invite']) {

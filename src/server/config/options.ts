@@ -251,8 +251,8 @@ export const GROUPS = {
     ),
     adminSignatureV1: option(
       oneOf('accept', 'refuse'),
-      { variable: 'MESH_ADMIN_SIGNATURE_V1', fallback: 'accept' },
-      '`accept` or `refuse` version 1 operator signatures, which bind neither path nor authority; `init` writes `refuse` to `mesh-na.json`',
+      { variable: 'MESH_ADMIN_SIGNATURE_V1', fallback: 'refuse' },
+      '`accept` or `refuse` version 1 operator signatures, which bind neither path nor authority',
     ),
   },
   'Nodes and certificates': {
