@@ -201,11 +201,30 @@ test('wherever an init is killed, the next one leaves a complete network and no 
   }
 });
 
-test('an empty network name is refused and leaves no folder behind', () => {
-  const parent = join(scratch, 'nameless');
-  assert.throws(() => makeNetwork(join(parent, 'data'), ''), /network name must not be empty/);
-  assert.deepEqual(readdirSync(parent), []);
-});
+for (const [what, name, refused] of [
+  ['that is empty', '', /network name must not be empty; choose/],
+  ['with a line feed', 'alpha\nbeta', /"alpha\\nbeta" contains a line feed .*; choose/],
+  ['that ends with a line feed', 'alpha\n', /control character, .*; choose/],
+  ['with a tab', 'alpha\tbeta', /control character, .*; choose/],
+  ['with NEL', 'alpha\u0085', /control character, .*; choose/],
+  ['of 1,025 characters', 'a'.repeat(1025), /has 1025 characters, .* more than 1024; choose/],
+  ['of 513 pairs of surrogates', '\u{1f680}'.repeat(513), /has 1026 characters/],
+] as const) {
+  test(`a network name ${what} is refused and leaves no folder behind`, () => {
+    const parent = join(scratch, `nameless ${what}`);
+    mkdirSync(parent);
+    assert.throws(() => makeNetwork(join(parent, 'data'), name), refused);
+    assert.deepEqual(readdirSync(parent), []);
+  });
+}
+
+for (const name of ['a'.repeat(1024), 'Zürich 1', 'net.example']) {
+  test(`a network can be named ${name.slice(0, 12)}, of ${name.length} characters`, () => {
+    const dataDir = join(scratch, `named ${name.length}`);
+    makeNetwork(dataDir, name);
+    assert.equal(genesisIn(dataDir).network_name, name);
+  });
+}
 
 test('mesh-na init --json prints one object, and a second run ends with 3 and one error object', () => {
   const dataDir = join(scratch, 'cli');

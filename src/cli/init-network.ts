@@ -21,6 +21,7 @@ import { parseJson } from '../base/json/parse.ts';
 import { readKeyFile, writeKeyFile } from '../base/keys/key-file.ts';
 import { readNamedFile } from '../base/named-file.ts';
 import { formatInstant } from '../base/timestamp.ts';
+import { MAX_TEXT_LENGTH } from '../protocol/records/bounds.ts';
 import { firstPolicyHash } from '../protocol/records/first-policy.ts';
 import { type GenesisBlock, readGenesisBlock } from '../protocol/records/genesis.ts';
 import { signRecord, soleSigner } from '../protocol/records/signed-record.ts';
@@ -65,6 +66,7 @@ export type InitSummary = {
  * killed process had already built a network of this name, moves that one into place instead.
  */
 export function initNetwork(options: InitOptions): InitSummary {
+  assertNetworkName(options.networkName);
   const dataDir = resolve(options.dataDir);
   const staging = join(dataDir, FILES.staging);
   if (!existsSync(staging)) assertHoldsNoNetwork(dataDir);
@@ -86,6 +88,22 @@ export function initNetwork(options: InitOptions): InitSummary {
     throw error;
   } finally {
     lock.release();
+  }
+}
+
+/** Other sovereigns must be able to name the network in treaties, successions and on a command line. */
+function assertNetworkName(name: string): void {
+  const cure = 'choose a short name such as local-mesh';
+  if (name === '') throw new Error(`The network name must not be empty; ${cure}`);
+  if (name.length > MAX_TEXT_LENGTH) {
+    throw new Error(
+      `The network name has ${name.length} characters, and no treaty can name more than ${MAX_TEXT_LENGTH}; ${cure}`,
+    );
+  }
+  if (/\p{Cc}/u.test(name)) {
+    throw new Error(
+      `The network name ${JSON.stringify(name)} contains a line feed or another control character, and no treaty can name it; ${cure}`,
+    );
   }
 }
 
@@ -239,7 +257,7 @@ function buildGenesis(options: InitOptions, root: Signer, authorityKey: string):
     root_public_key: root.publicKey,
     policy_manifest: { hash: firstPolicyHash(founding, SHA256) },
   });
-  if (genesis === null) throw new Error('The network name must not be empty');
+  if (genesis === null) throw new Error('A new genesis block is not a GenesisBlock');
   return signRecord(genesis, soleSigner(root));
 }
 
