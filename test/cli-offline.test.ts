@@ -54,6 +54,7 @@ function comparable(answer: unknown): unknown {
 suite('offline, the records of the vectors get the verdicts of the vectors', () => {
   const authority = offlineVerdicts({
     authorityKeys: () => [GOLDEN.keys.na?.public_base64 ?? ''],
+    sovereignId: GOLDEN.meta.network_name,
     feed: null,
     runtime: { now: () => Date.parse(GOLDEN.meta.clock), uuid: () => crypto.randomUUID() },
   });

@@ -289,6 +289,7 @@ test('a treaty is verified, and the first reason is reported', async (t) => {
       treaty_id: (body.treaty as JsonObject).treaty_id,
       issuer_sovereign_id: 'gamma',
       subject_sovereign_id: 'beta',
+      trust_basis: 'caller_keys',
     });
   });
   for (const { expected, names } of combinationsOf(TREATY_FAULTS)) {
@@ -337,6 +338,56 @@ test('a treaty that we issued verifies under our own key, and no longer once we 
   await revokeTreaty(na, treaty.treaty_id);
   assert.equal((await post(na, VERIFY_TREATY, { treaty })).body.reason, 'locally_revoked');
 });
+
+test('an answer about a treaty says on whose word the key of its issuer is trusted', async () => {
+  await using na = await startUnlimited();
+  const now = na.clock.now();
+  const [alpha, beta, gamma] = [sovereign('alpha'), sovereign('beta'), sovereign('gamma')];
+  const own = await issued(recognize(na, keysOf(beta)));
+  const forged = alpha.treaty(now, beta);
+  const theirs = gamma.treaty(now, beta);
+  const attestation = beta.attestation(now);
+  const [ours, stranger] = [na.audience, newKey().publicKey];
+  const assertBasis = async (
+    treaty: JsonObject,
+    keys: JsonValue | undefined,
+    reason: string,
+    basis: string,
+  ) => {
+    const given = keys === undefined ? {} : { issuer_public_keys: keys };
+    const { body } = await post(na, VERIFY_TREATY, { treaty, ...given });
+    assert.deepEqual([body.reason, body.trust_basis], [reason, basis]);
+    const byTreaty = keys === undefined ? {} : { treaty_issuer_public_keys: keys };
+    const both = (await post(na, VERIFY_WITH_TREATY, { treaty, attestation, ...byTreaty })).body;
+    const prefixed = reason === 'accepted' ? reason : `treaty_${reason}`;
+    assert.deepEqual([both.reason, both.trust_basis], [prefixed, basis]);
+  };
+  const forger = alpha.key.publicKey;
+  for (const keys of [[forger], { alpha: forger }, [ours, forger], undefined, []]) {
+    await assertBasis(forged, keys, 'invalid_signature', 'own_key');
+  }
+  for (const keys of [[ours], { any: ours }, [stranger, ours], undefined, null]) {
+    await assertBasis(own, keys, 'accepted', 'own_key');
+  }
+  await assertBasis(own, [stranger], 'invalid_signature', 'own_key');
+  const keys = [stranger, gamma.key.publicKey];
+  await assertBasis(theirs, keys, 'accepted', 'caller_keys');
+  await assertBasis(theirs, undefined, 'invalid_signature', 'own_key');
+  // A treaty that names another key of the issuer says nothing about this one.
+  await issued(recognize(na, { ...keysOf(gamma), subject_public_keys: [stranger] }));
+  await assertBasis(theirs, keys, 'accepted', 'caller_keys');
+  const treaty = await issued(recognize(na, keysOf(gamma)));
+  await assertBasis(theirs, keys, 'accepted', 'treaty');
+  await assertBasis(theirs, { 'gamma-1': gamma.key.publicKey }, 'accepted', 'treaty');
+  await assertBasis(theirs, [stranger], 'invalid_signature', 'caller_keys');
+  await revokeTreaty(na, treaty.treaty_id);
+  await assertBasis(theirs, keys, 'accepted', 'caller_keys');
+});
+
+/** The terms of a treaty with the sovereign. */
+function keysOf({ name, key }: Sovereign): JsonObject {
+  return { subject_sovereign_id: name, subject_public_keys: [key.publicKey] };
+}
 
 // Attestations by treaty
 
@@ -399,6 +450,7 @@ test('an attestation is verified by a treaty, and the first reason is reported',
       attestation_id: (body.attestation as JsonObject).attestation_id,
       issuer_sovereign_id: 'gamma',
       subject_sovereign_id: 'beta',
+      trust_basis: 'caller_keys',
     });
   });
   for (const { expected, names } of combinationsOf(BOTH_FAULTS)) {

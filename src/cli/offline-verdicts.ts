@@ -45,12 +45,19 @@ export type Unchecked = 'attestation_revocation' | 'treaty_revocation';
 export interface OfflineKnowledge {
   /** The default keys, one of which must have signed records; throws if none is known. */
   authorityKeys(): readonly string[];
+  /** The name of that authority's sovereign; null if it is not known. */
+  readonly sovereignId: string | null;
   /** The issuer's revocation feed, as received. */
   readonly feed: JsonObject | null;
   readonly runtime: Pick<Runtime, 'now' | 'uuid'>;
 }
 
-export function offlineVerdicts({ authorityKeys, feed, runtime }: OfflineKnowledge): Verifications {
+export function offlineVerdicts({
+  authorityKeys,
+  sovereignId,
+  feed,
+  runtime,
+}: OfflineKnowledge): Verifications {
   const by: Verifier = {
     now: runtime.now(),
     uuid: runtime.uuid,
@@ -58,11 +65,13 @@ export function offlineVerdicts({ authorityKeys, feed, runtime }: OfflineKnowled
     sha256: portableSha256,
     isBounded: false,
     ownKeys: authorityKeys,
+    ownName: sovereignId,
     askRevocations: ({ attestation }, issuer) => ({
       attestation_revoked_here:
         attestation !== null && revokedBy(feed, issuer).includes(attestation.id),
       attestation_revoked_by_feed: false,
       treaty_revoked: false,
+      treaty_keys: [],
     }),
   };
   const ofAttestation: readonly Unchecked[] = feed === null ? ['attestation_revocation'] : [];

@@ -54,6 +54,7 @@ export async function verifierOf(options: VerificationOptions): Promise<Verifica
   const anchor = await anchorOf(options);
   return offlineVerdicts({
     authorityKeys: () => anchorKeys(anchor),
+    sovereignId: anchor.sovereignId,
     feed: feed === undefined ? null : await readJsonFile(feed, MOST_BYTES.list),
     runtime: systemRuntime,
   });

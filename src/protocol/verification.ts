@@ -40,14 +40,20 @@ import {
 } from './records/data-usage.ts';
 import { readMembershipAttestation } from './records/membership-attestation.ts';
 import { readRecognitionPolicy } from './records/recognition-policy.ts';
-import { readRecognitionTreaty } from './records/recognition-treaty.ts';
+import { type RecognitionTreaty, readRecognitionTreaty } from './records/recognition-treaty.ts';
 import {
+  type TrustBasis,
   verifyAttestation,
   verifyAttestationWithTreaty,
   verifyTreaty,
 } from './records/recognition-verification.ts';
 import type { Fresh } from './records/record.ts';
-import { type CandidateKeys, keyList } from './records/signature-search.ts';
+import {
+  type CandidateKeys,
+  candidatesAmong,
+  keyList,
+  triedKeys,
+} from './records/signature-search.ts';
 import { readTrustEvidence, verifyTrustEvidence } from './records/trust-evidence.ts';
 
 /** Every violation repeats two ids of the intent; this limits the total number of characters. */
@@ -67,6 +73,8 @@ export interface Verifier extends Fresh {
   readonly isBounded: boolean;
   /** The keys to use if a request names none; throws if they are not known. */
   ownKeys(): readonly string[];
+  /** The sovereign whose keys these are; null if it is not known. */
+  readonly ownName: string | null;
   askRevocations(
     question: RevocationQuestion,
     issuer: FeedIssuer,
@@ -86,7 +94,7 @@ export async function judgeAttestation(
     ({ sovereign_id }) => sovereign_id === issuer_sovereign_id,
   );
   const { attestation_revoked_here: isRevokedHere } = await by.askRevocations(
-    { attestation: { id: attestation_id, issuer: issuer_sovereign_id }, treatyId: null },
+    { attestation: { id: attestation_id, issuer: issuer_sovereign_id }, treaty: null },
     { name: issuer_sovereign_id, keys: issuer?.public_keys ?? [] },
   );
   const revoked = policy.revoked_attestation_ids;
@@ -104,37 +112,74 @@ export async function judgeAttestationWithTreaty(
   const attestation = readMembershipAttestation(request.attestation);
   const treaty = readRecognitionTreaty(request.treaty);
   if (attestation === null || treaty === null) throw new Refusal('invalid_attestation_or_treaty');
-  const treatyIssuerKeys = keysOfAnyForm(request.treaty_issuer_public_keys, by);
   const { treaty_id, issuer_sovereign_id, subject_sovereign_id } = treaty;
+  const held = heldKeys(request.treaty_issuer_public_keys, issuer_sovereign_id, by);
   const { attestation_id, issuer_sovereign_id: issuer } = attestation;
   const known = await by.askRevocations(
-    { attestation: { id: attestation_id, issuer }, treatyId: treaty_id },
+    { attestation: { id: attestation_id, issuer }, treaty: questionOn(treaty, held) },
     { name: subject_sovereign_id, keys: treaty.subject_public_keys },
   );
+  const { verify, basis } = noting(held, known, by);
   const knowledge = {
-    treatyIssuerKeys,
+    treatyIssuerKeys: held.keys,
     treatyRevoked: known.treaty_revoked,
     attestationRevoked: known.attestation_revoked_by_feed || known.attestation_revoked_here,
   };
-  const reason = verifyAttestationWithTreaty(attestation, treaty, knowledge, by.now, by.verify);
+  const reason = verifyAttestationWithTreaty(attestation, treaty, knowledge, by.now, verify);
   const parties = { treaty_id, attestation_id, issuer_sovereign_id, subject_sovereign_id };
-  return { accepted: reason === 'accepted', reason, ...parties };
+  return { accepted: reason === 'accepted', reason, ...parties, trust_basis: basis() };
 }
 
 export async function judgeTreaty(request: JsonObject, by: Verifier): Promise<TreatyVerdict> {
   const treaty = readRecognitionTreaty(request.treaty);
   if (treaty === null) throw new Refusal('invalid_recognition_treaty');
-  const issuerKeys = keysOfAnyForm(request.issuer_public_keys, by);
+  const held = heldKeys(request.issuer_public_keys, treaty.issuer_sovereign_id, by);
   const issuer = expectation(request, 'expected_issuer_sovereign_id');
   const subject = expectation(request, 'expected_subject_sovereign_id');
   const { treaty_id, issuer_sovereign_id, subject_sovereign_id } = treaty;
-  const { treaty_revoked: revoked } = await by.askRevocations(
-    { attestation: null, treatyId: treaty_id },
+  const known = await by.askRevocations(
+    { attestation: null, treaty: questionOn(treaty, held) },
     { name: subject_sovereign_id, keys: treaty.subject_public_keys },
   );
-  const reason = verifyTreaty(treaty, { issuerKeys, issuer, subject, revoked }, by.now, by.verify);
+  const { verify, basis } = noting(held, known, by);
+  const expected = { issuerKeys: held.keys, issuer, subject, revoked: known.treaty_revoked };
+  const reason = verifyTreaty(treaty, expected, by.now, verify);
   const parties = { treaty_id, issuer_sovereign_id, subject_sovereign_id };
-  return { accepted: reason === 'accepted', reason, ...parties };
+  return { accepted: reason === 'accepted', reason, ...parties, trust_basis: basis() };
+}
+
+/** The keys that a treaty is held against. */
+interface HeldKeys {
+  readonly keys: CandidateKeys;
+  readonly areOurs: boolean;
+}
+
+/** For a treaty in our own name, only our own keys count, whichever others the caller gives. */
+function heldKeys(given: JsonValue | undefined, issuer: string, by: Verifier): HeldKeys {
+  const keys = keysOfAnyForm(given, by);
+  if (given === undefined || given === null) return { keys, areOurs: true };
+  if (issuer !== by.ownName) return { keys, areOurs: false };
+  return { keys: candidatesAmong(keys, by.ownKeys()), areOurs: true };
+}
+
+function questionOn(treaty: RecognitionTreaty, { keys, areOurs }: HeldKeys) {
+  const { treaty_id: id, issuer_sovereign_id: issuer } = treaty;
+  return { id, issuer, issuerKeys: areOurs ? [] : triedKeys(keys) };
+}
+
+/** Notes under which key the treaty verifies, which is the first signature to do so. */
+function noting({ areOurs }: HeldKeys, { treaty_keys }: RevocationKnowledge, by: Verifier) {
+  let found: string | null = null;
+  const verify: VerifySignature = (key, text, signature) => {
+    const verifies = by.verify(key, text, signature);
+    if (verifies) found ??= key;
+    return verifies;
+  };
+  const basis = (): TrustBasis => {
+    if (areOurs) return 'own_key';
+    return found !== null && treaty_keys.includes(found) ? 'treaty' : 'caller_keys';
+  };
+  return { verify, basis };
 }
 
 export function judgeAgreement(request: JsonObject, by: Verifier): AgreementVerdict {

@@ -125,10 +125,12 @@ export async function assertEdgeRefuses(
         sha256: SHA256,
         isBounded: true,
         ownKeys,
+        ownName: null,
         askRevocations: () => ({
           attestation_revoked_here: false,
           attestation_revoked_by_feed: false,
           treaty_revoked: false,
+          treaty_keys: [],
         }),
       },
     );

@@ -119,7 +119,7 @@ async function compareAttestations(world: World): Promise<void> {
   ]);
   same('the attestations', asMap(rows), asMap(wanted));
   for (const [id, { issuer, reason }] of shown.attestations) {
-    const question = { attestation: { id, issuer }, treatyId: null };
+    const question = { attestation: { id, issuer }, treaty: null };
     const { attestation_revoked_here } = await read(world, 'askRevocations', question);
     same(`whether ${id} is revoked`, attestation_revoked_here, reason !== null);
   }
@@ -144,7 +144,7 @@ async function compareImports(world: World): Promise<void> {
   for (const issuer of ['beta', 'gamma']) {
     for (let i = 0; i < 8; i += 1) {
       const id = `foreign-${i}`;
-      const question = { attestation: { id, issuer }, treatyId: null };
+      const question = { attestation: { id, issuer }, treaty: null };
       const { attestation_revoked_by_feed } = await read(world, 'askRevocations', question);
       const isRevoked = world.shown.importedIds.has(`${issuer} ${id}`);
       same(`whether a feed revoked ${issuer} ${id}`, attestation_revoked_by_feed, isRevoked);

@@ -151,6 +151,12 @@ const RULED_MEMBERS: { readonly [event: string]: readonly string[] } = {
   treaty_attestation_verified: ['subject_sovereign_id'],
 };
 
+/** The same of answers, with their value in every case of the vectors, all of whose treaties are our own [core-4-13]. */
+const RULED_ANSWERS: { readonly [endpoint: string]: JsonObject } = {
+  '/recognition-treaties/verify': { trust_basis: 'own_key' },
+  '/attestations/verify-with-treaty': { trust_basis: 'own_key' },
+};
+
 /** Names of the details of an audit event, sorted. */
 export function detailNames(event: string): string[] {
   const names = GOLDEN.audit_event_detail_keys[event];
@@ -200,7 +206,10 @@ function caseOf(endpoint: string, given: GivenCase): GoldenCase {
     rawBody: given.raw_body ?? null,
     isAuthenticated: given.authenticated ?? false,
     status,
-    body: body ?? null,
+    body:
+      status === 200 && isJsonObject(body)
+        ? { ...body, ...RULED_ANSWERS[endpoint] }
+        : (body ?? null),
   };
 }
 

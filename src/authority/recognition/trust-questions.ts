@@ -12,7 +12,7 @@ import { Sliced } from '../subjects/sliced.ts';
 import { explainTrust } from '../views/trust-explanation.ts';
 import { findTrustPathIn, trustView } from '../views/trust-path.ts';
 import { isRevokedHere } from './attestations.ts';
-import { isTreatyRevoked } from './treaties.ts';
+import { isTreatyRevoked, ownTreatyKeys } from './treaties.ts';
 
 export const considerTrust: Handler<'considerTrust'> = (na, question, at) => {
   assertAnswerable(na, question, at);
@@ -75,12 +75,14 @@ function answerTo(na: Authority, question: TrustQuestion, now: number): Consider
   };
 }
 
-export const askRevocations: Handler<'askRevocations'> = (na, { attestation, treatyId }) => {
+export const askRevocations: Handler<'askRevocations'> = (na, { attestation, treaty }, at) => {
+  const named = new Set(treaty === null ? [] : ownTreatyKeys(na, treaty.issuer, at));
   const knowledge: RevocationKnowledge = {
     attestation_revoked_here: attestation !== null && isRevokedHere(na, attestation.id),
     attestation_revoked_by_feed:
       attestation !== null && na.recognition.isRevoked(attestation.issuer, attestation.id),
-    treaty_revoked: treatyId !== null && isTreatyRevoked(na, treatyId),
+    treaty_revoked: treaty !== null && isTreatyRevoked(na, treaty.id),
+    treaty_keys: treaty === null ? [] : treaty.issuerKeys.filter((key) => named.has(key)),
   };
   return { ...knowledge };
 };

@@ -73,6 +73,7 @@ function verifierOf(edge: Edge, now: number): Verifier {
     sha256: SHA256,
     isBounded: true,
     ownKeys: () => edge.settings.authorityKeys.trusted,
+    ownName: edge.settings.genesis.network_name,
     async askRevocations(question) {
       const answer = await edge.call('askRevocations', question);
       if (!answer.ok) throw new Refusal(answer.refusal, answer.details);

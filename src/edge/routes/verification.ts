@@ -93,7 +93,14 @@ export const verificationRoutes: readonly RouteEntry[] = [
     async judge(body, by) {
       demandMember(body, 'treaty', 'missing_treaty');
       const verdict = await judgeTreaty(body, by);
-      return { verdict, logged: verdict };
+      return logging(
+        verdict,
+        'accepted',
+        'reason',
+        'treaty_id',
+        'issuer_sovereign_id',
+        'subject_sovereign_id',
+      );
     },
   }),
 ];

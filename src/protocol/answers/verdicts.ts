@@ -12,6 +12,7 @@ import {
   ATTESTATION_REASONS,
   TREATY_ATTESTATION_REASONS,
   TREATY_REASONS,
+  TRUST_BASES,
 } from '../records/recognition-verification.ts';
 import { EVIDENCE_REASONS } from '../records/trust-evidence.ts';
 import { Timestamp } from './scalars.ts';
@@ -23,6 +24,12 @@ export const AttestationVerdict = Type.Object({
   attestation_id: Type.String(),
 });
 
+const TrustBasis = Type.Enum([...TRUST_BASES], {
+  description:
+    "Why the keys are the issuer's: `own_key`, the treaty is in the name of this authority, or no keys were given; " +
+    '`treaty`, it verifies under a key that a treaty in force with its issuer names; `caller_keys`, only the caller says so',
+});
+
 /** Issuer and subject are those of the treaty, not of the attestation. */
 export const TreatyAttestationVerdict = Type.Object({
   accepted: Type.Boolean(),
@@ -31,6 +38,7 @@ export const TreatyAttestationVerdict = Type.Object({
   attestation_id: Type.String(),
   issuer_sovereign_id: Type.String(),
   subject_sovereign_id: Type.String(),
+  trust_basis: TrustBasis,
 });
 
 export const TreatyVerdict = Type.Object({
@@ -39,6 +47,7 @@ export const TreatyVerdict = Type.Object({
   treaty_id: Type.String(),
   issuer_sovereign_id: Type.String(),
   subject_sovereign_id: Type.String(),
+  trust_basis: TrustBasis,
 });
 
 export const AgreementVerdict = Type.Object({

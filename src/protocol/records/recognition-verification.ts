@@ -67,6 +67,13 @@ export const TREATY_REASONS = [
 ] as const;
 export type TreatyReason = (typeof TREATY_REASONS)[number];
 
+/**
+ * Why the keys that a treaty was held against are the issuer's: they are our own, a treaty of ours names the key that
+ * verified, or only the caller says so.
+ */
+export const TRUST_BASES = ['own_key', 'treaty', 'caller_keys'] as const;
+export type TrustBasis = (typeof TRUST_BASES)[number];
+
 export interface TreatyExpectations {
   readonly issuerKeys: CandidateKeys;
   /** Null accepts any issuer or subject. */

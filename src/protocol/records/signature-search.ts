@@ -84,6 +84,20 @@ export function coversText(
   return someVerifies((keyId, id) => keyId === id) || someVerifies((keyId, id) => keyId !== id);
 }
 
+/** The candidates that are among these keys. */
+export function candidatesAmong(
+  publicKeys: CandidateKeys,
+  wanted: readonly string[],
+): CandidateKeys {
+  if (isKeyList(publicKeys)) return publicKeys.filter((key) => wanted.includes(key));
+  return new Map([...publicKeys].filter(([, key]) => wanted.includes(key)));
+}
+
+/** The keys that a search tries. */
+export function triedKeys(publicKeys: CandidateKeys): string[] {
+  return [...distinctKeys(publicKeys).keys()];
+}
+
 function distinctSignatures(signatures: readonly SignatureItem[]): readonly SignatureItem[] {
   const distinct = new Map<string, SignatureItem>();
   for (const item of signatures) {
