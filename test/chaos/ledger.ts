@@ -25,6 +25,8 @@ export interface Ledger {
   readonly violations: Set<string>;
   /** How many lists were served as possibly outdated. */
   staleLists: number;
+  /** How many documents were read right after a change was acknowledged. */
+  documents: number;
   /**
    * Call before requesting a list; the returned function checks the answer. `source` is the instance that receives the
    * request, or null if a balancer chooses one, because a change that is not acknowledged yet may be visible at one
@@ -52,6 +54,7 @@ export function createLedger(): Ledger {
     keysOff: new Set(),
     violations,
     staleLists: 0,
+    documents: 0,
     expectList(source) {
       const before = new Map(revoked);
       return ({ text, staleSince }) => {

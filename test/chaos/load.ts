@@ -32,7 +32,9 @@ export interface Load {
   stop(): Promise<void>;
 }
 
-const CLIENTS = 6;
+const CLIENTS = 8;
+/** How many of them change what the recognition graph shows; each new treaty makes its documents longer. */
+const TREATY_CLIENTS = 2;
 /** Between two steps of a client: tens of requests per second are enough. */
 const THINK_MS = 40;
 const RETRY_MS = 50;
@@ -192,6 +194,7 @@ export function startLoad(deployment: Deployment, ledger: Ledger): Load {
       const revoked = await operated('/admin/revoke', { cert_id: id });
       if (!expect(revoked, 'a revocation')) return;
       for (const one of revoked.body.revoked_cert_ids ?? [id]) ledger.revoked.set(one, Date.now());
+      await readEverywhere(`the revocation of ${id}`, { '/crl': ({ text }) => text.includes(id) });
     }
     const at = next();
     const refused = await quietly(() =>
@@ -216,9 +219,61 @@ export function startLoad(deployment: Deployment, ledger: Ledger): Load {
     ledger.attestations.set(id, false);
     await think();
     const path = `/admin/attestations/${encodeURIComponent(id)}/revoke`;
-    if (expect(await operated(path), 'the revocation of an attestation')) {
-      ledger.attestations.set(id, true);
-    }
+    if (!expect(await operated(path), 'the revocation of an attestation')) return;
+    ledger.attestations.set(id, true);
+    await readEverywhere(`the revocation of attestation ${id}`, {
+      '/sovereign-revocation-feed': ({ body }) => body.revoked_attestation_ids.includes(id),
+      [`/attestations/${encodeURIComponent(id)}`]: ({ body }) => body.status === 'revoked',
+    });
+  }
+
+  async function recognize(): Promise<void> {
+    const terms = { subject_sovereign_id: 'beta', subject_public_keys: [newKey().publicKey] };
+    const issued = await operated('/admin/recognition-treaties', terms);
+    if (!expect(issued, 'a treaty')) return;
+    const id: string = issued.body.treaty_id;
+    const path = `/recognition-treaties/${encodeURIComponent(id)}`;
+    await readEverywhere(
+      `treaty ${id}`,
+      treatyIn(id, path, (state) => state !== undefined),
+    );
+    const revoked = await operated(`/admin${path}/revoke`);
+    if (!expect(revoked, 'the revocation of a treaty')) return;
+    await readEverywhere(
+      `the revocation of treaty ${id}`,
+      treatyIn(id, path, (state) => state === 'revoked'),
+    );
+  }
+
+  async function publishPolicy(): Promise<void> {
+    const published = await operated('/admin/policy');
+    if (!expect(published, 'a policy')) return;
+    const at: string = published.body.issued_at;
+    await readEverywhere('a policy', { '/policy': ({ body }) => body.issued_at >= at });
+  }
+
+  /**
+   * Each instance shows what was just acknowledged in each of these documents, unless the answer itself says that it
+   * may lack it.
+   */
+  async function readEverywhere(
+    change: string,
+    documents: Readonly<Record<string, (answer: Received) => boolean>>,
+  ): Promise<void> {
+    const acknowledgedAt = Date.now();
+    const reads = instances.flatMap(({ na: at }, index) =>
+      Object.entries(documents).map(async ([path, shows]) => {
+        const answer = await quietly(() => inTime((signal) => send(at, 'GET', path, { signal })));
+        if (answer?.status !== 200) return;
+        ledger.documents += 1;
+        const staleSince = staleSinceOf(answer);
+        const isDue = staleSince === null || acknowledgedAt < staleSince;
+        if (isDue && !shows(answer)) {
+          ledger.violations.add(`stale: ${path} of instance ${index + 1} lacks ${change}`);
+        }
+      }),
+    );
+    await Promise.all(reads);
   }
 
   async function switchKeyOff(): Promise<void> {
@@ -266,7 +321,10 @@ export function startLoad(deployment: Deployment, ledger: Ledger): Load {
   }
 
   const clients = [
-    ...Array.from({ length: CLIENTS - 1 }, () => client([liveAndEnd, attest, switchKeyOff])),
+    ...Array.from({ length: CLIENTS - TREATY_CLIENTS - 1 }, () =>
+      client([liveAndEnd, attest, switchKeyOff]),
+    ),
+    ...Array.from({ length: TREATY_CLIENTS }, () => client([recognize, recognize, publishPolicy])),
     client([readList]),
   ];
   const failed = Promise.all(clients);
@@ -306,6 +364,31 @@ export function startLoad(deployment: Deployment, ledger: Ledger): Load {
       resume();
       await failed;
     },
+  };
+}
+
+/** Checks the state of a treaty in each public document that shows it; undefined if it is not there. */
+function treatyIn(id: string, path: string, holds: (state: string | undefined) => boolean) {
+  interface Shown {
+    readonly treaty_id: string;
+    readonly lifecycle_state: string;
+  }
+  const inRows = (rows: readonly Shown[]) =>
+    holds(rows.find((row) => row.treaty_id === id)?.lifecycle_state);
+  const inEdges = ({ body }: Received) => inRows(body.recognition_edges);
+  return {
+    '/recognition-graph': inEdges,
+    '/connectome.json': inEdges,
+    '/atlas.json': inEdges,
+    '/dashboard.json': ({ body }: Received) => inRows(body.treaties),
+    '/connectome/treaties.csv': ({ text }: Received) =>
+      holds(
+        text
+          .split('\n')
+          .find((line) => line.includes(id))
+          ?.split(',')[2],
+      ),
+    [path]: ({ body }: Received) => holds(body.lifecycle?.state),
   };
 }
 

@@ -57,12 +57,13 @@ function inAnyOrder(faults: readonly Fault[], { below }: Random): Fault[] {
 }
 
 function lineOf(seen: Seen): string {
-  const { fault, longestPause, backAfter, acknowledged, failures, staleLists, violations } = seen;
+  const { fault, longestPause, backAfter, acknowledged, failures, violations } = seen;
   return [
     `${fault}: ${acknowledged} acknowledged`,
     `longest pause ${Math.round(longestPause)} ms`,
     `back after ${Math.round(backAfter)} ms`,
-    `${staleLists} lists as stale`,
+    `${seen.documents} documents read after changes`,
+    `${seen.staleLists} lists as stale`,
     `sent again: ${Array.from(failures, ([what, times]) => `${times} × ${what}`).join(', ') || 'none'}`,
     ...violations.map((violation) => `\n  VIOLATION ${violation}`),
   ].join('; ');

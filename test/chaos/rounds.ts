@@ -16,6 +16,8 @@ export interface Seen {
   readonly failures: ReadonlyMap<string, number>;
   /** How many lists were served as possibly outdated. */
   readonly staleLists: number;
+  /** How many documents were read right after a change was acknowledged. */
+  readonly documents: number;
   readonly violations: readonly string[];
 }
 
@@ -53,6 +55,7 @@ export async function playFault(
   load.failures.clear();
   const before = load.acknowledged();
   const staleBefore = ledger.staleLists;
+  const documentsBefore = ledger.documents;
   let back = load.acknowledges(1);
   await fault.play(deployment, durations, () => {
     back = load.acknowledges(1);
@@ -81,6 +84,7 @@ export async function playFault(
     acknowledged: load.acknowledged() - before,
     failures,
     staleLists: ledger.staleLists - staleBefore,
+    documents: ledger.documents - documentsBefore,
     violations,
   };
 }

@@ -179,7 +179,7 @@ function receiverOn(
       await disconnect(client);
     },
     async leave() {
-      // Only the end of a move tells whether everything was stored.
+      // Whether everything was stored is only known at the end of a move.
       await lease.end('abandoned').catch(() => undefined);
       await disconnect(client);
     },
