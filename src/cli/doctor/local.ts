@@ -77,27 +77,34 @@ export async function checkLocal(options: LocalOptions): Promise<LocalReport> {
   findings.push(...keys.findings);
   const settled = database === null ? null : await readDatabase(database);
   const holder = settled === null ? holderOf(dataDir) : settled.holder;
+  const state = await checkState({
+    dataDir,
+    genesis,
+    held: keys.held,
+    headFiles: config.heads.paths,
+    isInDatabase: database !== null,
+    holder,
+    deep,
+    now: machine.now(),
+    open: () =>
+      database === null ? openLmdbSource(dataDir) : openPostgresqlSource(database.address()),
+  });
+  // The state knows more than the file.
+  if (state.some(isFirstPolicy)) findings.splice(findings.findIndex(isFirstPolicy), 1);
   findings.push(
     await checkSpace(machine, dataDir, config.minFree),
     checkOpenFiles(machine, holder),
     checkHolder(holder),
     ...(settled === null ? [] : [settled.finding]),
-    ...(await checkState({
-      dataDir,
-      genesis,
-      held: keys.held,
-      headFiles: config.heads.paths,
-      isInDatabase: database !== null,
-      holder,
-      deep,
-      now: machine.now(),
-      open: () =>
-        database === null ? openLmdbSource(dataDir) : openPostgresqlSource(database.address()),
-    })),
+    ...state,
     await checkBackups({ settings: config.backups, genesis, deep, now: machine.now() }),
     ...(await checkWebhooks(config.webhooks)),
   );
   return { genesis, findings };
+}
+
+function isFirstPolicy({ check }: Finding): boolean {
+  return check === 'first_policy';
 }
 
 async function readDatabase({ address }: DatabaseSetting) {

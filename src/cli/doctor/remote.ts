@@ -10,9 +10,12 @@ import { formatInstant } from '../../base/timestamp.ts';
 import { AuthorityError } from '../../client/authority-error.ts';
 import { textOf } from '../../client/body.ts';
 import { publicCalls } from '../../client/calls.ts';
+import { verifyText } from '../../client/keys.ts';
 import { createVerifier } from '../../client/offline.ts';
 import type { Fetch, ServerOptions } from '../../client/options.ts';
+import { portableSha256 } from '../../client/sha256.ts';
 import { SovereignDocument } from '../../protocol/answers/documents.ts';
+import { AuthorityKeys, followChain } from '../../protocol/records/authority-chain.ts';
 import { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { instantOf, Whole } from '../../protocol/records/record.ts';
 import type { CertificateRevocationList } from '../../protocol/records/revocation-list.ts';
@@ -178,7 +181,12 @@ async function checkNetwork(calls: Calls, { genesis, now }: RemoteOptions): Prom
     return refused('It serves a genesis that the root key did not sign');
   }
   if (genesis !== null && genesis.network_authority.public_key !== authority.public_key) {
-    return refused('It serves a genesis with a different authority key than the data folder');
+    const successor = await successorOf(genesis, calls, now()).catch(() => null);
+    if (successor !== authority.public_key) {
+      return refused('It serves a genesis with a different authority key than the data folder');
+    }
+    const found = `The network ${name}, whose authority has replaced the key in the data folder`;
+    return { genesis: served, findings: [fine('network', found)] };
   }
   if (genesis === null) {
     const end = instantOf(authority.valid_to);
@@ -196,6 +204,17 @@ async function checkNetwork(calls: Calls, { genesis, now }: RemoteOptions): Prom
     genesis: served,
     findings: [fine('network', `The network ${name}, as in the data folder`)],
   };
+}
+
+/** The current key of the authority that this genesis founded, by statements that its root key vouches for. */
+async function successorOf(genesis: GenesisBlock, calls: Calls, now: number) {
+  const { network_name: networkName, root_public_key: rootKey, network_authority } = genesis;
+  const document = await calls.get(AuthorityKeys, '/authority-keys');
+  const tools = { verify: verifyText, sha256: portableSha256 };
+  const verdict = followChain({ networkName, trusted: { rootKey } }, document, now, tools);
+  if (verdict.refusal !== null) return null;
+  const isKnown = verdict.keys.some(({ public_key: key }) => key === network_authority.public_key);
+  return isKnown ? verdict.currentKey : null;
 }
 
 const LIST_CURE =

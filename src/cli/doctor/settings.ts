@@ -9,7 +9,7 @@ import { parseKeyText, readKeyFile } from '../../base/keys/key-file.ts';
 import { exposedKeyFiles } from '../../base/keys/key-permissions.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import { readTlsPair } from '../../base/tls/pair.ts';
-import { namedFirstPolicy } from '../../protocol/records/first-policy.ts';
+import { firstPolicyHash } from '../../protocol/records/first-policy.ts';
 import { type GenesisBlock, isSignedByRoot } from '../../protocol/records/genesis.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import { FILES } from '../../server/config/data-folder.ts';
@@ -109,10 +109,13 @@ function checkGenesis(setting: Setting, dataDir: string, now: number) {
   return { genesis, findings };
 }
 
-/** Earlier versions put no policy digest into the genesis, and a published genesis must not change. */
-function checkFirstPolicy(genesis: GenesisBlock): Finding {
+/**
+ * Earlier versions put no policy digest into the genesis, and a published genesis must not change. One that was issued
+ * again with a later key of the authority still has the digest of the policy that `founding`, the first one, names.
+ */
+export function checkFirstPolicy(genesis: GenesisBlock, founding = genesis): Finding {
   const { hash } = genesis.policy_manifest;
-  if (namedFirstPolicy(genesis, SHA256) !== null) {
+  if (hash === firstPolicyHash(founding, SHA256)) {
     return fine('first_policy', 'The genesis has the digest of the first policy');
   }
   return hash === NO_POLICY

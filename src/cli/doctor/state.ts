@@ -22,6 +22,7 @@ import { STREAM_TABLES, type StreamRows } from '../../store/stream/rows.ts';
 import { assertNeverUsed } from '../../store/usage-mark.ts';
 import { type Finding, fine, unknown, warning, wrong } from './finding.ts';
 import type { Holder } from './machine.ts';
+import { checkFirstPolicy } from './settings.ts';
 import { checkSuccession } from './succession.ts';
 
 export interface StateOptions {
@@ -84,7 +85,7 @@ export async function checkState(options: StateOptions): Promise<Finding[]> {
     );
     if ('outcome' in keys) return [own, stop, keys];
     const heads = headsSignedBy(trustedKeys(keys, source.facts.network), kept);
-    const succession = successionOf(keys, options);
+    const succession = [...successionOf(keys, options), ...firstPolicyOf(keys, options)];
     return [own, ...succession, stop, ...(await historyOf(source, heads, options))];
   } finally {
     await source.close();
@@ -102,6 +103,11 @@ function successionOf(
   if (held === null) return [];
   const named = genesis.network_authority.public_key;
   return [checkSuccession(keys, { held, named, isServing: holder !== null, now })];
+}
+
+/** Only the state knows the first genesis of a network whose authority has replaced its key. */
+function firstPolicyOf({ first }: KeyChain, { genesis }: StateOptions): readonly Finding[] {
+  return first === null ? [] : [checkFirstPolicy(genesis, first)];
 }
 
 function unusedState(dataDir: string, missing: string, cure: string): Finding {
