@@ -15,7 +15,7 @@ function audited(na: TestAuthority, type: string): Record<string, unknown>[] {
 }
 
 suite('invites', () => {
-  test('are created as the form says, and their tokens are shown once, with QR codes', async () => {
+  test('are created as the form says, and their tokens are shown until they are stored, with QR codes', async () => {
     const na = await authority();
     await using console = await startTestConsole(na, { operator: na.standard });
     const proposed = await console.submit('do?action=create-invites', {
@@ -46,8 +46,12 @@ suite('invites', () => {
       audited(na, 'invite_created').map(({ batch }) => batch),
       ['cams', 'cams'],
     );
-    const again = await console.page(`outcome?id=${id}`);
-    assert.doesNotMatch(again.text, new RegExp(tokens[0] ?? 'none'), 'shown once');
+    const shown = new RegExp(tokens[0] ?? 'none');
+    await console.submit('theme', { back: `./outcome?id=${id}` });
+    assert.match((await console.page(`outcome?id=${id}`)).text, shown, 'after a change of theme');
+    assert.match((await console.page(`outcome?id=${id}`)).text, shown, 'when it is loaded again');
+    await console.submit('taken', { id });
+    assert.doesNotMatch((await console.page(`outcome?id=${id}`)).text, shown, 'once stored');
 
     const key = newKey();
     const joined = await nodeRequest(na, '/join', key, { invite_token: tokens[0] ?? '' });

@@ -42,7 +42,7 @@ export interface Plan {
   isStillMeant?(request: PlannedRequest): Promise<boolean>;
   /** Shows the last answer; as JSON by default. */
   answer?(answer: JsonObject): Html;
-  /** Whether the answer has secrets: it is shown only once. */
+  /** Whether the answer has secrets: it is forgotten when the operator has taken them. */
   readonly isSecret?: boolean;
   /** Where to go afterward, such as `./nodes`. */
   readonly back: string;

@@ -85,8 +85,21 @@ export function outcomePage(change: Change, context: Context): ShellParts {
     title: TITLES[state],
     lede: `${plan.sentence}${progress}${left}`,
     path: pathIn(plan.back),
-    body: html`${state === 'failed' ? failure(change, context) : ''}${answer(change)}${entries(change)}${section('same', 'The same on the command line', command(change, context))}<p class="actions" data-outcome><a class="${state === 'failed' ? 'button' : 'button primary'}" href="${plan.back}">${state === 'failed' ? 'Back' : 'Continue'}</a></p>`,
+    body: html`${state === 'failed' ? failure(change, context) : ''}${answer(change)}${entries(change)}${section('same', 'The same on the command line', command(change, context))}${ending(change)}`,
   };
+}
+
+/** A secret is shown until the operator says that it was taken along, whatever else is loaded meanwhile. */
+function ending({ id, plan, state, answer: given }: Change): Html {
+  if (plan.isSecret && given !== null) {
+    return html`<form class="confirm" method="post" action="./taken" data-outcome>
+<input type="hidden" name="id" value="${id}">
+<p>They stay on this page until you confirm that you have stored them, or the console ends.</p>
+<p><button type="submit">Stored: do not show them again</button></p>
+</form>`;
+  }
+  const isFailed = state === 'failed';
+  return html`<p class="actions" data-outcome><a class="${isFailed ? 'button' : 'button primary'}" href="${plan.back}">${isFailed ? 'Back' : 'Continue'}</a></p>`;
 }
 
 const TITLES = { proposed: 'Confirm', running: 'In progress', done: 'Done', failed: 'Not done' };
@@ -106,7 +119,6 @@ function answer(change: Change): Html {
   const shown =
     plan.answer?.(given) ??
     html`<pre class="code" tabindex="0">${indentedJson(canonicalJson(given))}</pre>`;
-  if (plan.isSecret) change.answer = null;
   return section('answer', 'Answer', shown);
 }
 

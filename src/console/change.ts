@@ -87,9 +87,10 @@ export function createChanges(runtime: Runtime): Changes {
   }
 
   function forgetOldest(): void {
-    for (const [id, { state }] of known) {
+    for (const [id, { state, plan, answer }] of known) {
       if (known.size < MOST_KEPT) return;
-      if (state !== 'running') known.delete(id);
+      const isAwaited = plan.isSecret === true && answer !== null;
+      if (state !== 'running' && !isAwaited) known.delete(id);
     }
   }
 

@@ -134,6 +134,13 @@ export function createRooms(
     return seeOther(`./outcome?id=${change.id}`);
   }
 
+  /** The operator has stored the secrets of an answer. */
+  async function take({ request }: Asked): Promise<Reply> {
+    const change = changes.find((await formIn(request))?.get('id') ?? '');
+    if (change?.plan.isSecret) change.answer = null;
+    return seeOther(change?.plan.back ?? './');
+  }
+
   function outcome(context: Context, asked: Asked): Reply {
     const change = changes.find(asked.query.get('id') ?? '');
     if (change === null) {
@@ -165,6 +172,7 @@ export function createRooms(
       if (action !== undefined) return askFor(action, context, asked);
     }
     if (path === '/confirm' && !isRead) return confirm(context, asked);
+    if (path === '/taken' && !isRead) return take(asked);
     if (path === '/outcome' && isRead) return outcome(context, asked);
     const found = PAGES.find((each) => each.path === path);
     if (found !== undefined && isRead) return showPage(found, context, asked);

@@ -48,7 +48,7 @@ export const CREATE_INVITES: Action = {
       effects: [
         `Nodes that can join: ${shownCount(count)}. Anyone with a token can use it once, until it expires.`,
         ...(name === undefined ? [] : [`The nodes are named ${namesOf(name, count)}.`]),
-        'The tokens are shown once, right after this.',
+        'The tokens are shown right after this, until you have stored them.',
       ],
       typedNumber: null,
       command: [
@@ -110,7 +110,7 @@ function inviteIn(form: URLSearchParams) {
 function tokens(invite: Invite): Html {
   const all = invite.tokens ?? [invite];
   const codes = all.slice(0, MOST_CODES);
-  return html`<p>These are not shown again. On the node:<br><code>mesh-na node join --root-key &lt;root key&gt; --token-file &lt;file&gt;</code></p>
+  return html`<p>The authority does not show these again. On the node:<br><code>mesh-na node join --root-key &lt;root key&gt; --token-file &lt;file&gt;</code></p>
 <pre class="code" tabindex="0">${all.map(({ token_id: token }) => token).join('\n')}</pre>
 <ul class="codes">
 ${codes.map(
